@@ -1,0 +1,14 @@
+module github.com/quartet-commerce/quartet/pkg/agentloop
+
+go 1.26.0
+
+require (
+	github.com/google/go-cmp v0.7.0
+	github.com/google/jsonschema-go v0.4.2
+	github.com/sashabaranov/go-openai v1.42.0
+	go.opentelemetry.io/otel v1.47.0
+	go.opentelemetry.io/otel/metric v1.47.0
+	go.opentelemetry.io/otel/trace v1.47.0
+	go.uber.org/goleak v1.3.0
+	golang.org/x/tools v0.49.0
+)
