@@ -1,0 +1,61 @@
+# Thin verbs over the Go tools. "make check" is what CI runs.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+BIN := $(CURDIR)/.tmp/bin
+export PATH := $(BIN):$(PATH)
+MODULES := proto pkg/agentloop services
+
+.PHONY: help
+help: ## Show the verbs
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.PHONY: tools
+tools: $(BIN)/.installed ## Install the pinned tools into .tmp/bin
+$(BIN)/.installed: tools/go.mod tools/go.sum
+	GOWORK=off GOBIN=$(BIN) go -C tools install tool
+	touch $@
+
+.PHONY: generate
+generate: tools ## Generate Go from the protos
+	buf generate
+
+.PHONY: test
+test: ## Run all tests
+	go test work
+
+.PHONY: race
+race: ## Run all tests with the race detector, in random order
+	go test -race -shuffle=on work
+
+.PHONY: lint
+lint: tools ## Check formats, protos, vet and staticcheck
+	test -z "$$(gofmt -l proto/gen pkg services | tee /dev/stderr)"
+	buf lint
+	buf format --diff --exit-code
+	go vet work
+	staticcheck work
+
+.PHONY: modules
+modules: ## Check that each module builds and is tidy by itself
+	for m in $(MODULES); do (cd $$m && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff) || exit 1; done
+
+.PHONY: generated
+generated: generate ## Check that the generated code is current
+	git diff --exit-code -- proto/gen
+	test -z "$$(git status --porcelain -- proto/gen)"
+
+.PHONY: manifests
+manifests: tools ## Render the Kubernetes manifests
+	kustomize build deploy/k8s/base >/dev/null
+	kustomize build deploy/k8s/overlays/dev >/dev/null
+
+.PHONY: check
+check: generated lint modules manifests race ## Everything that CI runs
+
+.PHONY: up
+up: ## Run all six services here
+	go run ./services/cmd/quartet up
+
+.PHONY: image
+image: ## Build the container image
+	docker build -f deploy/Dockerfile -t quartet:dev .

@@ -1,0 +1,162 @@
+package agentloop
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// assembler puts an answer together from its chunks.
+type assembler struct {
+	step      int
+	text      strings.Builder
+	reasoning int // bytes
+	calls     []*partialCall
+	finish    FinishReason
+	usage     *Usage
+	model     string
+	heard     bool // at least one chunk came
+}
+
+// partialCall is a tool call of which some pieces have come.
+type partialCall struct {
+	index     int
+	id, name  string
+	arguments strings.Builder
+}
+
+// consume takes in the whole sequence and yields its text as it comes.
+func (a *assembler) consume(chunks iter.Seq2[Chunk, error], yield func(Event) bool) error {
+	for c, err := range chunks {
+		if err != nil {
+			return err
+		}
+		a.heard = true
+		a.reasoning += len(c.Reasoning)
+		for _, d := range c.ToolCalls {
+			a.addCall(d)
+		}
+		if c.FinishReason != "" {
+			a.finish = c.FinishReason
+		}
+		if c.Usage != nil {
+			a.usage = c.Usage
+		}
+		if c.Model != "" {
+			a.model = c.Model
+		}
+		if c.Text != "" {
+			a.text.WriteString(c.Text)
+			if !yield(TextDelta{Step: a.step, Text: c.Text}) {
+				return errStopped
+			}
+		}
+	}
+	return nil
+}
+
+// addCall adds a piece to the call that it belongs to.
+func (a *assembler) addCall(d ToolCallDelta) {
+	p := a.find(d)
+	if p == nil {
+		p = &partialCall{index: d.Index}
+		a.calls = append(a.calls, p)
+	}
+	if d.ID != "" {
+		p.id = d.ID
+	}
+	if d.Name != "" {
+		p.name = d.Name
+	}
+	p.arguments.WriteString(d.Arguments)
+}
+
+// find returns the call that a piece continues, or nil for a new one.
+func (a *assembler) find(d ToolCallDelta) *partialCall {
+	for _, p := range slices.Backward(a.calls) {
+		switch {
+		case d.Index >= 0 && p.index == d.Index:
+			if p.endsBefore(d) {
+				return nil
+			}
+			return p
+		case d.Index < 0 && d.ID != "" && p.id == d.ID:
+			return p
+		}
+	}
+	if d.Index < 0 && d.ID == "" && d.Name == "" && len(a.calls) > 0 {
+		return a.calls[len(a.calls)-1]
+	}
+	return nil
+}
+
+// endsBefore reports whether a piece with the index of this call begins another one, as it does where a provider numbers
+// all calls 0: it has a name, and an id of its own or, where there are no ids, arguments after complete ones.
+func (p *partialCall) endsBefore(d ToolCallDelta) bool {
+	switch {
+	case d.Name == "" || p.name == "":
+		return false
+	case d.ID != "" && p.id != "":
+		return d.ID != p.id
+	}
+	return d.ID == p.id && d.Arguments != "" && json.Valid([]byte(p.arguments.String()))
+}
+
+// message returns the answer. Every call has an id that is unique in the conversation, made up where the model gave none
+// or one that is taken.
+func (a *assembler) message(earlier []Message) Message {
+	m := Message{Role: RoleAssistant, Text: a.text.String()}
+	if len(a.calls) == 0 {
+		return m
+	}
+	taken := map[string]bool{"": true}
+	for _, e := range earlier {
+		for _, c := range e.ToolCalls {
+			taken[c.ID] = true
+		}
+	}
+	for i, p := range a.calls {
+		for n := i; taken[p.id]; n++ {
+			p.id = fmt.Sprintf("call_%d_%d", a.step, n)
+		}
+		taken[p.id] = true
+		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: p.id, Name: p.name, Arguments: p.arguments.String()})
+	}
+	return m
+}
+
+// bytesPerToken is the usual rule of thumb for English, used only where a provider reports no usage.
+const bytesPerToken = 4
+
+// usageOf returns the reported usage, or an estimate that says so. A call that failed before it answered used nothing.
+func (a *assembler) usageOf(req *Request, err error) Usage {
+	if a.usage != nil {
+		u := *a.usage
+		u.ModelCalls = 1
+		return u
+	}
+	if err != nil && !a.heard {
+		return Usage{ModelCalls: 1}
+	}
+	in, out := 0, a.text.Len()+a.reasoning
+	for _, m := range req.Messages {
+		in += len(m.Text)
+		for _, c := range m.ToolCalls {
+			in += len(c.Name) + len(c.Arguments)
+		}
+	}
+	for _, t := range req.Tools {
+		in += len(t.Name) + len(t.Description) + len(t.Parameters)
+	}
+	for _, p := range a.calls {
+		out += len(p.name) + p.arguments.Len()
+	}
+	return Usage{
+		InputTokens: tokens(in), OutputTokens: tokens(out), ReasoningTokens: tokens(a.reasoning),
+		ModelCalls: 1, Estimated: true,
+	}
+}
+
+func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }

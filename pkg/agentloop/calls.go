@@ -1,0 +1,233 @@
+package agentloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of what is repeated of a call.
+const (
+	previewBytes = 500     // of a result, in the call log
+	errorBytes   = 2 << 10 // of an error, for the model
+)
+
+// job is one tool call of a step on its way to a result.
+type job struct {
+	record  CallRecord
+	content string // what the model reads
+	tool    Tool
+	refused bool          // the content is set, the tool does not run
+	same    *job          // an earlier job of this step whose result serves for this one too
+	done    chan struct{} // closed when record and content are final
+}
+
+// runTools runs the calls of one step and appends one tool message for each, in call order, whatever happens. It returns
+// an error only when ctx is done or the consumer stopped.
+func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield func(Event) bool) error {
+	jobs := r.prepare(step, calls)
+	err := r.runBatches(ctx, jobs, yield)
+	for _, j := range jobs {
+		r.messages = append(r.messages, Message{Role: RoleTool, ToolCallID: j.record.ID, Text: j.content})
+		switch {
+		case j.tool.Effects && !j.refused:
+			clear(r.answered) // what was read before may be different now
+		case j.record.Error == "" && !j.record.Repeated:
+			r.answered[callKey(j.record.ToolCall)] = j
+		}
+		r.result.Calls = append(r.result.Calls, j.record)
+	}
+	return err
+}
+
+// prepare looks the calls over. An unknown tool, arguments that do not fit and a call that was made before are answered
+// without running anything.
+func (r *Run) prepare(step int, calls []ToolCall) []*job {
+	jobs := make([]*job, len(calls))
+	inStep := make(map[string]*job, len(calls))
+	changed := false // a call with effects comes before: earlier results do not serve any more
+	for i, c := range calls {
+		j := r.newJob(step, c)
+		jobs[i] = j
+		key := callKey(j.record.ToolCall)
+		first, known := r.answered[key]
+		switch {
+		case j.refused:
+		case j.tool.Effects:
+			changed = true
+			clear(inStep)
+		case inStep[key] != nil:
+			j.same = inStep[key]
+		case known && !changed:
+			j.repeat(first)
+		default:
+			inStep[key] = j
+		}
+	}
+	return jobs
+}
+
+// newJob checks one call against the tool that it names.
+func (r *Run) newJob(step int, c ToolCall) *job {
+	j := &job{record: CallRecord{ToolCall: c, Step: step}, done: make(chan struct{})}
+	tool, ok := r.loop.tools[c.Name]
+	if !ok {
+		names := slices.Sorted(maps.Keys(r.loop.tools))
+		j.refuse(fmt.Sprintf("there is no tool %q; the tools are: [%s]", cut(c.Name, 100), strings.Join(names, ", ")))
+		return j
+	}
+	arguments, err := tool.check(argumentsOf(c))
+	if err != nil {
+		j.refuse(fmt.Sprintf("%s: %v", c.Name, err))
+		return j
+	}
+	j.tool = tool
+	j.record.Arguments = string(arguments)
+	return j
+}
+
+// callKey is equal for calls of one tool with equal arguments: newJob has brought them into one form.
+func callKey(c ToolCall) string { return c.Name + "\x00" + c.Arguments }
+
+// refuse answers the call with an error.
+func (j *job) refuse(why string) {
+	why = cut(why, errorBytes)
+	j.refused, j.record.Error, j.content = true, why, "Error: "+why
+}
+
+// repeat answers the call with the result of an earlier one.
+func (j *job) repeat(first *job) {
+	if first.record.Error != "" {
+		j.refuse(first.record.Error)
+		return
+	}
+	j.refused, j.record.Repeated = true, true
+	j.record.Value, j.record.Preview = first.record.Value, first.record.Preview
+	j.content = "You made this same call before. Its result was:\n" + first.content
+}
+
+// runBatches runs jobs concurrently, save that one with effects runs alone, in call order.
+func (r *Run) runBatches(ctx context.Context, jobs []*job, yield func(Event) bool) error {
+	for len(jobs) > 0 {
+		n := 0
+		for n < len(jobs) && !jobs[n].tool.Effects {
+			n++
+		}
+		n = max(n, 1)
+		if err := r.runBatch(ctx, jobs[:n], yield); err != nil {
+			for _, j := range jobs[n:] {
+				if !j.refused {
+					j.refuse("cancelled before it ran")
+				}
+			}
+			return err
+		}
+		jobs = jobs[n:]
+	}
+	return nil
+}
+
+// runBatch runs jobs side by side, started in order, and waits for all. When the consumer stops it cancels them, and
+// still waits.
+func (r *Run) runBatch(ctx context.Context, jobs []*job, yield func(Event) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() { cancel(); wg.Wait() }()
+	stopped := false
+	emit := func(ev Event) {
+		if !stopped && !yield(ev) {
+			stopped = true
+			cancel()
+		}
+	}
+	finished := make(chan *job, len(jobs))
+	for next, running := 0, 0; next < len(jobs) || running > 0; {
+		if next < len(jobs) && running < r.loop.cfg.MaxParallel {
+			j := jobs[next]
+			j.record.Start = time.Now()
+			emit(ToolStarted{Step: j.record.Step, Call: j.record.ToolCall})
+			wg.Go(func() {
+				defer func() { close(j.done); finished <- j }()
+				r.runJob(ctx, j)
+			})
+			next, running = next+1, running+1
+			continue
+		}
+		j := <-finished
+		running--
+		emit(ToolFinished{Record: j.record})
+	}
+	if stopped {
+		return errStopped
+	}
+	return ctx.Err()
+}
+
+// runJob brings a job to its result.
+func (r *Run) runJob(ctx context.Context, j *job) {
+	switch {
+	case j.refused:
+	case j.same != nil:
+		<-j.same.done // it was started before this one, so it has a place to run
+		j.repeat(j.same)
+	case ctx.Err() != nil:
+		j.refuse("cancelled before it ran")
+	default:
+		r.runTool(ctx, j)
+	}
+}
+
+// runTool runs a tool and turns whatever comes of it into what the model reads.
+func (r *Run) runTool(ctx context.Context, j *job) {
+	timeout := j.tool.Timeout
+	if timeout == 0 {
+		timeout = r.loop.cfg.ToolTimeout
+	}
+	toolCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	j.record.Start = time.Now()
+	j.fail("the tool failed") // stands if the tool ends its goroutine, as a test's assertion does
+	value, content, err := r.runSafely(toolCtx, j.tool, j.record.ToolCall)
+	j.record.Duration = time.Since(j.record.Start)
+	switch {
+	case err == nil:
+		j.content, j.record.Error = content, ""
+		j.record.Value, j.record.Preview = value, cut(content, previewBytes)
+	case ctx.Err() != nil:
+		j.fail("cancelled while it ran")
+	case toolCtx.Err() != nil:
+		j.fail(fmt.Sprintf("it took longer than %v", timeout))
+	default:
+		j.fail(err.Error())
+	}
+}
+
+// fail says what became of a tool that did run.
+func (j *job) fail(why string) {
+	j.refuse(j.record.Name + ": " + why)
+	j.refused = false
+}
+
+// runSafely runs a tool and renders its value. A panic becomes an error that tells the model nothing; the stack goes to
+// the log.
+func (r *Run) runSafely(ctx context.Context, t Tool, c ToolCall) (value any, content string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.loop.cfg.Logger.ErrorContext(ctx, "tool panicked", "tool", t.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			value, content, err = nil, "", errors.New("the tool failed")
+		}
+	}()
+	if value, err = t.Run(ctx, c); err != nil {
+		return nil, "", err
+	}
+	if content, err = render(value, r.loop.cfg.MaxResultBytes); err != nil {
+		return nil, "", fmt.Errorf("its result can not be shown: %w", err)
+	}
+	return value, content, nil
+}

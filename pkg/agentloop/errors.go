@@ -1,0 +1,13 @@
+package agentloop
+
+import "errors"
+
+var (
+	// ErrMaxSteps says that the model still wanted tools when its steps were used up. The result holds the answer that it
+	// made from what was known.
+	ErrMaxSteps = errors.New("agentloop: limit of steps reached")
+	// ErrNoAnswer says that the model ended without text or tool calls, twice.
+	ErrNoAnswer = errors.New("agentloop: the model returned no answer")
+	// ErrBadOutput says that a typed answer did not fit its schema, also after one correction.
+	ErrBadOutput = errors.New("agentloop: the model's output does not fit the schema")
+)

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// askFlags are the fields of the question and where it goes.
+type askFlags struct {
+	models  *modelFlags
+	request gatewayv1.AskRequest
+	groups  string
+	addr    string
+	redis   string
+	json    bool
+	timeout time.Duration
+	level   *slog.Level
+}
+
+func addAskFlags(fs *flag.FlagSet) *askFlags {
+	f := &askFlags{models: addModelFlags(fs), level: logLevel(fs, slog.LevelWarn)}
+	fs.StringVar(&f.addr, "addr", "", "`target` of a running gateway, such as 127.0.0.1:7300 (default: start all six services here, with the demo stores)")
+	fs.StringVar(&f.request.StoreId, "store", "demo", "`id` of the store")
+	fs.StringVar(&f.request.CustomerId, "customer", "ava", "`id` of the signed-in customer; empty for a guest")
+	fs.StringVar(&f.groups, "groups", "", "comma-separated `groups` of the customer, such as members")
+	fs.StringVar(&f.request.CartId, "cart", "", "`id` of the cart (default: the customer's)")
+	fs.StringVar(&f.request.ThreadId, "thread", "", "`id` of the conversation to continue (default: a new one)")
+	fs.StringVar(&f.request.Locale, "locale", "", "shopper's language, such as es-MX (default: told from the message)")
+	fs.StringVar(&f.redis, "redis", "", "`URL` of Redis (default: an embedded server that forgets on exit)")
+	fs.BoolVar(&f.json, "json", false, "print the whole reply as JSON and nothing else")
+	fs.DurationVar(&f.timeout, "timeout", time.Minute, "bound of the turn")
+	return f
+}
+
+func runAsk(ctx context.Context, args []string, env environment) (err error) {
+	fs := newFlags("ask", "MESSAGE", "Asks one message and shows what the services do. Without --addr it starts all six in this process.", env)
+	f := addAskFlags(fs)
+	rest, err := parse(fs, args, env)
+	if err != nil {
+		return err
+	}
+	if f.request.Message = strings.Join(rest, " "); strings.TrimSpace(f.request.Message) == "" {
+		return usagef("give a message, such as: quartet ask \"where is my order?\"")
+	}
+	if f.groups != "" {
+		f.request.CustomerGroups = strings.Split(f.groups, ",")
+	}
+	conn, banner, closeConn, err := f.connect(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeConn()) }()
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	client := gatewayv1.NewGatewayServiceClient(conn)
+	if f.json {
+		return printJSON(ctx, env.out, client, &f.request)
+	}
+	p := newPrinter(env.out, terminalWidth(env))
+	p.banner(banner)
+	stream, err := client.AskStream(ctx, &gatewayv1.AskStreamRequest{Ask: &f.request})
+	if err != nil {
+		return told(err)
+	}
+	for {
+		ev, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return told(err)
+		}
+		p.event(ev)
+	}
+}
+
+// connect reaches a running gateway, or starts a house around this question.
+func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientConn, string, func() error, error) {
+	if f.addr != "" {
+		conn, err := rpc.Dial(f.addr, rpc.DialConfig{})
+		if err != nil {
+			return nil, "", nil, err
+		}
+		return conn, "gateway at " + f.addr + " · " + f.who(), conn.Close, nil
+	}
+	h, err := openHouse(ctx, houseConfig{models: f.models, redis: f.redis, logger: newLogger(env, *f.level), demo: true}, env)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	conn, err := suite.Dial(suite.Gateway, h.cfg)
+	if err != nil {
+		return nil, "", nil, errors.Join(err, h.close())
+	}
+	banner := "six services in this process · " + f.who() + " · " + strings.Join(h.notes, " · ")
+	return conn, banner, func() error { return errors.Join(conn.Close(), h.close()) }, nil
+}
+
+func (f *askFlags) who() string {
+	if f.request.CustomerId == "" {
+		return "store " + f.request.StoreId + " · guest"
+	}
+	return "store " + f.request.StoreId + " · customer " + f.request.CustomerId
+}
+
+// printJSON prints the reply of Ask, whole and nothing else.
+func printJSON(ctx context.Context, w io.Writer, client gatewayv1.GatewayServiceClient, req *gatewayv1.AskRequest) error {
+	reply, err := client.Ask(ctx, req)
+	if err != nil {
+		return told(err)
+	}
+	text, err := protojson.MarshalOptions{Multiline: true, UseProtoNames: true}.Marshal(reply)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, string(text))
+	return err
+}
+
+// told words a status for a person: its code, message and what its details add.
+func told(err error) error {
+	st, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", st.Code(), st.Message())
+	for _, d := range st.Details() {
+		for _, line := range detailLines(d) {
+			b.WriteString("\n  " + line)
+		}
+	}
+	return errors.New(b.String())
+}
+
+// terminalWidth is the width of a terminal, or zero when the output is piped or NO_COLOR is set: then it is plain.
+func terminalWidth(env environment) int {
+	file, ok := env.out.(*os.File)
+	if !ok || env.get("NO_COLOR") != "" || !term.IsTerminal(int(file.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width < 40 {
+		return 80
+	}
+	return width
+}

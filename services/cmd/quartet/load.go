@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/demo"
+	"github.com/quartet-commerce/quartet/services/internal/load"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// shownRefusals is how many refusals of a file are printed.
+const shownRefusals = 20
+
+const loadAbout = `Loads JSON Lines files into a store through the services of a running Quartet. The kind of a file is its name:
+stores.jsonl, products.jsonl, promotions.jsonl, carts.jsonl, orders.jsonl, policies.jsonl. A folder stands for all of
+these that it holds. Bad lines are reported with their number, and the good ones loaded.`
+
+func runLoad(ctx context.Context, args []string, env environment) error {
+	fs := newFlags("load", "FILE|FOLDER...", loadAbout, env)
+	store := fs.String("store", "", "`id` of the store; not needed for stores.jsonl alone")
+	kind := fs.String("kind", "", "`kind` of all files, whatever their names: "+strings.Join(load.Kinds(), ", "))
+	demoStores := fs.Bool("demo", false, "load the demo stores, which come with the program, before any files")
+	timeout := fs.Duration("timeout", 10*time.Minute, "bound of the whole load")
+	addrs := make(map[string]*string)
+	for _, role := range onTCP {
+		addrs[role] = fs.String(role+"-addr", net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(role))), "`target` of the "+role+" service")
+	}
+	paths, err := parse(fs, args, env)
+	if err != nil {
+		return err
+	}
+	var files []dataFile
+	if len(paths) > 0 || !*demoStores {
+		if files, err = filesOf(paths, *kind); err != nil {
+			return err
+		}
+	}
+	cfg := suite.Config{Peers: make(map[string]string)}
+	for role, addr := range addrs {
+		cfg.Peers[role] = *addr
+	}
+	clients, closeClients, err := dialData(cfg)
+	if err != nil {
+		return err
+	}
+	defer closeClients()
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	if *demoStores {
+		if err := loadDemo(ctx, clients); err != nil {
+			return told(err)
+		}
+		fmt.Fprintln(env.out, "demo stores loaded")
+	}
+	refused := 0
+	for _, f := range files {
+		if f.kind != "stores" && *store == "" {
+			return usagef("%s: give --store, the id of the store to load it into", f.path)
+		}
+		n, err := loadFile(ctx, clients, *store, f, env)
+		if err != nil {
+			return err
+		}
+		refused += n
+	}
+	if refused > 0 {
+		return fmt.Errorf("%d refused; mend and load them again: what is loaded twice is replaced", refused)
+	}
+	return nil
+}
+
+// dataFile is a file and what it holds.
+type dataFile struct{ path, kind string }
+
+// filesOf finds the files that the paths stand for, in the order in which they must be loaded.
+func filesOf(paths []string, kind string) ([]dataFile, error) {
+	if len(paths) == 0 {
+		return nil, usagef("give files or folders to load")
+	}
+	if kind != "" && !slices.Contains(load.Kinds(), kind) {
+		return nil, usagef("unknown kind %q; the kinds are: %s", kind, strings.Join(load.Kinds(), ", "))
+	}
+	var files []dataFile
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			k := kind
+			if k == "" {
+				k = strings.TrimSuffix(filepath.Base(path), ".jsonl")
+			}
+			if !slices.Contains(load.Kinds(), k) {
+				return nil, usagef("%s: its name does not say its kind; give --kind, one of: %s", path, strings.Join(load.Kinds(), ", "))
+			}
+			files = append(files, dataFile{path, k})
+			continue
+		}
+		for _, k := range load.Kinds() {
+			inside := filepath.Join(path, k+".jsonl")
+			if _, err := os.Stat(inside); err == nil {
+				files = append(files, dataFile{inside, k})
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil, usagef("no file named after a kind in %s; the kinds are: %s", strings.Join(paths, ", "), strings.Join(load.Kinds(), ", "))
+	}
+	slices.SortStableFunc(files, func(a, b dataFile) int {
+		return slices.Index(load.Kinds(), a.kind) - slices.Index(load.Kinds(), b.kind)
+	})
+	return files, nil
+}
+
+// loadFile loads one file, prints what became of it, and returns how many items were refused.
+func loadFile(ctx context.Context, clients load.Clients, store string, f dataFile, env environment) (int, error) {
+	in, err := os.Open(f.path)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	begun := time.Now()
+	report, err := load.File(ctx, clients, store, f.kind, in)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", f.path, told(err))
+	}
+	fmt.Fprintf(env.out, "%s: %d %s loaded, %d refused, %s\n", f.path, report.Taken, f.kind, report.Refused, milliseconds(time.Since(begun)))
+	for i, r := range report.Refusals {
+		if i == shownRefusals {
+			fmt.Fprintf(env.out, "  ... and %d more\n", report.Refused-shownRefusals)
+			break
+		}
+		fmt.Fprintf(env.out, "  line %d: %s\n", r.Line, r.What)
+	}
+	return report.Refused, nil
+}
+
+// loadDemo loads the demo stores, with the dates of their data around now.
+func loadDemo(ctx context.Context, clients load.Clients) error {
+	sets, err := demo.Load(time.Now())
+	if err != nil {
+		return err
+	}
+	for _, set := range sets {
+		if err := load.Demo(ctx, clients, set); err != nil {
+			return fmt.Errorf("load demo store %s: %w", set.Store.GetStoreId(), err)
+		}
+	}
+	return nil
+}
+
+// dialData connects to the owners of data.
+func dialData(cfg suite.Config) (load.Clients, func(), error) {
+	var closers []func() error
+	closeAll := func() {
+		for _, c := range closers {
+			_ = c() // a client connection has nothing to lose
+		}
+	}
+	var clients load.Clients
+	var failed error
+	for _, role := range onTCP {
+		conn, err := suite.Dial(role, cfg)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		closers = append(closers, conn.Close)
+		switch role {
+		case suite.Gateway:
+			clients.Stores = gatewayv1.NewStoreServiceClient(conn)
+		case suite.Search:
+			clients.Catalog = catalogv1.NewCatalogServiceClient(conn)
+		case suite.Recommend:
+			clients.Carts = cartv1.NewCartServiceClient(conn)
+		case suite.Promotions:
+			clients.Promotions = promotionv1.NewPromotionServiceClient(conn)
+		case suite.Support:
+			clients.Orders = orderv1.NewOrderServiceClient(conn)
+			clients.Policies = policyv1.NewPolicyServiceClient(conn)
+		}
+	}
+	if failed != nil {
+		closeAll()
+		return load.Clients{}, nil, failed
+	}
+	return clients, closeAll, nil
+}

@@ -1,0 +1,98 @@
+// Command quartet is all of Quartet in one program: the six services apart or together, and the tools to ask them, fill
+// them and stand in for a model.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Exit codes, as shells and Kubernetes expect them.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	env := environment{get: os.Getenv, out: os.Stdout, err: os.Stderr}
+	code := run(ctx, os.Args[1:], env)
+	stop()
+	os.Exit(code)
+}
+
+// environment is what a command may touch of the process, so that tests can give it another.
+type environment struct {
+	get func(string) string
+	out io.Writer
+	err io.Writer
+}
+
+// command is one verb.
+type command struct {
+	name  string
+	args  string
+	short string
+	run   func(ctx context.Context, args []string, env environment) error
+}
+
+func commands() []command {
+	return []command{
+		{"ask", "MESSAGE", "ask one message and watch the services answer it", runAsk},
+		{"up", "", "run all six services in this process", runUp},
+		{"serve", "ROLE", "run one service", runServe},
+		{"load", "FILE|FOLDER...", "load a store's data from JSON Lines files", runLoad},
+		{"model", "", "run the offline model, an OpenAI-compatible stand-in that follows rules", runModel},
+		{"version", "", "print the version", runVersion},
+	}
+}
+
+// usageError is a mistake in the command line, told without a stack of causes.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// run runs the command that args name and returns the exit code.
+func run(ctx context.Context, args []string, env environment) int {
+	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+		printUsage(env.out)
+		if len(args) == 0 {
+			return exitUsage
+		}
+		return 0
+	}
+	for _, c := range commands() {
+		if c.name != args[0] {
+			continue
+		}
+		err := c.run(ctx, args[1:], env)
+		var usage usageError
+		switch {
+		case err == nil, errors.Is(err, flag.ErrHelp):
+			return 0
+		case errors.As(err, &usage):
+			fmt.Fprintf(env.err, "quartet %s: %v\nRun 'quartet %s --help' for its flags.\n", c.name, err, c.name)
+			return exitUsage
+		}
+		fmt.Fprintf(env.err, "quartet %s: %v\n", c.name, err)
+		return exitFailure
+	}
+	fmt.Fprintf(env.err, "quartet: unknown command %q\n\n", args[0])
+	printUsage(env.err)
+	return exitUsage
+}
+
+func printUsage(w io.Writer) {
+	fmt.Fprint(w, "Quartet answers a shopper's message with four specialists behind one gateway.\n\nUsage: quartet COMMAND [flags] [arguments]\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-24s %s\n", strings.TrimSpace(c.name+" "+c.args), c.short)
+	}
+	fmt.Fprint(w, "\nEvery flag can also be set by an environment variable: --redis by QUARTET_REDIS, --model-url by QUARTET_MODEL_URL.\n")
+}

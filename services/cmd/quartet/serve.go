@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// serveFlags configure one service. The same flags fit every role, so that one ConfigMap serves all pods.
+type serveFlags struct {
+	models     *modelFlags
+	redis      string
+	listen     string
+	insecure   *bool
+	rulesOnly  bool
+	capture    bool
+	turn       time.Duration
+	drain      time.Duration
+	drainDelay time.Duration
+	peers      map[string]*string
+	level      *slog.Level
+}
+
+func addServeFlags(fs *flag.FlagSet) *serveFlags {
+	f := &serveFlags{models: addModelFlags(fs), peers: make(map[string]*string), insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo)}
+	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
+	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
+	fs.BoolVar(&f.rulesOnly, "rules-only", false, "router: never ask a model")
+	fs.BoolVar(&f.capture, "capture-content", false, "put tool arguments and results on spans; they may hold what customers wrote")
+	fs.DurationVar(&f.turn, "turn-timeout", 0, "gateway: bound of a turn whose caller set no deadline (default 60s)")
+	fs.DurationVar(&f.drain, "drain-timeout", 20*time.Second, "how long a stopping server waits for running calls")
+	fs.DurationVar(&f.drainDelay, "drain-delay", 0, "how long a stopping server goes on serving after it reports NOT_SERVING")
+	for _, role := range suite.Roles() {
+		if role == suite.Gateway {
+			continue
+		}
+		def := fmt.Sprintf("127.0.0.1:%d", suite.Port(role))
+		f.peers[role] = fs.String(role+"-addr", def, "`target` of the "+role+" service, such as dns:///"+role+":"+strconv.Itoa(suite.Port(role)))
+	}
+	return f
+}
+
+func runServe(ctx context.Context, args []string, env environment) (err error) {
+	fs := newFlags("serve", "ROLE", "Runs one service until it is told to stop. The roles are: "+strings.Join(suite.Roles(), ", ")+".", env)
+	f := addServeFlags(fs)
+	rest, err := parse(fs, args, env)
+	if err != nil {
+		return err
+	}
+	if len(rest) != 1 || suite.Port(rest[0]) == 0 {
+		return usagef("give one role of: %s; got %q", strings.Join(suite.Roles(), ", "), rest)
+	}
+	role := rest[0]
+	logger := newLogger(env, *f.level)
+	slog.SetDefault(logger) // libraries log through the default
+	flush, err := startTelemetry(ctx, env, "quartet-"+role, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush()) }()
+	cfg, closeState, err := f.config(ctx, role, env, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeState()) }()
+	if f.listen == "" {
+		f.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(role)))
+	}
+	lis, err := rpc.Listen(f.listen, *f.insecure)
+	if err != nil {
+		return err
+	}
+	inst, err := suite.New(role, cfg)
+	if err != nil {
+		return errors.Join(err, lis.Close())
+	}
+	logger.Info("serving", "service", role, "address", lis.Addr().String(), "version", version())
+	return inst.Serve(ctx, lis)
+}
+
+// config is the suite's configuration as the flags say.
+func (f *serveFlags) config(ctx context.Context, role string, env environment, logger *slog.Logger) (suite.Config, func() error, error) {
+	cfg := suite.Config{
+		Peers: make(map[string]string), TurnTimeout: f.turn, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
+		CaptureContent: f.capture, Logger: logger,
+	}
+	for peer, target := range f.peers {
+		cfg.Peers[peer] = *target
+	}
+	nothing := func() error { return nil }
+	if role == suite.Router && f.rulesOnly {
+		return cfg, nothing, nil
+	}
+	if err := f.models.models(&cfg, env); err != nil {
+		return cfg, nothing, err
+	}
+	if role == suite.Router {
+		return cfg, nothing, nil
+	}
+	closeState, err := openState(ctx, &cfg, f.redis)
+	if err != nil {
+		return cfg, nothing, err
+	}
+	return cfg, closeState, nil
+}

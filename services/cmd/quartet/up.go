@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// house is all six services in this process.
+type house struct {
+	cfg     suite.Config
+	notes   []string // what the banner says of it
+	stop    context.CancelFunc
+	group   *errgroup.Group
+	closers []func() error // run last to first
+}
+
+// houseConfig says how a house is set up.
+type houseConfig struct {
+	models    *modelFlags
+	redis     string
+	logger    *slog.Logger
+	listeners map[string][]net.Listener
+	demo      bool
+}
+
+// openHouse starts everything and fills in the demo stores. The caller closes the house also after an error of its own.
+func openHouse(ctx context.Context, hc houseConfig, env environment) (h *house, err error) {
+	h = &house{cfg: suite.Config{Network: rpc.NewNetwork(), Logger: hc.logger}}
+	// The house outlives the signal that ends the command: servers drain first, then state and telemetry go.
+	ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.close())
+		}
+	}()
+	flush, err := startTelemetry(ctx, env, "quartet", hc.logger)
+	if err != nil {
+		return h, err
+	}
+	h.closers = append(h.closers, flush)
+	if err := h.openModels(ctx, hc, env); err != nil {
+		return h, err
+	}
+	closeState, err := openState(ctx, &h.cfg, hc.redis)
+	if err != nil {
+		return h, err
+	}
+	h.closers = append(h.closers, closeState)
+	if hc.redis == "" {
+		h.notes = append(h.notes, "state embedded (forgets on exit; --redis keeps it)")
+	} else {
+		h.notes = append(h.notes, "state in Redis")
+	}
+	six, err := suite.NewAll(h.cfg, hc.listeners)
+	if err != nil {
+		return h, err
+	}
+	h.group = &errgroup.Group{}
+	h.group.Go(func() error { return six.Serve(ctx) })
+	if hc.demo {
+		return h, h.loadDemo(ctx)
+	}
+	return h, nil
+}
+
+// openModels takes the configured models, or starts the offline one.
+func (h *house) openModels(ctx context.Context, hc houseConfig, env environment) error {
+	if hc.models.real(env) {
+		if err := hc.models.models(&h.cfg, env); err != nil {
+			return err
+		}
+		h.notes = append(h.notes, "model "+hc.models.describe(env))
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	wait, err := startOffline(ctx, &h.cfg, hc.logger)
+	if err != nil {
+		cancel()
+		return err
+	}
+	h.closers = append(h.closers, func() error { cancel(); return wait() })
+	h.notes = append(h.notes, "model offline (rules, not a language model; set OPENAI_API_KEY or --model-url)")
+	return nil
+}
+
+// loadDemo loads the demo stores through the services' own RPCs.
+func (h *house) loadDemo(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	clients, closeClients, err := dialData(h.cfg)
+	if err != nil {
+		return err
+	}
+	defer closeClients()
+	return loadDemo(ctx, clients)
+}
+
+// close drains the services and releases what they used. It may be called once, at any stage of opening.
+func (h *house) close() error {
+	h.stop()
+	var err error
+	if h.group != nil {
+		err = h.group.Wait()
+	}
+	for i := len(h.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, h.closers[i]())
+	}
+	return errors.Join(err, h.cfg.Network.Close())
+}
+
+// describe names the real model for the banner.
+func (m *modelFlags) describe(env environment) string {
+	name, url := m.name, m.url
+	if name == "" {
+		name = defaultModel
+	}
+	if url == "" {
+		url = env.get("OPENAI_BASE_URL")
+	}
+	if url == "" {
+		return name
+	}
+	return name + " at " + url
+}
+
+// onTCP are the services that 'quartet up' offers to others: the gateway and the owners of data.
+var onTCP = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promotions, suite.Support}
+
+func runUp(ctx context.Context, args []string, env environment) error {
+	fs := newFlags("up", "", "Runs all six services in this process: the gateway and the data services on TCP, one port each from --port on.", env)
+	hc := houseConfig{models: addModelFlags(fs)}
+	fs.StringVar(&hc.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
+	fs.BoolVar(&hc.demo, "demo", true, "load the demo stores at start")
+	host := fs.String("host", "127.0.0.1", "`address` to listen on")
+	insecure := insecureFlag(fs)
+	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the data services take the ports after it, as in 'quartet serve'")
+	level := logLevel(fs, slog.LevelInfo)
+	if rest, err := parse(fs, args, env); err != nil {
+		return err
+	} else if len(rest) > 0 {
+		return usagef("unexpected argument %q", rest[0])
+	}
+	hc.logger = newLogger(env, *level)
+	addresses, err := hc.listen(*host, *port, *insecure)
+	if err != nil {
+		return err
+	}
+	h, err := openHouse(ctx, hc, env)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.out, "six services in this process · %s\n", strings.Join(h.notes, " · "))
+	for i, role := range onTCP {
+		fmt.Fprintf(env.out, "  %-11s %s\n", role, addresses[i])
+	}
+	fmt.Fprintf(env.out, "try: grpcurl -plaintext -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n", addresses[0])
+	failed := make(chan struct{})
+	go func() { defer close(failed); _ = h.group.Wait() }() // close returns the error
+	select {
+	case <-ctx.Done():
+	case <-failed:
+	}
+	err = h.close()
+	<-failed
+	return err
+}
+
+// listen opens the TCP listeners of 'quartet up' and returns their addresses in the order of onTCP.
+func (hc *houseConfig) listen(host string, port int, insecure bool) ([]string, error) {
+	hc.listeners = make(map[string][]net.Listener)
+	var addresses []string
+	for _, role := range onTCP {
+		p := 0
+		if port != 0 {
+			p = port + suite.Port(role) - suite.Port(suite.Gateway)
+		}
+		lis, err := rpc.Listen(net.JoinHostPort(host, strconv.Itoa(p)), insecure)
+		if err != nil {
+			for _, ls := range hc.listeners {
+				err = errors.Join(err, ls[0].Close())
+			}
+			return nil, err
+		}
+		hc.listeners[role] = []net.Listener{lis}
+		addresses = append(addresses, lis.Addr().String())
+	}
+	return addresses, nil
+}
+
+func insecureFlag(fs *flag.FlagSet) *bool {
+	return fs.Bool("insecure", false, "allow listening beyond the loopback interface although calls are neither encrypted nor authenticated")
+}

@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+const manifests = "../../deploy/k8s/"
+
+// object is what one rendered object decoded into.
+type object struct {
+	kind, name string
+	value      any
+}
+
+// render runs kustomize over a folder and decodes each object strictly: a field that Kubernetes does not know fails.
+func render(t *testing.T, folder string) []object {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), manifests+folder)
+	if err != nil {
+		t.Fatalf("render %s: %v", folder, err)
+	}
+	var objects []object
+	for _, r := range resources.Resources() {
+		text, err := r.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := object{kind: r.GetKind(), name: r.GetName()}
+		if o.value, err = typeOf(o.kind); err != nil {
+			t.Fatalf("%s: %v", o.name, err)
+		}
+		if err := yaml.UnmarshalStrict(text, o.value); err != nil {
+			t.Errorf("%s %s: %v", o.kind, o.name, err)
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+func typeOf(kind string) (any, error) {
+	switch kind {
+	case "Deployment":
+		return &appsv1.Deployment{}, nil
+	case "Job":
+		return &batchv1.Job{}, nil
+	case "Service":
+		return &corev1.Service{}, nil
+	case "ServiceAccount":
+		return &corev1.ServiceAccount{}, nil
+	case "ConfigMap":
+		return &corev1.ConfigMap{}, nil
+	case "Namespace":
+		return &corev1.Namespace{}, nil
+	}
+	return nil, fmt.Errorf("no type is known for kind %q", kind)
+}
+
+func TestManifestsDecodeAndAreHardened(t *testing.T) {
+	for _, folder := range []string{"base", "overlays/dev"} {
+		t.Run(folder, func(t *testing.T) {
+			for _, o := range render(t, folder) {
+				switch v := o.value.(type) {
+				case *appsv1.Deployment:
+					checkPod(t, o.name, v.Spec.Template)
+				case *batchv1.Job:
+					checkPod(t, o.name, v.Spec.Template)
+				}
+			}
+		})
+	}
+}
+
+// checkPod checks that a pod runs with as little as it needs.
+func checkPod(t *testing.T, name string, pod corev1.PodTemplateSpec) {
+	t.Helper()
+	spec := pod.Spec
+	if sc := spec.SecurityContext; sc == nil || sc.RunAsNonRoot == nil || !*sc.RunAsNonRoot || sc.SeccompProfile == nil {
+		t.Errorf("%s: the pod may run as root or without seccomp", name)
+	}
+	if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
+		t.Errorf("%s: the pod gets a token that it does not need", name)
+	}
+	for _, c := range spec.Containers {
+		sc := c.SecurityContext
+		if sc == nil || sc.ReadOnlyRootFilesystem == nil || !*sc.ReadOnlyRootFilesystem ||
+			sc.AllowPrivilegeEscalation == nil || *sc.AllowPrivilegeEscalation ||
+			sc.Capabilities == nil || len(sc.Capabilities.Drop) != 1 || sc.Capabilities.Drop[0] != "ALL" {
+			t.Errorf("%s: container %s can write, escalate or has capabilities", name, c.Name)
+		}
+		if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
+			t.Errorf("%s: container %s has no memory limit or CPU request", name, c.Name)
+		}
+	}
+}
+
+func TestBaseServesEveryRole(t *testing.T) {
+	deployments := make(map[string]*appsv1.Deployment)
+	services := make(map[string]*corev1.Service)
+	for _, o := range render(t, "base") {
+		switch v := o.value.(type) {
+		case *appsv1.Deployment:
+			deployments[o.name] = v
+		case *corev1.Service:
+			services[o.name] = v
+		}
+	}
+	for _, role := range suite.Roles() {
+		port := int32(suite.Port(role))
+		d, s := deployments["quartet-"+role], services["quartet-"+role]
+		if d == nil || s == nil {
+			t.Errorf("%s: no Deployment or no Service", role)
+			continue
+		}
+		if s.Spec.ClusterIP != corev1.ClusterIPNone {
+			t.Errorf("%s: the Service is not headless, so clients would stick to one pod", role)
+		}
+		if len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != port {
+			t.Errorf("%s: the Service's port is not %d", role, port)
+		}
+		c := d.Spec.Template.Spec.Containers[0]
+		for what, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe} {
+			if probe == nil || probe.GRPC == nil || probe.GRPC.Port != port {
+				t.Errorf("%s: the %s probe is not gRPC on %d", role, what, port)
+			}
+		}
+		for key, value := range s.Spec.Selector {
+			if d.Spec.Template.Labels[key] != value {
+				t.Errorf("%s: the Service selects %s=%s, which its pods do not have", role, key, value)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package load
+
+import (
+	"context"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+)
+
+func products(ctx context.Context, c Clients, storeID string, items lines[*catalogv1.Product]) (Report, error) {
+	s, err := c.Catalog.UpsertProducts(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	return bulk(items, stream[*catalogv1.Product]{
+		send: func(batch []*catalogv1.Product) error {
+			return s.Send(&catalogv1.UpsertProductsRequest{StoreId: storeID, Products: batch})
+		},
+		finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+	})
+}
+
+func promotions(ctx context.Context, c Clients, storeID string, items lines[*promotionv1.Promotion]) (Report, error) {
+	s, err := c.Promotions.UpsertPromotions(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	return bulk(items, stream[*promotionv1.Promotion]{
+		send: func(batch []*promotionv1.Promotion) error {
+			return s.Send(&promotionv1.UpsertPromotionsRequest{StoreId: storeID, Promotions: batch})
+		},
+		finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+	})
+}
+
+func orders(ctx context.Context, c Clients, storeID string, items lines[*orderv1.Order]) (Report, error) {
+	s, err := c.Orders.UpsertOrders(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	return bulk(items, stream[*orderv1.Order]{
+		send: func(batch []*orderv1.Order) error {
+			return s.Send(&orderv1.UpsertOrdersRequest{StoreId: storeID, Orders: batch})
+		},
+		finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+	})
+}
+
+func policies(ctx context.Context, c Clients, storeID string, items lines[*policyv1.Policy]) (Report, error) {
+	s, err := c.Policies.UpsertPolicies(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	return bulk(items, stream[*policyv1.Policy]{
+		send: func(batch []*policyv1.Policy) error {
+			return s.Send(&policyv1.UpsertPoliciesRequest{StoreId: storeID, Policies: batch})
+		},
+		finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+	})
+}
+
+// counted is the response of every bulk write.
+type counted interface {
+	GetUpsertedCount() int32
+	GetErrorCount() int32
+	GetErrors() []*commonv1.ItemError
+}
+
+func counts(r counted, err error) (int32, int32, []*commonv1.ItemError, error) {
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	return r.GetUpsertedCount(), r.GetErrorCount(), r.GetErrors(), nil
+}

@@ -1,0 +1,192 @@
+// Package load fills stores through the services' own RPCs: from JSON Lines, so that a store can bring its data, and with
+// the demo stores. It imports no service.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/jsonl"
+)
+
+const (
+	// batchSize is how many items one message of a bulk stream carries.
+	batchSize = 100
+	// batchBytes closes a batch early, well below gRPC's usual 4 MiB limit of a message.
+	batchBytes = 1 << 20
+	// maxRefusals bounds the refusals that a report lists; it goes on counting.
+	maxRefusals = 1000
+)
+
+// Clients are the services that own a store's data.
+type Clients struct {
+	Stores     gatewayv1.StoreServiceClient
+	Catalog    catalogv1.CatalogServiceClient
+	Carts      cartv1.CartServiceClient
+	Promotions promotionv1.PromotionServiceClient
+	Orders     orderv1.OrderServiceClient
+	Policies   policyv1.PolicyServiceClient
+}
+
+// Kinds are the kinds of files, in the order in which they must be loaded: a cart needs its products.
+func Kinds() []string {
+	return []string{"stores", "products", "promotions", "carts", "orders", "policies"}
+}
+
+// Refusal is one item that was not taken.
+type Refusal struct {
+	// Line is the 1-based number of its line.
+	Line int
+	// What is wrong with it, and where.
+	What string
+}
+
+// Report counts what became of the items of one file.
+type Report struct {
+	// Taken items are in the store.
+	Taken int
+	// Refused items are not.
+	Refused int
+	// Refusals are the first 1,000 of them, by line.
+	Refusals []Refusal
+}
+
+// refuse notes an item that was not taken.
+func (r *Report) refuse(line int, what string) {
+	r.Refused++
+	if len(r.Refusals) < maxRefusals {
+		r.Refusals = append(r.Refusals, Refusal{Line: line, What: what})
+	}
+}
+
+// File loads JSON Lines of one kind into a store; storeID is not used for stores, which name themselves. Bad lines are
+// reported and the others taken; an error means that loading stopped, and the report says how far it came.
+func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (Report, error) {
+	switch kind {
+	case "stores":
+		return each(read[gatewayv1.Store](in), func(s *gatewayv1.Store) error {
+			_, err := c.Stores.PutStore(ctx, &gatewayv1.PutStoreRequest{Store: s})
+			return err
+		})
+	case "products":
+		return products(ctx, c, storeID, read[catalogv1.Product](in))
+	case "promotions":
+		return promotions(ctx, c, storeID, read[promotionv1.Promotion](in))
+	case "carts":
+		return each(read[cartv1.Cart](in), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })
+	case "orders":
+		return orders(ctx, c, storeID, read[orderv1.Order](in))
+	case "policies":
+		return policies(ctx, c, storeID, read[policyv1.Policy](in))
+	}
+	return Report{}, fmt.Errorf("unknown kind %q; the kinds are %v", kind, Kinds())
+}
+
+// message is a pointer to a generated message.
+type message[T any] interface {
+	*T
+	proto.Message
+}
+
+// lines are items with their line numbers.
+type lines[T proto.Message] = iter.Seq2[jsonl.Line[T], error]
+
+func read[T any, M message[T]](in io.Reader) lines[M] {
+	return jsonl.Read(in, func() M { return M(new(T)) }, jsonl.Config{})
+}
+
+func setCart(ctx context.Context, c Clients, storeID string, cart *cartv1.Cart) error {
+	_, err := c.Carts.SetCart(ctx, &cartv1.SetCartRequest{StoreId: storeID, CartId: cart.GetCartId(), Items: cart.GetItems()})
+	return err
+}
+
+// each loads items by one call each.
+func each[T proto.Message](items lines[T], put func(T) error) (Report, error) {
+	var report Report
+	for line, err := range items {
+		var bad *jsonl.LineError
+		switch {
+		case errors.As(err, &bad):
+			report.refuse(bad.Line, bad.Err.Error())
+			continue
+		case err != nil:
+			return report, err
+		}
+		err = put(line.Item)
+		switch status.Code(err) {
+		case codes.OK:
+			report.Taken++
+		case codes.InvalidArgument, codes.NotFound:
+			report.refuse(line.Number, status.Convert(err).Message())
+		default:
+			return report, fmt.Errorf("line %d: %w", line.Number, err)
+		}
+	}
+	return report, nil
+}
+
+// stream is one bulk write in the words that all four services share.
+type stream[T proto.Message] struct {
+	send   func([]T) error
+	finish func() (taken, refused int32, refusals []*commonv1.ItemError, err error)
+}
+
+// bulk loads items by a stream of batches.
+func bulk[T proto.Message](items lines[T], s stream[T]) (Report, error) {
+	var report Report
+	var batch []T
+	var lineOf []int // by position in the stream
+	bytes := 0
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		err := s.send(batch)
+		batch, bytes = nil, 0
+		return err
+	}
+	for line, err := range items {
+		var bad *jsonl.LineError
+		switch {
+		case errors.As(err, &bad):
+			report.refuse(bad.Line, bad.Err.Error())
+			continue
+		case err != nil:
+			return report, err
+		}
+		size := proto.Size(line.Item)
+		if len(batch) == batchSize || bytes+size > batchBytes {
+			if err := flush(); err != nil {
+				break // finish knows why
+			}
+		}
+		batch, bytes, lineOf = append(batch, line.Item), bytes+size, append(lineOf, line.Number)
+	}
+	_ = flush() // finish knows why it failed
+	taken, refused, refusals, err := s.finish()
+	if err != nil {
+		return report, err
+	}
+	for _, r := range refusals {
+		report.refuse(lineOf[r.GetIndex()], fmt.Sprintf("%s: %s: %s", r.GetItemId(), r.GetField(), r.GetDescription()))
+	}
+	report.Taken, report.Refused = int(taken), report.Refused+int(refused)-len(refusals)
+	slices.SortStableFunc(report.Refusals, func(a, b Refusal) int { return a.Line - b.Line })
+	return report, nil
+}

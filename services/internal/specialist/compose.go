@@ -1,0 +1,117 @@
+package specialist
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+)
+
+// maxProducts bounds the products of an answer: more than six is a list, not advice.
+const maxProducts = 6
+
+// compose makes the answer from what the loop said and what the tools found.
+func compose(turn *Turn, result *agentloop.Result, text string) *specialistv1.Answer {
+	f := turn.Findings
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a := &specialistv1.Answer{
+		Text:         text,
+		Confidence:   f.confidence(result),
+		FinishReason: finishReason(result.FinishReason),
+		Model:        result.Model,
+		Usage:        usage(result.Usage),
+		Products:     named(f.products, text),
+		Promotion:    f.promotion,
+		Order:        f.order,
+		Passages:     f.passages,
+	}
+	a.SuggestedActions = f.actions
+	if c := result.Cost; c != nil {
+		a.Cost = &commonv1.Cost{AmountMicros: c.Micros, CurrencyCode: c.Currency}
+	}
+	for _, c := range result.Calls {
+		a.ToolCalls = append(a.ToolCalls, toolCall(c))
+	}
+	return a
+}
+
+// confidence is computed from evidence alone: 0.95 when a look-up found something, 0.7 when none was needed, 0.5 when
+// all came back empty; 0.1 less for each failed tool call, at most 0.3; and 0.6 of that when the answer was cut short.
+func (f *Findings) confidence(result *agentloop.Result) float64 {
+	c := 0.7
+	switch {
+	case f.found > 0:
+		c = 0.95
+	case f.empty > 0:
+		c = 0.5
+	}
+	failed := 0
+	for _, call := range result.Calls {
+		if call.Error != "" {
+			failed++
+		}
+	}
+	c -= 0.1 * float64(min(failed, 3))
+	if result.FinishReason != agentloop.FinishStop {
+		c *= 0.6
+	}
+	return c
+}
+
+// named returns the candidates that the text names, by title or id, in the order of their candidacy.
+func named(products []*specialistv1.ProductChoice, text string) []*specialistv1.ProductChoice {
+	words := wordsOf(text)
+	var out []*specialistv1.ProductChoice
+	for _, p := range products {
+		title := wordsOf(p.GetTitle())
+		if len(out) < maxProducts && (strings.Contains(text, p.GetProductId()) || containsRun(words, title)) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// containsRun reports whether words holds run as neighbours, in order.
+func containsRun(words, run []string) bool {
+	for i := 0; len(run) > 0 && i+len(run) <= len(words); i++ {
+		if slices.Equal(words[i:i+len(run)], run) {
+			return true
+		}
+	}
+	return false
+}
+
+func wordsOf(s string) []string {
+	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+func usage(u agentloop.Usage) *commonv1.Usage {
+	return &commonv1.Usage{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedInputTokens: u.CachedInputTokens,
+		ReasoningOutputTokens: u.ReasoningTokens, ModelCalls: int32(u.ModelCalls), Estimated: u.Estimated,
+	}
+}
+
+func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
+	switch r {
+	case agentloop.FinishLength:
+		return specialistv1.FinishReason_FINISH_REASON_LENGTH
+	case agentloop.FinishContentFilter:
+		return specialistv1.FinishReason_FINISH_REASON_CONTENT_FILTER
+	case agentloop.FinishMaxSteps:
+		return specialistv1.FinishReason_FINISH_REASON_MAX_STEPS
+	case agentloop.FinishDeadline, agentloop.FinishCanceled:
+		return specialistv1.FinishReason_FINISH_REASON_DEADLINE
+	}
+	return specialistv1.FinishReason_FINISH_REASON_STOP
+}
+
+func setDuration(a *specialistv1.Answer, d time.Duration) { a.Duration = durationpb.New(d) }

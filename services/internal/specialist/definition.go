@@ -1,0 +1,45 @@
+// Package specialist serves SpecialistService for any specialist: a prompt and a few tools over agentloop. It knows
+// nothing of what a specialist is about, and imports no service.
+package specialist
+
+import (
+	"context"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+)
+
+// Definition is what makes one specialist different from another.
+type Definition struct {
+	// Name, unique in a deployment: lower-case letters, digits and '-'. Required.
+	Name string
+	// Purpose says what it is for, in one or two sentences that a routing model reads. Required.
+	Purpose string
+	// Examples are sub-queries that it should get, as shoppers write them.
+	Examples []string
+	// Keywords speak for it when messages are routed without a model.
+	Keywords []*specialistv1.Keyword
+	// Prompt is the system prompt. The store's name and the language to answer in are appended. Required.
+	Prompt string
+	// Tools makes the tools of one turn, closed over its scope and findings. Nil: none.
+	Tools func(t *Turn) []agentloop.Tool
+	// Unavailable says why the specialist can not serve the scope's store, in words for the shopper, or "" when it can.
+	// Nil: it always can.
+	Unavailable func(ctx context.Context, s scope.Scope) (string, error)
+	// MaxSteps bounds model calls that may ask for tools. Zero: 4.
+	MaxSteps int
+}
+
+// Turn is one assignment being worked on. Tools read its scope and leave what they found in its findings.
+type Turn struct {
+	// Scope says who is asking.
+	Scope scope.Scope
+	// SubQuery is the assignment in the shopper's words.
+	SubQuery string
+	// Message is the whole message that the assignment is a part of.
+	Message string
+	// Findings collects typed results. Safe for concurrent use.
+	*Findings
+}

@@ -1,0 +1,123 @@
+package specialist
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+)
+
+// holdBack is how much text of a step is kept until it is clear that the step calls no tools. Models like to announce
+// what they look up ("Let me check ..."); such a preface is shorter than this and is dropped. Longer text is on its way
+// to the reader already, so it stays part of the answer, whatever follows.
+const holdBack = 240
+
+// progress turns the events of a run into those of SpecialistService, and keeps the text that was sent, which is the
+// answer's text.
+type progress struct {
+	send func(*specialistv1.AnswerResponse) error
+	err  error // of send; the run is stopped then
+
+	sent strings.Builder
+	held strings.Builder
+	open bool // held has been let go for this step
+}
+
+// text is everything that was sent.
+func (p *progress) text() string { return p.sent.String() }
+
+// follow reports every event and returns the run's result and error.
+func (p *progress) follow(events iter.Seq2[agentloop.Event, error]) (*agentloop.Result, error) {
+	for ev, err := range events {
+		switch ev := ev.(type) {
+		case agentloop.TextDelta:
+			p.hold(ev.Text)
+		case agentloop.ToolStarted:
+			p.dropPreface()
+			p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallStarted{
+				ToolCallStarted: &specialistv1.ToolCallStarted{
+					ToolCallId: valid(ev.Call.ID), ToolName: valid(ev.Call.Name), ArgumentsJson: valid(ev.Call.Arguments),
+				}}})
+		case agentloop.ToolFinished:
+			p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallFinished{
+				ToolCallFinished: &specialistv1.ToolCallFinished{ToolCall: toolCall(ev.Record)}}})
+		case agentloop.Finished:
+			p.release()
+			return ev.Result, err
+		}
+		if p.err != nil {
+			return nil, p.err
+		}
+	}
+	return nil, p.err
+}
+
+// hold keeps a piece of text, or sends it once enough has come.
+func (p *progress) hold(text string) {
+	p.held.WriteString(text)
+	if p.open || p.held.Len() > holdBack {
+		p.release()
+	}
+}
+
+// release sends what is held, without white space at the start of the answer and at the end of what is held; the latter
+// is kept, so that the pieces add up to a text that does not end in white space.
+func (p *progress) release() {
+	text := valid(p.held.String())
+	p.held.Reset()
+	if p.sent.Len() == 0 {
+		text = strings.TrimLeftFunc(text, unicode.IsSpace)
+	}
+	words := strings.TrimRightFunc(text, unicode.IsSpace)
+	p.held.WriteString(text[len(words):])
+	if words == "" {
+		return
+	}
+	p.open = true
+	p.sent.WriteString(words)
+	p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{
+		TextDelta: &specialistv1.TextDelta{Text: words}}})
+}
+
+// dropPreface forgets the text of a step that turns out to call tools, or closes it with a blank line if it was sent.
+func (p *progress) dropPreface() {
+	p.held.Reset()
+	if p.open {
+		p.held.WriteString("\n\n")
+	}
+	p.open = false
+}
+
+func (p *progress) emit(r *specialistv1.AnswerResponse) {
+	if p.err == nil {
+		p.err = p.send(r)
+	}
+}
+
+// toolCall is a row of the loop's log as a message.
+func toolCall(c agentloop.CallRecord) *specialistv1.ToolCall {
+	return &specialistv1.ToolCall{
+		ToolCallId: valid(c.ID), ToolName: valid(c.Name), ArgumentsJson: valid(c.Arguments),
+		ResultPreview: valid(c.Preview), Error: valid(c.Error),
+		StartTime: timestamppb.New(c.Start), Duration: durationpb.New(c.Duration), Summary: summary(c.Value),
+	}
+}
+
+// valid makes what a model wrote fit for a proto string: models split characters.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// Summarizer is implemented by tool results that can say what they hold in a few words, such as "4 products".
+type Summarizer interface{ Summary() string }
+
+func summary(value any) string {
+	if s, ok := value.(Summarizer); ok {
+		return s.Summary()
+	}
+	return ""
+}

@@ -1,0 +1,211 @@
+package specialist
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
+)
+
+const (
+	// defaultMaxSteps suits tools that answer in one or two look-ups, with one refinement.
+	defaultMaxSteps = 4
+	// maxSubQuery is the longest sub-query, in characters; a gateway admits no longer message.
+	maxSubQuery = 8000
+)
+
+// temperature of every specialist: answers should follow the tools' results, not vary.
+var temperature = 0.2
+
+// Config is what a specialist needs to run.
+type Config struct {
+	// Definition of the specialist. Required.
+	Definition Definition
+	// Model answers. Required.
+	Model agentloop.Model
+	// Price of the model's tokens. Nil: the cost is unknown.
+	Price *agentloop.Price
+	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
+	CaptureContent bool
+	// Logger gets one line for each answer. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Server serves SpecialistService for one definition. It is safe for concurrent use.
+type Server struct {
+	specialistv1.UnsafeSpecialistServiceServer
+	cfg           Config
+	promptVersion string
+	tracer        trace.Tracer
+}
+
+var _ specialistv1.SpecialistServiceServer = (*Server)(nil)
+
+// New returns a server, or an error that says what the configuration lacks.
+func New(cfg Config) (*Server, error) {
+	d := &cfg.Definition
+	switch {
+	case d.Name == "" || d.Purpose == "" || d.Prompt == "":
+		return nil, errors.New("specialist: the definition needs a name, a purpose and a prompt")
+	case cfg.Model == nil:
+		return nil, fmt.Errorf("specialist %s: no model", d.Name)
+	}
+	if d.MaxSteps == 0 {
+		d.MaxSteps = defaultMaxSteps
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	sum := sha256.Sum256([]byte(d.Prompt))
+	s := &Server{
+		cfg:           cfg,
+		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
+		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
+	}
+	if _, err := s.loop(&Turn{Findings: &Findings{}}, ""); err != nil {
+		return nil, fmt.Errorf("specialist %s: %w", d.Name, err)
+	}
+	return s, nil
+}
+
+// Register registers SpecialistService.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	specialistv1.RegisterSpecialistServiceServer(r, s)
+}
+
+// Describe implements SpecialistService.
+func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) (*specialistv1.DescribeResponse, error) {
+	sc, err := storeScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := s.cfg.Definition
+	out := &specialistv1.Specialist{
+		Name: d.Name, Purpose: d.Purpose, Examples: d.Examples, Keywords: d.Keywords, Available: true,
+	}
+	if d.Unavailable != nil {
+		if out.UnavailableReason, err = d.Unavailable(ctx, sc); err != nil {
+			return nil, fmt.Errorf("describe %s: %w", d.Name, err)
+		}
+		out.Available = out.UnavailableReason == ""
+	}
+	for _, t := range s.tools(&Turn{Scope: sc, Findings: &Findings{}}) {
+		out.Tools = append(out.Tools, &specialistv1.ToolInfo{
+			Name: t.Name, Description: t.Description, ParametersJson: string(t.Parameters),
+		})
+	}
+	return &specialistv1.DescribeResponse{Specialist: out}, nil
+}
+
+// Answer implements SpecialistService.
+func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStreamingServer[specialistv1.AnswerResponse]) error {
+	ctx := stream.Context()
+	sc, err := storeScope(ctx)
+	if err != nil {
+		return err
+	}
+	var check fault.Checker
+	check.ID("assignment_id", req.GetAssignmentId())
+	check.Text("sub_query", req.GetSubQuery(), 1, maxSubQuery)
+	if err := check.Err(); err != nil {
+		return err
+	}
+	ctx, span := s.tracer.Start(ctx, "invoke_agent "+s.cfg.Definition.Name, trace.WithAttributes(
+		attribute.String(telemetry.OperationName, telemetry.OperationInvokeAgent),
+		attribute.String(telemetry.AgentName, s.cfg.Definition.Name),
+		attribute.String(telemetry.ConversationID, sc.ThreadID),
+		attribute.String(telemetry.Store, sc.StoreID),
+		attribute.String(telemetry.AssignmentID, req.GetAssignmentId()),
+		attribute.String(telemetry.PromptVersion, s.promptVersion),
+	))
+	defer span.End()
+	answer, err := s.answer(ctx, sc, req, stream.Send)
+	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
+		return fmt.Errorf("%s: %w", s.cfg.Definition.Name, err)
+	}
+	s.log(ctx, answer)
+	return stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Answer{Answer: answer}})
+}
+
+// answer runs the loop and composes the answer, reporting progress on the way.
+func (s *Server) answer(
+	ctx context.Context, sc scope.Scope, req *specialistv1.AnswerRequest, send func(*specialistv1.AnswerResponse) error,
+) (*specialistv1.Answer, error) {
+	begun := time.Now()
+	turn := &Turn{Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Findings: &Findings{}}
+	loop, err := s.loop(turn, s.system(sc, req))
+	if err != nil {
+		return nil, err
+	}
+	p := progress{send: send}
+	result, err := p.follow(loop.Stream(ctx, historyOf(req), req.GetSubQuery()))
+	if p.err != nil {
+		return nil, p.err
+	}
+	if err != nil && (p.text() == "" || result.FinishReason == agentloop.FinishError) {
+		return nil, err
+	}
+	answer := compose(turn, result, p.text())
+	answer.Specialist = s.cfg.Definition.Name
+	answer.PromptVersion = s.promptVersion
+	setDuration(answer, time.Since(begun))
+	return answer, nil
+}
+
+// loop makes the loop of one turn. Schemas are compiled once per process, so this is cheap.
+func (s *Server) loop(turn *Turn, system string) (*agentloop.Loop, error) {
+	return agentloop.New(agentloop.Config{
+		Model: s.cfg.Model, System: system, Tools: s.tools(turn), MaxSteps: s.cfg.Definition.MaxSteps,
+		Temperature: &temperature, Price: s.cfg.Price,
+	})
+}
+
+// tools makes the traced tools of one turn.
+func (s *Server) tools(turn *Turn) []agentloop.Tool {
+	if s.cfg.Definition.Tools == nil {
+		return nil
+	}
+	tools := s.cfg.Definition.Tools(turn)
+	for i := range tools {
+		tools[i] = agentotel.Tool(tools[i], agentotel.Config{CaptureContent: s.cfg.CaptureContent})
+	}
+	return tools
+}
+
+// log writes the one line of an answer: never its text, nor the question.
+func (s *Server) log(ctx context.Context, a *specialistv1.Answer) {
+	cost := slog.String("cost", "unknown")
+	if a.GetCost() != nil {
+		cost = slog.Int64("cost_micros", a.GetCost().GetAmountMicros())
+	}
+	s.cfg.Logger.InfoContext(ctx, "answered", "agent", a.GetSpecialist(), "model", a.GetModel(),
+		"duration", a.GetDuration().AsDuration(), "input_tokens", a.GetUsage().GetInputTokens(),
+		"output_tokens", a.GetUsage().GetOutputTokens(), cost, "tool_calls", len(a.GetToolCalls()),
+		"finish_reason", a.GetFinishReason().String(), "confidence", a.GetConfidence())
+}
+
+// storeScope returns the scope of a call, which must name a store.
+func storeScope(ctx context.Context) (scope.Scope, error) {
+	sc, _ := scope.FromContext(ctx)
+	var check fault.Checker
+	check.ID("metadata quartet-store", sc.StoreID)
+	return sc, check.Err()
+}

@@ -1,0 +1,143 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/promotions"
+	"github.com/quartet-commerce/quartet/services/recommend"
+	"github.com/quartet-commerce/quartet/services/router"
+	"github.com/quartet-commerce/quartet/services/search"
+	"github.com/quartet-commerce/quartet/services/support"
+)
+
+// The roles of a deployment.
+const (
+	Gateway    = "gateway"
+	Router     = "router"
+	Search     = "search"
+	Recommend  = "recommend"
+	Promotions = "promotions"
+	Support    = "support"
+)
+
+// role is one row of the table of services.
+type role struct {
+	name       string
+	port       int
+	specialist bool // has a SpecialistService that the gateway calls
+	needsState bool // needs Redis and a model
+	build      func(Config, *dialer) (registrar, error)
+}
+
+// roles in the order in which people list them. A further service is one row here, one package and one manifest.
+var roles = []role{
+	{Gateway, 7300, false, true, buildGateway},
+	{Router, 7301, false, false, buildRouter},
+	{Search, 7302, true, true, buildSearch},
+	{Recommend, 7303, true, true, buildRecommend},
+	{Promotions, 7304, true, true, buildPromotions},
+	{Support, 7305, true, true, buildSupport},
+}
+
+// Roles returns the names of all roles.
+func Roles() []string {
+	names := make([]string, len(roles))
+	for i, r := range roles {
+		names[i] = r.name
+	}
+	return names
+}
+
+// Port returns the TCP port that a role listens on unless told otherwise; zero for an unknown role.
+func Port(name string) int {
+	r, err := roleOf(name)
+	if err != nil {
+		return 0
+	}
+	return r.port
+}
+
+func roleOf(name string) (role, error) {
+	for _, r := range roles {
+		if r.name == name {
+			return r, nil
+		}
+	}
+	return role{}, fmt.Errorf("unknown role %q; the roles are: %s", name, strings.Join(Roles(), ", "))
+}
+
+func buildGateway(cfg Config, d *dialer) (registrar, error) {
+	var peers []gateway.Peer
+	for _, r := range roles {
+		if r.specialist {
+			peers = append(peers, gateway.Peer{Name: r.name, Client: specialistv1.NewSpecialistServiceClient(d.dial(r.name))})
+		}
+	}
+	routerClient := routerv1.NewRouterServiceClient(d.dial(Router))
+	if d.err != nil {
+		return nil, d.err
+	}
+	return gateway.New(gateway.Config{
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Router: routerClient, Specialists: peers,
+		TurnTimeout: cfg.TurnTimeout, Logger: cfg.Logger,
+	})
+}
+
+func buildRouter(cfg Config, _ *dialer) (registrar, error) {
+	c := router.Config{Logger: cfg.Logger}
+	if cfg.FastModel != nil {
+		c.Model, c.Price = cfg.FastModel.Model, cfg.FastModel.Price
+	}
+	return router.New(c)
+}
+
+func buildSearch(cfg Config, _ *dialer) (registrar, error) {
+	return search.New(search.Config{
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	})
+}
+
+func buildRecommend(cfg Config, d *dialer) (registrar, error) {
+	catalog := catalogv1.NewCatalogServiceClient(d.dial(Search))
+	if d.err != nil {
+		return nil, d.err
+	}
+	return recommend.New(recommend.Config{
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Catalog: catalog,
+		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	})
+}
+
+func buildPromotions(cfg Config, d *dialer) (registrar, error) {
+	cart := cartv1.NewCartServiceClient(d.dial(Recommend))
+	if d.err != nil {
+		return nil, d.err
+	}
+	return promotions.New(promotions.Config{
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Cart: cart,
+		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	})
+}
+
+func buildSupport(cfg Config, _ *dialer) (registrar, error) {
+	return support.New(support.Config{
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	})
+}
+
+// idempotent are the methods that a client may retry by itself when a server can not be reached.
+var idempotent = []string{
+	catalogv1.CatalogService_GetProduct_FullMethodName,
+	catalogv1.CatalogService_BatchGetProducts_FullMethodName,
+	catalogv1.CatalogService_SearchProducts_FullMethodName,
+	catalogv1.CatalogService_FindSimilarProducts_FullMethodName,
+	cartv1.CartService_GetCart_FullMethodName,
+	specialistv1.SpecialistService_Describe_FullMethodName,
+}

@@ -1,0 +1,169 @@
+// Package suite wires the six services: which constructor gets which peers, and how they are served, apart or all in one
+// process. With cmd and e2e it is the only package that imports the services; none of them imports it.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/quartet-commerce/quartet/services/internal/model"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+)
+
+// Config is what all services share. Every service gets the same; each takes what it needs.
+type Config struct {
+	// Redis holds the state. Required by every role but the router. The caller closes it.
+	Redis redis.UniversalClient
+	// Model answers shoppers. Required by every role but the router.
+	Model *model.Traced
+	// FastModel classifies messages. Nil: the router goes by its rules alone.
+	FastModel *model.Traced
+	// Peers are the targets of the services by role, such as "dns:///search:7302". A role without one is reached in this
+	// process, through Network.
+	Peers map[string]string
+	// Network connects the services of one process. Required unless Peers names every role.
+	Network *rpc.Network
+	// TurnTimeout bounds a turn whose caller set no deadline. Zero: the gateway's default.
+	TurnTimeout time.Duration
+	// DrainTimeout is how long a stopping server waits for running calls. Zero: rpc's default.
+	DrainTimeout time.Duration
+	// DrainDelay is how long a stopping server goes on serving after it has reported NOT_SERVING, so that its callers
+	// notice. Zero: none.
+	DrainDelay time.Duration
+	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
+	CaptureContent bool
+	// Logger gets the services' logs. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Instance is one service, ready to serve.
+type Instance struct {
+	role   string
+	server *rpc.Server
+	dialer *dialer
+}
+
+// New builds the service of a role. Peers are dialled lazily, so the order of starting is free.
+func New(role string, cfg Config) (*Instance, error) {
+	r, err := roleOf(role)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	if r.needsState && (cfg.Redis == nil || cfg.Model == nil) {
+		return nil, fmt.Errorf("%s: needs Redis and a model", role)
+	}
+	cfg.Logger = cfg.Logger.With("service", role)
+	d := &dialer{cfg: cfg}
+	service, err := r.build(cfg, d)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", role, err), d.close())
+	}
+	server := rpc.NewServer(rpc.ServerConfig{
+		Name: role, Logger: cfg.Logger, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
+	})
+	service.Register(server)
+	return &Instance{role: role, server: server, dialer: d}, nil
+}
+
+// Serve serves on all listeners until ctx ends, then drains and closes the connections to the peers. It owns the
+// listeners.
+func (i *Instance) Serve(ctx context.Context, listeners ...net.Listener) error {
+	err := i.server.Serve(ctx, listeners...)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", i.role, err)
+	}
+	return errors.Join(err, i.dialer.close())
+}
+
+// Suite is all six services in one process, ready to serve.
+type Suite struct {
+	instances []*Instance
+	listeners [][]net.Listener
+}
+
+// NewAll builds all six services, to be served over cfg.Network and each on the further listeners that are given for its
+// role. Calls may be made at once; they wait until Serve is called. On an error the further listeners are the caller's.
+func NewAll(cfg Config, further map[string][]net.Listener) (*Suite, error) {
+	s := &Suite{}
+	for _, role := range Roles() {
+		inst, err := New(role, cfg)
+		if err != nil {
+			return nil, errors.Join(err, s.abandon())
+		}
+		lis, err := cfg.Network.Listen(role)
+		if err != nil {
+			return nil, errors.Join(err, inst.dialer.close(), s.abandon())
+		}
+		s.instances = append(s.instances, inst)
+		s.listeners = append(s.listeners, append([]net.Listener{lis}, further[role]...))
+	}
+	return s, nil
+}
+
+// Serve serves until ctx ends or a service fails, then drains all of them. It owns the listeners.
+func (s *Suite) Serve(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, inst := range s.instances {
+		group.Go(func() error { return inst.Serve(ctx, s.listeners[i]...) })
+	}
+	return group.Wait()
+}
+
+// abandon releases what was built of a suite that will not be served.
+func (s *Suite) abandon() error {
+	var err error
+	for i, inst := range s.instances {
+		err = errors.Join(err, inst.dialer.close(), s.listeners[i][0].Close())
+	}
+	return err
+}
+
+// registrar is what every service offers.
+type registrar interface{ Register(grpc.ServiceRegistrar) }
+
+// dialer makes the connections of one service.
+type dialer struct {
+	cfg   Config
+	conns []*grpc.ClientConn
+	err   error
+}
+
+// dial returns a connection to a role. The first error is kept, and told by err, so that wiring reads as a list.
+func (d *dialer) dial(role string) *grpc.ClientConn {
+	conn, err := Dial(role, d.cfg)
+	if err != nil {
+		d.err = errors.Join(d.err, err)
+		return nil
+	}
+	d.conns = append(d.conns, conn)
+	return conn
+}
+
+func (d *dialer) close() error {
+	var err error
+	for _, c := range d.conns {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// Dial connects to the service of a role as cfg says where it is. The caller closes the connection.
+func Dial(role string, cfg Config) (*grpc.ClientConn, error) {
+	dial := rpc.DialConfig{Idempotent: idempotent}
+	target := cfg.Peers[role]
+	if target == "" {
+		target, dial.Network = "inproc:///"+role, cfg.Network
+	}
+	return rpc.Dial(target, dial)
+}
