@@ -1,0 +1,118 @@
+package jsonl
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// excerptChars is how much of a line an error shows.
+	excerptChars = 80
+	// beforeFault is how much of that stands before the fault, so that the field's name is seen with its value.
+	beforeFault = 30
+	// maxCauseChars bounds the cause, which quotes the token at fault whole.
+	maxCauseChars = 200
+)
+
+var (
+	errInvalidUTF8 = errors.New("invalid UTF-8")
+	errCutShort    = errors.New("the line ends before its message does")
+)
+
+// LineError says what was wrong with one line.
+type LineError struct {
+	// Line is the 1-based number of the line.
+	Line int
+	// Column is the 1-based place of the fault in characters. Zero when it is not known.
+	Column int
+	// Text is what stands there, cut to about 80 characters.
+	Text string
+	// Err is the cause, ErrLineTooLong among others. Never nil.
+	Err error
+}
+
+// Error returns place, cause and text in one line.
+func (e *LineError) Error() string {
+	place := fmt.Sprintf("line %d", e.Line)
+	if e.Column > 0 {
+		place += fmt.Sprintf(", column %d", e.Column)
+	}
+	return fmt.Sprintf("%s: %v, in %q", place, e.Err, e.Text)
+}
+
+// Unwrap returns the cause.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// decoderPlace is how protojson names a place. Its line is always 1, for it sees one line at a time.
+var decoderPlace = regexp.MustCompile(`\(line 1:(\d+)\)`)
+
+// newLineError turns an error of protojson into one that names the line of the file.
+func newLineError(number int, text []byte, err error) *LineError {
+	// The prefix ends in an ordinary or a non-breaking space, from build to build.
+	cause := strings.TrimLeftFunc(strings.TrimPrefix(err.Error(), "proto:"), unicode.IsSpace)
+	column := 0
+	if at := decoderPlace.FindStringSubmatchIndex(cause); at != nil {
+		column, _ = strconv.Atoi(cause[at[2]:at[3]])
+		cause = strings.TrimSpace(cause[:at[0]]) + cause[at[1]:]
+		cause = strings.TrimPrefix(cause, ": ")
+	}
+	e := &LineError{Line: number, Column: column, Text: excerpt(text, column)}
+	if strings.HasSuffix(cause, "unexpected EOF") || strings.HasSuffix(cause, "unexpected token ") {
+		e.Err = errCutShort
+	} else {
+		e.Err = errors.New(cut(cause, maxCauseChars))
+	}
+	return e
+}
+
+// excerpt returns the part of text around a 1-based column, or its start when the column is 0.
+func excerpt(text []byte, column int) string {
+	start := 0
+	for skip := column - beforeFault; skip > 1 && start < len(text); skip-- {
+		_, size := utf8.DecodeRune(text[start:])
+		start += size
+	}
+	// Enough bytes for the characters wanted; a long line is not copied whole.
+	end := min(len(text), start+(excerptChars+1)*utf8.UTFMax)
+	shown := cut(strings.ToValidUTF8(string(text[start:end]), "�"), excerptChars)
+	if start > 0 {
+		return "…" + shown
+	}
+	return shown
+}
+
+// cut returns at most limit characters of s.
+func cut(s string, limit int) string {
+	chars := 0
+	for i := range s {
+		if chars == limit {
+			return s[:i] + "…"
+		}
+		chars++
+	}
+	return s
+}
+
+// invalidUTF8 returns the index of the first byte that is not UTF-8, or -1.
+func invalidUTF8(text []byte) int {
+	if utf8.Valid(text) {
+		return -1
+	}
+	at := 0
+	for at < len(text) {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
+// columnOf returns the 1-based column of the byte at an index.
+func columnOf(text []byte, at int) int { return utf8.RuneCount(text[:at]) + 1 }
