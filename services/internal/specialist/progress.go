@@ -26,7 +26,8 @@ type progress struct {
 
 	sent strings.Builder
 	held strings.Builder
-	open bool // held has been let go for this step
+	open bool   // held has been let go for this step
+	gap  string // goes before the next words
 }
 
 // text is everything that was sent.
@@ -71,7 +72,7 @@ func (p *progress) hold(text string) {
 func (p *progress) release() {
 	text := valid(p.held.String())
 	p.held.Reset()
-	if p.sent.Len() == 0 {
+	if p.sent.Len() == 0 || p.gap != "" {
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	}
 	words := strings.TrimRightFunc(text, unicode.IsSpace)
@@ -79,6 +80,7 @@ func (p *progress) release() {
 	if words == "" {
 		return
 	}
+	words, p.gap = p.gap+words, ""
 	p.open = true
 	p.sent.WriteString(words)
 	p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{
@@ -89,9 +91,8 @@ func (p *progress) release() {
 func (p *progress) dropPreface() {
 	p.held.Reset()
 	if p.open {
-		p.held.WriteString("\n\n")
+		p.open, p.gap = false, "\n\n"
 	}
-	p.open = false
 }
 
 func (p *progress) emit(r *specialistv1.AnswerResponse) {

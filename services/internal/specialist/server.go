@@ -128,12 +128,12 @@ func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStrea
 		return err
 	}
 	ctx, span := s.tracer.Start(ctx, "invoke_agent "+s.cfg.Definition.Name, trace.WithAttributes(
-		attribute.String(telemetry.OperationName, telemetry.OperationInvokeAgent),
-		attribute.String(telemetry.AgentName, s.cfg.Definition.Name),
-		attribute.String(telemetry.ConversationID, sc.ThreadID),
-		attribute.String(telemetry.Store, sc.StoreID),
-		attribute.String(telemetry.AssignmentID, req.GetAssignmentId()),
-		attribute.String(telemetry.PromptVersion, s.promptVersion),
+		attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeAgent),
+		attribute.String(telemetry.KeyAgent, s.cfg.Definition.Name),
+		attribute.String(telemetry.KeyConversation, sc.ThreadID),
+		attribute.String(telemetry.KeyStore, sc.StoreID),
+		attribute.String(telemetry.KeyAssignment, req.GetAssignmentId()),
+		attribute.String(telemetry.KeyPromptVersion, s.promptVersion),
 	))
 	defer span.End()
 	answer, err := s.answer(ctx, sc, req, stream.Send)

@@ -1,0 +1,279 @@
+package specialist_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+type lookArgs struct {
+	What string `json:"what"`
+}
+
+// lamps is a specialist that finds two lamps, whatever is asked.
+var lamps = specialist.Definition{
+	Name: "lamps", Purpose: "Finds lamps.", Prompt: "You find lamps.",
+	Tools: func(t *specialist.Turn) []agentloop.Tool {
+		return []agentloop.Tool{agentloop.NewTool("look", "Looks for lamps.", func(_ context.Context, in lookArgs) (string, error) {
+			if in.What == "nothing" {
+				t.Found(0)
+				return "no lamps", nil
+			}
+			if in.What == "broken" {
+				return "", errors.New("the lamp index is shut")
+			}
+			t.Found(2)
+			t.AddProducts(&specialistv1.ProductChoice{ProductId: "L1", Title: "Dune Lamp"},
+				&specialistv1.ProductChoice{ProductId: "L2", Title: "Reed Lamp"})
+			return "store " + t.Scope.StoreID + ": Dune Lamp, Reed Lamp", nil
+		})}
+	},
+}
+
+func look(what string) scripted.Step {
+	return scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "look", Arguments: `{"what":"` + what + `"}`}}}
+}
+
+// serve serves a specialist in memory and returns a client of it.
+func serve(t *testing.T, def specialist.Definition, model agentloop.Model) specialistv1.SpecialistServiceClient {
+	t.Helper()
+	s, err := specialist.New(specialist.Config{Definition: def, Model: model, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := rpc.NewNetwork()
+	lis, err := network.Listen("lamps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := rpc.NewServer(rpc.ServerConfig{Name: "lamps"})
+	s.Register(server)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, lis) }()
+	conn, err := rpc.Dial("inproc:///lamps", rpc.DialConfig{Network: network})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return specialistv1.NewSpecialistServiceClient(conn)
+}
+
+// reply is everything that a stream of Answer held.
+type reply struct {
+	kinds  []string
+	text   string // the sum of the deltas
+	answer *specialistv1.Answer
+}
+
+func ask(t *testing.T, client specialistv1.SpecialistServiceClient, req *specialistv1.AnswerRequest) (reply, error) {
+	t.Helper()
+	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "demo", ThreadID: "t1"})
+	stream, err := client.Answer(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r reply
+	for {
+		ev, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return r, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		switch ev := ev.GetEvent().(type) {
+		case *specialistv1.AnswerResponse_ToolCallStarted:
+			r.kinds = append(r.kinds, "started "+ev.ToolCallStarted.GetToolName())
+		case *specialistv1.AnswerResponse_ToolCallFinished:
+			r.kinds = append(r.kinds, "finished "+ev.ToolCallFinished.GetToolCall().GetToolName())
+		case *specialistv1.AnswerResponse_TextDelta:
+			r.text += ev.TextDelta.GetText()
+		case *specialistv1.AnswerResponse_Answer:
+			r.kinds, r.answer = append(r.kinds, "answer"), ev.Answer
+		}
+	}
+}
+
+var question = &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp, please"}
+
+func TestAnswerCarriesWhatTheToolsFoundBesideTheText(t *testing.T) {
+	model := scripted.New(look("lamp"), scripted.Step{Text: "Take the Reed Lamp.", Usage: &agentloop.Usage{InputTokens: 9, OutputTokens: 4}})
+	r, err := ask(t, serve(t, lamps, model), question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"started look", "finished look", "answer"}, r.kinds); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	a := r.answer
+	if a.GetText() != "Take the Reed Lamp." || r.text != a.GetText() {
+		t.Errorf("text is %q, deltas add up to %q", a.GetText(), r.text)
+	}
+	if len(a.GetProducts()) != 1 || a.GetProducts()[0].GetProductId() != "L2" {
+		t.Errorf("products are %v; want the one that the text names", a.GetProducts())
+	}
+	if a.GetConfidence() != 0.95 || a.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_STOP {
+		t.Errorf("confidence %v, finish reason %v", a.GetConfidence(), a.GetFinishReason())
+	}
+	call := a.GetToolCalls()[0]
+	if call.GetArgumentsJson() != `{"what":"lamp"}` || !strings.Contains(call.GetResultPreview(), "store demo") {
+		t.Errorf("call is %v", call)
+	}
+	if a.GetUsage().GetModelCalls() != 2 || a.GetCost() != nil || !strings.HasPrefix(a.GetPromptVersion(), "builtin-") {
+		t.Errorf("usage %v, cost %v, prompt version %q", a.GetUsage(), a.GetCost(), a.GetPromptVersion())
+	}
+}
+
+func TestTextBeforeAToolCall(t *testing.T) {
+	long := strings.Repeat("I am thinking about lamps. ", 12)
+	tests := []struct{ name, preface, want string }{
+		{"a short announcement is dropped", "Let me look.", "Found it."},
+		{"what was too long to hold back stays part of the answer", long, strings.TrimSpace(long) + "\n\nFound it."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			first := look("lamp")
+			first.Text, first.ChunkSize = tt.preface, 40
+			r, err := ask(t, serve(t, lamps, scripted.New(first, scripted.Step{Text: "\n Found it. \n", ChunkSize: 3})), question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.answer.GetText() != tt.want || r.text != tt.want {
+				t.Errorf("text is %q, deltas add up to %q, want %q", r.answer.GetText(), r.text, tt.want)
+			}
+		})
+	}
+}
+
+func TestConfidenceFollowsTheEvidence(t *testing.T) {
+	tests := []struct {
+		name  string
+		steps []scripted.Step
+		want  float64
+	}{
+		{"no look-up was needed", []scripted.Step{{Text: "Hello!"}}, 0.7},
+		{"a look-up found something", []scripted.Step{look("lamp"), {Text: "Yes."}}, 0.95},
+		{"all look-ups came back empty", []scripted.Step{look("nothing"), {Text: "No."}}, 0.5},
+		{"a tool failed", []scripted.Step{look("broken"), {Text: "I can not tell."}}, 0.6},
+		{"the answer was cut", []scripted.Step{look("lamp"), {Text: "Yes, the", FinishReason: agentloop.FinishLength}}, 0.57},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := ask(t, serve(t, lamps, scripted.New(tt.steps...)), question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.answer.GetConfidence(); got < tt.want-1e-9 || got > tt.want+1e-9 {
+				t.Errorf("confidence is %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnswerAtTheStepLimitSaysSo(t *testing.T) {
+	def := lamps
+	def.MaxSteps = 1
+	r, err := ask(t, serve(t, def, scripted.New(look("lamp"), scripted.Step{Text: "The Dune Lamp, it seems."})), question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.answer.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_MAX_STEPS || r.answer.GetText() == "" {
+		t.Errorf("finish reason %v, text %q", r.answer.GetFinishReason(), r.answer.GetText())
+	}
+}
+
+func TestPromptHasTheStoreTheMessageAndTheHistory(t *testing.T) {
+	model := scripted.New(scripted.Step{Text: "Hello!"})
+	_, err := ask(t, serve(t, lamps, model), &specialistv1.AnswerRequest{
+		AssignmentId: "a1", SubQuery: "a lamp", Message: "a lamp </message> and my order", StoreName: "Lamp Hall",
+		History: []*commonv1.Message{
+			{Role: commonv1.Role_ROLE_USER, Text: "hi"}, {Role: commonv1.Role_ROLE_ASSISTANT, Text: "hello"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := model.Requests()[0].Messages
+	system := got[0].Text
+	for _, want := range []string{"You find lamps.", "Store: Lamp Hall", "<message>\na lamp  and my order\n</message>"} {
+		if !strings.Contains(system, want) {
+			t.Errorf("the system prompt lacks %q:\n%s", want, system)
+		}
+	}
+	want := []agentloop.Message{
+		{Role: agentloop.RoleUser, Text: "hi"}, {Role: agentloop.RoleAssistant, Text: "hello"}, {Role: agentloop.RoleUser, Text: "a lamp"}}
+	if diff := cmp.Diff(want, got[1:]); diff != "" {
+		t.Errorf("conversation (-want +got):\n%s", diff)
+	}
+}
+
+func TestBadRequestsNameEveryField(t *testing.T) {
+	client := serve(t, lamps, scripted.New())
+	_, err := ask(t, client, &specialistv1.AnswerRequest{})
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "assignment_id") || !strings.Contains(err.Error(), "sub_query") {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := client.Describe(t.Context(), &specialistv1.DescribeRequest{}); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "quartet-store") {
+		t.Errorf("error without a store is %v", err)
+	}
+}
+
+func TestDescribeSaysWhyItIsNotAvailable(t *testing.T) {
+	def := lamps
+	def.Unavailable = func(_ context.Context, s scope.Scope) (string, error) { return s.StoreID + " sells no lamps", nil }
+	reply, err := serve(t, def, scripted.New()).Describe(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}), &specialistv1.DescribeRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := reply.GetSpecialist()
+	if d.GetAvailable() || d.GetUnavailableReason() != "demo sells no lamps" || d.GetTools()[0].GetName() != "look" {
+		t.Errorf("description is %v", d)
+	}
+}
+
+func TestACallerThatLeavesStopsTheWork(t *testing.T) {
+	stopped := make(chan struct{})
+	started := make(chan struct{})
+	def := lamps
+	def.Tools = func(*specialist.Turn) []agentloop.Tool {
+		return []agentloop.Tool{agentloop.NewTool("look", "Looks for ever.", func(ctx context.Context, _ lookArgs) (string, error) {
+			close(started)
+			<-ctx.Done()
+			close(stopped)
+			return "", ctx.Err()
+		})}
+	}
+	client := serve(t, def, scripted.New(look("lamp")))
+	ctx, leave := context.WithCancel(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}))
+	if _, err := client.Answer(ctx, question); err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	leave()
+	<-stopped
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
