@@ -1,0 +1,119 @@
+package fault
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+)
+
+// maxIDLength is the longest identifier in characters.
+const maxIDLength = 64
+
+// Checker collects the violations of one request, so that a caller learns of all of them at once.
+// The zero value is ready. It is not safe for concurrent use.
+type Checker struct {
+	violations []Violation
+}
+
+// ID requires an identifier: 1 to 64 characters of A-Z a-z 0-9 . _ and -.
+func (c *Checker) ID(field, value string) {
+	if value == "" {
+		c.Addf(field, "is required")
+		return
+	}
+	c.OptionalID(field, value)
+}
+
+// OptionalID accepts an empty value, and else what ID accepts.
+func (c *Checker) OptionalID(field, value string) {
+	if value != "" && !ValidID(value) {
+		c.Addf(field, "must be 1 to %d characters of A-Z a-z 0-9 . _ -", maxIDLength)
+	}
+}
+
+// Text requires valid UTF-8 without NUL, of min to max characters, both included.
+func (c *Checker) Text(field, value string, min, max int) {
+	if !utf8.ValidString(value) {
+		c.Addf(field, "must be valid UTF-8")
+		return
+	}
+	if strings.ContainsRune(value, 0) {
+		c.Addf(field, "must not contain the NUL character")
+		return
+	}
+	n := utf8.RuneCountInString(value)
+	switch {
+	case n == 0 && min > 0:
+		c.Addf(field, "is required")
+	case n < min:
+		c.Addf(field, "has %d characters, must have at least %d", n, min)
+	case n > max:
+		c.Addf(field, "has %d characters, must have at most %d", n, max)
+	}
+}
+
+// Range requires min <= value <= max.
+func (c *Checker) Range(field string, value, min, max int64) {
+	if value < min || value > max {
+		c.Addf(field, "is %d, must be from %d to %d", value, min, max)
+	}
+}
+
+// Money requires an amount of zero or more and a currency code of three upper-case letters.
+// A nil m is a violation only if required.
+func (c *Checker) Money(field string, m *commonv1.Money, required bool) {
+	if m == nil {
+		if required {
+			c.Addf(field, "is required")
+		}
+		return
+	}
+	if m.GetAmountMinor() < 0 {
+		c.Addf(field+".amount_minor", "is %d, must be zero or more", m.GetAmountMinor())
+	}
+	if !validCurrency(m.GetCurrencyCode()) {
+		c.Addf(field+".currency_code", "must be an ISO 4217 code of three upper-case letters")
+	}
+}
+
+// Addf records one violation of field.
+func (c *Checker) Addf(field, format string, args ...any) {
+	c.violations = append(c.violations, Violation{Field: field, Description: fmt.Sprintf(format, args...)})
+}
+
+// Err returns nil if nothing was violated, and else an *Invalid.
+func (c *Checker) Err() error {
+	if len(c.violations) == 0 {
+		return nil
+	}
+	return &Invalid{Violations: c.violations}
+}
+
+// ValidID reports whether s is an identifier as Checker.ID accepts it.
+func ValidID(s string) bool {
+	if s == "" || len(s) > maxIDLength {
+		return false
+	}
+	for i := range len(s) {
+		switch b := s[i]; {
+		case b >= 'A' && b <= 'Z', b >= 'a' && b <= 'z', b >= '0' && b <= '9', b == '.', b == '_', b == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func validCurrency(s string) bool {
+	if len(s) != 3 {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < 'A' || s[i] > 'Z' {
+			return false
+		}
+	}
+	return true
+}

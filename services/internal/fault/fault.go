@@ -1,0 +1,127 @@
+// Package fault holds the domain errors that Quartet's services share.
+//
+// A service returns them from its handlers, wrapped with what was attempted; the interceptors of
+// services/internal/rpc turn them into gRPC statuses by one table. The package must not import gRPC
+// or any other internal package: it knows errors, not how they travel.
+//
+// Every fault implements error on its pointer. Check for one with errors.As:
+//
+//	var nf *fault.NotFound
+//	if errors.As(err, &nf) { ... }
+package fault
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+)
+
+// DefaultRetryAfter is how long callers are asked to wait when an Unavailable or Exhausted names no delay.
+const DefaultRetryAfter = time.Second
+
+// Violation is one bad field of a request. It reaches the caller as written.
+type Violation struct {
+	// Field is the path of the field, such as "variants[1].price.currency_code".
+	Field string
+	// Description says what is wrong and what would be right.
+	Description string
+}
+
+// Invalid says that a request can not be served as it is, whatever the state of the system: INVALID_ARGUMENT.
+type Invalid struct {
+	// Violations has one entry or more for each bad field, in the order in which they were found.
+	Violations []Violation
+}
+
+// Error lists the violations on one line.
+func (e *Invalid) Error() string {
+	parts := make([]string, len(e.Violations))
+	for i, v := range e.Violations {
+		parts[i] = v.Field + ": " + v.Description
+	}
+	return "invalid request: " + strings.Join(parts, "; ")
+}
+
+// NotFound says that a named resource does not exist for the caller: NOT_FOUND.
+type NotFound struct {
+	// Reason is the machine-readable reason, such as ERROR_REASON_PRODUCT_NOT_FOUND.
+	Reason commonv1.ErrorReason
+	// Resource is the kind of thing in lower case, such as "product".
+	Resource string
+	// Name is the identifier that was looked up.
+	Name string
+}
+
+// Error names the resource.
+func (e *NotFound) Error() string {
+	return fmt.Sprintf("%s %q not found", e.Resource, e.Name)
+}
+
+// Precondition says that the request needs the system in another state: FAILED_PRECONDITION.
+// Repeating it unchanged does not help.
+type Precondition struct {
+	// Reason is the machine-readable reason, such as ERROR_REASON_VERSION_MISMATCH.
+	Reason commonv1.ErrorReason
+	// Subject is what is in the wrong state, such as "cart/c-17".
+	Subject string
+	// Description says how the state differs and what to do. It reaches the caller.
+	Description string
+	// Metadata are facts for the caller's code, such as "current_version": "4". May be nil.
+	Metadata map[string]string
+}
+
+// Error names the subject and what is wrong with it.
+func (e *Precondition) Error() string {
+	return e.Subject + ": " + e.Description
+}
+
+// Unavailable says that something that the work needs can not be reached now: UNAVAILABLE. Waiting may help.
+type Unavailable struct {
+	// Reason is the machine-readable reason, such as ERROR_REASON_STATE_UNAVAILABLE.
+	Reason commonv1.ErrorReason
+	// What names the missing part or the attempt, such as "load cart". It reaches the caller.
+	What string
+	// RetryAfter is how long the caller should wait; zero means DefaultRetryAfter.
+	RetryAfter time.Duration
+	// Err is the cause. It is logged, and never reaches the caller. May be nil.
+	Err error
+}
+
+// Public is the message without its cause, fit for callers.
+func (e *Unavailable) Public() string { return e.What + ": temporarily unavailable" }
+
+// Error is the public message and the cause.
+func (e *Unavailable) Error() string { return withCause(e.Public(), e.Err) }
+
+// Unwrap returns the cause, or nil.
+func (e *Unavailable) Unwrap() error { return e.Err }
+
+// Exhausted says that a quota or a rate limit was reached: RESOURCE_EXHAUSTED. Waiting helps.
+type Exhausted struct {
+	// Reason is the machine-readable reason, such as ERROR_REASON_MODEL_RATE_LIMITED.
+	Reason commonv1.ErrorReason
+	// What names the limited part, such as "model endpoint". It reaches the caller.
+	What string
+	// RetryAfter is how long the caller should wait; zero means DefaultRetryAfter.
+	RetryAfter time.Duration
+	// Err is the cause. It is logged, and never reaches the caller. May be nil.
+	Err error
+}
+
+// Public is the message without its cause, fit for callers.
+func (e *Exhausted) Public() string { return e.What + ": limit reached" }
+
+// Error is the public message and the cause.
+func (e *Exhausted) Error() string { return withCause(e.Public(), e.Err) }
+
+// Unwrap returns the cause, or nil.
+func (e *Exhausted) Unwrap() error { return e.Err }
+
+func withCause(public string, err error) string {
+	if err == nil {
+		return public
+	}
+	return public + ": " + err.Error()
+}

@@ -1,0 +1,214 @@
+// Package rpc is how Quartet's services speak gRPC: one builder for servers, one for clients, the interceptors
+// that both share, and the one table from Go errors to statuses.
+//
+// It carries deadlines, scope and traces between processes, so that a handler only checks its request, calls its
+// domain and returns plain errors. An in-memory Network stands in for TCP, with everything else unchanged.
+// The package must not import a service, or anything that knows what the calls mean.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
+	"go.opentelemetry.io/otel/attribute"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
+)
+
+const (
+	// DefaultDeadline bounds a call for which nobody set a deadline.
+	DefaultDeadline = 60 * time.Second
+	// DefaultDrainTimeout is how long running calls may finish once a server stops.
+	DefaultDrainTimeout = 30 * time.Second
+	// DefaultMaxMessageBytes is the largest message that servers and clients receive.
+	DefaultMaxMessageBytes = 16 << 20
+	// DefaultMaxConnectionAge is when a server asks a client to reconnect, which makes it look for new replicas.
+	DefaultMaxConnectionAge = 10 * time.Minute
+
+	// minClientPing is the shortest interval between keepalive pings that a server accepts.
+	minClientPing = 10 * time.Second
+)
+
+// ServerConfig says how a server behaves. Its zero value serves loopback and in-memory listeners.
+type ServerConfig struct {
+	// Name is the attribute quartet.service of the server's spans, which tells services of one process apart. May be empty.
+	Name string
+	// Logger receives a line per call: at debug level, or at warn and error levels for calls that fail. Nil discards them.
+	Logger *slog.Logger
+	// Credentials are the server's TLS credentials. Nil means plaintext.
+	Credentials credentials.TransportCredentials
+	// DefaultDeadline bounds calls that arrive without a deadline. Zero means DefaultDeadline.
+	DefaultDeadline time.Duration
+	// DrainDelay is how long the server goes on taking calls after its health turned to NOT_SERVING,
+	// so that balancers notice first. Zero means none.
+	DrainDelay time.Duration
+	// DrainTimeout is how long running calls may finish before they are cancelled. Zero means DefaultDrainTimeout.
+	DrainTimeout time.Duration
+	// MaxMessageBytes is the largest message to receive. Zero means DefaultMaxMessageBytes.
+	MaxMessageBytes int
+	// MaxConnectionAge is when clients are asked to reconnect. Zero means DefaultMaxConnectionAge.
+	MaxConnectionAge time.Duration
+	// MaxConnectionAgeGrace is how long calls may run on after that. Zero means twice the default deadline.
+	MaxConnectionAgeGrace time.Duration
+}
+
+func (c ServerConfig) withDefaults() ServerConfig {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.DefaultDeadline = orDefault(c.DefaultDeadline, DefaultDeadline)
+	c.DrainTimeout = orDefault(c.DrainTimeout, DefaultDrainTimeout)
+	c.MaxMessageBytes = orDefault(c.MaxMessageBytes, DefaultMaxMessageBytes)
+	c.MaxConnectionAge = orDefault(c.MaxConnectionAge, DefaultMaxConnectionAge)
+	c.MaxConnectionAgeGrace = orDefault(c.MaxConnectionAgeGrace, 2*c.DefaultDeadline)
+	return c
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v <= 0 {
+		return def
+	}
+	return v
+}
+
+// Server is a gRPC server with health, reflection, tracing and Quartet's interceptors.
+// Register services on it, then call Serve once.
+type Server struct {
+	cfg    ServerConfig
+	log    *slog.Logger
+	grpc   *grpc.Server
+	health *health.Server
+}
+
+var _ grpc.ServiceRegistrar = (*Server)(nil)
+
+// NewServer returns a server without services.
+func NewServer(cfg ServerConfig) *Server {
+	cfg = cfg.withDefaults()
+	s := &Server{
+		cfg:    cfg,
+		log:    slog.New(telemetry.LogHandler(cfg.Logger.Handler())),
+		health: health.NewServer(),
+	}
+	// Every call passes these, in this order. Health checks pass none of them.
+	steps := []step{
+		s.report,   // writes the log line; turns the error into a status
+		s.recover,  // turns a panic into an error
+		s.deadline, // bounds the call
+		s.scope,    // says whom the call is for
+	}
+	s.grpc = grpc.NewServer(append(transportOptions(cfg),
+		grpc.ChainUnaryInterceptor(unary(steps)...),
+		grpc.ChainStreamInterceptor(stream(steps)...),
+	)...)
+	healthv1.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	return s
+}
+
+func transportOptions(cfg ServerConfig) []grpc.ServerOption {
+	opts := []grpc.ServerOption{
+		grpc.StatsHandler(otelgrpc.NewServerHandler(
+			otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
+			otelgrpc.WithSpanAttributes(attribute.String(telemetry.KeyService, cfg.Name)),
+		)),
+		grpc.MaxRecvMsgSize(cfg.MaxMessageBytes),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge:      cfg.MaxConnectionAge,
+			MaxConnectionAgeGrace: cfg.MaxConnectionAgeGrace,
+		}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
+		grpc.WaitForHandlers(true),
+	}
+	if cfg.Credentials != nil {
+		opts = append(opts, grpc.Creds(cfg.Credentials))
+	}
+	return opts
+}
+
+// RegisterService adds a service and reports it as SERVING. Call it before Serve.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	s.grpc.RegisterService(desc, impl)
+	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+}
+
+// Serve serves all listeners until ctx ends or one of them fails, then drains: health turns to NOT_SERVING, DrainDelay
+// passes, running calls get DrainTimeout to finish, and what is left is cancelled. It closes the listeners.
+//
+// Serve returns nil after a clean stop, and else the first listener's error. It refuses to serve plaintext to other
+// machines, unless Listen was told to allow that. No goroutine of the server outlives it, so a handler that ignores
+// its context holds it up. Call it once.
+func (s *Server) Serve(ctx context.Context, lis ...net.Listener) error {
+	if err := s.check(lis); err != nil {
+		for _, l := range lis {
+			l.Close()
+		}
+		return err
+	}
+	results := make(chan error, len(lis))
+	for _, l := range lis {
+		go func() { results <- s.serve(l) }()
+	}
+	var first error
+	pending := len(lis)
+	select {
+	case <-ctx.Done():
+		s.health.Shutdown()
+		wait(s.cfg.DrainDelay)
+	case first = <-results:
+		pending--
+		s.health.Shutdown()
+	}
+	s.drain()
+	for range pending {
+		if err := <-results; first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (s *Server) serve(l net.Listener) error {
+	err := s.grpc.Serve(l)
+	if err == nil || errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+}
+
+// drain lets running calls finish, and cancels what is left after the drain timeout.
+func (s *Server) drain() {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.grpc.GracefulStop()
+	}()
+	timer := time.NewTimer(s.cfg.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-stopped:
+	case <-timer.C:
+		s.log.Warn("cancelling calls that outlived the drain timeout", slog.Duration("drain_timeout", s.cfg.DrainTimeout))
+		s.grpc.Stop()
+		<-stopped
+	}
+}
+
+// wait blocks for d. It is used where the context is already over and d is the bound.
+func wait(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
+	}
+}

@@ -1,0 +1,85 @@
+// Package state opens Quartet's state store, Redis, and says what its errors mean.
+//
+// Keys are made by Key, so that every one of them begins with its store and lies on one cluster slot with the others
+// of that store. What the keys hold is each service's own affair: the package must not import one.
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/extra/redisotel/v9"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// pingTimeout is how long Open waits for an answer.
+const pingTimeout = 3 * time.Second
+
+// Open connects to the Redis at url and makes sure that it answers. The forms of url are
+//
+//	redis://USER:PASSWORD@HOST:PORT/DB
+//	redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME
+//	redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT
+//
+// and the same with rediss for TLS. User, password, port (6379, or 26379 for sentinels) and DB (0) may be left out.
+// Commands honour the deadline of their context and are traced, without their arguments.
+//
+// The error is one line that names the hosts, never the password. The caller closes the client.
+func Open(ctx context.Context, url string) (redis.UniversalClient, error) {
+	addr, err := parse(url)
+	if err != nil {
+		return nil, fmt.Errorf("state URL: %w", err)
+	}
+	client := addr.client()
+	if err := redisotel.InstrumentTracing(client, redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false)); err != nil {
+		return nil, errors.Join(fmt.Errorf("trace redis: %w", err), client.Close())
+	}
+	pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if err := client.Ping(pingCtx).Err(); err != nil {
+		client.Close() // the ping's error says more
+		return nil, addr.explain(ctx, err)
+	}
+	return client, nil
+}
+
+// client returns a client that has not connected yet.
+func (a address) client() redis.UniversalClient {
+	o := &redis.UniversalOptions{
+		Addrs:    a.hosts,
+		Username: a.user,
+		Password: a.password,
+		DB:       a.db,
+
+		MasterName:    a.master,
+		IsClusterMode: a.kind == kindCluster,
+		TLSConfig:     a.tls(),
+
+		DialTimeout:           2 * time.Second,
+		DialerRetries:         1, // commands are retried as it is
+		ContextTimeoutEnabled: true,
+		// Announcements of maintenance are a feature of one hosted product.
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	return redis.NewUniversalClient(o)
+}
+
+// explain turns the error of the first ping into one line that says what to do.
+func (a address) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("open redis at %s: %w", a.where(), ctx.Err())
+	}
+	hint := "start Redis there, or set the state URL to where it runs"
+	switch {
+	case redis.IsAuthError(err), redis.IsPermissionError(err):
+		hint = "put the right user and password into the state URL"
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("no answer in %v", pingTimeout)
+	}
+	cause := strings.Join(strings.Fields(err.Error()), " ")
+	return fmt.Errorf("redis at %s can not be used (%s): %s", a.where(), cause, hint)
+}

@@ -1,0 +1,66 @@
+package telemetry
+
+// SchemaURL is the version of the semantic conventions that the GenAI names below follow. All of them are in
+// development there; this file is the one place to change when they do.
+const SchemaURL = "https://opentelemetry.io/schemas/1.41.0"
+
+// Attributes of spans and metrics, as the GenAI conventions name them.
+const (
+	KeyOperation         = "gen_ai.operation.name"
+	KeyProvider          = "gen_ai.provider.name"
+	KeyAgent             = "gen_ai.agent.name"
+	KeyWorkflow          = "gen_ai.workflow.name"
+	KeyConversation      = "gen_ai.conversation.id"
+	KeyOutputType        = "gen_ai.output.type"
+	KeyRequestModel      = "gen_ai.request.model"
+	KeyResponseModel     = "gen_ai.response.model"
+	KeyFinishReasons     = "gen_ai.response.finish_reasons"
+	KeyInputTokens       = "gen_ai.usage.input_tokens"
+	KeyOutputTokens      = "gen_ai.usage.output_tokens"
+	KeyCachedInputTokens = "gen_ai.usage.cache_read.input_tokens"
+	KeyReasoningTokens   = "gen_ai.usage.reasoning.output_tokens"
+	KeyTokenType         = "gen_ai.token.type"
+	KeyTool              = "gen_ai.tool.name"
+	KeyToolCallID        = "gen_ai.tool.call.id"
+	KeyErrorType         = "error.type"
+)
+
+// Attributes that hold what people and models wrote. They are set only where an operator asked for content.
+const (
+	KeyToolArguments = "gen_ai.tool.call.arguments"
+	KeyToolResult    = "gen_ai.tool.call.result"
+)
+
+// Attributes of our own.
+const (
+	KeyService       = "quartet.service"
+	KeyStore         = "quartet.store"
+	KeyAssignment    = "quartet.assignment.id"
+	KeyPromptVersion = "quartet.prompt.version"
+	KeyRoutingSource = "quartet.routing.source"
+	KeyMergeMethod   = "quartet.merge.method"
+)
+
+// Values of KeyOperation. A span's name is the operation, a space, and the model, agent, workflow or tool.
+const (
+	OperationChat           = "chat"
+	OperationInvokeAgent    = "invoke_agent"
+	OperationInvokeWorkflow = "invoke_workflow"
+	OperationExecuteTool    = "execute_tool"
+)
+
+// Metrics. Durations are in seconds.
+const (
+	MetricModelDuration = "gen_ai.client.operation.duration"
+	MetricModelTokens   = "gen_ai.client.token.usage"
+)
+
+// DurationBuckets returns the histogram boundaries of MetricModelDuration, in seconds.
+func DurationBuckets() []float64 {
+	return []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+}
+
+// TokenBuckets returns the histogram boundaries of MetricModelTokens, in tokens.
+func TokenBuckets() []float64 {
+	return []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+}
