@@ -1,0 +1,220 @@
+package promotions
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+)
+
+// buyer is the customer as far as promotions care. The zero value is a guest.
+type buyer struct {
+	signedIn bool
+	groups   []string
+}
+
+// basket is the part of a cart that promotions can apply to.
+type basket struct {
+	currency string
+	items    []*cartv1.CartItem
+}
+
+// newBasket leaves out items that the catalog no longer has, and items in another currency than the cart: amounts of
+// two currencies can not be added.
+func newBasket(cart *cartv1.Cart) basket {
+	b := basket{currency: cart.GetSubtotal().GetCurrencyCode()}
+	for _, item := range cart.GetItems() {
+		price := item.GetUnitPrice()
+		if !item.GetAvailable() || price == nil || price.GetAmountMinor() < 0 || item.GetQuantity() < 1 {
+			continue
+		}
+		if b.currency == "" {
+			b.currency = price.GetCurrencyCode()
+		}
+		if price.GetCurrencyCode() == b.currency {
+			b.items = append(b.items, item)
+		}
+	}
+	return b
+}
+
+// subtotal is the sum of the basket's items. Nil when it is empty.
+func (b basket) subtotal() *commonv1.Money {
+	if len(b.items) == 0 {
+		return nil
+	}
+	sum, _ := totals(linesOf(b.items))
+	return b.money(sum)
+}
+
+func (b basket) money(minor int64) *commonv1.Money {
+	return &commonv1.Money{AmountMinor: minor, CurrencyCode: b.currency}
+}
+
+// evaluate returns the verdict of every promotion on a cart, eligible ones first, the largest saving first, then by
+// code; and the code of the best one, or "".
+func evaluate(promotions []*promotionv1.Promotion, b basket, who buyer, now time.Time) ([]*promotionv1.Evaluation, string) {
+	evaluations := make([]*promotionv1.Evaluation, len(promotions))
+	for i, p := range promotions {
+		evaluations[i] = verdict(p, b, who, now)
+	}
+	slices.SortFunc(evaluations, func(x, y *promotionv1.Evaluation) int {
+		if x.GetEligible() != y.GetEligible() {
+			if x.GetEligible() {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(
+			cmp.Compare(y.GetSaving().GetAmountMinor(), x.GetSaving().GetAmountMinor()),
+			compareCodes(x.GetPromotion(), y.GetPromotion()))
+	})
+	return evaluations, bestCode(evaluations)
+}
+
+// bestCode picks the largest saving above zero, or else free shipping. Ties go to the earlier end, then to the code.
+func bestCode(evaluations []*promotionv1.Evaluation) string {
+	var best *promotionv1.Evaluation
+	for _, e := range evaluations {
+		if worthChoosing(e) && (best == nil || compareWorth(e, best) < 0) {
+			best = e
+		}
+	}
+	return best.GetPromotion().GetCode()
+}
+
+// worthChoosing reports whether entering the code gives the shopper anything.
+func worthChoosing(e *promotionv1.Evaluation) bool {
+	return e.GetEligible() && (e.GetSaving().GetAmountMinor() > 0 || e.GetPromotion().GetFreeShipping() != nil)
+}
+
+func compareWorth(x, y *promotionv1.Evaluation) int {
+	return cmp.Or(
+		cmp.Compare(y.GetSaving().GetAmountMinor(), x.GetSaving().GetAmountMinor()),
+		endOf(x.GetPromotion()).Compare(endOf(y.GetPromotion())),
+		compareCodes(x.GetPromotion(), y.GetPromotion()))
+}
+
+func compareCodes(x, y *promotionv1.Promotion) int {
+	return cmp.Compare(strings.ToUpper(x.GetCode()), strings.ToUpper(y.GetCode()))
+}
+
+// endOf is when a promotion ends; one that never does ends after all others, as timestamps stop at the year 9999.
+func endOf(p *promotionv1.Promotion) time.Time {
+	if p.GetEndTime() == nil {
+		return time.Date(10_000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	}
+	return p.GetEndTime().AsTime()
+}
+
+// verdict evaluates one promotion. When several things speak against it, the reason is the one that the shopper can
+// change least: dates, then who they are, then what is in the cart.
+func verdict(p *promotionv1.Promotion, b basket, who buyer, now time.Time) *promotionv1.Evaluation {
+	e := &promotionv1.Evaluation{Promotion: p}
+	if reason := refusal(p, b, who, now); reason != promotionv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED {
+		e.RefusalReason = reason
+	} else {
+		assess(e, b)
+	}
+	e.Explanation = explain(e)
+	return e
+}
+
+// refusal gives the reason that holds whatever the cart's items are, or UNSPECIFIED.
+func refusal(p *promotionv1.Promotion, b basket, who buyer, now time.Time) promotionv1.RefusalReason {
+	switch {
+	case p.GetEndTime() != nil && !now.Before(p.GetEndTime().AsTime()):
+		return promotionv1.RefusalReason_REFUSAL_REASON_EXPIRED
+	case p.GetStartTime() != nil && now.Before(p.GetStartTime().AsTime()):
+		return promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED
+	case len(p.GetCustomerGroups()) > 0 && !who.signedIn:
+		return promotionv1.RefusalReason_REFUSAL_REASON_SIGN_IN_NEEDED
+	case len(p.GetCustomerGroups()) > 0 && !overlap(p.GetCustomerGroups(), who.groups):
+		return promotionv1.RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE
+	case len(b.items) == 0:
+		return promotionv1.RefusalReason_REFUSAL_REASON_EMPTY_CART
+	case inOtherCurrency(p, b.currency):
+		return promotionv1.RefusalReason_REFUSAL_REASON_CURRENCY
+	}
+	return promotionv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED
+}
+
+// assess compares the qualifying items with what the promotion asks for, and fills in the saving or what is missing.
+func assess(e *promotionv1.Evaluation, b basket) {
+	p := e.GetPromotion()
+	lines := linesOf(qualifying(p, b.items))
+	if len(lines) == 0 {
+		e.RefusalReason = promotionv1.RefusalReason_REFUSAL_REASON_WRONG_ITEMS
+		return
+	}
+	sum, units := totals(lines)
+	leastSum, leastUnits := requirements(p)
+	if sum < leastSum {
+		e.RefusalReason = promotionv1.RefusalReason_REFUSAL_REASON_MINIMUM_NOT_MET
+		e.MissingAmount = b.money(leastSum - sum)
+		return
+	}
+	missing := max(leastUnits-units, absent(p.GetBundle(), lines))
+	if missing > 0 {
+		e.RefusalReason = promotionv1.RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET
+		e.MissingQuantity = int32(min(missing, math.MaxInt32))
+		return
+	}
+	e.Eligible = true
+	e.Saving = b.money(saving(p, lines, sum))
+}
+
+// requirements returns the least sum and the least number of qualifying units that a promotion asks for, those that
+// lie in its benefit included: the first tier, one full group of buy and get.
+func requirements(p *promotionv1.Promotion) (sum, units int64) {
+	sum = p.GetMinimumSubtotal().GetAmountMinor()
+	units = int64(p.GetMinimumQuantity())
+	if tiers := p.GetTiered().GetTiers(); len(tiers) > 0 {
+		first := tiers[0].GetSubtotal().GetAmountMinor()
+		for _, t := range tiers[1:] {
+			first = min(first, t.GetSubtotal().GetAmountMinor())
+		}
+		sum = max(sum, first)
+	}
+	if x := p.GetBuyXGetY(); x != nil {
+		units = max(units, int64(x.GetBuyQuantity())+int64(x.GetGetQuantity()))
+	}
+	return sum, units
+}
+
+// amounts returns every amount that a promotion names, with its field path.
+func amounts(p *promotionv1.Promotion) []namedAmount {
+	var all []namedAmount
+	add := func(field string, m *commonv1.Money) {
+		if m != nil {
+			all = append(all, namedAmount{field, m})
+		}
+	}
+	add("minimum_subtotal", p.GetMinimumSubtotal())
+	add("percent_off.maximum_saving", p.GetPercentOff().GetMaximumSaving())
+	add("amount_off.amount", p.GetAmountOff().GetAmount())
+	add("free_shipping.fee", p.GetFreeShipping().GetFee())
+	add("bundle.price", p.GetBundle().GetPrice())
+	for i, t := range p.GetTiered().GetTiers() {
+		add(indexed("tiered.tiers", i)+".subtotal", t.GetSubtotal())
+	}
+	return all
+}
+
+type namedAmount struct {
+	field string
+	money *commonv1.Money
+}
+
+func inOtherCurrency(p *promotionv1.Promotion, currency string) bool {
+	return slices.ContainsFunc(amounts(p), func(a namedAmount) bool { return a.money.GetCurrencyCode() != currency })
+}
+
+func overlap(x, y []string) bool {
+	return slices.ContainsFunc(x, func(s string) bool { return slices.Contains(y, s) })
+}

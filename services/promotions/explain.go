@@ -1,0 +1,168 @@
+package promotions
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/currency"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+)
+
+// explain puts a verdict into one sentence for a shopper.
+func explain(e *promotionv1.Evaluation) string {
+	code := e.GetPromotion().GetCode()
+	if !e.GetEligible() {
+		return fmt.Sprintf("%s does not apply: %s.", code, refusalWords(e))
+	}
+	sentence := fmt.Sprintf("%s applies: %s", code, offerWords(e.GetPromotion()))
+	if e.GetPromotion().GetFreeShipping() != nil && e.GetSaving().GetAmountMinor() == 0 {
+		return sentence + "."
+	}
+	return fmt.Sprintf("%s, which saves %s on this cart.", sentence, moneyWords(e.GetSaving()))
+}
+
+// refusalWords says why a promotion does not apply, in words that follow a colon.
+func refusalWords(e *promotionv1.Evaluation) string {
+	p := e.GetPromotion()
+	items := scopeWords(p.GetScope())
+	switch e.GetRefusalReason() {
+	case promotionv1.RefusalReason_REFUSAL_REASON_EXPIRED:
+		return "it ended on " + dayWords(lastDay(p))
+	case promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED:
+		return "it starts on " + dayWords(p.GetStartTime().AsTime())
+	case promotionv1.RefusalReason_REFUSAL_REASON_MINIMUM_NOT_MET:
+		return fmt.Sprintf("add %s of %s", moneyWords(e.GetMissingAmount()), items)
+	case promotionv1.RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET:
+		if p.GetBundle() != nil {
+			return fmt.Sprintf("add %s of the set", countWords(int64(e.GetMissingQuantity()), "more product"))
+		}
+		return fmt.Sprintf("add %s of %s", countWords(int64(e.GetMissingQuantity()), "more unit"), items)
+	case promotionv1.RefusalReason_REFUSAL_REASON_WRONG_ITEMS:
+		if p.GetBundle() != nil {
+			return "the cart has nothing of the set"
+		}
+		if namesNothing(p.GetScope()) {
+			return "the items in the cart are excluded from it"
+		}
+		return fmt.Sprintf("it is for %s, and the cart has none", items)
+	case promotionv1.RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE:
+		return "it is for certain customers only"
+	case promotionv1.RefusalReason_REFUSAL_REASON_SIGN_IN_NEEDED:
+		return "it is for certain customers, and nobody is signed in"
+	case promotionv1.RefusalReason_REFUSAL_REASON_CURRENCY:
+		return "its amounts are in another currency than the cart"
+	case promotionv1.RefusalReason_REFUSAL_REASON_EMPTY_CART:
+		return "the cart is empty"
+	}
+	return "it can not be used on this cart"
+}
+
+// offerWords says what a promotion gives and what it asks for.
+func offerWords(p *promotionv1.Promotion) string {
+	words := benefitWords(p, scopeWords(p.GetScope()))
+	var conditions []string
+	if m := p.GetMinimumSubtotal(); m.GetAmountMinor() > 0 {
+		conditions = append(conditions, "from "+moneyWords(m))
+	}
+	if n := p.GetMinimumQuantity(); n > 1 {
+		conditions = append(conditions, "from "+countWords(int64(n), "unit"))
+	}
+	if len(p.GetScope().GetExcludeProductIds()) > 0 {
+		conditions = append(conditions, "some products excluded")
+	}
+	if len(p.GetCustomerGroups()) > 0 {
+		conditions = append(conditions, "for certain customers only")
+	}
+	if len(conditions) > 0 {
+		words += " (" + strings.Join(conditions, ", ") + ")"
+	}
+	return words
+}
+
+func benefitWords(p *promotionv1.Promotion, items string) string {
+	switch benefit := p.GetBenefit().(type) {
+	case *promotionv1.Promotion_PercentOff:
+		words := fmt.Sprintf("%s off %s", shareWords(benefit.PercentOff.GetBasisPoints()), items)
+		if limit := benefit.PercentOff.GetMaximumSaving(); limit != nil {
+			words += ", at most " + moneyWords(limit)
+		}
+		return words
+	case *promotionv1.Promotion_AmountOff:
+		return fmt.Sprintf("%s off %s", moneyWords(benefit.AmountOff.GetAmount()), items)
+	case *promotionv1.Promotion_BuyXGetY:
+		x := benefit.BuyXGetY
+		return fmt.Sprintf("buy %d of %s, get %d free", x.GetBuyQuantity(), items, x.GetGetQuantity())
+	case *promotionv1.Promotion_FreeShipping:
+		if namesNothing(p.GetScope()) {
+			return "free shipping"
+		}
+		return "free shipping with " + items
+	case *promotionv1.Promotion_Tiered:
+		words := make([]string, len(benefit.Tiered.GetTiers()))
+		for i, t := range benefit.Tiered.GetTiers() {
+			words[i] = fmt.Sprintf("%s off %s from %s", shareWords(t.GetBasisPoints()), items, moneyWords(t.GetSubtotal()))
+			items = "them"
+		}
+		return strings.Join(words, ", ")
+	case *promotionv1.Promotion_Bundle:
+		set := benefit.Bundle
+		return fmt.Sprintf("a set of %d products for %s", len(set.GetProductIds()), moneyWords(set.GetPrice()))
+	}
+	return "an offer"
+}
+
+// scopeWords names the items that qualify.
+func scopeWords(s *promotionv1.Scope) string {
+	if namesNothing(s) {
+		return "any items"
+	}
+	words := append([]string(nil), s.GetCategories()...)
+	for _, brand := range s.GetBrands() {
+		words = append(words, brand+" products")
+	}
+	if len(s.GetProductIds()) > 0 {
+		words = append(words, "selected products")
+	}
+	return strings.Join(words, " or ")
+}
+
+// countWords is "1 more unit" or "3 more units".
+func countWords(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// shareWords is 1250 basis points as "12.5%".
+func shareWords(basisPoints int32) string {
+	return strconv.FormatFloat(float64(basisPoints)/100, 'f', -1, 64) + "%"
+}
+
+// moneyWords is 1205 minor units of EUR as "12.05 EUR". Nil is "".
+func moneyWords(m *commonv1.Money) string {
+	if m == nil {
+		return ""
+	}
+	digits := 2
+	if unit, err := currency.ParseISO(m.GetCurrencyCode()); err == nil {
+		digits, _ = currency.Standard.Rounding(unit)
+	}
+	text := fmt.Sprintf("%0*d", digits+1, m.GetAmountMinor())
+	if digits > 0 {
+		text = text[:len(text)-digits] + "." + text[len(text)-digits:]
+	}
+	return text + " " + m.GetCurrencyCode()
+}
+
+// lastDay is the last instant at which a promotion applies: one that ends at midnight ends on the day before.
+func lastDay(p *promotionv1.Promotion) time.Time {
+	return p.GetEndTime().AsTime().Add(-time.Nanosecond)
+}
+
+// dayWords is a date in UTC, such as "3 March 2026".
+func dayWords(t time.Time) string { return t.UTC().Format("2 January 2006") }

@@ -1,0 +1,84 @@
+// Package promotions is the promotions service: a store's promotions, the engine that computes what they are worth to
+// a cart, and the specialist that proposes one of them. The engine is pure and uses integers only; no model is
+// involved in any amount.
+//
+// The package must not import another service. It reads carts through the generated client of CartService.
+package promotions
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// Config is what the service is made of.
+type Config struct {
+	// Redis holds the promotions. Required. The caller owns it and closes it after the service has stopped.
+	Redis redis.UniversalClient
+	// Model words the specialist's answers. Required.
+	Model agentloop.Model
+	// Price of the model's tokens. Nil: costs are unknown.
+	Price *agentloop.Price
+	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
+	CaptureContent bool
+	// Cart reads carts. Nil: only inline carts can be evaluated, and the specialist sees no cart.
+	Cart cartv1.CartServiceClient
+	// Now is the clock that decides which promotions run. Nil: time.Now.
+	Now func() time.Time
+	// Logger gets what goes wrong, never customer text. Nil: slog.Default.
+	Logger *slog.Logger
+}
+
+// Validate reports what is missing.
+func (c Config) Validate() error {
+	if c.Redis == nil {
+		return errors.New("promotions: Redis is required")
+	}
+	if c.Model == nil {
+		return errors.New("promotions: Model is required")
+	}
+	return nil
+}
+
+// Service serves PromotionService and the promotions specialist. It is safe for concurrent use.
+type Service struct {
+	data  *server
+	agent *specialist.Server
+}
+
+// New returns a service. It starts nothing and makes no call.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	data := &server{store: store{cfg.Redis}, cart: cfg.Cart, now: cfg.Now, logger: cfg.Logger}
+	agent, err := specialist.New(specialist.Config{
+		Definition: data.definition(), Model: cfg.Model, Price: cfg.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Service{data: data, agent: agent}, nil
+}
+
+// Register adds both services to a gRPC server.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	promotionv1.RegisterPromotionServiceServer(r, s.data)
+	specialistv1.RegisterSpecialistServiceServer(r, s.agent)
+}

@@ -1,0 +1,131 @@
+package promotions
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+)
+
+// fullShare is 100 percent in basis points.
+const fullShare = 10_000
+
+// saving is what an eligible promotion takes off, in minor units. Except for a shipping fee it is at most sum, which is
+// what the qualifying lines cost.
+func saving(p *promotionv1.Promotion, lines []line, sum int64) int64 {
+	switch benefit := p.GetBenefit().(type) {
+	case *promotionv1.Promotion_PercentOff:
+		s := share(sum, benefit.PercentOff.GetBasisPoints())
+		if limit := benefit.PercentOff.GetMaximumSaving(); limit != nil {
+			s = min(s, limit.GetAmountMinor())
+		}
+		return s
+	case *promotionv1.Promotion_AmountOff:
+		return min(benefit.AmountOff.GetAmount().GetAmountMinor(), sum)
+	case *promotionv1.Promotion_BuyXGetY:
+		return freeUnits(benefit.BuyXGetY, lines)
+	case *promotionv1.Promotion_FreeShipping:
+		return benefit.FreeShipping.GetFee().GetAmountMinor()
+	case *promotionv1.Promotion_Tiered:
+		return share(sum, stepReached(benefit.Tiered, sum).GetBasisPoints())
+	case *promotionv1.Promotion_Bundle:
+		return bundleSaving(benefit.Bundle, lines)
+	}
+	return 0
+}
+
+// share rounds down to the minor unit, so a store never gives more than it promised. The product has 128 bits.
+func share(sum int64, basisPoints int32) int64 {
+	basisPoints = min(max(basisPoints, 0), fullShare)
+	hi, lo := bits.Mul64(uint64(sum), uint64(basisPoints))
+	quotient, _ := bits.Div64(hi, lo, fullShare)
+	return int64(quotient)
+}
+
+// stepReached is the step with the highest subtotal that sum reaches. Nil when there is none.
+func stepReached(t *promotionv1.Tiered, sum int64) *promotionv1.Tier {
+	var reached *promotionv1.Tier
+	for _, step := range t.GetTiers() {
+		at := step.GetSubtotal().GetAmountMinor()
+		if at <= sum && (reached == nil || at > reached.GetSubtotal().GetAmountMinor()) {
+			reached = step
+		}
+	}
+	return reached
+}
+
+// freeUnits is the price of the cheapest units: as many as there are full groups, times the free ones of a group.
+func freeUnits(x *promotionv1.BuyXGetY, lines []line) int64 {
+	_, units := totals(lines)
+	group := int64(x.GetBuyQuantity()) + int64(x.GetGetQuantity())
+	if group <= 0 {
+		return 0
+	}
+	free := units / group * int64(x.GetGetQuantity())
+	var s int64
+	for _, l := range byPrice(lines) {
+		n := min(free, l.quantity)
+		s = add(s, times(l.price, n))
+		free -= n
+	}
+	return s
+}
+
+// byPrice returns the lines sorted, the cheapest first.
+func byPrice(lines []line) []line {
+	return slices.SortedFunc(slices.Values(lines), func(a, b line) int { return cmp.Compare(a.price, b.price) })
+}
+
+// absent counts the products of a set that no line has. Zero for a nil set.
+func absent(set *promotionv1.Bundle, lines []line) int64 {
+	var n int64
+	for _, id := range set.GetProductIds() {
+		if !slices.ContainsFunc(lines, func(l line) bool { return l.productID == id }) {
+			n++
+		}
+	}
+	return n
+}
+
+// bundleSaving forms as many sets as the lines hold, the dearest units first, which favours the shopper, and sums what
+// each costs less than its parts. A set that would cost more than its parts is not formed.
+func bundleSaving(set *promotionv1.Bundle, lines []line) int64 {
+	piles := make([][]line, len(set.GetProductIds()))
+	for i, id := range set.GetProductIds() {
+		for _, l := range slices.Backward(byPrice(lines)) {
+			if l.productID == id {
+				piles[i] = append(piles[i], l)
+			}
+		}
+	}
+	var s int64
+	for {
+		parts, sets, ok := takeSets(piles)
+		if !ok || parts <= set.GetPrice().GetAmountMinor() {
+			return s
+		}
+		s = add(s, times(parts-set.GetPrice().GetAmountMinor(), sets))
+	}
+}
+
+// takeSets takes as many equal sets off the tops of the piles as it can, and returns what the parts of one cost. It
+// reports false when a pile has run out.
+func takeSets(piles [][]line) (parts, sets int64, ok bool) {
+	for i, pile := range piles {
+		if len(pile) == 0 {
+			return 0, 0, false
+		}
+		parts = add(parts, pile[0].price)
+		if i == 0 || pile[0].quantity < sets {
+			sets = pile[0].quantity
+		}
+	}
+	for i := range piles {
+		piles[i][0].quantity -= sets
+		if piles[i][0].quantity == 0 {
+			piles[i] = piles[i][1:]
+		}
+	}
+	return parts, sets, len(piles) > 0
+}

@@ -1,0 +1,301 @@
+package promotions
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+// fakeCarts serves carts by store and id; what is not there is empty, as the cart service has it.
+type fakeCarts struct {
+	cartv1.CartServiceClient
+	carts map[string]*cartv1.Cart
+	err   error
+}
+
+func (f *fakeCarts) GetCart(_ context.Context, req *cartv1.GetCartRequest, _ ...grpc.CallOption) (*cartv1.GetCartResponse, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	cart := f.carts[req.GetStoreId()+"/"+req.GetCartId()]
+	if cart == nil {
+		cart = &cartv1.Cart{}
+	}
+	return &cartv1.GetCartResponse{Cart: cart}, nil
+}
+
+// serve runs the service on an in-memory network, with a Redis of its own.
+func serve(t *testing.T, carts cartv1.CartServiceClient, model agentloop.Model) (*Service, *grpc.ClientConn) {
+	t.Helper()
+	embedded, err := state.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = embedded.Close() })
+	db, err := state.Open(t.Context(), embedded.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	service, err := New(Config{
+		Redis: db, Model: model, Cart: carts, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := rpc.NewServer(rpc.ServerConfig{Name: "promotions"})
+	service.Register(server)
+	network := rpc.NewNetwork()
+	listener, err := network.Listen("promotions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	conn, err := rpc.Dial("inproc:///promotions", rpc.DialConfig{Network: network})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return service, conn
+}
+
+func silent() agentloop.Model { return scripted.New() }
+
+func upsert(t *testing.T, client promotionv1.PromotionServiceClient, requests ...*promotionv1.UpsertPromotionsRequest) (*promotionv1.UpsertPromotionsResponse, error) {
+	t.Helper()
+	stream, err := client.UpsertPromotions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, req := range requests {
+		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+	}
+	return stream.CloseAndRecv()
+}
+
+func mustUpsert(t *testing.T, client promotionv1.PromotionServiceClient, storeID string, promotions ...*promotionv1.Promotion) {
+	t.Helper()
+	resp, err := upsert(t, client, &promotionv1.UpsertPromotionsRequest{StoreId: storeID, Promotions: promotions})
+	if err != nil || resp.GetErrorCount() > 0 {
+		t.Fatalf("upsert: %v, %v", resp, err)
+	}
+}
+
+func TestUpsertListDelete(t *testing.T) {
+	_, conn := serve(t, nil, silent())
+	client := promotionv1.NewPromotionServiceClient(conn)
+	ctx := t.Context()
+
+	resp, err := upsert(t, client,
+		&promotionv1.UpsertPromotionsRequest{StoreId: "one", Promotions: []*promotionv1.Promotion{promo("ZED", percent(100)), promo("BAD")}},
+		&promotionv1.UpsertPromotionsRequest{Promotions: []*promotionv1.Promotion{promo("alpha", percent(200)), promo("WORSE", percent(0))}},
+		&promotionv1.UpsertPromotionsRequest{StoreId: "one", Promotions: []*promotionv1.Promotion{promo("ALPHA", percent(300))}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &promotionv1.UpsertPromotionsResponse{UpsertedCount: 3, ErrorCount: 2, Errors: []*commonv1.ItemError{
+		{Index: 1, ItemId: "BAD", Field: "benefit"},
+		{Index: 3, ItemId: "WORSE", Field: "percent_off.basis_points"},
+	}}
+	ignore := protocmp.IgnoreFields(&commonv1.ItemError{}, "description")
+	if diff := cmp.Diff(want, resp, protocmp.Transform(), ignore); diff != "" {
+		t.Errorf("upsert (-want +got):\n%s", diff)
+	}
+	mustUpsert(t, client, "two", promo("OTHER", percent(100)))
+
+	list, err := client.ListPromotions(ctx, &promotionv1.ListPromotionsRequest{StoreId: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []*promotionv1.Promotion{promo("ALPHA", percent(300)), promo("ZED", percent(100))}
+	if diff := cmp.Diff(all, list.GetPromotions(), protocmp.Transform()); diff != "" {
+		t.Errorf("list: one code in any case, by code, of one store (-want +got):\n%s", diff)
+	}
+
+	for _, wantDeleted := range []bool{true, false} {
+		got, err := client.DeletePromotion(ctx, &promotionv1.DeletePromotionRequest{StoreId: "one", Code: "zed"})
+		if err != nil || got.GetDeleted() != wantDeleted {
+			t.Errorf("delete: %v, %v, want deleted %v", got, err, wantDeleted)
+		}
+	}
+	if got, err := client.DeletePromotion(ctx, &promotionv1.DeletePromotionRequest{StoreId: "one", Code: "OTHER"}); err != nil || got.GetDeleted() {
+		t.Errorf("delete of another store's promotion: %v, %v", got, err)
+	}
+}
+
+func TestBadRequestsNameTheirFields(t *testing.T) {
+	_, conn := serve(t, nil, silent())
+	client := promotionv1.NewPromotionServiceClient(conn)
+	ctx := t.Context()
+	evaluate := func(req *promotionv1.EvaluateCartRequest) error {
+		_, err := client.EvaluateCart(ctx, req)
+		return err
+	}
+	inline := &promotionv1.EvaluateCartRequest_Cart{Cart: walkCart()}
+	tests := []struct {
+		name  string
+		call  func() error
+		field string
+	}{
+		{"upsert without a store", func() error {
+			_, err := upsert(t, client, &promotionv1.UpsertPromotionsRequest{})
+			return err
+		}, "store_id"},
+		{"upsert that changes the store", func() error {
+			_, err := upsert(t, client, &promotionv1.UpsertPromotionsRequest{StoreId: "one"}, &promotionv1.UpsertPromotionsRequest{StoreId: "two"})
+			return err
+		}, "store_id"},
+		{"upsert of too many", func() error {
+			_, err := upsert(t, client, &promotionv1.UpsertPromotionsRequest{StoreId: "one", Promotions: make1001()})
+			return err
+		}, "promotions"},
+		{"list without a store", func() error {
+			_, err := client.ListPromotions(ctx, &promotionv1.ListPromotionsRequest{})
+			return err
+		}, "store_id"},
+		{"delete without a code", func() error {
+			_, err := client.DeletePromotion(ctx, &promotionv1.DeletePromotionRequest{StoreId: "one"})
+			return err
+		}, "code"},
+		{"evaluate nothing", func() error { return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one"}) }, "source"},
+		{"evaluate a cart by id without a cart service", func() error {
+			return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "c"}})
+		}, "cart_id"},
+		{"evaluate a bad cart", func() error {
+			return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_Cart{Cart: cartOf(item("x", 0, 1, ""))}})
+		}, "cart.items[0].quantity"},
+		{"evaluate for groups of nobody", func() error {
+			return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one", Source: inline, CustomerGroups: []string{"vip"}})
+		}, "customer_groups"},
+		{"evaluate at no time", func() error {
+			return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one", Source: inline, Time: &timestamppb.Timestamp{Nanos: -1}})
+		}, "time"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.call()
+			if status.Code(err) != codes.InvalidArgument {
+				t.Fatalf("error = %v, want INVALID_ARGUMENT", err)
+			}
+			if got := violated(err); len(got) != 1 || got[0] != tt.field {
+				t.Errorf("fields = %q, want %q", got, tt.field)
+			}
+		})
+	}
+}
+
+func make1001() []*promotionv1.Promotion {
+	many := make([]*promotionv1.Promotion, 1001)
+	for i := range many {
+		many[i] = promo("P1", percent(1))
+	}
+	return many
+}
+
+func violated(err error) []string {
+	var all []string
+	for _, d := range status.Convert(err).Details() {
+		if bad, ok := d.(*errdetails.BadRequest); ok {
+			for _, v := range bad.GetFieldViolations() {
+				all = append(all, v.GetField())
+			}
+		}
+	}
+	return all
+}
+
+func TestEvaluateCart(t *testing.T) {
+	carts := &fakeCarts{carts: map[string]*cartv1.Cart{"one/c": walkCart()}}
+	_, conn := serve(t, carts, silent())
+	client := promotionv1.NewPromotionServiceClient(conn)
+	mustUpsert(t, client, "one", promo("TEN", percent(1000), starts(noon)), promo("VIP", percent(2000), groups("vip")))
+	mustUpsert(t, client, "two", promo("FIVE", percent(500)))
+	unset := walkCart()
+	for _, it := range unset.GetItems() {
+		it.Available = false // as a caller leaves it that builds a cart by hand
+	}
+	byID := func(id string) *promotionv1.EvaluateCartRequest {
+		return &promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: id}}
+	}
+	tests := []struct {
+		name string
+		req  *promotionv1.EvaluateCartRequest
+		best string
+		save *commonv1.Money
+	}{
+		{"a cart of the cart service", byID("c"), "TEN", eur(3386)},
+		{"a cart that was never written", byID("unknown"), "", nil},
+		{"a cart of another store is not seen", &promotionv1.EvaluateCartRequest{StoreId: "two", Source: byID("c").Source}, "", nil},
+		{"an inline cart", &promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_Cart{Cart: unset}}, "TEN", eur(3386)},
+		{"promotions of one store only", &promotionv1.EvaluateCartRequest{StoreId: "two", Source: &promotionv1.EvaluateCartRequest_Cart{Cart: unset}}, "FIVE", eur(1693)},
+		{"a member of a group", &promotionv1.EvaluateCartRequest{
+			StoreId: "one", Source: byID("c").Source, SignedIn: true, CustomerGroups: []string{"vip"}}, "VIP", eur(6773)},
+		{"another instant than now", &promotionv1.EvaluateCartRequest{
+			StoreId: "one", Source: byID("c").Source, Time: timestamppb.New(noon.Add(-time.Second))}, "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			resp, err := client.EvaluateCart(t.Context(), tt.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.GetBestCode() != tt.best {
+				t.Errorf("best = %q, want %q", resp.GetBestCode(), tt.best)
+			}
+			if diff := cmp.Diff(tt.save, resp.GetEvaluations()[0].GetSaving(), protocmp.Transform()); diff != "" {
+				t.Errorf("saving (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEvaluateCartWithoutTheCartServiceIsUnavailable(t *testing.T) {
+	_, conn := serve(t, &fakeCarts{err: status.Error(codes.Unavailable, "down")}, silent())
+	_, err := promotionv1.NewPromotionServiceClient(conn).EvaluateCart(t.Context(), &promotionv1.EvaluateCartRequest{
+		StoreId: "one", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "c"},
+	})
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("error = %v, want UNAVAILABLE", err)
+	}
+}
+
+func TestNewRefusesAnIncompleteConfig(t *testing.T) {
+	if _, err := New(Config{Model: silent()}); err == nil {
+		t.Error("a service without Redis was made")
+	}
+	service, _ := serve(t, nil, silent())
+	if _, err := New(Config{Redis: service.data.store.redis}); err == nil {
+		t.Error("a service without a model was made")
+	}
+}

@@ -1,0 +1,278 @@
+package promotions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// run calls a tool of the service as the loop does.
+func run[Out any](t *testing.T, tools []agentloop.Tool, name, arguments string) (Out, error) {
+	t.Helper()
+	var zero Out
+	for _, tool := range tools {
+		if tool.Name != name {
+			continue
+		}
+		value, err := tool.Run(t.Context(), agentloop.ToolCall{ID: "1", Name: name, Arguments: arguments})
+		if err != nil {
+			return zero, err
+		}
+		out, ok := value.(Out)
+		if !ok {
+			t.Fatalf("%s returned a %T", name, value)
+		}
+		return out, nil
+	}
+	t.Fatalf("there is no tool %q", name)
+	return zero, nil
+}
+
+func shopper(cartID string) scope.Scope {
+	return scope.Scope{StoreID: "one", CustomerID: "ada", CartID: cartID}
+}
+
+// stocked serves a store with one promotion for each way of (not) applying to walkCart.
+func stocked(t *testing.T, carts *fakeCarts) *Service {
+	t.Helper()
+	service, conn := serve(t, carts, silent())
+	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one",
+		promo("TEN", percent(1000), ends(noon.Add(36*time.Hour))),
+		promo("SHIP", freeShipping(nil)),
+		promo("NEAR", percent(3000), minimum(eur(35000))),
+		promo("FAR", percent(9000), minimum(eur(90000))),
+		promo("SOCKS5", percent(2000), categories("Socks"), minimumUnits(5)),
+		promo("TENTS", percent(5000), categories("Tents")),
+		promo("STAFF", percent(5000), groups("staff")),
+		promo("OLD", percent(9000), ends(noon)),
+		promo("TOMORROW", percent(9000), starts(noon.Add(24*time.Hour))),
+		promo("NEXTYEAR", percent(9000), starts(noon.Add(365*24*time.Hour))),
+	)
+	return service
+}
+
+func walkCarts() *fakeCarts {
+	return &fakeCarts{carts: map[string]*cartv1.Cart{"one/walk": walkCart(), "two/walk": walkCart()}}
+}
+
+func TestListActivePromotions(t *testing.T) {
+	service := stocked(t, walkCarts())
+	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
+	got, err := run[listResult](t, service.data.tools(turn), "list_active_promotions", "{}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	for _, p := range got.Promotions {
+		codes = append(codes, p.Code)
+	}
+	want := []string{"TEN", "SHIP", "NEAR", "FAR", "SOCKS5", "TENTS", "TOMORROW"}
+	if diff := cmp.Diff(want, codes); diff != "" {
+		t.Errorf("eligible by saving, then by distance, without what can not be used (-want +got):\n%s", diff)
+	}
+	if got.BestCode != "TEN" || got.CartSubtotal != "338.65 EUR" || got.ExpiredCount != 1 || got.Note != "" {
+		t.Errorf("best %q, subtotal %q, expired %d, note %q", got.BestCode, got.CartSubtotal, got.ExpiredCount, got.Note)
+	}
+	ten := listedPromotion{
+		Code: "TEN", Title: "Offer TEN", Offer: "10% off any items", Eligible: true, Saving: "33.86 EUR",
+		Explanation: "TEN applies: 10% off any items, which saves 33.86 EUR on this cart.", Ends: "16 March 2026",
+	}
+	if diff := cmp.Diff(ten, got.Promotions[0]); diff != "" {
+		t.Errorf("TEN (-want +got):\n%s", diff)
+	}
+	if ship := got.Promotions[1]; !ship.Eligible || ship.Saving != "" {
+		t.Errorf("shipping of unknown worth must not be said to save 0.00: %+v", ship)
+	}
+	if near, socks := got.Promotions[2], got.Promotions[4]; near.Missing != "11.35 EUR" || socks.Missing != "2 units" {
+		t.Errorf("missing = %q and %q", near.Missing, socks.Missing)
+	}
+	if got.Promotions[6].Starts != "16 March 2026" {
+		t.Errorf("starts = %q", got.Promotions[6].Starts)
+	}
+}
+
+func TestListNotes(t *testing.T) {
+	near := []*promotionv1.Promotion{promo("FAR", percent(1), minimum(eur(90000))), promo("NEAR", percent(1), minimum(eur(34000)))}
+	tests := []struct {
+		name       string
+		promotions []*promotionv1.Promotion
+		cartID     string
+		note       string
+	}{
+		{"the cheapest way to qualify", near, "walk", "No promotion applies to this cart yet. The nearest: NEAR does not apply: add 1.35 EUR of any items."},
+		{"nothing could apply", []*promotionv1.Promotion{promo("TENTS", percent(1), categories("Tents"))}, "walk", "No promotion applies to this cart."},
+		{"no cart", near, "", "There is no cart yet, so no saving can be computed; these are the offers of the store."},
+		{"an empty cart", near, "unknown", "The cart is empty, so no promotion applies yet; these are the offers of the store."},
+		{"no promotions but old ones", []*promotionv1.Promotion{promo("OLD", percent(1), ends(noon))}, "walk", "There are no promotions at the moment."},
+		{"one that saves nothing", []*promotionv1.Promotion{promo("SET", bundle(99999, "jacket", "boots"))}, "walk", "No promotion saves anything on this cart."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			service, conn := serve(t, walkCarts(), silent())
+			mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", tt.promotions...)
+			turn := &specialist.Turn{Scope: shopper(tt.cartID), Findings: &specialist.Findings{}}
+			got, err := run[listResult](t, service.data.tools(turn), "list_active_promotions", "")
+			if err != nil || got.Note != tt.note || got.BestCode != "" {
+				t.Errorf("best %q, note %q, %v; want note %q", got.BestCode, got.Note, err, tt.note)
+			}
+			if raw, _ := json.Marshal(got); !strings.Contains(string(raw), `"promotions":[`) {
+				t.Errorf("promotions must be a list, also when empty: %s", raw)
+			}
+		})
+	}
+}
+
+func TestListCutsLongLists(t *testing.T) {
+	service, conn := serve(t, walkCarts(), silent())
+	var many []*promotionv1.Promotion
+	for _, a := range "ABCDE" {
+		for _, b := range "12345" {
+			many = append(many, promo(string([]rune{a, b}), percent(100)))
+		}
+	}
+	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", many...)
+	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
+	got, err := run[listResult](t, service.data.tools(turn), "list_active_promotions", "{}")
+	if err != nil || len(got.Promotions) != maxListed || got.Total != 25 {
+		t.Errorf("%d listed of %d, %v", len(got.Promotions), got.Total, err)
+	}
+}
+
+func TestChoosePromotionRefuses(t *testing.T) {
+	service := stocked(t, walkCarts())
+	tests := []struct{ name, cartID, code, want string }{
+		{"an unknown code", "walk", "NOPE", `The store has no promotion with the code "NOPE". The best code for this cart is TEN.`},
+		{"one that does not apply, with the reason", "walk", "near", "NEAR does not apply: add 11.35 EUR of any items. The best code for this cart is TEN."},
+		{"an expired one", "walk", "OLD", "OLD does not apply: it ended on 15 March 2026. The best code for this cart is TEN."},
+		{"another group's", "walk", "STAFF", "STAFF does not apply: it is for certain customers only. The best code for this cart is TEN."},
+		{"anything on an empty cart", "", "TEN", "TEN does not apply: the cart is empty. No promotion is worth choosing now: choose none, and tell the shopper what is missing."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			turn := &specialist.Turn{Scope: shopper(tt.cartID), Findings: &specialist.Findings{}}
+			arguments, _ := json.Marshal(chooseArgs{Code: tt.code, Reason: "because"})
+			_, err := run[chooseResult](t, service.data.tools(turn), "choose_promotion", string(arguments))
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("error = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestToolsHideTheCauseOfAFailure(t *testing.T) {
+	carts := walkCarts()
+	service := stocked(t, carts)
+	carts.err = errors.New("dial tcp 10.0.0.7:9003: connection refused")
+	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
+	_, err := run[listResult](t, service.data.tools(turn), "list_active_promotions", "{}")
+	if err == nil || strings.Contains(err.Error(), "10.0.0.7") || !strings.Contains(err.Error(), "cart") {
+		t.Errorf("error = %v, want words for the model", err)
+	}
+}
+
+// ask runs the specialist over the wire with a scripted model.
+func ask(t *testing.T, steps ...scripted.Step) *specialistv1.Answer {
+	t.Helper()
+	_, conn := serve(t, walkCarts(), scripted.New(steps...))
+	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one",
+		promo("TEN", percent(1000)), promo("SHIP", freeShipping(nil)), promo("TENTS", percent(1), categories("Tents")))
+	ctx := scope.NewContext(t.Context(), shopper("walk"))
+	stream, err := specialistv1.NewSpecialistServiceClient(conn).Answer(ctx, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "any codes?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer *specialistv1.Answer
+	for {
+		event, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return answer
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer = event.GetAnswer()
+	}
+}
+
+func choice(code string) scripted.Step {
+	return scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "choose_promotion", Arguments: `{"code":"` + code + `","reason":"it saves most"}`}}}
+}
+
+func TestAnswerCarriesTheTypedChoice(t *testing.T) {
+	list := scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "list_active_promotions"}}}
+	tests := []struct {
+		name  string
+		steps []scripted.Step
+		want  *specialistv1.PromotionChoice
+	}{
+		{"the saving is computed by code, the code is spelled as the store has it", []scripted.Step{list, choice(" ten "), {Text: "Use TEN, it saves a million."}},
+			&specialistv1.PromotionChoice{Code: "TEN", Title: "Offer TEN", Saving: eur(3386), Reason: "it saves most"}},
+		{"the last choice counts", []scripted.Step{choice("SHIP"), choice("TEN"), {Text: "TEN."}},
+			&specialistv1.PromotionChoice{Code: "TEN", Title: "Offer TEN", Saving: eur(3386), Reason: "it saves most"}},
+		{"a refused choice changes nothing", []scripted.Step{choice("SHIP"), choice("TENTS"), {Text: "Use SHIP; TENTS does not apply."}},
+			&specialistv1.PromotionChoice{Code: "SHIP", Title: "Offer SHIP", Saving: eur(0), Reason: "it saves most"}},
+		{"a code in the text is no choice", []scripted.Step{list, {Text: "TENTS does not apply."}}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			answer := ask(t, tt.steps...)
+			if diff := cmp.Diff(tt.want, answer.GetPromotion(), protocmp.Transform()); diff != "" {
+				t.Errorf("choice (-want +got):\n%s", diff)
+			}
+			var actions []*specialistv1.SuggestedAction
+			if tt.want != nil {
+				actions = []*specialistv1.SuggestedAction{{Action: &specialistv1.SuggestedAction_ApplyPromotion{
+					ApplyPromotion: &specialistv1.ApplyPromotion{Code: tt.want.GetCode()},
+				}}}
+			}
+			if diff := cmp.Diff(actions, answer.GetSuggestedActions(), protocmp.Transform()); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	_, conn := serve(t, nil, silent())
+	client := specialistv1.NewSpecialistServiceClient(conn)
+	describe := func(storeID string) *specialistv1.Specialist {
+		resp, err := client.Describe(scope.NewContext(context.Background(), scope.Scope{StoreID: storeID}), &specialistv1.DescribeRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.GetSpecialist()
+	}
+	if s := describe("one"); s.GetAvailable() || s.GetUnavailableReason() == "" {
+		t.Errorf("a store without promotions has the specialist: %v", s)
+	}
+	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000)))
+	if s := describe("one"); !s.GetAvailable() || s.GetName() != "promotions" || len(s.GetTools()) != 2 || len(s.GetKeywords()) < 40 {
+		t.Errorf("described as %v", s)
+	}
+	if describe("two").GetAvailable() {
+		t.Error("the promotions of one store switch the specialist on in another")
+	}
+	seen := map[string]bool{}
+	for _, k := range describe("one").GetKeywords() {
+		if seen[k.GetTerm()] || k.GetTerm() != strings.ToLower(k.GetTerm()) {
+			t.Errorf("keyword %q is named twice or is not in lower case", k.GetTerm())
+		}
+		seen[k.GetTerm()] = true
+	}
+}

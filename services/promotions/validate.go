@@ -1,0 +1,173 @@
+package promotions
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+// Limits of one promotion and of an inline cart.
+const (
+	maxListEntries  = 1_000
+	maxUnits        = 1_000
+	maxTiers        = 50
+	maxCartItems    = 200
+	maxCartQuantity = 999
+)
+
+// checkPromotion reports every violation of one promotion as a *fault.Invalid.
+func checkPromotion(p *promotionv1.Promotion) error {
+	var c fault.Checker
+	if !validCode(p.GetCode()) {
+		c.Addf("code", "must be 2 to 40 characters of A-Z a-z 0-9 _ -")
+	}
+	c.Text("title", p.GetTitle(), 1, 200)
+	c.Text("description", p.GetDescription(), 0, 2_000)
+	checkBenefit(&c, p)
+	checkScope(&c, p.GetScope())
+	c.Money("minimum_subtotal", p.GetMinimumSubtotal(), false)
+	c.Range("minimum_quantity", int64(p.GetMinimumQuantity()), 0, 100_000)
+	checkPeriod(&c, p)
+	checkList(&c, "customer_groups", p.GetCustomerGroups(), c.ID)
+	checkOneCurrency(&c, p)
+	return c.Err()
+}
+
+func validCode(code string) bool {
+	if len(code) < 2 || len(code) > 40 {
+		return false
+	}
+	for i := range len(code) {
+		switch b := code[i]; {
+		case b >= 'A' && b <= 'Z', b >= 'a' && b <= 'z', b >= '0' && b <= '9', b == '_', b == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func checkBenefit(c *fault.Checker, p *promotionv1.Promotion) {
+	switch benefit := p.GetBenefit().(type) {
+	case nil:
+		c.Addf("benefit", "is required: one of percent_off, amount_off, buy_x_get_y, free_shipping, tiered, bundle")
+	case *promotionv1.Promotion_PercentOff:
+		c.Range("percent_off.basis_points", int64(benefit.PercentOff.GetBasisPoints()), 1, fullShare)
+		c.Money("percent_off.maximum_saving", benefit.PercentOff.GetMaximumSaving(), false)
+	case *promotionv1.Promotion_AmountOff:
+		c.Money("amount_off.amount", benefit.AmountOff.GetAmount(), true)
+		if m := benefit.AmountOff.GetAmount(); m != nil && m.GetAmountMinor() == 0 {
+			c.Addf("amount_off.amount.amount_minor", "must be above zero")
+		}
+	case *promotionv1.Promotion_BuyXGetY:
+		c.Range("buy_x_get_y.buy_quantity", int64(benefit.BuyXGetY.GetBuyQuantity()), 1, maxUnits)
+		c.Range("buy_x_get_y.get_quantity", int64(benefit.BuyXGetY.GetGetQuantity()), 1, maxUnits)
+	case *promotionv1.Promotion_FreeShipping:
+		c.Money("free_shipping.fee", benefit.FreeShipping.GetFee(), false)
+	case *promotionv1.Promotion_Tiered:
+		checkTiers(c, benefit.Tiered.GetTiers())
+	case *promotionv1.Promotion_Bundle:
+		checkBundle(c, benefit.Bundle)
+	}
+}
+
+func checkTiers(c *fault.Checker, tiers []*promotionv1.Tier) {
+	if len(tiers) == 0 || len(tiers) > maxTiers {
+		c.Addf("tiered.tiers", "has %d entries, must have 1 to %d", len(tiers), maxTiers)
+		return
+	}
+	for i, t := range tiers {
+		field := indexed("tiered.tiers", i)
+		c.Money(field+".subtotal", t.GetSubtotal(), true)
+		c.Range(field+".basis_points", int64(t.GetBasisPoints()), 1, fullShare)
+		if i > 0 && t.GetSubtotal().GetAmountMinor() <= tiers[i-1].GetSubtotal().GetAmountMinor() {
+			c.Addf(field+".subtotal.amount_minor", "must be above that of the tier before")
+		}
+	}
+}
+
+func checkBundle(c *fault.Checker, b *promotionv1.Bundle) {
+	const field = "bundle.product_ids"
+	checkList(c, field, b.GetProductIds(), c.ID)
+	seen := make(map[string]bool, len(b.GetProductIds()))
+	for i, id := range b.GetProductIds() {
+		if seen[id] {
+			c.Addf(indexed(field, i), "is named twice")
+		}
+		seen[id] = true
+	}
+	if len(seen) < 2 {
+		c.Addf(field, "must name 2 products or more")
+	}
+	c.Money("bundle.price", b.GetPrice(), true)
+}
+
+func checkScope(c *fault.Checker, s *promotionv1.Scope) {
+	name := func(field, value string) { c.Text(field, value, 1, 200) }
+	checkList(c, "scope.product_ids", s.GetProductIds(), c.ID)
+	checkList(c, "scope.categories", s.GetCategories(), name)
+	checkList(c, "scope.brands", s.GetBrands(), name)
+	checkList(c, "scope.exclude_product_ids", s.GetExcludeProductIds(), c.ID)
+}
+
+func checkList(c *fault.Checker, field string, values []string, check func(field, value string)) {
+	if len(values) > maxListEntries {
+		c.Addf(field, "has %d entries, must have at most %d", len(values), maxListEntries)
+		return
+	}
+	for i, v := range values {
+		check(indexed(field, i), v)
+	}
+}
+
+func checkPeriod(c *fault.Checker, p *promotionv1.Promotion) {
+	checkTime(c, "start_time", p.GetStartTime())
+	checkTime(c, "end_time", p.GetEndTime())
+	start, end := p.GetStartTime(), p.GetEndTime()
+	if start.CheckValid() == nil && end.CheckValid() == nil && !end.AsTime().After(start.AsTime()) {
+		c.Addf("end_time", "must be after start_time")
+	}
+}
+
+func checkTime(c *fault.Checker, field string, t *timestamppb.Timestamp) {
+	if t != nil && t.CheckValid() != nil {
+		c.Addf(field, "must be a valid timestamp")
+	}
+}
+
+func checkOneCurrency(c *fault.Checker, p *promotionv1.Promotion) {
+	all := amounts(p)
+	for i, a := range all {
+		if first := all[0]; i > 0 && a.money.GetCurrencyCode() != first.money.GetCurrencyCode() {
+			c.Addf(a.field+".currency_code", "must be the same as in %s", first.field)
+		}
+	}
+}
+
+// checkInlineCart checks a cart that a caller gave. Identifiers and the subtotal are not used, so not checked.
+func checkInlineCart(c *fault.Checker, cart *cartv1.Cart) {
+	if n := len(cart.GetItems()); n > maxCartItems {
+		c.Addf("cart.items", "has %d entries, must have at most %d", n, maxCartItems)
+		return
+	}
+	var code string
+	for i, item := range cart.GetItems() {
+		field := indexed("cart.items", i)
+		c.ID(field+".product_id", item.GetProductId())
+		c.Range(field+".quantity", int64(item.GetQuantity()), 1, maxCartQuantity)
+		c.Money(field+".unit_price", item.GetUnitPrice(), item.GetAvailable())
+		switch got := item.GetUnitPrice().GetCurrencyCode(); {
+		case code == "":
+			code = got
+		case got != "" && got != code:
+			c.Addf(field+".unit_price.currency_code", "is %s, must be %s as in the items before", got, code)
+		}
+	}
+}
+
+func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

@@ -1,0 +1,177 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+// noon is now in tests.
+var noon = time.Date(2026, time.March, 15, 12, 0, 0, 0, time.UTC)
+
+func daysFromNow(n int) *timestamppb.Timestamp { return timestamppb.New(noon.AddDate(0, 0, n)) }
+
+func eur(minor int64) *commonv1.Money {
+	return &commonv1.Money{AmountMinor: minor, CurrencyCode: "EUR"}
+}
+
+// order is a valid order that was placed some days ago.
+func order(id, customer string, daysAgo int, options ...func(*orderv1.Order)) *orderv1.Order {
+	o := &orderv1.Order{
+		OrderId: id, CustomerId: customer, Status: orderv1.OrderStatus_ORDER_STATUS_PROCESSING, CreateTime: daysFromNow(-daysAgo),
+		Items: []*orderv1.OrderItem{{
+			ProductId: "boots", Title: "Nimbolt Walker", Quantity: 1, UnitPrice: eur(14900), Options: map[string]string{"size": "42"},
+		}},
+		Subtotal: eur(14900), Total: eur(14900),
+	}
+	for _, option := range options {
+		option(o)
+	}
+	return o
+}
+
+func in(status orderv1.OrderStatus, parcels ...*orderv1.Fulfilment) func(*orderv1.Order) {
+	return func(o *orderv1.Order) { o.Status, o.Fulfilments = status, parcels }
+}
+
+func returnUntil(t *timestamppb.Timestamp) func(*orderv1.Order) {
+	return func(o *orderv1.Order) { o.ReturnDeadline = t }
+}
+
+// handbook is what the test store has written.
+func handbook() []*policyv1.Policy {
+	return []*policyv1.Policy{
+		{PolicyId: "returns", Title: "Returns and refunds", Url: "https://one.example/returns", Body: "Anything can be sent back within 30 days.\n\n" +
+			"## How to return\n\nAsk for a label in your account.\nDrop the parcel at any counter.\n\n" +
+			"## Opened goods\n\nTents may be pitched once indoors.\n\nSocks can be returned in their packet only."},
+		{PolicyId: "shipping", Title: "Delivery times and costs", Body: "Standard delivery takes 2 to 4 days and costs 4.95 EUR.\n\n" +
+			"## Norway\n\nParcels to Norway take 5 to 9 days."},
+		{PolicyId: "warranty", Title: "Warranty", Body: "Everything is covered for 2 years against faults in material.\n\n## Bags\n\nBags are covered for 10 years."},
+		{PolicyId: "contact", Title: "Contact and opening hours", Body: "We answer on working days from 8:00 to 18:00."},
+		{PolicyId: "faq", Title: "Questions", Body: "Where are you from?\n\nWe accept cards and bank transfer for payment.\n\nGift wrapping is free in December."},
+		{PolicyId: "rueckgabe", Title: "Rückgabe", Language: "de-AT", Body: "Ware kann innerhalb von 30 Tagen zurückgegeben werden."},
+	}
+}
+
+type clients struct {
+	service  *Service
+	conn     *grpc.ClientConn
+	orders   orderv1.OrderServiceClient
+	policies policyv1.PolicyServiceClient
+}
+
+// serve runs the service on an in-memory network, with a Redis of its own.
+func serve(t *testing.T, model agentloop.Model) clients {
+	t.Helper()
+	embedded, err := state.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = embedded.Close() })
+	db, err := state.Open(t.Context(), embedded.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	service, err := New(Config{Redis: db, Model: model, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := rpc.NewServer(rpc.ServerConfig{Name: "support"})
+	service.Register(server)
+	network := rpc.NewNetwork()
+	listener, err := network.Listen("support")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	conn, err := rpc.Dial("inproc:///support", rpc.DialConfig{Network: network})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return clients{service, conn, orderv1.NewOrderServiceClient(conn), policyv1.NewPolicyServiceClient(conn)}
+}
+
+func silent() agentloop.Model { return scripted.New() }
+
+func (c clients) upsertOrders(t *testing.T, requests ...*orderv1.UpsertOrdersRequest) (*orderv1.UpsertOrdersResponse, error) {
+	t.Helper()
+	stream, err := c.orders.UpsertOrders(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, req := range requests {
+		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+	}
+	return stream.CloseAndRecv()
+}
+
+func (c clients) haveOrders(t *testing.T, storeID string, orders ...*orderv1.Order) {
+	t.Helper()
+	resp, err := c.upsertOrders(t, &orderv1.UpsertOrdersRequest{StoreId: storeID, Orders: orders})
+	if err != nil || resp.GetErrorCount() > 0 {
+		t.Fatalf("upsert: %v, %v", resp, err)
+	}
+}
+
+func (c clients) upsertPolicies(t *testing.T, requests ...*policyv1.UpsertPoliciesRequest) (*policyv1.UpsertPoliciesResponse, error) {
+	t.Helper()
+	stream, err := c.policies.UpsertPolicies(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, req := range requests {
+		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+	}
+	return stream.CloseAndRecv()
+}
+
+func (c clients) havePolicies(t *testing.T, storeID string, policies ...*policyv1.Policy) {
+	t.Helper()
+	resp, err := c.upsertPolicies(t, &policyv1.UpsertPoliciesRequest{StoreId: storeID, Policies: policies})
+	if err != nil || resp.GetErrorCount() > 0 {
+		t.Fatalf("upsert: %v, %v", resp, err)
+	}
+}
+
+func violated(err error) []string {
+	var all []string
+	for _, d := range status.Convert(err).Details() {
+		if bad, ok := d.(*errdetails.BadRequest); ok {
+			for _, v := range bad.GetFieldViolations() {
+				all = append(all, v.GetField())
+			}
+		}
+	}
+	return all
+}

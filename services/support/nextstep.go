@@ -1,0 +1,105 @@
+package support
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/text/currency"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+)
+
+// statusWords are the statuses as a shopper reads them.
+var statusWords = map[orderv1.OrderStatus]string{
+	orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:  "waiting for payment",
+	orderv1.OrderStatus_ORDER_STATUS_PROCESSING:       "being prepared",
+	orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED:   "partly on its way",
+	orderv1.OrderStatus_ORDER_STATUS_SHIPPED:          "on its way",
+	orderv1.OrderStatus_ORDER_STATUS_DELIVERED:        "delivered",
+	orderv1.OrderStatus_ORDER_STATUS_CANCELLED:        "cancelled",
+	orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED: "return in progress",
+	orderv1.OrderStatus_ORDER_STATUS_RETURNED:         "returned and refunded",
+}
+
+// nextStep says what happens next with an order, or what the shopper can do.
+func nextStep(o *orderv1.Order, now time.Time) string {
+	switch o.GetStatus() {
+	case orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:
+		return "The payment is still missing. The order is prepared once it has been paid."
+	case orderv1.OrderStatus_ORDER_STATUS_PROCESSING:
+		return "Nothing to do: the order is being prepared, and tracking follows when it has left."
+	case orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED:
+		return arrival(o, now) + " The rest follows in a parcel of its own."
+	case orderv1.OrderStatus_ORDER_STATUS_SHIPPED:
+		return arrival(o, now)
+	case orderv1.OrderStatus_ORDER_STATUS_DELIVERED:
+		return afterDelivery(o, now)
+	case orderv1.OrderStatus_ORDER_STATUS_CANCELLED:
+		return "Nothing more happens with this order: it was cancelled before it was shipped."
+	case orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED:
+		return "The refund follows once the return has arrived and was checked."
+	case orderv1.OrderStatus_ORDER_STATUS_RETURNED:
+		return "Nothing to do: the return has arrived and was refunded."
+	}
+	return "There is no more news of this order."
+}
+
+// arrival says when the current parcel should come.
+func arrival(o *orderv1.Order, now time.Time) string {
+	parcel := currentParcel(o)
+	var when string
+	switch due := parcel.GetEstimatedDeliveryTime(); {
+	case due == nil || parcel.GetDeliveryTime() != nil:
+		when = "The parcel is on its way."
+	case now.After(endOfDay(due.AsTime())):
+		when = fmt.Sprintf("The parcel was expected by %s and is late.", dayWords(due.AsTime()))
+	default:
+		when = fmt.Sprintf("The parcel should arrive by %s.", dayWords(due.AsTime()))
+	}
+	if parcel.GetTrackingUrl() != "" && parcel.GetDeliveryTime() == nil {
+		when += " It can be followed on the tracking page."
+	}
+	return when
+}
+
+func afterDelivery(o *orderv1.Order, now time.Time) string {
+	switch deadline := o.GetReturnDeadline(); {
+	case deadline == nil:
+		return "The order has arrived."
+	case returnable(o, now):
+		return fmt.Sprintf("The order has arrived. A return can be asked for until %s.", dayWords(deadline.AsTime()))
+	default:
+		return fmt.Sprintf("The order has arrived. The time to ask for a return ended on %s.", dayWords(deadline.AsTime()))
+	}
+}
+
+// returnable reports whether a return can be asked for now. The last day counts to its end.
+func returnable(o *orderv1.Order, now time.Time) bool {
+	return o.GetStatus() == orderv1.OrderStatus_ORDER_STATUS_DELIVERED && o.GetReturnDeadline() != nil &&
+		!now.After(endOfDay(o.GetReturnDeadline().AsTime()))
+}
+
+// endOfDay is the last instant of the day of t, in UTC.
+func endOfDay(t time.Time) time.Time {
+	return t.UTC().Truncate(24 * time.Hour).Add(24*time.Hour - time.Nanosecond)
+}
+
+// dayWords is a date in UTC, such as "3 March 2026".
+func dayWords(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// moneyWords is 1205 minor units of EUR as "12.05 EUR". Nil is "".
+func moneyWords(m *commonv1.Money) string {
+	if m == nil {
+		return ""
+	}
+	digits := 2
+	if unit, err := currency.ParseISO(m.GetCurrencyCode()); err == nil {
+		digits, _ = currency.Standard.Rounding(unit)
+	}
+	text := fmt.Sprintf("%0*d", digits+1, m.GetAmountMinor())
+	if digits > 0 {
+		text = text[:len(text)-digits] + "." + text[len(text)-digits:]
+	}
+	return text + " " + m.GetCurrencyCode()
+}

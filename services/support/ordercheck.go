@@ -1,0 +1,128 @@
+package support
+
+import (
+	"fmt"
+	"net/url"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+// Limits of one order.
+const (
+	maxOrderItems    = 1_000
+	maxFulfilments   = 100
+	maxStatusChanges = 100
+	maxOptions       = 50
+	maxOrderQuantity = 1_000_000
+)
+
+// checkOrder reports every violation of one order as a *fault.Invalid. It does not add the order up: fees and taxes
+// differ between stores, and what an order system says was paid is what was paid.
+func checkOrder(o *orderv1.Order) error {
+	var c fault.Checker
+	c.ID("order_id", o.GetOrderId())
+	c.ID("customer_id", o.GetCustomerId())
+	checkStatus(&c, "status", o.GetStatus())
+	if o.GetCreateTime() == nil {
+		c.Addf("create_time", "is required")
+	}
+	checkTime(&c, "create_time", o.GetCreateTime())
+	checkTime(&c, "return_deadline", o.GetReturnDeadline())
+	c.Text("payment_kind", o.GetPaymentKind(), 0, 100)
+	checkItems(&c, o.GetItems())
+	checkAmounts(&c, o)
+	checkFulfilments(&c, o.GetFulfilments())
+	if n := len(o.GetHistory()); n > maxStatusChanges {
+		c.Addf("history", "has %d entries, must have at most %d", n, maxStatusChanges)
+	}
+	for i, h := range o.GetHistory() {
+		checkStatus(&c, indexed("history", i)+".status", h.GetStatus())
+		checkTime(&c, indexed("history", i)+".time", h.GetTime())
+	}
+	return c.Err()
+}
+
+func checkStatus(c *fault.Checker, field string, status orderv1.OrderStatus) {
+	if _, known := orderv1.OrderStatus_name[int32(status)]; !known || status == orderv1.OrderStatus_ORDER_STATUS_UNSPECIFIED {
+		c.Addf(field, "must be a status of an order")
+	}
+}
+
+func checkItems(c *fault.Checker, items []*orderv1.OrderItem) {
+	if n := len(items); n < 1 || n > maxOrderItems {
+		c.Addf("items", "has %d entries, must have 1 to %d", n, maxOrderItems)
+		return
+	}
+	for i, item := range items {
+		field := indexed("items", i)
+		c.ID(field+".product_id", item.GetProductId())
+		c.OptionalID(field+".variant_id", item.GetVariantId())
+		c.Text(field+".title", item.GetTitle(), 1, 500)
+		c.Range(field+".quantity", int64(item.GetQuantity()), 1, maxOrderQuantity)
+		if n := len(item.GetOptions()); n > maxOptions {
+			c.Addf(field+".options", "has %d entries, must have at most %d", n, maxOptions)
+		}
+	}
+}
+
+// checkAmounts checks every amount, and that all are in one currency and the discount is not more than there is to pay.
+func checkAmounts(c *fault.Checker, o *orderv1.Order) {
+	currency := o.GetTotal().GetCurrencyCode()
+	check := func(field string, m *commonv1.Money, required bool) {
+		c.Money(field, m, required)
+		if m != nil && currency != "" && m.GetCurrencyCode() != currency {
+			c.Addf(field+".currency_code", "must be %s as in total", currency)
+		}
+	}
+	check("total", o.GetTotal(), true)
+	check("subtotal", o.GetSubtotal(), true)
+	check("discount", o.GetDiscount(), false)
+	check("shipping", o.GetShipping(), false)
+	for i, item := range o.GetItems() {
+		check(indexed("items", i)+".unit_price", item.GetUnitPrice(), true)
+	}
+	if o.GetDiscount().GetAmountMinor()-o.GetShipping().GetAmountMinor() > o.GetSubtotal().GetAmountMinor() {
+		c.Addf("discount.amount_minor", "must be at most subtotal and shipping together")
+	}
+}
+
+func checkFulfilments(c *fault.Checker, parcels []*orderv1.Fulfilment) {
+	if n := len(parcels); n > maxFulfilments {
+		c.Addf("fulfilments", "has %d entries, must have at most %d", n, maxFulfilments)
+		return
+	}
+	for i, p := range parcels {
+		field := indexed("fulfilments", i)
+		c.Text(field+".carrier", p.GetCarrier(), 0, 100)
+		c.Text(field+".tracking_number", p.GetTrackingNumber(), 0, 100)
+		checkURL(c, field+".tracking_url", p.GetTrackingUrl())
+		checkTime(c, field+".ship_time", p.GetShipTime())
+		checkTime(c, field+".estimated_delivery_time", p.GetEstimatedDeliveryTime())
+		checkTime(c, field+".delivery_time", p.GetDeliveryTime())
+	}
+}
+
+func checkTime(c *fault.Checker, field string, t *timestamppb.Timestamp) {
+	if t != nil && t.CheckValid() != nil {
+		c.Addf(field, "must be a valid timestamp")
+	}
+}
+
+// checkURL accepts an empty value or an absolute web address: it will be shown to shoppers as a link.
+func checkURL(c *fault.Checker, field, value string) {
+	if value == "" {
+		return
+	}
+	c.Text(field, value, 0, 2_000)
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		c.Addf(field, "must be an absolute http or https URL, or empty")
+	}
+}
+
+func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

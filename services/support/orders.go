@@ -1,0 +1,95 @@
+package support
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+const (
+	defaultOrders   = 20
+	maxOrders       = 100
+	maxOrdersABatch = 1_000
+)
+
+// orderServer implements OrderService.
+type orderServer struct {
+	orderv1.UnsafeOrderServiceServer
+	store orderStore
+}
+
+var _ orderv1.OrderServiceServer = (*orderServer)(nil)
+
+// UpsertOrders writes the good orders of each message and reports the bad ones.
+func (s *orderServer) UpsertOrders(stream orderv1.OrderService_UpsertOrdersServer) error {
+	rep, err := bulk[*orderv1.UpsertOrdersRequest, *orderv1.Order]{
+		field:    "orders",
+		maxBatch: maxOrdersABatch,
+		items:    (*orderv1.UpsertOrdersRequest).GetOrders,
+		id:       (*orderv1.Order).GetOrderId,
+		check:    checkOrder,
+		write:    s.store.put,
+	}.run(stream.Context(), stream.Recv)
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(&orderv1.UpsertOrdersResponse{UpsertedCount: rep.upserted, Errors: rep.errors, ErrorCount: rep.errorCount})
+}
+
+// GetOrder returns one order of one customer.
+func (s *orderServer) GetOrder(ctx context.Context, req *orderv1.GetOrderRequest) (*orderv1.GetOrderResponse, error) {
+	id := normalOrderID(req.GetOrderId())
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.ID("customer_id", req.GetCustomerId())
+	c.ID("order_id", id)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	order, err := s.store.get(ctx, req.GetStoreId(), req.GetCustomerId(), id)
+	if err != nil {
+		return nil, err
+	}
+	return &orderv1.GetOrderResponse{Order: order}, nil
+}
+
+// ListOrders returns a customer's orders, the newest first.
+func (s *orderServer) ListOrders(ctx context.Context, req *orderv1.ListOrdersRequest) (*orderv1.ListOrdersResponse, error) {
+	limit := req.GetLimit()
+	if limit == 0 {
+		limit = defaultOrders
+	}
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.ID("customer_id", req.GetCustomerId())
+	c.Range("limit", int64(limit), 1, maxOrders)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	orders, err := s.store.list(ctx, req.GetStoreId(), req.GetCustomerId(), int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	return &orderv1.ListOrdersResponse{Orders: orders}, nil
+}
+
+// normalOrderID is the form under which an order is kept: shoppers write "order # qt-10021" for QT-10021.
+func normalOrderID(id string) string {
+	fields := strings.Fields(strings.ToUpper(strings.ReplaceAll(id, "#", " ")))
+	for len(fields) > 1 && slices.Contains(orderWords, strings.TrimRight(fields[0], ".:")) {
+		fields = fields[1:]
+	}
+	return strings.Join(fields, "")
+}
+
+// orderWords may stand before an order's id.
+var orderWords = []string{"ORDER", "NUMBER", "NO", "NR"}
+
+func orderNotFound(id string) error {
+	return &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_ORDER_NOT_FOUND, Resource: "order", Name: id}
+}

@@ -1,0 +1,241 @@
+package support
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+func listed(t *testing.T, c clients, storeID, customer string, limit int32) []string {
+	t.Helper()
+	resp, err := c.orders.ListOrders(t.Context(), &orderv1.ListOrdersRequest{StoreId: storeID, CustomerId: customer, Limit: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{}
+	for _, o := range resp.GetOrders() {
+		ids = append(ids, o.GetOrderId())
+	}
+	return ids
+}
+
+func TestOrdersAreListedForTheirCustomerNewestFirst(t *testing.T) {
+	c := serve(t, silent())
+	c.haveOrders(t, "one", order("Q-1", "ada", 9), order("Q-2", "ada", 2), order("Q-3", "ada", 5), order("Q-4", "bo", 1))
+	c.haveOrders(t, "two", order("Q-5", "ada", 1))
+	tests := []struct {
+		name, store, customer string
+		limit                 int32
+		want                  []string
+	}{
+		{"all", "one", "ada", 0, []string{"Q-2", "Q-3", "Q-1"}},
+		{"a few", "one", "ada", 2, []string{"Q-2", "Q-3"}},
+		{"another customer", "one", "bo", 0, []string{"Q-4"}},
+		{"another store", "two", "ada", 0, []string{"Q-5"}},
+		{"a customer without orders", "two", "bo", 0, []string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, listed(t, c, tt.store, tt.customer, tt.limit)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUpsertReplacesAndMovesOrders(t *testing.T) {
+	c := serve(t, silent())
+	c.haveOrders(t, "one", order("Q-1", "ada", 9), order("Q-2", "ada", 8))
+	c.haveOrders(t, "one", order("q-1", "bo", 3))                         // the same order in another case, now of bo
+	c.haveOrders(t, "one", order("Q-2", "ada", 1))                        // placed later than was thought
+	c.haveOrders(t, "one", order("Q-7", "ada", 1), order("Q-7", "bo", 1)) // twice in one batch: the last counts
+	if diff := cmp.Diff([]string{"Q-2"}, listed(t, c, "one", "ada", 0)); diff != "" {
+		t.Errorf("ada (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"Q-7", "q-1"}, listed(t, c, "one", "bo", 0)); diff != "" {
+		t.Errorf("bo (-want +got):\n%s", diff)
+	}
+	if n, err := c.service.orders.store.count(t.Context(), "one", "ada"); n != 1 || err != nil {
+		t.Errorf("ada's index has %d orders, %v; want 1", n, err)
+	}
+}
+
+func TestConcurrentMovesLeaveOneOwner(t *testing.T) {
+	c := serve(t, silent())
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 10 {
+				err := c.service.orders.store.put(t.Context(), "one", []*orderv1.Order{order("Q-1", fmt.Sprintf("c%d", i), 1)})
+				var unavailable *fault.Unavailable
+				if errors.As(err, &unavailable) {
+					t.Errorf("put: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var owners int
+	for i := range 4 {
+		n, err := c.service.orders.store.count(t.Context(), "one", fmt.Sprintf("c%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		owners += n
+		if got := len(listed(t, c, "one", fmt.Sprintf("c%d", i), 0)); got != n {
+			t.Errorf("c%d: index has %d orders, list has %d", i, n, got)
+		}
+	}
+	if owners != 1 {
+		t.Errorf("the order is in %d indexes, want 1", owners)
+	}
+}
+
+func TestGetOrderForgivesHowTheNumberIsWritten(t *testing.T) {
+	c := serve(t, silent())
+	c.haveOrders(t, "one", order("QT-10021", "ada", 1), order("ORDER-7", "ada", 1))
+	for _, asked := range []string{"QT-10021", "qt-10021", "#QT-10021", " # qt-10021 ", "QT- 10021", "order QT-10021", "Order no. #qt-10021", "order: QT-10021"} {
+		resp, err := c.orders.GetOrder(t.Context(), &orderv1.GetOrderRequest{StoreId: "one", CustomerId: "ada", OrderId: asked})
+		if err != nil || resp.GetOrder().GetOrderId() != "QT-10021" {
+			t.Errorf("%q: %v, %v", asked, resp.GetOrder().GetOrderId(), err)
+		}
+	}
+	resp, err := c.orders.GetOrder(t.Context(), &orderv1.GetOrderRequest{StoreId: "one", CustomerId: "ada", OrderId: "order-7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(order("ORDER-7", "ada", 1), resp.GetOrder(), protocmp.Transform()); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnotherCustomersOrderReadsLikeAMissingOne(t *testing.T) {
+	c := serve(t, silent())
+	c.haveOrders(t, "one", order("Q-1", "bo", 1))
+	ask := func(store, id string) *status.Status {
+		_, err := c.orders.GetOrder(t.Context(), &orderv1.GetOrderRequest{StoreId: store, CustomerId: "ada", OrderId: id})
+		return status.Convert(err)
+	}
+	others := ask("one", "Q-1")
+	c2 := ask("two", "Q-1") // no such order in this store
+	if others.Code() != codes.NotFound {
+		t.Fatalf("another customer's order: %v, want NOT_FOUND", others)
+	}
+	if diff := cmp.Diff(c2.Proto(), others.Proto(), protocmp.Transform()); diff != "" {
+		t.Errorf("the two can be told apart (-missing +other's):\n%s", diff)
+	}
+}
+
+func TestUpsertOrdersReportsBadOnes(t *testing.T) {
+	c := serve(t, silent())
+	bad := order("Q-2", "ada", 1)
+	bad.Items[0].UnitPrice.CurrencyCode = "USD"
+	resp, err := c.upsertOrders(t,
+		&orderv1.UpsertOrdersRequest{StoreId: "one", Orders: []*orderv1.Order{order("Q-1", "ada", 1), bad}},
+		&orderv1.UpsertOrdersRequest{Orders: []*orderv1.Order{order("", "ada", 1), order("Q-4", "ada", 1)}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &orderv1.UpsertOrdersResponse{UpsertedCount: 2, ErrorCount: 2, Errors: []*commonv1.ItemError{
+		{Index: 1, ItemId: "Q-2", Field: "items[0].unit_price.currency_code", Description: "must be EUR as in total"},
+		{Index: 2, Field: "order_id", Description: "is required"},
+	}}
+	if diff := cmp.Diff(want, resp, protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckOrder(t *testing.T) {
+	set := func(f func(*orderv1.Order)) *orderv1.Order { return order("Q-1", "ada", 1, f) }
+	invalid := &timestamppb.Timestamp{Nanos: -1}
+	tests := []struct {
+		name   string
+		order  *orderv1.Order
+		fields []string
+	}{
+		{"a good one", order("Q-1", "ada", 1), nil},
+		{"nothing at all", &orderv1.Order{}, []string{"order_id", "customer_id", "status", "create_time", "items", "total", "subtotal"}},
+		{"a customer with a slash", order("Q-1", "a/b", 1), []string{"customer_id"}},
+		{"an unknown status", set(func(o *orderv1.Order) { o.Status = 99 }), []string{"status"}},
+		{"an invalid time", set(func(o *orderv1.Order) { o.CreateTime = invalid }), []string{"create_time"}},
+		{"an item of nothing", set(func(o *orderv1.Order) { o.Items[0] = &orderv1.OrderItem{} }),
+			[]string{"items[0].product_id", "items[0].title", "items[0].quantity", "items[0].unit_price"}},
+		{"a shipping fee in another currency", set(func(o *orderv1.Order) { o.Shipping = &commonv1.Money{CurrencyCode: "USD"} }), []string{"shipping.currency_code"}},
+		{"a negative total", set(func(o *orderv1.Order) { o.Total = eur(-1) }), []string{"total.amount_minor"}},
+		{"a discount above all there is to pay", set(func(o *orderv1.Order) { o.Discount, o.Shipping = eur(15401), eur(500) }), []string{"discount.amount_minor"}},
+		{"a discount of all there is to pay", set(func(o *orderv1.Order) { o.Discount, o.Shipping = eur(15400), eur(500) }), nil},
+		{"a tracking page that is a script", set(func(o *orderv1.Order) {
+			o.Fulfilments = []*orderv1.Fulfilment{{TrackingUrl: "javascript:alert(1)", ShipTime: invalid}}
+		}), []string{"fulfilments[0].tracking_url", "fulfilments[0].ship_time"}},
+		{"a history of nothing", set(func(o *orderv1.Order) { o.History = []*orderv1.StatusChange{{}} }), []string{"history[0].status"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			var invalid *fault.Invalid
+			if errors.As(checkOrder(tt.order), &invalid) {
+				for _, v := range invalid.Violations {
+					got = append(got, v.Field)
+				}
+			}
+			if diff := cmp.Diff(tt.fields, got); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBadRequestsNameTheirFields(t *testing.T) {
+	c := serve(t, silent())
+	ctx := t.Context()
+	tests := []struct {
+		name   string
+		call   func() error
+		fields []string
+	}{
+		{"get nothing", func() error {
+			_, err := c.orders.GetOrder(ctx, &orderv1.GetOrderRequest{})
+			return err
+		}, []string{"store_id", "customer_id", "order_id"}},
+		{"list too many", func() error {
+			_, err := c.orders.ListOrders(ctx, &orderv1.ListOrdersRequest{StoreId: "one", CustomerId: "ada", Limit: 101})
+			return err
+		}, []string{"limit"}},
+		{"upsert without a store", func() error {
+			_, err := c.upsertOrders(t, &orderv1.UpsertOrdersRequest{})
+			return err
+		}, []string{"store_id"}},
+		{"upsert that changes the store", func() error {
+			_, err := c.upsertOrders(t, &orderv1.UpsertOrdersRequest{StoreId: "one"}, &orderv1.UpsertOrdersRequest{StoreId: "two"})
+			return err
+		}, []string{"store_id"}},
+		{"upsert of too many", func() error {
+			_, err := c.upsertOrders(t, &orderv1.UpsertOrdersRequest{StoreId: "one", Orders: make([]*orderv1.Order, 1001)})
+			return err
+		}, []string{"orders"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.call()
+			if status.Code(err) != codes.InvalidArgument {
+				t.Fatalf("error = %v, want INVALID_ARGUMENT", err)
+			}
+			if diff := cmp.Diff(tt.fields, violated(err)); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

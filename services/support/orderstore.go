@@ -1,0 +1,165 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/protobuf/proto"
+
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+// orderStore keeps orders in Redis. For each store: a hash from order id to the order, a hash from order id to its
+// customer, and for each customer a sorted set of order ids by the time they were placed. Ids are in upper case.
+// All keys of a store share a slot, so that a script can change them together.
+type orderStore struct {
+	redis redis.UniversalClient
+}
+
+func ordersKey(storeID string) string { return state.Key(storeID, "orders") }
+func ownersKey(storeID string) string { return state.Key(storeID, "orders", "owners") }
+func customerKey(storeID, customerID string) string {
+	return state.Key(storeID, "orders", "by-customer", customerID)
+}
+
+// putScript writes one order with its indexes. It refuses when the order's owner is not the one that the caller read,
+// because the key of the old owner's index would then be the wrong one: keys must be named before a script runs.
+//
+// KEYS: orders, owners, index of the new owner, index of the old one.
+// ARGV: id, order, new owner, time placed in milliseconds, old owner or "".
+const putScript = `
+local owner = redis.call('HGET', KEYS[2], ARGV[1]) or ''
+if owner ~= ARGV[5] then return 0 end
+if owner ~= '' and owner ~= ARGV[3] then redis.call('ZREM', KEYS[4], ARGV[1]) end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
+redis.call('ZADD', KEYS[3], ARGV[4], ARGV[1])
+return 1`
+
+// maxPutRounds bounds how often orders are tried again that changed hands while they were written. One round is enough
+// unless an order is in a batch twice or is written by several at once.
+const maxPutRounds = 8
+
+// put writes orders, each with its indexes or not at all.
+func (s orderStore) put(ctx context.Context, storeID string, orders []*orderv1.Order) error {
+	for range maxPutRounds {
+		if len(orders) == 0 {
+			return nil
+		}
+		var err error
+		if orders, err = s.putRound(ctx, storeID, orders); err != nil {
+			return state.Error("write orders", err)
+		}
+	}
+	if len(orders) > 0 {
+		return fmt.Errorf("write orders: order %q keeps changing hands", orders[0].GetOrderId())
+	}
+	return nil
+}
+
+// putRound returns the orders that were not written because their owner had changed.
+func (s orderStore) putRound(ctx context.Context, storeID string, orders []*orderv1.Order) ([]*orderv1.Order, error) {
+	ids := make([]string, len(orders))
+	for i, o := range orders {
+		ids[i] = normalOrderID(o.GetOrderId())
+	}
+	owners, err := s.redis.HMGet(ctx, ownersKey(storeID), ids...).Result()
+	if err != nil {
+		return nil, err
+	}
+	pipe := s.redis.Pipeline()
+	results := make([]*redis.Cmd, len(orders))
+	for i, o := range orders {
+		raw, err := proto.Marshal(o)
+		if err != nil {
+			return nil, fmt.Errorf("encode order: %w", err)
+		}
+		owner, _ := owners[i].(string)
+		index := customerKey(storeID, o.GetCustomerId())
+		oldIndex := index
+		if owner != "" {
+			oldIndex = customerKey(storeID, owner)
+		}
+		results[i] = pipe.Eval(ctx, putScript, []string{ordersKey(storeID), ownersKey(storeID), index, oldIndex},
+			ids[i], raw, o.GetCustomerId(), o.GetCreateTime().AsTime().UnixMilli(), owner)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, err
+	}
+	var again []*orderv1.Order
+	for i, r := range results {
+		if done, err := r.Bool(); err != nil {
+			return nil, err
+		} else if !done {
+			again = append(again, orders[i])
+		}
+	}
+	return again, nil
+}
+
+// get returns an order of a customer. A missing order and another customer's are the same *fault.NotFound.
+func (s orderStore) get(ctx context.Context, storeID, customerID, id string) (*orderv1.Order, error) {
+	raw, err := s.redis.HGet(ctx, ordersKey(storeID), id).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, orderNotFound(id)
+	}
+	if err != nil {
+		return nil, state.Error("read order", err)
+	}
+	order, err := decodeOrder(raw)
+	if err != nil {
+		return nil, err
+	}
+	if order.GetCustomerId() != customerID {
+		return nil, orderNotFound(id)
+	}
+	return order, nil
+}
+
+// list returns up to limit orders of a customer, the newest first.
+func (s orderStore) list(ctx context.Context, storeID, customerID string, limit int64) ([]*orderv1.Order, error) {
+	ids, err := s.redis.ZRevRange(ctx, customerKey(storeID, customerID), 0, limit-1).Result()
+	if err != nil {
+		return nil, state.Error("list orders", err)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	raws, err := s.redis.HMGet(ctx, ordersKey(storeID), ids...).Result()
+	if err != nil {
+		return nil, state.Error("read orders", err)
+	}
+	orders := make([]*orderv1.Order, 0, len(raws))
+	for _, raw := range raws {
+		text, ok := raw.(string)
+		if !ok {
+			continue
+		}
+		order, err := decodeOrder(text)
+		if err != nil {
+			return nil, err
+		}
+		if order.GetCustomerId() == customerID { // else it changed hands between the two reads
+			orders = append(orders, order)
+		}
+	}
+	return orders, nil
+}
+
+// count returns how many orders a customer has.
+func (s orderStore) count(ctx context.Context, storeID, customerID string) (int, error) {
+	n, err := s.redis.ZCard(ctx, customerKey(storeID, customerID)).Result()
+	return int(n), state.Error("count orders", err)
+}
+
+func decodeOrder(raw string) (*orderv1.Order, error) {
+	order := &orderv1.Order{}
+	if err := proto.Unmarshal([]byte(raw), order); err != nil {
+		return nil, fmt.Errorf("decode order: %w", err)
+	}
+	return order, nil
+}

@@ -1,0 +1,204 @@
+package support
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+func TestSplitCutsAtBlankLinesAndSections(t *testing.T) {
+	passage := func(section, text string) *policyv1.Passage {
+		return &policyv1.Passage{PolicyId: "p", PolicyTitle: "T", Section: section, Text: text, Url: "https://one.example/p", Language: "en"}
+	}
+	tests := []struct {
+		name, body string
+		want       []*policyv1.Passage
+	}{
+		{"one passage", "Just this.", []*policyv1.Passage{passage("", "Just this.")}},
+		{"blank lines, also with spaces", "One.\n\n\nTwo.\n \t\nThree.", []*policyv1.Passage{passage("", "One."), passage("", "Two."), passage("", "Three.")}},
+		{"a section goes on over blank lines", "## A\n\nOne.\n\nTwo.\n## B\nThree.", []*policyv1.Passage{passage("A", "One."), passage("A", "Two."), passage("B", "Three.")}},
+		{"a section ends a passage", "One.\n## A\nTwo.", []*policyv1.Passage{passage("", "One."), passage("A", "Two.")}},
+		{"lines and spaces in a passage stay", "One\n  - two\nthree", []*policyv1.Passage{passage("", "One\n  - two\nthree")}},
+		{"lines that end as on Windows", "## A\r\n\r\nOne.\r\nTwo.", []*policyv1.Passage{passage("A", "One.\nTwo.")}},
+		{"other marks are text", "# A\n\n##B\n\n### C", []*policyv1.Passage{passage("", "# A"), passage("", "##B"), passage("", "### C")}},
+		{"sections without text", "## A\n\n## B\n", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := split(&policyv1.Policy{PolicyId: "p", Title: "T", Body: tt.body, Url: "https://one.example/p"})
+			if diff := cmp.Diff(tt.want, got, protocmp.Transform()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPoliciesAreWrittenListedAndDeleted(t *testing.T) {
+	c := serve(t, silent())
+	ctx := t.Context()
+	resp, err := c.upsertPolicies(t,
+		&policyv1.UpsertPoliciesRequest{StoreId: "one", Policies: []*policyv1.Policy{{PolicyId: "b", Title: "B", Body: "Old."}, {PolicyId: "bad", Title: "Bad"}}},
+		&policyv1.UpsertPoliciesRequest{Policies: []*policyv1.Policy{{PolicyId: "a", Title: "A", Body: "Text."}, {PolicyId: "b", Title: "B", Body: "New."}}})
+	if err != nil || resp.GetUpsertedCount() != 3 || resp.GetErrorCount() != 1 || resp.GetErrors()[0].GetField() != "body" || resp.GetErrors()[0].GetIndex() != 1 {
+		t.Fatalf("upsert: %v, %v", resp, err)
+	}
+	list, err := c.policies.ListPolicies(ctx, &policyv1.ListPoliciesRequest{StoreId: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := timestamppb.New(noon)
+	want := []*policyv1.Policy{{PolicyId: "a", Title: "A", Body: "Text.", UpdateTime: written}, {PolicyId: "b", Title: "B", Body: "New.", UpdateTime: written}}
+	if diff := cmp.Diff(want, list.GetPolicies(), protocmp.Transform()); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	for _, wantDeleted := range []bool{true, false} {
+		got, err := c.policies.DeletePolicy(ctx, &policyv1.DeletePolicyRequest{StoreId: "one", PolicyId: "a"})
+		if err != nil || got.GetDeleted() != wantDeleted {
+			t.Errorf("delete: %v, %v, want deleted %v", got, err, wantDeleted)
+		}
+	}
+}
+
+func search(t *testing.T, c clients, storeID, query, language string) []*policyv1.Passage {
+	t.Helper()
+	resp, err := c.policies.SearchPolicies(t.Context(), &policyv1.SearchPoliciesRequest{StoreId: storeID, Query: query, Language: language})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.GetPassages()
+}
+
+func TestSearchSeesEveryWriteAndOneStore(t *testing.T) {
+	c := serve(t, silent())
+	if got := search(t, c, "one", "warranty", ""); len(got) != 0 {
+		t.Errorf("a store without documents has an answer: %v", got)
+	}
+	c.havePolicies(t, "one", handbook()...)
+	first := search(t, c, "one", "what about the warranty?", "")
+	if len(first) == 0 || first[0].GetText() != "Everything is covered for 2 years against faults in material." || first[0].GetScore() <= 0 {
+		t.Fatalf("after the first write: %v", first)
+	}
+	if got := search(t, c, "two", "warranty", ""); len(got) != 0 {
+		t.Errorf("another store's documents: %v", got)
+	}
+	c.havePolicies(t, "one", &policyv1.Policy{PolicyId: "warranty", Title: "Warranty", Body: "None at all."})
+	if got := search(t, c, "one", "warranty", ""); len(got) != 1 || got[0].GetText() != "None at all." {
+		t.Errorf("after a change: %v", got)
+	}
+	if _, err := c.policies.DeletePolicy(t.Context(), &policyv1.DeletePolicyRequest{StoreId: "one", PolicyId: "warranty"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := search(t, c, "one", "warranty", ""); len(got) != 0 {
+		t.Errorf("after a deletion: %v", got)
+	}
+}
+
+func TestIndexIsKeptWhileNothingChanges(t *testing.T) {
+	c := serve(t, silent())
+	c.havePolicies(t, "one", handbook()...)
+	store := c.service.policies.store
+	first, err := store.index(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := store.index(t.Context(), "one"); again != first {
+		t.Error("the index was made again for nothing")
+	}
+	replica := &policyStore{redis: store.redis, words: store.words}
+	if _, err := replica.delete(t.Context(), "one", "faq"); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := store.index(t.Context(), "one"); again == first {
+		t.Error("a write by another replica was not noticed")
+	}
+}
+
+func TestIndexesAreBounded(t *testing.T) {
+	s := &policyStore{}
+	for i := range 3 * maxIndexes {
+		s.keep(strings.Repeat("s", i), versioned{})
+	}
+	if len(s.indexes) != maxIndexes {
+		t.Errorf("%d indexes are kept, want %d", len(s.indexes), maxIndexes)
+	}
+}
+
+func TestPolicyRequestsAreChecked(t *testing.T) {
+	c := serve(t, silent())
+	ctx := t.Context()
+	tests := []struct {
+		name   string
+		call   func() error
+		fields []string
+	}{
+		{"search nothing", func() error {
+			_, err := c.policies.SearchPolicies(ctx, &policyv1.SearchPoliciesRequest{Limit: 21, Language: "english please"})
+			return err
+		}, []string{"store_id", "query", "language", "limit"}},
+		{"search for a novel", func() error {
+			_, err := c.policies.SearchPolicies(ctx, &policyv1.SearchPoliciesRequest{StoreId: "one", Query: strings.Repeat("ä", 1001)})
+			return err
+		}, []string{"query"}},
+		{"list without a store", func() error {
+			_, err := c.policies.ListPolicies(ctx, &policyv1.ListPoliciesRequest{})
+			return err
+		}, []string{"store_id"}},
+		{"delete nothing", func() error {
+			_, err := c.policies.DeletePolicy(ctx, &policyv1.DeletePolicyRequest{StoreId: "one"})
+			return err
+		}, []string{"policy_id"}},
+		{"upsert of too many", func() error {
+			_, err := c.upsertPolicies(t, &policyv1.UpsertPoliciesRequest{StoreId: "one", Policies: make([]*policyv1.Policy, 101)})
+			return err
+		}, []string{"policies"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.call()
+			if status.Code(err) != codes.InvalidArgument {
+				t.Fatalf("error = %v, want INVALID_ARGUMENT", err)
+			}
+			if diff := cmp.Diff(tt.fields, violated(err)); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCheckPolicy(t *testing.T) {
+	tests := []struct {
+		name   string
+		policy *policyv1.Policy
+		fields []string
+	}{
+		{"a good one", &policyv1.Policy{PolicyId: "p", Title: "T", Body: "B", Language: "de-AT", Url: "https://one.example"}, nil},
+		{"nothing", &policyv1.Policy{}, []string{"policy_id", "title", "body"}},
+		{"titles only", &policyv1.Policy{PolicyId: "p", Title: "T", Body: "## A"}, []string{"body"}},
+		{"too long", &policyv1.Policy{PolicyId: "p", Title: "T", Body: strings.Repeat("ä", maxBody+1)}, []string{"body"}},
+		{"language and page", &policyv1.Policy{PolicyId: "p", Title: "T", Body: "B", Language: "x", Url: "/relative"}, []string{"language", "url"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			var invalid *fault.Invalid
+			if errors.As(checkPolicy(tt.policy), &invalid) {
+				for _, v := range invalid.Violations {
+					got = append(got, v.Field)
+				}
+			}
+			if diff := cmp.Diff(tt.fields, got); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package support
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+)
+
+// Weights of the fields of a passage, and the two constants of BM25: how soon more of the same word adds nothing, and
+// how much long passages are held back.
+const (
+	textWeight    = 1.0
+	titleWeight   = 1.5
+	sectionWeight = 2.0
+	saturation    = 1.2
+	lengthShare   = 0.75
+)
+
+// preference lifts passages in the language that the caller prefers.
+const preference = 2.0
+
+// leading lifts the passage before all sections when the question is a single word: who asks for "returns" wants the
+// rule, not a detail of it.
+const leading = 1.2
+
+// nearEnough is the share of the best score below which a passage is not worth returning.
+const nearEnough = 0.35
+
+// passageIndex ranks the passages of a store by BM25 over their weighted fields. It is immutable and safe for
+// concurrent use. A store has a few hundred passages at most, so a search looks at each of them.
+type passageIndex struct {
+	words   *lexicon
+	entries []entry
+	length  float64 // of the average passage, in terms
+}
+
+// entry is a passage with its terms.
+type entry struct {
+	passage              *policyv1.Passage
+	language             string // that its terms are made for
+	text, section, title map[string]int
+	length               float64
+}
+
+func newPassageIndex(words *lexicon, policies []*policyv1.Policy) *passageIndex {
+	x := &passageIndex{words: words}
+	for _, p := range policies {
+		lang := words.languageOf(languageTag(p))
+		title := words.terms(p.GetTitle(), lang)
+		for _, passage := range split(p) {
+			e := entry{
+				passage: passage, language: lang, title: title,
+				text: words.terms(passage.GetText(), lang), section: words.terms(passage.GetSection(), lang),
+			}
+			if passage.GetSection() == "" {
+				e.section = title // a passage before all sections speaks for the whole document
+			}
+			for _, n := range e.text {
+				e.length += float64(n)
+			}
+			x.length += e.length
+			x.entries = append(x.entries, e)
+		}
+	}
+	x.length = max(x.length/float64(max(len(x.entries), 1)), 1)
+	return x
+}
+
+// search returns the best passages for a question, at most limit. It returns none when no passage is about the
+// question: a shared word by chance is not an answer.
+func (x *passageIndex) search(question, language string, limit int) []*policyv1.Passage {
+	content := x.words.contentWords(question)
+	if len(content) == 0 {
+		return nil
+	}
+	hits := x.match(content)
+	rarity := x.rarity(hits, len(content))
+	type candidate struct {
+		passage *policyv1.Passage
+		score   float64
+	}
+	var found []candidate
+	for i, h := range hits {
+		if h.answers(len(content)) {
+			found = append(found, candidate{x.entries[i].passage, x.score(x.entries[i], h, rarity, language)})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+	var passages []*policyv1.Passage
+	for _, c := range found[:min(limit, len(found))] {
+		if c.score < nearEnough*found[0].score {
+			break
+		}
+		p := proto.CloneOf(c.passage)
+		p.Score = c.score
+		passages = append(passages, p)
+	}
+	return passages
+}
+
+// score is BM25 of one entry, lifted for the lead of a document and for the preferred language.
+func (x *passageIndex) score(e entry, h hit, rarity []float64, language string) float64 {
+	var score float64
+	damping := saturation * (1 - lengthShare + lengthShare*e.length/x.length)
+	for w, frequency := range h.frequency {
+		score += rarity[w] * frequency * (saturation + 1) / (frequency + damping)
+	}
+	if len(h.frequency) == 1 && e.passage.GetSection() == "" {
+		score *= leading
+	}
+	if language != "" && primary(language) == primary(e.passage.GetLanguage()) {
+		score *= preference
+	}
+	return score
+}
+
+// hit is what an entry has of a question's words.
+type hit struct {
+	frequency []float64 // of each word, weighted by field and by how well the term stands for the word
+	words     int       // that occur at all
+	topic     bool      // one of them names a topic
+	topical   bool      // one of them names a topic and is in the title or the section
+}
+
+// answers reports whether the entry is about a question of n words. The topic of a title is enough, and so is the only
+// word. Else half of the words must occur and at least two; a third, if one of them names a topic.
+func (h hit) answers(n int) bool {
+	switch {
+	case h.words == 0:
+		return false
+	case h.topical || n == 1:
+		return true
+	case h.topic:
+		return 3*h.words >= n
+	}
+	return 2*h.words >= n && h.words > 1
+}
+
+func (x *passageIndex) match(content []string) []hit {
+	hits := make([]hit, len(x.entries))
+	for i := range hits {
+		hits[i].frequency = make([]float64, len(content))
+	}
+	type meaning struct {
+		variants []weighted
+		isTopic  bool
+	}
+	for w, word := range content {
+		meanings := make(map[string]meaning)
+		for i, e := range x.entries {
+			m, known := meanings[e.language]
+			if !known {
+				m.variants, m.isTopic = x.words.variants(word, e.language)
+				meanings[e.language] = m
+			}
+			hits[i].add(w, e, m.variants, m.isTopic)
+		}
+	}
+	return hits
+}
+
+// add counts word w of the question in an entry.
+func (h *hit) add(w int, e entry, variants []weighted, isTopic bool) {
+	var titled bool
+	for _, v := range variants {
+		text, section, title := float64(e.text[v.term]), float64(e.section[v.term]), float64(e.title[v.term])
+		h.frequency[w] += v.share * (textWeight*text + sectionWeight*section + titleWeight*title)
+		titled = titled || section+title > 0
+	}
+	if h.frequency[w] == 0 {
+		return
+	}
+	h.words++
+	h.topic = h.topic || isTopic
+	h.topical = h.topical || isTopic && titled
+}
+
+// rarity is the weight of each word: the fewer passages have it, the more it says.
+func (x *passageIndex) rarity(hits []hit, words int) []float64 {
+	weights := make([]float64, words)
+	total := float64(len(hits))
+	for w := range weights {
+		var having float64
+		for _, h := range hits {
+			if h.frequency[w] > 0 {
+				having++
+			}
+		}
+		weights[w] = math.Log(1 + (total-having+0.5)/(having+0.5))
+	}
+	return weights
+}

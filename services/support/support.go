@@ -1,0 +1,93 @@
+// Package support is the support service: a store's orders and policy documents, and the specialist that answers
+// questions about them. It is also where everything goes that no other specialist is for.
+//
+// The package must not import another service.
+package support
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// Config is what the service is made of.
+type Config struct {
+	// Redis holds orders and policies. Required. The caller owns it and closes it after the service has stopped.
+	Redis redis.UniversalClient
+	// Model words the specialist's answers. Required.
+	Model agentloop.Model
+	// Price of the model's tokens. Nil: costs are unknown.
+	Price *agentloop.Price
+	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
+	CaptureContent bool
+	// Now is the clock that decides whether a return is still possible. Nil: time.Now.
+	Now func() time.Time
+	// Logger gets what goes wrong, never customer text. Nil: slog.Default.
+	Logger *slog.Logger
+}
+
+// Validate reports what is missing.
+func (c Config) Validate() error {
+	if c.Redis == nil {
+		return errors.New("support: Redis is required")
+	}
+	if c.Model == nil {
+		return errors.New("support: Model is required")
+	}
+	return nil
+}
+
+// Service serves OrderService, PolicyService and the support specialist. It is safe for concurrent use.
+type Service struct {
+	orders   *orderServer
+	policies *policyServer
+	agent    *specialist.Server
+}
+
+// New returns a service. It starts nothing and makes no call.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	words, err := newLexicon()
+	if err != nil {
+		return nil, err
+	}
+	orders := orderStore{cfg.Redis}
+	policies := &policyStore{redis: cfg.Redis, words: words}
+	d := &desk{orders: orders, policies: policies, now: cfg.Now, logger: cfg.Logger}
+	agent, err := specialist.New(specialist.Config{
+		Definition: d.definition(), Model: cfg.Model, Price: cfg.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		orders:   &orderServer{store: orders},
+		policies: &policyServer{store: policies, now: cfg.Now},
+		agent:    agent,
+	}, nil
+}
+
+// Register adds the three services to a gRPC server.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	orderv1.RegisterOrderServiceServer(r, s.orders)
+	policyv1.RegisterPolicyServiceServer(r, s.policies)
+	specialistv1.RegisterSpecialistServiceServer(r, s.agent)
+}

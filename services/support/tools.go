@@ -1,0 +1,142 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+const (
+	shownPassages   = 3
+	maxPassageShown = 1_500 // characters of a passage that a model is shown
+)
+
+// tools makes the tools of one turn.
+func (d *desk) tools(t *specialist.Turn) []agentloop.Tool {
+	tt := &turnTools{desk: d, turn: t, done: make(map[string]bool)}
+	return []agentloop.Tool{
+		agentloop.NewTool("lookup_order",
+			"Looks up an order of the signed-in shopper: status, what happens next, items, total and tracking. Call it for any "+
+				"question about the shopper's own order, parcel or delivery. Without order_id it gives their latest order.",
+			tt.lookupOrder),
+		agentloop.NewTool("search_policies",
+			"Searches the store's own documents (returns, refunds, shipping, warranty, payment, privacy, contact ...) and gives the "+
+				"passages to quote. Call it for any question about the store's rules or services. If nothing is found, try once with "+
+				"other words or in English.",
+			tt.searchPolicies),
+		agentloop.NewTool("suggest_handoff",
+			"Suggests that a person of the store takes over. Call it only when the shopper asks for a person or is in distress.",
+			tt.suggestHandoff),
+	}
+}
+
+// turnTools are the tools of one turn, with what they have proposed already: a model that asks twice proposes once.
+type turnTools struct {
+	desk *desk
+	turn *specialist.Turn
+
+	mu   sync.Mutex
+	done map[string]bool
+}
+
+// first reports whether this is the first time that something is done in the turn.
+func (t *turnTools) first(what string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done[what] {
+		return false
+	}
+	t.done[what] = true
+	return true
+}
+
+// forModel logs the cause and returns words for the model, which must not see how the house is built.
+func (d *desk) forModel(ctx context.Context, cause error, words string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	d.logger.WarnContext(ctx, "support tool failed", slog.Any("error", cause))
+	return errors.New(words)
+}
+
+func (t *turnTools) suggestReturn(orderID string) {
+	if t.first("return " + orderID) {
+		t.turn.AddActions(&specialistv1.SuggestedAction{
+			Action: &specialistv1.SuggestedAction_StartReturn{StartReturn: &specialistv1.StartReturn{OrderId: orderID}},
+		})
+	}
+}
+
+type searchArgs struct {
+	Query string `json:"query" jsonschema:"what to look for, in a few words, such as: return unopened shoes"`
+}
+
+type searchResult struct {
+	Passages []shownPassage `json:"passages"`
+	Note     string         `json:"note,omitempty"`
+}
+
+type shownPassage struct {
+	Policy  string `json:"policy"`
+	Section string `json:"section,omitempty"`
+	Text    string `json:"text"`
+	URL     string `json:"url,omitempty"`
+}
+
+func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchResult, error) {
+	query := strings.TrimSpace(in.Query)
+	if query == "" || utf8.RuneCountInString(query) > maxQuestion {
+		return searchResult{}, errors.New("query must say in a few words what to look for")
+	}
+	passages, err := t.desk.policies.search(ctx, t.turn.Scope.StoreID, query, t.turn.Scope.Locale, shownPassages)
+	if err != nil {
+		return searchResult{}, t.desk.forModel(ctx, err, "the store's documents can not be read now; say so, and name no rule")
+	}
+	t.turn.Found(len(passages))
+	r := searchResult{Passages: make([]shownPassage, 0, len(passages))}
+	if len(passages) == 0 {
+		r.Note = "No document of the store answers this. Say that you do not know; do not guess."
+	}
+	for _, p := range passages {
+		r.Passages = append(r.Passages, shownPassage{
+			Policy: p.GetPolicyTitle(), Section: p.GetSection(), Text: cut(p.GetText(), maxPassageShown), URL: p.GetUrl(),
+		})
+		if t.first("passage " + p.GetPolicyId() + "\n" + p.GetSection() + "\n" + p.GetText()) {
+			t.turn.AddPassages(p)
+		}
+	}
+	return r, nil
+}
+
+// cut shortens a text to n characters.
+func cut(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n]) + " ..."
+}
+
+type handoffArgs struct {
+	Reason string `json:"reason" jsonschema:"why a person is needed, in one sentence"`
+}
+
+type handoffResult struct {
+	Note string `json:"note"`
+}
+
+func (t *turnTools) suggestHandoff(_ context.Context, in handoffArgs) (handoffResult, error) {
+	if t.first("handoff") {
+		t.turn.AddActions(&specialistv1.SuggestedAction{
+			Action: &specialistv1.SuggestedAction_HandOff{HandOff: &specialistv1.HandOff{Reason: cut(strings.TrimSpace(in.Reason), 500)}},
+		})
+	}
+	return handoffResult{Note: "The store is asked to let a person take over. Nobody has answered yet."}, nil
+}

@@ -1,0 +1,329 @@
+package support
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// toolsFor makes the tools of a turn of a customer of store "one".
+func toolsFor(c clients, customer string) []agentloop.Tool {
+	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "one", CustomerID: customer}, Findings: &specialist.Findings{}}
+	d := &desk{
+		orders: c.service.orders.store, policies: c.service.policies.store,
+		now: func() time.Time { return noon }, logger: slog.New(slog.DiscardHandler),
+	}
+	return d.tools(turn)
+}
+
+// run calls a tool as the loop does.
+func run[Out any](ctx context.Context, t *testing.T, tools []agentloop.Tool, name, arguments string) (Out, error) {
+	t.Helper()
+	var zero Out
+	for _, tool := range tools {
+		if tool.Name != name {
+			continue
+		}
+		value, err := tool.Run(ctx, agentloop.ToolCall{ID: "1", Name: name, Arguments: arguments})
+		if err != nil {
+			return zero, err
+		}
+		out, ok := value.(Out)
+		if !ok {
+			t.Fatalf("%s returned a %T", name, value)
+		}
+		return out, nil
+	}
+	t.Fatalf("there is no tool %q", name)
+	return zero, nil
+}
+
+func TestLookupOrderIsBoundToTheCustomer(t *testing.T) {
+	c := serve(t, silent())
+	c.haveOrders(t, "one", order("Q-1", "ada", 9), order("Q-2", "ada", 2), order("Q-3", "bo", 1))
+	c.haveOrders(t, "two", order("Q-9", "ada", 0))
+	tests := []struct {
+		name, customer, arguments string
+		order                     string
+		others                    int
+		note                      string
+	}{
+		{"the latest", "ada", "", "Q-2", 1, ""},
+		{"the latest, with an empty number", "ada", `{"order_id":" # "}`, "Q-2", 1, ""},
+		{"by number", "ada", `{"order_id":"order #q-1"}`, "Q-1", 1, ""},
+		{"another customer's", "ada", `{"order_id":"Q-3"}`, "", 2, "This customer has no order Q-3. Ask them to check the number, or look up their latest order without one."},
+		{"a missing one", "ada", `{"order_id":"Q-4"}`, "", 2, "This customer has no order Q-4. Ask them to check the number, or look up their latest order without one."},
+		{"another store's", "ada", `{"order_id":"Q-9"}`, "", 2, "This customer has no order Q-9. Ask them to check the number, or look up their latest order without one."},
+		{"a customer without orders", "cy", "", "", 0, "This customer has no orders at this store."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := run[orderResult](t.Context(), t, toolsFor(c, tt.customer), "lookup_order", tt.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var id string
+			if got.Order != nil {
+				id = got.Order.OrderID
+			}
+			if id != tt.order || got.OtherOrders != tt.others || got.Note != tt.note {
+				t.Errorf("order %q, %d others, note %q; want %q, %d, %q", id, got.OtherOrders, got.Note, tt.order, tt.others, tt.note)
+			}
+		})
+	}
+}
+
+func TestLookupOrderAsksGuestsToSignIn(t *testing.T) {
+	c := serve(t, silent())
+	c.haveOrders(t, "one", order("Q-1", "ada", 1))
+	_, err := run[orderResult](t.Context(), t, toolsFor(c, ""), "lookup_order", `{"order_id":"Q-1"}`)
+	if err == nil || !strings.Contains(err.Error(), "sign in") {
+		t.Errorf("error = %v, want to be told to sign in", err)
+	}
+}
+
+func TestLookupOrderShowsWhatAShopperAsksFor(t *testing.T) {
+	c := serve(t, silent())
+	first := &orderv1.Fulfilment{Carrier: "Tidepost", TrackingNumber: "T1", DeliveryTime: daysFromNow(-1)}
+	second := &orderv1.Fulfilment{Carrier: "Tidepost", TrackingNumber: "T2", TrackingUrl: "https://tidepost.example/T2", EstimatedDeliveryTime: daysFromNow(2)}
+	c.haveOrders(t, "one", order("Q-1", "ada", 5, in(orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED, first, second)))
+	got, err := run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := orderResult{Order: &shownOrder{
+		OrderID: "Q-1", Status: "partly on its way", Placed: "10 March 2026", Total: "149.00 EUR",
+		NextStep: "The parcel should arrive by 17 March 2026. It can be followed on the tracking page. The rest follows in a parcel of its own.",
+		Items:    []shownItem{{Title: "Nimbolt Walker", Quantity: 1, Options: map[string]string{"size": "42"}, Price: "149.00 EUR"}},
+		Tracking: &shownTracking{Carrier: "Tidepost", TrackingNumber: "T2", URL: "https://tidepost.example/T2", EstimatedDelivery: "17 March 2026"},
+		Earlier:  []shownTracking{{Carrier: "Tidepost", TrackingNumber: "T1", Delivered: "14 March 2026"}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLookupOrderCutsLongOrders(t *testing.T) {
+	c := serve(t, silent())
+	long := order("Q-1", "ada", 1)
+	for len(long.GetItems()) < 30 {
+		long.Items = append(long.Items, long.GetItems()[0])
+	}
+	c.haveOrders(t, "one", long)
+	got, err := run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
+	if err != nil || len(got.Order.Items) != maxItemsShown || got.Note != "The order has 30 items; the first 20 are listed." {
+		t.Errorf("%d items, note %q, %v", len(got.Order.Items), got.Note, err)
+	}
+}
+
+func TestNextStep(t *testing.T) {
+	thisMorning := timestamppb.New(noon.Add(-5 * time.Hour))
+	parcel := func(due int) *orderv1.Fulfilment { return &orderv1.Fulfilment{EstimatedDeliveryTime: daysFromNow(due)} }
+	delivered := in(orderv1.OrderStatus_ORDER_STATUS_DELIVERED)
+	tests := []struct {
+		name    string
+		options []func(*orderv1.Order)
+		want    string
+	}{
+		{"not paid", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT)}, "The payment is still missing."},
+		{"being prepared", nil, "Nothing to do: the order is being prepared"},
+		{"on its way", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_SHIPPED, parcel(1))}, "The parcel should arrive by 16 March 2026."},
+		{"due earlier today is not late", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_SHIPPED,
+			&orderv1.Fulfilment{EstimatedDeliveryTime: thisMorning})}, "The parcel should arrive by 15 March 2026."},
+		{"late", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_SHIPPED, parcel(-1))}, "The parcel was expected by 14 March 2026 and is late."},
+		{"on its way, nothing known", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_SHIPPED)}, "The parcel is on its way."},
+		{"delivered", []func(*orderv1.Order){delivered}, "The order has arrived."},
+		{"can be returned", []func(*orderv1.Order){delivered, returnUntil(daysFromNow(3))}, "The order has arrived. A return can be asked for until 18 March 2026."},
+		{"can be returned all of the last day", []func(*orderv1.Order){delivered, returnUntil(thisMorning)}, "The order has arrived. A return can be asked for until 15 March 2026."},
+		{"too late to return", []func(*orderv1.Order){delivered, returnUntil(daysFromNow(-1))}, "The order has arrived. The time to ask for a return ended on 14 March 2026."},
+		{"cancelled", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_CANCELLED)}, "Nothing more happens"},
+		{"coming back", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED)}, "The refund follows"},
+		{"refunded", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_RETURNED)}, "Nothing to do: the return has arrived"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := nextStep(order("Q-1", "ada", 9, tt.options...), noon); !strings.HasPrefix(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	for number, name := range orderv1.OrderStatus_name {
+		if number != 0 && statusWords[orderv1.OrderStatus(number)] == "" {
+			t.Errorf("%s has no words", name)
+		}
+	}
+}
+
+// ask runs the specialist over the wire with a scripted model, for ada of store "one".
+func ask(t *testing.T, orders []*orderv1.Order, steps ...scripted.Step) *specialistv1.Answer {
+	t.Helper()
+	c := serve(t, scripted.New(steps...))
+	c.havePolicies(t, "one", handbook()...)
+	c.haveOrders(t, "one", orders...)
+	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "one", CustomerID: "ada"})
+	stream, err := specialistv1.NewSpecialistServiceClient(c.conn).Answer(ctx, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "help"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer *specialistv1.Answer
+	for {
+		event, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return answer
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer = event.GetAnswer()
+	}
+}
+
+func call(name, arguments string) scripted.Step {
+	return scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: name, Arguments: arguments}}}
+}
+
+func TestAnswerCarriesTheOrderAndProposesAReturnInTime(t *testing.T) {
+	startReturn := []*specialistv1.SuggestedAction{{Action: &specialistv1.SuggestedAction_StartReturn{StartReturn: &specialistv1.StartReturn{OrderId: "Q-1"}}}}
+	tests := []struct {
+		name    string
+		order   *orderv1.Order
+		actions []*specialistv1.SuggestedAction
+	}{
+		{"in time", order("Q-1", "ada", 9, in(orderv1.OrderStatus_ORDER_STATUS_DELIVERED), returnUntil(daysFromNow(0))), startReturn},
+		{"too late", order("Q-1", "ada", 9, in(orderv1.OrderStatus_ORDER_STATUS_DELIVERED), returnUntil(daysFromNow(-1))), nil},
+		{"not delivered", order("Q-1", "ada", 9, in(orderv1.OrderStatus_ORDER_STATUS_SHIPPED), returnUntil(daysFromNow(9))), nil},
+		{"no deadline known", order("Q-1", "ada", 9, in(orderv1.OrderStatus_ORDER_STATUS_DELIVERED)), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			answer := ask(t, []*orderv1.Order{tt.order},
+				call("lookup_order", `{}`), call("lookup_order", `{"order_id":"#q-1"}`), scripted.Step{Text: "Here it is."})
+			if diff := cmp.Diff(tt.order, answer.GetOrder(), protocmp.Transform()); diff != "" {
+				t.Errorf("order (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.actions, answer.GetSuggestedActions(), protocmp.Transform()); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnswerCarriesPassagesOnce(t *testing.T) {
+	answer := ask(t, nil, call("search_policies", `{"query":"guarantee on bags"}`), call("search_policies", `{"query":"bags guarantee"}`),
+		scripted.Step{Text: "Bags are covered for 10 years."})
+	got := answer.GetPassages()
+	if len(got) != 2 || got[0].GetText() != "Bags are covered for 10 years." || got[0].GetPolicyTitle() != "Warranty" || got[0].GetSection() != "Bags" {
+		t.Errorf("passages = %v", got)
+	}
+}
+
+func TestSearchPoliciesTool(t *testing.T) {
+	c := serve(t, silent())
+	long := &policyv1.Policy{PolicyId: "long", Title: "Privacy", Body: strings.Repeat("data ", 1000)}
+	c.havePolicies(t, "one", append(handbook(), long)...)
+	tools := toolsFor(c, "")
+	got, err := run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"how do I return something"}`)
+	want := shownPassage{Policy: "Returns and refunds", Text: "Anything can be sent back within 30 days.", URL: "https://one.example/returns"}
+	if err != nil || len(got.Passages) != shownPassages || got.Passages[0] != want || got.Note != "" {
+		t.Errorf("%+v, %v; want %+v first", got, err, want)
+	}
+	got, err = run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"student discount"}`)
+	if raw, _ := json.Marshal(got); err != nil || !strings.Contains(string(raw), `"passages":[]`) || !strings.Contains(got.Note, "No document") {
+		t.Errorf("without an answer: %+v, %v", got, err)
+	}
+	got, err = run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"privacy"}`)
+	if err != nil || len(got.Passages) != 1 || len(got.Passages[0].Text) != maxPassageShown+len(" ...") {
+		t.Errorf("a long passage was not cut: %v", err)
+	}
+	if _, err = run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"  "}`); err == nil {
+		t.Error("a search for nothing succeeded")
+	}
+}
+
+func TestHandoffIsProposedOnce(t *testing.T) {
+	answer := ask(t, nil, call("suggest_handoff", `{"reason":"asked for a person"}`), call("suggest_handoff", `{"reason":"again"}`), scripted.Step{Text: "I have asked."})
+	want := []*specialistv1.SuggestedAction{{Action: &specialistv1.SuggestedAction_HandOff{HandOff: &specialistv1.HandOff{Reason: "asked for a person"}}}}
+	if diff := cmp.Diff(want, answer.GetSuggestedActions(), protocmp.Transform()); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+}
+
+func TestToolsHideTheCauseOfAFailure(t *testing.T) {
+	c := serve(t, silent())
+	if err := c.service.orders.store.redis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, arguments := range map[string]string{"lookup_order": "{}", "search_policies": `{"query":"returns"}`} {
+		var err error
+		if name == "lookup_order" {
+			_, err = run[orderResult](t.Context(), t, toolsFor(c, "ada"), name, arguments)
+		} else {
+			_, err = run[searchResult](t.Context(), t, toolsFor(c, "ada"), name, arguments)
+		}
+		if err == nil || strings.Contains(err.Error(), "redis") || !strings.Contains(err.Error(), "can not be") {
+			t.Errorf("%s: error = %v, want words for the model", name, err)
+		}
+	}
+}
+
+func TestACancelledTurnIsNotToldToTheModel(t *testing.T) {
+	c := serve(t, silent())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := run[orderResult](ctx, t, toolsFor(c, "ada"), "lookup_order", "{}")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want context.Canceled", err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	c := serve(t, silent())
+	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "one"})
+	resp, err := specialistv1.NewSpecialistServiceClient(c.conn).Describe(ctx, &specialistv1.DescribeRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := resp.GetSpecialist()
+	if s.GetName() != "support" || !s.GetAvailable() || len(s.GetTools()) != 3 || len(s.GetKeywords()) < 40 {
+		t.Errorf("described as %v", s)
+	}
+	for _, word := range []string{"greetings", "thanks", "complaints", "anything else"} {
+		if !strings.Contains(s.GetPurpose(), word) {
+			t.Errorf("the purpose does not mention %q: %s", word, s.GetPurpose())
+		}
+	}
+	seen := map[string]bool{}
+	for _, k := range s.GetKeywords() {
+		if seen[k.GetTerm()] || k.GetTerm() != strings.ToLower(k.GetTerm()) {
+			t.Errorf("keyword %q is named twice or is not in lower case", k.GetTerm())
+		}
+		seen[k.GetTerm()] = true
+	}
+}
+
+func TestNewRefusesAnIncompleteConfig(t *testing.T) {
+	c := serve(t, silent())
+	for i, cfg := range []Config{{Model: silent()}, {Redis: c.service.orders.store.redis}} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("config %d was accepted", i)
+		}
+	}
+}
