@@ -1,0 +1,94 @@
+// Package recommend serves shoppers' carts and the recommend specialist, which proposes what goes with a cart and what
+// could take the place of a product.
+//
+// Carts live in Redis as product ids and quantities; titles and prices are read from the catalog at each look, so a
+// cart never shows an old price. The package must not import another service; it reaches the catalog through its
+// generated client.
+package recommend
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// DefaultCartTTL is how long a cart is kept after its last write.
+const DefaultCartTTL = 30 * 24 * time.Hour
+
+// Config is what the service needs.
+type Config struct {
+	// Redis keeps the carts. Required; the caller owns its lifecycle.
+	Redis redis.UniversalClient
+	// Model answers for the recommend specialist. Required.
+	Model agentloop.Model
+	// Catalog is the store's products. Required.
+	Catalog catalogv1.CatalogServiceClient
+	// CartTTL is how long a cart is kept after its last write. Zero: DefaultCartTTL.
+	CartTTL time.Duration
+	// Price of the model's tokens. Nil: costs are unknown.
+	Price *agentloop.Price
+	// CaptureContent puts tool arguments and results on spans.
+	CaptureContent bool
+	// Logger gets one line for each answer. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Validate says what is missing or out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Redis == nil:
+		return errors.New("recommend: Redis is required")
+	case c.Model == nil:
+		return errors.New("recommend: Model is required")
+	case c.Catalog == nil:
+		return errors.New("recommend: Catalog is required")
+	case c.CartTTL < 0:
+		return errors.New("recommend: CartTTL must not be negative")
+	}
+	return nil
+}
+
+// Service is the recommend service. It is safe for concurrent use.
+type Service struct {
+	carts      *carts
+	catalog    catalogv1.CatalogServiceClient
+	specialist *specialist.Server
+}
+
+// New returns a service, or an error that says what the configuration lacks.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.CartTTL == 0 {
+		cfg.CartTTL = DefaultCartTTL
+	}
+	s := &Service{
+		carts:   &carts{store: store{rdb: cfg.Redis, ttl: cfg.CartTTL}, catalog: cfg.Catalog},
+		catalog: cfg.Catalog,
+	}
+	var err error
+	s.specialist, err = specialist.New(specialist.Config{
+		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
+		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Register registers CartService and SpecialistService.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	cartv1.RegisterCartServiceServer(r, &server{carts: s.carts})
+	s.specialist.Register(r)
+}

@@ -1,0 +1,214 @@
+package recommend
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// toolbox makes the tools of one turn for a shopper whose cart "c1" holds the items.
+func toolbox(t *testing.T, sc scope.Scope, items ...*cartv1.CartItem) (call func(name, arguments string) (any, error), catalog *fakeCatalog) {
+	t.Helper()
+	catalog = newFakeCatalog()
+	service := newService(t, catalog, scripted.New())
+	if len(items) > 0 {
+		if _, err := service.carts.set(t.Context(), &cartv1.SetCartRequest{StoreId: "s1", CartId: "c1", Items: items}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sc.StoreID = "s1"
+	tools := service.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})
+	return func(name, arguments string) (any, error) {
+		for _, tool := range tools {
+			if tool.Name == name {
+				return tool.Run(t.Context(), agentloop.ToolCall{Name: name, Arguments: arguments})
+			}
+		}
+		t.Fatalf("no tool %q", name)
+		return nil, nil
+	}, catalog
+}
+
+func TestCartContext(t *testing.T) {
+	boots := itemView{ProductID: "BOOT-1", VariantID: "s42", Title: "Fell boot", Quantity: 1, Price: "169.95 EUR",
+		Category: "Boots", Options: map[string]string{"size": "42"}}
+	full := cartResult{Items: []itemView{boots}, Subtotal: "169.95 EUR", Categories: []string{"Boots"}}
+	inCart := []*cartv1.CartItem{item("BOOT-1", "s42", 1)}
+	for name, c := range map[string]struct {
+		scope scope.Scope
+		items []*cartv1.CartItem
+		want  cartResult
+	}{
+		"the cart of the scope":         {scope.Scope{CartID: "c1"}, inCart, full},
+		"the cart named after customer": {scope.Scope{CustomerID: "c1"}, inCart, full},
+		"the cart goes first":           {scope.Scope{CartID: "c2", CustomerID: "c1"}, inCart, cartResult{Items: []itemView{}, Note: "The cart is empty."}},
+		"an empty cart":                 {scope.Scope{CartID: "c1"}, nil, cartResult{Items: []itemView{}, Note: "The cart is empty."}},
+		"a guest without a cart":        {scope.Scope{}, inCart, cartResult{Items: []itemView{}, Note: "The shopper's cart is not known here."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call, _ := toolbox(t, c.scope, c.items...)
+			got, err := call("get_cart_context", "{}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSimilarProducts(t *testing.T) {
+	inCart := []*cartv1.CartItem{item("BOOT-1", "s42", 1), item("SOCK-1", "", 1)}
+	for name, c := range map[string]struct {
+		items     []*cartv1.CartItem
+		arguments string
+		want      []string
+		note      string
+		similar   *catalogv1.FindSimilarProductsRequest
+	}{
+		"the cart is where it starts, and is left out": {
+			inCart, `{"relation":"complement","query":"rain","limit":1}`, []string{"WAX-1"}, "",
+			&catalogv1.FindSimilarProductsRequest{
+				StoreId: "s1", ProductIds: []string{"BOOT-1", "SOCK-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT, Query: "rain",
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
+			},
+		},
+		"a named product, the cart is left out": {
+			inCart, `{"product_ids":["wax-1"],"relation":"alternative","max_price":12.5}`, []string{"MUG-1"}, "",
+			&catalogv1.FindSimilarProductsRequest{
+				StoreId: "s1", ProductIds: []string{"WAX-1"}, Relation: catalogv1.Relation_RELATION_ALTERNATIVE,
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}, MaxPrice: eur(1250)}, Limit: 5,
+			},
+		},
+		"a product named by its title": {
+			nil, `{"product_ids":["Boot wax"],"limit":1}`, []string{"BOOT-1"}, "",
+			&catalogv1.FindSimilarProductsRequest{
+				StoreId: "s1", ProductIds: []string{"WAX-1"}, Filter: &catalogv1.Filter{InStock: true}, Limit: 1,
+			},
+		},
+		"a product that does not exist": {inCart, `{"product_ids":["Kayak"]}`, nil, "The store has no product called Kayak.", nil},
+		"an empty cart and a wish":      {nil, `{"query":"gift","max_price":20}`, []string{"MUG-1"}, "", nil},
+		"an empty cart and no wish":     {nil, `{}`, nil, "The cart is empty and no product was named.", nil},
+		"nothing for the wish":          {nil, `{"query":"kayak","max_price":5}`, nil, "Nothing suitable is in stock at or below 5.00 EUR.", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call, catalog := toolbox(t, scope.Scope{CartID: "c1"}, c.items...)
+			value, err := call("similar_products", c.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := value.(similarResult)
+			var got []string
+			for _, p := range result.Products {
+				got = append(got, p.ProductID)
+				if p.Reason == "" || p.Price == "" {
+					t.Errorf("%s lacks a reason or a price: %+v", p.ProductID, p)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("products (-want +got):\n%s", diff)
+			}
+			if !strings.HasPrefix(result.Note, c.note) || c.note == "" && result.Note != "" {
+				t.Errorf("note %q, want %q", result.Note, c.note)
+			}
+			var want []*catalogv1.FindSimilarProductsRequest
+			if c.similar != nil {
+				want = append(want, c.similar)
+			}
+			if diff := cmp.Diff(want, catalog.similar, protocmp.Transform()); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCartIsReadOncePerTurn(t *testing.T) {
+	call, catalog := toolbox(t, scope.Scope{CartID: "c1"}, item("BOOT-1", "s42", 1))
+	before := catalog.batches
+	for _, name := range []string{"get_cart_context", "get_cart_context", "similar_products"} {
+		if _, err := call(name, "{}"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := catalog.batches - before; n != 1 {
+		t.Errorf("the cart was read %d times", n)
+	}
+}
+
+func TestSimilarRefusesWithAdvice(t *testing.T) {
+	call, _ := toolbox(t, scope.Scope{})
+	for arguments, advice := range map[string]string{
+		`{"relation":"upsell"}`: "use complement or alternative",
+		`{"limit":21}`:          "use 1 to 20",
+		`{"max_price":-1}`:      "zero or more",
+	} {
+		if _, err := call("similar_products", arguments); err == nil || !strings.Contains(err.Error(), advice) {
+			t.Errorf("%s: error %v does not say %q", arguments, err, advice)
+		}
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	catalog := newFakeCatalog()
+	service := newService(t, catalog, scripted.New(
+		scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "similar_products", Arguments: `{"relation":"complement"}`}}},
+		scripted.Step{Text: "Boot wax (9.95 EUR) goes with your boots."},
+	))
+	conn := dial(t, service)
+	add(t, cartv1.NewCartServiceClient(conn), "c1", item("BOOT-1", "s42", 1))
+	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "s1", CartID: "c1"})
+	client := specialistv1.NewSpecialistServiceClient(conn)
+	stream, err := client.Answer(ctx, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "what goes with my cart?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer *specialistv1.Answer
+	for answer == nil {
+		event, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer = event.GetAnswer()
+	}
+	want := []*specialistv1.ProductChoice{{
+		ProductId: "WAX-1", Title: "Boot wax", VariantId: "std", Price: eur(995), Stock: 30, Reason: "goes with BOOT-1",
+		Url: "https://shop.example/WAX-1",
+	}}
+	if diff := cmp.Diff(want, answer.GetProducts(), protocmp.Transform()); diff != "" {
+		t.Errorf("products (-want +got):\n%s", diff)
+	}
+	if len(answer.GetSuggestedActions()) == 0 {
+		t.Error("no action is suggested")
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	conn := dial(t, newService(t, newFakeCatalog(), scripted.New()))
+	client := specialistv1.NewSpecialistServiceClient(conn)
+	for store, available := range map[string]bool{"s1": true, "s2": false} {
+		ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: store})
+		resp, err := client.Describe(ctx, &specialistv1.DescribeRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := resp.GetSpecialist()
+		if s.GetName() != "recommend" || s.GetAvailable() != available || len(s.GetTools()) != 2 {
+			t.Errorf("store %s: %s, available %v, %d tools", store, s.GetName(), s.GetAvailable(), len(s.GetTools()))
+		}
+		if n := len(s.GetKeywords()); n < 40 || n > 120 {
+			t.Errorf("%d keywords", n)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/analysis/lang/en"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	"github.com/blevesearch/bleve/v2/mapping"
+	blevequery "github.com/blevesearch/bleve/v2/search/query"
+	index "github.com/blevesearch/bleve_index_api"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+// field is one searched part of a product.
+type field struct {
+	name   string
+	boost  float64
+	strong bool // says what the product is, where a description merely mentions
+	text   func(p *catalogv1.Product) string
+}
+
+// fields are searched in this order. The best field of a term counts whole, the others add a little.
+var fields = [...]field{
+	{"title", 3, true, func(p *catalogv1.Product) string { return p.GetTitle() }},
+	{"category", 2.5, true, func(p *catalogv1.Product) string { return categoryText(p, false) }},
+	{"brand", 2, true, func(p *catalogv1.Product) string { return p.GetBrand() }},
+	{"tags", 2, true, func(p *catalogv1.Product) string { return strings.Join(p.GetTags(), " | ") }},
+	{"attributes", 1.5, true, attributeText},
+	{"section", 1, false, func(p *catalogv1.Product) string { return categoryText(p, true) }},
+	{"description", 0.7, false, func(p *catalogv1.Product) string { return p.GetDescription() }},
+}
+
+const (
+	// restShare is what a term's further fields add to its best one.
+	restShare = 0.3
+	// synonymShare is what a synonym is worth beside the word itself.
+	synonymShare = 0.8
+	// typoShare is what a word that was taken for a typo is worth.
+	typoShare = 0.6
+)
+
+// bleveIndex is an Index in memory: BM25 over English stems.
+type bleveIndex struct {
+	idx bleve.Index
+}
+
+// newBleveIndex returns an empty index. It owns a goroutine until it is closed.
+func newBleveIndex() (Index, error) {
+	// The in-memory index that bleve offers by default counts no field lengths, which BM25 needs; scorch does.
+	idx, err := bleve.NewUsing("", indexMapping(), scorch.Name, scorch.Name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("create index: %w", err)
+	}
+	return &bleveIndex{idx: idx}, nil
+}
+
+func indexMapping() *mapping.IndexMappingImpl {
+	text := bleve.NewTextFieldMapping()
+	text.Analyzer = en.AnalyzerName
+	text.Store, text.DocValues, text.IncludeTermVectors, text.IncludeInAll = false, false, false, false
+	doc := bleve.NewDocumentStaticMapping()
+	for _, f := range fields {
+		doc.AddFieldMappingsAt(f.name, text)
+	}
+	m := bleve.NewIndexMapping()
+	m.DefaultMapping = doc
+	m.ScoringModel = index.BM25Scoring
+	return m
+}
+
+// Update writes one batch.
+func (b *bleveIndex) Update(_ context.Context, put []*catalogv1.Product, remove []string) error {
+	batch := b.idx.NewBatch()
+	for _, id := range remove {
+		batch.Delete(id)
+	}
+	for _, p := range put {
+		doc := make(map[string]any, len(fields))
+		for _, f := range fields {
+			doc[f.name] = strings.Join(words(f.text(p)), " ")
+		}
+		if err := batch.Index(p.GetProductId(), doc); err != nil {
+			return fmt.Errorf("index product %q: %w", p.GetProductId(), err)
+		}
+	}
+	if err := b.idx.Batch(batch); err != nil {
+		return fmt.Errorf("update index: %w", err)
+	}
+	return nil
+}
+
+// Search looks each term up in each field.
+func (b *bleveIndex) Search(ctx context.Context, terms []Term) ([]Match, error) {
+	found := make(map[string]*Match)
+	for i, term := range terms {
+		scores, err := b.term(ctx, term)
+		if err != nil {
+			return nil, fmt.Errorf("search index: %w", err)
+		}
+		for id, s := range scores {
+			m := found[id]
+			if m == nil {
+				m = &Match{ProductID: id}
+				found[id] = m
+			}
+			m.Score += s.value()
+			m.Terms = append(m.Terms, i)
+			if s.strong {
+				m.Strong = append(m.Strong, i)
+			}
+		}
+	}
+	out := make([]Match, 0, len(found))
+	for _, m := range found {
+		out = append(out, *m)
+	}
+	return out, nil
+}
+
+// termScore is how well one product meets one term.
+type termScore struct {
+	best, sum float64
+	strong    bool
+}
+
+func (s termScore) value() float64 { return s.best + restShare*(s.sum-s.best) }
+
+// term scores every product that has the term or a synonym of it, or else words that look like it.
+func (b *bleveIndex) term(ctx context.Context, term Term) (map[string]termScore, error) {
+	scores := make(map[string]termScore)
+	if err := b.collect(ctx, scores, 1, func() blevequery.Query { return bleve.NewMatchQuery(term.Text) }); err != nil {
+		return nil, err
+	}
+	for _, alternative := range term.Alternatives {
+		err := b.collect(ctx, scores, synonymShare, func() blevequery.Query {
+			q := bleve.NewMatchQuery(strings.Join(words(alternative), " "))
+			q.SetOperator(blevequery.MatchQueryOperatorAnd)
+			return q
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(scores) > 0 || typos(term.Text) == 0 {
+		return scores, nil
+	}
+	err := b.collect(ctx, scores, typoShare, func() blevequery.Query {
+		q := bleve.NewMatchQuery(term.Text)
+		q.SetFuzziness(typos(term.Text))
+		q.SetPrefix(1)
+		return q
+	})
+	return scores, err
+}
+
+// typos is how many letters of a word may be wrong: none in short words and numbers, where another word is near.
+func typos(word string) int {
+	n := len([]rune(word))
+	switch {
+	case n < 4 || strings.ContainsAny(word, "0123456789"):
+		return 0
+	case n < 8:
+		return 1
+	}
+	return 2
+}
+
+// collect runs the query on every field and adds share of its scores.
+func (b *bleveIndex) collect(ctx context.Context, scores map[string]termScore, share float64, q func() blevequery.Query) error {
+	count, err := b.idx.DocCount()
+	if err != nil || count == 0 {
+		return err
+	}
+	for _, f := range fields {
+		query := q()
+		query.(blevequery.FieldableQuery).SetField(f.name)
+		result, err := b.idx.SearchInContext(ctx, bleve.NewSearchRequestOptions(query, int(count), 0, false))
+		if err != nil {
+			return err
+		}
+		for _, hit := range result.Hits {
+			s := scores[hit.ID]
+			value := hit.Score * f.boost * share
+			s.best = max(s.best, value)
+			s.sum += value
+			s.strong = s.strong || f.strong
+			scores[hit.ID] = s
+		}
+	}
+	return nil
+}
+
+// Close stops the index's goroutine and frees its memory.
+func (b *bleveIndex) Close() error { return b.idx.Close() }
+
+// categoryText joins the names of the category path, either those of one kind of thing ("Tents") or those of several
+// ("Stoves & cookware"): a pot is found by the latter, but is not therefore a stove.
+func categoryText(p *catalogv1.Product, several bool) string {
+	var names []string
+	for _, name := range p.GetCategoryPath() {
+		if len(kinds(name)) > 1 == several {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " | ")
+}
+
+// attributeText is what attributes and options say in words. Sizes are left out: they would match every number in a
+// query.
+func attributeText(p *catalogv1.Product) string {
+	var parts []string
+	for _, a := range p.GetAttributes() {
+		switch v := a.GetValue().(type) {
+		case *catalogv1.Attribute_Text:
+			parts = append(parts, v.Text)
+		case *catalogv1.Attribute_Number:
+			parts = append(parts, strconv.FormatFloat(v.Number, 'f', -1, 64)+" "+a.GetUnit())
+		case *catalogv1.Attribute_Flag:
+			if v.Flag {
+				parts = append(parts, a.GetName())
+			}
+		}
+	}
+	seen := make(map[string]bool)
+	for _, v := range p.GetVariants() {
+		for name, value := range v.GetOptions() {
+			if !seen[value] && fold(name) != "size" {
+				seen[value] = true
+				parts = append(parts, value)
+			}
+		}
+	}
+	return strings.Join(parts, " | ")
+}

@@ -1,0 +1,210 @@
+package search
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+// maxNearest bounds the products that are listed when none fits.
+const maxNearest = 3
+
+// nearest says why nothing fits, and lists what comes nearest: products that meet all but the conditions that had to be
+// dropped for anything to be left. Being in stock is the last condition to go.
+func (v *view) nearest(f found, p plan) outcome {
+	if len(f.candidates) == 0 {
+		return outcome{note: v.nothingMatches(f.query)}
+	}
+	all := newFilter(p.filter)
+	relaxed, hits := all, []hit(nil)
+	var dropped []string
+	for len(hits) == 0 {
+		name := relaxed.blame(f.entries(), "in_stock")
+		if name == "" {
+			break
+		}
+		relaxed = relaxed.without(name)
+		dropped = append(dropped, name)
+		hits = relaxed.hits(f.candidates)
+	}
+	sortNearest(hits, dropped)
+	var notes []string
+	if soldOut := all.without("in_stock").hits(f.candidates); len(soldOut) > 0 && all.has("in_stock") {
+		notes = append(notes, soldOutNote(soldOut, p.filter))
+	} else if len(dropped) > 0 {
+		notes = append(notes, f.subject()+" "+p.describe(dropped, hits)+".")
+	}
+	out := outcome{}
+	for _, h := range hits[:min(maxNearest, len(hits))] {
+		out.listed = append(out.listed, listed{h, "nearest alternative: not " + p.phrases(dropped)})
+	}
+	if len(out.listed) > 0 {
+		notes = append(notes, "The products listed are the nearest alternatives and do not meet that.")
+	} else if len(notes) == 0 {
+		notes = append(notes, f.subject()+" in stock.")
+	}
+	out.note = strings.Join(notes, " ")
+	return out
+}
+
+// sortNearest puts those that miss a price bound by the least first.
+func sortNearest(hits []hit, dropped []string) {
+	switch {
+	case slices.Contains(dropped, "max_price"):
+		order(hits, catalogv1.Sort_SORT_PRICE_ASCENDING)
+	case slices.Contains(dropped, "min_price"):
+		order(hits, catalogv1.Sort_SORT_PRICE_DESCENDING)
+	}
+}
+
+// nothingMatches says what the store sells instead.
+func (v *view) nothingMatches(q query) string {
+	if len(v.entries) == 0 {
+		return "The catalog is empty."
+	}
+	broadest := make(map[string]bool)
+	for _, e := range v.entries {
+		broadest[e.product.GetCategoryPath()[0]] = true
+	}
+	names := slices.Sorted(maps.Keys(broadest))
+	var words []string
+	for _, t := range q.terms {
+		words = append(words, t.Text)
+	}
+	return fmt.Sprintf("Nothing in the catalog matches %s. The store sells: %s.",
+		quote([]string{strings.Join(words, " ")}), strings.Join(names[:min(12, len(names))], ", "))
+}
+
+// soldOutNote names what fits but can not be bought now.
+func soldOutNote(hits []hit, f *catalogv1.Filter) string {
+	var titles []string
+	for _, h := range hits[:min(maxNearest, len(hits))] {
+		titles = append(titles, h.product.GetTitle())
+	}
+	in := ""
+	for _, name := range slices.Sorted(maps.Keys(f.GetOptions())) {
+		in += " in " + name + " " + f.GetOptions()[name]
+	}
+	return fmt.Sprintf("Sold out%s: %s.", in, strings.Join(titles, ", "))
+}
+
+// subject begins a sentence about what was looked for.
+func (f found) subject() string {
+	if f.category != "" {
+		return "No " + strings.ToLower(f.category)
+	}
+	var words []string
+	for _, t := range f.query.terms {
+		words = append(words, t.Text)
+	}
+	if len(words) == 0 {
+		return "No product"
+	}
+	return "Nothing for " + quote([]string{strings.Join(words, " ")})
+}
+
+// describe says what was dropped, and for the first of it what there is instead.
+func (p plan) describe(dropped []string, hits []hit) string {
+	text := p.phrases(dropped)
+	if len(hits) == 0 {
+		return text
+	}
+	low, high := prices(hits)
+	kind, name, _ := strings.Cut(dropped[0], ".")
+	switch kind {
+	case "options":
+		if values := optionValues(hits, name); values != "" {
+			text += fmt.Sprintf("; %ss in stock are %s", name, values)
+		}
+	case "max_price":
+		text += "; the lowest price is " + priceText(low)
+	case "min_price":
+		text += "; the highest price is " + priceText(high)
+	case "brands":
+		text += "; there are some by " + facetNames(hits, "brand")
+	case "categories":
+		text += "; there are some in " + facetNames(hits, "category")
+	}
+	return text
+}
+
+// phrases puts conditions into words.
+func (p plan) phrases(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = p.phrase(n)
+	}
+	return strings.Join(out, " and ")
+}
+
+func (p plan) phrase(condition string) string {
+	kind, name, _ := strings.Cut(condition, ".")
+	switch kind {
+	case "options":
+		return "in " + name + " " + p.filter.GetOptions()[name]
+	case "attributes":
+		if value := p.filter.GetAttributes()[name]; !truths[fold(value)] {
+			return "with " + name + " " + value
+		}
+		return "known to be " + name
+	case "max_price":
+		return "at or below " + priceText(p.filter.GetMaxPrice())
+	case "min_price":
+		return "at or above " + priceText(p.filter.GetMinPrice())
+	case "brands":
+		return "by " + strings.Join(p.filter.GetBrands(), " or ")
+	case "categories":
+		return "in the category " + strings.Join(p.filter.GetCategories(), " or ")
+	}
+	return "in stock"
+}
+
+// maxNamed bounds the values that a sentence lists.
+const maxNamed = 8
+
+// optionValues says which values of an option the hits have: "38 to 47", or a list.
+func optionValues(hits []hit, name string) string {
+	values := make(map[string]bool)
+	for _, h := range hits {
+		for _, v := range h.variants {
+			for n, value := range v.GetOptions() {
+				if fold(n) == name {
+					values[value] = true
+				}
+			}
+		}
+	}
+	sorted := slices.SortedFunc(maps.Keys(values), naturally)
+	if len(sorted) > 2 && number(sorted[0]) && number(sorted[len(sorted)-1]) {
+		return sorted[0] + " to " + sorted[len(sorted)-1]
+	}
+	return strings.Join(sorted[:min(maxNamed, len(sorted))], ", ")
+}
+
+// facetNames lists the most frequent values of a facet.
+func facetNames(hits []hit, name string) string {
+	var out []string
+	for _, f := range facetsOf(hits) {
+		if f.GetName() == name && len(out) < maxNamed {
+			out = append(out, f.GetValue())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func number(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil
+}
+
+func quote(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strconv.Quote(w)
+	}
+	return strings.Join(out, ", ")
+}

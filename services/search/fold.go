@@ -1,0 +1,130 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+
+	porterstemmer "github.com/blevesearch/go-porterstemmer"
+)
+
+// words takes text apart into lower-case words. Digits that run into letters are cut off ("30l" is "30", "l"), a
+// possessive 's is dropped, and separators between digits stay ("0.7"). Index and queries share it, so that both sides
+// see the same words.
+func words(text string) []string {
+	var out []string
+	var b strings.Builder
+	flush := func() {
+		if w := strings.Trim(strings.TrimSuffix(b.String(), "'s"), "'."); w != "" {
+			out = append(out, w)
+		}
+		b.Reset()
+	}
+	runes := []rune(strings.ToLower(strings.ReplaceAll(text, "’", "'")))
+	for i, r := range runes {
+		prevDigit := i > 0 && unicode.IsDigit(runes[i-1])
+		nextDigit := i+1 < len(runes) && unicode.IsDigit(runes[i+1])
+		switch {
+		case unicode.IsLetter(r) || unicode.IsMark(r):
+			if prevDigit && allDigits(b.String()) {
+				flush()
+			}
+			b.WriteRune(r)
+		case unicode.IsDigit(r), r == '\'':
+			b.WriteRune(r)
+		case (r == '.' || r == ',') && prevDigit && nextDigit:
+			b.WriteByte('.')
+		default:
+			flush()
+		}
+	}
+	flush()
+	return out
+}
+
+func allDigits(s string) bool {
+	for _, r := range s {
+		if !unicode.IsDigit(r) && r != '.' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// stem cuts an English word down to its stem, so that plural and singular are the same.
+func stem(word string) string {
+	if len(word) < 3 || strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		return word
+	}
+	return porterstemmer.StemString(word)
+}
+
+// nameKey folds the name of a category, so that case, plural and separators make no difference.
+func nameKey(name string) string {
+	ws := words(name)
+	for i, w := range ws {
+		ws[i] = stem(spelling(w))
+	}
+	return strings.Join(ws, " ")
+}
+
+// kinds takes apart the name of a category that holds several kinds of things: "Stoves & cookware" holds two.
+func kinds(name string) []string {
+	name = strings.ReplaceAll(strings.ToLower(name), " and ", "&")
+	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("&/,+", r) })
+}
+
+// fold makes names and values of options, attributes, brands and tags comparable without case, separators and
+// spelling variants.
+func fold(s string) string {
+	ws := words(s)
+	for i, w := range ws {
+		ws[i] = spelling(w)
+	}
+	return strings.Join(ws, " ")
+}
+
+// foldValue folds the value of an option: "EU 42", "size 42" and "42" are one, and so are "Medium" and "M".
+func foldValue(name, value string) string {
+	v := fold(value)
+	if name != "size" {
+		return v
+	}
+	for _, prefix := range [...]string{"size ", "eu ", "eur "} {
+		v = strings.TrimPrefix(v, prefix)
+	}
+	if short, ok := letterSizes[v]; ok {
+		return short
+	}
+	return v
+}
+
+func spelling(word string) string {
+	if other, ok := spellings[word]; ok {
+		return other
+	}
+	return word
+}
+
+// spellings maps variants of one word to the form that comparisons use.
+var spellings = map[string]string{
+	"color": "colour", "gray": "grey", "liter": "l", "litre": "l", "liters": "l", "litres": "l",
+	"gram": "g", "grams": "g", "kilogram": "kg", "kilograms": "kg", "inches": "inch", "meter": "m", "metre": "m",
+	"meters": "m", "metres": "m", "womens": "women", "woman": "women", "ladies": "women", "female": "women",
+	"mens": "men", "man": "men", "male": "men",
+}
+
+// letterSizes maps written-out sizes to their letters.
+var letterSizes = map[string]string{
+	"extra small": "xs", "x small": "xs", "small": "s", "medium": "m", "large": "l", "extra large": "xl",
+	"x large": "xl", "extra extra large": "xxl", "xx large": "xxl", "2 xl": "xxl",
+}
+
+// idKey folds an identifier as models write it: brackets, quotes, '#' and spaces around it and its case are forgiven.
+func idKey(id string) string {
+	return strings.ToLower(cleanID(id))
+}
+
+// cleanID strips what people and models put around identifiers.
+func cleanID(id string) string {
+	return strings.Trim(id, " \t\r\n[](){}<>\"'`#“”‘’«»")
+}

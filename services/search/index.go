@@ -1,0 +1,33 @@
+package search
+
+import (
+	"context"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+// Index finds the products of one store by words. It knows nothing of filters, prices or stock: those are evaluated
+// over everything that it returns, so that counts and extremes are exact.
+//
+// Search may be called concurrently; Update never runs beside another call.
+type Index interface {
+	// Update adds or replaces products and removes others. Removing what is not there succeeds.
+	Update(ctx context.Context, put []*catalogv1.Product, remove []string) error
+	// Search returns every product that has at least one of the terms, in no particular order.
+	Search(ctx context.Context, terms []Term) ([]Match, error)
+	// Close frees what the index holds. It is called once, after the last Search.
+	Close() error
+}
+
+// Match is one product that has some of the terms.
+type Match struct {
+	// ProductID names the product.
+	ProductID string
+	// Score is the relevance, comparable within one result; higher is better.
+	Score float64
+	// Terms are the positions of the terms that it has, ascending.
+	Terms []int
+	// Strong are the positions of those terms that say what it is, ascending: all but those that are merely mentioned in
+	// its description.
+	Strong []int
+}

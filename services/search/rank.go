@@ -1,0 +1,211 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+// candidate is a product that meets a query's words, before any filter.
+type candidate struct {
+	*entry
+	Match
+	score float64
+}
+
+// ranking is what a query's words alone select, best first.
+type ranking struct {
+	candidates []candidate
+	// partial is true when no product had enough of the words, and the nearest were taken instead.
+	partial bool
+	// missing are the words that no candidate has.
+	missing []string
+	// mentioned is true when no candidate is what the query asks for; they merely mention it.
+	mentioned bool
+	// category is the name of the category that the query named and was restricted to. Empty: none of that very name.
+	category string
+}
+
+const (
+	// enough is the share of a query's words that a match must have.
+	enough = 0.6
+	// nearest is the share that serves when no product has enough.
+	nearest = 0.5
+)
+
+// rank selects the products that meet the words of q. Without words, that is all of them, by title.
+func (v *view) rank(ctx context.Context, q query) (ranking, error) {
+	if len(q.terms) == 0 {
+		var r ranking
+		for _, e := range v.all() {
+			r.candidates = append(r.candidates, candidate{entry: e})
+		}
+		return r, nil
+	}
+	matches, err := v.index.Search(ctx, q.terms)
+	if err != nil {
+		return ranking{}, fmt.Errorf("rank: %w", err)
+	}
+	r := v.choose(q, matches)
+	slices.SortFunc(r.candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), byTitle(a.entry, b.entry))
+	})
+	have := make(map[int]bool)
+	for _, c := range r.candidates {
+		for _, i := range c.Terms {
+			have[i] = true
+		}
+	}
+	for i, t := range q.terms {
+		if !have[i] {
+			r.missing = append(r.missing, t.Text)
+		}
+	}
+	return r, nil
+}
+
+// attempt is one way to choose among matches.
+type attempt struct {
+	within  bool // the category that the query names
+	atLeast int  // terms
+	partial bool // the bar is lower than it should be
+}
+
+// choose keeps the matches that have enough of the words, within the category that the query names if it names one.
+// Each further attempt lowers the bar; the first that leaves anything counts. When nothing has the word that says what
+// the thing is, nothing is left: a store without laptops has no nearest laptop.
+func (v *view) choose(q query, matches []Match) ranking {
+	n := len(q.terms)
+	named, name := v.namedCategories(q)
+	known := named != nil || q.head < 0 ||
+		slices.ContainsFunc(matches, func(m Match) bool { return slices.Contains(m.Strong, q.head) })
+	for _, a := range []attempt{
+		{within: true, atLeast: share(n, enough)},
+		{within: false, atLeast: share(n, enough)},
+		{within: true, atLeast: share(n, nearest), partial: true},
+		{within: true, atLeast: 1, partial: true},
+	} {
+		if a.partial && !known {
+			break
+		}
+		r := ranking{partial: a.partial}
+		if a.within {
+			r.category = name
+		}
+		for _, m := range matches {
+			e := v.entries[m.ProductID]
+			if e == nil || len(m.Terms) < a.atLeast || a.partial && len(m.Strong) == 0 {
+				continue
+			}
+			if a.within && named != nil && !inCategories(named)(e) {
+				continue
+			}
+			r.candidates = append(r.candidates, candidate{entry: e, score: relevance(m, n), Match: m})
+		}
+		if len(r.candidates) > 0 {
+			r.focus(q, named != nil && a.within)
+			return r
+		}
+	}
+	return ranking{partial: true}
+}
+
+// focus drops candidates that merely have to do with what was asked for when others are it: those that only mention
+// the thing, and those that lack its numbers.
+func (r *ranking) focus(q query, within bool) {
+	if q.head >= 0 {
+		found := r.keep(func(c candidate) bool { return slices.Contains(c.Strong, q.head) })
+		r.mentioned = !found && !within
+	}
+	if len(q.numbers) > 0 {
+		r.keep(func(c candidate) bool {
+			return !slices.ContainsFunc(q.numbers, func(i int) bool { return !slices.Contains(c.Terms, i) })
+		})
+	}
+}
+
+// keep drops the candidates that are not wanted, unless none is. It reports whether any is.
+func (r *ranking) keep(wanted func(candidate) bool) bool {
+	if !slices.ContainsFunc(r.candidates, wanted) {
+		return false
+	}
+	r.candidates = slices.DeleteFunc(r.candidates, func(c candidate) bool { return !wanted(c) })
+	return true
+}
+
+// relevance weighs a match by how many of the query's words it has. A product that has them all, one of them where it
+// counts, comes before any that lacks one.
+func relevance(m Match, n int) float64 {
+	coverage := float64(len(m.Terms)) / float64(n)
+	score := m.Score * coverage * coverage
+	if len(m.Terms) == n && len(m.Strong) > 0 {
+		score += completeBonus
+	}
+	return score
+}
+
+// completeBonus is more than any sum of BM25 scores comes to in a catalog.
+const completeBonus = 1000
+
+// share returns how many of n words make up at least the given part.
+func share(n int, part float64) int {
+	return max(1, int(math.Ceil(float64(n)*part-1e-9)))
+}
+
+// namedCategories returns the categories that the query names: all of them that end in the longest head of the query.
+func (v *view) namedCategories(q query) (map[string]bool, string) {
+	for _, head := range q.heads {
+		if found := v.categoriesEndingIn(head); found != nil {
+			return found, v.facts.categories[head]
+		}
+	}
+	return nil, ""
+}
+
+// reason says which words a candidate has, as the shopper wrote them.
+func (q query) reason(c candidate) string {
+	if len(c.Terms) == 0 {
+		return ""
+	}
+	texts := make([]string, len(c.Terms))
+	for i, t := range c.Terms {
+		texts[i] = q.terms[t].Text
+	}
+	return "matches " + strings.Join(texts, ", ")
+}
+
+// hit is a candidate that passed a filter.
+type hit struct {
+	candidate
+	variants []*catalogv1.Variant
+}
+
+// hits applies the filter to the candidates and keeps their order.
+func (f filter) hits(candidates []candidate) []hit {
+	var out []hit
+	for _, c := range candidates {
+		if variants := f.admit(c.entry); len(variants) > 0 {
+			out = append(out, hit{candidate: c, variants: variants})
+		}
+	}
+	return out
+}
+
+// order sorts hits by price if asked to. The order among equals stays.
+func order(hits []hit, by catalogv1.Sort) {
+	switch by {
+	case catalogv1.Sort_SORT_PRICE_ASCENDING:
+		slices.SortStableFunc(hits, func(a, b hit) int {
+			return cmp.Compare(lowest(a.variants).GetAmountMinor(), lowest(b.variants).GetAmountMinor())
+		})
+	case catalogv1.Sort_SORT_PRICE_DESCENDING:
+		slices.SortStableFunc(hits, func(a, b hit) int {
+			return cmp.Compare(highest(b.variants).GetAmountMinor(), highest(a.variants).GetAmountMinor())
+		})
+	}
+}

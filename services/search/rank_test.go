@@ -1,0 +1,131 @@
+package search
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+func TestSearch(t *testing.T) {
+	v := testView(t, outdoor())
+	for name, c := range map[string]struct {
+		query  string
+		filter *catalogv1.Filter
+		want   []string // in any order
+	}{
+		"all words, not one of them":          {"trail running shoes", nil, []string{"SHOE-1", "SHOE-2"}},
+		"singular":                            {"trail running shoe", nil, []string{"SHOE-1", "SHOE-2"}},
+		"chatter is no word":                  {"Do you have any trail running shoes in size 42 under 120 euros?", nil, []string{"SHOE-1", "SHOE-2"}},
+		"a category is not what goes with it": {"tents", nil, []string{"TENT-1", "TENT-2"}},
+		"what goes with it can be found":      {"tent pegs", nil, []string{"PEG-1"}},
+		"the end of a category":               {"running shoes", nil, []string{"SHOE-1", "SHOE-2"}},
+		"a category of several kinds":         {"lantern", nil, []string{"LAMP-2"}},
+		"synonym of a word":                   {"rucksack", nil, []string{"PACK-1"}},
+		"synonym of a phrase":                 {"sneakers", nil, []string{"SHOE-1", "SHOE-2"}},
+		"phrase that is a synonym":            {"head torch", nil, []string{"LAMP-1"}},
+		"typo":                                {"hedlamp", nil, []string{"LAMP-1"}},
+		"number and unit":                     {"30l backpack", nil, []string{"PACK-1"}},
+		"number that tells products apart":    {"2 person tent", nil, []string{"TENT-1"}},
+		"qualifiers behind the thing":         {"running shoes women waterproof", nil, []string{"SHOE-2"}},
+		"what the store lacks":                {"gaming laptop", nil, nil},
+		"one unknown word beside a known":     {"carbon tent", nil, []string{"TENT-1", "TENT-2"}},
+		"brand":                               {"moorhen", nil, []string{"SHOE-2", "SOCK-1"}},
+		"no words, a filter":                  {"", &catalogv1.Filter{Brands: []string{"Glowworm"}}, []string{"LAMP-1", "LAMP-2"}},
+		"only chatter counts as no words":     {"anything cheap", &catalogv1.Filter{Brands: []string{"Glowworm"}}, []string{"LAMP-1", "LAMP-2"}},
+		"words and a filter":                  {"trail running shoes", &catalogv1.Filter{InStock: true, Options: map[string]string{"size": "42"}}, []string{"SHOE-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ids(t, v, c.query, c.filter, catalogv1.Sort_SORT_UNSPECIFIED)
+			slices.Sort(got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", c.query, diff)
+			}
+		})
+	}
+}
+
+func TestOrder(t *testing.T) {
+	v := testView(t, outdoor())
+	for name, c := range map[string]struct {
+		query string
+		sort  catalogv1.Sort
+		want  []string
+	}{
+		"cheapest first":             {"tents", catalogv1.Sort_SORT_PRICE_ASCENDING, []string{"TENT-1", "TENT-2"}},
+		"dearest first":              {"tents", catalogv1.Sort_SORT_PRICE_DESCENDING, []string{"TENT-2", "TENT-1"}},
+		"the brand named counts":     {"moorhen trail running shoe", catalogv1.Sort_SORT_UNSPECIFIED, []string{"SHOE-2", "SHOE-1"}},
+		"without words by title":     {"", catalogv1.Sort_SORT_UNSPECIFIED, nil},
+		"price over the whole store": {"", catalogv1.Sort_SORT_PRICE_ASCENDING, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ids(t, v, c.query, nil, c.sort)
+			switch {
+			case c.want != nil:
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("order (-want +got):\n%s", diff)
+				}
+			case len(got) != len(outdoor()):
+				t.Errorf("%d products, want all %d", len(got), len(outdoor()))
+			case c.sort == catalogv1.Sort_SORT_PRICE_ASCENDING && (got[0] != "PEG-1" || got[len(got)-1] != "TENT-2"):
+				t.Errorf("cheapest is %s and dearest %s", got[0], got[len(got)-1])
+			case c.sort == catalogv1.Sort_SORT_UNSPECIFIED && (got[0] != "LAMP-1" || got[len(got)-1] != "PEG-1"):
+				t.Errorf("by title, %s is first and %s last", got[0], got[len(got)-1])
+			}
+		})
+	}
+}
+
+func TestMatchingAllWordsBeatsMatchingOne(t *testing.T) {
+	products := []*catalogv1.Product{
+		{ProductId: "ALL", Title: "Blue wool cap", CategoryPath: []string{"Things"}, Variants: []*catalogv1.Variant{variant("a", 100, 1)}},
+		{ProductId: "ONE", Title: "Wool wool wool", Description: "wool", Tags: []string{"wool"}, CategoryPath: []string{"Wool"},
+			Variants: []*catalogv1.Variant{variant("a", 100, 1)}},
+	}
+	got := ids(t, testView(t, products), "blue wool cap", nil, catalogv1.Sort_SORT_UNSPECIFIED)
+	if diff := cmp.Diff([]string{"ALL"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFindSimilar(t *testing.T) {
+	v := testView(t, outdoor())
+	complement, alternative := catalogv1.Relation_RELATION_COMPLEMENT, catalogv1.Relation_RELATION_ALTERNATIVE
+	for name, c := range map[string]struct {
+		anchors  []string
+		relation catalogv1.Relation
+		query    string
+		filter   *catalogv1.Filter
+		want     []string
+	}{
+		"the staff's choice in its order":      {[]string{"SHOE-1"}, complement, "", nil, []string{"SOCK-1", "LAMP-1"}},
+		"the filter holds for the choice":      {[]string{"SHOE-1"}, complement, "", &catalogv1.Filter{InStock: true}, []string{"SOCK-1"}},
+		"what the shopper adds weighs":         {[]string{"SHOE-1"}, complement, "headlamp", nil, []string{"LAMP-1", "SOCK-1"}},
+		"shared use in another category":       {[]string{"TENT-1"}, complement, "", &catalogv1.Filter{Brands: []string{"Glowworm", "Kestrel"}}, []string{"LAMP-2", "BOOT-1", "LAMP-1"}},
+		"the same kind":                        {[]string{"TENT-1"}, alternative, "", nil, []string{"TENT-2"}},
+		"never the anchors":                    {[]string{"TENT-1", "TENT-2"}, alternative, "", nil, nil},
+		"never what is excluded":               {[]string{"SHOE-1"}, complement, "", &catalogv1.Filter{ExcludeProductIds: []string{"SOCK-1"}}, []string{"LAMP-1"}},
+		"unknown anchors are passed over":      {[]string{"NOPE", "[tent-1]"}, alternative, "", nil, []string{"TENT-2"}},
+		"only unknown anchors":                 {[]string{"NOPE"}, alternative, "", nil, nil},
+		"complements first, then alternatives": {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_UNSPECIFIED, "", nil, []string{"SOCK-1", "LAMP-1", "SHOE-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := v.similar(t.Context(), c.anchors, c.relation, testVocabulary(t).parse(c.query), newFilter(c.filter))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range found {
+				got = append(got, f.id())
+				if f.reason == "" {
+					t.Errorf("%s has no reason", f.id())
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

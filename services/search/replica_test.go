@@ -1,0 +1,209 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+func thing(id, title string) *catalogv1.Product {
+	return &catalogv1.Product{
+		ProductId: id, Title: title, CategoryPath: []string{"Things"}, Variants: []*catalogv1.Variant{variant("std", 100, 1)},
+	}
+}
+
+// search returns the ids that a replica finds for the words.
+func search(t *testing.T, c *catalog, storeID, words string) []string {
+	t.Helper()
+	var out []string
+	err := c.read(t.Context(), storeID, func(v *view) error {
+		out = ids(t, v, words, nil, catalogv1.Sort_SORT_UNSPECIFIED)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func expect(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestReplicasSeeEachOthersWrites(t *testing.T) {
+	rdb := testRedis(t)
+	a, b := testCatalog(t, rdb), testCatalog(t, rdb)
+	put(t, a, "s1", thing("P-1", "green lamp"))
+	expect(t, "b after a wrote", search(t, b, "s1", "lamp"), "P-1")
+	put(t, b, "s1", thing("P-2", "red lamp"), thing("P-1", "green chair"))
+	expect(t, "a after b wrote", search(t, a, "s1", "lamp"), "P-2")
+	expect(t, "a after b replaced", search(t, a, "s1", "chair"), "P-1")
+	if deleted, err := a.store.remove(t.Context(), "s1", "P-2"); err != nil || !deleted {
+		t.Fatalf("remove = %v, %v", deleted, err)
+	}
+	expect(t, "b after a deleted", search(t, b, "s1", "lamp"))
+	if deleted, err := a.store.remove(t.Context(), "s1", "P-2"); err != nil || deleted {
+		t.Errorf("second remove = %v, %v; want false", deleted, err)
+	}
+}
+
+func TestStoresDoNotLeak(t *testing.T) {
+	c := testCatalog(t, testRedis(t))
+	put(t, c, "s1", thing("P-1", "green lamp"))
+	put(t, c, "s2", thing("P-1", "red lamp"), thing("P-2", "lamp"))
+	expect(t, "first store", search(t, c, "s1", "lamp"), "P-1")
+	err := c.read(t.Context(), "s2", func(v *view) error {
+		if got := v.find("P-1").product.GetTitle(); got != "red lamp" {
+			t.Errorf("P-1 of the second store is %q", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "unknown store", search(t, c, "s3", "lamp"))
+	if len(c.replicas) != 2 {
+		t.Errorf("%d replicas for two stores", len(c.replicas))
+	}
+}
+
+func TestReplicaCatchesUpWithoutReloading(t *testing.T) {
+	rdb := testRedis(t)
+	var built int
+	c := newCatalog(store{rdb: rdb}, func() (Index, error) { built++; return newBleveIndex() })
+	t.Cleanup(func() { _ = c.close() })
+	for i := range 5 {
+		put(t, c, "s1", thing(fmt.Sprintf("P-%d", i), "lamp"))
+		if got := len(search(t, c, "s1", "lamp")); got != i+1 {
+			t.Fatalf("%d products after %d writes", got, i+1)
+		}
+	}
+	if built != 1 {
+		t.Errorf("the index was built %d times, want once", built)
+	}
+	c.replicas["s1"].updates = maxUpdates
+	put(t, c, "s1", thing("P-9", "lamp"))
+	if got := len(search(t, c, "s1", "lamp")); got != 6 || built != 2 {
+		t.Errorf("after many updates: %d products in the %d. index, want 6 in the 2.", got, built)
+	}
+}
+
+func TestReplicaReloads(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, c *catalog){
+		"when the changes were trimmed": func(t *testing.T, c *catalog) {
+			put(t, c, "s1", thing("P-2", "red lamp"))
+			put(t, c, "s1", thing("P-3", "blue chair"))
+			if err := c.store.rdb.XTrimMaxLen(t.Context(), changesKey("s1"), 1).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"when the store was lost and filled again": func(t *testing.T, c *catalog) {
+			if err := c.store.rdb.FlushDB(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			put(t, c, "s1", thing("P-1", "old lamp"), thing("P-2", "red lamp"))
+		},
+		"when the version went backwards": func(t *testing.T, c *catalog) {
+			put(t, c, "s1", thing("P-2", "red lamp"))
+			if err := c.store.rdb.Set(t.Context(), versionKey("s1"), 7, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb := testRedis(t)
+			writer, reader := testCatalog(t, rdb), testCatalog(t, rdb)
+			put(t, writer, "s1", thing("P-1", "old lamp"))
+			expect(t, "before", search(t, reader, "s1", "lamp"), "P-1")
+			harm(t, writer)
+			expect(t, "after", search(t, reader, "s1", "lamp"), "P-1", "P-2")
+		})
+	}
+}
+
+func TestVersionGrows(t *testing.T) {
+	c := testCatalog(t, testRedis(t))
+	first := put(t, c, "s1", thing("P-1", "lamp"))
+	second := put(t, c, "s1", thing("P-1", "lamp"), thing("P-2", "lamp"))
+	if first <= 0 || second != first+1 {
+		t.Errorf("versions %d and %d, want one step", first, second)
+	}
+}
+
+func TestEmptiedStore(t *testing.T) {
+	c := testCatalog(t, testRedis(t))
+	put(t, c, "s1", thing("P-1", "lamp"))
+	expect(t, "before", search(t, c, "s1", "lamp"), "P-1")
+	if err := c.store.rdb.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "after", search(t, c, "s1", "lamp"))
+}
+
+func TestConcurrentReadsAndWrites(t *testing.T) {
+	rdb := testRedis(t)
+	catalogs := []*catalog{testCatalog(t, rdb), testCatalog(t, rdb)}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 10 {
+				c := catalogs[(w+i)%2]
+				id := fmt.Sprintf("P-%d-%d", w, i)
+				if _, err := c.store.put(t.Context(), "s1", []*catalogv1.Product{thing(id, "lamp")}); err != nil {
+					t.Error(err)
+					return
+				}
+				err := catalogs[i%2].read(t.Context(), "s1", func(v *view) error {
+					if v.find(id) == nil {
+						t.Errorf("%s is not seen after its write", id)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := len(search(t, catalogs[0], "s1", "lamp")); got != 40 {
+		t.Errorf("%d products, want 40", got)
+	}
+}
+
+func TestWaitingForAnotherReaderEndsWithTheContext(t *testing.T) {
+	c := testCatalog(t, testRedis(t))
+	put(t, c, "s1", thing("P-1", "lamp"))
+	r, err := c.replica("s1", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.catching <- struct{}{} // somebody is catching up, and does not get done
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.catchUp(ctx, "s1", r, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	<-r.catching
+}
+
+func TestClosed(t *testing.T) {
+	c := testCatalog(t, testRedis(t))
+	put(t, c, "s1", thing("P-1", "lamp"))
+	search(t, c, "s1", "lamp")
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.read(t.Context(), "s1", func(*view) error { return nil }); !errors.Is(err, errClosed) {
+		t.Errorf("error %v, want %v", err, errClosed)
+	}
+}

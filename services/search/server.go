@@ -1,0 +1,282 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+// server implements CatalogService.
+type server struct {
+	catalogv1.UnsafeCatalogServiceServer
+	catalog    *catalog
+	vocabulary *vocabulary
+}
+
+var _ catalogv1.CatalogServiceServer = (*server)(nil)
+
+// Limits of requests.
+const (
+	maxProductsPerMessage = 1_000
+	maxItemErrors         = 1_000
+	maxBatchGet           = 200
+	maxHits               = 100
+	defaultHits           = 10
+	maxAnchors            = 50
+	maxSimilar            = 50
+	defaultSimilar        = 6
+)
+
+// UpsertProducts implements CatalogService. Each message is written as it comes.
+func (s *server) UpsertProducts(
+	stream grpc.ClientStreamingServer[catalogv1.UpsertProductsRequest, catalogv1.UpsertProductsResponse],
+) error {
+	var u upsert
+	for {
+		req, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			if err := u.check(&catalogv1.UpsertProductsRequest{}); err != nil {
+				return err
+			}
+			return stream.SendAndClose(&u.response)
+		}
+		if err != nil {
+			return err
+		}
+		if err := u.check(req); err != nil {
+			return err
+		}
+		if err := s.write(stream.Context(), &u, req.GetProducts()); err != nil {
+			return fmt.Errorf("upsert products: %w", err)
+		}
+	}
+}
+
+// upsert is the state of one bulk write.
+type upsert struct {
+	storeID  string
+	index    int32 // of the next product over the whole stream
+	response catalogv1.UpsertProductsResponse
+}
+
+// check checks a message of the stream, and takes the store's id from the first.
+func (u *upsert) check(req *catalogv1.UpsertProductsRequest) error {
+	var c fault.Checker
+	if u.storeID == "" {
+		u.storeID = req.GetStoreId()
+	}
+	c.ID("store_id", u.storeID)
+	if req.GetStoreId() != "" && req.GetStoreId() != u.storeID {
+		c.Addf("store_id", "must not change within a stream")
+	}
+	if n := len(req.GetProducts()); n > maxProductsPerMessage {
+		c.Addf("products", "has %d products, must have at most %d; send more messages", n, maxProductsPerMessage)
+	}
+	return c.Err()
+}
+
+// write stores the good products and notes the others.
+func (s *server) write(ctx context.Context, u *upsert, products []*catalogv1.Product) error {
+	now := timestamppb.New(time.Now())
+	var good []*catalogv1.Product
+	for _, p := range products {
+		var invalid *fault.Invalid
+		if errors.As(checkProduct(p), &invalid) {
+			u.response.ErrorCount++
+			if len(u.response.Errors) < maxItemErrors {
+				u.response.Errors = append(u.response.Errors, itemError(u.index, p, invalid))
+			}
+		} else {
+			p.UpdateTime = now
+			good = append(good, p)
+		}
+		u.index++
+	}
+	if len(good) == 0 {
+		return nil
+	}
+	version, err := s.catalog.store.put(ctx, u.storeID, good)
+	if err != nil {
+		return err
+	}
+	u.response.CatalogVersion = version
+	u.response.UpsertedCount += int32(len(good))
+	return nil
+}
+
+// itemError names the first violation as the field, and the others in the description.
+func itemError(index int32, p *catalogv1.Product, invalid *fault.Invalid) *commonv1.ItemError {
+	first := invalid.Violations[0]
+	e := &commonv1.ItemError{Index: index, ItemId: p.GetProductId(), Field: first.Field}
+	parts := []string{first.Description}
+	for _, v := range invalid.Violations[1:] {
+		parts = append(parts, v.Field+": "+v.Description)
+	}
+	e.Description = strings.Join(parts, "; ")
+	return e
+}
+
+// GetProduct implements CatalogService.
+func (s *server) GetProduct(ctx context.Context, req *catalogv1.GetProductRequest) (*catalogv1.GetProductResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.ID("product_id", cleanID(req.GetProductId()))
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	var found *entry
+	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
+		found = v.find(req.GetProductId())
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("get product: %w", err)
+	}
+	if found == nil {
+		return nil, &fault.NotFound{
+			Reason:   commonv1.ErrorReason_ERROR_REASON_PRODUCT_NOT_FOUND,
+			Resource: "product", Name: cleanID(req.GetProductId()),
+		}
+	}
+	return &catalogv1.GetProductResponse{Product: found.product}, nil
+}
+
+// BatchGetProducts implements CatalogService.
+func (s *server) BatchGetProducts(
+	ctx context.Context, req *catalogv1.BatchGetProductsRequest,
+) (*catalogv1.BatchGetProductsResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	if n := len(req.GetProductIds()); n > maxBatchGet {
+		c.Addf("product_ids", "has %d ids, must have at most %d", n, maxBatchGet)
+	}
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	out := new(catalogv1.BatchGetProductsResponse)
+	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
+		for _, id := range req.GetProductIds() {
+			if e := v.find(id); e != nil {
+				out.Products = append(out.Products, e.product)
+			} else {
+				out.MissingProductIds = append(out.MissingProductIds, id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("get products: %w", err)
+	}
+	return out, nil
+}
+
+// DeleteProduct implements CatalogService.
+func (s *server) DeleteProduct(
+	ctx context.Context, req *catalogv1.DeleteProductRequest,
+) (*catalogv1.DeleteProductResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.ID("product_id", req.GetProductId())
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	deleted, err := s.catalog.store.remove(ctx, req.GetStoreId(), req.GetProductId())
+	if err != nil {
+		return nil, err
+	}
+	return &catalogv1.DeleteProductResponse{Deleted: deleted}, nil
+}
+
+// SearchProducts implements CatalogService.
+func (s *server) SearchProducts(
+	ctx context.Context, req *catalogv1.SearchProductsRequest,
+) (*catalogv1.SearchProductsResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.Text("query", req.GetQuery(), 0, maxQuery)
+	checkFilter(&c, req.GetFilter())
+	if catalogv1.Sort_name[int32(req.GetSort())] == "" {
+		c.Addf("sort", "is not a known order")
+	}
+	c.Range("limit", int64(req.GetLimit()), 0, maxHits)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	var f found
+	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
+		f, err = v.search(ctx, s.vocabulary.parse(req.GetQuery()), newFilter(req.GetFilter()), req.GetSort())
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search products: %w", err)
+	}
+	return searchResponse(f, req), nil
+}
+
+func searchResponse(f found, req *catalogv1.SearchProductsRequest) *catalogv1.SearchProductsResponse {
+	out := &catalogv1.SearchProductsResponse{
+		TotalCount:     int32(len(f.hits)),
+		Facets:         facetsOf(f.hits),
+		ExcludedMostBy: f.excludedBy,
+		Legs:           []string{"lexical"},
+	}
+	out.MinPrice, out.MaxPrice = prices(f.hits)
+	byPrice := req.GetSort() == catalogv1.Sort_SORT_PRICE_ASCENDING || req.GetSort() == catalogv1.Sort_SORT_PRICE_DESCENDING
+	for _, h := range f.hits[:min(orDefault(req.GetLimit(), defaultHits), len(f.hits))] {
+		if byPrice {
+			h.score = 0
+		}
+		out.Hits = append(out.Hits, hitMessage(h, f.query.reason(h.candidate)))
+	}
+	return out
+}
+
+// FindSimilarProducts implements CatalogService.
+func (s *server) FindSimilarProducts(
+	ctx context.Context, req *catalogv1.FindSimilarProductsRequest,
+) (*catalogv1.FindSimilarProductsResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.Range("product_ids", int64(len(req.GetProductIds())), 1, maxAnchors)
+	c.Text("query", req.GetQuery(), 0, maxQuery)
+	checkFilter(&c, req.GetFilter())
+	if catalogv1.Relation_name[int32(req.GetRelation())] == "" {
+		c.Addf("relation", "is not a known relation")
+	}
+	c.Range("limit", int64(req.GetLimit()), 0, maxSimilar)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	var companions []companion
+	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
+		q := s.vocabulary.parse(req.GetQuery())
+		companions, err = v.similar(ctx, req.GetProductIds(), req.GetRelation(), q, newFilter(req.GetFilter()))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find similar products: %w", err)
+	}
+	out := new(catalogv1.FindSimilarProductsResponse)
+	for _, c := range companions[:min(orDefault(req.GetLimit(), defaultSimilar), len(companions))] {
+		out.Hits = append(out.Hits, hitMessage(c.hit, c.reason))
+	}
+	return out, nil
+}
+
+func orDefault(limit int32, otherwise int) int {
+	if limit == 0 {
+		return otherwise
+	}
+	return int(limit)
+}

@@ -1,0 +1,90 @@
+// Package search serves a store's catalog and the search specialist, which answers product questions from it.
+//
+// Products live in Redis. Every replica keeps them in memory beside a full-text index, and brings both up to date when
+// it is asked: there is no background work, and a write is seen by every replica as soon as it has returned. Filters,
+// prices, stock, counts and extremes are computed here, exactly, over everything that the index finds.
+//
+// The package must not import another service; it is reached through the generated clients of catalog.v1 and
+// specialist.v1.
+package search
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// Config is what the service needs.
+type Config struct {
+	// Redis keeps the products. Required; the caller owns its lifecycle.
+	Redis redis.UniversalClient
+	// Model answers for the search specialist. Required.
+	Model agentloop.Model
+	// Price of the model's tokens. Nil: costs are unknown.
+	Price *agentloop.Price
+	// CaptureContent puts tool arguments and results on spans.
+	CaptureContent bool
+	// NewIndex makes an empty index, one for each store. Nil: one in memory, BM25 over English.
+	NewIndex func() (Index, error)
+	// Logger gets one line for each answer. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Validate says what is missing.
+func (c Config) Validate() error {
+	switch {
+	case c.Redis == nil:
+		return errors.New("search: Redis is required")
+	case c.Model == nil:
+		return errors.New("search: Model is required")
+	}
+	return nil
+}
+
+// Service is the search service. It is safe for concurrent use.
+type Service struct {
+	catalog    *catalog
+	vocabulary *vocabulary
+	specialist *specialist.Server
+}
+
+// New returns a service, or an error that says what the configuration lacks. It reads nothing yet. Close it after the
+// server has stopped.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.NewIndex == nil {
+		cfg.NewIndex = newBleveIndex
+	}
+	words, err := newVocabulary()
+	if err != nil {
+		return nil, fmt.Errorf("search: vocabulary: %w", err)
+	}
+	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), vocabulary: words}
+	s.specialist, err = specialist.New(specialist.Config{
+		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
+		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Register registers CatalogService and SpecialistService.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	catalogv1.RegisterCatalogServiceServer(r, &server{catalog: s.catalog, vocabulary: s.vocabulary})
+	s.specialist.Register(r)
+}
+
+// Close frees the indexes. No call may be under way.
+func (s *Service) Close() error { return s.catalog.close() }

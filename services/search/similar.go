@@ -1,0 +1,197 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+// companion is a product that relates to an anchor.
+type companion struct {
+	hit
+	reason string
+}
+
+// similar returns company for the anchors, best first. Products that meet words of q weigh more.
+func (v *view) similar(
+	ctx context.Context, anchorIDs []string, relation catalogv1.Relation, q query, f filter,
+) ([]companion, error) {
+	var anchors []*entry
+	taken := make(map[string]bool) // never to be returned, or returned already
+	for _, id := range anchorIDs {
+		if e := v.find(id); e != nil && !taken[e.id()] {
+			anchors = append(anchors, e)
+			taken[e.id()] = true
+		}
+	}
+	if len(anchors) == 0 {
+		return nil, nil
+	}
+	wanted, err := v.wanted(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	s := selection{view: v, anchors: anchors, filter: f, wanted: wanted, taken: taken}
+	if relation != catalogv1.Relation_RELATION_ALTERNATIVE {
+		s.addChosen()
+		s.addRanked(s.complement)
+	}
+	if relation != catalogv1.Relation_RELATION_COMPLEMENT {
+		s.addRanked(s.alternative)
+	}
+	return s.out, nil
+}
+
+// wanted returns, for each product that has words of q, the share of the words that it has.
+func (v *view) wanted(ctx context.Context, q query) (map[string]float64, error) {
+	out := make(map[string]float64)
+	if len(q.terms) == 0 {
+		return out, nil
+	}
+	matches, err := v.index.Search(ctx, q.terms)
+	if err != nil {
+		return nil, fmt.Errorf("similar: %w", err)
+	}
+	for _, m := range matches {
+		out[m.ProductID] = float64(len(m.Terms)) / float64(len(q.terms))
+	}
+	return out, nil
+}
+
+// selection gathers companions.
+type selection struct {
+	view    *view
+	anchors []*entry
+	filter  filter
+	wanted  map[string]float64
+	taken   map[string]bool
+	out     []companion
+}
+
+// admit returns the product as a hit if it passes the filter and was not taken.
+func (s *selection) admit(e *entry) (hit, bool) {
+	if e == nil || s.taken[e.id()] {
+		return hit{}, false
+	}
+	variants := s.filter.admit(e)
+	return hit{candidate: candidate{entry: e}, variants: variants}, len(variants) > 0
+}
+
+// addChosen adds what the store's staff chose: the first choice of every anchor, then the second of each, and so on.
+// Those that meet the shopper's further words come first.
+func (s *selection) addChosen() {
+	start := len(s.out)
+	for n, more := 0, true; more; n++ {
+		more = false
+		for _, a := range s.anchors {
+			ids := a.product.GetComplementIds()
+			if n >= len(ids) {
+				continue
+			}
+			more = true
+			if h, ok := s.admit(s.view.find(ids[n])); ok {
+				s.taken[h.id()] = true
+				h.score = chosenScore + s.wanted[h.id()] - float64(n)/100
+				s.out = append(s.out, companion{hit: h, reason: "goes with " + a.product.GetTitle()})
+			}
+		}
+	}
+	slices.SortStableFunc(s.out[start:], func(a, b companion) int { return cmp.Compare(b.score, a.score) })
+}
+
+// chosenScore puts the staff's choice above what likeness alone comes to.
+const chosenScore = 10
+
+// addRanked adds every product that relate finds related to an anchor, the nearest first.
+func (s *selection) addRanked(relate func(anchor, e *entry) (float64, string)) {
+	var found []companion
+	for _, e := range s.view.all() {
+		h, ok := s.admit(e)
+		if !ok {
+			continue
+		}
+		var reason string
+		for _, a := range s.anchors {
+			if score, why := relate(a, e); score > h.score {
+				h.score, reason = score, why
+			}
+		}
+		if h.score > 0 {
+			h.score += s.wanted[e.id()]
+			found = append(found, companion{hit: h, reason: reason})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b companion) int { return cmp.Compare(b.score, a.score) })
+	for _, c := range found {
+		s.taken[c.id()] = true
+	}
+	s.out = append(s.out, found...)
+}
+
+// complement relates products of another category by the tags that they share; a rare tag says more than a common one.
+func (s *selection) complement(anchor, e *entry) (float64, string) {
+	for _, a := range s.anchors {
+		if a.narrowest() == e.narrowest() {
+			return 0, ""
+		}
+	}
+	shared, weight := s.shared(anchor, e)
+	if len(shared) == 0 {
+		return 0, ""
+	}
+	score := weight / math.Sqrt(float64(len(anchor.tags)*len(e.tags)))
+	if anchor.categories[0] == e.categories[0] {
+		score /= 2 // sandals share much with boots, and seldom go with them
+	}
+	return score, fmt.Sprintf("shares %s with %s", strings.Join(shared, ", "), anchor.product.GetTitle())
+}
+
+// alternative relates products of the same narrowest category: all of them, those nearer in tags, brand and price more.
+func (s *selection) alternative(anchor, e *entry) (float64, string) {
+	if anchor.narrowest() != e.narrowest() {
+		return 0, ""
+	}
+	shared, weight := s.shared(anchor, e)
+	score := 0.1 + weight/math.Sqrt(float64(max(1, len(anchor.tags)*len(e.tags))))
+	if anchor.brand != "" && anchor.brand == e.brand {
+		score += 0.2
+	}
+	score += closeness(anchor, e)
+	reason := "same kind as " + anchor.product.GetTitle()
+	if len(shared) > 0 {
+		reason += ", also " + strings.Join(shared, ", ")
+	}
+	return score, reason
+}
+
+// shared returns the tags of both, the rarest first, and what they weigh. Tags that most products have say nothing.
+func (s *selection) shared(a, b *entry) ([]string, float64) {
+	var tags []string
+	var weight float64
+	total := float64(len(s.view.entries))
+	for tag := range a.tags {
+		if n := s.view.facts.tags[tag]; b.tags[tag] && (float64(n) <= total/2 || n <= 2) {
+			tags = append(tags, tag)
+			weight += math.Log1p(total / float64(n))
+		}
+	}
+	slices.SortFunc(tags, func(x, y string) int {
+		return cmp.Or(cmp.Compare(s.view.facts.tags[x], s.view.facts.tags[y]), strings.Compare(x, y))
+	})
+	return tags, weight
+}
+
+// closeness is 0.5 for products of one price and falls to 0 as one becomes many times as dear as the other.
+func closeness(a, b *entry) float64 {
+	p, q := lowest(a.product.GetVariants()), lowest(b.product.GetVariants())
+	x, y := float64(p.GetAmountMinor()), float64(q.GetAmountMinor())
+	if p.GetCurrencyCode() != q.GetCurrencyCode() || x <= 0 || y <= 0 {
+		return 0
+	}
+	return 0.5 * min(x, y) / max(x, y)
+}

@@ -1,0 +1,170 @@
+package search
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// callTool runs search_catalog on the outdoor store as a model would.
+func callTool(t *testing.T, arguments string) (searchResult, error) {
+	t.Helper()
+	service, err := New(Config{Redis: testRedis(t), Model: scripted.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = service.Close() })
+	put(t, service.catalog, "s1", outdoor()...)
+	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}}
+	tool := service.tools(turn)[0]
+	value, err := tool.Run(t.Context(), agentloop.ToolCall{Name: tool.Name, Arguments: arguments})
+	if err != nil {
+		return searchResult{}, err
+	}
+	return value.(searchResult), nil
+}
+
+func TestSearchTool(t *testing.T) {
+	for name, c := range map[string]struct {
+		arguments string
+		want      []string // product ids
+		total     int
+		note      []string // parts of the note; none: no note
+	}{
+		"a plain search":       {`{"query":"trail running shoes"}`, []string{"SHOE-1", "SHOE-2"}, 2, nil},
+		"sold out is left out": {`{"query":"trail running shoes","options":{"size":"42"}}`, []string{"SHOE-2"}, 1, nil},
+		"sold out on request": {
+			`{"query":"trail running shoes","options":{"size":"42"},"in_stock":false}`, []string{"SHOE-1", "SHOE-2"}, 2, nil,
+		},
+		"only sold out ones fit": {
+			`{"query":"headlamp"}`, nil, 0, []string{"Sold out: Glowworm 300 headlamp."},
+		},
+		"sold out in a size, others as alternatives": {
+			`{"query":"kestrel trail running shoes","brand":"Kestrel","options":{"size":"42"}}`, []string{"SHOE-2"}, 0,
+			[]string{"Sold out in size 42: Kestrel Ridge trail running shoe.", "nearest alternatives"},
+		},
+		"a size that is not made": {
+			`{"query":"trail running shoes","options":{"size":52}}`, []string{"SHOE-1", "SHOE-2"}, 0,
+			[]string{"No trail running shoes in size 52; sizes in stock are 36 to 47."},
+		},
+		"a budget too small": {
+			`{"query":"tents","max_price":50}`, []string{"TENT-1", "TENT-2"}, 0,
+			[]string{"No tents at or below 50.00 EUR; the lowest price is 289.95 EUR."},
+		},
+		"a brand that is not sold": {
+			`{"query":"tents","brand":"Nobody"}`, []string{"TENT-1", "TENT-2"}, 0,
+			[]string{"No tents by Nobody; there are some by Heronry."},
+		},
+		"a category that does not exist": {
+			`{"query":"tents","category":"Alpine shelters"}`, []string{"TENT-1", "TENT-2"}, 2,
+			[]string{`no category "Alpine shelters"`, `Nothing in the catalog matches "alpine", "shelters"`},
+		},
+		"a category by the end of its name": {`{"query":"","category":"running shoes"}`, []string{"SHOE-1", "SHOE-2"}, 2, nil},
+		"a category as a path":              {`{"query":"","category":"Camping > Tents"}`, []string{"TENT-1", "TENT-2"}, 2, nil},
+		"an attribute that is an option":    {`{"query":"tents","attributes":{"color":"green"}}`, []string{"TENT-1"}, 1, nil},
+		"an option that is an attribute":    {`{"query":"shoes","options":{"waterproof":true}}`, []string{"SHOE-2"}, 1, nil},
+		"a fact that nobody records": {
+			`{"query":"tents","attributes":{"porch":"true"}}`, []string{"TENT-1", "TENT-2"}, 2,
+			[]string{`does not record "porch"`},
+		},
+		"something the store lacks": {
+			`{"query":"gaming laptop"}`, nil, 0,
+			[]string{`Nothing in the catalog matches "gaming laptop".`, "Bags, Camping, Clothing, Equipment, Footwear"},
+		},
+		"the cheapest of a kind":     {`{"query":"tents","sort":"price_low_to_high","limit":1}`, []string{"TENT-1"}, 2, nil},
+		"the dearest of a kind":      {`{"query":"tents","sort":"price_high_to_low","limit":1}`, []string{"TENT-2"}, 2, nil},
+		"a product by its id":        {`{"query":"#tent-1"}`, []string{"TENT-1"}, 1, nil},
+		"how many under a price":     {`{"query":"","max_price":40,"limit":1}`, []string{"LAMP-2"}, 3, nil},
+		"one word that is not known": {`{"query":"carbon tents"}`, []string{"TENT-1", "TENT-2"}, 2, []string{`Nothing in the catalog matches "carbon"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := callTool(t, c.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, p := range got.Products {
+				found = append(found, p.ProductID)
+			}
+			if c.total != 1 && !strings.Contains(c.arguments, `"limit"`) {
+				slices.Sort(found)
+			}
+			if diff := cmp.Diff(c.want, found); diff != "" {
+				t.Errorf("products (-want +got):\n%s", diff)
+			}
+			if got.Total != c.total {
+				t.Errorf("total %d, want %d", got.Total, c.total)
+			}
+			for _, part := range c.note {
+				if !strings.Contains(got.Note, part) {
+					t.Errorf("note %q does not say %q", got.Note, part)
+				}
+			}
+			if c.note == nil && got.Note != "" {
+				t.Errorf("note %q, want none", got.Note)
+			}
+		})
+	}
+}
+
+func TestSearchToolRefusesWithAdvice(t *testing.T) {
+	for arguments, advice := range map[string]string{
+		`{"query":"tents","sort":"cheapest"}`:              "price_low_to_high",
+		`{"query":"tents","limit":50}`:                     "use 1 to 20",
+		`{"query":"tents","min_price":50,"max_price":20}`:  "swap them",
+		`{"query":"tents","max_price":-1}`:                 "zero or more",
+		`{"query":"` + strings.Repeat("tent ", 300) + `"}`: "few words",
+	} {
+		if _, err := callTool(t, arguments); err == nil || !strings.Contains(err.Error(), advice) {
+			t.Errorf("%.60s: error %v does not say %q", arguments, err, advice)
+		}
+	}
+}
+
+func TestSearchToolResultAsTheModelReadsIt(t *testing.T) {
+	got, err := callTool(t, `{"query":"trail running shoes","options":{"size":"41"},"brand":"kestrel"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "products": [
+    {
+      "product_id": "SHOE-1",
+      "title": "Kestrel Ridge trail running shoe",
+      "brand": "Kestrel",
+      "category": "Trail running shoes",
+      "price": "119.95 EUR",
+      "variant_id": "s41",
+      "options": {
+        "colour": [
+          "slate"
+        ],
+        "size": [
+          "41"
+        ]
+      },
+      "stock": 3,
+      "details": "waterproof no; weight 290 g; gender unisex",
+      "reason": "matches trail, running, shoes",
+      "url": "https://shop.example/SHOE-1"
+    }
+  ],
+  "total": 1,
+  "price_range": "119.95 EUR"
+}`
+	if diff := cmp.Diff(want, string(raw)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,164 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+)
+
+// entry is a product with its names folded for comparison. It is immutable.
+type entry struct {
+	product    *catalogv1.Product
+	categories []string // folded, broadest first
+	brand      string
+	tags       map[string]bool
+	attributes map[string]*catalogv1.Attribute
+	options    []map[string]string // of each variant
+}
+
+func newEntry(p *catalogv1.Product) *entry {
+	e := &entry{
+		product:    p,
+		brand:      fold(p.GetBrand()),
+		tags:       make(map[string]bool, len(p.GetTags())),
+		attributes: make(map[string]*catalogv1.Attribute, len(p.GetAttributes())),
+		options:    make([]map[string]string, len(p.GetVariants())),
+	}
+	for _, name := range p.GetCategoryPath() {
+		e.categories = append(e.categories, nameKey(name))
+	}
+	for _, tag := range p.GetTags() {
+		e.tags[fold(tag)] = true
+	}
+	for _, a := range p.GetAttributes() {
+		e.attributes[fold(a.GetName())] = a
+	}
+	for i, v := range p.GetVariants() {
+		e.options[i] = make(map[string]string, len(v.GetOptions()))
+		for name, value := range v.GetOptions() {
+			name = fold(name)
+			e.options[i][name] = foldValue(name, value)
+		}
+	}
+	return e
+}
+
+// id is the product's identifier.
+func (e *entry) id() string { return e.product.GetProductId() }
+
+// narrowest is the folded name of the product's last category.
+func (e *entry) narrowest() string {
+	if len(e.categories) == 0 {
+		return ""
+	}
+	return e.categories[len(e.categories)-1]
+}
+
+// view is one store's catalog in memory, as of one version. Readers hold it read-locked; see catalog.read.
+type view struct {
+	version int64
+	entries map[string]*entry
+	folded  map[string]string // idKey -> product id
+	index   Index
+	facts   facts
+}
+
+// facts are what the whole catalog says about itself.
+type facts struct {
+	currency   string            // of most variants
+	categories map[string]string // folded -> as written
+	options    map[string]bool   // folded names
+	attributes map[string]bool   // folded names
+	tags       map[string]int    // folded -> products
+}
+
+func newFacts(entries map[string]*entry) facts {
+	f := facts{
+		categories: make(map[string]string),
+		options:    make(map[string]bool),
+		attributes: make(map[string]bool),
+		tags:       make(map[string]int),
+	}
+	currencies := make(map[string]int)
+	for _, e := range entries {
+		for i, key := range e.categories {
+			f.categories[key] = e.product.GetCategoryPath()[i]
+		}
+		for name := range e.attributes {
+			f.attributes[name] = true
+		}
+		for tag := range e.tags {
+			f.tags[tag]++
+		}
+		for i, v := range e.product.GetVariants() {
+			currencies[v.GetPrice().GetCurrencyCode()]++
+			for name := range e.options[i] {
+				f.options[name] = true
+			}
+		}
+	}
+	for code, n := range currencies {
+		if best := currencies[f.currency]; n > best || n == best && code < f.currency {
+			f.currency = code
+		}
+	}
+	return f
+}
+
+// find looks a product up by an identifier as models write it. Nil: there is none.
+func (v *view) find(id string) *entry {
+	if e := v.entries[cleanID(id)]; e != nil {
+		return e
+	}
+	return v.entries[v.folded[idKey(id)]]
+}
+
+// all returns every product, ordered by title and then by identifier.
+func (v *view) all() []*entry {
+	out := make([]*entry, 0, len(v.entries))
+	for _, e := range v.entries {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, byTitle)
+	return out
+}
+
+func byTitle(a, b *entry) int {
+	return cmp.Or(
+		strings.Compare(a.product.GetTitle(), b.product.GetTitle()),
+		strings.Compare(a.id(), b.id()),
+	)
+}
+
+// categoriesEndingIn returns the folded categories that hold the named things or kinds of them: "shoe" is met by
+// "trail run shoe", but "tent" not by "tent peg".
+func (v *view) categoriesEndingIn(key string) map[string]bool {
+	var out map[string]bool
+	for folded, name := range v.facts.categories {
+		for _, kind := range kinds(name) {
+			if k := nameKey(kind); k == key || strings.HasSuffix(k, " "+key) {
+				if out == nil {
+					out = make(map[string]bool)
+				}
+				out[folded] = true
+			}
+		}
+	}
+	return out
+}
+
+// lowest and highest return the extreme price of some variants. Variants must not be empty.
+func lowest(variants []*catalogv1.Variant) *commonv1.Money {
+	return slices.MinFunc(variants, byPrice).GetPrice()
+}
+
+func highest(variants []*catalogv1.Variant) *commonv1.Money {
+	return slices.MaxFunc(variants, byPrice).GetPrice()
+}
+
+func byPrice(a, b *catalogv1.Variant) int {
+	return cmp.Compare(a.GetPrice().GetAmountMinor(), b.GetPrice().GetAmountMinor())
+}

@@ -1,0 +1,114 @@
+package search
+
+import (
+	"strings"
+
+	"github.com/blevesearch/bleve/v2/analysis"
+	"github.com/blevesearch/bleve/v2/analysis/lang/en"
+)
+
+// vocabulary is what a query is read with. It is immutable.
+type vocabulary struct {
+	stop     map[string]bool
+	synonyms map[string][]string // stems of a phrase -> phrases that mean the same
+}
+
+// newVocabulary builds the English vocabulary.
+func newVocabulary() (*vocabulary, error) {
+	v := &vocabulary{stop: make(map[string]bool), synonyms: make(map[string][]string)}
+	tokens := analysis.NewTokenMap()
+	if err := tokens.LoadBytes(en.EnglishStopWords); err != nil {
+		return nil, err
+	}
+	for w := range tokens {
+		v.stop[w] = true
+	}
+	for _, w := range strings.Fields(chatter) {
+		v.stop[w] = true
+	}
+	for _, group := range synonymGroups {
+		for i, phrase := range group {
+			key := nameKey(phrase)
+			v.synonyms[key] = append(v.synonyms[key], group[:i]...)
+			v.synonyms[key] = append(v.synonyms[key], group[i+1:]...)
+		}
+	}
+	return v, nil
+}
+
+// chatter is what shoppers say around the thing that they want. It never tells products apart.
+const chatter = `want wants need needs looking look find show see give buy buying purchase get got please some something
+anything thing things stuff product products item items article articles recommend suggest suggestion best good great nice
+perfect cheap cheapest affordable budget inexpensive expensive dearest priciest costliest most least lowest highest price
+prices priced cost costs costing pricing much many under below over above between less than more around about maximum max
+minimum min euro euros eur dollar dollars usd pound pounds gbp stock available availability sell selling sells carry store
+shop catalog catalogue size sizes sized colour color option options thanks thank hello hi hey can could would like also
+just really eu any kind kinds type types sort us let know tell ideas idea one ones pair pairs`
+
+// prepositions end the part of a query that says what the thing is: "tents for two people" are tents.
+var prepositions = map[string]bool{
+	"for": true, "with": true, "in": true, "under": true, "from": true, "without": true, "below": true, "over": true,
+	"above": true, "to": true, "on": true, "at": true, "that": true, "which": true, "between": true, "of": true, "by": true,
+	"up": true, "less": true, "around": true, "against": true,
+}
+
+// qualifiers are words that people put behind the thing that they mean: "jacket men waterproof" is a jacket.
+var qualifiers = map[string]bool{
+	"men": true, "mens": true, "man": true, "women": true, "womens": true, "woman": true, "ladies": true, "unisex": true,
+	"kids": true, "children": true, "boys": true, "girls": true, "adults": true, "waterproof": true, "windproof": true,
+	"lightweight": true, "ultralight": true, "light": true, "warm": true, "insulated": true, "breathable": true,
+	"winter": true, "summer": true, "black": true, "white": true, "red": true, "blue": true, "green": true, "grey": true,
+	"gray": true, "small": true, "medium": true, "large": true,
+}
+
+// beforeAmount and afterAmount are words around a number that is a price or a size.
+var (
+	beforeAmount = map[string]bool{
+		"under": true, "below": true, "over": true, "above": true, "than": true, "max": true, "maximum": true, "min": true,
+		"minimum": true, "size": true, "sizes": true, "eu": true, "around": true, "about": true, "between": true, "to": true,
+	}
+	afterAmount = map[string]bool{
+		"euro": true, "euros": true, "eur": true, "dollar": true, "dollars": true, "usd": true, "pound": true, "pounds": true,
+		"gbp": true,
+	}
+)
+
+// synonymGroups are phrases that mean the same to an English-speaking shopper.
+var synonymGroups = [...][]string{
+	{"rucksack", "backpack", "knapsack"},
+	{"torch", "headlamp", "head torch", "flashlight", "headlight"},
+	{"sneakers", "running shoes", "trainers"},
+	{"sleeping mat", "sleeping pad", "camping mattress"},
+	{"jumper", "sweater", "pullover"},
+	{"trousers", "pants"},
+	{"raincoat", "rain jacket", "rain coat"},
+	{"puffer", "down jacket"},
+	{"thermos", "insulated bottle", "vacuum flask"},
+	{"flask", "bottle"},
+	{"beanie", "woolly hat", "knit hat"},
+	{"trekking poles", "hiking poles", "walking poles", "walking sticks"},
+	{"stove", "burner", "cooker"},
+	{"fanny pack", "hip pack", "bum bag", "waist pack"},
+	{"tee", "tshirt", "t-shirt"},
+	{"hiking", "trekking"},
+	{"waterproof", "rainproof", "watertight"},
+	{"lightweight", "ultralight"},
+	{"kids", "children", "child", "junior"},
+	{"person", "people"},
+	{"gloves", "mittens"},
+	{"mug", "cup"},
+	{"gift", "present"},
+	{"women", "woman", "ladies"},
+	{"men", "man", "gents"},
+	{"grey", "gray"},
+	{"warm", "insulated", "thermal"},
+	{"power bank", "battery pack", "portable charger"},
+	{"cutlery", "flatware"},
+	{"sunglasses", "shades"},
+	{"hat", "beanie", "cap"},
+	{"runner", "running"},
+	{"hiker", "hiking"},
+	{"camper", "camping"},
+	{"climber", "climbing"},
+	{"cyclist", "cycling"},
+}
