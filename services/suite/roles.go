@@ -36,21 +36,24 @@ type role struct {
 	build      func(Config, *dialer) (registrar, error)
 }
 
-// roles in the order in which people list them. A further service is one row here, one package and one manifest.
-var roles = []role{
-	{Gateway, 7300, false, true, buildGateway},
-	{Router, 7301, false, false, buildRouter},
-	{Search, 7302, true, true, buildSearch},
-	{Recommend, 7303, true, true, buildRecommend},
-	{Promotions, 7304, true, true, buildPromotions},
-	{Support, 7305, true, true, buildSupport},
+// roles are the services in the order in which people list them. A further one is one row here, one package and one
+// manifest.
+func roles() []role {
+	return []role{
+		{Gateway, 7300, false, true, buildGateway},
+		{Router, 7301, false, false, buildRouter},
+		{Search, 7302, true, true, buildSearch},
+		{Recommend, 7303, true, true, buildRecommend},
+		{Promotions, 7304, true, true, buildPromotions},
+		{Support, 7305, true, true, buildSupport},
+	}
 }
 
 // Roles returns the names of all roles.
 func Roles() []string {
-	names := make([]string, len(roles))
-	for i, r := range roles {
-		names[i] = r.name
+	var names []string
+	for _, r := range roles() {
+		names = append(names, r.name)
 	}
 	return names
 }
@@ -65,7 +68,7 @@ func Port(name string) int {
 }
 
 func roleOf(name string) (role, error) {
-	for _, r := range roles {
+	for _, r := range roles() {
 		if r.name == name {
 			return r, nil
 		}
@@ -75,7 +78,7 @@ func roleOf(name string) (role, error) {
 
 func buildGateway(cfg Config, d *dialer) (registrar, error) {
 	var peers []gateway.Peer
-	for _, r := range roles {
+	for _, r := range roles() {
 		if r.specialist {
 			peers = append(peers, gateway.Peer{Name: r.name, Client: specialistv1.NewSpecialistServiceClient(d.dial(r.name))})
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -46,9 +47,10 @@ type Config struct {
 
 // Instance is one service, ready to serve.
 type Instance struct {
-	role   string
-	server *rpc.Server
-	dialer *dialer
+	role    string
+	service registrar
+	server  *rpc.Server
+	dialer  *dialer
 }
 
 // New builds the service of a role. Peers are dialled lazily, so the order of starting is free.
@@ -73,15 +75,23 @@ func New(role string, cfg Config) (*Instance, error) {
 		Name: role, Logger: cfg.Logger, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
 	})
 	service.Register(server)
-	return &Instance{role: role, server: server, dialer: d}, nil
+	return &Instance{role: role, service: service, server: server, dialer: d}, nil
 }
 
-// Serve serves on all listeners until ctx ends, then drains and closes the connections to the peers. It owns the
-// listeners.
+// Serve serves on all listeners until ctx ends, then drains and releases what the service holds. It owns the listeners.
 func (i *Instance) Serve(ctx context.Context, listeners ...net.Listener) error {
 	err := i.server.Serve(ctx, listeners...)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", i.role, err)
+	}
+	return errors.Join(err, i.close())
+}
+
+// close releases the service's own resources, if it has any, and its connections.
+func (i *Instance) close() error {
+	var err error
+	if c, ok := i.service.(io.Closer); ok {
+		err = c.Close()
 	}
 	return errors.Join(err, i.dialer.close())
 }
@@ -103,7 +113,7 @@ func NewAll(cfg Config, further map[string][]net.Listener) (*Suite, error) {
 		}
 		lis, err := cfg.Network.Listen(role)
 		if err != nil {
-			return nil, errors.Join(err, inst.dialer.close(), s.abandon())
+			return nil, errors.Join(err, inst.close(), s.abandon())
 		}
 		s.instances = append(s.instances, inst)
 		s.listeners = append(s.listeners, append([]net.Listener{lis}, further[role]...))
@@ -124,7 +134,7 @@ func (s *Suite) Serve(ctx context.Context) error {
 func (s *Suite) abandon() error {
 	var err error
 	for i, inst := range s.instances {
-		err = errors.Join(err, inst.dialer.close(), s.listeners[i][0].Close())
+		err = errors.Join(err, inst.close(), s.listeners[i][0].Close())
 	}
 	return err
 }

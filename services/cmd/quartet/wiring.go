@@ -95,6 +95,7 @@ func startOffline(ctx context.Context, cfg *suite.Config, logger *slog.Logger) (
 
 // openState connects to Redis, or starts the embedded server when url is empty. The returned function closes both.
 func openState(ctx context.Context, cfg *suite.Config, url string) (closeState func() error, err error) {
+	state.LogTo(cfg.Logger)
 	closeServer := func() error { return nil }
 	if url == "" {
 		server, err := state.Embedded()

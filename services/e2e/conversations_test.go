@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// conversation is a message and what must hold of its reply.
+type conversation struct {
+	name        string
+	message     string
+	specialists []string // exactly these, in this order
+	tools       []string // at least these
+	says        []string // at least these, whatever their case
+	check       func(t *testing.T, reply *gatewayv1.AskResponse)
+}
+
+var conversations = []conversation{
+	{
+		name: "two parts go to two specialists and come back as one", message: twoParts,
+		specialists: []string{suite.Search, suite.Support}, tools: []string{"search_catalog", "search_policies"},
+		says: []string{"EUR", "return"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if len(reply.GetProducts()) == 0 || len(reply.GetPassages()) == 0 {
+				t.Fatal("no products or no passages")
+			}
+			for _, p := range reply.GetProducts() {
+				if p.GetOptions()["size"] != "42" || p.GetStock() == 0 {
+					t.Errorf("%s is offered in size %q with stock %d", p.GetTitle(), p.GetOptions()["size"], p.GetStock())
+				}
+			}
+		},
+	},
+	{
+		name: "company for the cart leaves out what is in it", message: "something to go with what's in my cart",
+		specialists: []string{suite.Recommend}, tools: []string{"get_cart_context", "similar_products"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if len(reply.GetProducts()) == 0 {
+				t.Error("no products")
+			}
+		},
+	},
+	{
+		name: "the best promotion is chosen with the saving that code computed", message: "any discount I could use?",
+		specialists: []string{suite.Promotions}, tools: []string{"list_active_promotions", "choose_promotion"},
+		says: []string{"SAVE20"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if got := reply.GetPromotion(); got.GetCode() != "SAVE20" || got.GetSaving().GetAmountMinor() != 2000 {
+				t.Errorf("promotion is %v", got)
+			}
+		},
+	},
+	{
+		name: "the customer's latest order", message: "where is my order?",
+		specialists: []string{suite.Support}, tools: []string{"lookup_order"}, says: []string{"QT-10029", "shipped"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if len(reply.GetOrders()) != 1 || reply.GetOrders()[0].GetOrderId() != "QT-10029" {
+				t.Errorf("orders are %v", reply.GetOrders())
+			}
+		},
+	},
+	{
+		name: "a superlative over the catalog, and a policy", message: "which of your tents is the cheapest and can I return it opened?",
+		specialists: []string{suite.Search, suite.Support}, tools: []string{"search_catalog", "search_policies"},
+		says: []string{"69.95 EUR"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if len(reply.GetProducts()) == 0 || reply.GetProducts()[0].GetProductId() != "TENT-009" {
+				t.Errorf("the first product is not the cheapest tent: %v", reply.GetProducts())
+			}
+		},
+	},
+	{
+		name: "a greeting needs no tools", message: "hi!", specialists: []string{suite.Support},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if calls := toolsOf(reply); len(calls) > 0 {
+				t.Errorf("tools were called: %v", calls)
+			}
+		},
+	},
+	{
+		name: "Spanish is understood and answered in Spanish", message: "¿tenéis mochilas impermeables?",
+		specialists: []string{suite.Search}, tools: []string{"search_catalog"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if len(reply.GetProducts()) == 0 {
+				t.Error("no products")
+			}
+			if !containsAny(reply.GetText(), "encontrado", "tenemos", "Aquí", "Estos", "Sí") {
+				t.Errorf("the reply is not Spanish:\n%s", reply.GetText())
+			}
+		},
+	},
+	{
+		name:        "four requests at once, none lost",
+		message:     "Do you have a warm sleeping bag under 150 euros? What would go well with what is in my cart? Is there a promo code I can use, and where is my order?",
+		specialists: []string{suite.Search, suite.Recommend, suite.Promotions, suite.Support},
+		tools:       []string{"search_catalog", "get_cart_context", "list_active_promotions", "lookup_order"},
+		says:        []string{"SAVE20", "QT-10029"},
+	},
+}
+
+func TestConversationsThroughAllSixServices(t *testing.T) {
+	h := newHouse(t)
+	for _, c := range conversations {
+		t.Run(c.name, func(t *testing.T) {
+			reply := h.ask(t, c.message)
+			if got := specialists(reply); !slices.Equal(got, c.specialists) {
+				t.Errorf("answered by %v, want %v", got, c.specialists)
+			}
+			tools := toolsOf(reply)
+			for _, want := range c.tools {
+				if !slices.Contains(tools, want) {
+					t.Errorf("%s was not called; called: %v", want, tools)
+				}
+			}
+			for _, want := range c.says {
+				if !strings.Contains(strings.ToLower(reply.GetText()), strings.ToLower(want)) {
+					t.Errorf("the reply does not say %q:\n%s", want, reply.GetText())
+				}
+			}
+			if len(reply.GetTraceId()) != 32 || reply.GetThreadId() == "" || reply.GetTurnId() == "" {
+				t.Errorf("trace %q, thread %q, turn %q", reply.GetTraceId(), reply.GetThreadId(), reply.GetTurnId())
+			}
+			if c.check != nil {
+				c.check(t, reply)
+			}
+			if t.Failed() {
+				t.Logf("the reply was:\n%s", reply.GetText())
+			}
+		})
+	}
+}
+
+// toolsOf returns the names of all tools that were called, in order.
+func toolsOf(reply *gatewayv1.AskResponse) []string {
+	var names []string
+	for _, r := range reply.GetResults() {
+		for _, c := range r.GetAnswer().GetToolCalls() {
+			names = append(names, c.GetToolName())
+		}
+	}
+	return names
+}
+
+func containsAny(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
