@@ -1,0 +1,45 @@
+package offline
+
+import "time"
+
+// reply is what the rules come to: text, or tool calls.
+type reply struct {
+	text   string
+	calls  []toolCall
+	finish string
+}
+
+// think answers a request that check has let pass. It is a pure function of its arguments.
+func think(req *chatRequest, now time.Time) reply {
+	form := schemaOf(req.ResponseFormat)
+	c := readConversation(req.Messages, form != nil, now)
+	mode, name := toolChoice(req.ToolChoice)
+	if len(req.Tools) > 0 && mode != choiceNone {
+		calls := newPlanner(c, req.Tools).plan(mode == choiceRequired, name)
+		if len(calls) > 0 {
+			if req.ParallelToolCalls != nil && !*req.ParallelToolCalls {
+				calls = calls[:1]
+			}
+			return reply{calls: calls, finish: "tool_calls"}
+		}
+	}
+	if form != nil {
+		return limited(string(encode(fillForm(c, form))), req)
+	}
+	if merged, ok := mergeSections(req.Messages); ok {
+		return limited(merged, req)
+	}
+	return limited(newWriter(c, req.Tools).answer(), req)
+}
+
+// limited cuts text at the request's limit of output tokens.
+func limited(text string, req *chatRequest) reply {
+	tokens := req.MaxCompletionTokens
+	if tokens == 0 {
+		tokens = req.MaxTokens
+	}
+	if limit := 4 * tokens; tokens > 0 && len(text) > limit {
+		return reply{text: head(text, limit), finish: "length"}
+	}
+	return reply{text: text, finish: "stop"}
+}

@@ -1,0 +1,200 @@
+package offline
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// conversation is a request as the rules see it.
+type conversation struct {
+	system   string
+	question text
+	context  text     // the last question before this one that names something
+	turn     findings // what tools returned since the question
+	past     findings // what they returned before it
+	rounds   int      // how often tools were called since the question
+	now      time.Time
+}
+
+// maxQuestion is how many bytes of a message are read.
+const maxQuestion = 16 << 10
+
+// head is the start of s, at most n bytes and no half character.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+func readConversation(messages []message, formatted bool, now time.Time) *conversation {
+	c := &conversation{now: now}
+	var system []string
+	for _, m := range messages {
+		if m.Role == "system" || m.Role == "developer" {
+			system = append(system, string(m.Content))
+		}
+	}
+	c.system = strings.Join(system, "\n\n")
+	at := questionAt(messages, formatted)
+	question, aside := withoutContext("")
+	if at >= 0 {
+		question, aside = withoutContext(string(messages[at].Content))
+	}
+	c.question = read(head(question, maxQuestion))
+	if m := wholeRE.FindStringSubmatch(c.system); m != nil && aside == "" {
+		aside = strings.Replace(m[1], question, "", 1)
+	}
+	c.context = earlier(messages[:max(at, 0)], aside)
+	c.past = gather(messages[:max(at, 0)])
+	c.turn = gather(messages[at+1:])
+	for _, m := range messages[at+1:] {
+		if m.Role == "assistant" && len(m.ToolCalls) > 0 {
+			c.rounds++
+		}
+	}
+	return c
+}
+
+// questionAt finds the message to answer: the last of the user's that is no note of the program that runs the loop, such
+// as one about the budget that stands right after tool results, or one that asks to mend JSON.
+func questionAt(messages []message, formatted bool) int {
+	prev := func(i int) string {
+		for i--; i >= 0; i-- {
+			if messages[i].Role != "system" && messages[i].Role != "developer" {
+				return messages[i].Role
+			}
+		}
+		return ""
+	}
+	first := -1
+	for i, m := range slices.Backward(messages) {
+		if m.Role != "user" {
+			continue
+		}
+		first = i
+		if prev(i) == "tool" {
+			continue
+		}
+		if formatted && prev(i) == "assistant" && mendRE.MatchString(string(m.Content)) {
+			continue
+		}
+		return i
+	}
+	return first
+}
+
+var (
+	mendRE = regexp.MustCompile(`(?i)\b(schema|json|invalid|required property)\b`)
+	// asideRE opens a paragraph that tells what else was said.
+	asideRE = regexp.MustCompile(`(?i)^\W*(for context|context|(the )?((shopper|customer|user)('s)? )?(whole|full|original|complete|entire) message|conversation so far|history|earlier( messages)?|previous(ly)?( messages)?)\b[^\n:]*:`)
+	// labelRE opens a paragraph that is the question itself.
+	labelRE = regexp.MustCompile(`(?i)^\W*(question|message|sub-?query|request|shopper|customer|user|(the )?(shopper|customer|user)('s)? (question|message|request)|your (part|task))\s*:\s*`)
+	// wholeRE finds the whole message in a prompt for one part of it.
+	wholeRE = regexp.MustCompile(`(?s)<(?:message|whole_message|user_message)>\n?(.*?)\n?</`)
+	tagRE   = regexp.MustCompile(`(?m)^\s*</?[A-Za-z_]+>\s*$`)
+)
+
+// withoutContext parts a message from paragraphs that only tell what else was said.
+func withoutContext(s string) (question, aside string) {
+	s = tagRE.ReplaceAllString(s, "")
+	var asked, told []string
+	inAside := false
+	for p := range strings.SplitSeq(s, "\n\n") {
+		p = strings.TrimSpace(p)
+		switch {
+		case asideRE.MatchString(p):
+			inAside = true
+			told = append(told, asideRE.ReplaceAllString(p, ""))
+		case labelRE.MatchString(p):
+			inAside = false
+			asked = append(asked, labelRE.ReplaceAllString(p, ""))
+		case inAside:
+			told = append(told, p)
+		case p != "":
+			asked = append(asked, p)
+		}
+	}
+	if len(asked) == 0 {
+		return strings.TrimSpace(s), ""
+	}
+	return strings.Join(asked, "\n\n"), strings.Join(told, "\n")
+}
+
+// earlier is what a question may lean on: what was said beside it, else the last earlier question that names something.
+func earlier(before []message, aside string) text {
+	if t := read(aside); aside != "" && !leansOnContext(t) {
+		return t
+	}
+	for _, m := range slices.Backward(before) {
+		if m.Role != "user" {
+			continue
+		}
+		q, _ := withoutContext(string(m.Content))
+		if t := read(q); !isSmallTalk(t) && !leansOnContext(t) {
+			return t
+		}
+	}
+	return text{}
+}
+
+// gather pairs tool calls with their results.
+func gather(messages []message) findings {
+	calls := map[string]functionCall{}
+	var out findings
+	for _, m := range messages {
+		for _, c := range m.ToolCalls {
+			calls[c.ID] = c.Function
+		}
+		if m.Role != "tool" {
+			continue
+		}
+		c := calls[m.ToolCallID]
+		args, ok := decode(c.Arguments)
+		if !ok {
+			args = object{}
+		}
+		out.results = append(out.results, result{tool: c.Name, args: args, value: parseResult(string(m.Content))})
+	}
+	return out
+}
+
+// called reports whether the tool was called in this turn with these arguments.
+func (c *conversation) called(name string, args object) bool {
+	return slices.ContainsFunc(c.turn.results, func(r result) bool { return r.tool == name && sameJSON(r.args, args) })
+}
+
+// calls counts the calls of a tool in this turn.
+func (c *conversation) calls(name string) int {
+	n := 0
+	for _, r := range c.turn.results {
+		if r.tool == name {
+			n++
+		}
+	}
+	return n
+}
+
+// all is everything that tools returned, that of this turn last.
+func (c *conversation) all() *findings {
+	return &findings{results: append(slices.Clone(c.past.results), c.turn.results...)}
+}
+
+// schemaOf returns the schema that the reply must follow, nil when there is none.
+func schemaOf(f *responseFormat) *schema {
+	if f == nil || f.Type != "json_schema" || f.JSONSchema == nil {
+		return nil
+	}
+	s, err := parseSchema(json.RawMessage(f.JSONSchema.Schema))
+	if err != nil {
+		return nil // refused by check
+	}
+	return s
+}

@@ -1,0 +1,174 @@
+package offline
+
+import (
+	"strings"
+	"unicode"
+)
+
+// humanise turns a member's name into words.
+func humanise(key string) string { return strings.Join(nameWords(key), " ") }
+
+// sentence ends s with a mark and begins it with a capital.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return ""
+	}
+	if !strings.ContainsAny(s[len(s)-1:], ".!?:\"") && !strings.HasSuffix(s, "…") {
+		s += "."
+	}
+	r := []rune(s)
+	if !strings.ContainsAny(strings.SplitN(s, " ", 2)[0], "0123456789-_") {
+		r[0] = unicode.ToUpper(r[0])
+	}
+	return string(r)
+}
+
+// hidden members mean nothing to a reader.
+func hidden(key string) bool {
+	ws := nameWords(key)
+	if len(ws) == 0 {
+		return true
+	}
+	switch ws[len(ws)-1] {
+	case "id", "ids", "sku", "slug", "handle", "score", "note", "image", "images", "thumbnail", "cursor", "error", "eligible", "tags", "category", "categories", "brand":
+		return true
+	}
+	return false
+}
+
+// item words one entry of a list on one line: what it is called, then its facts as given.
+func (w *writer) item(o object) string {
+	title := scalarField(o, "title", "name", "label", "product", "headline", "summary")
+	if title == "" {
+		return strings.TrimSuffix(w.facts(o), ".")
+	}
+	facts := []string{}
+	reason := ""
+	for _, m := range o {
+		text := w.value(m.value)
+		switch {
+		case text == "" || text == title || hidden(m.name) || m.name == "url" || m.name == "link":
+		case m.name == "reason" || m.name == "why" || m.name == "explanation":
+			reason = sentence(text)
+		case m.name == "price" || m.name == "total" || m.name == "options" || m.name == "details" || m.name == "description" || m.name == "availability":
+			if (m.name == "description" || m.name == "details") && len(text) > 160 {
+				continue
+			}
+			facts = append(facts, text)
+		case m.name == "in_stock":
+			if m.value == true {
+				facts = append(facts, w.say.inStock)
+			} else {
+				facts = append(facts, w.say.inStock+": "+text)
+			}
+		case m.name == "stock" && strings.Trim(text, "0123456789") == "":
+			facts = append(facts, text+" "+w.say.inStock)
+		case m.name == "stock":
+			facts = append(facts, text)
+		default:
+			facts = append(facts, w.say.label(m.name)+" "+text)
+		}
+	}
+	line := title
+	if len(facts) > 0 {
+		line += ": " + strings.Join(facts, "; ")
+	}
+	if reason != "" {
+		line += ". " + reason
+	}
+	return strings.TrimSuffix(line, ".")
+}
+
+// value words any JSON value on one line.
+func (w *writer) value(v any) string {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return w.say.yes
+		}
+		return w.say.no
+	case []any:
+		var out []string
+		for _, e := range v {
+			if s := w.value(e); s != "" {
+				out = append(out, s)
+			}
+			if len(out) == 12 {
+				break
+			}
+		}
+		return strings.Join(out, ", ")
+	case object:
+		if a, c := scalarField(v, "amount", "value"), scalarField(v, "currency", "currency_code", "unit"); a != "" && c != "" {
+			return a + " " + c
+		}
+		if has(v, "title", "name", "label") {
+			return w.item(v)
+		}
+		var out []string
+		for _, m := range v {
+			if s := w.value(m.value); s != "" && !hidden(m.name) {
+				out = append(out, w.say.label(m.name)+" "+s)
+			}
+		}
+		return strings.Join(out, ", ")
+	}
+	return scalar(v)
+}
+
+// facts words an object of unknown shape as "Key: value." sentences; ids are shown only when there is nothing else.
+func (w *writer) facts(o object) string {
+	var out []string
+	for _, all := range []bool{false, true} {
+		for _, m := range o {
+			text := w.value(m.value)
+			if text == "" || m.name == "note" || m.name == "message" || m.name == "ok" || !all && hidden(m.name) {
+				continue
+			}
+			out = append(out, sentence(capital(w.say.label(m.name))+": "+text))
+		}
+		if len(out) > 0 {
+			break
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func capital(s string) string {
+	r := []rune(s)
+	if len(r) > 0 {
+		r[0] = unicode.ToUpper(r[0])
+	}
+	return string(r)
+}
+
+// order words one order: its id and status first, then everything else that is known of it.
+func (w *writer) order(o object) string {
+	id := scalarField(o, "order_id", "order_number", "order")
+	head := capital(w.say.label("order")) + " " + id
+	if status := scalarField(o, "status", "state"); status != "" {
+		head += ": " + w.say.label("status") + " " + strings.ReplaceAll(status, "_", " ")
+	}
+	var rest object
+	for _, m := range o {
+		switch m.name {
+		case "order_id", "order_number", "order", "status", "state":
+			continue
+		}
+		rest = append(rest, m)
+	}
+	return strings.TrimSpace(sentence(head) + " " + w.orderFacts(rest))
+}
+
+func (w *writer) orderFacts(o object) string {
+	var out []string
+	for _, m := range o {
+		text := w.value(m.value)
+		if text == "" || m.name == "note" || hidden(m.name) && !strings.Contains(m.name, "tracking") {
+			continue
+		}
+		out = append(out, sentence(capital(w.say.label(m.name))+": "+text))
+	}
+	return strings.Join(out, " ")
+}

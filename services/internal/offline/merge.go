@@ -1,0 +1,51 @@
+package offline
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	sectionRE  = regexp.MustCompile(`(?m)^##+[ \t]*Section\b[^\n]*$`)
+	headingRE  = regexp.MustCompile(`(?m)^##[ \t]+[^\n]*$`)
+	greetingRE = regexp.MustCompile(`(?i)^(?:hi|hello|hey|good (?:morning|afternoon|evening)|hola|buenos d[ií]as|hallo|guten tag|bonjour)\b[^.!?\n]{0,30}[.!]\s+`)
+)
+
+// mergeSections answers a request to make one text of several: what stands under the headings, in order, without the
+// headings and without repeated greetings or paragraphs. It reports false when the last message has no such sections.
+func mergeSections(messages []message) (string, bool) {
+	last := ""
+	for _, m := range messages {
+		if m.Role == "user" {
+			last = string(m.Content)
+		}
+	}
+	marks := sectionRE.FindAllStringIndex(last, -1)
+	if len(marks) == 0 {
+		if marks = headingRE.FindAllStringIndex(last, -1); len(marks) < 2 {
+			return "", false
+		}
+	}
+	var out []string
+	greeted := false
+	for i, m := range marks {
+		end := len(last)
+		if i+1 < len(marks) {
+			end = marks[i+1][0]
+		}
+		body := strings.TrimSpace(tagRE.ReplaceAllString(last[m[1]:end], ""))
+		if g := greetingRE.FindString(body); g != "" {
+			if greeted || i > 0 {
+				body = strings.TrimSpace(body[len(g):])
+			}
+			greeted = true
+		}
+		for p := range strings.SplitSeq(body, "\n\n") {
+			if p = strings.TrimSpace(p); p != "" && !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return strings.Join(out, "\n\n"), len(out) > 0
+}

@@ -1,0 +1,80 @@
+package offline
+
+// phrasebook is what the rules say of their own; all facts come from tool results. %s is filled in order.
+type phrasebook struct {
+	found, foundPlain, forSubject     string
+	cheapest, dearest, others         string
+	none, nonePlain, failed, unknown  string
+	hello, helloStore, welcome, bye   string
+	who, cannot, missing              string
+	passage, passagePlain, total      string
+	useCode, saves, noOffer, noOffers string
+	yes, no, inStock                  string
+	labels                            map[string]string
+}
+
+var phrases = [languages]*phrasebook{
+	english: {
+		found: "Here is what I found for %s:", foundPlain: "Here is what I found:", forSubject: "Going by %s, these may fit:",
+		cheapest: "The cheapest is %s", dearest: "The most expensive is %s", others: "Others:",
+		none: "I could not find anything for %s.", nonePlain: "I could not find anything for that.", failed: "I am sorry, I could not look that up: %s",
+		unknown: "I am sorry, I do not know that: nothing I can look up here answers it.",
+		hello:   "Hello! How can I help you?", helloStore: "Hello, and welcome to %s! How can I help you?", welcome: "You are welcome! Tell me if there is anything else.", bye: "Goodbye, and thank you for your visit!",
+		who:     "I am quartet-offline: I follow rules and am not a language model. I answer from what the tools here can look up. How can I help you?",
+		cannot:  "I am quartet-offline, which follows rules and is not a language model. Without a tool that can look this up I can not answer it.",
+		missing: "For that I need to know: %s.",
+		passage: "From \"%s\": %s", passagePlain: "This is what is written about it: %s", total: "%s in all.",
+		useCode: "Use the code %s for %s", saves: "it saves you %s", noOffer: "%s does not apply: %s", noOffers: "None of the offers applies at the moment.",
+		yes: "yes", no: "no", inStock: "in stock",
+	},
+	spanish: {
+		found: "Esto es lo que he encontrado para %s:", foundPlain: "Esto es lo que he encontrado:", forSubject: "Según %s, esto puede encajar:",
+		cheapest: "Lo más barato es %s", dearest: "Lo más caro es %s", others: "Otras opciones:",
+		none: "No he encontrado nada para %s.", nonePlain: "No he encontrado nada sobre eso.", failed: "Lo siento, no he podido consultarlo: %s",
+		unknown: "Lo siento, no lo sé: nada de lo que puedo consultar aquí lo responde.",
+		hello:   "¡Hola! ¿En qué puedo ayudarte?", helloStore: "¡Hola, te damos la bienvenida a %s! ¿En qué puedo ayudarte?", welcome: "¡De nada! Dime si necesitas algo más.", bye: "¡Hasta luego y gracias por tu visita!",
+		who:     "Soy quartet-offline: sigo reglas y no soy un modelo de lenguaje. Respondo con lo que las herramientas pueden consultar. ¿En qué puedo ayudarte?",
+		cannot:  "Soy quartet-offline, que sigue reglas y no es un modelo de lenguaje. Sin una herramienta que lo consulte no puedo responder.",
+		missing: "Para eso necesito saber: %s.",
+		passage: "De \"%s\": %s", passagePlain: "Esto es lo que está escrito: %s", total: "%s en total.",
+		useCode: "Usa el código %s para %s", saves: "ahorras %s", noOffer: "%s no se aplica: %s", noOffers: "Ahora mismo no se aplica ninguna oferta.",
+		yes: "sí", no: "no", inStock: "en stock",
+		labels: map[string]string{"order": "pedido", "status": "estado", "total": "total", "items": "artículos", "tracking": "seguimiento", "tracking number": "número de seguimiento", "carrier": "transportista", "stock": "existencias", "price": "precio", "rating": "valoración", "next step": "siguiente paso", "order id": "número de pedido", "size": "talla", "colour": "color"},
+	},
+	german: {
+		found: "Das habe ich zu %s gefunden:", foundPlain: "Das habe ich gefunden:", forSubject: "Passend zu %s:",
+		cheapest: "Am günstigsten ist %s", dearest: "Am teuersten ist %s", others: "Außerdem:",
+		none: "Zu %s habe ich nichts gefunden.", nonePlain: "Dazu habe ich nichts gefunden.", failed: "Das konnte ich leider nicht nachsehen: %s",
+		unknown: "Das weiß ich leider nicht: nichts, was ich hier nachsehen kann, beantwortet es.",
+		hello:   "Hallo! Wie kann ich helfen?", helloStore: "Hallo und willkommen bei %s! Wie kann ich helfen?", welcome: "Gern geschehen! Sag Bescheid, wenn noch etwas ist.", bye: "Auf Wiedersehen und danke für den Besuch!",
+		who:     "Ich bin quartet-offline: Ich folge Regeln und bin kein Sprachmodell. Ich antworte mit dem, was die Werkzeuge hier nachsehen können. Wie kann ich helfen?",
+		cannot:  "Ich bin quartet-offline, folge Regeln und bin kein Sprachmodell. Ohne ein Werkzeug, das es nachsehen kann, kann ich das nicht beantworten.",
+		missing: "Dafür brauche ich noch: %s.",
+		passage: "Aus \"%s\": %s", passagePlain: "Dazu steht geschrieben: %s", total: "Insgesamt %s.",
+		useCode: "Mit dem Code %s gilt %s", saves: "das spart %s", noOffer: "%s gilt nicht: %s", noOffers: "Im Moment gilt keines der Angebote.",
+		yes: "ja", no: "nein", inStock: "auf Lager",
+		labels: map[string]string{"order": "Bestellung", "status": "Status", "total": "Gesamt", "items": "Artikel", "tracking": "Sendungsverfolgung", "tracking number": "Sendungsnummer", "carrier": "Versanddienst", "stock": "Bestand", "price": "Preis", "rating": "Bewertung", "next step": "nächster Schritt", "order id": "Bestellnummer", "size": "Größe", "colour": "Farbe"},
+	},
+	french: {
+		found: "Voici ce que j'ai trouvé pour %s :", foundPlain: "Voici ce que j'ai trouvé :", forSubject: "D'après %s, ceci peut convenir :",
+		cheapest: "Le moins cher : %s", dearest: "Le plus cher : %s", others: "Autres possibilités :",
+		none: "Je n'ai rien trouvé pour %s.", nonePlain: "Je n'ai rien trouvé à ce sujet.", failed: "Désolé, je n'ai pas pu le consulter : %s",
+		unknown: "Désolé, je ne le sais pas : rien de ce que je peux consulter ici n'y répond.",
+		hello:   "Bonjour ! Comment puis-je vous aider ?", helloStore: "Bonjour et bienvenue chez %s ! Comment puis-je vous aider ?", welcome: "Je vous en prie ! Dites-moi s'il vous faut autre chose.", bye: "Au revoir et merci de votre visite !",
+		who:     "Je suis quartet-offline : je suis des règles et ne suis pas un modèle de langage. Je réponds avec ce que les outils peuvent consulter. Comment puis-je vous aider ?",
+		cannot:  "Je suis quartet-offline : je suis des règles et ne suis pas un modèle de langage. Sans outil pour le consulter, je ne peux pas répondre.",
+		missing: "Pour cela, il me faut : %s.",
+		passage: "Extrait de « %s » : %s", passagePlain: "Voici ce qui est écrit : %s", total: "%s en tout.",
+		useCode: "Utilisez le code %s pour %s", saves: "vous économisez %s", noOffer: "%s ne s'applique pas : %s", noOffers: "Aucune offre ne s'applique pour le moment.",
+		yes: "oui", no: "non", inStock: "en stock",
+		labels: map[string]string{"order": "commande", "status": "statut", "total": "total", "items": "articles", "tracking": "suivi", "tracking number": "numéro de suivi", "carrier": "transporteur", "stock": "stock", "price": "prix", "rating": "note", "next step": "prochaine étape", "order id": "numéro de commande", "size": "taille", "colour": "couleur"},
+	},
+}
+
+func (p *phrasebook) label(key string) string {
+	name := humanise(key)
+	if l, ok := p.labels[name]; ok {
+		return l
+	}
+	return name
+}

@@ -1,0 +1,296 @@
+package offline
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	maxRounds   = 3
+	maxParallel = 4
+	// clearScore is what a tool must reach when there are many to choose from.
+	clearScore = 0.75
+)
+
+// planner chooses the tools to call next.
+type planner struct {
+	c       *conversation
+	tools   []*profile
+	bags    []bag
+	clauses []text
+}
+
+func newPlanner(c *conversation, tools []tool) *planner {
+	p := &planner{c: c, tools: profiles(tools, c.system)}
+	for _, t := range p.tools {
+		p.bags = append(p.bags, t.bag)
+	}
+	p.clauses = requests(c.question)
+	return p
+}
+
+// plan returns the calls of the next step; none when it is time to answer.
+func (p *planner) plan(required bool, name string) []toolCall {
+	if name != "" {
+		return p.forced(name)
+	}
+	var picks []pick
+	switch {
+	case p.c.rounds >= maxRounds:
+	case p.c.rounds == 0 && !isSmallTalk(p.c.question):
+		picks = p.open()
+	case p.c.rounds > 0:
+		picks = append(p.broader(), p.followUps()...)
+	}
+	if len(picks) == 0 && required && p.c.rounds == 0 {
+		return p.forced(p.ranked(p.c.question)[0].tool.name)
+	}
+	return wire(picks)
+}
+
+// pick is a call that is about to be made.
+type pick struct {
+	tool *profile
+	args object
+}
+
+func wire(picks []pick) []toolCall {
+	var out []toolCall
+	for _, k := range picks {
+		args := k.args
+		if args == nil {
+			args = object{}
+		}
+		out = append(out, toolCall{Type: "function", Function: functionCall{Name: k.tool.name, Arguments: string(encode(args))}})
+	}
+	return out
+}
+
+// forced calls a tool whether it fits or not.
+func (p *planner) forced(name string) []toolCall {
+	t := p.find(name)
+	args, _ := p.fill(t, p.c.question, true)
+	return wire([]pick{{t, args}})
+}
+
+func (p *planner) find(name string) *profile {
+	at := slices.IndexFunc(p.tools, func(t *profile) bool { return t.name == name })
+	return p.tools[max(at, 0)]
+}
+
+// fill returns the arguments for a call about clause, nil when one that is required can not be found, and whether tool
+// results went into them.
+func (p *planner) fill(t *profile, clause text, force bool) (args object, fromResults bool) {
+	f := &filler{ask: clause, context: p.contextOf(clause), found: p.c.all(), now: p.c.now, force: force}
+	args, ok := f.arguments(t.schema)
+	if !ok {
+		return nil, false
+	}
+	if args == nil {
+		args = object{}
+	}
+	return args, f.fromResults
+}
+
+// contextOf is what a clause may lean on: the other clauses of the message, or what was asked before.
+func (p *planner) contextOf(clause text) text {
+	at := strings.Index(p.c.question.raw, clause.raw)
+	if at > 0 {
+		if before := readAs(p.c.question.raw[:at], p.c.question.lang); !leansOnContext(before) && !isSmallTalk(before) {
+			return before
+		}
+	}
+	return p.c.context
+}
+
+type scored struct {
+	tool  *profile
+	score float64
+}
+
+// ranked orders the tools by how well they fit.
+func (p *planner) ranked(clause text) []scored {
+	speaks := termsOf(clause)
+	if leansOnContext(clause) { // "and in blue?" is still about what was asked before
+		for s, w := range termsOf(p.contextOf(clause)) {
+			speaks.add(s, 0.6*w)
+		}
+	}
+	loose := p.looseWords(clause)
+	var out []scored
+	for _, t := range p.tools {
+		s := speaks.overlap(t.bag, p.bags)
+		if t.free && loose {
+			s += 0.8 // words that no tool knows must be what is looked for
+		}
+		s += p.shape(t, clause)
+		if t.reluctant {
+			s *= 0.7
+		}
+		out = append(out, scored{t, s})
+	}
+	slices.SortStableFunc(out, func(a, b scored) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// shape speaks for a tool with an argument that only this question can fill: an order number, a place, a quantity.
+func (p *planner) shape(t *profile, clause text) float64 {
+	sum := 0.0
+	for _, prop := range t.schema.Properties {
+		f := &filler{ask: clause, found: nil, now: p.c.now}
+		switch r := roleOf("", prop); {
+		case r == roleID && f.identifier(prop) != "", r == roleCode && f.code() != "":
+			sum += 1.5
+		case r == roleDate || r == rolePlace || r == roleFrom || r == roleTo || r == roleCurrency || r == roleLanguage || r == roleContact:
+			if prop.Type == "string" && f.text("", prop, false, false) != "" {
+				sum += 0.5
+			}
+		case r == rolePriceMax && f.property("", prop, false, false) != nil:
+			sum += 0.4
+		}
+	}
+	return sum
+}
+
+// looseWords reports whether the clause has content that no tool's description knows.
+func (p *planner) looseWords(clause text) bool {
+	for _, w := range salient(clause, nil) {
+		if fillers[w] || priceFillers[w] {
+			continue
+		}
+		known := false
+		for _, b := range p.bags {
+			known = known || b.weigh(stem(w)) > 0
+		}
+		if !known {
+			return true
+		}
+	}
+	return false
+}
+
+// fitting returns the tools that a clause speaks of, the best first.
+func (p *planner) fitting(clause text) []scored {
+	all := p.ranked(clause)
+	least := clearScore
+	if len(all) <= 2 {
+		least = 0.01
+	}
+	var out []scored
+	for _, s := range all {
+		if s.score >= least && s.score >= 0.45*all[0].score {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// open makes the first calls: the best tool for each clause, or what must come before it.
+func (p *planner) open() []pick {
+	var out []pick
+	for _, clause := range p.clauses {
+		if isSmallTalk(clause) {
+			continue
+		}
+		fit := p.fitting(clause)
+		if len(fit) == 0 {
+			continue
+		}
+		if k, ok := p.firstCall(fit, clause); ok {
+			out = addPick(out, k)
+		}
+	}
+	return out[:min(len(out), maxParallel)]
+}
+
+// addPick adds a call, unless one like it with as many or more arguments is there; the fuller one stays.
+func addPick(picks []pick, k pick) []pick {
+	for i, old := range picks {
+		if old.tool != k.tool {
+			continue
+		}
+		if within(k.args, old.args) {
+			return picks
+		}
+		if within(old.args, k.args) {
+			picks[i] = k
+			return picks
+		}
+	}
+	return append(picks, k)
+}
+
+// within reports whether all of a is in b.
+func within(a, b object) bool {
+	return !slices.ContainsFunc(a, func(f field) bool {
+		v, ok := b.get(f.name)
+		return !ok || !sameJSON(v, f.value)
+	})
+}
+
+// firstCall picks the call for one clause: what asks to come first, what the best tool comes after, the best tool itself,
+// or one that may return what the best tool lacks.
+func (p *planner) firstCall(fit []scored, clause text) (pick, bool) {
+	for _, t := range p.tools {
+		if t.first {
+			if args, _ := p.fill(t, clause, false); args != nil {
+				return pick{t, args}, true
+			}
+		}
+	}
+	best := fit[0].tool
+	for _, name := range best.after {
+		if args, _ := p.fill(p.find(name), clause, false); args != nil {
+			return pick{p.find(name), args}, true
+		}
+	}
+	if args, _ := p.fill(best, clause, false); args != nil {
+		return pick{best, args}, true
+	}
+	if t := p.provider(best); t != nil {
+		if args, _ := p.fill(t, clause, false); args != nil {
+			return pick{t, args}, true
+		}
+	}
+	for _, s := range fit[1:] {
+		if args, _ := p.fill(s.tool, clause, false); args != nil {
+			return pick{s.tool, args}, true
+		}
+	}
+	return pick{}, false
+}
+
+// provider finds a tool without required arguments that may return what t lacks: its name shares a noun with an argument
+// of t, or t's description speaks of it.
+func (p *planner) provider(t *profile) *profile {
+	var best *profile
+	score := 0.0
+	wanted := bag{}
+	wanted.addText(t.text, 1)
+	for _, name := range t.schema.Required {
+		for _, w := range nameWords(name) {
+			wanted[stem(w)] = 2
+		}
+	}
+	for _, other := range p.tools {
+		if other == t || len(other.schema.Required) > 0 {
+			continue
+		}
+		s := 0.0
+		for _, w := range nameWords(other.name) {
+			s += wanted[stem(w)]
+		}
+		if best == nil || s > score {
+			best, score = other, s
+		}
+	}
+	return best
+}

@@ -1,0 +1,204 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	ownedBy = "quartet (rules, not a language model)"
+	maxBody = 8 << 20
+	// drain is how long replies under way may take after Serve's context has ended.
+	drain = 2 * time.Second
+)
+
+// Config says how the server behaves. The zero value answers at once and logs nothing.
+type Config struct {
+	// Latency is the wait before the first byte of a reply. Zero: none.
+	Latency time.Duration
+	// TokenDelay is the wait between two chunks of a stream. Zero: none.
+	TokenDelay time.Duration
+	// Logger gets one debug line per request, without any text of the conversation. Nil: no logging.
+	Logger *slog.Logger
+}
+
+// Validate returns an error that names the field when a duration is negative.
+func (c Config) Validate() error {
+	if c.Latency < 0 {
+		return errors.New("offline: Latency is negative")
+	}
+	if c.TokenDelay < 0 {
+		return errors.New("offline: TokenDelay is negative")
+	}
+	return nil
+}
+
+// Server is the HTTP handler. It keeps no conversation: every request stands alone. It is safe for concurrent use.
+type Server struct {
+	cfg     Config
+	mux     *http.ServeMux
+	replies atomic.Int64
+}
+
+// New returns a server, or the error of cfg.Validate.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{cfg: cfg, mux: http.NewServeMux()}
+	s.mux.HandleFunc("/v1/chat/completions", s.chat)
+	s.mux.HandleFunc("/v1/models", s.models)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "unknown_url",
+			Message: fmt.Sprintf("Invalid URL (%s %s)", r.Method, r.URL.Path)})
+	})
+	return s, nil
+}
+
+// ServeHTTP answers POST /v1/chat/completions and GET /v1/models.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Serve answers on lis until ctx ends, gives replies under way two seconds to finish, and returns nil. It owns lis and
+// returns an error only when lis fails.
+func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
+	// Requests get a context of their own: those under way when ctx ends are given time, then cut.
+	base, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	srv := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return base }}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(lis) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve the offline model: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(base, drain)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		cut()
+		_ = srv.Close() // the replies left are cut; there is nobody to tell
+	}
+	<-failed
+	return nil
+}
+
+func (s *Server) models(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		methodNotAllowed(w, r, http.MethodGet)
+		return
+	}
+	list := modelList{Object: "list"}
+	for _, id := range []string{Model, ModelFast} {
+		list.Data = append(list.Data, modelCard{ID: id, Object: "model", Created: 1, OwnedBy: ownedBy})
+	}
+	writeJSON(w, http.StatusOK, list)
+}
+
+func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		methodNotAllowed(w, r, http.MethodPost)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			refuse(w, &apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "the body is larger than " + strconv.Itoa(maxBody) + " bytes"})
+			return
+		}
+		refuse(w, invalid("", "could not read the body"))
+		return
+	}
+	var req chatRequest
+	if err := json.Unmarshal(body, &req); err != nil {
+		refuse(w, invalid("", "could not parse the JSON body of your request: %v", err))
+		return
+	}
+	if bad := check(&req); bad != nil {
+		refuse(w, bad)
+		return
+	}
+	if !wait(r.Context(), s.cfg.Latency) {
+		return
+	}
+	s.reply(w, r, &req, len(body))
+}
+
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest, size int) {
+	now := time.Now()
+	rep := think(req, now)
+	n := s.replies.Add(1)
+	for i := range rep.calls {
+		rep.calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
+	}
+	used := estimate(size, rep)
+	s.cfg.Logger.LogAttrs(r.Context(), slog.LevelDebug, "offline model replies", slog.String("model", req.Model),
+		slog.Int("tool_calls", len(rep.calls)), slog.Int("input_tokens", used.PromptTokens), slog.Int("output_tokens", used.CompletionTokens))
+	head := completion{ID: fmt.Sprintf("chatcmpl-offline-%d", n), Created: now.Unix(), Model: req.Model}
+	if req.Stream {
+		s.stream(w, r, head, rep, req.StreamOptions, used)
+		return
+	}
+	head.Object = "chat.completion"
+	msg := &answer{Role: "assistant", ToolCalls: rep.calls}
+	if len(rep.calls) == 0 {
+		msg.Content = &rep.text
+	}
+	head.Choices = []choice{{Message: msg, FinishReason: &rep.finish}}
+	head.Usage = &used
+	writeJSON(w, http.StatusOK, head)
+}
+
+// estimate counts four bytes as a token, which is what a tokenizer comes to on English prose.
+func estimate(size int, rep reply) usage {
+	out := len(rep.text)
+	for _, c := range rep.calls {
+		out += len(c.Function.Name) + len(c.Function.Arguments)
+	}
+	u := usage{PromptTokens: (size + 3) / 4, CompletionTokens: (out + 3) / 4}
+	u.TotalTokens = u.PromptTokens + u.CompletionTokens
+	return u
+}
+
+func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) {
+	w.Header().Set("Allow", allow)
+	refuse(w, &apiError{Status: http.StatusMethodNotAllowed, Type: "invalid_request_error", Code: "method_not_supported",
+		Message: fmt.Sprintf("Not allowed to %s on %s; use %s", r.Method, r.URL.Path, allow)})
+}
+
+func refuse(w http.ResponseWriter, e *apiError) {
+	writeJSON(w, e.Status, map[string]any{"error": e})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(encode(v), '\n')) // a caller that has gone needs no answer
+}
+
+// wait sleeps for d and reports false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
