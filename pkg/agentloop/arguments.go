@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -16,13 +18,22 @@ import (
 func (t Tool) check(raw json.RawMessage) (json.RawMessage, error) {
 	arguments, err := parseObject(raw)
 	if err != nil {
-		return nil, fmt.Errorf("the arguments are not a JSON object: %w", err)
+		return nil, fmt.Errorf("want a JSON object: %w", err)
 	}
 	dropNulls(arguments, t.schema.resolved.Schema())
 	if err := t.schema.resolved.Validate(arguments); err != nil {
-		return nil, fmt.Errorf("the arguments do not fit the schema: %w", err)
+		return nil, fmt.Errorf("against the schema: %s", faultOf(err))
 	}
 	return json.Marshal(arguments)
+}
+
+// validating is how the validator's errors begin: with the way to the fault, of which the last stop says all.
+var validating = regexp.MustCompile(`^(?:validating [^ :]+: )*validating ([^ :]+: )`)
+
+// faultOf says what the validator found, and where: "/properties/city: type: 7 has type ...".
+func faultOf(err error) string {
+	text := strings.TrimPrefix(validating.ReplaceAllString(err.Error(), "$1"), "root: ")
+	return strings.ReplaceAll(text, "<invalid reflect.Value>", "null")
 }
 
 // parseObject decodes one JSON object and nothing else.

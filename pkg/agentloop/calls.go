@@ -84,7 +84,7 @@ func (r *Run) newJob(step int, c ToolCall) *job {
 	}
 	arguments, err := tool.check(argumentsOf(c))
 	if err != nil {
-		j.refuse(fmt.Sprintf("%s: %v", c.Name, err))
+		j.refuse(fmt.Sprintf("%s: arguments: %v", c.Name, err))
 		return j
 	}
 	j.tool = tool

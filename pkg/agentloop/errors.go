@@ -3,8 +3,8 @@ package agentloop
 import "errors"
 
 var (
-	// ErrMaxSteps says that the model still wanted tools when its steps were used up. The result holds the answer that it
-	// made from what was known.
+	// ErrMaxSteps says that the steps were used up. The result holds the answer that the model then made, without further
+	// tools, from what was known.
 	ErrMaxSteps = errors.New("agentloop: limit of steps reached")
 	// ErrNoAnswer says that the model ended without text or tool calls, twice.
 	ErrNoAnswer = errors.New("agentloop: the model returned no answer")

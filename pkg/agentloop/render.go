@@ -57,12 +57,13 @@ func cutJSON(text string, limit int) string {
 	c := cutter{limit: limit, depth: -1}
 	for i := 0; i < len(text) && i < limit; i++ {
 		switch b := text[i]; {
-		case c.inString && b == '\\':
-			if i++; i < len(text) && text[i] == 'u' {
-				i += 4
-			}
 		case c.inString:
 			c.within(i, b)
+			if b == '\\' {
+				if i++; i < len(text) && text[i] == 'u' {
+					i += 4
+				}
+			}
 		case b == '"':
 			c.inString = true
 			c.isKey = c.inObject() && !strings.HasSuffix(strings.TrimRight(text[:i], " \t\r\n"), ":")

@@ -1,0 +1,147 @@
+package agentotel
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+)
+
+// Buckets of the histograms, as the conventions give them.
+var (
+	secondsBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+	tokensBuckets  = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+)
+
+// Model returns a model that does what m does, with a span around every call and its duration and tokens measured. The
+// span ends with the sequence, also when the consumer stops early.
+func Model(m agentloop.Model, cfg Config) agentloop.Model {
+	if cfg.Provider == "" {
+		cfg.Provider = "openai"
+	}
+	t := &model{
+		next: m, cfg: cfg, tracer: cfg.tracer(), name: operationChat,
+		attrs: []attribute.KeyValue{keyOperation.String(operationChat), keyProvider.String(cfg.Provider)},
+	}
+	if cfg.RequestModel != "" {
+		t.name += " " + cfg.RequestModel
+		t.attrs = append(t.attrs, keyRequestModel.String(cfg.RequestModel))
+	}
+	t.attrs = t.attrs[:len(t.attrs):len(t.attrs)] // appended to by every call
+	var err error
+	if t.duration, err = cfg.meter().Float64Histogram("gen_ai.client.operation.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of calls of models."), metric.WithExplicitBucketBoundaries(secondsBuckets...)); err != nil {
+		otel.Handle(err)
+	}
+	if t.tokens, err = cfg.meter().Int64Histogram("gen_ai.client.token.usage", metric.WithUnit("{token}"),
+		metric.WithDescription("Tokens of calls of models."), metric.WithExplicitBucketBoundaries(tokensBuckets...)); err != nil {
+		otel.Handle(err)
+	}
+	return t
+}
+
+type model struct {
+	next     agentloop.Model
+	cfg      Config
+	tracer   trace.Tracer
+	name     string
+	attrs    []attribute.KeyValue // of every span and measurement
+	duration metric.Float64Histogram
+	tokens   metric.Int64Histogram
+}
+
+// Generate implements [agentloop.Model].
+func (m *model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	return func(yield func(agentloop.Chunk, error) bool) {
+		ctx, span := m.tracer.Start(ctx, m.name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(m.attrs...))
+		defer span.End()
+		span.SetAttributes(requestAttributes(req)...)
+		o := observation{begun: time.Now()}
+		defer func() { m.record(ctx, span, &o) }()
+		for c, err := range m.next.Generate(ctx, req) {
+			o.see(c, err)
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+func requestAttributes(req *agentloop.Request) []attribute.KeyValue {
+	output := "text"
+	if req.Output != nil {
+		output = "json"
+	}
+	attrs := []attribute.KeyValue{keyOutputType.String(output)}
+	if req.MaxOutputTokens > 0 {
+		attrs = append(attrs, keyMaxTokens.Int(req.MaxOutputTokens))
+	}
+	if req.Temperature != nil {
+		attrs = append(attrs, keyTemperature.Float64(*req.Temperature))
+	}
+	return attrs
+}
+
+// observation is what one call came to.
+type observation struct {
+	begun      time.Time
+	firstChunk time.Duration
+	model      string
+	finish     agentloop.FinishReason
+	usage      *agentloop.Usage
+	err        error
+}
+
+func (o *observation) see(c agentloop.Chunk, err error) {
+	if err != nil {
+		o.err = err
+		return
+	}
+	if o.firstChunk == 0 {
+		o.firstChunk = max(time.Since(o.begun), 1)
+	}
+	if c.Model != "" {
+		o.model = c.Model
+	}
+	if c.FinishReason != "" {
+		o.finish = c.FinishReason
+	}
+	if c.Usage != nil {
+		o.usage = c.Usage
+	}
+}
+
+// record writes an observation to the span and the metrics.
+func (m *model) record(ctx context.Context, span trace.Span, o *observation) {
+	common := m.attrs
+	if o.model != "" {
+		common = append(common, keyResponseModel.String(o.model))
+		span.SetAttributes(keyResponseModel.String(o.model))
+	}
+	if o.finish != "" {
+		span.SetAttributes(keyFinishReasons.StringSlice([]string{string(o.finish)}))
+	}
+	if o.firstChunk > 0 {
+		span.SetAttributes(keyTimeToFirstChunk.Float64(o.firstChunk.Seconds()))
+	}
+	if u := o.usage; u != nil {
+		span.SetAttributes(
+			keyInputTokens.Int64(u.InputTokens), keyOutputTokens.Int64(u.OutputTokens),
+			keyCachedTokens.Int64(u.CachedInputTokens), keyReasoningTokens.Int64(u.ReasoningTokens),
+		)
+		common := common[:len(common):len(common)]
+		m.tokens.Record(ctx, u.InputTokens, metric.WithAttributes(append(common, keyTokenType.String("input"))...))
+		m.tokens.Record(ctx, u.OutputTokens, metric.WithAttributes(append(common, keyTokenType.String("output"))...))
+	}
+	if o.err != nil {
+		m.cfg.fail(span, o.err)
+		common = append(common, keyErrorType.String(errorType(o.err)))
+	}
+	m.duration.Record(ctx, time.Since(o.begun).Seconds(), metric.WithAttributes(common...))
+}

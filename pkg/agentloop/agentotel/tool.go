@@ -1,0 +1,79 @@
+package agentotel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+)
+
+// contentBytes bounds what is captured of a tool's arguments or result.
+const contentBytes = 8 << 10
+
+// Tool returns a tool that does what t does, with a span around every call. It is cheap enough to be done for every
+// request.
+func Tool(t agentloop.Tool, cfg Config) agentloop.Tool {
+	if t.Run == nil {
+		return t // for agentloop.New to refuse
+	}
+	run, tracer, name := t.Run, cfg.tracer(), t.Name
+	t.Run = func(ctx context.Context, call agentloop.ToolCall) (value any, err error) {
+		attrs := []attribute.KeyValue{
+			keyOperation.String(operationExecuteTool), keyToolName.String(name),
+			keyToolType.String("function"), keyToolCallID.String(call.ID),
+		}
+		if cfg.CaptureContent {
+			attrs = append(attrs, keyToolArguments.String(content(call.Arguments)))
+		}
+		ctx, span := tracer.Start(ctx, operationExecuteTool+" "+name, trace.WithAttributes(attrs...))
+		err = errPanicked // until run returns
+		defer func() {
+			if err != nil {
+				cfg.fail(span, err)
+			}
+			span.End()
+		}()
+		value, err = run(ctx, call)
+		if err == nil && cfg.CaptureContent && span.IsRecording() {
+			span.SetAttributes(keyToolResult.String(result(value)))
+		}
+		return value, err
+	}
+	return t
+}
+
+// errPanicked stands for the error of a tool that did not return.
+var errPanicked error = panicked{errors.New("the tool panicked")}
+
+type panicked struct{ error }
+
+// ErrorType implements the interface that errorType looks for.
+func (panicked) ErrorType() string { return "panic" }
+
+// result writes a tool's value as text.
+func result(value any) string {
+	switch v := value.(type) {
+	case string:
+		return content(v)
+	case json.RawMessage:
+		return content(string(v))
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return content(string(raw))
+}
+
+// content cuts what is captured.
+func content(text string) string {
+	if len(text) > contentBytes {
+		text = text[:contentBytes]
+	}
+	return strings.ToValidUTF8(text, "")
+}

@@ -1,0 +1,53 @@
+package agentloop_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+)
+
+// Providers number, name and split tool calls in many ways; what comes out must be the calls that were meant.
+func TestCallsArePutTogetherFromTheirPieces(t *testing.T) {
+	d := func(index int, id, name, arguments string) agentloop.ToolCallDelta {
+		return agentloop.ToolCallDelta{Index: index, ID: id, Name: name, Arguments: arguments}
+	}
+	c := func(id, name, arguments string) agentloop.ToolCall {
+		return agentloop.ToolCall{ID: id, Name: name, Arguments: arguments}
+	}
+	cases := []struct {
+		name   string
+		pieces []agentloop.ToolCallDelta
+		want   []agentloop.ToolCall
+	}{
+		{"in order", []agentloop.ToolCallDelta{d(0, "a", "f", ""), d(0, "", "", `{"x"`), d(0, "", "", `:1}`), d(1, "b", "g", `{}`)}, []agentloop.ToolCall{c("a", "f", `{"x":1}`), c("b", "g", `{}`)}},
+		{"mixed", []agentloop.ToolCallDelta{d(0, "a", "f", "["), d(1, "b", "g", "{"), d(2, "c", "h", "("), d(0, "", "", "]"), d(2, "", "", ")"), d(1, "", "", "}")}, []agentloop.ToolCall{c("a", "f", "[]"), c("b", "g", "{}"), c("c", "h", "()")}},
+		{"all numbered 0, with ids", []agentloop.ToolCallDelta{d(0, "a", "f", "{"), d(0, "", "", "}"), d(0, "b", "g", "{"), d(0, "", "", "}")}, []agentloop.ToolCall{c("a", "f", "{}"), c("b", "g", "{}")}},
+		{"all numbered 0, without ids", []agentloop.ToolCallDelta{d(0, "", "f", "{}"), d(0, "", "f", "{}")}, []agentloop.ToolCall{c("call_0_0", "f", "{}"), c("call_0_1", "f", "{}")}},
+		{"id and name in every piece", []agentloop.ToolCallDelta{d(0, "a", "f", "{"), d(0, "a", "f", "}"), d(0, "a", "f", "")}, []agentloop.ToolCall{c("a", "f", "{}")}},
+		{"name in every piece, no id", []agentloop.ToolCallDelta{d(0, "", "f", "{"), d(0, "", "f", "}"), d(0, "", "f", "")}, []agentloop.ToolCall{c("call_0_0", "f", "{}")}},
+		{"another id in every piece", []agentloop.ToolCallDelta{d(0, "a", "f", "{"), d(0, "b", "", "}")}, []agentloop.ToolCall{c("b", "f", "{}")}},
+		{"no index, one piece each", []agentloop.ToolCallDelta{d(-1, "a", "f", "{}"), d(-1, "b", "g", "{}")}, []agentloop.ToolCall{c("a", "f", "{}"), c("b", "g", "{}")}},
+		{"no index, further pieces without an id", []agentloop.ToolCallDelta{d(-1, "a", "f", "{"), d(-1, "", "", "}"), d(-1, "b", "g", "{"), d(-1, "", "", "}")}, []agentloop.ToolCall{c("a", "f", "{}"), c("b", "g", "{}")}},
+		{"no index, further pieces by id", []agentloop.ToolCallDelta{d(-1, "a", "f", "{"), d(-1, "b", "g", "{"), d(-1, "a", "", "}"), d(-1, "b", "", "}")}, []agentloop.ToolCall{c("a", "f", "{}"), c("b", "g", "{}")}},
+		{"no index, no id, two names", []agentloop.ToolCallDelta{d(-1, "", "f", "{}"), d(-1, "", "g", "{}")}, []agentloop.ToolCall{c("call_0_0", "f", "{}"), c("call_0_1", "g", "{}")}},
+		{"arguments without any call", []agentloop.ToolCallDelta{d(-1, "", "", "{}")}, []agentloop.ToolCall{c("call_0_0", "", "{}")}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			var chunks []agentloop.Chunk
+			for _, p := range tc.pieces {
+				chunks = append(chunks, agentloop.Chunk{ToolCalls: []agentloop.ToolCallDelta{p}})
+			}
+			model := scripted.New(scripted.Step{Chunks: chunks}, scripted.Step{Text: "done"})
+			run := mustNew(t, agentloop.Config{Model: paired(t, model)}).Start(nil, "hi")
+			for range run.Step(t.Context()) {
+			}
+			if diff := cmp.Diff(tc.want, run.Messages()[1].ToolCalls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

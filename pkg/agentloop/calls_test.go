@@ -1,0 +1,274 @@
+package agentloop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+)
+
+func TestToolsRunSideBySideAndAnswerInOrder(t *testing.T) {
+	ids := []string{"a", "b", "c", "d", "e"}
+	cases := []struct {
+		name     string
+		parallel int
+		effects  bool
+		took     time.Duration
+	}{
+		{"all at once", 0, false, time.Second},
+		{"two at once", 2, false, 3 * time.Second},
+		{"one at once", 1, false, 5 * time.Second},
+		{"with effects, one at once", 0, true, 5 * time.Second},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var d diary
+				tool := nap("nap", time.Second, d.note)
+				tool.Effects = c.effects
+				model := scripted.New(scripted.Step{ToolCalls: naps("nap", ids...)}, scripted.Step{Text: "done"})
+				loop := mustNew(t, agentloop.Config{Model: paired(t, model), Tools: []agentloop.Tool{tool}, MaxParallel: c.parallel})
+				begun := time.Now()
+				result, err := loop.Run(t.Context(), nil, "hi")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(begun); took != c.took {
+					t.Errorf("took %v, want %v", took, c.took)
+				}
+				var answers, logged []string
+				for _, m := range model.Requests()[1].Messages[2:] {
+					answers = append(answers, m.ToolCallID)
+				}
+				for i, r := range result.Calls {
+					logged = append(logged, r.ID)
+					if want := begun.Add(time.Duration(i) * time.Second); c.took == 5*time.Second && !r.Start.Equal(want) || r.Duration != time.Second {
+						t.Errorf("call %d began %v late and took %v", i, r.Start.Sub(want), r.Duration)
+					}
+				}
+				if diff := cmp.Diff([][]string{ids, ids}, [][]string{answers, logged}); diff != "" {
+					t.Errorf("answers and log (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestEffectsRunAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		write := nap("write", time.Second, d.note)
+		write.Effects = true
+		calls := []agentloop.ToolCall{naps("read", "r1")[0], naps("read", "r2")[0], naps("write", "w1")[0], naps("write", "w2")[0], naps("read", "r3")[0]}
+		model := scripted.New(scripted.Step{ToolCalls: calls}, scripted.Step{Text: "done"})
+		loop := mustNew(t, agentloop.Config{Model: model, Tools: []agentloop.Tool{nap("read", time.Second, d.note), write}})
+		if _, err := loop.Run(t.Context(), nil, "hi"); err != nil {
+			t.Fatal(err)
+		}
+		running, alone := 0, true
+		var order []string
+		for _, line := range d.read() {
+			if line[0] == '-' {
+				running--
+				continue
+			}
+			running++
+			alone = alone && (line[1] != 'w' || running == 1)
+			order = append(order, line[1:2])
+		}
+		if !alone || strings.Join(order, "") != "rrwwr" {
+			t.Errorf("order %v", d.read())
+		}
+	})
+}
+
+func TestToolTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quick, patient := nap("quick", time.Hour, func(string) {}), nap("patient", time.Hour, func(string) {})
+		quick.Timeout = time.Second
+		own := agentloop.NewTool("own", "Has a deadline of its own.", func(ctx context.Context, _ struct{}) (string, error) {
+			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			<-ctx.Done()
+			return "", fmt.Errorf("the shop: %w", ctx.Err())
+		})
+		late := agentloop.NewTool("late", "Answers although it was told to stop.", func(ctx context.Context, _ struct{}) (string, error) {
+			<-ctx.Done()
+			return "better late", nil
+		})
+		model := scripted.New(
+			scripted.Step{ToolCalls: []agentloop.ToolCall{call("quick", `{"id":"a"}`), call("patient", `{"id":"b"}`), call("own", ""), call("late", "")}},
+			scripted.Step{Text: "done"},
+		)
+		loop := mustNew(t, agentloop.Config{Model: model, Tools: []agentloop.Tool{quick, patient, own, late}, ToolTimeout: time.Minute})
+		begun := time.Now()
+		result, err := loop.Run(t.Context(), nil, "hi")
+		if err != nil || time.Since(begun) != time.Minute {
+			t.Errorf("error %v after %v", err, time.Since(begun))
+		}
+		var got []string
+		for _, c := range result.Calls {
+			got = append(got, c.Error+c.Preview)
+		}
+		want := []string{"quick: it took longer than 1s", "patient: it took longer than 1m0s", "own: the shop: context deadline exceeded", "better late"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("outcomes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestSameCallWaitsForTheFirst(t *testing.T) {
+	for _, parallel := range []int{1, 2, 8} {
+		synctest.Test(t, func(t *testing.T) {
+			var d diary
+			same := naps("nap", "a")[0]
+			calls := []agentloop.ToolCall{same, same, naps("nap", "b")[0], same}
+			model := scripted.New(scripted.Step{ToolCalls: calls}, scripted.Step{Text: "done"})
+			loop := mustNew(t, agentloop.Config{Model: paired(t, model), MaxParallel: parallel, Tools: []agentloop.Tool{nap("nap", time.Second, d.note)}})
+			result, err := loop.Run(t.Context(), nil, "hi")
+			if err != nil || len(d.read()) != 4 {
+				t.Errorf("%d at once: %v, error %v", parallel, d.read(), err)
+			}
+			for i, want := range []bool{false, true, false, true} {
+				c := result.Calls[i]
+				if c.Repeated != want || c.Error != "" || c.Value != "rested "+naps("nap", "a", "a", "b", "a")[i].ID {
+					t.Errorf("%d at once: call %d: %+v", parallel, i, c)
+				}
+			}
+		})
+	}
+}
+
+// answers runs one tool call and returns what the model read and the row of the log.
+func answer(t *testing.T, cfg agentloop.Config, tool agentloop.Tool, c agentloop.ToolCall) (string, agentloop.CallRecord) {
+	t.Helper()
+	model := scripted.New(scripted.Step{ToolCalls: []agentloop.ToolCall{c}}, scripted.Step{Text: "done"})
+	cfg.Model, cfg.Tools = model, []agentloop.Tool{tool}
+	result, err := mustNew(t, cfg).Run(t.Context(), nil, "hi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := model.Requests()[1].Messages
+	return messages[len(messages)-1].Text, result.Calls[0]
+}
+
+func TestResultsAreShownToTheModel(t *testing.T) {
+	item := func(title string) map[string]string { return map[string]string{"title": title} }
+	cases := []struct {
+		name  string
+		value any
+		limit int
+		want  string
+	}{
+		{"text as it is", "a <b> & c", 0, "a <b> & c"},
+		{"JSON as it is", json.RawMessage(`{"a": 1}`), 0, `{"a": 1}`},
+		{"anything else as JSON, not made for HTML", map[string]string{"a": "<b> & c"}, 0, `{"a":"<b> & c"}`},
+		{"nothing", nil, 0, "null"},
+		{"just fits", "12345", 5, "12345"},
+		{"long text", "1234567", 5, "12345\n[cut: 5 of 7 bytes shown]"},
+		{"long text, not within a character", "1234é", 5, "1234\n[cut: 4 of 6 bytes shown]"},
+		{"long text that looks like JSON", `["a","b","c"]`, 8, "[\"a\",\"b\"\n[cut: 8 of 13 bytes shown]"},
+		{"a list", []int{1, 2, 3, 4, 5}, 8, "[1,2,3]\n[cut: 7 of 11 bytes shown]"},
+		{"whole elements of the outer list", []any{item("one"), item("two"), item("three")}, 40, "[{\"title\":\"one\"},{\"title\":\"two\"}]\n[cut: 33 of 51 bytes shown]"},
+		{"a text within", map[string]string{"text": "long, long text"}, 20, "{\"text\":\"long, lon\"}\n[cut: 20 of 26 bytes shown]"},
+		{"a text within, not within a character", map[string]string{"text": "éééééééééé"}, 20, "{\"text\":\"éééé\"}\n[cut: 19 of 31 bytes shown]"},
+		{"a text within, not within an escape", []string{"\"\"\"\"\"\"\"\"\u0001\u0001"}, 16, "[\"\\\"\\\"\\\"\\\"\\\"\\\"\"]\n[cut: 16 of 32 bytes shown]"},
+		{"no place to cut", map[string]int{"a_very_long_name": 1}, 10, "{\"a_very_l\n[cut: 10 of 22 bytes shown]"},
+		{"not JSON after all", json.RawMessage("]]]]]]]]"), 4, "]]]]\n[cut: 4 of 8 bytes shown]"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			tool := agentloop.NewTool("get", "", func(context.Context, struct{}) (any, error) { return c.value, nil })
+			got, record := answer(t, agentloop.Config{MaxResultBytes: c.limit}, tool, call("get", ""))
+			if got != c.want {
+				t.Errorf("shown\n%s\nwant\n%s", got, c.want)
+			}
+			if diff := cmp.Diff(c.value, record.Value); diff != "" {
+				t.Errorf("the log's value is cut (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLogsAndErrorsAreBounded(t *testing.T) {
+	long := strings.Repeat("é", 20<<10)
+	tool := agentloop.NewTool("get", "", func(context.Context, struct{}) (string, error) { return long, nil })
+	if shown, record := answer(t, agentloop.Config{}, tool, call("get", "")); len(shown) > 17<<10 || len(record.Preview) != 500 || record.Value != long {
+		t.Errorf("%d bytes shown, preview of %d", len(shown), len(record.Preview))
+	}
+	failing := agentloop.NewTool("get", "", func(context.Context, struct{}) (string, error) { return "", errors.New(long) })
+	if shown, record := answer(t, agentloop.Config{}, failing, call("get", "")); len(shown) > 3<<10 || len(record.Error) > 2<<10 {
+		t.Errorf("%d bytes shown, %d logged", len(shown), len(record.Error))
+	}
+}
+
+func TestArgumentsReachTheTool(t *testing.T) {
+	type inner struct {
+		N *int64 `json:"n,omitempty"`
+	}
+	type args struct {
+		ID    int64            `json:"id"`
+		Price float64          `json:"price,omitempty"`
+		List  []inner          `json:"list,omitempty"`
+		Named map[string]inner `json:"named,omitempty"`
+	}
+	seven := int64(7)
+	cases := []struct {
+		name, arguments string
+		want            args
+	}{
+		{"a long number keeps its digits", `{"id":9007199254740993}`, args{ID: 9007199254740993}},
+		{"a whole number with a fraction of 0", `{"id":12.0}`, args{ID: 12}},
+		{"an exponent", `{"id":1e3,"price":1.5e-3}`, args{ID: 1000, Price: 0.0015}},
+		{"null for what is optional, at any depth", `{"id":1,"price":null,"list":[{"n":null},{"n":7}],"named":{"x":{"n":null}}}`, args{ID: 1, List: []inner{{}, {N: &seven}}, Named: map[string]inner{"x": {}}}},
+		{"a name given twice, the last one counts", `{"id":1,"id":2}`, args{ID: 2}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var got args
+			tool := agentloop.NewTool("get", "", func(_ context.Context, in args) (string, error) { got = in; return "", nil })
+			if shown, record := answer(t, agentloop.Config{}, tool, call("get", c.arguments)); record.Error != "" {
+				t.Fatal(shown)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestToolFilledByHand(t *testing.T) {
+	tool := agentloop.Tool{
+		ToolSpec: agentloop.ToolSpec{Name: "get", Parameters: json.RawMessage(
+			`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"enum":["x","y"]},"c":{}},"required":["b"],"additionalProperties":false}`)},
+		Run: func(_ context.Context, c agentloop.ToolCall) (any, error) { return c.Arguments, nil },
+	}
+	cases := []struct{ name, arguments, want string }{
+		{"a null that is meant", `{"a":null,"b":"x","c":null}`, `{"a":null,"b":"x","c":null}`},
+		{"out of the enumeration", `{"b":"z"}`, `Error: get: arguments: against the schema: /properties/b: enum: z does not equal any of: [x y]`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if shown, _ := answer(t, agentloop.Config{}, tool, call("get", c.arguments)); shown != c.want {
+				t.Errorf("shown %s, want %s", shown, c.want)
+			}
+		})
+	}
+}
+
+func TestParametersMayBeNarrowed(t *testing.T) {
+	tool := echo("echo")
+	tool.Parameters = json.RawMessage(`{"type":"object","properties":{"text":{"enum":["yes","no"]}},"required":["text"]}`)
+	if shown, _ := answer(t, agentloop.Config{}, tool, call("echo", `{"text":"maybe"}`)); !strings.HasPrefix(shown, "Error: ") {
+		t.Errorf("the narrower schema was not used: %s", shown)
+	}
+}

@@ -1,0 +1,161 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+)
+
+// event is one event of a stream, as far as it is used. It is decoded here rather than by go-openai, which drops an error
+// beside choices, the reasoning of some endpoints and the lack of an index.
+type event struct {
+	Model   string     `json:"model"`
+	Choices []choice   `json:"choices"`
+	Usage   *usage     `json:"usage"`
+	Error   *wireError `json:"error"`
+}
+
+type choice struct {
+	Index int `json:"index"`
+	Delta struct {
+		Content          string     `json:"content"`
+		Refusal          string     `json:"refusal"`
+		ReasoningContent string     `json:"reasoning_content"` // DeepSeek, vLLM and others
+		Reasoning        string     `json:"reasoning"`         // OpenRouter, Groq
+		ToolCalls        []toolCall `json:"tool_calls"`
+	} `json:"delta"`
+	FinishReason string `json:"finish_reason"`
+}
+
+type toolCall struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+type usage struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+	TotalTokens      int64 `json:"total_tokens"`
+	PromptDetails    struct {
+		CachedTokens int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		ReasoningTokens int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+// answer is what is known of an answer so far.
+type answer struct {
+	key    string // never to be repeated in an error
+	text   bool   // some text was sent
+	finish agentloop.FinishReason
+	usage  *agentloop.Usage
+	model  string
+}
+
+// decode takes in an event. The finish reason and the usage are kept for the end: endpoints repeat the one, and count up
+// the other as they go.
+func (a *answer) decode(raw []byte) (agentloop.Chunk, error) {
+	var c agentloop.Chunk
+	if len(raw) == 0 {
+		return c, nil
+	}
+	var e event
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return c, fmt.Errorf("an event of the stream is not what was expected: %w", err)
+	}
+	if e.Error != nil {
+		return c, e.Error.status(a.key)
+	}
+	if e.Model != "" && e.Model != a.model {
+		a.model, c.Model = e.Model, e.Model
+	}
+	if u := e.Usage.count(); u != nil {
+		a.usage = u
+	}
+	for _, ch := range e.Choices {
+		if ch.Index == 0 { // only one answer is ever asked for
+			a.add(ch, &c)
+		}
+	}
+	return c, nil
+}
+
+// add takes in the first choice of an event.
+func (a *answer) add(ch choice, c *agentloop.Chunk) {
+	d := &ch.Delta
+	c.Text = d.Content + d.Refusal
+	a.text = a.text || c.Text != ""
+	if c.Reasoning = d.ReasoningContent; c.Reasoning == "" {
+		c.Reasoning = d.Reasoning // some endpoints fill both with the same
+	}
+	for _, t := range d.ToolCalls {
+		index := -1
+		if t.Index != nil {
+			index = *t.Index
+		}
+		c.ToolCalls = append(c.ToolCalls, agentloop.ToolCallDelta{
+			Index: index, ID: t.ID, Name: t.Function.Name, Arguments: t.Function.Arguments,
+		})
+	}
+	if ch.FinishReason != "" && a.finish == "" {
+		a.finish = finishOf(ch.FinishReason)
+	}
+}
+
+// end returns the last chunk, or the error if the stream broke off before its end.
+func (a *answer) end(call *exchange, err error) (agentloop.Chunk, error) {
+	last := agentloop.Chunk{FinishReason: a.finish, Usage: a.usage}
+	var status *StatusError
+	switch {
+	case a.finish != "" && !errors.As(err, &status):
+		return last, nil // whatever came after it, the answer is whole
+	case !errors.Is(err, io.EOF):
+		return agentloop.Chunk{}, err
+	case call.done():
+		return last, nil
+	case a.text:
+		last.FinishReason = agentloop.FinishLength // there is no saying whether it is whole
+		return last, nil
+	}
+	return agentloop.Chunk{}, fmt.Errorf("the stream ended without an answer: %w", io.ErrUnexpectedEOF)
+}
+
+// finishOf translates a finish reason. What some endpoints call their own way is taken for what it is.
+func finishOf(reason string) agentloop.FinishReason {
+	switch strings.ToLower(reason) {
+	case "length", "max_tokens":
+		return agentloop.FinishLength
+	case "tool_calls", "tool_use", "function_call":
+		return agentloop.FinishToolCalls
+	case "content_filter", "safety":
+		return agentloop.FinishContentFilter
+	case "error":
+		return agentloop.FinishError
+	}
+	return agentloop.FinishStop
+}
+
+// count translates a usage; nil when nothing was counted.
+func (u *usage) count() *agentloop.Usage {
+	if u == nil || u.PromptTokens == 0 && u.CompletionTokens == 0 {
+		return nil
+	}
+	out := u.CompletionTokens
+	reasoning := u.CompletionDetails.ReasoningTokens
+	if reasoning > 0 && u.TotalTokens == u.PromptTokens+out+reasoning {
+		out += reasoning // xAI counts it apart
+	}
+	return &agentloop.Usage{
+		InputTokens: u.PromptTokens, OutputTokens: out,
+		CachedInputTokens: u.PromptDetails.CachedTokens, ReasoningTokens: reasoning,
+	}
+}

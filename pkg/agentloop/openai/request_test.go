@@ -1,0 +1,121 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+)
+
+func TestRequestsAreTranslated(t *testing.T) {
+	zero, fifth := 0.0, 0.2
+	user := []agentloop.Message{{Role: agentloop.RoleUser, Text: "hi"}}
+	tool := agentloop.ToolSpec{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
+	const tools = `[{"type":"function","function":{"name":"look","description":"Looks.","parameters":{"type":"object","properties":{}}}}]`
+	const hi = `[{"role":"user","content":"hi"}]`
+	cases := []struct {
+		name string
+		cfg  openai.Config
+		req  agentloop.Request
+		want string // the body, without stream and stream_options, which are always the same
+	}{
+		{"plain", openai.Config{Model: "m"}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
+		{"bounds", openai.Config{Model: "m"}, agentloop.Request{Messages: user, MaxOutputTokens: 9, Temperature: &fifth}, `{"model":"m","messages":` + hi + `,"max_tokens":9,"temperature":0.2}`},
+		{"temperature 0 is sent", openai.Config{Model: "m"}, agentloop.Request{Messages: user, Temperature: &zero}, `{"model":"m","messages":` + hi + `,"temperature":1e-45}`},
+		{
+			"other names", openai.Config{Model: "m", UseMaxCompletionTokens: true, OmitTemperature: true},
+			agentloop.Request{Messages: user, MaxOutputTokens: 9, Temperature: &fifth}, `{"model":"m","messages":` + hi + `,"max_completion_tokens":9}`,
+		},
+		{
+			"reasoning models need not be configured", openai.Config{Model: "o3-mini"},
+			agentloop.Request{Messages: user, MaxOutputTokens: 9, Temperature: &fifth}, `{"model":"o3-mini","messages":` + hi + `,"max_completion_tokens":9}`,
+		},
+		{"tools", openai.Config{Model: "m"}, agentloop.Request{Messages: user, Tools: []agentloop.ToolSpec{tool}}, `{"model":"m","messages":` + hi + `,"tools":` + tools + `}`},
+		{
+			"tools that must not be called", openai.Config{Model: "m"},
+			agentloop.Request{Messages: user, Tools: []agentloop.ToolSpec{tool}, NoToolCalls: true}, `{"model":"m","messages":` + hi + `,"tools":` + tools + `,"tool_choice":"none"}`,
+		},
+		{"no choice without tools", openai.Config{Model: "m"}, agentloop.Request{Messages: user, NoToolCalls: true}, `{"model":"m","messages":` + hi + `}`},
+		{
+			"typed output", openai.Config{Model: "m"},
+			agentloop.Request{Messages: user, Output: &agentloop.OutputSchema{Name: "route", Schema: json.RawMessage(`{"type":"object"}`)}},
+			`{"model":"m","messages":` + hi + `,"response_format":{"type":"json_schema","json_schema":{"name":"route","schema":{"type":"object"},"strict":false}}}`,
+		},
+		{
+			"a conversation with calls", openai.Config{Model: "m"},
+			agentloop.Request{Messages: []agentloop.Message{
+				{Role: agentloop.RoleSystem, Text: "Be terse."},
+				{Role: agentloop.RoleUser},
+				{Role: agentloop.RoleAssistant, ToolCalls: []agentloop.ToolCall{
+					{ID: "a", Name: "look", Arguments: `{"x":1}`}, {ID: "b", Name: "look"}, {ID: "c", Name: "look", Arguments: `{"x":`}, {ID: "d", Name: "look", Arguments: `null`},
+				}},
+				{Role: agentloop.RoleTool, ToolCallID: "a", Text: "1"},
+				{Role: agentloop.RoleTool, ToolCallID: "b"},
+				{Role: agentloop.RoleAssistant, Text: "So."},
+			}},
+			`{"model":"m","messages":[{"role":"system","content":"Be terse."},{"role":"user","content":"(empty)"},
+			  {"role":"assistant","tool_calls":[
+			    {"id":"a","type":"function","function":{"name":"look","arguments":"{\"x\":1}"}},
+			    {"id":"b","type":"function","function":{"name":"look","arguments":"{}"}},
+			    {"id":"c","type":"function","function":{"name":"look","arguments":"{\"malformed\":\"{\\\"x\\\":\"}"}},
+			    {"id":"d","type":"function","function":{"name":"look","arguments":"{\"malformed\":\"null\"}"}}]},
+			  {"role":"tool","content":"1","tool_call_id":"a"},{"role":"tool","content":"(empty)","tool_call_id":"b"},{"role":"assistant","content":"So."}]}`,
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var path, key string
+			var body map[string]any
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				path, key = r.URL.Path, r.Header.Get("Authorization")
+				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+					t.Error(err)
+				}
+				_, _ = io.WriteString(w, "data: [DONE]\n\n")
+			}))
+			defer srv.Close()
+			c.cfg.BaseURL = srv.URL + "/base/"
+			c.cfg.APIKey = testKey
+			m, err := openai.New(c.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := collect(t.Context(), m, &c.req); err != nil {
+				t.Fatal(err)
+			}
+			if path != "/base/chat/completions" || key != "Bearer "+testKey {
+				t.Errorf("path %q, key %q", path, key)
+			}
+			var want map[string]any
+			if err := json.Unmarshal([]byte(c.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			want["stream"], want["stream_options"] = true, map[string]any{"include_usage": true}
+			if diff := cmp.Diff(want, body); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoKeyNoHeader(t *testing.T) {
+	var header []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header.Values("Authorization")
+		_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	}))
+	defer srv.Close()
+	m, err := openai.New(openai.Config{BaseURL: srv.URL, Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := collect(t.Context(), m, ask("hi")); err != nil || len(header) != 0 {
+		t.Errorf("Authorization %q, error %v", header, err)
+	}
+}

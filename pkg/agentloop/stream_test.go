@@ -1,0 +1,284 @@
+package agentloop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+)
+
+// nap is a tool that takes a time and says when it began and ended.
+func nap(name string, d time.Duration, note func(string)) agentloop.Tool {
+	return agentloop.NewTool(name, "Sleeps.", func(ctx context.Context, in struct {
+		ID string `json:"id"`
+	}) (string, error) {
+		note("+" + in.ID)
+		defer note("-" + in.ID)
+		select {
+		case <-time.After(d):
+			return "rested " + in.ID, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+}
+
+func naps(name string, ids ...string) []agentloop.ToolCall {
+	calls := make([]agentloop.ToolCall, len(ids))
+	for i, id := range ids {
+		calls[i] = agentloop.ToolCall{ID: id, Name: name, Arguments: fmt.Sprintf(`{"id":%q}`, id)}
+	}
+	return calls
+}
+
+// diary notes what happened; safe for concurrent use.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) note(s string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, s)
+}
+
+func (d *diary) read() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.lines)
+}
+
+// describe writes an event in a word or two.
+func describe(ev agentloop.Event) string {
+	switch ev := ev.(type) {
+	case agentloop.TextDelta:
+		return fmt.Sprintf("%d text %s", ev.Step, ev.Text)
+	case agentloop.ToolStarted:
+		return fmt.Sprintf("%d start %s", ev.Step, ev.Call.ID)
+	case agentloop.ToolFinished:
+		return fmt.Sprintf("%d end %s", ev.Record.Step, ev.Record.ID)
+	case agentloop.StepFinished:
+		return fmt.Sprintf("%d step, %d calls", ev.Step, ev.Record.ToolCalls)
+	case agentloop.Finished:
+		return "finished " + ev.Result.Text
+	}
+	return fmt.Sprintf("%T", ev)
+}
+
+// longRun is a loop whose run has events of every kind: text before tools, tools side by side, one with effects, an answer.
+func longRun(t *testing.T, d *diary) *agentloop.Loop {
+	book := nap("book", time.Second, d.note)
+	book.Effects = true
+	return mustNew(t, agentloop.Config{
+		Tools: []agentloop.Tool{nap("nap", 2*time.Second, d.note), nap("doze", time.Second, d.note), book},
+		Model: paired(t, scripted.New(
+			scripted.Step{Text: "Let me", ChunkSize: 4, ToolCalls: slices.Concat(naps("nap", "a"), naps("doze", "b"), naps("book", "c"), naps("doze", "d"))},
+			scripted.Step{Text: "Done.", Delay: time.Second},
+		)),
+	})
+}
+
+var longRunEvents = []string{
+	"0 text Let ", "0 text me", "0 start a", "0 start b", "0 end b", "0 end a", "0 start c", "0 end c", "0 start d", "0 end d",
+	"0 step, 4 calls", "1 text Done.", "1 step, 0 calls", "finished Done.",
+}
+
+func TestStreamTellsAllThatHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		var got []string
+		for ev, err := range longRun(t, &d).Stream(t.Context(), nil, "hi") {
+			if err != nil {
+				t.Error(err)
+			}
+			got = append(got, describe(ev))
+		}
+		if diff := cmp.Diff(longRunEvents, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStreamAndRunAreTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		var streamed *agentloop.Result
+		for ev := range longRun(t, &d).Stream(t.Context(), nil, "hi") {
+			if f, ok := ev.(agentloop.Finished); ok {
+				streamed = f.Result
+			}
+		}
+		ran, err := longRun(t, &d).Run(t.Context(), nil, "hi")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*agentloop.Result{streamed, ran} {
+			for i := range r.Calls {
+				r.Calls[i].Start = time.Time{}
+			}
+		}
+		if diff := cmp.Diff(ran, streamed); diff != "" {
+			t.Errorf("(-Run +Stream):\n%s", diff)
+		}
+	})
+}
+
+// Breaking out after any event must stop the model and the tools, and wait for them.
+func TestConsumerMayStopAnywhere(t *testing.T) {
+	for stop := range longRunEvents {
+		t.Run(longRunEvents[stop], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var d diary
+				n := 0
+				begun := time.Now()
+				for range longRun(t, &d).Stream(t.Context(), nil, "hi") {
+					if n == stop {
+						break
+					}
+					n++
+				}
+				atBreak := d.read()
+				for _, line := range atBreak {
+					if !slices.Contains(atBreak, strings.Replace(line, "+", "-", 1)) {
+						t.Errorf("tool %s still ran after the break: %v", line, atBreak)
+					}
+				}
+				time.Sleep(time.Hour) // of the bubble: whatever still runs would show now
+				if diff := cmp.Diff(atBreak, d.read()); diff != "" {
+					t.Errorf("after the break (-at break +later):\n%s", diff)
+				}
+				if stop < 4 && time.Since(begun) > time.Hour {
+					t.Errorf("the break waited %v", time.Since(begun)-time.Hour)
+				}
+			})
+		})
+	}
+}
+
+func TestStepMayBeStoppedToo(t *testing.T) {
+	for stop := range 3 {
+		model := scripted.New(scripted.Step{Text: "x", ToolCalls: []agentloop.ToolCall{call("echo", `{"text":"x"}`)}})
+		run := mustNew(t, agentloop.Config{Model: model, Tools: []agentloop.Tool{echo("echo")}}).Start(nil, "hi")
+		n := 0
+		for range run.Step(t.Context()) {
+			if n == stop {
+				break
+			}
+			n++
+		}
+		if !run.Done() || !errors.Is(run.Err(), context.Canceled) || run.Result().FinishReason != agentloop.FinishCanceled {
+			t.Errorf("stop at %d: done %v, error %v, %s", stop, run.Done(), run.Err(), run.Result().FinishReason)
+		}
+		checkPairing(t, run.Messages())
+	}
+}
+
+func TestStoppingAtTheLastEventKeepsTheAnswer(t *testing.T) {
+	run := mustNew(t, agentloop.Config{Model: scripted.New(scripted.Step{Text: "x"})}).Start(nil, "hi")
+	for ev := range run.Step(t.Context()) {
+		if _, ok := ev.(agentloop.StepFinished); ok {
+			break
+		}
+	}
+	if run.Err() != nil || run.Result().Text != "x" {
+		t.Errorf("text %q, error %v", run.Result().Text, run.Err())
+	}
+}
+
+func TestConsumerThatPanicsLeavesNothingRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		begun := time.Now()
+		func() {
+			defer func() { _ = recover() }()
+			for ev := range longRun(t, &d).Stream(t.Context(), nil, "hi") {
+				if _, ok := ev.(agentloop.ToolStarted); ok {
+					panic("x")
+				}
+			}
+		}()
+		if time.Since(begun) > 0 {
+			t.Errorf("waited %v", time.Since(begun))
+		}
+	})
+}
+
+func TestContextEndsTheRun(t *testing.T) {
+	// The model takes 1.5 s, then two tools a second and a third one another, then the model begins after a second.
+	cases := []struct {
+		name   string
+		after  time.Duration
+		cancel bool
+		text   string
+		steps  int
+		errors []string // of the calls
+	}{
+		{name: "before anything", after: 0, steps: 1},
+		{name: "while the model thinks", after: 500 * time.Millisecond, steps: 1},
+		{name: "while the model writes", after: 1050 * time.Millisecond, text: "Let ", steps: 1},
+		{name: "while tools run", after: 2000 * time.Millisecond, steps: 1, errors: []string{"nap: cancelled while it ran", "nap: cancelled while it ran", "cancelled before it ran"}},
+		{name: "after some tools", after: 3000 * time.Millisecond, steps: 1, errors: []string{"", "", "nap: cancelled while it ran"}},
+		{name: "while the answer is written", after: 5000 * time.Millisecond, text: "Al", steps: 2, errors: []string{"", "", ""}},
+	}
+	for _, c := range cases {
+		for _, how := range []string{"deadline", "cancel"} {
+			t.Run(c.name+", by "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var ctx context.Context
+					var cancel context.CancelFunc
+					want, reason := context.DeadlineExceeded, agentloop.FinishDeadline
+					if how == "deadline" {
+						ctx, cancel = context.WithTimeout(t.Context(), c.after)
+					} else {
+						want, reason = context.Canceled, agentloop.FinishCanceled
+						ctx, cancel = context.WithCancel(t.Context())
+						time.AfterFunc(c.after, cancel)
+						if c.after == 0 {
+							cancel()
+						}
+					}
+					defer cancel()
+					loop := mustNew(t, agentloop.Config{
+						MaxParallel: 2, Tools: []agentloop.Tool{nap("nap", time.Second, func(string) {})},
+						Model: paired(t, scripted.New(
+							scripted.Step{Delay: time.Second, Text: "Let me", ChunkSize: 4, ChunkDelay: 100 * time.Millisecond, ToolCalls: naps("nap", "a", "b", "c")},
+							scripted.Step{Delay: time.Second, Text: "All done.", ChunkSize: 2, ChunkDelay: time.Second},
+						)),
+					})
+					run := loop.Start(nil, "hi")
+					begun := time.Now()
+					for !run.Done() {
+						for range run.Step(ctx) {
+						}
+					}
+					got := run.Result()
+					if !errors.Is(run.Err(), want) || got.FinishReason != reason || got.Text != c.text {
+						t.Errorf("%s %q, error %v", got.FinishReason, got.Text, run.Err())
+					}
+					if time.Since(begun) != c.after || got.Duration != c.after || len(got.Steps) != c.steps {
+						t.Errorf("%d steps, ended after %v, says %v", len(got.Steps), time.Since(begun), got.Duration)
+					}
+					var callErrors []string
+					for _, r := range got.Calls {
+						callErrors = append(callErrors, r.Error)
+					}
+					if diff := cmp.Diff(c.errors, callErrors); diff != "" {
+						t.Errorf("calls (-want +got):\n%s", diff)
+					}
+					checkPairing(t, run.Messages())
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package router
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// clause is a stretch of a message that asks for, or says, one thing: words from lo to hi-1.
+type clause struct {
+	lo, hi int
+	evidence
+}
+
+// splitter cuts a message into clauses.
+type splitter struct {
+	lexicon *lexicon
+	words   []word
+	hits    []hit // sorted by from
+	// owners has for each word the specialist whose term stands there, or -1.
+	owners []int
+	// inside marks the words that stand in a published phrase, not at its start: no clause begins there.
+	inside []bool
+}
+
+func newSplitter(l *lexicon, ws []word) splitter {
+	s := splitter{lexicon: l, words: ws, hits: l.find(ws), owners: make([]int, len(ws)), inside: make([]bool, len(ws))}
+	weights := make([]float64, len(ws))
+	for i := range s.owners {
+		s.owners[i] = -1
+	}
+	for _, h := range s.hits {
+		for i := h.from; i < h.to; i++ {
+			s.inside[i] = s.inside[i] || i > h.from
+			if h.weight > weights[i] {
+				s.owners[i], weights[i] = h.specialist, h.weight
+			}
+		}
+	}
+	return s
+}
+
+// clauses returns the clauses of the message in order. Every word that is more than a joint belongs to exactly one.
+func (s *splitter) clauses() []clause {
+	var cs []clause
+	for lo := 0; lo < len(s.words); {
+		hi := lo + 1
+		for hi < len(s.words) && s.words[hi].gap != gapHard {
+			hi++
+		}
+		cs = s.split(cs, lo, hi)
+		lo = hi
+	}
+	return cs
+}
+
+// split appends the clauses of one sentence.
+func (s *splitter) split(cs []clause, lo, hi int) []clause {
+	for i := lo + 1; i < hi; i++ {
+		if s.inside[i] {
+			continue
+		}
+		right := i
+		for right < hi && s.joint(right) {
+			right++
+		}
+		joined := right > i
+		if right == hi || (!joined && s.words[i].gap != gapComma) {
+			continue
+		}
+		if s.separate(lo, i, right, hi, joined) {
+			cs = append(cs, s.clause(lo, i))
+			lo, i = right, right
+		}
+	}
+	return append(cs, s.clause(lo, hi))
+}
+
+func (s *splitter) clause(lo, hi int) clause {
+	return clause{lo: lo, hi: hi, evidence: s.lexicon.weigh(s.words, s.hits, lo, hi)}
+}
+
+// joint reports whether the word joins what stands around it: "and", or the "also" of "and also".
+func (s *splitter) joint(i int) bool {
+	w := s.words[i]
+	if _, framed := matchAt(frames, s.words, i); framed || (i > 0 && w.norm == "y" && s.words[i-1].norm == "il") {
+		return false // "y a-t-il", "il y a"
+	}
+	return w.is(linker) || (w.is(leadIn) && i > 0 && (w.gap == gapComma || s.words[i-1].is(linker)))
+}
+
+// separate decides whether what stands left (lo to mid-1) and right (right to hi-1) of a joint are two requests.
+func (s *splitter) separate(lo, mid, right, hi int, joined bool) bool {
+	if !s.says(lo, mid) || s.leans(lo, mid) {
+		return false
+	}
+	if s.opensRequest(right, hi, joined, s.words[mid].is(contrast)) {
+		return true
+	}
+	return s.differ(lo, mid, right, s.nextJoint(right, hi))
+}
+
+// says reports whether any of the words carries meaning.
+func (s *splitter) says(lo, hi int) bool {
+	for i := lo; i < hi; i++ {
+		if s.words[i].content() {
+			return true
+		}
+	}
+	return false
+}
+
+// leans reports whether the words are a condition that what follows completes: "if it does not fit".
+func (s *splitter) leans(lo, hi int) bool {
+	for i := lo; i < min(hi, lo+2); i++ {
+		if s.words[i].is(condition) {
+			return true
+		}
+		if !s.words[i].is(linker | leadIn) {
+			break
+		}
+	}
+	return false
+}
+
+// opensRequest reports whether a request begins at i.
+func (s *splitter) opensRequest(i, hi int, joined, contrasted bool) bool {
+	for i < hi && s.words[i].is(filler|leadIn) {
+		i++
+	}
+	if i+1 < hi && s.words[i].is(preposition) && s.words[i+1].is(asker) {
+		i++
+	}
+	if i >= hi {
+		return false
+	}
+	w, next := s.words[i], word{}
+	if i+1 < hi {
+		next = s.words[i+1]
+	}
+	switch {
+	case w.is(asker) && next.is(subject) && !joined:
+		return false // "the tent, which I bought last week, ..."
+	case w.is(opens):
+		return true
+	case w.is(helper):
+		return next.is(subject|pointer|determiner|possessed) || next.norm == "there" || next.norm == "n"
+	case w.is(subject) && joined && !contrasted:
+		return s.says(i, hi)
+	}
+	_, framed := matchAt(frames, s.words[:hi], i)
+	return framed
+}
+
+// nextJoint returns the next place where a sentence may be cut.
+func (s *splitter) nextJoint(from, hi int) int {
+	for i := from + 1; i < hi; i++ {
+		if s.words[i].gap != gapNone || s.words[i].is(linker) {
+			return i
+		}
+	}
+	return hi
+}
+
+// differ reports whether two stretches clearly belong to different specialists, although the right one does not look
+// like a request: "cheapest tent and return policy". The right one must not merely continue a list that the left one
+// ends with, as in "a discount on tents and backpacks".
+func (s *splitter) differ(lo, mid, right, end int) bool {
+	const (
+		clear = 1.5
+		near  = 40 // words; what is farther away decides nothing here
+	)
+	l := s.lexicon.weigh(s.words, s.hits, max(lo, mid-near), mid)
+	r := s.lexicon.weigh(s.words, s.hits, right, min(end, right+near))
+	a, aScore, _ := l.best(s.lexicon.product)
+	b, bScore, bNext := r.best(s.lexicon.product)
+	if a == b || aScore < 1 || bScore < clear || bScore-bNext < 1 {
+		return false
+	}
+	if i := s.lastContent(lo, mid); i >= 0 {
+		last := s.owners[i]
+		if last == b || (last < 0 && b == s.lexicon.product) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *splitter) lastContent(lo, hi int) int {
+	for i := hi - 1; i >= lo; i-- {
+		if s.words[i].content() {
+			return i
+		}
+	}
+	return -1
+}
+
+// trimLead moves lo past "and", "also", "what about" and the like, as long as something is left.
+func trimLead(ws []word, lo, hi int) int {
+	i := lo
+	for i < hi {
+		_, framed := matchAt(frames, ws[:hi], i)
+		switch {
+		case framed && ws[i].norm == "y":
+			return i
+		case i+2 < hi && (ws[i].norm == "what" || ws[i].norm == "how") && ws[i+1].norm == "about":
+			i += 2
+		case ws[i].is(linker|leadIn) && (ws[i].norm != "plus" || i > 0) || (ws[i].is(filler) && i+1 < hi && ws[i+1].gap != gapNone):
+			i++
+		default:
+			return i
+		}
+	}
+	return lo
+}
+
+// openers and closers stand directly before or after a word and belong to it.
+const openers = "¿¡\"“«'(#€$£"
+
+// excerpt returns the words from lo to hi-1 as they stand in the text, with the marks that belong to them.
+func excerpt(text string, ws []word, lo, hi int) string {
+	start, end := ws[lo].start, len(text)
+	floor := 0
+	if lo > 0 {
+		floor = ws[lo-1].end
+	}
+	for start > floor {
+		r, n := utf8.DecodeLastRuneInString(text[floor:start])
+		if !strings.ContainsRune(openers, r) {
+			break
+		}
+		start -= n
+	}
+	if hi < len(ws) {
+		end = ws[hi].start
+	}
+	tail := text[ws[hi-1].end:end]
+	if cut := strings.IndexAny(tail, "\n\r¿¡"); cut >= 0 {
+		tail = tail[:cut]
+	}
+	return text[start:ws[hi-1].end] + strings.TrimRight(tail, " \t,;:-–—(&+")
+}

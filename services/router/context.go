@@ -1,0 +1,150 @@
+package router
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A sub-query leaves its message, so what "it" stands for has to go with it. The shopper's own words are kept and the
+// noun phrase is added in brackets: "can I return it opened? (about: tents)".
+
+// object returns what a clause is about, as the shopper wrote it: the object of its product frame, or else the words of
+// the product specialist's in it.
+func (r *ruler) object(c clause) string {
+	lo, hi := c.object[0], c.object[1]
+	if lo == hi {
+		lo, hi = r.productWords(c)
+	}
+	if lo == hi {
+		return ""
+	}
+	return r.text[r.words[lo].start:r.words[hi-1].end]
+}
+
+// productWords returns the last run of content words with one that the product specialist published, and none that
+// another did.
+func (r *ruler) productWords(c clause) (lo, hi int) {
+	for i := c.lo; i < c.hi; {
+		end, named := i, false
+		for end < c.hi && r.words[end].content() && (end == i || r.words[end].gap == gapNone) {
+			owner := r.owners[end]
+			if owner >= 0 && owner != r.lexicon.product {
+				break
+			}
+			named = named || owner >= 0
+			end++
+		}
+		if named {
+			lo, hi = i, end
+		}
+		i = max(end, i+1)
+	}
+	return lo, hi
+}
+
+// antecedent returns what the pointers in group i stand for, or "" if it has none or names the thing itself.
+func (r *ruler) antecedent(i int, text string) string {
+	g := r.groups[i]
+	if r.order != "" && !strings.Contains(text, r.order) && r.namesOrder(g) {
+		return "order " + r.order
+	}
+	if g.object != "" || !r.points(g) {
+		return ""
+	}
+	for j := i - 1; j >= 0; j-- {
+		if about := r.groups[j].object; about != "" {
+			if strings.Contains(strings.ToLower(text), strings.ToLower(about)) {
+				return ""
+			}
+			return about
+		}
+	}
+	if i > 0 && r.order != "" && !strings.Contains(text, r.order) {
+		return "order " + r.order
+	}
+	return ""
+}
+
+// points reports whether a group has a pronoun that stands for something said before.
+func (r *ruler) points(g group) bool {
+	for i := g.lo; i < g.hi; i++ {
+		w := r.words[i]
+		next := word{}
+		if i+1 < g.hi {
+			next = r.words[i+1]
+		}
+		switch {
+		case spanishClitic(w.norm):
+			return true
+		case w.norm == "sie" && i > g.lo && r.words[i-1].is(subject):
+			return true
+		case w.is(determiner) && infinitive(next.norm) && len(w.norm) <= 3:
+			return true // "la retourner"
+		case !w.is(pointer) || next.norm == "possible" || next.norm == "take":
+		case w.norm == "that" || w.norm == "this" || w.norm == "es" || w.norm == "c" || w.norm == "esta":
+			if next.norm == "" {
+				return true
+			}
+		case !next.content() || w.norm == "it" || w.norm == "them" || w.norm == "lo" || w.norm == "ihn":
+			return true
+		}
+	}
+	return false
+}
+
+// spanishClitic reports whether a folded word is an infinitive with a pronoun, as in "devolverla".
+func spanishClitic(s string) bool {
+	for _, ending := range [...]string{"rlo", "rla", "rlos", "rlas"} {
+		if len(s) > 6 && strings.HasSuffix(s, ending) {
+			return true
+		}
+	}
+	return false
+}
+
+// infinitive reports whether a folded word looks like a French verb.
+func infinitive(s string) bool {
+	return len(s) > 5 && (strings.HasSuffix(s, "yer") || strings.HasSuffix(s, "ner") || strings.HasSuffix(s, "ger") ||
+		strings.HasSuffix(s, "rer") || strings.HasSuffix(s, "dre"))
+}
+
+// orderWords are what shoppers call an order or what comes of it, as stems.
+var orderWords = map[string]bool{
+	"order": true, "purchas": true, "packag": true, "parcel": true, "shipment": true, "pedido": true, "paquet": true,
+	"bestellung": true, "paket": true, "sendung": true, "command": true, "colis": true,
+}
+
+// orderNumberPattern finds what may be the number of an order.
+var orderNumberPattern = regexp.MustCompile(`(?i)#?\b(?:[a-z]{1,4}-?)?\d{3,12}(?:-\d{1,6})?\b`)
+
+// orderNumber returns the first order number of the message: one with '#' or letters in front, or close behind a word
+// for an order. "" if there is none.
+func (r *ruler) orderNumber() string {
+	for _, m := range orderNumberPattern.FindAllStringIndex(r.text, -1) {
+		for i, w := range r.words {
+			if w.end <= m[0] || w.start >= m[1] {
+				continue
+			}
+			for j := max(0, i-3); j < i; j++ {
+				if orderWords[r.words[j].stem] {
+					return strings.TrimPrefix(r.text[m[0]:m[1]], "#")
+				}
+			}
+			break
+		}
+		if r.text[m[0]] == '#' {
+			return r.text[m[0]+1 : m[1]]
+		}
+	}
+	return ""
+}
+
+// namesOrder reports whether a group speaks of an order with an article or a pronoun in front: "that order".
+func (r *ruler) namesOrder(g group) bool {
+	for i := g.lo + 1; i < g.hi; i++ {
+		if orderWords[r.words[i].stem] && r.words[i-1].is(determiner|pointer|possessed) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,288 @@
+package router
+
+import (
+	"slices"
+	"strings"
+)
+
+// draft is an assignment in the making.
+type draft struct {
+	specialist int
+	text       string
+	reason     string
+	confidence float64
+	// at is where in the message it begins, in bytes.
+	at int
+}
+
+// ruling is what the rules make of a message.
+type ruling struct {
+	// drafts are in message order; never empty.
+	drafts []draft
+	// certainty is that of the least certain draft.
+	certainty float64
+	notes     []string
+}
+
+// group is a run of clauses for one specialist: words from lo to hi-1.
+type group struct {
+	lo, hi     int
+	specialist int
+	reason     string
+	certainty  float64
+	// object is the noun phrase that the group is about, as the shopper wrote it. May be empty.
+	object string
+}
+
+// weak is the score below which nothing is known of a clause.
+const weak = 0.5
+
+// Certainties that do not come from scores: how often such a guess is right is not known, only that it is or is not
+// worth asking a model.
+const (
+	sureGreeting   = 0.95 // nothing but "hi"
+	unsureQuestion = 0.3  // a question that no published word is in
+	unsureProduct  = 0.35 // a bare noun that nobody published: perhaps a product
+	unsureFollow   = 0.4  // leans on the history
+)
+
+// ruler applies the rules to one message.
+type ruler struct {
+	splitter
+	text    string
+	history []string // what the shopper said before, the oldest first
+	groups  []group
+	pending int    // first word of clauses that wait for the next group, or -1
+	order   string // the order number in the message, if any
+}
+
+// rule splits a message and assigns its parts. The message must not be empty.
+func rule(l *lexicon, text string, history []string) ruling {
+	ws := splitWords(text)
+	r := &ruler{splitter: newSplitter(l, ws), text: text, history: history, pending: -1}
+	clauses := slices.DeleteFunc(r.clauses(), r.noise)
+	for i, c := range clauses {
+		r.place(c, i == len(clauses)-1)
+	}
+	r.settlePending()
+	if len(r.groups) == 0 {
+		return r.greeting()
+	}
+	return r.ruling()
+}
+
+// noise reports whether a clause is politeness only: "hi there", "thanks in advance", "can you help me?".
+func (r *ruler) noise(c clause) bool {
+	polite := false
+	for _, w := range r.words[c.lo:c.hi] {
+		if w.content() || w.is(pointer) {
+			return false
+		}
+		polite = polite || w.is(greeting|filler|vague)
+	}
+	_, score, _ := c.best(r.lexicon.product)
+	return polite && score < weak
+}
+
+// greeting is the ruling for a message that asks for nothing.
+func (r *ruler) greeting() ruling {
+	d := draft{
+		specialist: r.lexicon.catchAll, text: strings.TrimSpace(r.text), reason: "a greeting, or nothing to answer",
+		confidence: sureGreeting,
+	}
+	if d.text == "" {
+		d.text = r.text
+	}
+	if len(r.words) > 0 && len(r.history) > 0 {
+		d.confidence = unsureFollow // "yes please" answers something
+	}
+	return ruling{drafts: []draft{d}, certainty: d.confidence}
+}
+
+// place puts a clause into the group that it belongs to, or lets it wait for the next one.
+func (r *ruler) place(c clause, last bool) {
+	specialist, score, _ := c.best(r.lexicon.product)
+	switch {
+	case score >= weak && len(r.groups) > 0 && r.pending < 0 && r.remark(c, specialist, score):
+		r.extend(c)
+	case score >= weak && !(r.backdrop(c, specialist) && !last):
+		r.open(c, specialist)
+	case score < weak && r.asksAnew(c):
+		r.pushUnknown(c)
+	case score < weak && len(r.groups) > 0 && r.pending < 0 && !(r.tells(c) && !last):
+		r.extend(c)
+	case r.pending < 0:
+		r.pending = c.lo
+	}
+}
+
+// open adds a clause with evidence of its own: to the last group if that has the same specialist, else as a new one.
+func (r *ruler) open(c clause, specialist int) {
+	sure := c.certainty(r.lexicon.product)
+	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == specialist {
+		g := &r.groups[n]
+		_, score, next := c.best(r.lexicon.product)
+		if next < 0.3*score {
+			sure = max(sure, min(g.certainty, 0.8)) // one more sign of the same, and none of another
+		}
+		g.hi, g.certainty, r.pending = c.hi, min(g.certainty, sure), -1
+		if g.object == "" {
+			g.object = r.object(c)
+		}
+		return
+	}
+	g := group{lo: c.lo, hi: c.hi, specialist: specialist, certainty: sure, reason: c.why(specialist), object: r.object(c)}
+	if r.pending >= 0 {
+		g.lo, r.pending = r.pending, -1
+		g.certainty *= 0.95
+	}
+	r.groups = append(r.groups, g)
+}
+
+// extend adds a clause without evidence of its own to the last group.
+func (r *ruler) extend(c clause) {
+	g := &r.groups[len(r.groups)-1]
+	g.hi = c.hi
+	switch unknown := c.all - c.explained; {
+	case unknown >= 4:
+		g.certainty *= 0.75
+	case unknown > 0:
+		g.certainty *= 0.92
+	}
+}
+
+// remark reports whether a clause asks something about what was said before and names nothing itself, so that words like
+// "how much" say little of whom it is for: "do you deliver to the islands and how much does it cost?".
+func (r *ruler) remark(c clause, specialist int, score float64) bool {
+	const slight = 2.2
+	return specialist == r.lexicon.product && score < slight && r.object(c) == "" && r.points(group{lo: c.lo, hi: c.hi})
+}
+
+// backdrop reports whether a clause only tells of the shopper's things, so that the request is yet to come: "I bought a
+// tent last week."
+func (r *ruler) backdrop(c clause, specialist int) bool {
+	return specialist == r.lexicon.product && r.tells(c) && c.object[0] == c.object[1]
+}
+
+// tells reports whether a clause is a statement: it begins with a pronoun or with "my" and asks nothing.
+func (r *ruler) tells(c clause) bool {
+	first := r.words[c.lo]
+	if first.is(helper|opens) || !first.is(subject|possessed|pointer) {
+		return false
+	}
+	for i := c.lo; i < c.hi; i++ {
+		if w := r.words[i]; w.is(asker|verbFirst|imperative) && w.norm != "que" && w.norm != "was" {
+			return false
+		}
+	}
+	return !strings.Contains(excerpt(r.text, r.words, c.hi-1, c.hi), "?")
+}
+
+// asksAnew reports whether a clause without evidence is nevertheless a question of its own: "what time do you open?".
+func (r *ruler) asksAnew(c clause) bool {
+	first := r.words[c.lo]
+	if c.all == 0 || !first.is(helper|asker) {
+		return false
+	}
+	return slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool { return w.is(subject) && !w.is(pointer) })
+}
+
+// pushUnknown gives a question that nobody published a word of to the catch-all.
+func (r *ruler) pushUnknown(c clause) {
+	g := group{lo: c.lo, hi: c.hi, specialist: r.lexicon.catchAll, certainty: unsureQuestion, reason: "fits no other specialist"}
+	if r.pending >= 0 {
+		g.lo, r.pending = r.pending, -1
+	}
+	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == g.specialist {
+		r.groups[n].hi, r.groups[n].certainty = g.hi, unsureQuestion
+		return
+	}
+	r.groups = append(r.groups, g)
+}
+
+// settlePending places what is left waiting at the end.
+func (r *ruler) settlePending() {
+	if r.pending < 0 {
+		return
+	}
+	c := r.clause(r.pending, len(r.words))
+	r.pending = -1
+	if len(r.groups) > 0 {
+		r.extend(c)
+		return
+	}
+	g := group{lo: c.lo, hi: c.hi}
+	g.specialist, g.certainty, g.reason = r.guess(c)
+	r.groups = append(r.groups, g)
+}
+
+// guess decides on a whole message of which nothing is known.
+func (r *ruler) guess(c clause) (specialist int, certainty float64, reason string) {
+	l, content := r.lexicon, 0
+	nonsense := true
+	for _, w := range r.words[c.lo:c.hi] {
+		if w.content() {
+			content++
+			nonsense = nonsense && (gibberish(w.norm) || w.norm[0] <= '9')
+		}
+	}
+	if content == 0 && slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool { return w.is(greeting) }) {
+		return l.catchAll, sureGreeting, "politeness"
+	}
+	if nonsense && content > 0 {
+		return l.catchAll, 0.6, "nothing that can be read"
+	}
+	if n := len(r.history); n > 0 {
+		before := rule(l, r.history[n-1], nil)
+		if d := before.drafts[len(before.drafts)-1]; before.certainty > unsureFollow {
+			return d.specialist, unsureFollow, "follows up on the message before"
+		}
+	}
+	if content > 0 && content <= 4 && l.product >= 0 && !r.tells(c) && !r.words[c.lo].is(helper|asker) {
+		return l.product, unsureProduct, "may name a product"
+	}
+	return l.catchAll, unsureQuestion, "fits no other specialist"
+}
+
+// ruling turns the groups into drafts.
+func (r *ruler) ruling() ruling {
+	out := ruling{certainty: 1}
+	r.order = r.orderNumber()
+	for i, g := range r.groups {
+		lo := trimLead(r.words, g.lo, g.hi)
+		d := draft{
+			specialist: g.specialist, reason: g.reason, confidence: g.certainty, at: r.words[lo].start,
+			text: strings.TrimSpace(excerpt(r.text, r.words, lo, g.hi)),
+		}
+		if about := r.antecedent(i, d.text); about != "" && len(d.text)+len(about) < maxMessage-12 {
+			d.text += " (about: " + about + ")"
+		}
+		out.drafts = append(out.drafts, d)
+		out.certainty = min(out.certainty, g.certainty)
+	}
+	if len(out.drafts) > maxAssignments {
+		out.drafts = gather(out.drafts)
+		out.notes = append(out.notes, "many requests; those for one specialist were put together")
+	}
+	return out
+}
+
+// maxAssignments bounds what one message can set in motion.
+const maxAssignments = 8
+
+// gather puts the drafts of each specialist together.
+func gather(drafts []draft) []draft {
+	var out []draft
+	at := map[int]int{}
+	for _, d := range drafts {
+		i, seen := at[d.specialist]
+		if !seen {
+			at[d.specialist] = len(out)
+			out = append(out, d)
+			continue
+		}
+		out[i].text += "\n" + d.text
+		out[i].confidence = min(out[i].confidence, d.confidence)
+	}
+	return out
+}

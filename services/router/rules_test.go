@@ -1,0 +1,271 @@
+package router
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ruleCases are messages with the split that the rules should make, certain or not.
+var ruleCases = []struct {
+	name, message string
+	want          []string
+}{
+	// One request.
+	{"cart complement", "something to go with what's in my cart", []string{"recommend: something to go with what's in my cart"}},
+	{"discount", "any discount I could use?", []string{"promotions: any discount I could use?"}},
+	{"order status", "where is my order?", []string{"support: where is my order?"}},
+	{"order by number", "where is my order 10421?", []string{"support: where is my order 10421?"}},
+	{"product with size", "trail running shoes in size 42", []string{"search: trail running shoes in size 42"}},
+	{"cheapest", "What's your cheapest tent?", []string{"search: What's your cheapest tent?"}},
+	{"unpublished product", "do you sell kayaks?", []string{"search: do you sell kayaks?"}},
+	{"unpublished product, looking for", "I'm looking for a camping stove", []string{"search: I'm looking for a camping stove"}},
+	{"bare noun", "kayaks", []string{"search: kayaks"}},
+	{"price of a product", "how much is the blue headlamp?", []string{"search: how much is the blue headlamp?"}},
+	{"fact about a product", "does it float?", []string{"search: does it float?"}},
+	{"refund wanted", "I want a refund", []string{"support: I want a refund"}},
+	{"help with an order", "I need help with my order", []string{"support: I need help with my order"}},
+	{"policy in a product frame", "do you have a return policy?", []string{"support: do you have a return policy?"}},
+	{"codes in a product frame", "do you have any discount codes?", []string{"promotions: do you have any discount codes?"}},
+	{"shipping cost", "how much is shipping to Austria?", []string{"support: how much is shipping to Austria?"}},
+	{"recommendation", "can you recommend a tent for two?", []string{"recommend: can you recommend a tent for two?"}},
+	{"damaged parcel", "My parcel arrived damaged.", []string{"support: My parcel arrived damaged."}},
+	{"human", "can I talk to a human?", []string{"support: can I talk to a human?"}},
+	{"greeting before a request", "Hi there! Do you have tents?", []string{"search: Do you have tents?"}},
+	{"greeting and thanks around a request", "Hello, where is my order? Thanks in advance!", []string{"support: Hello, where is my order?"}},
+	{"upper case", "WHERE IS MY ORDER", []string{"support: WHERE IS MY ORDER"}},
+
+	// Nothing to ask.
+	{"greeting", "hi!", []string{"support: hi!"}},
+	{"greeting in German", "Guten Tag", []string{"support: Guten Tag"}},
+	{"thanks", "ok thanks", []string{"support: ok thanks"}},
+	{"marks only", "???", []string{"support: ???"}},
+	{"keys", "asdf", []string{"support: asdf"}},
+	{"blank", "   ", []string{"support:    "}},
+	{"off topic", "who was the first person on the moon?", []string{"support: who was the first person on the moon?"}},
+
+	// Lists stay one request.
+	{"colours", "do you have jackets in black and white?", []string{"search: do you have jackets in black and white?"}},
+	{"two products", "do you have tents and sleeping bags?", []string{"search: do you have tents and sleeping bags?"}},
+	{"two unpublished products", "do you sell kayaks and paddles?", []string{"search: do you sell kayaks and paddles?"}},
+	{"discount on two products", "is there a discount on tents and backpacks?", []string{"promotions: is there a discount on tents and backpacks?"}},
+	{"returning two things", "can I return my kayak and jacket?", []string{"support: can I return my kayak and jacket?"}},
+	{"one subject", "what are your shipping and delivery options?", []string{"support: what are your shipping and delivery options?"}},
+	{"condition first", "If it doesn't fit, can I return it?", []string{"support: If it doesn't fit, can I return it?"}},
+	{"story first", "I bought a tent last week. The zipper is stuck. Can I return it?", []string{
+		"support: I bought a tent last week. The zipper is stuck. Can I return it?"}},
+	{"need and detail", "I need a tent and I need it by Friday", []string{"search: I need a tent and I need it by Friday"}},
+	{"purpose first", "For my trip to the mountains, do you have a light tent?", []string{
+		"search: For my trip to the mountains, do you have a light tent?"}},
+	{"line broken in a phrase", "do you have boots in\nsize 42", []string{"search: do you have boots in\nsize 42"}},
+
+	// Several requests.
+	{"product and policy", "Do you have trail running shoes in size 42, and what is your return policy?", []string{
+		"search: Do you have trail running shoes in size 42", "support: what is your return policy?"}},
+	{"pointer to the other part", "which of your tents is the cheapest and can I return it opened?", []string{
+		"search: which of your tents is the cheapest", "support: can I return it opened? (about: tents)"}},
+	{"four at once", "Do you have waterproof tents, what goes with the stove in my cart, is there a discount code, and where is my order?", []string{
+		"search: Do you have waterproof tents", "recommend: what goes with the stove in my cart",
+		"promotions: is there a discount code", "support: where is my order?"}},
+	{"four sentences", "Where's my order? Any coupon? Recommend something similar to my boots. Do you sell headlamps?", []string{
+		"support: Where's my order?", "promotions: Any coupon?", "recommend: Recommend something similar to my boots.",
+		"search: Do you sell headlamps?"}},
+	{"no verbs", "cheapest tent and return policy", []string{"search: cheapest tent", "support: return policy"}},
+	{"comma alone", "do you have headlamps, where is my order?", []string{"search: do you have headlamps", "support: where is my order?"}},
+	{"lines", "- cheapest backpack\n- any promo code?\n- return policy", []string{
+		"search: cheapest backpack", "promotions: any promo code?", "support: return policy"}},
+	{"lead-ins go", "Where is my order? Also, do you have tents?", []string{"support: Where is my order?", "search: do you have tents?"}},
+	{"imperatives", "Show me tents and cancel my order", []string{"search: Show me tents", "support: cancel my order"}},
+	{"order number carried", "Where is order 10421? Is there a discount? And can I cancel that order?", []string{
+		"support: Where is order 10421?", "promotions: Is there a discount?", "support: can I cancel that order? (about: order 10421)"}},
+	{"same specialist twice in a row", "Where is my order? What is your return policy?", []string{
+		"support: Where is my order? What is your return policy?"}},
+	{"remark on what was said", "Do you have tents? Do you have a return policy and how much does it cost?", []string{
+		"search: Do you have tents?", "support: Do you have a return policy and how much does it cost?"}},
+	{"detail after a request", "Do you have tents? For two people, please. And any discount?", []string{
+		"search: Do you have tents? For two people, please.", "promotions: any discount?"}},
+
+	// Misleading words.
+	{"shipping tape", "do you sell shipping tape?", []string{"search: do you sell shipping tape?"}},
+	{"return spring", "do you have a return spring for a screen door?", []string{"search: do you have a return spring for a screen door?"}},
+	{"card table", "I'm looking for a card table", []string{"search: I'm looking for a card table"}},
+	{"order of service cards", "do you sell order of service cards?", []string{"search: do you sell order of service cards?"}},
+	{"ordering a product", "I'd like to order a tent", []string{"search: I'd like to order a tent"}},
+	{"delivery van", "do you have a toy delivery van?", []string{"search: do you have a toy delivery van?"}},
+	{"denied subject", "not asking about delivery, only whether it floats", []string{"search: not asking about delivery, only whether it floats"}},
+	{"denied sentence", "I'm not asking about my order. Do you have tents?", []string{"search: I'm not asking about my order. Do you have tents?"}},
+	{"negation that denies nothing", "I have not received my order", []string{"support: I have not received my order"}},
+
+	// Slips.
+	{"swapped letters", "what is your retrun policy", []string{"support: what is your retrun policy"}},
+	{"missing letter", "any discont code?", []string{"promotions: any discont code?"}},
+	{"wrong letter", "can I get a refumd?", []string{"support: can I get a refumd?"}},
+
+	// Other languages.
+	{"es product", "¿tenéis mochilas impermeables?", []string{"search: ¿tenéis mochilas impermeables?"}},
+	{"es unpublished product", "¿Tenéis piraguas?", []string{"search: ¿Tenéis piraguas?"}},
+	{"es without accents", "donde esta mi pedido?", []string{"support: donde esta mi pedido?"}},
+	{"es two", "¿Tenéis tiendas de campaña y puedo devolverla abierta?", []string{
+		"search: ¿Tenéis tiendas de campaña", "support: puedo devolverla abierta? (about: tiendas de campaña)"}},
+	{"es discount", "¿hay algún descuento?", []string{"promotions: ¿hay algún descuento?"}},
+	{"de product", "Habt ihr Rucksäcke mit 30 Litern?", []string{"search: Habt ihr Rucksäcke mit 30 Litern?"}},
+	{"de two", "Habt ihr wasserdichte Zelte und wo ist meine Bestellung?", []string{
+		"search: Habt ihr wasserdichte Zelte", "support: wo ist meine Bestellung?"}},
+	{"de code", "Gibt es einen Rabattcode?", []string{"promotions: Gibt es einen Rabattcode?"}},
+	{"de complement", "Was passt zu den Sachen in meinem Warenkorb?", []string{"recommend: Was passt zu den Sachen in meinem Warenkorb?"}},
+	{"fr product", "Avez-vous des tentes deux places ?", []string{"search: Avez-vous des tentes deux places ?"}},
+	{"fr two", "Avez-vous des chaussures en 42 et où est ma commande ?", []string{
+		"search: Avez-vous des chaussures en 42", "support: où est ma commande ?"}},
+	{"fr code", "Y a-t-il un code promo ?", []string{"promotions: Y a-t-il un code promo ?"}},
+	{"fr refund", "Je voudrais un remboursement", []string{"support: Je voudrais un remboursement"}},
+}
+
+func TestRulesSplitAndAssign(t *testing.T) {
+	l := testLexicon(t)
+	sure := 0
+	for _, c := range ruleCases {
+		t.Run(c.name, func(t *testing.T) {
+			r := rule(l, c.message, nil)
+			if diff := cmp.Diff(c.want, routes(l, r)); diff != "" {
+				t.Errorf("rule(%q), certainty %.2f (-want +got):\n%s", c.message, r.certainty, diff)
+			}
+			if r.certainty >= DefaultCertainThreshold {
+				sure++
+			}
+		})
+	}
+	share := float64(sure) / float64(len(ruleCases))
+	t.Logf("certain of %d of %d messages", sure, len(ruleCases))
+	if share < 0.6 {
+		t.Errorf("the rules are certain of %.0f%% of the messages, want at least 60%%", 100*share)
+	}
+}
+
+func TestRulesAreNotCertainOfWhatTheyCanNotKnow(t *testing.T) {
+	l := testLexicon(t)
+	for _, message := range []string{
+		"kayaks", "who was the first person on the moon?", "do you have a roof terrace?", "does it float?",
+		"the thing from last time", "テントはありますか", "tents on sale or return", "ich habe da mal eine Frage zu dem Ding",
+		"is the deal with the tent still on if I return the boots and what happens to the refund",
+	} {
+		if r := rule(l, message, nil); r.certainty >= DefaultCertainThreshold {
+			t.Errorf("rule(%q) = %v with certainty %.2f, want less than %v", message, routes(l, r), r.certainty, DefaultCertainThreshold)
+		}
+	}
+}
+
+func TestFollowUpsLeanOnTheHistory(t *testing.T) {
+	l := testLexicon(t)
+	for message, want := range map[string]string{"and in blue?": "search", "yes please": "support", "the other one": "search"} {
+		r := rule(l, message, []string{"where is my order?", "do you have waterproof tents?"})
+		if got := l.names[r.drafts[0].specialist]; got != want || r.certainty >= DefaultCertainThreshold {
+			t.Errorf("rule(%q) = %s with certainty %.2f, want %s, not certain", message, got, r.certainty, want)
+		}
+	}
+}
+
+func TestManyRequestsArePutTogether(t *testing.T) {
+	l := testLexicon(t)
+	r := rule(l, strings.Repeat("Do you have tents? Where is my order? ", 20), nil)
+	if len(r.drafts) != 2 || len(r.notes) != 1 {
+		t.Fatalf("got %d drafts and notes %q, want 2 drafts and a note", len(r.drafts), r.notes)
+	}
+	if got := strings.Count(r.drafts[1].text, "my order"); got != 20 {
+		t.Errorf("support got %d of 20 requests", got)
+	}
+}
+
+func TestRulesWorkWithAnySpecialists(t *testing.T) {
+	all := specialists()
+	l := newLexicon(all[1:3]) // neither search nor support
+	r := rule(l, "hello", nil)
+	if got := l.names[r.drafts[0].specialist]; got != "promotions" {
+		t.Errorf("the catch-all is %s, want the last specialist", got)
+	}
+	if got := routes(l, rule(l, "do you sell kayaks?", nil)); got[0] != "promotions: do you sell kayaks?" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// checkCover fails unless every word with a meaning is in a sub-query.
+func checkCover(t *testing.T, l *lexicon, message string) {
+	t.Helper()
+	r := rule(l, message, nil)
+	if len(r.drafts) == 0 || len(r.drafts) > max(maxAssignments, len(l.names)) {
+		t.Fatalf("rule(%q) made %d drafts", message, len(r.drafts))
+	}
+	kept := map[string]int{}
+	for _, d := range r.drafts {
+		if d.text == "" || !utf8.ValidString(d.text) {
+			t.Fatalf("rule(%q) made the sub-query %q", message, d.text)
+		}
+		if d.confidence < 0 || d.confidence > 1 {
+			t.Fatalf("rule(%q) has confidence %v", message, d.confidence)
+		}
+		for _, w := range splitWords(d.text) {
+			kept[w.norm]++
+		}
+	}
+	for _, w := range splitWords(message) {
+		if w.content() {
+			if kept[w.norm]--; kept[w.norm] < 0 {
+				t.Fatalf("rule(%q) lost %q: %q", message, w.norm, routes(l, r))
+			}
+		}
+	}
+}
+
+func TestNoWordIsDropped(t *testing.T) {
+	l := testLexicon(t)
+	for i, a := range ruleCases {
+		checkCover(t, l, a.message)
+		b, c := ruleCases[(i*7+3)%len(ruleCases)].message, ruleCases[(i*11+5)%len(ruleCases)].message
+		for _, joint := range []string{" and ", ", ", "\n", "; also ", " y ", ". "} {
+			checkCover(t, l, a.message+joint+b)
+			checkCover(t, l, a.message+joint+b+joint+c)
+		}
+	}
+}
+
+func FuzzRule(f *testing.F) {
+	for _, c := range ruleCases {
+		f.Add(c.message)
+	}
+	f.Add("and and and, also. ¿¡ and?")
+	f.Add("\u05bf a\u0301 \u0301")
+	f.Add("l'a 1.5.3 don't 's 'S ’s d'")
+	l := testLexicon(f)
+	f.Fuzz(func(t *testing.T, message string) {
+		if message == "" || !utf8.ValidString(message) || utf8.RuneCountInString(message) > maxMessage {
+			t.Skip()
+		}
+		checkCover(t, l, message)
+	})
+}
+
+const sixtyWords = "Hello there, I am planning a trip to the mountains with my two kids in early spring and we still need a few " +
+	"things: do you have a waterproof tent for four people under 300 euros, and what is your return policy if we open it " +
+	"and it does not fit? Also, is there any discount code that I could use, thank you very much for your help!"
+
+func BenchmarkRule(b *testing.B) {
+	l := testLexicon(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		rule(l, sixtyWords, nil)
+	}
+}
+
+func BenchmarkRuleLongest(b *testing.B) {
+	for _, unit := range []string{"tents and ", "order 10421 and refund, ", "do you have it and is it, "} {
+		message := strings.Repeat(unit, maxMessage/len(unit))
+		b.Run(fmt.Sprintf("%.8s", unit), func(b *testing.B) {
+			l := testLexicon(b)
+			for b.Loop() {
+				rule(l, message, nil)
+			}
+		})
+	}
+}

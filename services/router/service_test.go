@@ -1,0 +1,232 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	provisional = routerv1.DecisionStage_DECISION_STAGE_PROVISIONAL
+	final       = routerv1.DecisionStage_DECISION_STAGE_FINAL
+	byRules     = routerv1.DecisionSource_DECISION_SOURCE_RULES
+	byModel     = routerv1.DecisionSource_DECISION_SOURCE_MODEL
+	byBackstop  = routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP
+)
+
+// serve serves a router in memory. The returned stop must be called before the test ends.
+func serve(t *testing.T, cfg Config) (client routerv1.RouterServiceClient, stop func()) {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := rpc.NewNetwork()
+	lis, err := network.Listen("router")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := rpc.NewServer(rpc.ServerConfig{Name: "router"})
+	s.Register(server)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, lis) }()
+	conn, err := rpc.Dial("inproc:///router", rpc.DialConfig{Network: network})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return routerv1.NewRouterServiceClient(conn), func() {
+		_ = conn.Close()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// collect returns the decisions of one Route call and its error.
+func collect(ctx context.Context, client routerv1.RouterServiceClient, req *routerv1.RouteRequest) ([]*routerv1.RoutingDecision, error) {
+	stream, err := client.Route(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	var out []*routerv1.RoutingDecision
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, resp.GetDecision())
+	}
+}
+
+// route serves a router with the config for one call.
+func route(t *testing.T, cfg Config, req *routerv1.RouteRequest) []*routerv1.RoutingDecision {
+	t.Helper()
+	client, stop := serve(t, cfg)
+	defer stop()
+	decisions, err := collect(context.Background(), client, req)
+	if err != nil {
+		t.Fatalf("Route(%q): %v", req.GetMessage(), err)
+	}
+	return decisions
+}
+
+func request(message string) *routerv1.RouteRequest {
+	return &routerv1.RouteRequest{Message: message, Specialists: specialists()}
+}
+
+func assignments(d *routerv1.RoutingDecision) []string {
+	var out []string
+	for _, a := range d.GetAssignments() {
+		out = append(out, a.GetAssignmentId()+" "+a.GetSpecialist()+": "+a.GetSubQuery())
+	}
+	return out
+}
+
+const (
+	sureMessage   = "Do you have waterproof tents, and what is your return policy?"
+	unsureMessage = "do you have a roof terrace? And where is my order?"
+)
+
+func TestCertainRulesDecideWithoutTheModel(t *testing.T) {
+	model := fakeModel{func(context.Context, *agentloop.Request) (string, error) {
+		t.Error("the model was asked")
+		return "", errors.New("not wanted")
+	}}
+	got := route(t, Config{Model: model}, request(sureMessage))
+	want := []*routerv1.RoutingDecision{{
+		Stage: final, Source: byRules, Assignments: []*routerv1.Assignment{
+			{AssignmentId: "a1", Specialist: "search", SubQuery: "Do you have waterproof tents"},
+			{AssignmentId: "a2", Specialist: "support", SubQuery: "what is your return policy?"},
+		},
+	}}
+	ignore := cmp.Options{
+		protocmp.Transform(),
+		protocmp.IgnoreFields(&routerv1.RoutingDecision{}, "certainty", "duration"),
+		protocmp.IgnoreFields(&routerv1.Assignment{}, "reason", "confidence"),
+	}
+	if diff := cmp.Diff(want, got, ignore); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+	if d := got[0]; d.GetCertainty() < DefaultCertainThreshold || d.GetDuration() == nil || d.GetAssignments()[0].GetReason() == "" {
+		t.Errorf("certainty, duration or reason is missing: %v", d)
+	}
+}
+
+func TestWithoutAModelTheRulesHaveTheLastWord(t *testing.T) {
+	got := route(t, Config{}, request(unsureMessage))
+	if len(got) != 1 || got[0].GetStage() != final || got[0].GetSource() != byBackstop || len(got[0].GetNotes()) != 1 {
+		t.Fatalf("got %v, want one final decision of the backstop with a note", got)
+	}
+}
+
+func TestUnavailableSpecialistsAreRemapped(t *testing.T) {
+	const reason = "This store has no promotions."
+	off := func(names ...string) *routerv1.RouteRequest {
+		req := request("Any coupon? And where is my order?")
+		for _, s := range req.GetSpecialists() {
+			for _, name := range names {
+				if s.GetName() == name {
+					s.Available, s.UnavailableReason = false, reason
+				}
+			}
+		}
+		return req
+	}
+	got := route(t, Config{}, off("promotions"))[0]
+	if diff := cmp.Diff([]string{"a1 support: Any coupon?", "a2 support: where is my order?"}, assignments(got)); diff != "" {
+		t.Errorf("assignments (-want +got):\n%s", diff)
+	}
+	if from := got.GetAssignments()[0].GetRemappedFrom(); from != "promotions" || got.GetAssignments()[1].GetRemappedFrom() != "" {
+		t.Errorf("remapped_from is %q", from)
+	}
+	if diff := cmp.Diff([]string{"promotions is not available; sent to support: " + reason}, got.GetNotes()); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	got = route(t, Config{}, off("promotions", "support", "search"))[0]
+	if diff := cmp.Diff([]string{"a1 recommend: Any coupon?", "a2 recommend: where is my order?"}, assignments(got)); diff != "" {
+		t.Errorf("assignments without support (-want +got):\n%s", diff)
+	}
+	client, stop := serve(t, Config{})
+	defer stop()
+	if _, err := collect(context.Background(), client, off("promotions", "support", "search", "recommend")); status.Code(err) != codes.Unavailable {
+		t.Errorf("with none available: %v, want Unavailable", err)
+	}
+}
+
+func TestBadRequestsAreRefused(t *testing.T) {
+	client, stop := serve(t, Config{})
+	defer stop()
+	one := &specialistv1.Specialist{Name: "search", Purpose: "Finds.", Available: true}
+	cases := map[string]struct {
+		req    *routerv1.RouteRequest
+		fields []string
+	}{
+		"nothing":    {&routerv1.RouteRequest{}, []string{"message", "specialists"}},
+		"too long":   {&routerv1.RouteRequest{Message: strings.Repeat("a", maxMessage+1), Specialists: []*specialistv1.Specialist{one}}, []string{"message"}},
+		"bad name":   {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{{Name: "The Search"}}}, []string{"specialists[0].name", "specialists[0].purpose"}},
+		"same names": {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{one, one}}, []string{"specialists[1].name"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := collect(context.Background(), client, c.req)
+			st := status.Convert(err)
+			var fields []string
+			for _, detail := range st.Details() {
+				if bad, ok := detail.(*errdetails.BadRequest); ok {
+					for _, v := range bad.GetFieldViolations() {
+						fields = append(fields, v.GetField())
+						if strings.HasPrefix(v.GetField(), "specialists") && !strings.Contains(v.GetDescription(), "SpecialistService.Describe") {
+							t.Errorf("%s: %q does not say what to pass", v.GetField(), v.GetDescription())
+						}
+					}
+				}
+			}
+			if diff := cmp.Diff(c.fields, fields); st.Code() != codes.InvalidArgument || diff != "" {
+				t.Errorf("code %v, fields (-want +got):\n%s", st.Code(), diff)
+			}
+		})
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for _, cfg := range []Config{{ModelTimeout: -1}, {CertainThreshold: 1.1}, {CertainThreshold: -0.1}} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("New(%+v) succeeded", cfg)
+		}
+	}
+}
+
+func TestLexiconsFollowWhatIsPublished(t *testing.T) {
+	var c lexicons
+	a := specialists()
+	first := c.of(a)
+	if c.of(a) != first {
+		t.Error("the lexicon was compiled again")
+	}
+	a[0].Keywords[0].Weight++
+	if c.of(a) == first {
+		t.Error("another weight did not change the lexicon")
+	}
+}

@@ -1,0 +1,251 @@
+package router
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// word is one word of a text.
+type word struct {
+	start, end int    // bytes in the text
+	norm       string // lower-case, without accents
+	stem       string // norm without common endings; only ever compared with other stems
+	class      class
+	gap        gap // what stands between the word before and this one
+}
+
+// gap is the kind of what stands between two words.
+type gap uint8
+
+const (
+	gapNone  gap = iota // white space, hyphens and the like
+	gapComma            // a comma, a colon, a dash, a bracket: a sentence may go on
+	gapHard             // the end of a sentence or a line
+)
+
+// content reports whether the word carries meaning of its own.
+func (w word) content() bool { return w.class&(function|greeting|filler) == 0 }
+
+// is reports whether the word is of one of the classes.
+func (w word) is(c class) bool { return w.class&c != 0 }
+
+// splitWords finds the words of a text: runs of letters and digits. "42.5" is one word, "t-shirt" two; "l'article" is
+// two, "don't" one, and a possessive "'s" falls away.
+func splitWords(text string) []word {
+	ws := make([]word, 0, len(text)/5+1)
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			i += n
+			continue
+		}
+		end := wordEnd(text, i)
+		w := newWord(text, i, end)
+		if n := len(ws); n > 0 {
+			w.gap = gapBetween(text, ws[n-1], i)
+		}
+		ws = append(ws, w)
+		i = end
+	}
+	return ws
+}
+
+func newWord(text string, start, end int) word {
+	folded := fold(text[start:end])
+	return word{start: start, end: end, norm: folded, stem: stem(folded), class: classes[folded]}
+}
+
+// gapBetween returns the kind of the gap between a word and the next one, which starts at next.
+func gapBetween(text string, prev word, next int) gap {
+	between := text[prev.end:next]
+	if between == " " || between == "" {
+		return gapNone
+	}
+	if strings.ContainsAny(between, "?!;？！。；…؟¿¡") {
+		return gapHard
+	}
+	if strings.Contains(between, "..") || strings.HasPrefix(between, ".") && len(between) > 1 && !abbreviations[prev.norm] {
+		return gapHard
+	}
+	if strings.ContainsAny(between, "\n\r") && !prev.is(determiner|preposition|linker|possessed) {
+		return gapHard // a line that breaks after "the" or "in" is only wrapped
+	}
+	if strings.ContainsAny(between, ",:()–—、，") || strings.Contains(between, " - ") {
+		return gapComma
+	}
+	return gapNone
+}
+
+// abbreviations are words whose full stop ends no sentence.
+var abbreviations = map[string]bool{
+	"approx": true, "no": true, "nr": true, "num": true, "mr": true, "mrs": true, "dr": true, "vs": true, "etc": true,
+	"ca": true, "z": true, "b": true, "e": true, "g": true, "i": true, "p": true, "ej": true, "max": true, "min": true,
+	"incl": true, "inkl": true, "bzw": true, "art": true,
+}
+
+func inWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
+}
+
+// wordEnd returns the end of the word that starts at i.
+func wordEnd(text string, i int) int {
+	start := i
+	var last rune
+	for i < len(text) {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if inWord(r) {
+			last = r
+			i += n
+			continue
+		}
+		next, m := utf8.DecodeRuneInString(text[i+n:])
+		decimal := (r == '.' || r == ',') && unicode.IsDigit(last) && unicode.IsDigit(next)
+		if !decimal && !(isApostrophe(r) && unicode.IsLetter(next) && !elision(text[start:i])) {
+			break
+		}
+		last = next
+		i += n + m
+	}
+	return i
+}
+
+func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == '`' }
+
+// elision reports whether s before an apostrophe is a word of its own, as in "l'article" and "qu'est-ce".
+func elision(s string) bool {
+	switch strings.ToLower(s) {
+	case "l", "d", "j", "qu", "n", "s", "c", "m", "t":
+		return true
+	}
+	return false
+}
+
+// fold lower-cases a word and takes its accents and apostrophes away.
+func fold(s string) string {
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for _, r := range norm.NFD.String(strings.ToLower(s)) {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+		case isApostrophe(r):
+		case r == 'ß':
+			b.WriteString("ss")
+		case r == 'ø':
+			b.WriteByte('o')
+		case r == 'æ':
+			b.WriteString("ae")
+		case r == 'œ':
+			b.WriteString("oe")
+		default:
+			b.WriteRune(r)
+		}
+	}
+	folded := b.String()
+	if n := len(folded) - 1; n > 1 && folded[n] == 's' && possessive(s) {
+		return folded[:n]
+	}
+	return folded
+}
+
+// plain reports whether folding would change nothing.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func possessive(s string) bool {
+	return len(s) > 2 && (strings.HasSuffix(s, "'s") || strings.HasSuffix(s, "’s") || strings.HasSuffix(s, "'S"))
+}
+
+// stem takes endings off a folded word so that its forms in English, Spanish, German and French meet. It need not
+// yield a word: it is applied to both sides of every comparison.
+func stem(s string) string {
+	if len(s) < 4 || s[0] <= '9' {
+		return s
+	}
+	switch {
+	case len(s) > 4 && strings.HasSuffix(s, "ies"):
+		return s[:len(s)-3] + "y"
+	case len(s) > 7 && strings.HasSuffix(s, "ungen"):
+		return s[:len(s)-2]
+	case len(s) > 6 && strings.HasSuffix(s, "ing"):
+		return undouble(s[:len(s)-3])
+	case len(s) > 5 && strings.HasSuffix(s, "ed") && !strings.HasSuffix(s, "eed"):
+		return undouble(s[:len(s)-2])
+	case len(s) > 5 && (strings.HasSuffix(s, "sses") || strings.HasSuffix(s, "shes") || strings.HasSuffix(s, "ches") ||
+		strings.HasSuffix(s, "xes")):
+		return s[:len(s)-2]
+	case s[len(s)-1] == 's' && !strings.HasSuffix(s, "ss") && !strings.HasSuffix(s, "us") && !strings.HasSuffix(s, "is"):
+		s = s[:len(s)-1]
+	}
+	if len(s) > 6 && (strings.HasSuffix(s, "rlo") || strings.HasSuffix(s, "rla")) {
+		return s[:len(s)-2] // "devolverla", "devolverlos"
+	}
+	if len(s) > 4 && s[len(s)-1] == 'e' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// undouble turns "shipp" into "ship", and takes a final e off as stem does.
+func undouble(s string) string {
+	n := len(s)
+	if n > 3 && s[n-1] == s[n-2] && s[n-1] != 'l' && s[n-1] != 's' {
+		return s[:n-1]
+	}
+	if n > 4 && s[n-1] == 'e' {
+		return s[:n-1]
+	}
+	return s
+}
+
+// oneEdit reports whether a and b are one slip of the finger apart: a letter too many, one too few, two swapped, or,
+// in words of six letters and more, one wrong.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(b) == len(a)+1 {
+		return a[i:] == b[i+1:]
+	}
+	if len(a) != len(b) || i == len(a) {
+		return false
+	}
+	if i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:] {
+		return true
+	}
+	return len(a) >= 6 && a[i+1:] == b[i+1:]
+}
+
+// keyboardRows are what fingers that mean nothing run along.
+var keyboardRows = [...]string{"qwertyuiop", "asdfghjkl", "zxcvbnm"}
+
+// gibberish reports whether a folded word is a run of neighbouring keys, one letter over and over, or has no vowel.
+func gibberish(s string) bool {
+	if len(s) < 3 || s[0] <= '9' {
+		return false
+	}
+	for _, row := range keyboardRows {
+		if len(s) >= 4 && strings.Contains(row, s[:4]) {
+			return true
+		}
+	}
+	if strings.Count(s, s[:1]) == len(s) {
+		return true
+	}
+	return s[0] < utf8.RuneSelf && len(s) >= 4 && !strings.ContainsAny(s, "aeiouy0123456789")
+}
