@@ -57,7 +57,7 @@ var conversations = []conversation{
 	},
 	{
 		name: "the customer's latest order", message: "where is my order?",
-		specialists: []string{suite.Support}, tools: []string{"lookup_order"}, says: []string{"QT-10029", "shipped"},
+		specialists: []string{suite.Support}, tools: []string{"lookup_order"}, says: []string{"QT-10029", "TP70446718204"},
 		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
 			if len(reply.GetOrders()) != 1 || reply.GetOrders()[0].GetOrderId() != "QT-10029" {
 				t.Errorf("orders are %v", reply.GetOrders())

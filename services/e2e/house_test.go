@@ -33,14 +33,25 @@ type house struct {
 	data    load.Clients
 }
 
-// newHouse starts a house that ends with the test.
+// newHouse starts a house with an embedded Redis, which ends with the test.
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	redisServer, err := state.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := state.Open(t.Context(), redisServer.URL())
+	t.Cleanup(func() {
+		if err := redisServer.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newHouseOn(t, redisServer.URL())
+}
+
+// newHouseOn starts a house whose state is in the Redis at url, and loads the demo stores.
+func newHouseOn(t *testing.T, url string) *house {
+	t.Helper()
+	client, err := state.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +62,7 @@ func newHouse(t *testing.T) *house {
 	modelServer := httptest.NewServer(brain)
 	h := &house{cfg: suite.Config{
 		Redis: client, Network: rpc.NewNetwork(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), DrainTimeout: time.Second,
-		Model: newModel(t, modelServer.URL, offline.ModelName), FastModel: newModel(t, modelServer.URL, offline.FastModelName),
+		Model: newModel(t, modelServer.URL, offline.Model), FastModel: newModel(t, modelServer.URL, offline.ModelFast),
 	}}
 	six, err := suite.NewAll(h.cfg, nil)
 	if err != nil {
@@ -67,9 +78,6 @@ func newHouse(t *testing.T) *house {
 		}
 		modelServer.Close()
 		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := redisServer.Close(); err != nil {
 			t.Error(err)
 		}
 	})

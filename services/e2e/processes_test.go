@@ -82,7 +82,7 @@ func startProcesses(t *testing.T) *processes {
 	t.Cleanup(modelServer.Close)
 	p := &processes{t: t, program: build(t), addr: make(map[string]string), running: make(map[string]*process)}
 	p.env = append(os.Environ(), "QUARTET_REDIS="+redisServer.URL(), "QUARTET_MODEL_URL="+modelServer.URL+"/v1",
-		"QUARTET_MODEL="+offline.ModelName, "QUARTET_FAST_MODEL="+offline.FastModelName)
+		"QUARTET_MODEL="+offline.Model, "QUARTET_FAST_MODEL="+offline.ModelFast)
 	for _, role := range suite.Roles() {
 		p.addr[role] = freeAddress(t)
 		p.env = append(p.env, fmt.Sprintf("QUARTET_%s_ADDR=%s", strings.ToUpper(role), p.addr[role]))

@@ -31,7 +31,7 @@ func runModel(ctx context.Context, args []string, env environment) error {
 		return err
 	}
 	fmt.Fprintf(env.out, "offline model (rules, not a language model) at http://%s/v1 · models %s, %s\n",
-		lis.Addr(), offline.ModelName, offline.FastModelName)
+		lis.Addr(), offline.Model, offline.ModelFast)
 	return server.Serve(ctx, lis)
 }
 

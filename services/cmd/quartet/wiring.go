@@ -51,7 +51,7 @@ func (m *modelFlags) models(cfg *suite.Config, env environment) error {
 	switch {
 	case !m.real(env):
 		return usagef("no model is configured: set OPENAI_API_KEY, or --model-url and --model; for trials run 'quartet model' " +
-			"and give --model-url http://127.0.0.1:7310/v1 --model " + offline.ModelName)
+			"and give --model-url http://127.0.0.1:7310/v1 --model " + offline.Model)
 	case name == "" && url != "":
 		return usagef("--model-url is given without --model")
 	case name == "":
@@ -83,8 +83,8 @@ func startOffline(ctx context.Context, cfg *suite.Config, logger *slog.Logger) (
 	}
 	url := "http://" + lis.Addr().String() + "/v1"
 	var fastErr error
-	cfg.Model, err = model.New(model.Config{URL: url, Name: offline.ModelName})
-	cfg.FastModel, fastErr = model.New(model.Config{URL: url, Name: offline.FastModelName})
+	cfg.Model, err = model.New(model.Config{URL: url, Name: offline.Model})
+	cfg.FastModel, fastErr = model.New(model.Config{URL: url, Name: offline.ModelFast})
 	if err := errors.Join(err, fastErr); err != nil {
 		return nil, errors.Join(err, lis.Close())
 	}

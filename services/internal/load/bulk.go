@@ -11,54 +11,50 @@ import (
 )
 
 func products(ctx context.Context, c Clients, storeID string, items lines[*catalogv1.Product]) (Report, error) {
-	s, err := c.Catalog.UpsertProducts(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	return bulk(items, stream[*catalogv1.Product]{
-		send: func(batch []*catalogv1.Product) error {
-			return s.Send(&catalogv1.UpsertProductsRequest{StoreId: storeID, Products: batch})
-		},
-		finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+	return bulk(items, func() (stream[*catalogv1.Product], error) {
+		s, err := c.Catalog.UpsertProducts(ctx)
+		return stream[*catalogv1.Product]{
+			send: func(batch []*catalogv1.Product) error {
+				return s.Send(&catalogv1.UpsertProductsRequest{StoreId: storeID, Products: batch})
+			},
+			finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+		}, err
 	})
 }
 
 func promotions(ctx context.Context, c Clients, storeID string, items lines[*promotionv1.Promotion]) (Report, error) {
-	s, err := c.Promotions.UpsertPromotions(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	return bulk(items, stream[*promotionv1.Promotion]{
-		send: func(batch []*promotionv1.Promotion) error {
-			return s.Send(&promotionv1.UpsertPromotionsRequest{StoreId: storeID, Promotions: batch})
-		},
-		finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+	return bulk(items, func() (stream[*promotionv1.Promotion], error) {
+		s, err := c.Promotions.UpsertPromotions(ctx)
+		return stream[*promotionv1.Promotion]{
+			send: func(batch []*promotionv1.Promotion) error {
+				return s.Send(&promotionv1.UpsertPromotionsRequest{StoreId: storeID, Promotions: batch})
+			},
+			finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+		}, err
 	})
 }
 
 func orders(ctx context.Context, c Clients, storeID string, items lines[*orderv1.Order]) (Report, error) {
-	s, err := c.Orders.UpsertOrders(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	return bulk(items, stream[*orderv1.Order]{
-		send: func(batch []*orderv1.Order) error {
-			return s.Send(&orderv1.UpsertOrdersRequest{StoreId: storeID, Orders: batch})
-		},
-		finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+	return bulk(items, func() (stream[*orderv1.Order], error) {
+		s, err := c.Orders.UpsertOrders(ctx)
+		return stream[*orderv1.Order]{
+			send: func(batch []*orderv1.Order) error {
+				return s.Send(&orderv1.UpsertOrdersRequest{StoreId: storeID, Orders: batch})
+			},
+			finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+		}, err
 	})
 }
 
 func policies(ctx context.Context, c Clients, storeID string, items lines[*policyv1.Policy]) (Report, error) {
-	s, err := c.Policies.UpsertPolicies(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	return bulk(items, stream[*policyv1.Policy]{
-		send: func(batch []*policyv1.Policy) error {
-			return s.Send(&policyv1.UpsertPoliciesRequest{StoreId: storeID, Policies: batch})
-		},
-		finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+	return bulk(items, func() (stream[*policyv1.Policy], error) {
+		s, err := c.Policies.UpsertPolicies(ctx)
+		return stream[*policyv1.Policy]{
+			send: func(batch []*policyv1.Policy) error {
+				return s.Send(&policyv1.UpsertPoliciesRequest{StoreId: storeID, Policies: batch})
+			},
+			finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
+		}, err
 	})
 }
 

@@ -147,20 +147,10 @@ type stream[T proto.Message] struct {
 	finish func() (taken, refused int32, refusals []*commonv1.ItemError, err error)
 }
 
-// bulk loads items by a stream of batches.
-func bulk[T proto.Message](items lines[T], s stream[T]) (Report, error) {
+// bulk loads items by a stream of batches, which is opened with the first one.
+func bulk[T proto.Message](items lines[T], open func() (stream[T], error)) (Report, error) {
 	var report Report
-	var batch []T
-	var lineOf []int // by position in the stream
-	bytes := 0
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		err := s.send(batch)
-		batch, bytes = nil, 0
-		return err
-	}
+	b := batcher[T]{open: open}
 	for line, err := range items {
 		var bad *jsonl.LineError
 		switch {
@@ -170,23 +160,66 @@ func bulk[T proto.Message](items lines[T], s stream[T]) (Report, error) {
 		case err != nil:
 			return report, err
 		}
-		size := proto.Size(line.Item)
-		if len(batch) == batchSize || bytes+size > batchBytes {
-			if err := flush(); err != nil {
-				break // finish knows why
-			}
+		if err := b.add(line); err != nil {
+			return report, err
 		}
-		batch, bytes, lineOf = append(batch, line.Item), bytes+size, append(lineOf, line.Number)
 	}
-	_ = flush() // finish knows why it failed
-	taken, refused, refusals, err := s.finish()
+	taken, refused, refusals, err := b.finish()
 	if err != nil {
 		return report, err
 	}
 	for _, r := range refusals {
-		report.refuse(lineOf[r.GetIndex()], fmt.Sprintf("%s: %s: %s", r.GetItemId(), r.GetField(), r.GetDescription()))
+		report.refuse(b.lineOf[r.GetIndex()], fmt.Sprintf("%s: %s: %s", r.GetItemId(), r.GetField(), r.GetDescription()))
 	}
 	report.Taken, report.Refused = int(taken), report.Refused+int(refused)-len(refusals)
 	slices.SortStableFunc(report.Refusals, func(a, b Refusal) int { return a.Line - b.Line })
 	return report, nil
+}
+
+// batcher cuts items into the messages of a stream.
+type batcher[T proto.Message] struct {
+	open   func() (stream[T], error)
+	stream stream[T]
+	batch  []T
+	bytes  int
+	lineOf []int // by position in the stream
+}
+
+// add takes one item, and sends the batch before it when that is full.
+func (b *batcher[T]) add(line jsonl.Line[T]) error {
+	size := proto.Size(line.Item)
+	if len(b.batch) == batchSize || b.bytes+size > batchBytes {
+		if err := b.flush(); err != nil {
+			return err
+		}
+	}
+	b.batch, b.bytes, b.lineOf = append(b.batch, line.Item), b.bytes+size, append(b.lineOf, line.Number)
+	return nil
+}
+
+// flush sends the batch. A stream that the server has ended says why only when it is finished.
+func (b *batcher[T]) flush() error {
+	if len(b.batch) == 0 {
+		return nil
+	}
+	if b.stream.send == nil {
+		var err error
+		if b.stream, err = b.open(); err != nil {
+			return err
+		}
+	}
+	err := b.stream.send(b.batch)
+	b.batch, b.bytes = nil, 0
+	if errors.Is(err, io.EOF) {
+		_, _, _, err = b.stream.finish()
+	}
+	return err
+}
+
+// finish sends what is left and returns the server's report; nothing was sent when there was no item.
+func (b *batcher[T]) finish() (taken, refused int32, refusals []*commonv1.ItemError, err error) {
+	if err := b.flush(); err != nil || b.stream.finish == nil {
+		return 0, 0, nil, err
+	}
+	return b.stream.finish()
 }

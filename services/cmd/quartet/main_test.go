@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	// The search library starts four workers with the process, for good.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
+}
+
+// output is what a command printed. It may be read while the command still runs.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// quartet runs the program with an environment of its own and returns its exit code and output.
+func quartet(ctx context.Context, env map[string]string, args ...string) (code int, stdout, stderr string) {
+	var out, errOut output
+	code = run(ctx, args, environment{get: func(k string) string { return env[k] }, out: &out, err: &errOut})
+	return code, out.String(), errOut.String()
+}
+
+func TestMistakesInTheCommandLine(t *testing.T) {
+	tests := []struct {
+		name string
+		env  map[string]string
+		args []string
+		code int
+		says string
+	}{
+		{"no command", nil, nil, 2, ""},
+		{"unknown command", nil, []string{"sing"}, 2, `unknown command "sing"`},
+		{"ask without a message", nil, []string{"ask"}, 2, "give a message"},
+		{"unknown flag", nil, []string{"ask", "--loud", "hi"}, 2, "-loud"},
+		{"unknown role", nil, []string{"serve", "till"}, 2, "gateway, router, search"},
+		{"serve without a model", nil, []string{"serve", "search"}, 2, "set OPENAI_API_KEY"},
+		{"a model URL without a model", nil, []string{"serve", "search", "--model-url", "http://localhost/v1"}, 2, "without --model"},
+		{"a bad value in the environment", map[string]string{"QUARTET_DRAIN_TIMEOUT": "soon"}, []string{"serve", "search"}, 2, `QUARTET_DRAIN_TIMEOUT="soon"`},
+		{"an address beyond loopback", nil, []string{"model", "--listen", "0.0.0.0:0"}, 1, "insecure"},
+		{"load of nothing", nil, []string{"load"}, 2, "give files"},
+		{"load of a file that is not there", nil, []string{"load", "/no/such/products.jsonl"}, 1, "no such file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, _, stderr := quartet(t.Context(), tt.env, tt.args...)
+			if code != tt.code || !strings.Contains(stderr, tt.says) {
+				t.Errorf("exit code %d, stderr:\n%s\nwant %d and %q", code, stderr, tt.code, tt.says)
+			}
+		})
+	}
+}
+
+func TestServeWithADeadRedisEndsWithOneLine(t *testing.T) {
+	env := map[string]string{"QUARTET_MODEL_URL": "http://127.0.0.1:1/v1", "QUARTET_MODEL": "m", "QUARTET_REDIS": "redis://:hidden@127.0.0.1:1/0"}
+	code, _, stderr := quartet(t.Context(), env, "serve", "search", "--listen", "127.0.0.1:0")
+	if code != 1 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr, "127.0.0.1:1") {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	if strings.Contains(stderr, "hidden") {
+		t.Errorf("the password is printed:\n%s", stderr)
+	}
+}
+
+const twoParts = "Do you have trail running shoes in size 42, and what is your return policy?"
+
+func TestAskShowsWhatHappensAndAnswers(t *testing.T) {
+	code, out, stderr := quartet(t.Context(), nil, "ask", twoParts)
+	if code != 0 {
+		t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	for _, want := range []string{
+		"six services in this process", "rules, not a language model", "forgets on exit",
+		"route      search", "           support", `search_catalog(`, `"size":"42"`, "search_policies(", "EUR", "trace ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "\x1b") {
+		t.Errorf("piped output has colours:\n%q", out)
+	}
+}
+
+func TestAskAsJSONPrintsTheReplyAlone(t *testing.T) {
+	code, out, stderr := quartet(t.Context(), nil, "ask", "where is my order?", "--json", "--customer", "ava")
+	if code != 0 {
+		t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	var reply struct {
+		Text    string `json:"text"`
+		TraceID string `json:"trace_id"`
+		Orders  []any  `json:"orders"`
+	}
+	if err := json.Unmarshal([]byte(out), &reply); err != nil {
+		t.Fatalf("%v in:\n%s", err, out)
+	}
+	if reply.Text == "" || len(reply.TraceID) != 32 || len(reply.Orders) != 1 {
+		t.Errorf("reply is %+v", reply)
+	}
+}
+
+func TestAskTellsEveryViolation(t *testing.T) {
+	code, _, stderr := quartet(t.Context(), nil, "ask", "hi", "--thread", "no spaces", "--locale", "!!")
+	if code != 1 || !strings.Contains(stderr, "thread_id: ") || !strings.Contains(stderr, "locale: ") {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
+}
+
+// A store of one's own: loaded into a running suite, with one bad line, and asked.
+func TestUpLoadAsk(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out, errOut output
+	done := make(chan int, 1)
+	go func() {
+		args := []string{"up", "--port", "0", "--demo=false", "--log-level", "ERROR"}
+		done <- run(ctx, args, environment{get: func(string) string { return "" }, out: &out, err: &errOut})
+	}()
+	addr := addresses(t, &out, &errOut)
+	env := make(map[string]string)
+	for role, a := range addr {
+		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
+	}
+	code, loaded, stderr := quartet(ctx, env, "load", "--store", "kites", writeStore(t))
+	if code != 1 || !strings.Contains(loaded, "1 products loaded, 1 refused") || !strings.Contains(loaded, "line 2: ") {
+		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, loaded, stderr)
+	}
+	code, asked, stderr := quartet(ctx, nil, "ask", "--addr", addr["gateway"], "--store", "kites", "--customer", "", "do you have a kite?")
+	if code != 0 || !strings.Contains(asked, "Harbour single-line kite") || !strings.Contains(asked, "24.50 EUR") {
+		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, asked, stderr)
+	}
+	stop()
+	if code := <-done; code != 0 {
+		t.Errorf("up ended with %d:\n%s", code, errOut.String())
+	}
+}
+
+// addresses reads the addresses that 'quartet up' prints once it serves.
+func addresses(t *testing.T, out, errOut *output) map[string]string {
+	t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		found := make(map[string]string)
+		for line := range strings.Lines(out.String()) {
+			if fields := strings.Fields(line); len(fields) == 2 && strings.HasPrefix(fields[1], "127.0.0.1:") {
+				found[fields[0]] = fields[1]
+			}
+		}
+		if len(found) == len(onTCP) {
+			return found
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("up did not print its addresses:\n%s\n%s", out, errOut)
+		}
+	}
+}
+
+func writeStore(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"stores.jsonl": `{"store_id":"kites","name":"Kite Corner","currency_code":"EUR"}` + "\n",
+		"products.jsonl": `{"product_id":"K1","title":"Harbour single-line kite","category_path":["Kites"],"variants":[{"variant_id":"std","price":{"amount_minor":2450,"currency_code":"EUR"},"stock":7}]}` + "\n" +
+			`{"product_id":"K2","title":"Gale stunt kite","category_path":["Kites"],"variants":[{"variant_id":"std","price":{"amount_minor":6900,"currency_code":"EURO"},"stock":2}]}` + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/demo"
+	"github.com/quartet-commerce/quartet/services/internal/load"
+)
+
+const (
+	storesAtOnce   = 2
+	shoppersAtOnce = 2
+	turnsEach      = 5
+)
+
+// canary marks everything that belongs to one shopper of one store.
+func canary(store, shopper int) string { return fmt.Sprintf("canary%dx%d", store, shopper) }
+
+// Two stores with two shoppers each ask at once. Every order carries its owner's canary, in its title and number, and no
+// reply may hold a canary that is not the asker's.
+func TestShoppersAndStoresAtOnceSeeOnlyTheirOwn(t *testing.T) {
+	h := newHouse(t)
+	for store := range storesAtOnce {
+		h.loadCanaries(t, store)
+	}
+	var group errgroup.Group
+	var mu sync.Mutex
+	seen := make(map[string]int)
+	for store := range storesAtOnce {
+		for shopper := range shoppersAtOnce {
+			for range turnsEach {
+				group.Go(func() error {
+					reply, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{
+						StoreId: fmt.Sprintf("store%d", store), CustomerId: fmt.Sprintf("shopper%d", shopper),
+						Message: "where is my order?",
+					})
+					if err != nil {
+						return err
+					}
+					text := protojson.Format(reply)
+					for s := range storesAtOnce {
+						for c := range shoppersAtOnce {
+							mine := s == store && c == shopper
+							if strings.Contains(text, canary(s, c)) != mine {
+								return fmt.Errorf("store %d, shopper %d: canary of %d, %d: found is not %v:\n%s", store, shopper, s, c, mine, text)
+							}
+						}
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					seen[canary(store, shopper)]++
+					return nil
+				})
+			}
+		}
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != storesAtOnce*shoppersAtOnce {
+		t.Errorf("answered: %v", seen)
+	}
+}
+
+// loadCanaries makes a store in which every shopper has one order, all with the same order number.
+func (h *house) loadCanaries(t *testing.T, store int) {
+	t.Helper()
+	id := fmt.Sprintf("store%d", store)
+	eur := func(minor int64) *commonv1.Money { return &commonv1.Money{AmountMinor: minor, CurrencyCode: "EUR"} }
+	set := demo.Dataset{Store: &gatewayv1.Store{StoreId: id, Name: "Store " + id, CurrencyCode: "EUR"}}
+	for shopper := range shoppersAtOnce {
+		mark := canary(store, shopper)
+		set.Orders = append(set.Orders, &orderv1.Order{
+			OrderId: "ORDER-" + mark, CustomerId: fmt.Sprintf("shopper%d", shopper), Status: orderv1.OrderStatus_ORDER_STATUS_PROCESSING,
+			CreateTime: timestamppb.New(time.Now().Add(-time.Hour)),
+			Items:      []*orderv1.OrderItem{{ProductId: "P1", Title: "Lamp " + mark, Quantity: 1, UnitPrice: eur(1000)}},
+			Subtotal:   eur(1000), Total: eur(1000),
+		})
+	}
+	if err := load.Demo(t.Context(), h.data, set); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBadInputNamesEveryField(t *testing.T) {
+	h := newHouse(t)
+	tests := []struct {
+		name   string
+		ask    *gatewayv1.AskRequest
+		code   codes.Code
+		fields []string
+	}{
+		{"nothing at all", &gatewayv1.AskRequest{}, codes.InvalidArgument, []string{"store_id", "message"}},
+		{"blank message and bad thread", &gatewayv1.AskRequest{StoreId: "demo", Message: " \n", ThreadId: "no spaces"}, codes.InvalidArgument, []string{"message", "thread_id"}},
+		{"over-long message", &gatewayv1.AskRequest{StoreId: "demo", Message: strings.Repeat("é", 8001)}, codes.InvalidArgument, []string{"message"}},
+		{"no language", &gatewayv1.AskRequest{StoreId: "demo", Message: "hi", Locale: "!!"}, codes.InvalidArgument, []string{"locale"}},
+		{"unknown store", &gatewayv1.AskRequest{StoreId: "atlantis", Message: "hi"}, codes.NotFound, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := h.gateway.Ask(t.Context(), tt.ask)
+			st := status.Convert(err)
+			if st.Code() != tt.code {
+				t.Fatalf("Ask: %v; want %v", err, tt.code)
+			}
+			var fields []string
+			hasInfo := false
+			for _, d := range st.Details() {
+				switch d := d.(type) {
+				case *errdetails.BadRequest:
+					for _, v := range d.GetFieldViolations() {
+						fields = append(fields, v.GetField())
+					}
+				case *errdetails.ErrorInfo:
+					hasInfo = d.GetDomain() == "quartet" && d.GetReason() != ""
+				}
+			}
+			if fmt.Sprint(fields) != fmt.Sprint(tt.fields) || !hasInfo {
+				t.Errorf("violations %v, ErrorInfo %v; want violations %v and ErrorInfo", fields, hasInfo, tt.fields)
+			}
+		})
+	}
+}
