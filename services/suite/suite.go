@@ -32,7 +32,7 @@ type Config struct {
 	Peers map[string]string
 	// Network connects the services of one process. Required unless Peers names every role.
 	Network *rpc.Network
-	// TurnTimeout bounds a turn whose caller set no deadline. Zero: the gateway's default.
+	// TurnTimeout bounds a turn, and any other call, whose caller set no deadline. Zero: 60 seconds.
 	TurnTimeout time.Duration
 	// DrainTimeout is how long a stopping server waits for running calls. Zero: rpc's default.
 	DrainTimeout time.Duration
@@ -72,7 +72,7 @@ func New(role string, cfg Config) (*Instance, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", role, err), d.close())
 	}
 	server := rpc.NewServer(rpc.ServerConfig{
-		Name: role, Logger: cfg.Logger, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
+		Name: role, Logger: cfg.Logger, DefaultDeadline: cfg.TurnTimeout, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
 	})
 	service.Register(server)
 	return &Instance{role: role, service: service, server: server, dialer: d}, nil

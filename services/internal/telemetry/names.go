@@ -35,6 +35,7 @@ const (
 const (
 	KeyService       = "quartet.service"
 	KeyStore         = "quartet.store"
+	KeyRequest       = "quartet.request.id"
 	KeyAssignment    = "quartet.assignment.id"
 	KeyPromptVersion = "quartet.prompt.version"
 	KeyRoutingSource = "quartet.routing.source"

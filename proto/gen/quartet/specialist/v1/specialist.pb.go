@@ -591,7 +591,7 @@ type AnswerResponse_ToolCallFinished struct {
 }
 
 type AnswerResponse_TextDelta struct {
-	// A piece of the answer's text. Pieces of text that preceded a tool call are not part of the answer.
+	// A piece of the answer's text. The pieces add up to the text of the answer.
 	TextDelta *TextDelta `protobuf:"bytes,3,opt,name=text_delta,json=textDelta,proto3,oneof"`
 }
 

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+)
+
+const (
+	// describeTimeout bounds one Describe, which is a look into the specialist's own state.
+	describeTimeout = time.Second
+	// describeTTL is how long a description is taken as it is.
+	describeTTL = 30 * time.Second
+	// describeRetry is how long the last known description stands in before a failed Describe is tried again.
+	describeRetry = 5 * time.Second
+)
+
+// directory knows how each specialist describes itself for each store. The last description is kept for ever: a specialist
+// that is down shall still get its sub-queries, so that the reply can say which part is missing.
+type directory struct {
+	peers []Peer
+
+	mu    sync.Mutex
+	known map[describedFor]*described
+	last  map[string]*specialistv1.Specialist // by name, for whichever store
+}
+
+type describedFor struct{ storeID, name string }
+
+type described struct {
+	specialist *specialistv1.Specialist
+	until      time.Time
+}
+
+func newDirectory(peers []Peer) *directory {
+	return &directory{
+		peers: peers, known: map[describedFor]*described{}, last: map[string]*specialistv1.Specialist{},
+	}
+}
+
+// client returns the client of a specialist.
+func (d *directory) client(name string) (specialistv1.SpecialistServiceClient, bool) {
+	for _, p := range d.peers {
+		if p.Name == name {
+			return p.Client, true
+		}
+	}
+	return nil, false
+}
+
+// describe returns the specialists that can be offered to the router for a store, in the order of the configuration, and
+// a note on each that can not. The context carries the store's scope. Callers must not change what they get.
+func (d *directory) describe(ctx context.Context, storeID string) (found []*specialistv1.Specialist, notes []string) {
+	all := make([]*specialistv1.Specialist, len(d.peers))
+	errs := make([]error, len(d.peers))
+	var wg sync.WaitGroup
+	for i, p := range d.peers {
+		if all[i] = d.fresh(storeID, p.Name); all[i] == nil {
+			wg.Go(func() { all[i], errs[i] = d.ask(ctx, storeID, p) })
+		}
+	}
+	wg.Wait()
+	for i, s := range all {
+		if s == nil {
+			notes = append(notes, fmt.Sprintf("specialist %q has not described itself yet and is left out: %s",
+				d.peers[i].Name, rpc.Status(errs[i]).Message()))
+			continue
+		}
+		found = append(found, s)
+	}
+	return found, notes
+}
+
+// fresh returns a description that needs no asking, or nil.
+func (d *directory) fresh(storeID, name string) *specialistv1.Specialist {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k := d.known[describedFor{storeID, name}]; k != nil && time.Now().Before(k.until) {
+		return k.specialist
+	}
+	return nil
+}
+
+// ask asks a specialist to describe itself. When it does not, the last description for this store stands in, or else the
+// last for any store; the error is then nil.
+func (d *directory) ask(ctx context.Context, storeID string, p Peer) (*specialistv1.Specialist, error) {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	resp, err := p.Client.Describe(ctx, &specialistv1.DescribeRequest{})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := describedFor{storeID, p.Name}
+	if err == nil {
+		s := proto.CloneOf(resp.GetSpecialist())
+		if s == nil {
+			s = &specialistv1.Specialist{}
+		}
+		s.Name = p.Name
+		d.known[key] = &described{specialist: s, until: time.Now().Add(describeTTL)}
+		d.last[p.Name] = s
+		return s, nil
+	}
+	if k := d.known[key]; k != nil {
+		k.until = time.Now().Add(describeRetry)
+		return k.specialist, nil
+	}
+	if s := d.last[p.Name]; s != nil {
+		s = proto.CloneOf(s)
+		s.Available, s.UnavailableReason = true, "" // that was said of another store
+		d.known[key] = &described{specialist: s, until: time.Now().Add(describeRetry)}
+		return s, nil
+	}
+	return nil, err
+}

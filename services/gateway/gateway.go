@@ -1,0 +1,150 @@
+// Package gateway is what a store's backend calls. It admits a shopper's message, asks the router which specialists shall
+// answer which part of it, runs those at the same time, makes one reply of what they say, and keeps the conversation.
+//
+// A turn is a value that passes through stages, in turn.go from top to bottom: load, route, dispatch, merge, reply,
+// record. Results live in slots by assignment; nothing of a turn outlives it but what is recorded.
+//
+// The package must not import another service: it meets them through the generated clients of router.v1 and
+// specialist.v1.
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+)
+
+// Defaults for the zero values of [Config].
+const (
+	DefaultThreadTTL    = 30 * 24 * time.Hour
+	DefaultTurnTimeout  = 60 * time.Second
+	DefaultMergeReserve = 6 * time.Second
+)
+
+// Peer is one specialist.
+type Peer struct {
+	// Name of the specialist, unique, such as "search". It counts, whatever the specialist calls itself. Required.
+	Name string
+	// Client reaches it. Required.
+	Client specialistv1.SpecialistServiceClient
+}
+
+// Config is what the service is made of.
+type Config struct {
+	// Redis keeps stores, threads and turns. Required. The caller owns it and closes it after the service has stopped.
+	Redis redis.UniversalClient
+	// Model words one reply from several answers. Nil: they are always joined by code.
+	Model agentloop.Model
+	// Price of the model's tokens. Nil: the cost of a merge is unknown.
+	Price *agentloop.Price
+	// Router splits messages. Required.
+	Router routerv1.RouterServiceClient
+	// Specialists there are. At least one.
+	Specialists []Peer
+	// ThreadTTL is how long a thread and its turns are kept after the last message. Zero: DefaultThreadTTL.
+	ThreadTTL time.Duration
+	// TurnTimeout bounds a turn whose context has no deadline. Zero: DefaultTurnTimeout.
+	TurnTimeout time.Duration
+	// MergeReserve is the time kept for merging when several specialists are at work, but never more than a quarter of
+	// what is left of the turn. Zero: DefaultMergeReserve.
+	MergeReserve time.Duration
+	// Now dates turns and threads. Nil: time.Now. Deadlines follow the real clock.
+	Now func() time.Time
+	// NewID makes identifiers of turns and threads, which must be unique and hard to guess: a guest's thread is protected
+	// by nothing else. Nil: 128 random bits.
+	NewID func() string
+	// Logger gets what goes wrong, never customer text. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Validate says what is missing.
+func (c Config) Validate() error {
+	switch {
+	case c.Redis == nil:
+		return errors.New("gateway: Redis is required")
+	case c.Router == nil:
+		return errors.New("gateway: Router is required")
+	case len(c.Specialists) == 0:
+		return errors.New("gateway: at least one specialist is required")
+	case c.ThreadTTL < 0 || c.TurnTimeout < 0 || c.MergeReserve < 0:
+		return errors.New("gateway: a duration in Config is negative")
+	}
+	seen := make(map[string]bool, len(c.Specialists))
+	for _, p := range c.Specialists {
+		if p.Name == "" || p.Client == nil || seen[p.Name] {
+			return fmt.Errorf("gateway: specialist %q has no name or no client, or is named twice", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.ThreadTTL, DefaultThreadTTL)
+	setDefault(&c.TurnTimeout, DefaultTurnTimeout)
+	setDefault(&c.MergeReserve, DefaultMergeReserve)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.NewID == nil {
+		c.NewID = randomID
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+// Service serves GatewayService and StoreService. It is safe for concurrent use.
+type Service struct {
+	cfg       Config
+	directory *directory
+	merger    *merger
+	stores    stores
+	threads   threads
+	tracer    trace.Tracer
+}
+
+// New returns a service, or an error that says what the configuration lacks. It starts nothing and makes no call.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	m, err := newMerger(cfg.Model, cfg.Price)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	return &Service{
+		cfg:       cfg,
+		directory: newDirectory(cfg.Specialists),
+		merger:    m,
+		stores:    stores{redis: cfg.Redis},
+		threads:   threads{redis: cfg.Redis, ttl: cfg.ThreadTTL},
+		tracer:    otel.Tracer("github.com/quartet-commerce/quartet/services/gateway"),
+	}, nil
+}
+
+// Register adds both services to a gRPC server.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	gatewayv1.RegisterGatewayServiceServer(r, &server{service: s})
+	gatewayv1.RegisterStoreServiceServer(r, &storeServer{stores: s.stores})
+}

@@ -1,0 +1,282 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type (
+	routeStream  = grpc.ServerStreamingServer[routerv1.RouteResponse]
+	answerStream = grpc.ServerStreamingServer[specialistv1.AnswerResponse]
+)
+
+// fakeRouter splits a message such as "search: shoes | support: returns". A nil func does just that.
+type fakeRouter struct {
+	routerv1.UnimplementedRouterServiceServer
+	route func(*routerv1.RouteRequest, routeStream) error
+
+	mu       sync.Mutex
+	requests []*routerv1.RouteRequest
+}
+
+func (f *fakeRouter) Route(req *routerv1.RouteRequest, stream routeStream) error {
+	f.mu.Lock()
+	f.requests = append(f.requests, req)
+	f.mu.Unlock()
+	if f.route != nil {
+		return f.route(req, stream)
+	}
+	return stream.Send(&routerv1.RouteResponse{Decision: split(req.GetMessage())})
+}
+
+func (f *fakeRouter) lastRequest() *routerv1.RouteRequest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests[len(f.requests)-1]
+}
+
+// split makes a final decision of a message such as "search: shoes | support: returns".
+func split(message string) *routerv1.RoutingDecision {
+	d := &routerv1.RoutingDecision{
+		Stage: routerv1.DecisionStage_DECISION_STAGE_FINAL, Source: routerv1.DecisionSource_DECISION_SOURCE_RULES, Certainty: 1,
+	}
+	for i, part := range strings.Split(message, " | ") {
+		name, query, _ := strings.Cut(part, ": ")
+		d.Assignments = append(d.Assignments, &routerv1.Assignment{
+			AssignmentId: fmt.Sprintf("a%d", i+1), Specialist: name, SubQuery: query, Reason: "the test says so",
+		})
+	}
+	return d
+}
+
+// fakeSpecialist says "NAME says SUB-QUERY." unless told otherwise.
+type fakeSpecialist struct {
+	specialistv1.UnimplementedSpecialistServiceServer
+	name     string
+	describe func(context.Context) error
+	answer   func(*specialistv1.AnswerRequest, answerStream) error
+
+	mu       sync.Mutex
+	requests []*specialistv1.AnswerRequest
+	scopes   []scope.Scope
+}
+
+func (f *fakeSpecialist) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) (*specialistv1.DescribeResponse, error) {
+	if f.describe != nil {
+		if err := f.describe(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &specialistv1.DescribeResponse{Specialist: &specialistv1.Specialist{
+		Name: f.name, Purpose: "Answers what concerns " + f.name + ".", Available: true,
+	}}, nil
+}
+
+func (f *fakeSpecialist) Answer(req *specialistv1.AnswerRequest, stream answerStream) error {
+	sc, _ := scope.FromContext(stream.Context())
+	f.mu.Lock()
+	f.requests, f.scopes = append(f.requests, req), append(f.scopes, sc)
+	f.mu.Unlock()
+	if f.answer != nil {
+		return f.answer(req, stream)
+	}
+	return say(stream, fmt.Sprintf("%s says %s.", f.name, req.GetSubQuery()))
+}
+
+func (f *fakeSpecialist) calls() ([]*specialistv1.AnswerRequest, []scope.Scope) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.requests), slices.Clone(f.scopes)
+}
+
+// say sends an answer with confidence 0.9, word by word and then whole.
+func say(stream answerStream, text string) error {
+	return sayAnswer(stream, &specialistv1.Answer{Text: text, Confidence: 0.9})
+}
+
+func sayAnswer(stream answerStream, a *specialistv1.Answer) error {
+	for _, piece := range strings.SplitAfter(a.GetText(), " ") {
+		if err := stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{
+			TextDelta: &specialistv1.TextDelta{Text: piece}}}); err != nil {
+			return err
+		}
+	}
+	return stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Answer{Answer: a}})
+}
+
+// house is a gateway with everything around it: a router and four specialists over in-memory gRPC, and a Redis.
+type house struct {
+	t           *testing.T
+	network     *rpc.Network
+	redis       *miniredis.Miniredis
+	router      *fakeRouter
+	specialists map[string]*fakeSpecialist
+	stops       map[string]func()
+	config      Config // what differs from the defaults
+
+	service *Service
+	client  gatewayv1.GatewayServiceClient
+	stores  gatewayv1.StoreServiceClient
+}
+
+var specialistNames = []string{"search", "recommend", "promotions", "support"}
+
+// newHouse prepares a house; start opens it. Inside a synctest bubble, Redis is made outside and handed in.
+func newHouse(t *testing.T, redis *miniredis.Miniredis) *house {
+	h := &house{
+		t: t, network: rpc.NewNetwork(), redis: redis, router: &fakeRouter{},
+		specialists: map[string]*fakeSpecialist{}, stops: map[string]func(){},
+	}
+	for _, name := range specialistNames {
+		h.specialists[name] = &fakeSpecialist{name: name}
+	}
+	return h
+}
+
+// open starts a house with a store called "demo".
+func open(t *testing.T, model agentloop.Model) *house {
+	h := newHouse(t, miniredis.RunT(t))
+	h.config.Model = model
+	h.start()
+	return h
+}
+
+func (h *house) start() {
+	h.t.Helper()
+	h.serve("router", func(r grpc.ServiceRegistrar) { routerv1.RegisterRouterServiceServer(r, h.router) })
+	cfg := h.config
+	for _, name := range specialistNames {
+		h.serveSpecialist(name)
+		if !slices.ContainsFunc(cfg.Specialists, func(p Peer) bool { return p.Name == name }) {
+			cfg.Specialists = append(cfg.Specialists, Peer{Name: name, Client: specialistv1.NewSpecialistServiceClient(h.dial(name))})
+		}
+	}
+	cfg.Redis = h.redisClient()
+	cfg.Router = routerv1.NewRouterServiceClient(h.dial("router"))
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	s, err := New(cfg)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.service = s
+	h.serve("gateway", s.Register)
+	conn := h.dial("gateway")
+	h.client, h.stores = gatewayv1.NewGatewayServiceClient(conn), gatewayv1.NewStoreServiceClient(conn)
+	h.putStore("demo")
+}
+
+func (h *house) redisClient() redis.UniversalClient {
+	c := redis.NewClient(&redis.Options{
+		Addr: h.redis.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	h.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (h *house) serveSpecialist(name string) {
+	h.serve(name, func(r grpc.ServiceRegistrar) { specialistv1.RegisterSpecialistServiceServer(r, h.specialists[name]) })
+}
+
+// serve serves one service until the test ends or stop is called.
+func (h *house) serve(name string, register func(grpc.ServiceRegistrar)) {
+	h.t.Helper()
+	lis, err := h.network.Listen(name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	s := rpc.NewServer(rpc.ServerConfig{Name: name, DrainTimeout: time.Millisecond})
+	register(s)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Serve(ctx, lis); err != nil {
+			h.t.Errorf("serve %s: %v", name, err)
+		}
+	})
+	h.stops[name] = func() { cancel(); wg.Wait() }
+	h.t.Cleanup(h.stops[name])
+}
+
+func (h *house) dial(name string) *grpc.ClientConn {
+	h.t.Helper()
+	conn, err := rpc.Dial("inproc:///"+name, rpc.DialConfig{Network: h.network})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func (h *house) putStore(id string) {
+	h.t.Helper()
+	_, err := h.stores.PutStore(h.t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{
+		StoreId: id, Name: "Store " + id, DefaultLocale: "en", CurrencyCode: "EUR",
+	}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// ask asks as a guest of store demo and wants a reply.
+func (h *house) ask(message string) *gatewayv1.AskResponse {
+	h.t.Helper()
+	reply, err := h.client.Ask(h.t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: message})
+	if err != nil {
+		h.t.Fatalf("ask %q: %v", message, err)
+	}
+	return reply
+}
+
+// askStream returns all events of a turn, and the error that ended it if any.
+func (h *house) askStream(ctx context.Context, req *gatewayv1.AskRequest) (events []*gatewayv1.AskStreamResponse, err error) {
+	stream, err := h.client.AskStream(ctx, &gatewayv1.AskStreamRequest{Ask: req})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		ev, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
+		if err != nil {
+			return events, err
+		}
+		events = append(events, ev)
+	}
+}
+
+// textOf adds up the text deltas of a turn and returns its answer.
+func textOf(events []*gatewayv1.AskStreamResponse) (text string, answer *gatewayv1.AskResponse) {
+	for _, ev := range events {
+		text += ev.GetTextDelta().GetText()
+		if a := ev.GetAnswer(); a != nil {
+			answer = a
+		}
+	}
+	return text, answer
+}

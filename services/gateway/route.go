@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+)
+
+const (
+	// backstop is the specialist that gets what nobody else can be found for.
+	backstop = "support"
+	// maxRouteTime bounds routing, but never to more than a third of what is left of the turn.
+	maxRouteTime = 10 * time.Second
+)
+
+// route splits the message. A router that fails costs the split, not the turn: its provisional decision counts if there
+// was one, and else the whole message goes to the backstop.
+func (s *Service) route(ctx context.Context, t *turn) (*routerv1.RoutingDecision, error) {
+	specialists, notes := s.directory.describe(ctx, t.scope.StoreID)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("describe specialists: %w", err)
+	}
+	if len(specialists) == 0 {
+		return nil, &fault.Unavailable{
+			Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "specialists",
+			Err: errors.New(strings.Join(notes, "; ")),
+		}
+	}
+	decision, err := s.askRouter(ctx, t, specialists)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("route: %w", ctx.Err())
+	case err != nil && decision == nil:
+		decision = &routerv1.RoutingDecision{}
+	case err == nil && len(decision.GetAssignments()) == 0:
+		err = errors.New("the router decided on nothing")
+	}
+	if err != nil {
+		why := "router failed: " + rpc.Status(err).Message()
+		s.cfg.Logger.WarnContext(ctx, "router failed", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
+		decision.Source = routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP
+		decision.Notes = append(decision.Notes, why)
+	}
+	decision.Stage = routerv1.DecisionStage_DECISION_STAGE_FINAL
+	decision.Notes = append(decision.Notes, notes...)
+	s.sanitize(decision, specialists, t.message)
+	return decision, nil
+}
+
+// askRouter returns the final decision. Beside an error it returns the provisional one, if that came.
+func (s *Service) askRouter(
+	ctx context.Context, t *turn, specialists []*specialistv1.Specialist,
+) (*routerv1.RoutingDecision, error) {
+	due, _ := ctx.Deadline()
+	ctx, cancel := context.WithTimeout(ctx, min(maxRouteTime, time.Until(due)/3))
+	defer cancel()
+	stream, err := s.cfg.Router.Route(ctx, &routerv1.RouteRequest{Message: t.message, History: t.history, Specialists: specialists})
+	if err != nil {
+		return nil, fmt.Errorf("route: %w", err)
+	}
+	var decision *routerv1.RoutingDecision
+	for {
+		resp, err := stream.Recv()
+		final := decision.GetStage() == routerv1.DecisionStage_DECISION_STAGE_FINAL
+		switch {
+		case err != nil && final:
+			return decision, nil
+		case errors.Is(err, io.EOF):
+			return decision, errors.New("route: the stream ended without a final decision")
+		case err != nil:
+			return decision, fmt.Errorf("route: %w", err)
+		case !final && resp.GetDecision() != nil:
+			decision = proto.CloneOf(resp.GetDecision())
+		}
+	}
+}
+
+// sanitize makes a decision fit to act on, whatever the router is: there is an assignment, each has an identifier of its
+// own, a sub-query, and a specialist that was offered.
+func (s *Service) sanitize(d *routerv1.RoutingDecision, offered []*specialistv1.Specialist, message string) {
+	if len(d.GetAssignments()) == 0 {
+		d.Assignments = []*routerv1.Assignment{{
+			Specialist: backstopOf(offered), Reason: "nothing was decided, so the whole message goes here",
+		}}
+	}
+	seen := map[string]bool{}
+	for i, a := range d.GetAssignments() {
+		if a.GetAssignmentId() == "" || seen[a.GetAssignmentId()] {
+			a.AssignmentId = fmt.Sprintf("gateway-%d", i+1)
+		}
+		seen[a.GetAssignmentId()] = true
+		if strings.TrimSpace(a.GetSubQuery()) == "" {
+			a.SubQuery = message
+		}
+		if !slices.ContainsFunc(offered, func(o *specialistv1.Specialist) bool { return o.GetName() == a.GetSpecialist() }) {
+			stand := backstopOf(offered)
+			d.Notes = append(d.Notes, fmt.Sprintf("router named unknown specialist %q; sent to %s", a.GetSpecialist(), stand))
+			a.Specialist = stand
+		}
+	}
+}
+
+// backstopOf returns the name of the specialist that gets what nobody else can be found for: support if it is there, else
+// the first that is available, else the first.
+func backstopOf(offered []*specialistv1.Specialist) string {
+	best := offered[0].GetName()
+	for i := len(offered) - 1; i >= 0; i-- {
+		if offered[i].GetAvailable() {
+			best = offered[i].GetName()
+		}
+	}
+	for _, o := range offered {
+		if o.GetName() == backstop {
+			best = backstop
+		}
+	}
+	return best
+}

@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/text/language"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+// storesKey is the hash of all stores by id. It is the one key that belongs to no store.
+const storesKey = "quartet:stores"
+
+// maxStoreName is the longest name of a store, in characters.
+const maxStoreName = 200
+
+// storeServer serves StoreService.
+type storeServer struct {
+	gatewayv1.UnsafeStoreServiceServer
+	stores stores
+}
+
+var _ gatewayv1.StoreServiceServer = (*storeServer)(nil)
+
+// PutStore implements StoreService.
+func (s *storeServer) PutStore(ctx context.Context, req *gatewayv1.PutStoreRequest) (*gatewayv1.PutStoreResponse, error) {
+	if err := checkStore(req.GetStore()); err != nil {
+		return nil, err
+	}
+	if err := s.stores.put(ctx, req.GetStore()); err != nil {
+		return nil, err
+	}
+	return &gatewayv1.PutStoreResponse{Store: req.GetStore()}, nil
+}
+
+// GetStore implements StoreService.
+func (s *storeServer) GetStore(ctx context.Context, req *gatewayv1.GetStoreRequest) (*gatewayv1.GetStoreResponse, error) {
+	var check fault.Checker
+	check.ID("store_id", req.GetStoreId())
+	if err := check.Err(); err != nil {
+		return nil, err
+	}
+	store, err := s.stores.get(ctx, req.GetStoreId())
+	if err != nil {
+		return nil, err
+	}
+	return &gatewayv1.GetStoreResponse{Store: store}, nil
+}
+
+// ListStores implements StoreService.
+func (s *storeServer) ListStores(ctx context.Context, _ *gatewayv1.ListStoresRequest) (*gatewayv1.ListStoresResponse, error) {
+	all, err := s.stores.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &gatewayv1.ListStoresResponse{Stores: all}, nil
+}
+
+// checkStore reports everything that is wrong with a store.
+func checkStore(store *gatewayv1.Store) error {
+	var check fault.Checker
+	if store == nil {
+		check.Addf("store", "is required")
+		return check.Err()
+	}
+	check.ID("store.store_id", store.GetStoreId())
+	check.Text("store.name", store.GetName(), 1, maxStoreName)
+	checkLocale(&check, "store.default_locale", store.GetDefaultLocale())
+	if !currencyForm(store.GetCurrencyCode()) {
+		check.Addf("store.currency_code", "must be an ISO 4217 code of three upper-case letters")
+	}
+	return check.Err()
+}
+
+// checkLocale accepts an empty value, and else a well-formed BCP 47 tag of known parts.
+func checkLocale(check *fault.Checker, field, value string) {
+	if value == "" {
+		return
+	}
+	if _, err := language.Parse(value); err != nil || !fault.ValidID(value) {
+		check.Addf(field, "must be a BCP 47 language tag, such as \"es-MX\"")
+	}
+}
+
+func currencyForm(s string) bool {
+	return len(s) == 3 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// stores keeps what is known of each store.
+type stores struct {
+	redis redis.UniversalClient
+}
+
+func (s stores) put(ctx context.Context, store *gatewayv1.Store) error {
+	raw, err := proto.Marshal(store)
+	if err != nil {
+		return fmt.Errorf("encode store: %w", err)
+	}
+	return state.Error("write store", s.redis.HSet(ctx, storesKey, store.GetStoreId(), raw).Err())
+}
+
+// get returns a store, or a *fault.NotFound.
+func (s stores) get(ctx context.Context, id string) (*gatewayv1.Store, error) {
+	raw, err := s.redis.HGet(ctx, storesKey, id).Bytes()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil, &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_STORE_NOT_FOUND, Resource: "store", Name: id}
+	case err != nil:
+		return nil, state.Error("read store", err)
+	}
+	store := &gatewayv1.Store{}
+	if err := proto.Unmarshal(raw, store); err != nil {
+		return nil, fmt.Errorf("decode store %q: %w", id, err)
+	}
+	return store, nil
+}
+
+// list returns all stores by id.
+func (s stores) list(ctx context.Context) ([]*gatewayv1.Store, error) {
+	raw, err := s.redis.HGetAll(ctx, storesKey).Result()
+	if err != nil {
+		return nil, state.Error("read stores", err)
+	}
+	all := make([]*gatewayv1.Store, 0, len(raw))
+	for id, r := range raw {
+		store := &gatewayv1.Store{}
+		if err := proto.Unmarshal([]byte(r), store); err != nil {
+			return nil, fmt.Errorf("decode store %q: %w", id, err)
+		}
+		all = append(all, store)
+	}
+	slices.SortFunc(all, func(a, b *gatewayv1.Store) int { return strings.Compare(a.GetStoreId(), b.GetStoreId()) })
+	return all, nil
+}

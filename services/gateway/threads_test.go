@@ -1,0 +1,301 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+)
+
+func (h *house) askIn(thread, customer, message string) *gatewayv1.AskResponse {
+	h.t.Helper()
+	reply, err := h.client.Ask(h.t.Context(), &gatewayv1.AskRequest{
+		StoreId: "demo", Message: message, ThreadId: thread, CustomerId: customer,
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return reply
+}
+
+func (h *house) thread(id string) (*gatewayv1.GetThreadResponse, error) {
+	return h.client.GetThread(h.t.Context(), &gatewayv1.GetThreadRequest{StoreId: "demo", ThreadId: id})
+}
+
+func user(text string) *commonv1.Message {
+	return &commonv1.Message{Role: commonv1.Role_ROLE_USER, Text: text}
+}
+
+func assistant(text string) *commonv1.Message {
+	return &commonv1.Message{Role: commonv1.Role_ROLE_ASSISTANT, Text: text}
+}
+
+func TestAThreadRemembersFinalTextsAndTurns(t *testing.T) {
+	h := open(t, nil)
+	first := h.askIn("", "ann", "search: shoes")
+	second := h.askIn(first.GetThreadId(), "ann", "support: returns")
+	got, err := h.thread(first.GetThreadId())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &gatewayv1.GetThreadResponse{
+		Thread: &gatewayv1.Thread{ThreadId: first.GetThreadId(), CustomerId: "ann", Title: "search: shoes"},
+		Messages: []*commonv1.Message{
+			user("search: shoes"), assistant("search says shoes."), user("support: returns"), assistant("support says returns."),
+		},
+		TurnIds: []string{first.GetTurnId(), second.GetTurnId()},
+	}
+	opts := []cmp.Option{protocmp.Transform(), protocmp.IgnoreFields(&gatewayv1.Thread{}, "create_time", "update_time", "expire_time")}
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("thread (-want +got):\n%s", diff)
+	}
+	if d := got.GetThread().GetExpireTime().AsTime().Sub(got.GetThread().GetUpdateTime().AsTime()); d != DefaultThreadTTL {
+		t.Errorf("expires %v after the last write", d)
+	}
+	history := []*commonv1.Message{user("search: shoes"), assistant("search says shoes.")}
+	if diff := cmp.Diff(history, h.router.lastRequest().GetHistory(), protocmp.Transform()); diff != "" {
+		t.Errorf("history of the router (-want +got):\n%s", diff)
+	}
+	requests, _ := h.specialists["support"].calls()
+	if diff := cmp.Diff(history, requests[0].GetHistory(), protocmp.Transform()); diff != "" {
+		t.Errorf("history of the specialist (-want +got):\n%s", diff)
+	}
+	turn, err := h.client.GetTurn(t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: second.GetTurnId()})
+	if diff := cmp.Diff(second, turn.GetTurn(), protocmp.Transform()); err != nil || diff != "" {
+		t.Errorf("turn: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestHistoryIsTheLastTenMessages(t *testing.T) {
+	h := open(t, nil)
+	for i := range 7 {
+		h.askIn("t1", "", fmt.Sprintf("search: %d", i))
+	}
+	history := h.router.lastRequest().GetHistory()
+	if len(history) != historyMessages || history[0].GetText() != "search: 1" || history[9].GetText() != "search says 5." {
+		t.Errorf("history %v", history)
+	}
+}
+
+func TestAThreadKeepsItsLastMessages(t *testing.T) {
+	h := open(t, nil)
+	h.askIn("t1", "", "search: first")
+	for range maxMessages {
+		if _, err := h.redis.RPush(messagesKey("demo", "t1"), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.askIn("t1", "", "search: last")
+	list, err := h.redis.List(messagesKey("demo", "t1"))
+	if err != nil || len(list) != maxMessages || !strings.Contains(list[maxMessages-1], "search says last.") {
+		t.Errorf("%d messages are kept, the last of them %q; %v", len(list), list[len(list)-1], err)
+	}
+}
+
+func TestATurnIsRecordedThoughItsCallerHasJustLeft(t *testing.T) {
+	h := open(t, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	cancel()
+	sc := scope.Scope{StoreID: "demo", ThreadID: "t1", TurnID: "turn_1"}
+	h.service.record(ctx, &turn{scope: sc, message: "hi"}, &gatewayv1.AskResponse{Text: "hello"})
+	if got, err := h.thread("t1"); err != nil || len(got.GetMessages()) != 2 {
+		t.Errorf("thread %v, %v", got, err)
+	}
+}
+
+func TestAThreadOfAnotherCustomerIsNotFound(t *testing.T) {
+	h := open(t, nil)
+	h.askIn("t1", "ann", "search: shoes")
+	for _, customer := range []string{"bob", ""} {
+		_, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{
+			StoreId: "demo", Message: "search: hats", ThreadId: "t1", CustomerId: customer,
+		})
+		wantStatus(t, err, codes.NotFound, "THREAD_NOT_FOUND")
+	}
+	h.putStore("other")
+	if _, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{
+		StoreId: "other", Message: "search: hats", ThreadId: "t1", CustomerId: "bob",
+	}); err != nil {
+		t.Errorf("a thread of the same name in another store: %v", err)
+	}
+	if n := len(h.router.lastRequest().GetHistory()); n != 0 {
+		t.Errorf("another store's thread of that name gave %d messages", n)
+	}
+}
+
+func TestAGuestsThreadBecomesTheirsOnSigningIn(t *testing.T) {
+	h := open(t, nil)
+	h.askIn("t1", "", "search: shoes")
+	h.askIn("t1", "ann", "search: hats")
+	got, err := h.thread("t1")
+	if err != nil || got.GetThread().GetCustomerId() != "ann" || len(got.GetMessages()) != 4 {
+		t.Errorf("thread %v, %v", got, err)
+	}
+	_, err = h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: "search: x", ThreadId: "t1", CustomerId: "bob"})
+	wantStatus(t, err, codes.NotFound, "THREAD_NOT_FOUND")
+}
+
+func TestAThreadThatChangedHandsMeanwhileIsLeftAlone(t *testing.T) {
+	h := open(t, nil)
+	// Bob was admitted before ann began a thread of the same name.
+	h.askIn("t1", "ann", "search: shoes")
+	th := threads{redis: h.redisClient(), ttl: time.Hour}
+	sc := scope.Scope{StoreID: "demo", CustomerID: "bob", ThreadID: "t1", TurnID: "turn_1"}
+	err := th.record(t.Context(), sc, "hi", &gatewayv1.AskResponse{Text: "for bob"}, time.Now())
+	if err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("record: %v", err)
+	}
+	if got, err := h.thread("t1"); err != nil || len(got.GetMessages()) != 2 || got.GetThread().GetCustomerId() != "ann" {
+		t.Errorf("ann's thread is now %v, %v", got, err)
+	}
+}
+
+func TestThreadsOfACustomerAreListedTheLastWrittenFirst(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	h.config.Now = func() time.Time { now = now.Add(time.Second); return now }
+	h.start()
+	for _, id := range []string{"t1", "t2", "t3", "t1"} {
+		h.askIn(id, "ann", "search: "+id)
+	}
+	h.askIn("t4", "bob", "search: t4")
+	h.askIn("t5", "", "search: t5")
+	list := func(limit int32) (ids []string) {
+		resp, err := h.client.ListThreads(t.Context(), &gatewayv1.ListThreadsRequest{StoreId: "demo", CustomerId: "ann", Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, th := range resp.GetThreads() {
+			ids = append(ids, th.GetThreadId())
+		}
+		return ids
+	}
+	if diff := cmp.Diff([]string{"t1", "t3", "t2"}, list(0)); diff != "" {
+		t.Errorf("threads (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"t1", "t3"}, list(2)); diff != "" {
+		t.Errorf("limited (-want +got):\n%s", diff)
+	}
+	now = now.Add(DefaultThreadTTL)
+	h.askIn("t6", "ann", "search: t6")
+	if diff := cmp.Diff([]string{"t6"}, list(0)); diff != "" {
+		t.Errorf("a month later (-want +got):\n%s", diff)
+	}
+	_, err := h.client.ListThreads(t.Context(), &gatewayv1.ListThreadsRequest{StoreId: "demo", Limit: 101})
+	if diff := cmp.Diff([]string{"customer_id", "limit"}, badFields(err)); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+func TestADeletedThreadLeavesNothingBehind(t *testing.T) {
+	h := open(t, nil)
+	before := h.redis.Keys()
+	first := h.askIn("t1", "ann", "search: shoes")
+	h.askIn("t1", "ann", "search: hats")
+	for _, want := range []bool{true, false} {
+		resp, err := h.client.DeleteThread(t.Context(), &gatewayv1.DeleteThreadRequest{StoreId: "demo", ThreadId: "t1"})
+		if err != nil || resp.GetDeleted() != want {
+			t.Errorf("delete: %v, %v, want %v", resp, err, want)
+		}
+	}
+	if diff := cmp.Diff(before, h.redis.Keys()); diff != "" {
+		t.Errorf("keys (-before +after):\n%s", diff)
+	}
+	_, err := h.thread("t1")
+	wantStatus(t, err, codes.NotFound, "THREAD_NOT_FOUND")
+	_, err = h.client.GetTurn(t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: first.GetTurnId()})
+	wantStatus(t, err, codes.NotFound, "TURN_NOT_FOUND")
+}
+
+func TestEveryKeyOfAConversationExpires(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	h.config.ThreadTTL = time.Hour
+	h.start()
+	h.askIn("t1", "ann", "search: shoes")
+	h.redis.FastForward(59 * time.Minute)
+	h.askIn("t1", "ann", "search: hats")
+	h.redis.FastForward(59 * time.Minute)
+	if got, err := h.thread("t1"); err != nil || len(got.GetMessages()) != 4 {
+		t.Errorf("the second message did not renew the thread: %v, %v", got, err)
+	}
+	h.redis.FastForward(2 * time.Minute)
+	if diff := cmp.Diff([]string{storesKey}, h.redis.Keys()); diff != "" {
+		t.Errorf("keys left (-want +got):\n%s", diff)
+	}
+}
+
+func TestStoresAreCheckedAndListed(t *testing.T) {
+	h := open(t, nil)
+	put := func(s *gatewayv1.Store) error {
+		_, err := h.stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: s})
+		return err
+	}
+	tests := []struct {
+		name   string
+		store  *gatewayv1.Store
+		fields []string
+	}{
+		{"none", nil, []string{"store"}},
+		{"empty", &gatewayv1.Store{}, []string{"store.store_id", "store.name", "store.currency_code"}},
+		{"bad", &gatewayv1.Store{StoreId: "a b", Name: "x", DefaultLocale: "??", CurrencyCode: "eur"},
+			[]string{"store.store_id", "store.default_locale", "store.currency_code"}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.fields, badFields(put(tt.store))); diff != "" {
+			t.Errorf("%s: fields (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	alps := &gatewayv1.Store{StoreId: "alps", Name: "Alps", DefaultLocale: "de-AT", CurrencyCode: "EUR"}
+	if err := put(alps); err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.stores.GetStore(t.Context(), &gatewayv1.GetStoreRequest{StoreId: "alps"})
+	if diff := cmp.Diff(alps, got.GetStore(), protocmp.Transform()); err != nil || diff != "" {
+		t.Errorf("store: %v (-want +got):\n%s", err, diff)
+	}
+	list, err := h.stores.ListStores(t.Context(), &gatewayv1.ListStoresRequest{})
+	if err != nil || len(list.GetStores()) != 2 || list.GetStores()[0].GetStoreId() != "alps" {
+		t.Errorf("stores %v, %v", list, err)
+	}
+	_, err = h.stores.GetStore(t.Context(), &gatewayv1.GetStoreRequest{StoreId: "nowhere"})
+	wantStatus(t, err, codes.NotFound, "STORE_NOT_FOUND")
+}
+
+func TestRedisDownAtAdmissionIsUnavailableAndThenOver(t *testing.T) {
+	h := open(t, nil)
+	h.ask("search: shoes")
+	h.redis.Close()
+	_, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: "search: shoes"})
+	wantStatus(t, err, codes.Unavailable, "STATE_UNAVAILABLE")
+	if err := h.redis.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	h.ask("search: shoes")
+}
+
+func TestAnAnswerThatCanNotBeRecordedIsGivenAnyway(t *testing.T) {
+	h := open(t, nil)
+	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+		h.redis.SetError("LOADING not now")
+		return say(stream, "here")
+	}
+	reply := h.ask("search: shoes")
+	h.redis.SetError("")
+	if reply.GetText() != "here" {
+		t.Errorf("text %q", reply.GetText())
+	}
+	_, err := h.client.GetTurn(t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: reply.GetTurnId()})
+	wantStatus(t, err, codes.NotFound, "TURN_NOT_FOUND")
+}
