@@ -53,6 +53,9 @@ type Config struct {
 	MaxParallel int
 	// ToolTimeout bounds one tool call. Zero: DefaultToolTimeout.
 	ToolTimeout time.Duration
+	// Reserve is what is kept for the answer of the time until the context's deadline: when no more than this is left, tools
+	// are stopped and no more are asked for. Zero: none is kept, and a run may end without an answer.
+	Reserve time.Duration
 	// MaxResultBytes bounds what the model reads of one result; the rest is cut and the cut said. Zero:
 	// DefaultMaxResultBytes.
 	MaxResultBytes int
@@ -74,7 +77,8 @@ func New(cfg Config) (*Loop, error) {
 	if cfg.Model == nil {
 		return nil, errors.New("agentloop: Config.Model is nil")
 	}
-	if cfg.MaxSteps < 0 || cfg.MaxOutputTokens < 0 || cfg.MaxParallel < 0 || cfg.ToolTimeout < 0 || cfg.MaxResultBytes < 0 {
+	if cfg.MaxSteps < 0 || cfg.MaxOutputTokens < 0 || cfg.MaxParallel < 0 || cfg.ToolTimeout < 0 ||
+		cfg.Reserve < 0 || cfg.MaxResultBytes < 0 {
 		return nil, errors.New("agentloop: a bound in Config is negative")
 	}
 	setDefault(&cfg.MaxSteps, DefaultMaxSteps)
@@ -107,8 +111,8 @@ func setDefault[T int | time.Duration](v *T, d T) {
 }
 
 // Run answers a message, given the earlier messages of the conversation without the system prompt. The result is never
-// nil: beside an error it holds whatever was done until then. Errors: [ErrMaxSteps] with an answer made from what was
-// known, [ErrNoAnswer] without one, the context's error, or the model's error, wrapped.
+// nil: beside an error it holds whatever was done until then. Errors: [ErrMaxSteps] and [ErrOutOfTime] with an answer made
+// from what was known, [ErrNoAnswer] without one, the context's error, or the model's error, wrapped.
 func (l *Loop) Run(ctx context.Context, history []Message, message string) (*Result, error) {
 	var result *Result
 	var err error

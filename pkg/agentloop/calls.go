@@ -32,7 +32,16 @@ type job struct {
 // an error only when ctx is done or the consumer stopped.
 func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield func(Event) bool) error {
 	jobs := r.prepare(step, calls)
-	err := r.runBatches(ctx, jobs, yield)
+	toolsCtx := ctx
+	if end, ok := r.toolsEnd(ctx); ok {
+		var cancel context.CancelFunc
+		toolsCtx, cancel = context.WithDeadline(ctx, end)
+		defer cancel()
+	}
+	err := r.runBatches(toolsCtx, jobs, yield)
+	if !errors.Is(err, errStopped) {
+		err = ctx.Err() // when only the tools' time is over, the run goes on to its answer
+	}
 	for _, j := range jobs {
 		r.messages = append(r.messages, Message{Role: RoleTool, ToolCallID: j.record.ID, Text: j.content})
 		switch {

@@ -6,6 +6,9 @@ var (
 	// ErrMaxSteps says that the steps were used up. The result holds the answer that the model then made, without further
 	// tools, from what was known.
 	ErrMaxSteps = errors.New("agentloop: limit of steps reached")
+	// ErrOutOfTime says that only Config.Reserve was left of the time. The result holds the answer that the model then made,
+	// without further tools, from what was known.
+	ErrOutOfTime = errors.New("agentloop: no time left for tools")
 	// ErrNoAnswer says that the model ended without text or tool calls, twice.
 	ErrNoAnswer = errors.New("agentloop: the model returned no answer")
 	// ErrBadOutput says that a typed answer did not fit its schema, also after one correction.

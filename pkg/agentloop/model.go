@@ -127,7 +127,8 @@ const (
 	FinishContentFilter FinishReason = "content_filter"
 	// FinishMaxSteps: the limit of steps was reached, and the answer made from what was known by then.
 	FinishMaxSteps FinishReason = "max_steps"
-	// FinishDeadline: the context's deadline passed; the text is what was there by then, maybe nothing.
+	// FinishDeadline: the context's deadline passed, and the text is what was there by then, maybe nothing; or it came near,
+	// and the answer was made from what was known.
 	FinishDeadline FinishReason = "deadline"
 	// FinishCanceled: the context was cancelled.
 	FinishCanceled FinishReason = "canceled"

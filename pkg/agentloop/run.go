@@ -12,7 +12,7 @@ import (
 
 // What the loop itself says to the model.
 const (
-	sayMaxSteps = "You have no tool calls left. Answer now from what you know; say plainly what you could not find out."
+	sayLastCall = "You have no tool calls left. Answer now from what you know; say plainly what you could not find out."
 	sayNoAnswer = "You wrote nothing. Answer the last message now, in plain text."
 )
 
@@ -50,24 +50,24 @@ func (r *Run) Step(ctx context.Context) iter.Seq[Event] {
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		step, last := len(r.result.Steps), r.stepsUsed()
-		if last && !r.capped {
+		step, spent := len(r.result.Steps), r.spent(ctx)
+		if spent != nil && !r.capped {
 			r.capped = true
-			r.say(sayMaxSteps)
+			r.say(sayLastCall)
 		}
-		answer, err := r.call(ctx, step, last, yield)
+		answer, err := r.call(ctx, step, spent != nil, yield)
 		switch {
 		case err != nil:
 			r.fail(ctx, answer.Text, fmt.Errorf("agentloop: model call: %w", err))
-		case len(answer.ToolCalls) > 0 && !last:
+		case len(answer.ToolCalls) > 0 && spent == nil:
 			r.messages = append(r.messages, answer)
 			if err := r.runTools(ctx, step, answer.ToolCalls, yield); err != nil {
 				r.fail(ctx, "", fmt.Errorf("agentloop: tool calls: %w", err))
 			}
 		case strings.TrimSpace(answer.Text) == "":
 			r.empty()
-		case last:
-			r.end(FinishMaxSteps, answer.Text, ErrMaxSteps)
+		case spent != nil:
+			r.end(finishOf(spent), answer.Text, spent)
 		default:
 			r.end(r.result.Steps[step].FinishReason, answer.Text, nil)
 		}
@@ -80,13 +80,37 @@ func (r *Run) Step(ctx context.Context) iter.Seq[Event] {
 // errStopped ends a run whose consumer broke out of the sequence.
 var errStopped = fmt.Errorf("agentloop: consumer stopped: %w", context.Canceled)
 
-// stepsUsed reports whether the next call must not ask for tools. Nudges do not count as steps.
-func (r *Run) stepsUsed() bool {
+// finishOf returns the finish reason of a bound that leaves room for an answer, "" for any other error.
+func finishOf(bound error) FinishReason {
+	switch bound {
+	case ErrMaxSteps:
+		return FinishMaxSteps
+	case ErrOutOfTime:
+		return FinishDeadline
+	}
+	return ""
+}
+
+// spent says which bound was reached, so that the next call must not ask for tools; nil for none. Nudges do not count as
+// steps.
+func (r *Run) spent(ctx context.Context) error {
 	n := len(r.result.Steps)
 	if r.nudged {
 		n--
 	}
-	return n >= r.loop.cfg.MaxSteps
+	if n >= r.loop.cfg.MaxSteps {
+		return ErrMaxSteps
+	}
+	if end, ok := r.toolsEnd(ctx); ok && !time.Now().Before(end) {
+		return ErrOutOfTime
+	}
+	return nil
+}
+
+// toolsEnd returns when tools must be done, so that the reserve is left for the answer, and whether there is such a time.
+func (r *Run) toolsEnd(ctx context.Context) (time.Time, bool) {
+	deadline, ok := ctx.Deadline()
+	return deadline.Add(-r.loop.cfg.Reserve), ok && r.loop.cfg.Reserve > 0
 }
 
 // call makes one model call and records it as a step.
@@ -154,7 +178,7 @@ func (r *Run) fail(ctx context.Context, text string, err error) {
 
 // end closes the run.
 func (r *Run) end(reason FinishReason, text string, err error) {
-	if text != "" && (err == nil || errors.Is(err, ErrMaxSteps)) {
+	if text != "" && (err == nil || finishOf(err) != "") {
 		r.messages = append(r.messages, Message{Role: RoleAssistant, Text: text})
 	}
 	if reason == "" || reason == FinishToolCalls {

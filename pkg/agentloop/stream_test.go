@@ -282,3 +282,49 @@ func TestContextEndsTheRun(t *testing.T) {
 		}
 	}
 }
+
+// With a reserve the deadline ends the tools, not the run: what is left of the time goes to an answer.
+func TestReserveIsKeptForTheAnswer(t *testing.T) {
+	cases := []struct {
+		name    string
+		tool    time.Duration // that each call takes
+		timeout time.Duration
+		err     error
+		calls   []string // their errors
+	}{
+		{"time enough", time.Second, time.Minute, nil, []string{"", ""}},
+		{"a tool takes too long", time.Hour, 10 * time.Second, agentloop.ErrOutOfTime, []string{"nap: cancelled while it ran"}},
+		{"time is up between steps", 3 * time.Second, 11 * time.Second, agentloop.ErrOutOfTime, []string{"", "nap: cancelled while it ran"}},
+		{"no time from the start", time.Second, 4 * time.Second, agentloop.ErrOutOfTime, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				model := scripted.Func(func(req *agentloop.Request) scripted.Step {
+					if req.NoToolCalls || calls == 2 {
+						return scripted.Step{Delay: time.Second, Text: "what I know"}
+					}
+					calls++
+					return scripted.Step{Delay: time.Second, ToolCalls: naps("nap", fmt.Sprint(calls))}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+				defer cancel()
+				loop := mustNew(t, agentloop.Config{
+					Model: paired(t, model), Tools: []agentloop.Tool{nap("nap", c.tool, func(string) {})}, ToolTimeout: 2 * time.Hour, Reserve: 5 * time.Second,
+				})
+				got, err := loop.Run(ctx, nil, "hi")
+				if !errors.Is(err, c.err) || got.Text != "what I know" || (got.FinishReason == agentloop.FinishDeadline) != (c.err != nil) {
+					t.Errorf("%s %q, error %v", got.FinishReason, got.Text, err)
+				}
+				var failed []string
+				for _, r := range got.Calls {
+					failed = append(failed, r.Error)
+				}
+				if diff := cmp.Diff(c.calls, failed); diff != "" || ctx.Err() != nil {
+					t.Errorf("context %v, calls (-want +got):\n%s", ctx.Err(), diff)
+				}
+			})
+		})
+	}
+}

@@ -130,7 +130,7 @@ func TestATurnIsOneTreeOfSpans(t *testing.T) {
 	}
 	want := map[string]string{
 		telemetry.KeyOperation: "invoke_workflow", telemetry.KeyWorkflow: "shopping_turn", telemetry.KeyConversation: "t1",
-		telemetry.KeyStore: "demo", keyRequest: "req-1", telemetry.KeyRoutingSource: "DECISION_SOURCE_RULES",
+		telemetry.KeyStore: "demo", telemetry.KeyRequest: "req-1", telemetry.KeyRoutingSource: "DECISION_SOURCE_RULES",
 		telemetry.KeyMergeMethod: "MERGE_METHOD_JOINED",
 	}
 	if diff := cmp.Diff(want, attributes(root)); diff != "" {

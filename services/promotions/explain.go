@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/currency"
-
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/money"
 )
 
 // explain puts a verdict into one sentence for a shopper.
@@ -22,7 +21,7 @@ func explain(e *promotionv1.Evaluation) string {
 	if e.GetPromotion().GetFreeShipping() != nil && e.GetSaving().GetAmountMinor() == 0 {
 		return sentence + "."
 	}
-	return fmt.Sprintf("%s, which saves %s on this cart.", sentence, moneyWords(e.GetSaving()))
+	return fmt.Sprintf("%s, which saves %s on this cart.", sentence, money.Text(e.GetSaving()))
 }
 
 // refusalWords says why a promotion does not apply, in words that follow a colon.
@@ -35,7 +34,7 @@ func refusalWords(e *promotionv1.Evaluation) string {
 	case promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED:
 		return "it starts on " + dayWords(p.GetStartTime().AsTime())
 	case promotionv1.RefusalReason_REFUSAL_REASON_MINIMUM_NOT_MET:
-		return fmt.Sprintf("add %s of %s", moneyWords(e.GetMissingAmount()), items)
+		return fmt.Sprintf("add %s of %s", money.Text(e.GetMissingAmount()), items)
 	case promotionv1.RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET:
 		if p.GetBundle() != nil {
 			return fmt.Sprintf("add %s of the set", countWords(int64(e.GetMissingQuantity()), "more product"))
@@ -66,7 +65,7 @@ func offerWords(p *promotionv1.Promotion) string {
 	words := benefitWords(p, scopeWords(p.GetScope()))
 	var conditions []string
 	if m := p.GetMinimumSubtotal(); m.GetAmountMinor() > 0 {
-		conditions = append(conditions, "from "+moneyWords(m))
+		conditions = append(conditions, "from "+money.Text(m))
 	}
 	if n := p.GetMinimumQuantity(); n > 1 {
 		conditions = append(conditions, "from "+countWords(int64(n), "unit"))
@@ -88,11 +87,11 @@ func benefitWords(p *promotionv1.Promotion, items string) string {
 	case *promotionv1.Promotion_PercentOff:
 		words := fmt.Sprintf("%s off %s", shareWords(benefit.PercentOff.GetBasisPoints()), items)
 		if limit := benefit.PercentOff.GetMaximumSaving(); limit != nil {
-			words += ", at most " + moneyWords(limit)
+			words += ", at most " + money.Text(limit)
 		}
 		return words
 	case *promotionv1.Promotion_AmountOff:
-		return fmt.Sprintf("%s off %s", moneyWords(benefit.AmountOff.GetAmount()), items)
+		return fmt.Sprintf("%s off %s", money.Text(benefit.AmountOff.GetAmount()), items)
 	case *promotionv1.Promotion_BuyXGetY:
 		x := benefit.BuyXGetY
 		return fmt.Sprintf("buy %d of %s, get %d free", x.GetBuyQuantity(), items, x.GetGetQuantity())
@@ -104,13 +103,13 @@ func benefitWords(p *promotionv1.Promotion, items string) string {
 	case *promotionv1.Promotion_Tiered:
 		words := make([]string, len(benefit.Tiered.GetTiers()))
 		for i, t := range benefit.Tiered.GetTiers() {
-			words[i] = fmt.Sprintf("%s off %s from %s", shareWords(t.GetBasisPoints()), items, moneyWords(t.GetSubtotal()))
+			words[i] = fmt.Sprintf("%s off %s from %s", shareWords(t.GetBasisPoints()), items, money.Text(t.GetSubtotal()))
 			items = "them"
 		}
 		return strings.Join(words, ", ")
 	case *promotionv1.Promotion_Bundle:
 		set := benefit.Bundle
-		return fmt.Sprintf("a set of %d products for %s", len(set.GetProductIds()), moneyWords(set.GetPrice()))
+		return fmt.Sprintf("a set of %d products for %s", len(set.GetProductIds()), money.Text(set.GetPrice()))
 	}
 	return "an offer"
 }
@@ -141,22 +140,6 @@ func countWords(n int64, noun string) string {
 // shareWords is 1250 basis points as "12.5%".
 func shareWords(basisPoints int32) string {
 	return strconv.FormatFloat(float64(basisPoints)/100, 'f', -1, 64) + "%"
-}
-
-// moneyWords is 1205 minor units of EUR as "12.05 EUR". Nil is "".
-func moneyWords(m *commonv1.Money) string {
-	if m == nil {
-		return ""
-	}
-	digits := 2
-	if unit, err := currency.ParseISO(m.GetCurrencyCode()); err == nil {
-		digits, _ = currency.Standard.Rounding(unit)
-	}
-	text := fmt.Sprintf("%0*d", digits+1, m.GetAmountMinor())
-	if digits > 0 {
-		text = text[:len(text)-digits] + "." + text[len(text)-digits:]
-	}
-	return text + " " + m.GetCurrencyCode()
 }
 
 // lastDay is the last instant at which a promotion applies: one that ends at midnight ends on the day before.

@@ -2,25 +2,20 @@ package promotions
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
-const (
-	maxBatch  = 1_000 // promotions in one message of an upsert
-	maxErrors = 1_000 // refusals that are reported one by one
-)
+const maxPromotionsABatch = 1_000
 
 // server implements PromotionService.
 type server struct {
@@ -35,65 +30,20 @@ var _ promotionv1.PromotionServiceServer = (*server)(nil)
 
 // UpsertPromotions writes the good promotions of each message and reports the bad ones.
 func (s *server) UpsertPromotions(stream promotionv1.PromotionService_UpsertPromotionsServer) error {
-	var storeID string
-	var index int
-	resp := &promotionv1.UpsertPromotionsResponse{}
-	for {
-		req, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return stream.SendAndClose(resp)
-		}
-		if err != nil {
-			return fmt.Errorf("receive promotions: %w", err)
-		}
-		if storeID, err = checkBatch(storeID, req); err != nil {
-			return err
-		}
-		good := takeValid(req.GetPromotions(), index, resp)
-		if err := s.store.put(stream.Context(), storeID, good); err != nil {
-			return err
-		}
-		resp.UpsertedCount += int32(len(good))
-		index += len(req.GetPromotions())
+	rep, err := bulk.Upsert[*promotionv1.UpsertPromotionsRequest, *promotionv1.Promotion]{
+		Field:    "promotions",
+		MaxItems: maxPromotionsABatch,
+		Items:    (*promotionv1.UpsertPromotionsRequest).GetPromotions,
+		ID:       (*promotionv1.Promotion).GetCode,
+		Check:    checkPromotion,
+		Put:      s.store.put,
+	}.Run(stream.Context(), stream.Recv)
+	if err != nil {
+		return err
 	}
-}
-
-// checkBatch returns the store of the stream, which the first message names and no later one may change.
-func checkBatch(storeID string, req *promotionv1.UpsertPromotionsRequest) (string, error) {
-	var c fault.Checker
-	switch named := req.GetStoreId(); {
-	case storeID == "":
-		c.ID("store_id", named)
-		storeID = named
-	case named != "" && named != storeID:
-		c.Addf("store_id", "must not change within a stream")
-	}
-	if n := len(req.GetPromotions()); n > maxBatch {
-		c.Addf("promotions", "has %d entries, must have at most %d in one message", n, maxBatch)
-	}
-	return storeID, c.Err()
-}
-
-// takeValid returns the valid promotions and adds the others to the response, each with its first violation.
-func takeValid(batch []*promotionv1.Promotion, start int, resp *promotionv1.UpsertPromotionsResponse) []*promotionv1.Promotion {
-	good := make([]*promotionv1.Promotion, 0, len(batch))
-	for i, p := range batch {
-		var invalid *fault.Invalid
-		if !errors.As(checkPromotion(p), &invalid) {
-			good = append(good, p)
-			continue
-		}
-		resp.ErrorCount++
-		if len(resp.GetErrors()) < maxErrors {
-			resp.Errors = append(resp.Errors, &commonv1.ItemError{
-				Index:       int32(start + i),
-				ItemId:      p.GetCode(),
-				Field:       invalid.Violations[0].Field,
-				Description: invalid.Violations[0].Description,
-			})
-		}
-	}
-	return good
+	return stream.SendAndClose(&promotionv1.UpsertPromotionsResponse{
+		UpsertedCount: rep.Upserted, Errors: rep.Errors, ErrorCount: rep.ErrorCount,
+	})
 }
 
 // ListPromotions returns every promotion of a store, by code.

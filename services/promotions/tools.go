@@ -12,6 +12,7 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -71,7 +72,7 @@ func (s *server) listTool(t *specialist.Turn) func(context.Context, listArgs) (l
 		r := listResult{
 			Promotions:   make([]listedPromotion, 0, min(len(shown), maxListed)),
 			BestCode:     o.best,
-			CartSubtotal: moneyWords(o.basket.subtotal()),
+			CartSubtotal: money.Text(o.basket.subtotal()),
 			ExpiredCount: expired,
 			Note:         o.note(shown),
 		}
@@ -94,9 +95,9 @@ func listed(e *promotionv1.Evaluation) listedPromotion {
 		Offer:       offerWords(p),
 		Terms:       p.GetDescription(),
 		Eligible:    e.GetEligible(),
-		Saving:      moneyWords(e.GetSaving()),
+		Saving:      money.Text(e.GetSaving()),
 		Explanation: e.GetExplanation(),
-		Missing:     moneyWords(e.GetMissingAmount()),
+		Missing:     money.Text(e.GetMissingAmount()),
 		Combinable:  p.GetStackable(),
 	}
 	if p.GetFreeShipping() != nil && e.GetSaving().GetAmountMinor() == 0 {

@@ -98,15 +98,7 @@ func fields(err error) []string {
 }
 
 func TestWords(t *testing.T) {
-	money := func(minor int64, code string) *commonv1.Money {
-		return &commonv1.Money{AmountMinor: minor, CurrencyCode: code}
-	}
 	tests := []struct{ name, got, want string }{
-		{"two digits", moneyWords(money(1205, "EUR")), "12.05 EUR"},
-		{"cents alone", moneyWords(money(5, "EUR")), "0.05 EUR"},
-		{"no digits", moneyWords(money(500, "JPY")), "500 JPY"},
-		{"three digits", moneyWords(money(1205, "KWD")), "1.205 KWD"},
-		{"no money", moneyWords(nil), ""},
 		{"whole percent", shareWords(1500), "15%"},
 		{"half percent", shareWords(1250), "12.5%"},
 		{"percent with limit and conditions", offerWords(promo("P", percentUpTo(1500, 2000), categories("Socks"), minimum(eur(3000)), minimumUnits(2))),

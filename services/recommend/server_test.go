@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 )
@@ -216,15 +215,5 @@ func TestConcurrentAddsAllCount(t *testing.T) {
 	cart := get(t, c, "s1", "c1")
 	if cart.GetItems()[0].GetQuantity() != 4 || cart.GetVersion() != 4 {
 		t.Errorf("cart %v, want 4 socks in version 4", cart)
-	}
-}
-
-func TestPriceText(t *testing.T) {
-	for want, m := range map[string]*commonv1.Money{
-		"9.95 EUR": eur(995), "0.05 EUR": eur(5), "500 JPY": {AmountMinor: 500, CurrencyCode: "JPY"}, "": nil,
-	} {
-		if got := priceText(m); got != want {
-			t.Errorf("priceText(%v) = %q, want %q", m, got, want)
-		}
 	}
 }

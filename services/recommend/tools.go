@@ -11,6 +11,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -181,7 +182,7 @@ func (t *turn) wish(ctx context.Context, in similarArgs, cart *cartv1.Cart) (*wi
 		if err != nil {
 			return nil, err
 		}
-		w.filter.MaxPrice = moneyOf(*in.MaxPrice, code)
+		w.filter.MaxPrice = money.FromMajor(*in.MaxPrice, code)
 	}
 	return w, nil
 }
@@ -277,7 +278,7 @@ func (w *wish) note(hits []*catalogv1.Hit) string {
 	if len(hits) == 0 {
 		text := "Nothing suitable is in stock"
 		if w.filter.GetMaxPrice() != nil {
-			text += " at or below " + priceText(w.filter.GetMaxPrice())
+			text += " at or below " + money.Text(w.filter.GetMaxPrice())
 		}
 		parts = append(parts, text+".")
 	}

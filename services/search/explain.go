@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/productview"
 )
 
 // maxNearest bounds the products that are listed when none fits.
@@ -121,9 +124,9 @@ func (p plan) describe(dropped []string, hits []hit) string {
 			text += fmt.Sprintf("; %ss in stock are %s", name, values)
 		}
 	case "max_price":
-		text += "; the lowest price is " + priceText(low)
+		text += "; the lowest price is " + money.Text(low)
 	case "min_price":
-		text += "; the highest price is " + priceText(high)
+		text += "; the highest price is " + money.Text(high)
 	case "brands":
 		text += "; there are some by " + facetNames(hits, "brand")
 	case "categories":
@@ -152,9 +155,9 @@ func (p plan) phrase(condition string) string {
 		}
 		return "known to be " + name
 	case "max_price":
-		return "at or below " + priceText(p.filter.GetMaxPrice())
+		return "at or below " + money.Text(p.filter.GetMaxPrice())
 	case "min_price":
-		return "at or above " + priceText(p.filter.GetMinPrice())
+		return "at or above " + money.Text(p.filter.GetMinPrice())
 	case "brands":
 		return "by " + strings.Join(p.filter.GetBrands(), " or ")
 	case "categories":
@@ -178,7 +181,7 @@ func optionValues(hits []hit, name string) string {
 			}
 		}
 	}
-	sorted := slices.SortedFunc(maps.Keys(values), naturally)
+	sorted := slices.SortedFunc(maps.Keys(values), productview.Naturally)
 	if len(sorted) > 2 && number(sorted[0]) && number(sorted[len(sorted)-1]) {
 		return sorted[0] + " to " + sorted[len(sorted)-1]
 	}

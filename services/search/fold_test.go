@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 )
 
 func TestWords(t *testing.T) {
@@ -46,26 +44,5 @@ func TestFoldedFormsAreEqual(t *testing.T) {
 	}
 	if nameKey("Tents") == nameKey("Tent spares") {
 		t.Error("different categories fold to one")
-	}
-}
-
-func TestPrices(t *testing.T) {
-	for want, m := range map[string]*commonv1.Money{
-		"129.95 EUR": {AmountMinor: 12995, CurrencyCode: "EUR"},
-		"0.05 EUR":   {AmountMinor: 5, CurrencyCode: "EUR"},
-		"500 JPY":    {AmountMinor: 500, CurrencyCode: "JPY"},
-		"1.250 KWD":  {AmountMinor: 1250, CurrencyCode: "KWD"},
-		"":           nil,
-	} {
-		if got := priceText(m); got != want {
-			t.Errorf("priceText(%v) = %q, want %q", m, got, want)
-		}
-	}
-	amount := 19.99
-	if got := moneyOf(&amount, "EUR").GetAmountMinor(); got != 1999 {
-		t.Errorf("19.99 EUR are %d minor units, want 1999", got)
-	}
-	if got := moneyOf(&amount, "JPY").GetAmountMinor(); got != 20 {
-		t.Errorf("19.99 JPY are %d minor units, want 20", got)
 	}
 }

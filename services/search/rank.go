@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/productview"
 )
 
 // candidate is a product that meets a query's words, before any filter.
@@ -201,11 +203,11 @@ func order(hits []hit, by catalogv1.Sort) {
 	switch by {
 	case catalogv1.Sort_SORT_PRICE_ASCENDING:
 		slices.SortStableFunc(hits, func(a, b hit) int {
-			return cmp.Compare(lowest(a.variants).GetAmountMinor(), lowest(b.variants).GetAmountMinor())
+			return cmp.Compare(productview.Lowest(a.variants).GetAmountMinor(), productview.Lowest(b.variants).GetAmountMinor())
 		})
 	case catalogv1.Sort_SORT_PRICE_DESCENDING:
 		slices.SortStableFunc(hits, func(a, b hit) int {
-			return cmp.Compare(highest(b.variants).GetAmountMinor(), highest(a.variants).GetAmountMinor())
+			return cmp.Compare(productview.Highest(b.variants).GetAmountMinor(), productview.Highest(a.variants).GetAmountMinor())
 		})
 	}
 }

@@ -2,11 +2,7 @@ package search
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -14,6 +10,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
@@ -28,103 +25,44 @@ var _ catalogv1.CatalogServiceServer = (*server)(nil)
 
 // Limits of requests.
 const (
-	maxProductsPerMessage = 1_000
-	maxItemErrors         = 1_000
-	maxBatchGet           = 200
-	maxHits               = 100
-	defaultHits           = 10
-	maxAnchors            = 50
-	maxSimilar            = 50
-	defaultSimilar        = 6
+	maxProductsABatch = 1_000
+	maxBatchGet       = 200
+	maxHits           = 100
+	defaultHits       = 10
+	maxAnchors        = 50
+	maxSimilar        = 50
+	defaultSimilar    = 6
 )
 
 // UpsertProducts implements CatalogService. Each message is written as it comes.
 func (s *server) UpsertProducts(
 	stream grpc.ClientStreamingServer[catalogv1.UpsertProductsRequest, catalogv1.UpsertProductsResponse],
 ) error {
-	var u upsert
-	for {
-		req, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			if err := u.check(&catalogv1.UpsertProductsRequest{}); err != nil {
-				return err
+	var version int64
+	rep, err := bulk.Upsert[*catalogv1.UpsertProductsRequest, *catalogv1.Product]{
+		Field:    "products",
+		MaxItems: maxProductsABatch,
+		Items:    (*catalogv1.UpsertProductsRequest).GetProducts,
+		ID:       (*catalogv1.Product).GetProductId,
+		Check:    checkProduct,
+		Put: func(ctx context.Context, storeID string, products []*catalogv1.Product) (err error) {
+			written := timestamppb.Now()
+			for _, p := range products {
+				p.UpdateTime = written
 			}
-			return stream.SendAndClose(&u.response)
-		}
-		if err != nil {
+			version, err = s.catalog.store.put(ctx, storeID, products)
 			return err
-		}
-		if err := u.check(req); err != nil {
-			return err
-		}
-		if err := s.write(stream.Context(), &u, req.GetProducts()); err != nil {
-			return fmt.Errorf("upsert products: %w", err)
-		}
-	}
-}
-
-// upsert is the state of one bulk write.
-type upsert struct {
-	storeID  string
-	index    int32 // of the next product over the whole stream
-	response catalogv1.UpsertProductsResponse
-}
-
-// check checks a message of the stream, and takes the store's id from the first.
-func (u *upsert) check(req *catalogv1.UpsertProductsRequest) error {
-	var c fault.Checker
-	if u.storeID == "" {
-		u.storeID = req.GetStoreId()
-	}
-	c.ID("store_id", u.storeID)
-	if req.GetStoreId() != "" && req.GetStoreId() != u.storeID {
-		c.Addf("store_id", "must not change within a stream")
-	}
-	if n := len(req.GetProducts()); n > maxProductsPerMessage {
-		c.Addf("products", "has %d products, must have at most %d; send more messages", n, maxProductsPerMessage)
-	}
-	return c.Err()
-}
-
-// write stores the good products and notes the others.
-func (s *server) write(ctx context.Context, u *upsert, products []*catalogv1.Product) error {
-	now := timestamppb.New(time.Now())
-	var good []*catalogv1.Product
-	for _, p := range products {
-		var invalid *fault.Invalid
-		if errors.As(checkProduct(p), &invalid) {
-			u.response.ErrorCount++
-			if len(u.response.Errors) < maxItemErrors {
-				u.response.Errors = append(u.response.Errors, itemError(u.index, p, invalid))
-			}
-		} else {
-			p.UpdateTime = now
-			good = append(good, p)
-		}
-		u.index++
-	}
-	if len(good) == 0 {
-		return nil
-	}
-	version, err := s.catalog.store.put(ctx, u.storeID, good)
+		},
+	}.Run(stream.Context(), stream.Recv)
 	if err != nil {
-		return err
+		return fmt.Errorf("upsert products: %w", err)
 	}
-	u.response.CatalogVersion = version
-	u.response.UpsertedCount += int32(len(good))
-	return nil
-}
-
-// itemError names the first violation as the field, and the others in the description.
-func itemError(index int32, p *catalogv1.Product, invalid *fault.Invalid) *commonv1.ItemError {
-	first := invalid.Violations[0]
-	e := &commonv1.ItemError{Index: index, ItemId: p.GetProductId(), Field: first.Field}
-	parts := []string{first.Description}
-	for _, v := range invalid.Violations[1:] {
-		parts = append(parts, v.Field+": "+v.Description)
+	if rep.StoreID == "" {
+		return &fault.Invalid{Violations: []fault.Violation{{Field: "store_id", Description: "is required"}}}
 	}
-	e.Description = strings.Join(parts, "; ")
-	return e
+	return stream.SendAndClose(&catalogv1.UpsertProductsResponse{
+		UpsertedCount: rep.Upserted, Errors: rep.Errors, ErrorCount: rep.ErrorCount, CatalogVersion: version,
+	})
 }
 
 // GetProduct implements CatalogService.

@@ -55,7 +55,7 @@ func dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
 	return conn
 }
 
-func bulk(t *testing.T, c catalogv1.CatalogServiceClient, messages ...*catalogv1.UpsertProductsRequest) (*catalogv1.UpsertProductsResponse, error) {
+func upsert(t *testing.T, c catalogv1.CatalogServiceClient, messages ...*catalogv1.UpsertProductsRequest) (*catalogv1.UpsertProductsResponse, error) {
 	t.Helper()
 	stream, err := c.UpsertProducts(t.Context())
 	if err != nil {
@@ -72,7 +72,7 @@ func bulk(t *testing.T, c catalogv1.CatalogServiceClient, messages ...*catalogv1
 func load(t *testing.T, conn *grpc.ClientConn, storeID string) catalogv1.CatalogServiceClient {
 	t.Helper()
 	c := catalogv1.NewCatalogServiceClient(conn)
-	if _, err := bulk(t, c, &catalogv1.UpsertProductsRequest{StoreId: storeID, Products: outdoor()}); err != nil {
+	if _, err := upsert(t, c, &catalogv1.UpsertProductsRequest{StoreId: storeID, Products: outdoor()}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -82,7 +82,7 @@ func TestUpsertKeepsTheGoodAndNamesTheBad(t *testing.T) {
 	c := catalogv1.NewCatalogServiceClient(dial(t, scripted.New()))
 	bad := thing("P-2", "bad")
 	bad.Variants[0].Price.CurrencyCode = "euro"
-	resp, err := bulk(t, c,
+	resp, err := upsert(t, c,
 		&catalogv1.UpsertProductsRequest{StoreId: "s1", Products: []*catalogv1.Product{thing("P-1", "one"), bad}},
 		&catalogv1.UpsertProductsRequest{Products: []*catalogv1.Product{thing("P-3", "three"), {}}},
 	)
@@ -126,12 +126,12 @@ func TestBadRequests(t *testing.T) {
 		want codes.Code
 	}{
 		"upsert without a store": {func() error {
-			_, err := bulk(t, c, &catalogv1.UpsertProductsRequest{Products: outdoor()})
+			_, err := upsert(t, c, &catalogv1.UpsertProductsRequest{Products: outdoor()})
 			return err
 		}, codes.InvalidArgument},
-		"upsert of nothing": {func() error { _, err := bulk(t, c); return err }, codes.InvalidArgument},
+		"upsert of nothing": {func() error { _, err := upsert(t, c); return err }, codes.InvalidArgument},
 		"upsert that changes the store": {func() error {
-			_, err := bulk(t, c, &catalogv1.UpsertProductsRequest{StoreId: "s1"}, &catalogv1.UpsertProductsRequest{StoreId: "s2"})
+			_, err := upsert(t, c, &catalogv1.UpsertProductsRequest{StoreId: "s1"}, &catalogv1.UpsertProductsRequest{StoreId: "s2"})
 			return err
 		}, codes.InvalidArgument},
 		"get without a store": {func() error {
@@ -243,7 +243,7 @@ func TestBulkLoadIsFast(t *testing.T) {
 		products = append(products, p)
 	}
 	begun := time.Now()
-	if _, err := bulk(t, c, &catalogv1.UpsertProductsRequest{StoreId: "s1", Products: products}); err != nil {
+	if _, err := upsert(t, c, &catalogv1.UpsertProductsRequest{StoreId: "s1", Products: products}); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := c.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{StoreId: "s1", Query: "thing"})

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/productview"
 )
 
 // companion is a product that relates to an anchor.
@@ -188,7 +190,7 @@ func (s *selection) shared(a, b *entry) ([]string, float64) {
 
 // closeness is 0.5 for products of one price and falls to 0 as one becomes many times as dear as the other.
 func closeness(a, b *entry) float64 {
-	p, q := lowest(a.product.GetVariants()), lowest(b.product.GetVariants())
+	p, q := productview.Lowest(a.product.GetVariants()), productview.Lowest(b.product.GetVariants())
 	x, y := float64(p.GetAmountMinor()), float64(q.GetAmountMinor())
 	if p.GetCurrencyCode() != q.GetCurrencyCode() || x <= 0 || y <= 0 {
 		return 0

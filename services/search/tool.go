@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/productview"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -66,10 +69,10 @@ func (s *Service) searchTool(ctx context.Context, t *specialist.Turn, in searchA
 		return searchResult{}, fmt.Errorf("search the catalog: %w", err)
 	}
 	limit := min(orDefault(int32(in.Limit), defaultListed), len(out.listed))
-	result := searchResult{Products: []productView{}, Total: out.total, PriceRange: out.priceRange, Note: out.note}
+	result := searchResult{Products: []productview.View{}, Total: out.total, PriceRange: out.priceRange, Note: out.note}
 	for _, l := range out.listed[:limit] {
-		result.Products = append(result.Products, viewOf(l))
-		t.AddProducts(choiceOf(l))
+		result.Products = append(result.Products, productview.New(l.product, l.variants, l.reason))
+		t.AddProducts(productview.Choice(l.product, l.variants, l.reason))
 	}
 	t.Found(out.total)
 	return result, nil
@@ -167,8 +170,8 @@ type plan struct {
 // plan fits the arguments to what the catalog knows: models name categories and facts that a store does not keep.
 func (v *view) plan(in searchArgs) plan {
 	p := plan{text: in.Query, filter: &catalogv1.Filter{
-		MinPrice: moneyOf(in.MinPrice, v.facts.currency),
-		MaxPrice: moneyOf(in.MaxPrice, v.facts.currency),
+		MinPrice: v.price(in.MinPrice),
+		MaxPrice: v.price(in.MaxPrice),
 		InStock:  in.InStock == nil || *in.InStock,
 		Options:  make(map[string]string), Attributes: make(map[string]string),
 	}}
@@ -186,6 +189,14 @@ func (v *view) plan(in searchArgs) plan {
 		v.planFact(&p, name, wanted[name])
 	}
 	return p
+}
+
+// price takes an amount as one of the store's currency. Nil stays nil.
+func (v *view) price(amount *float64) *commonv1.Money {
+	if amount == nil {
+		return nil
+	}
+	return money.FromMajor(*amount, v.facts.currency)
 }
 
 // planCategory restricts the search to the category, or to the kinds of it that exist, or else searches for its name.

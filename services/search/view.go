@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 )
 
 // entry is a product with its names folded for comparison. It is immutable.
@@ -148,17 +147,4 @@ func (v *view) categoriesEndingIn(key string) map[string]bool {
 		}
 	}
 	return out
-}
-
-// lowest and highest return the extreme price of some variants. Variants must not be empty.
-func lowest(variants []*catalogv1.Variant) *commonv1.Money {
-	return slices.MinFunc(variants, byPrice).GetPrice()
-}
-
-func highest(variants []*catalogv1.Variant) *commonv1.Money {
-	return slices.MaxFunc(variants, byPrice).GetPrice()
-}
-
-func byPrice(a, b *catalogv1.Variant) int {
-	return cmp.Compare(a.GetPrice().GetAmountMinor(), b.GetPrice().GetAmountMinor())
 }

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/text/currency"
-
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 )
 
@@ -87,19 +84,3 @@ func endOfDay(t time.Time) time.Time {
 
 // dayWords is a date in UTC, such as "3 March 2026".
 func dayWords(t time.Time) string { return t.UTC().Format("2 January 2006") }
-
-// moneyWords is 1205 minor units of EUR as "12.05 EUR". Nil is "".
-func moneyWords(m *commonv1.Money) string {
-	if m == nil {
-		return ""
-	}
-	digits := 2
-	if unit, err := currency.ParseISO(m.GetCurrencyCode()); err == nil {
-		digits, _ = currency.Standard.Rounding(unit)
-	}
-	text := fmt.Sprintf("%0*d", digits+1, m.GetAmountMinor())
-	if digits > 0 {
-		text = text[:len(text)-digits] + "." + text[len(text)-digits:]
-	}
-	return text + " " + m.GetCurrencyCode()
-}

@@ -8,6 +8,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
@@ -27,18 +28,18 @@ var _ orderv1.OrderServiceServer = (*orderServer)(nil)
 
 // UpsertOrders writes the good orders of each message and reports the bad ones.
 func (s *orderServer) UpsertOrders(stream orderv1.OrderService_UpsertOrdersServer) error {
-	rep, err := bulk[*orderv1.UpsertOrdersRequest, *orderv1.Order]{
-		field:    "orders",
-		maxBatch: maxOrdersABatch,
-		items:    (*orderv1.UpsertOrdersRequest).GetOrders,
-		id:       (*orderv1.Order).GetOrderId,
-		check:    checkOrder,
-		write:    s.store.put,
-	}.run(stream.Context(), stream.Recv)
+	rep, err := bulk.Upsert[*orderv1.UpsertOrdersRequest, *orderv1.Order]{
+		Field:    "orders",
+		MaxItems: maxOrdersABatch,
+		Items:    (*orderv1.UpsertOrdersRequest).GetOrders,
+		ID:       (*orderv1.Order).GetOrderId,
+		Check:    checkOrder,
+		Put:      s.store.put,
+	}.Run(stream.Context(), stream.Recv)
 	if err != nil {
 		return err
 	}
-	return stream.SendAndClose(&orderv1.UpsertOrdersResponse{UpsertedCount: rep.upserted, Errors: rep.errors, ErrorCount: rep.errorCount})
+	return stream.SendAndClose(&orderv1.UpsertOrdersResponse{UpsertedCount: rep.Upserted, Errors: rep.Errors, ErrorCount: rep.ErrorCount})
 }
 
 // GetOrder returns one order of one customer.

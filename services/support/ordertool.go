@@ -10,6 +10,7 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/money"
 )
 
 // maxItemsShown is how many items of an order a model is shown.
@@ -116,11 +117,11 @@ func showOrder(o *orderv1.Order, now time.Time) *shownOrder {
 		Status:   statusWords[o.GetStatus()],
 		NextStep: nextStep(o, now),
 		Placed:   dayWords(o.GetCreateTime().AsTime()),
-		Total:    moneyWords(o.GetTotal()),
+		Total:    money.Text(o.GetTotal()),
 	}
 	for _, item := range o.GetItems()[:min(len(o.GetItems()), maxItemsShown)] {
 		shown.Items = append(shown.Items, shownItem{
-			Title: item.GetTitle(), Quantity: item.GetQuantity(), Options: item.GetOptions(), Price: moneyWords(item.GetUnitPrice()),
+			Title: item.GetTitle(), Quantity: item.GetQuantity(), Options: item.GetOptions(), Price: money.Text(item.GetUnitPrice()),
 		})
 	}
 	current := currentParcel(o)

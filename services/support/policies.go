@@ -9,6 +9,7 @@ import (
 
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
@@ -31,24 +32,24 @@ var _ policyv1.PolicyServiceServer = (*policyServer)(nil)
 
 // UpsertPolicies writes the good documents of each message and reports the bad ones.
 func (s *policyServer) UpsertPolicies(stream policyv1.PolicyService_UpsertPoliciesServer) error {
-	rep, err := bulk[*policyv1.UpsertPoliciesRequest, *policyv1.Policy]{
-		field:    "policies",
-		maxBatch: maxPoliciesABatch,
-		items:    (*policyv1.UpsertPoliciesRequest).GetPolicies,
-		id:       (*policyv1.Policy).GetPolicyId,
-		check:    checkPolicy,
-		write: func(ctx context.Context, storeID string, policies []*policyv1.Policy) error {
+	rep, err := bulk.Upsert[*policyv1.UpsertPoliciesRequest, *policyv1.Policy]{
+		Field:    "policies",
+		MaxItems: maxPoliciesABatch,
+		Items:    (*policyv1.UpsertPoliciesRequest).GetPolicies,
+		ID:       (*policyv1.Policy).GetPolicyId,
+		Check:    checkPolicy,
+		Put: func(ctx context.Context, storeID string, policies []*policyv1.Policy) error {
 			written := timestamppb.New(s.now())
 			for _, p := range policies {
 				p.UpdateTime = written
 			}
 			return s.store.put(ctx, storeID, policies)
 		},
-	}.run(stream.Context(), stream.Recv)
+	}.Run(stream.Context(), stream.Recv)
 	if err != nil {
 		return err
 	}
-	return stream.SendAndClose(&policyv1.UpsertPoliciesResponse{UpsertedCount: rep.upserted, Errors: rep.errors, ErrorCount: rep.errorCount})
+	return stream.SendAndClose(&policyv1.UpsertPoliciesResponse{UpsertedCount: rep.Upserted, Errors: rep.Errors, ErrorCount: rep.ErrorCount})
 }
 
 // ListPolicies returns every document of a store, by id.
