@@ -88,22 +88,27 @@ func (s *Server) report(ctx context.Context, method string, next func(context.Co
 	if store := incomingStore(ctx); store != "" {
 		attrs = append(attrs, slog.String("store", store))
 	}
-	level := slog.LevelDebug
-	switch st.Code() {
-	case codes.OK:
-	case codes.Internal:
-		level = slog.LevelError
-	default:
-		level = slog.LevelWarn
-	}
 	if err != nil {
 		attrs = append(attrs, slog.String("reason", Reason(st)))
 	}
 	if causeMatters(st.Code()) && !errors.Is(err, errPanic) {
 		attrs = append(attrs, slog.String("cause", err.Error()))
 	}
-	s.log.LogAttrs(ctx, level, "call", attrs...)
+	s.log.LogAttrs(ctx, levelOf(st.Code()), "call", attrs...)
 	return st.Err()
+}
+
+// levelOf is how much an outcome matters to who runs the service: a fault of ours most, a caller's mistake little.
+func levelOf(c codes.Code) slog.Level {
+	switch c {
+	case codes.OK, codes.Canceled:
+		return slog.LevelDebug
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange:
+		return slog.LevelInfo
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
 }
 
 // causeMatters reports whether the error behind a status belongs in the log, because the caller does not get to see it.

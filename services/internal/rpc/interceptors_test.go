@@ -235,8 +235,9 @@ func TestOneLinePerCall(t *testing.T) {
 		}{
 			{nil, slog.LevelDebug, map[string]string{"code": "OK"}},
 			{errors.New("disk is full"), slog.LevelError, map[string]string{"code": "Internal", "reason": "INTERNAL", "cause": "disk is full"}},
-			{&fault.Invalid{Violations: []fault.Violation{{Field: "f", Description: "is bad"}}}, slog.LevelWarn,
+			{&fault.Invalid{Violations: []fault.Violation{{Field: "f", Description: "is bad"}}}, slog.LevelInfo,
 				map[string]string{"code": "InvalidArgument", "reason": "INVALID_FIELD"}},
+			{context.Canceled, slog.LevelDebug, map[string]string{"code": "Canceled", "reason": "CANCELED"}},
 		}
 		for _, tt := range tests {
 			result = tt.err
