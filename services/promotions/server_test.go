@@ -2,14 +2,11 @@ package promotions
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -22,8 +19,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
-	"github.com/quartet-commerce/quartet/services/internal/rpc"
-	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 // fakeCarts serves carts by store and id; what is not there is empty, as the cart service has it.
@@ -47,65 +43,20 @@ func (f *fakeCarts) GetCart(_ context.Context, req *cartv1.GetCartRequest, _ ...
 // serve runs the service on an in-memory network, with a Redis of its own.
 func serve(t *testing.T, carts cartv1.CartServiceClient, model agentloop.Model) (*Service, *grpc.ClientConn) {
 	t.Helper()
-	embedded, err := state.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = embedded.Close() })
-	db, err := state.Open(t.Context(), embedded.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
 	service, err := New(Config{
-		Redis: db, Model: model, Cart: carts, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
+		Redis: servicetest.Redis(t), Model: model, Cart: carts, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := rpc.NewServer(rpc.ServerConfig{Name: "promotions"})
-	service.Register(server)
-	network := rpc.NewNetwork()
-	listener, err := network.Listen("promotions")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, listener) }()
-	conn, err := rpc.Dial("inproc:///promotions", rpc.DialConfig{Network: network})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = conn.Close()
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	})
-	return service, conn
+	return service, servicetest.Serve(t, "promotions", service.Register)
 }
 
 func silent() agentloop.Model { return scripted.New() }
 
-func upsert(t *testing.T, client promotionv1.PromotionServiceClient, requests ...*promotionv1.UpsertPromotionsRequest) (*promotionv1.UpsertPromotionsResponse, error) {
-	t.Helper()
-	stream, err := client.UpsertPromotions(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, req := range requests {
-		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) {
-			t.Fatal(err)
-		}
-	}
-	return stream.CloseAndRecv()
-}
-
 func mustUpsert(t *testing.T, client promotionv1.PromotionServiceClient, storeID string, promotions ...*promotionv1.Promotion) {
 	t.Helper()
-	resp, err := upsert(t, client, &promotionv1.UpsertPromotionsRequest{StoreId: storeID, Promotions: promotions})
+	resp, err := servicetest.Upsert(t, client.UpsertPromotions, &promotionv1.UpsertPromotionsRequest{StoreId: storeID, Promotions: promotions})
 	if err != nil || resp.GetErrorCount() > 0 {
 		t.Fatalf("upsert: %v, %v", resp, err)
 	}
@@ -116,7 +67,7 @@ func TestUpsertListDelete(t *testing.T) {
 	client := promotionv1.NewPromotionServiceClient(conn)
 	ctx := t.Context()
 
-	resp, err := upsert(t, client,
+	resp, err := servicetest.Upsert(t, client.UpsertPromotions,
 		&promotionv1.UpsertPromotionsRequest{StoreId: "one", Promotions: []*promotionv1.Promotion{promo("ZED", percent(100)), promo("BAD")}},
 		&promotionv1.UpsertPromotionsRequest{Promotions: []*promotionv1.Promotion{promo("alpha", percent(200)), promo("WORSE", percent(0))}},
 		&promotionv1.UpsertPromotionsRequest{StoreId: "one", Promotions: []*promotionv1.Promotion{promo("ALPHA", percent(300))}},
@@ -169,15 +120,15 @@ func TestBadRequestsNameTheirFields(t *testing.T) {
 		field string
 	}{
 		{"upsert without a store", func() error {
-			_, err := upsert(t, client, &promotionv1.UpsertPromotionsRequest{})
+			_, err := servicetest.Upsert(t, client.UpsertPromotions, &promotionv1.UpsertPromotionsRequest{})
 			return err
 		}, "store_id"},
 		{"upsert that changes the store", func() error {
-			_, err := upsert(t, client, &promotionv1.UpsertPromotionsRequest{StoreId: "one"}, &promotionv1.UpsertPromotionsRequest{StoreId: "two"})
+			_, err := servicetest.Upsert(t, client.UpsertPromotions, &promotionv1.UpsertPromotionsRequest{StoreId: "one"}, &promotionv1.UpsertPromotionsRequest{StoreId: "two"})
 			return err
 		}, "store_id"},
 		{"upsert of too many", func() error {
-			_, err := upsert(t, client, &promotionv1.UpsertPromotionsRequest{StoreId: "one", Promotions: make1001()})
+			_, err := servicetest.Upsert(t, client.UpsertPromotions, &promotionv1.UpsertPromotionsRequest{StoreId: "one", Promotions: make1001()})
 			return err
 		}, "promotions"},
 		{"list without a store", func() error {
@@ -208,7 +159,7 @@ func TestBadRequestsNameTheirFields(t *testing.T) {
 			if status.Code(err) != codes.InvalidArgument {
 				t.Fatalf("error = %v, want INVALID_ARGUMENT", err)
 			}
-			if got := violated(err); len(got) != 1 || got[0] != tt.field {
+			if got := servicetest.Violated(err); len(got) != 1 || got[0] != tt.field {
 				t.Errorf("fields = %q, want %q", got, tt.field)
 			}
 		})
@@ -221,18 +172,6 @@ func make1001() []*promotionv1.Promotion {
 		many[i] = promo("P1", percent(1))
 	}
 	return many
-}
-
-func violated(err error) []string {
-	var all []string
-	for _, d := range status.Convert(err).Details() {
-		if bad, ok := d.(*errdetails.BadRequest); ok {
-			for _, v := range bad.GetFieldViolations() {
-				all = append(all, v.GetField())
-			}
-		}
-	}
-	return all
 }
 
 func TestEvaluateCart(t *testing.T) {

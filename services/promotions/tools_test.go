@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -19,30 +18,9 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
-
-// run calls a tool of the service as the loop does.
-func run[Out any](t *testing.T, tools []agentloop.Tool, name, arguments string) (Out, error) {
-	t.Helper()
-	var zero Out
-	for _, tool := range tools {
-		if tool.Name != name {
-			continue
-		}
-		value, err := tool.Run(t.Context(), agentloop.ToolCall{ID: "1", Name: name, Arguments: arguments})
-		if err != nil {
-			return zero, err
-		}
-		out, ok := value.(Out)
-		if !ok {
-			t.Fatalf("%s returned a %T", name, value)
-		}
-		return out, nil
-	}
-	t.Fatalf("there is no tool %q", name)
-	return zero, nil
-}
 
 func shopper(cartID string) scope.Scope {
 	return scope.Scope{StoreID: "one", CustomerID: "ada", CartID: cartID}
@@ -74,7 +52,7 @@ func walkCarts() *fakeCarts {
 func TestListActivePromotions(t *testing.T) {
 	service := stocked(t, walkCarts())
 	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
-	got, err := run[listResult](t, service.data.tools(turn), "list_active_promotions", "{}")
+	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +105,7 @@ func TestListNotes(t *testing.T) {
 			service, conn := serve(t, walkCarts(), silent())
 			mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", tt.promotions...)
 			turn := &specialist.Turn{Scope: shopper(tt.cartID), Findings: &specialist.Findings{}}
-			got, err := run[listResult](t, service.data.tools(turn), "list_active_promotions", "")
+			got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "")
 			if err != nil || got.Note != tt.note || got.BestCode != "" {
 				t.Errorf("best %q, note %q, %v; want note %q", got.BestCode, got.Note, err, tt.note)
 			}
@@ -148,7 +126,7 @@ func TestListCutsLongLists(t *testing.T) {
 	}
 	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", many...)
 	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
-	got, err := run[listResult](t, service.data.tools(turn), "list_active_promotions", "{}")
+	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
 	if err != nil || len(got.Promotions) != maxListed || got.Total != 25 {
 		t.Errorf("%d listed of %d, %v", len(got.Promotions), got.Total, err)
 	}
@@ -167,7 +145,7 @@ func TestChoosePromotionRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			turn := &specialist.Turn{Scope: shopper(tt.cartID), Findings: &specialist.Findings{}}
 			arguments, _ := json.Marshal(chooseArgs{Code: tt.code, Reason: "because"})
-			_, err := run[chooseResult](t, service.data.tools(turn), "choose_promotion", string(arguments))
+			_, err := servicetest.Run[chooseResult](t.Context(), t, service.data.tools(turn), "choose_promotion", string(arguments))
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("error = %v, want %q", err, tt.want)
 			}
@@ -180,7 +158,7 @@ func TestToolsHideTheCauseOfAFailure(t *testing.T) {
 	service := stocked(t, carts)
 	carts.err = errors.New("dial tcp 10.0.0.7:9003: connection refused")
 	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
-	_, err := run[listResult](t, service.data.tools(turn), "list_active_promotions", "{}")
+	_, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
 	if err == nil || strings.Contains(err.Error(), "10.0.0.7") || !strings.Contains(err.Error(), "cart") {
 		t.Errorf("error = %v, want words for the model", err)
 	}
@@ -192,22 +170,7 @@ func ask(t *testing.T, steps ...scripted.Step) *specialistv1.Answer {
 	_, conn := serve(t, walkCarts(), scripted.New(steps...))
 	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one",
 		promo("TEN", percent(1000)), promo("SHIP", freeShipping(nil)), promo("TENTS", percent(1), categories("Tents")))
-	ctx := scope.NewContext(t.Context(), shopper("walk"))
-	stream, err := specialistv1.NewSpecialistServiceClient(conn).Answer(ctx, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "any codes?"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var answer *specialistv1.Answer
-	for {
-		event, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return answer
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer = event.GetAnswer()
-	}
+	return servicetest.Answer(t, conn, shopper("walk"), "any codes?")
 }
 
 func choice(code string) scripted.Step {

@@ -2,13 +2,11 @@ package recommend
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
@@ -16,8 +14,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/rpc"
-	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -128,53 +125,11 @@ func newFakeCatalog() *fakeCatalog {
 	}}}
 }
 
-func testRedis(t *testing.T) redis.UniversalClient {
-	t.Helper()
-	server, err := state.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	client, err := state.Open(t.Context(), server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
-
 func newService(t *testing.T, catalog *fakeCatalog, model agentloop.Model) *Service {
 	t.Helper()
-	service, err := New(Config{Redis: testRedis(t), Model: model, Catalog: catalog})
+	service, err := New(Config{Redis: servicetest.Redis(t), Model: model, Catalog: catalog})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return service
-}
-
-// dial serves the service in memory and returns a connection to it.
-func dial(t *testing.T, service *Service) *grpc.ClientConn {
-	t.Helper()
-	server := rpc.NewServer(rpc.ServerConfig{Name: "recommend"})
-	service.Register(server)
-	network := rpc.NewNetwork()
-	listener, err := network.Listen("recommend")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, listener) }()
-	conn, err := rpc.Dial("inproc:///recommend", rpc.DialConfig{Network: network})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		err := conn.Close()
-		stop()
-		if err := errors.Join(err, <-served, network.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return conn
 }

@@ -16,6 +16,7 @@ import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 func item(productID, variantID string, quantity int32) *cartv1.CartItem {
@@ -25,7 +26,7 @@ func item(productID, variantID string, quantity int32) *cartv1.CartItem {
 func testCarts(t *testing.T) (cartv1.CartServiceClient, *fakeCatalog) {
 	t.Helper()
 	catalog := newFakeCatalog()
-	return cartv1.NewCartServiceClient(dial(t, newService(t, catalog, scripted.New()))), catalog
+	return cartv1.NewCartServiceClient(servicetest.Serve(t, "recommend", newService(t, catalog, scripted.New()).Register)), catalog
 }
 
 func add(t *testing.T, c cartv1.CartServiceClient, cartID string, i *cartv1.CartItem) *cartv1.Cart {

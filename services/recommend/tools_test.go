@@ -14,6 +14,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -166,22 +167,9 @@ func TestAnswer(t *testing.T) {
 		scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "similar_products", Arguments: `{"relation":"complement"}`}}},
 		scripted.Step{Text: "Boot wax (9.95 EUR) goes with your boots."},
 	))
-	conn := dial(t, service)
+	conn := servicetest.Serve(t, "recommend", service.Register)
 	add(t, cartv1.NewCartServiceClient(conn), "c1", item("BOOT-1", "s42", 1))
-	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "s1", CartID: "c1"})
-	client := specialistv1.NewSpecialistServiceClient(conn)
-	stream, err := client.Answer(ctx, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "what goes with my cart?"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var answer *specialistv1.Answer
-	for answer == nil {
-		event, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer = event.GetAnswer()
-	}
+	answer := servicetest.Answer(t, conn, scope.Scope{StoreID: "s1", CartID: "c1"}, "what goes with my cart?")
 	want := []*specialistv1.ProductChoice{{
 		ProductId: "WAX-1", Title: "Boot wax", VariantId: "std", Price: eur(995), Stock: 30, Reason: "goes with BOOT-1",
 		Url: "https://shop.example/WAX-1",
@@ -195,7 +183,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	conn := dial(t, newService(t, newFakeCatalog(), scripted.New()))
+	conn := servicetest.Serve(t, "recommend", newService(t, newFakeCatalog(), scripted.New()).Register)
 	client := specialistv1.NewSpecialistServiceClient(conn)
 	for store, available := range map[string]bool{"s1": true, "s2": false} {
 		ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: store})

@@ -10,8 +10,6 @@ import (
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
-
-	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
 func TestMain(m *testing.M) {
@@ -143,22 +141,6 @@ func testVocabulary(t *testing.T) *vocabulary {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// testRedis is an empty state store.
-func testRedis(t *testing.T) redis.UniversalClient {
-	t.Helper()
-	server, err := state.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	client, err := state.Open(t.Context(), server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
 }
 
 func testCatalog(t *testing.T, rdb redis.UniversalClient) *catalog {

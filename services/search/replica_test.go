@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 func thing(id, title string) *catalogv1.Product {
@@ -40,7 +42,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 }
 
 func TestReplicasSeeEachOthersWrites(t *testing.T) {
-	rdb := testRedis(t)
+	rdb := servicetest.Redis(t)
 	a, b := testCatalog(t, rdb), testCatalog(t, rdb)
 	put(t, a, "s1", thing("P-1", "green lamp"))
 	expect(t, "b after a wrote", search(t, b, "s1", "lamp"), "P-1")
@@ -57,7 +59,7 @@ func TestReplicasSeeEachOthersWrites(t *testing.T) {
 }
 
 func TestStoresDoNotLeak(t *testing.T) {
-	c := testCatalog(t, testRedis(t))
+	c := testCatalog(t, servicetest.Redis(t))
 	put(t, c, "s1", thing("P-1", "green lamp"))
 	put(t, c, "s2", thing("P-1", "red lamp"), thing("P-2", "lamp"))
 	expect(t, "first store", search(t, c, "s1", "lamp"), "P-1")
@@ -77,7 +79,7 @@ func TestStoresDoNotLeak(t *testing.T) {
 }
 
 func TestReplicaCatchesUpWithoutReloading(t *testing.T) {
-	rdb := testRedis(t)
+	rdb := servicetest.Redis(t)
 	var built int
 	c := newCatalog(store{rdb: rdb}, func() (Index, error) { built++; return newBleveIndex() })
 	t.Cleanup(func() { _ = c.close() })
@@ -120,7 +122,7 @@ func TestReplicaReloads(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rdb := testRedis(t)
+			rdb := servicetest.Redis(t)
 			writer, reader := testCatalog(t, rdb), testCatalog(t, rdb)
 			put(t, writer, "s1", thing("P-1", "old lamp"))
 			expect(t, "before", search(t, reader, "s1", "lamp"), "P-1")
@@ -131,7 +133,7 @@ func TestReplicaReloads(t *testing.T) {
 }
 
 func TestVersionGrows(t *testing.T) {
-	c := testCatalog(t, testRedis(t))
+	c := testCatalog(t, servicetest.Redis(t))
 	first := put(t, c, "s1", thing("P-1", "lamp"))
 	second := put(t, c, "s1", thing("P-1", "lamp"), thing("P-2", "lamp"))
 	if first <= 0 || second != first+1 {
@@ -140,7 +142,7 @@ func TestVersionGrows(t *testing.T) {
 }
 
 func TestEmptiedStore(t *testing.T) {
-	c := testCatalog(t, testRedis(t))
+	c := testCatalog(t, servicetest.Redis(t))
 	put(t, c, "s1", thing("P-1", "lamp"))
 	expect(t, "before", search(t, c, "s1", "lamp"), "P-1")
 	if err := c.store.rdb.FlushDB(t.Context()).Err(); err != nil {
@@ -150,7 +152,7 @@ func TestEmptiedStore(t *testing.T) {
 }
 
 func TestConcurrentReadsAndWrites(t *testing.T) {
-	rdb := testRedis(t)
+	rdb := servicetest.Redis(t)
 	catalogs := []*catalog{testCatalog(t, rdb), testCatalog(t, rdb)}
 	var wg sync.WaitGroup
 	for w := range 4 {
@@ -181,7 +183,7 @@ func TestConcurrentReadsAndWrites(t *testing.T) {
 }
 
 func TestWaitingForAnotherReaderEndsWithTheContext(t *testing.T) {
-	c := testCatalog(t, testRedis(t))
+	c := testCatalog(t, servicetest.Redis(t))
 	put(t, c, "s1", thing("P-1", "lamp"))
 	r, err := c.replica("s1", true)
 	if err != nil {
@@ -197,7 +199,7 @@ func TestWaitingForAnotherReaderEndsWithTheContext(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	c := testCatalog(t, testRedis(t))
+	c := testCatalog(t, servicetest.Redis(t))
 	put(t, c, "s1", thing("P-1", "lamp"))
 	search(t, c, "s1", "lamp")
 	if err := c.close(); err != nil {

@@ -57,7 +57,7 @@ func (s *server) UpsertProducts(
 	if err != nil {
 		return fmt.Errorf("upsert products: %w", err)
 	}
-	if rep.StoreID == "" {
+	if rep.StoreID == "" { // a stream without a message
 		return &fault.Invalid{Violations: []fault.Violation{{Field: "store_id", Description: "is required"}}}
 	}
 	return stream.SendAndClose(&catalogv1.UpsertProductsResponse{

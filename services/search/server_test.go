@@ -1,8 +1,6 @@
 package search
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -20,59 +18,29 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
-	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 // dial serves a new search service in memory and returns a connection to it.
 func dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
 	t.Helper()
-	service, err := New(Config{Redis: testRedis(t), Model: model})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := rpc.NewServer(rpc.ServerConfig{Name: "search"})
-	service.Register(server)
-	network := rpc.NewNetwork()
-	listener, err := network.Listen("search")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, listener) }()
-	conn, err := rpc.Dial("inproc:///search", rpc.DialConfig{Network: network})
+	service, err := New(Config{Redis: servicetest.Redis(t), Model: model})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		err := conn.Close()
-		stop()
-		if err := errors.Join(err, <-served, service.Close(), network.Close()); err != nil {
+		if err := service.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return conn
-}
-
-func upsert(t *testing.T, c catalogv1.CatalogServiceClient, messages ...*catalogv1.UpsertProductsRequest) (*catalogv1.UpsertProductsResponse, error) {
-	t.Helper()
-	stream, err := c.UpsertProducts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range messages {
-		if err := stream.Send(m); err != nil {
-			break // the reason comes with the response
-		}
-	}
-	return stream.CloseAndRecv()
+	return servicetest.Serve(t, "search", service.Register)
 }
 
 func load(t *testing.T, conn *grpc.ClientConn, storeID string) catalogv1.CatalogServiceClient {
 	t.Helper()
 	c := catalogv1.NewCatalogServiceClient(conn)
-	if _, err := upsert(t, c, &catalogv1.UpsertProductsRequest{StoreId: storeID, Products: outdoor()}); err != nil {
+	if _, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{StoreId: storeID, Products: outdoor()}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -82,7 +50,7 @@ func TestUpsertKeepsTheGoodAndNamesTheBad(t *testing.T) {
 	c := catalogv1.NewCatalogServiceClient(dial(t, scripted.New()))
 	bad := thing("P-2", "bad")
 	bad.Variants[0].Price.CurrencyCode = "euro"
-	resp, err := upsert(t, c,
+	resp, err := servicetest.Upsert(t, c.UpsertProducts,
 		&catalogv1.UpsertProductsRequest{StoreId: "s1", Products: []*catalogv1.Product{thing("P-1", "one"), bad}},
 		&catalogv1.UpsertProductsRequest{Products: []*catalogv1.Product{thing("P-3", "three"), {}}},
 	)
@@ -126,12 +94,12 @@ func TestBadRequests(t *testing.T) {
 		want codes.Code
 	}{
 		"upsert without a store": {func() error {
-			_, err := upsert(t, c, &catalogv1.UpsertProductsRequest{Products: outdoor()})
+			_, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{Products: outdoor()})
 			return err
 		}, codes.InvalidArgument},
-		"upsert of nothing": {func() error { _, err := upsert(t, c); return err }, codes.InvalidArgument},
+		"upsert of nothing": {func() error { _, err := servicetest.Upsert(t, c.UpsertProducts); return err }, codes.InvalidArgument},
 		"upsert that changes the store": {func() error {
-			_, err := upsert(t, c, &catalogv1.UpsertProductsRequest{StoreId: "s1"}, &catalogv1.UpsertProductsRequest{StoreId: "s2"})
+			_, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{StoreId: "s1"}, &catalogv1.UpsertProductsRequest{StoreId: "s2"})
 			return err
 		}, codes.InvalidArgument},
 		"get without a store": {func() error {
@@ -243,7 +211,7 @@ func TestBulkLoadIsFast(t *testing.T) {
 		products = append(products, p)
 	}
 	begun := time.Now()
-	if _, err := upsert(t, c, &catalogv1.UpsertProductsRequest{StoreId: "s1", Products: products}); err != nil {
+	if _, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{StoreId: "s1", Products: products}); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := c.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{StoreId: "s1", Query: "thing"})
@@ -283,21 +251,7 @@ func TestAnswer(t *testing.T) {
 		scripted.Step{Text: "The Moorhen Dash trail running shoe is in stock in 42 for 89.95 EUR."},
 	))
 	load(t, conn, "s1")
-	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "s1"})
-	stream, err := specialistv1.NewSpecialistServiceClient(conn).Answer(ctx, &specialistv1.AnswerRequest{
-		AssignmentId: "a1", SubQuery: "trail running shoes in 42 under 100?",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var answer *specialistv1.Answer
-	for answer == nil {
-		event, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer = event.GetAnswer()
-	}
+	answer := servicetest.Answer(t, conn, scope.Scope{StoreID: "s1"}, "trail running shoes in 42 under 100?")
 	want := []*specialistv1.ProductChoice{{
 		ProductId: "SHOE-2", Title: "Moorhen Dash trail running shoe", VariantId: "s42", Price: eur(8995), Stock: 3,
 		Options: map[string]string{"size": "42", "colour": "slate"}, Reason: "matches trail, running, shoes",

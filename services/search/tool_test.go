@@ -11,13 +11,14 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
 // callTool runs search_catalog on the outdoor store as a model would.
 func callTool(t *testing.T, arguments string) (searchResult, error) {
 	t.Helper()
-	service, err := New(Config{Redis: testRedis(t), Model: scripted.New()})
+	service, err := New(Config{Redis: servicetest.Redis(t), Model: scripted.New()})
 	if err != nil {
 		t.Fatal(err)
 	}

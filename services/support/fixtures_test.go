@@ -1,16 +1,11 @@
 package support
 
 import (
-	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -19,8 +14,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
-	"github.com/quartet-commerce/quartet/services/internal/rpc"
-	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 // noon is now in tests.
@@ -80,98 +74,30 @@ type clients struct {
 // serve runs the service on an in-memory network, with a Redis of its own.
 func serve(t *testing.T, model agentloop.Model) clients {
 	t.Helper()
-	embedded, err := state.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = embedded.Close() })
-	db, err := state.Open(t.Context(), embedded.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	service, err := New(Config{Redis: db, Model: model, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := rpc.NewServer(rpc.ServerConfig{Name: "support"})
-	service.Register(server)
-	network := rpc.NewNetwork()
-	listener, err := network.Listen("support")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, listener) }()
-	conn, err := rpc.Dial("inproc:///support", rpc.DialConfig{Network: network})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = conn.Close()
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("serve: %v", err)
-		}
+	service, err := New(Config{
+		Redis: servicetest.Redis(t), Model: model, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := servicetest.Serve(t, "support", service.Register)
 	return clients{service, conn, orderv1.NewOrderServiceClient(conn), policyv1.NewPolicyServiceClient(conn)}
 }
 
 func silent() agentloop.Model { return scripted.New() }
 
-func (c clients) upsertOrders(t *testing.T, requests ...*orderv1.UpsertOrdersRequest) (*orderv1.UpsertOrdersResponse, error) {
-	t.Helper()
-	stream, err := c.orders.UpsertOrders(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, req := range requests {
-		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) {
-			t.Fatal(err)
-		}
-	}
-	return stream.CloseAndRecv()
-}
-
 func (c clients) haveOrders(t *testing.T, storeID string, orders ...*orderv1.Order) {
 	t.Helper()
-	resp, err := c.upsertOrders(t, &orderv1.UpsertOrdersRequest{StoreId: storeID, Orders: orders})
+	resp, err := servicetest.Upsert(t, c.orders.UpsertOrders, &orderv1.UpsertOrdersRequest{StoreId: storeID, Orders: orders})
 	if err != nil || resp.GetErrorCount() > 0 {
 		t.Fatalf("upsert: %v, %v", resp, err)
 	}
-}
-
-func (c clients) upsertPolicies(t *testing.T, requests ...*policyv1.UpsertPoliciesRequest) (*policyv1.UpsertPoliciesResponse, error) {
-	t.Helper()
-	stream, err := c.policies.UpsertPolicies(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, req := range requests {
-		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) {
-			t.Fatal(err)
-		}
-	}
-	return stream.CloseAndRecv()
 }
 
 func (c clients) havePolicies(t *testing.T, storeID string, policies ...*policyv1.Policy) {
 	t.Helper()
-	resp, err := c.upsertPolicies(t, &policyv1.UpsertPoliciesRequest{StoreId: storeID, Policies: policies})
+	resp, err := servicetest.Upsert(t, c.policies.UpsertPolicies, &policyv1.UpsertPoliciesRequest{StoreId: storeID, Policies: policies})
 	if err != nil || resp.GetErrorCount() > 0 {
 		t.Fatalf("upsert: %v, %v", resp, err)
 	}
-}
-
-func violated(err error) []string {
-	var all []string
-	for _, d := range status.Convert(err).Details() {
-		if bad, ok := d.(*errdetails.BadRequest); ok {
-			for _, v := range bad.GetFieldViolations() {
-				all = append(all, v.GetField())
-			}
-		}
-	}
-	return all
 }

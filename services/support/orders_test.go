@@ -16,6 +16,7 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 func listed(t *testing.T, c clients, storeID, customer string, limit int32) []string {
@@ -142,7 +143,7 @@ func TestUpsertOrdersReportsBadOnes(t *testing.T) {
 	c := serve(t, silent())
 	bad := order("Q-2", "ada", 1)
 	bad.Items[0].UnitPrice.CurrencyCode = "USD"
-	resp, err := c.upsertOrders(t,
+	resp, err := servicetest.Upsert(t, c.orders.UpsertOrders,
 		&orderv1.UpsertOrdersRequest{StoreId: "one", Orders: []*orderv1.Order{order("Q-1", "ada", 1), bad}},
 		&orderv1.UpsertOrdersRequest{Orders: []*orderv1.Order{order("", "ada", 1), order("Q-4", "ada", 1)}},
 	)
@@ -215,15 +216,15 @@ func TestBadRequestsNameTheirFields(t *testing.T) {
 			return err
 		}, []string{"limit"}},
 		{"upsert without a store", func() error {
-			_, err := c.upsertOrders(t, &orderv1.UpsertOrdersRequest{})
+			_, err := servicetest.Upsert(t, c.orders.UpsertOrders, &orderv1.UpsertOrdersRequest{})
 			return err
 		}, []string{"store_id"}},
 		{"upsert that changes the store", func() error {
-			_, err := c.upsertOrders(t, &orderv1.UpsertOrdersRequest{StoreId: "one"}, &orderv1.UpsertOrdersRequest{StoreId: "two"})
+			_, err := servicetest.Upsert(t, c.orders.UpsertOrders, &orderv1.UpsertOrdersRequest{StoreId: "one"}, &orderv1.UpsertOrdersRequest{StoreId: "two"})
 			return err
 		}, []string{"store_id"}},
 		{"upsert of too many", func() error {
-			_, err := c.upsertOrders(t, &orderv1.UpsertOrdersRequest{StoreId: "one", Orders: make([]*orderv1.Order, 1001)})
+			_, err := servicetest.Upsert(t, c.orders.UpsertOrders, &orderv1.UpsertOrdersRequest{StoreId: "one", Orders: make([]*orderv1.Order, 1001)})
 			return err
 		}, []string{"orders"}},
 	}
@@ -233,7 +234,7 @@ func TestBadRequestsNameTheirFields(t *testing.T) {
 			if status.Code(err) != codes.InvalidArgument {
 				t.Fatalf("error = %v, want INVALID_ARGUMENT", err)
 			}
-			if diff := cmp.Diff(tt.fields, violated(err)); diff != "" {
+			if diff := cmp.Diff(tt.fields, servicetest.Violated(err)); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 func TestSplitCutsAtBlankLinesAndSections(t *testing.T) {
@@ -46,7 +47,7 @@ func TestSplitCutsAtBlankLinesAndSections(t *testing.T) {
 func TestPoliciesAreWrittenListedAndDeleted(t *testing.T) {
 	c := serve(t, silent())
 	ctx := t.Context()
-	resp, err := c.upsertPolicies(t,
+	resp, err := servicetest.Upsert(t, c.policies.UpsertPolicies,
 		&policyv1.UpsertPoliciesRequest{StoreId: "one", Policies: []*policyv1.Policy{{PolicyId: "b", Title: "B", Body: "Old."}, {PolicyId: "bad", Title: "Bad"}}},
 		&policyv1.UpsertPoliciesRequest{Policies: []*policyv1.Policy{{PolicyId: "a", Title: "A", Body: "Text."}, {PolicyId: "b", Title: "B", Body: "New."}}})
 	if err != nil || resp.GetUpsertedCount() != 3 || resp.GetErrorCount() != 1 || resp.GetErrors()[0].GetField() != "body" || resp.GetErrors()[0].GetIndex() != 1 {
@@ -158,7 +159,7 @@ func TestPolicyRequestsAreChecked(t *testing.T) {
 			return err
 		}, []string{"policy_id"}},
 		{"upsert of too many", func() error {
-			_, err := c.upsertPolicies(t, &policyv1.UpsertPoliciesRequest{StoreId: "one", Policies: make([]*policyv1.Policy, 101)})
+			_, err := servicetest.Upsert(t, c.policies.UpsertPolicies, &policyv1.UpsertPoliciesRequest{StoreId: "one", Policies: make([]*policyv1.Policy, 101)})
 			return err
 		}, []string{"policies"}},
 	}
@@ -168,7 +169,7 @@ func TestPolicyRequestsAreChecked(t *testing.T) {
 			if status.Code(err) != codes.InvalidArgument {
 				t.Fatalf("error = %v, want INVALID_ARGUMENT", err)
 			}
-			if diff := cmp.Diff(tt.fields, violated(err)); diff != "" {
+			if diff := cmp.Diff(tt.fields, servicetest.Violated(err)); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})

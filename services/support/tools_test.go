@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -32,28 +32,6 @@ func toolsFor(c clients, customer string) []agentloop.Tool {
 		now: func() time.Time { return noon }, logger: slog.New(slog.DiscardHandler),
 	}
 	return d.tools(turn)
-}
-
-// run calls a tool as the loop does.
-func run[Out any](ctx context.Context, t *testing.T, tools []agentloop.Tool, name, arguments string) (Out, error) {
-	t.Helper()
-	var zero Out
-	for _, tool := range tools {
-		if tool.Name != name {
-			continue
-		}
-		value, err := tool.Run(ctx, agentloop.ToolCall{ID: "1", Name: name, Arguments: arguments})
-		if err != nil {
-			return zero, err
-		}
-		out, ok := value.(Out)
-		if !ok {
-			t.Fatalf("%s returned a %T", name, value)
-		}
-		return out, nil
-	}
-	t.Fatalf("there is no tool %q", name)
-	return zero, nil
 }
 
 func TestLookupOrderIsBoundToTheCustomer(t *testing.T) {
@@ -76,7 +54,7 @@ func TestLookupOrderIsBoundToTheCustomer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := run[orderResult](t.Context(), t, toolsFor(c, tt.customer), "lookup_order", tt.arguments)
+			got, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, tt.customer), "lookup_order", tt.arguments)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +72,7 @@ func TestLookupOrderIsBoundToTheCustomer(t *testing.T) {
 func TestLookupOrderAsksGuestsToSignIn(t *testing.T) {
 	c := serve(t, silent())
 	c.haveOrders(t, "one", order("Q-1", "ada", 1))
-	_, err := run[orderResult](t.Context(), t, toolsFor(c, ""), "lookup_order", `{"order_id":"Q-1"}`)
+	_, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, ""), "lookup_order", `{"order_id":"Q-1"}`)
 	if err == nil || !strings.Contains(err.Error(), "sign in") {
 		t.Errorf("error = %v, want to be told to sign in", err)
 	}
@@ -105,7 +83,7 @@ func TestLookupOrderShowsWhatAShopperAsksFor(t *testing.T) {
 	first := &orderv1.Fulfilment{Carrier: "Tidepost", TrackingNumber: "T1", DeliveryTime: daysFromNow(-1)}
 	second := &orderv1.Fulfilment{Carrier: "Tidepost", TrackingNumber: "T2", TrackingUrl: "https://tidepost.example/T2", EstimatedDeliveryTime: daysFromNow(2)}
 	c.haveOrders(t, "one", order("Q-1", "ada", 5, in(orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED, first, second)))
-	got, err := run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
+	got, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +106,7 @@ func TestLookupOrderCutsLongOrders(t *testing.T) {
 		long.Items = append(long.Items, long.GetItems()[0])
 	}
 	c.haveOrders(t, "one", long)
-	got, err := run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
+	got, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
 	if err != nil || len(got.Order.Items) != maxItemsShown || got.Note != "The order has 30 items; the first 20 are listed." {
 		t.Errorf("%d items, note %q, %v", len(got.Order.Items), got.Note, err)
 	}
@@ -178,22 +156,7 @@ func ask(t *testing.T, orders []*orderv1.Order, steps ...scripted.Step) *special
 	c := serve(t, scripted.New(steps...))
 	c.havePolicies(t, "one", handbook()...)
 	c.haveOrders(t, "one", orders...)
-	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "one", CustomerID: "ada"})
-	stream, err := specialistv1.NewSpecialistServiceClient(c.conn).Answer(ctx, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "help"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var answer *specialistv1.Answer
-	for {
-		event, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return answer
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer = event.GetAnswer()
-	}
+	return servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: "ada"}, "help")
 }
 
 func call(name, arguments string) scripted.Step {
@@ -240,20 +203,20 @@ func TestSearchPoliciesTool(t *testing.T) {
 	long := &policyv1.Policy{PolicyId: "long", Title: "Privacy", Body: strings.Repeat("data ", 1000)}
 	c.havePolicies(t, "one", append(handbook(), long)...)
 	tools := toolsFor(c, "")
-	got, err := run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"how do I return something"}`)
+	got, err := servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"how do I return something"}`)
 	want := shownPassage{Policy: "Returns and refunds", Text: "Anything can be sent back within 30 days.", URL: "https://one.example/returns"}
 	if err != nil || len(got.Passages) != shownPassages || got.Passages[0] != want || got.Note != "" {
 		t.Errorf("%+v, %v; want %+v first", got, err, want)
 	}
-	got, err = run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"student discount"}`)
+	got, err = servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"student discount"}`)
 	if raw, _ := json.Marshal(got); err != nil || !strings.Contains(string(raw), `"passages":[]`) || !strings.Contains(got.Note, "No document") {
 		t.Errorf("without an answer: %+v, %v", got, err)
 	}
-	got, err = run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"privacy"}`)
+	got, err = servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"privacy"}`)
 	if err != nil || len(got.Passages) != 1 || len(got.Passages[0].Text) != maxPassageShown+len(" ...") {
 		t.Errorf("a long passage was not cut: %v", err)
 	}
-	if _, err = run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"  "}`); err == nil {
+	if _, err = servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"  "}`); err == nil {
 		t.Error("a search for nothing succeeded")
 	}
 }
@@ -274,9 +237,9 @@ func TestToolsHideTheCauseOfAFailure(t *testing.T) {
 	for name, arguments := range map[string]string{"lookup_order": "{}", "search_policies": `{"query":"returns"}`} {
 		var err error
 		if name == "lookup_order" {
-			_, err = run[orderResult](t.Context(), t, toolsFor(c, "ada"), name, arguments)
+			_, err = servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), name, arguments)
 		} else {
-			_, err = run[searchResult](t.Context(), t, toolsFor(c, "ada"), name, arguments)
+			_, err = servicetest.Run[searchResult](t.Context(), t, toolsFor(c, "ada"), name, arguments)
 		}
 		if err == nil || strings.Contains(err.Error(), "redis") || !strings.Contains(err.Error(), "can not be") {
 			t.Errorf("%s: error = %v, want words for the model", name, err)
@@ -288,7 +251,7 @@ func TestACancelledTurnIsNotToldToTheModel(t *testing.T) {
 	c := serve(t, silent())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := run[orderResult](ctx, t, toolsFor(c, "ada"), "lookup_order", "{}")
+	_, err := servicetest.Run[orderResult](ctx, t, toolsFor(c, "ada"), "lookup_order", "{}")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}

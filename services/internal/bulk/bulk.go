@@ -1,0 +1,119 @@
+// Package bulk takes streams of items to write, which every service that owns data offers in the same words: the first
+// message names the store, each message is written as it comes, and an item that is refused stops none of the others.
+//
+// It must not import a service: what an item must be, and where it is kept, is theirs.
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+// maxErrors is how many refusals of a stream are reported one by one.
+const maxErrors = 1_000
+
+// Upsert is one kind of bulk write: requests R that carry items T. All fields are required. It is immutable and may
+// serve several streams at once.
+type Upsert[R interface{ GetStoreId() string }, T any] struct {
+	// Field is the name of the items in the request.
+	Field string
+	// MaxItems is how many items one message may have.
+	MaxItems int
+	// Items returns a request's items.
+	Items func(R) []T
+	// ID returns an item's identifier as sent.
+	ID func(T) string
+	// Check returns a *fault.Invalid for an item that must be refused, and else nil.
+	Check func(T) error
+	// Put writes the good items of one message, at least one.
+	Put func(ctx context.Context, storeID string, items []T) error
+}
+
+// Report is the outcome of a stream.
+type Report struct {
+	// StoreID is the store that was written to, or "" when no message came.
+	StoreID string
+	// Upserted counts the items written.
+	Upserted int32
+	// Errors are the first 1,000 refusals.
+	Errors []*commonv1.ItemError
+	// ErrorCount counts all refusals.
+	ErrorCount int32
+
+	next int32 // position of the next item over the whole stream
+}
+
+// Run takes messages from recv until io.EOF. An error of recv or Put ends it, and so does a message that is invalid as
+// a whole, with a *fault.Invalid; what was written before stays.
+func (u Upsert[R, T]) Run(ctx context.Context, recv func() (R, error)) (Report, error) {
+	var r Report
+	for {
+		req, err := recv()
+		if errors.Is(err, io.EOF) {
+			return r, nil
+		}
+		if err != nil {
+			return r, fmt.Errorf("receive %s: %w", u.Field, err)
+		}
+		items := u.Items(req)
+		if err := u.checkMessage(&r, req.GetStoreId(), len(items)); err != nil {
+			return r, err
+		}
+		good := u.takeValid(&r, items)
+		if len(good) == 0 {
+			continue
+		}
+		if err := u.Put(ctx, r.StoreID, good); err != nil {
+			return r, err
+		}
+		r.Upserted += int32(len(good))
+	}
+}
+
+// checkMessage checks a message but for its items, and takes the store from the first.
+func (u Upsert[R, T]) checkMessage(r *Report, storeID string, n int) error {
+	var c fault.Checker
+	switch {
+	case r.StoreID == "":
+		c.ID("store_id", storeID)
+		r.StoreID = storeID
+	case storeID != "" && storeID != r.StoreID:
+		c.Addf("store_id", "must not change within a stream")
+	}
+	if n > u.MaxItems {
+		c.Addf(u.Field, "has %d entries, must have at most %d in one message", n, u.MaxItems)
+	}
+	return c.Err()
+}
+
+// takeValid returns the valid items and reports the others.
+func (u Upsert[R, T]) takeValid(r *Report, items []T) []T {
+	good := make([]T, 0, len(items))
+	for _, item := range items {
+		var invalid *fault.Invalid
+		if !errors.As(u.Check(item), &invalid) {
+			good = append(good, item)
+		} else if r.ErrorCount++; len(r.Errors) < maxErrors {
+			r.Errors = append(r.Errors, itemError(r.next, u.ID(item), invalid))
+		}
+		r.next++
+	}
+	return good
+}
+
+// itemError names the first violation as the field, and the others in the description.
+func itemError(index int32, id string, invalid *fault.Invalid) *commonv1.ItemError {
+	first := invalid.Violations[0]
+	parts := []string{first.Description}
+	for _, v := range invalid.Violations[1:] {
+		parts = append(parts, v.Field+": "+v.Description)
+	}
+	return &commonv1.ItemError{Index: index, ItemId: id, Field: first.Field, Description: strings.Join(parts, "; ")}
+}

@@ -1,0 +1,147 @@
+// Package productview shows a product with some of its variants: as a model reads it in a tool result, and as it travels
+// beside an answer's text. Both are made here, so that what a model says and what a backend shows are the same price,
+// stock and options, from whichever specialist they come.
+//
+// It must not import a service. Variants are the ones that fit what was asked for, at least one; the rest of the
+// product's are never shown.
+package productview
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/money"
+)
+
+// View is a product as a model reads it. Price is the lowest of the variants; HighestPrice is there when another costs
+// more. VariantID is there when there is only one to choose. Stock counts units over the variants.
+type View struct {
+	ProductID    string              `json:"product_id"`
+	Title        string              `json:"title"`
+	Brand        string              `json:"brand,omitempty"`
+	Category     string              `json:"category,omitempty"`
+	Price        string              `json:"price"`
+	HighestPrice string              `json:"highest_price,omitempty"`
+	VariantID    string              `json:"variant_id,omitempty"`
+	Options      map[string][]string `json:"options,omitempty"`
+	Stock        int64               `json:"stock"`
+	Details      string              `json:"details,omitempty"`
+	Reason       string              `json:"reason,omitempty"`
+	URL          string              `json:"url,omitempty"`
+}
+
+// New returns the view of a product. reason says why it is shown and may be empty.
+func New(p *catalogv1.Product, variants []*catalogv1.Variant, reason string) View {
+	low, high := Lowest(variants), Highest(variants)
+	v := View{
+		ProductID: p.GetProductId(), Title: p.GetTitle(), Brand: p.GetBrand(),
+		Price: money.Text(low), Options: optionsOf(variants), Stock: stockOf(variants),
+		Details: detailsOf(p), Reason: reason, URL: p.GetUrl(),
+	}
+	if path := p.GetCategoryPath(); len(path) > 0 {
+		v.Category = path[len(path)-1]
+	}
+	if high.GetAmountMinor() != low.GetAmountMinor() {
+		v.HighestPrice = money.Text(high)
+	}
+	if len(variants) == 1 {
+		v.VariantID = variants[0].GetVariantId()
+	}
+	return v
+}
+
+// Choice returns the product as it travels beside the answer's text.
+func Choice(p *catalogv1.Product, variants []*catalogv1.Variant, reason string) *specialistv1.ProductChoice {
+	c := &specialistv1.ProductChoice{
+		ProductId: p.GetProductId(), Title: p.GetTitle(), Price: Lowest(variants),
+		Stock: int32(min(stockOf(variants), math.MaxInt32)), Reason: reason, Url: p.GetUrl(),
+	}
+	if len(variants) == 1 {
+		c.VariantId, c.Options = variants[0].GetVariantId(), variants[0].GetOptions()
+	}
+	return c
+}
+
+// Lowest returns the lowest price of variants, which must not be empty. What sorts by price takes it from here, so that
+// the order agrees with the prices shown.
+func Lowest(variants []*catalogv1.Variant) *commonv1.Money {
+	return slices.MinFunc(variants, byPrice).GetPrice()
+}
+
+// Highest returns the highest price of variants, which must not be empty.
+func Highest(variants []*catalogv1.Variant) *commonv1.Money {
+	return slices.MaxFunc(variants, byPrice).GetPrice()
+}
+
+func byPrice(a, b *catalogv1.Variant) int {
+	return cmp.Compare(a.GetPrice().GetAmountMinor(), b.GetPrice().GetAmountMinor())
+}
+
+func stockOf(variants []*catalogv1.Variant) int64 {
+	var n int64
+	for _, v := range variants {
+		n += int64(v.GetStock())
+	}
+	return n
+}
+
+// optionsOf lists the values of each option over the variants.
+func optionsOf(variants []*catalogv1.Variant) map[string][]string {
+	sets := make(map[string]map[string]bool)
+	for _, v := range variants {
+		for name, value := range v.GetOptions() {
+			if sets[name] == nil {
+				sets[name] = make(map[string]bool)
+			}
+			sets[name][value] = true
+		}
+	}
+	out := make(map[string][]string, len(sets))
+	for name, set := range sets {
+		out[name] = slices.SortedFunc(maps.Keys(set), Naturally)
+	}
+	return out
+}
+
+// Naturally compares values of an option: numbers by value, letter sizes by size and everything else by letters.
+func Naturally(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	if errX == nil && errY == nil {
+		return cmp.Compare(x, y)
+	}
+	i, j := slices.Index(letterSizes[:], strings.ToLower(a)), slices.Index(letterSizes[:], strings.ToLower(b))
+	if i >= 0 && j >= 0 {
+		return cmp.Compare(i, j)
+	}
+	return strings.Compare(a, b)
+}
+
+// letterSizes are in order.
+var letterSizes = [...]string{"xxs", "xs", "s", "m", "l", "xl", "xxl", "xxxl"}
+
+// detailsOf lists the product's typed facts: "waterproof no; weight 289 g".
+func detailsOf(p *catalogv1.Product) string {
+	var out []string
+	for _, a := range p.GetAttributes() {
+		text := a.GetName() + " "
+		switch v := a.GetValue().(type) {
+		case *catalogv1.Attribute_Text:
+			text += v.Text
+		case *catalogv1.Attribute_Number:
+			text += strings.TrimSpace(strconv.FormatFloat(v.Number, 'f', -1, 64) + " " + a.GetUnit())
+		case *catalogv1.Attribute_Flag:
+			text += map[bool]string{true: "yes", false: "no"}[v.Flag]
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
