@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -257,5 +258,62 @@ func TestRunIsAdvancedByHand(t *testing.T) {
 	run.Messages()[0].Text = "changed"
 	if run.Messages()[0].Text != "hi" {
 		t.Error("Messages returned the conversation itself")
+	}
+}
+
+// quirk is a model made of a function.
+type quirk func(yield func(agentloop.Chunk, error) bool)
+
+func (q quirk) Generate(context.Context, *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	return iter.Seq2[agentloop.Chunk, error](q)
+}
+
+func TestContextThatEndsBesideTheModel(t *testing.T) {
+	opaque := errors.New("connection reset")
+	cases := []struct {
+		name   string
+		chunk  agentloop.Chunk
+		err    error
+		is     []error
+		reason agentloop.FinishReason
+		text   string
+	}{
+		{"a whole answer stays one", agentloop.Chunk{Text: "all", FinishReason: agentloop.FinishStop}, nil, []error{nil}, agentloop.FinishStop, "all"},
+		{"part of an answer does not become one", agentloop.Chunk{Text: "al"}, nil, []error{context.Canceled}, agentloop.FinishCanceled, "al"},
+		{"an error that does not tell the cause", agentloop.Chunk{Text: "al"}, opaque, []error{context.Canceled, opaque}, agentloop.FinishCanceled, "al"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			model := quirk(func(yield func(agentloop.Chunk, error) bool) {
+				if !yield(c.chunk, nil) {
+					return
+				}
+				cancel()
+				if c.err != nil {
+					yield(agentloop.Chunk{}, c.err)
+				}
+			})
+			got, err := mustNew(t, agentloop.Config{Model: model}).Run(ctx, nil, "hi")
+			for _, is := range c.is {
+				if !errors.Is(err, is) {
+					t.Errorf("error %v, want %v", err, is)
+				}
+			}
+			if got.FinishReason != c.reason || got.Text != c.text {
+				t.Errorf("%s %q", got.FinishReason, got.Text)
+			}
+		})
+	}
+}
+
+// What a tool has done is told as done, even when nobody waits for it any more.
+func TestResultThatComesWithTheEndOfTheContextIsKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	tool := agentloop.NewTool("book", "", func(context.Context, struct{}) (string, error) { cancel(); return "booked", nil })
+	model := scripted.New(scripted.Step{ToolCalls: []agentloop.ToolCall{call("book", "")}})
+	got, err := mustNew(t, agentloop.Config{Model: model, Tools: []agentloop.Tool{tool}}).Run(ctx, nil, "hi")
+	if !errors.Is(err, context.Canceled) || len(got.Calls) != 1 || got.Calls[0].Value != "booked" || got.Calls[0].Error != "" {
+		t.Errorf("calls %+v, error %v", got.Calls, err)
 	}
 }

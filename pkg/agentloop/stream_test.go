@@ -203,13 +203,17 @@ func TestConsumerThatPanicsLeavesNothingRunning(t *testing.T) {
 		func() {
 			defer func() { _ = recover() }()
 			for ev := range longRun(t, &d).Stream(t.Context(), nil, "hi") {
-				if _, ok := ev.(agentloop.ToolStarted); ok {
+				if describe(ev) == "0 start b" {
+					synctest.Wait() // until a runs
 					panic("x")
 				}
 			}
 		}()
 		if time.Since(begun) > 0 {
 			t.Errorf("waited %v", time.Since(begun))
+		}
+		if diff := cmp.Diff([]string{"+a", "-a"}, d.read()); diff != "" {
+			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 	})
 }

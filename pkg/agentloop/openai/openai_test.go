@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -308,8 +309,17 @@ func TestContextEndsTheCall(t *testing.T) {
 }
 
 func TestConnectionsAreUsedAgain(t *testing.T) {
+	const callers, rounds = 30, 3
 	var opened atomic.Int64
-	srv := httptest.NewUnstartedServer(stream("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
+	var arrived sync.WaitGroup
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived.Done()
+		arrived.Wait() // so that all callers need a connection at once
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		w.(http.Flusher).Flush()
+		<-time.After(time.Millisecond) // the end of the body comes apart from the end of the events
+	}))
 	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			opened.Add(1)
@@ -321,13 +331,20 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
-		if _, err := collect(t.Context(), m, ask("hi")); err != nil {
-			t.Fatal(err)
+	for range rounds {
+		arrived.Add(callers)
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				if _, err := collect(t.Context(), m, ask("hi")); err != nil {
+					t.Error(err)
+				}
+			})
 		}
+		wg.Wait()
 	}
-	if n := opened.Load(); n != 1 {
-		t.Errorf("%d connections for 20 calls in a row", n)
+	if n := opened.Load(); n > callers {
+		t.Errorf("%d connections for %d calls at once, %d times", n, callers, rounds)
 	}
 }
 
