@@ -4,8 +4,6 @@ import (
 	"context"
 	_ "embed"
 
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
-
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
@@ -25,7 +23,7 @@ func (s *server) definition() specialist.Definition {
 			"which offer saves me the most right now?",
 			"how much more do I need for free shipping?",
 		},
-		Keywords:    keywords(),
+		Keywords:    vocabulary,
 		Prompt:      prompt,
 		Tools:       s.tools,
 		Unavailable: s.unavailable,
@@ -58,14 +56,4 @@ var vocabulary = map[float64][]string{
 	},
 	1:  {"save", "cheaper", "reduced", "student", "newsletter", "loyalty", "free", "gratis", "billiger", "moins cher"},
 	-1: {"refund", "return", "track", "tracking", "invoice", "warranty"},
-}
-
-func keywords() []*specialistv1.Keyword {
-	var all []*specialistv1.Keyword
-	for _, weight := range []float64{3, 2, 1, -1} {
-		for _, term := range vocabulary[weight] {
-			all = append(all, &specialistv1.Keyword{Term: term, Weight: weight})
-		}
-	}
-	return all
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	_ "embed" // the prompt
 	"fmt"
-	"strings"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -28,7 +26,7 @@ func (s *Service) definition() specialist.Definition {
 			"Any gift ideas for a hiker under 50 euros?",
 			"Was passt zu meinen Wanderschuhen?",
 		},
-		Keywords:    keywords(),
+		Keywords:    vocabulary,
 		Prompt:      prompt,
 		Tools:       s.tools,
 		Unavailable: s.unavailable,
@@ -47,27 +45,26 @@ func (s *Service) unavailable(ctx context.Context, sc scope.Scope) (string, erro
 	return "", nil
 }
 
-// terms are the words that speak for this specialist, by weight.
-var terms = []struct {
-	weight float64
-	list   string
-}{
-	{3, "goes with, go with, go well with, goes well with, my cart, my basket, in my cart, recommend, recommendation, similar to, " +
-		"alternative to, mi carrito, mi cesta, mi carro, recomienda, recomiéndame, combina con, warenkorb, passt zu, empfehlen, " +
-		"empfehlung, mon panier, recommander, recommandez, va avec, va bien avec"},
-	{2, "cart, basket, alternative, alternatives, similar, suggest, suggestion, gift, gifts, gift idea, present for, match, matches, " +
-		"pair with, complete, accessories, instead of, like this one, parecido, parecida, regalo, alternativa, sugieres, geschenk, " +
-		"ähnlich, ähnliche, dazu, cadeau, semblable, similaire, à la place"},
-	{1, "else, also need, idea, ideas, subtotal, together, set, forgot, missing, idee, ideen, idées"},
-	{-2, "order, tracking, refund, return, coupon, promo code, discount, shipping, pedido, bestellung, commande"},
-}
-
-func keywords() []*specialistv1.Keyword {
-	var out []*specialistv1.Keyword
-	for _, t := range terms {
-		for term := range strings.SplitSeq(t.list, ", ") {
-			out = append(out, &specialistv1.Keyword{Term: term, Weight: t.weight})
-		}
-	}
-	return out
+// vocabulary lists the words that speak for this specialist, by weight.
+var vocabulary = map[float64][]string{
+	3: {
+		"goes with", "go with", "go well with", "goes well with", "my cart", "my basket", "in my cart", "recommend",
+		"recommendation", "similar to", "alternative to", "mi carrito", "mi cesta", "mi carro", "recomienda",
+		"recomiéndame", "combina con", "warenkorb", "passt zu", "empfehlen", "empfehlung", "mon panier",
+		"recommander", "recommandez", "va avec", "va bien avec",
+	},
+	2: {
+		"cart", "basket", "alternative", "alternatives", "similar", "suggest", "suggestion", "gift", "gifts",
+		"gift idea", "present for", "match", "matches", "pair with", "complete", "accessories", "instead of",
+		"like this one", "parecido", "parecida", "regalo", "alternativa", "sugieres", "geschenk", "ähnlich",
+		"ähnliche", "dazu", "cadeau", "semblable", "similaire", "à la place",
+	},
+	1: {
+		"else", "also need", "idea", "ideas", "subtotal", "together", "set", "forgot", "missing", "idee", "ideen",
+		"idées",
+	},
+	-2: {
+		"order", "tracking", "refund", "return", "coupon", "promo code", "discount", "shipping", "pedido",
+		"bestellung", "commande",
+	},
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	_ "embed" // the prompt
 	"fmt"
-	"strings"
-
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -27,7 +24,7 @@ func (s *Service) definition() specialist.Definition {
 			"Is the rain jacket in stock in blue?",
 			"¿Tenéis mochilas de 30 litros?",
 		},
-		Keywords: keywords(),
+		Keywords: speaksFor,
 		Prompt:   prompt,
 		Tools:    s.tools,
 		Unavailable: func(ctx context.Context, sc scope.Scope) (string, error) {
@@ -46,28 +43,25 @@ func (s *Service) definition() specialist.Definition {
 	}
 }
 
-// terms are the words that speak for this specialist, by weight.
-var terms = []struct {
-	weight float64
-	list   string
-}{
-	{3, "do you have, do you sell, looking for, in stock, cheapest, most expensive, how many, tenéis, tienen, vendéis, busco, " +
-		"haben sie, habt ihr, ich suche, avez-vous, vendez-vous, je cherche"},
-	{2, "find, search, show me, i need, i want, available, sell, size, sizes, colour, color, under, price, how much, cheap, " +
-		"brand, waterproof, need a, in size, out of stock, sold out, talla, barato, precio, color, quiero, necesito, cuánto cuesta, " +
-		"größe, preis, günstig, brauche, wie viel kostet, taille, prix, pas cher, besoin, combien coûte"},
-	{1, "buy, shoes, boots, jacket, tent, backpack, sleeping bag, bottle, headlamp, socks, trousers, product, products, catalog, " +
-		"zapatillas, mochila, tienda de campaña, schuhe, rucksack, zelt, chaussures, sac à dos, tente"},
-	{-2, "return policy, refund, my order, tracking, coupon, promo code, discount code, my cart, goes with, reembolso, mi pedido, " +
-		"rückgabe, meine bestellung, remboursement, ma commande"},
-}
-
-func keywords() []*specialistv1.Keyword {
-	var out []*specialistv1.Keyword
-	for _, t := range terms {
-		for term := range strings.SplitSeq(t.list, ", ") {
-			out = append(out, &specialistv1.Keyword{Term: term, Weight: t.weight})
-		}
-	}
-	return out
+// speaksFor lists the words that speak for this specialist, by weight.
+var speaksFor = map[float64][]string{
+	3: {
+		"do you have", "do you sell", "looking for", "in stock", "cheapest", "most expensive", "how many", "tenéis",
+		"tienen", "vendéis", "busco", "haben sie", "habt ihr", "ich suche", "avez-vous", "vendez-vous", "je cherche",
+	},
+	2: {
+		"find", "search", "show me", "i need", "i want", "available", "sell", "size", "sizes", "colour", "color",
+		"under", "price", "how much", "cheap", "brand", "waterproof", "need a", "in size", "out of stock",
+		"sold out", "talla", "barato", "precio", "quiero", "necesito", "cuánto cuesta", "größe", "preis",
+		"günstig", "brauche", "wie viel kostet", "taille", "prix", "pas cher", "besoin", "combien coûte",
+	},
+	1: {
+		"buy", "shoes", "boots", "jacket", "tent", "backpack", "sleeping bag", "bottle", "headlamp", "socks",
+		"trousers", "product", "products", "catalog", "zapatillas", "mochila", "tienda de campaña", "schuhe",
+		"rucksack", "zelt", "chaussures", "sac à dos", "tente",
+	},
+	-2: {
+		"return policy", "refund", "my order", "tracking", "coupon", "promo code", "discount code", "my cart",
+		"goes with", "reembolso", "mi pedido", "rückgabe", "meine bestellung", "remboursement", "ma commande",
+	},
 }

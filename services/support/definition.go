@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
-
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -37,7 +35,7 @@ func (d *desk) definition() specialist.Definition {
 			"thanks, that was all",
 			"hello",
 		},
-		Keywords: keywords(),
+		Keywords: vocabulary,
 		Prompt:   prompt,
 		Tools:    d.tools,
 	}
@@ -60,14 +58,4 @@ var vocabulary = map[float64][]string{
 	},
 	1:  {"order", "late", "help", "contact", "account", "payment", "ayuda", "hilfe", "aide"},
 	-1: {"recommend", "discount", "coupon", "promo code"},
-}
-
-func keywords() []*specialistv1.Keyword {
-	var all []*specialistv1.Keyword
-	for _, weight := range []float64{3, 2, 1, -1} {
-		for _, term := range vocabulary[weight] {
-			all = append(all, &specialistv1.Keyword{Term: term, Weight: weight})
-		}
-	}
-	return all
 }

@@ -58,16 +58,30 @@ func New(p *catalogv1.Product, variants []*catalogv1.Variant, reason string) Vie
 	return v
 }
 
-// Choice returns the product as it travels beside the answer's text.
+// Choice returns the product as it travels beside the answer's text, with the options that all of the variants share: the
+// size that was asked for, say, and not the colour that is still to be chosen.
 func Choice(p *catalogv1.Product, variants []*catalogv1.Variant, reason string) *specialistv1.ProductChoice {
 	c := &specialistv1.ProductChoice{
 		ProductId: p.GetProductId(), Title: p.GetTitle(), Price: Lowest(variants),
 		Stock: int32(min(stockOf(variants), math.MaxInt32)), Reason: reason, Url: p.GetUrl(),
+		Options: make(map[string]string),
+	}
+	for name, values := range optionsOf(variants) {
+		if len(values) == 1 && everyHas(variants, name) {
+			c.Options[name] = values[0]
+		}
 	}
 	if len(variants) == 1 {
-		c.VariantId, c.Options = variants[0].GetVariantId(), variants[0].GetOptions()
+		c.VariantId = variants[0].GetVariantId()
 	}
 	return c
+}
+
+func everyHas(variants []*catalogv1.Variant, option string) bool {
+	return !slices.ContainsFunc(variants, func(v *catalogv1.Variant) bool {
+		_, ok := v.GetOptions()[option]
+		return !ok
+	})
 }
 
 // Lowest returns the lowest price of variants, which must not be empty. What sorts by price takes it from here, so that

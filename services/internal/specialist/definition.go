@@ -5,8 +5,6 @@ package specialist
 import (
 	"context"
 
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
-
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
@@ -19,8 +17,9 @@ type Definition struct {
 	Purpose string
 	// Examples are sub-queries that it should get, as shoppers write them.
 	Examples []string
-	// Keywords speak for it when messages are routed without a model.
-	Keywords []*specialistv1.Keyword
+	// Keywords speak for it when messages are routed without a model: words and phrases in lower case by weight, which is
+	// 1 for weak, 2 for clear, 3 for almost certain, and negative for what speaks against it.
+	Keywords map[float64][]string
 	// Prompt is the system prompt. The store's name and the language to answer in are appended. Required.
 	Prompt string
 	// Tools makes the tools of one turn, closed over its scope and findings. Nil: none.

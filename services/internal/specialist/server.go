@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -27,6 +29,8 @@ import (
 const (
 	// defaultMaxSteps suits tools that answer in one or two look-ups, with one refinement.
 	defaultMaxSteps = 4
+	// maxReserve suits models that word an answer in a few seconds.
+	maxReserve = 5 * time.Second
 	// maxSubQuery is the longest sub-query, in characters; a gateway admits no longer message.
 	maxSubQuery = 8000
 )
@@ -53,6 +57,7 @@ type Server struct {
 	specialistv1.UnsafeSpecialistServiceServer
 	cfg           Config
 	promptVersion string
+	keywords      []*specialistv1.Keyword
 	tracer        trace.Tracer
 }
 
@@ -77,12 +82,24 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg:           cfg,
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
+		keywords:      keywordsOf(d.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
 	}
-	if _, err := s.loop(&Turn{Findings: &Findings{}}, ""); err != nil {
+	if _, err := s.loop(context.Background(), &Turn{Findings: &Findings{}}, ""); err != nil {
 		return nil, fmt.Errorf("specialist %s: %w", d.Name, err)
 	}
 	return s, nil
+}
+
+// keywordsOf lists the words of a definition, the heaviest first.
+func keywordsOf(byWeight map[float64][]string) []*specialistv1.Keyword {
+	var all []*specialistv1.Keyword
+	for _, weight := range slices.Backward(slices.Sorted(maps.Keys(byWeight))) {
+		for _, term := range byWeight[weight] {
+			all = append(all, &specialistv1.Keyword{Term: term, Weight: weight})
+		}
+	}
+	return all
 }
 
 // Register registers SpecialistService.
@@ -98,7 +115,7 @@ func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) 
 	}
 	d := s.cfg.Definition
 	out := &specialistv1.Specialist{
-		Name: d.Name, Purpose: d.Purpose, Examples: d.Examples, Keywords: d.Keywords, Available: true,
+		Name: d.Name, Purpose: d.Purpose, Examples: d.Examples, Keywords: s.keywords, Available: true,
 	}
 	if d.Unavailable != nil {
 		if out.UnavailableReason, err = d.Unavailable(ctx, sc); err != nil {
@@ -151,7 +168,7 @@ func (s *Server) answer(
 ) (*specialistv1.Answer, error) {
 	begun := time.Now()
 	turn := &Turn{Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Findings: &Findings{}}
-	loop, err := s.loop(turn, s.system(sc, req))
+	loop, err := s.loop(ctx, turn, s.system(sc, req))
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +188,21 @@ func (s *Server) answer(
 }
 
 // loop makes the loop of one turn. Schemas are compiled once per process, so this is cheap.
-func (s *Server) loop(turn *Turn, system string) (*agentloop.Loop, error) {
+func (s *Server) loop(ctx context.Context, turn *Turn, system string) (*agentloop.Loop, error) {
 	return agentloop.New(agentloop.Config{
 		Model: s.cfg.Model, System: system, Tools: s.tools(turn), MaxSteps: s.cfg.Definition.MaxSteps,
-		Temperature: &temperature, Price: s.cfg.Price,
+		Temperature: &temperature, Price: s.cfg.Price, Reserve: reserve(ctx), Logger: s.cfg.Logger,
 	})
+}
+
+// reserve is the time that is kept for wording an answer from what is known when tools are slow: a quarter of what there
+// is, at most maxReserve.
+func reserve(ctx context.Context) time.Duration {
+	due, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(0, min(maxReserve, time.Until(due)/4))
 }
 
 // tools makes the traced tools of one turn.

@@ -1054,7 +1054,7 @@ type ProductChoice struct {
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// Variant that meets the request, when one does. May be empty.
 	VariantId string `protobuf:"bytes,3,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
-	// Options of the variant.
+	// Options of the variant; those that all matched variants share when variant_id is empty.
 	Options map[string]string `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Price of the variant, or the lowest price of the matched variants when variant_id is empty.
 	Price *v1.Money `protobuf:"bytes,5,opt,name=price,proto3" json:"price,omitempty"`
