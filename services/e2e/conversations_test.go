@@ -112,6 +112,7 @@ func TestConversationsThroughAllSixServices(t *testing.T) {
 				t.Errorf("answered by %v, want %v", got, c.specialists)
 			}
 			tools := toolsOf(reply)
+			checkCallLog(t, reply)
 			for _, want := range c.tools {
 				if !slices.Contains(tools, want) {
 					t.Errorf("%s was not called; called: %v", want, tools)
@@ -132,6 +133,18 @@ func TestConversationsThroughAllSixServices(t *testing.T) {
 				t.Logf("the reply was:\n%s", reply.GetText())
 			}
 		})
+	}
+}
+
+// checkCallLog checks that every tool call is told whole: when, how long, with which result.
+func checkCallLog(t *testing.T, reply *gatewayv1.AskResponse) {
+	t.Helper()
+	for _, r := range reply.GetResults() {
+		for _, c := range r.GetAnswer().GetToolCalls() {
+			if c.GetError() != "" || c.GetSummary() == "" || c.GetResultPreview() == "" || !c.GetStartTime().IsValid() || c.GetDuration() == nil {
+				t.Errorf("the log of %s is not whole: %v", c.GetToolName(), c)
+			}
+		}
 	}
 }
 

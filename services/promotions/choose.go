@@ -35,6 +35,9 @@ type chooseResult struct {
 	Note   string `json:"note,omitempty"`
 }
 
+// Summary says what the result holds, for the call log.
+func (r chooseResult) Summary() string { return strings.TrimSpace(r.Code + " " + r.Saving) }
+
 func (c *chooser) choose(ctx context.Context, in chooseArgs) (chooseResult, error) {
 	o, err := c.server.offersFor(ctx, c.turn)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -45,6 +46,17 @@ type listResult struct {
 	Total        int               `json:"total,omitempty"`
 	ExpiredCount int               `json:"expired_count,omitempty"`
 	Note         string            `json:"note,omitempty"`
+}
+
+// Summary says what the result holds, for the call log.
+func (r listResult) Summary() string {
+	eligible := 0
+	for _, p := range r.Promotions {
+		if p.Eligible {
+			eligible++
+		}
+	}
+	return countWords(int64(len(r.Promotions)), "promotion") + fmt.Sprintf(", %d apply", eligible)
 }
 
 type listedPromotion struct {

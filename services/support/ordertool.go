@@ -26,6 +26,14 @@ type orderResult struct {
 	Note        string      `json:"note,omitempty"`
 }
 
+// Summary says what the result holds, for the call log.
+func (r orderResult) Summary() string {
+	if r.Order == nil {
+		return "no order"
+	}
+	return r.Order.OrderID + ", " + r.Order.Status
+}
+
 type shownOrder struct {
 	OrderID  string          `json:"order_id"`
 	Status   string          `json:"status"`

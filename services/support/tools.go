@@ -3,6 +3,7 @@ package support
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -82,6 +83,14 @@ type searchArgs struct {
 type searchResult struct {
 	Passages []shownPassage `json:"passages"`
 	Note     string         `json:"note,omitempty"`
+}
+
+// Summary says what the result holds, for the call log.
+func (r searchResult) Summary() string {
+	if len(r.Passages) == 1 {
+		return "1 passage"
+	}
+	return fmt.Sprintf("%d passages", len(r.Passages))
 }
 
 type shownPassage struct {
