@@ -43,7 +43,7 @@ func addAskFlags(fs *flag.FlagSet) *askFlags {
 	fs.StringVar(&f.request.CartId, "cart", "", "`id` of the cart (default: the customer's)")
 	fs.StringVar(&f.request.ThreadId, "thread", "", "`id` of the conversation to continue (default: a new one)")
 	fs.StringVar(&f.request.Locale, "locale", "", "shopper's language, such as es-MX (default: told from the message)")
-	fs.StringVar(&f.redis, "redis", "", "`URL` of Redis (default: an embedded server that forgets on exit)")
+	fs.StringVar(&f.redis, "redis", "", "`URL` of Redis, whose stores are asked (default: an embedded server with the demo stores, which forgets on exit)")
 	fs.BoolVar(&f.json, "json", false, "print the whole reply as JSON and nothing else")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "bound of the turn")
 	return f
@@ -100,7 +100,7 @@ func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientCo
 		}
 		return conn, "gateway at " + f.addr + " · " + f.who(), conn.Close, nil
 	}
-	h, err := openHouse(ctx, houseConfig{models: f.models, redis: f.redis, logger: newLogger(env, *f.level), demo: true}, env)
+	h, err := openHouse(ctx, houseConfig{models: f.models, redis: f.redis, logger: newLogger(env, *f.level), demo: f.redis == ""}, env)
 	if err != nil {
 		return nil, "", nil, err
 	}

@@ -41,6 +41,13 @@ func parse(fs *flag.FlagSet, args []string, env environment) ([]string, error) {
 	}
 }
 
+// given reports whether a flag was set, by the command line or the environment.
+func given(fs *flag.FlagSet, name string) bool {
+	found := false
+	fs.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
 // newFlags returns a flag set whose help names the command and its arguments.
 func newFlags(name, args, about string, env environment) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)

@@ -142,7 +142,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("up", "", "Runs all six services in this process: the gateway and the data services on TCP, one port each from --port on.", env)
 	hc := houseConfig{models: addModelFlags(fs)}
 	fs.StringVar(&hc.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
-	fs.BoolVar(&hc.demo, "demo", true, "load the demo stores at start")
+	fs.BoolVar(&hc.demo, "demo", true, "load the demo stores at start; with --redis only if given")
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure := insecureFlag(fs)
 	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the data services take the ports after it, as in 'quartet serve'")
@@ -151,6 +151,9 @@ func runUp(ctx context.Context, args []string, env environment) error {
 		return err
 	} else if len(rest) > 0 {
 		return usagef("unexpected argument %q", rest[0])
+	}
+	if hc.redis != "" && !given(fs, "demo") {
+		hc.demo = false // nobody expects a demo in a Redis of their own
 	}
 	hc.logger = newLogger(env, *level)
 	addresses, err := hc.listen(*host, *port, *insecure)

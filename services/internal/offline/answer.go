@@ -29,16 +29,20 @@ func (w *writer) answer() string {
 	var parts, failures, empty []string
 	for _, r := range results {
 		if e := failure(r.value); e != "" {
-			failures = appendNew(failures, fmt.Sprintf(w.say.failed, sentence(e)))
+			failures = appendNew(failures, w.told(e))
 			continue
 		}
-		if isEmpty(r.value) && note(r.value) == "" {
+		if isEmpty(r.value) && (note(r.value) == "" || quotesNothing(r.value)) {
 			empty = appendNew(empty, w.nothing(r))
 			continue
 		}
 		parts = appendNew(parts, w.render(r))
 	}
-	parts = append(parts, failures...)
+	if len(requests(w.c.question)) == 1 {
+		parts = append(failures, parts...) // what went wrong is the answer, what follows is second best
+	} else {
+		parts = append(parts, failures...)
+	}
 	if len(parts) == 0 || len(requests(w.c.question)) > 1 {
 		parts = append(parts, empty...)
 	}
@@ -46,6 +50,29 @@ func (w *writer) answer() string {
 		return w.say.unknown // results that hold no words
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// quotesNothing recognises the result of a search among texts.
+func quotesNothing(v any) bool {
+	o, ok := v.(object)
+	return ok && has(o, "passages", "policies", "articles", "documents", "answers", "faqs")
+}
+
+var (
+	toolPrefixRE = regexp.MustCompile(`^[a-z]+(?:_[a-z]+)+:\s*`)
+	askThemRE    = regexp.MustCompile(`(?i)[:;,.]?\s*ask (?:the |this )?(?:customer|shopper|user|them) to `)
+	sayItRE      = regexp.MustCompile(`(?i)[;:,.]\s*(?:say so|tell them|do not|don't|say that|name no)\b.*$`)
+)
+
+// told is an error in words for the reader: without the tool's name and what the model is told to do. What is a sentence
+// of its own stands as it is.
+func (w *writer) told(e string) string {
+	e = sayItRE.ReplaceAllString(toolPrefixRE.ReplaceAllString(strings.TrimSpace(e), ""), "")
+	e = askThemRE.ReplaceAllString(e, ". Please ")
+	if isUpper(e) && strings.Contains(e, " ") {
+		return sentence(e)
+	}
+	return fmt.Sprintf(w.say.failed, sentence(e))
 }
 
 func appendNew(list []string, s string) []string {
@@ -109,7 +136,7 @@ func storeName(system string) string {
 }
 
 func (w *writer) nothing(r result) string {
-	if o, ok := r.value.(object); ok && has(o, "passages", "policies", "articles", "documents", "answers", "faqs") {
+	if quotesNothing(r.value) {
 		return w.say.unknown
 	}
 	if args, ok := r.args.(object); ok {
@@ -128,7 +155,7 @@ func (w *writer) relevant() []result {
 	all := w.c.turn.results
 	var out []result
 	for i, r := range all {
-		replaced := isEmpty(r.value) && slices.ContainsFunc(all[:i], func(b result) bool { return b.tool == r.tool && isEmpty(b.value) }) && note(r.value) == ""
+		replaced := w.repeatsNothing(r, all[:i])
 		for _, later := range all[i+1:] {
 			if failure(later.value) != "" || isEmpty(later.value) {
 				continue
@@ -145,6 +172,14 @@ func (w *writer) relevant() []result {
 		}
 	}
 	return out
+}
+
+// repeatsNothing reports whether a search that found nothing came after another that said as much.
+func (w *writer) repeatsNothing(r result, before []result) bool {
+	return isEmpty(r.value) && slices.ContainsFunc(before, func(b result) bool {
+		said := note(b.value) != "" && len(requests(w.c.question)) == 1
+		return b.tool == r.tool && isEmpty(b.value) && (note(r.value) == "" || said)
+	})
 }
 
 // enriched adds the facts of a chosen item to the result of the call that chose it.

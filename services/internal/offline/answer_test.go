@@ -45,26 +45,26 @@ func TestConversations(t *testing.T) {
 	}{
 		"a list feeds the next tool": {recommendTools, "something to go with what's in my cart", []string{cartResult, simsResult}, []string{
 			`get_cart_context{}`, `similar_products{"product_ids":["p1","p2"]}`,
-			"Going by Alder 2 tent, Moss mat, these may fit:\n- Fern sleeping bag: 129.95 EUR; length regular, long; 4 in stock. Goes with a tent"}},
+			"This goes with what is in your cart:\n- Fern sleeping bag, 129.95 EUR, 4 in stock (lengths: regular, long). Goes with a tent."}},
 		"the best of those that apply is chosen": {promotionTools, "any discount I could use?", []string{offerResult, `{"code":"TENT10"}`}, []string{
-			`list_active_promotions{}`, `choose_promotion{"code":"TENT10","why":"Tent days: 10% off tents."}`,
+			`list_active_promotions{}`, `choose_promotion{"code":"TENT10","why":"saves 24.90 EUR"}`,
 			"Use the code TENT10 for Tent days: it saves you 24.90 EUR. 10% off tents."}},
 		"a code that does not apply is not chosen": {promotionTools, "does BIG50 work?", []string{offerResult}, []string{
 			`list_active_promotions{}`, "- Big spender (BIG50) does not apply: 202.00 EUR are missing."}},
 		"an order is told": {supportTools, "where is my order?", []string{`{"order":{"order_id":"QT-7","status":"in_transit","total":"53.95 EUR","tracking":{"carrier":"Falcon Post","tracking_number":"FP1"}},"other_orders":0}`}, []string{
-			`lookup_order{}`, "Order QT-7: status in transit. Total: 53.95 EUR. Tracking: carrier Falcon Post, tracking number FP1."}},
+			`lookup_order{}`, "Your order QT-7 is in transit with Falcon Post (tracking FP1). Total 53.95 EUR."}},
 		"the passage that fits is quoted": {supportTools, "can I return it opened? (about: tents)", []string{returns}, []string{
 			`search_policies{"query":"return opened tents"}`, `From "Returns": Opened goods can be returned within 30 days if they are clean.`}},
 		"in the shopper's language": {supportTools, "Kann ich geöffnete Zelte zurückgeben?", []string{returns}, []string{
 			`search_policies{"query":"opened tent return"}`, `Aus "Returns": Opened goods can be returned within 30 days if they are clean.`}},
 		"what nobody knows is said": {supportTools, "does the warranty cover a broken zipper?", []string{`{"passages":[]}`, `{"passages":[]}`}, []string{
-			`search_policies{"query":"warranty cover broken zipper"}`, `search_policies{"query":"broken zipper"}`, phrases[english].unknown}},
+			`search_policies{"query":"warranty cover broken zipper"}`, `search_policies{"query":"warranty guarantee repair"}`, phrases[english].unknown}},
 		"a search is broadened once and its note relayed": {searchTools, "trail shoes in size 50", []string{`{"products":[],"total":0}`, `{"products":[],"total":0,"note":"No product has size 50; sizes go up to 47."}`}, []string{
 			`search_catalog{"query":"trail shoes","options":{"size":"50"}}`, `search_catalog{"query":"trail shoes"}`, "No product has size 50; sizes go up to 47."}},
 		"the cheapest comes first": {searchTools, "which of your tents is the cheapest", []string{`{"products":[{"title":"Alder 2","price":"249.00 EUR"},{"title":"Birch 1","price":"99.00 EUR"}]}`}, []string{
-			`search_catalog{"query":"tents","sort":"price_asc"}`, "The cheapest is Birch 1: 99.00 EUR. Others:\n- Alder 2: 249.00 EUR"}},
+			`search_catalog{"query":"tents","sort":"price_asc"}`, "The cheapest is Birch 1, 99.00 EUR. The next ones:\n- Alder 2, 249.00 EUR."}},
 		"a count is told": {searchTools, "how many tents do you have?", []string{`{"products":[{"title":"Birch 1","price":"99.00 EUR"}],"total":7}`}, []string{
-			`search_catalog{"query":"tents"}`, "7 in all.\nHere is what I found for tents:\n- Birch 1: 99.00 EUR"}},
+			`search_catalog{"query":"tents"}`, "7 in all, for example:\n- Birch 1, 99.00 EUR."}},
 		"an error is told": {supportTools, "track order QT-9", []string{`{"error":"order QT-9 does not exist"}`}, []string{
 			`lookup_order{"order_id":"QT-9"}`, "I am sorry, I could not look that up: Order QT-9 does not exist."}},
 		"the later fact wins": {libraryTools, "please renew my loan of the mushroom book", []string{
@@ -72,7 +72,7 @@ func TestConversations(t *testing.T) {
 			`list_loans{}`, `renew_loan{"loan_id":"L9"}`, "The mushroom guide: due 2026-04-09."}},
 		"two requests get two answers": {supportTools, "where is order QT-7 and can I return opened goods?", []string{`{"order_id":"QT-7","status":"shipped"}`, returns}, []string{
 			`lookup_order{"order_id":"QT-7"}`, `search_policies{"query":"return opened goods"}`,
-			"Order QT-7: status shipped.\n\nFrom \"Returns\": Opened goods can be returned within 30 days if they are clean."}},
+			"Your order QT-7 is shipped.\n\nFrom \"Returns\": Opened goods can be returned within 30 days if they are clean."}},
 		"a missing argument is asked for": {libraryTools[1:2], "please renew my loan", nil, []string{"For that I need to know: loan id."}},
 		"an unknown shape is read out":    {weatherTools, "weather in Oslo?", []string{`{"city":"Oslo","temperature":{"amount":4,"unit":"degrees"},"wind":"light"}`}, []string{`get_forecast{"city":"Oslo","units":"celsius"}`, "City: Oslo. Temperature: 4 degrees. Wind: light."}},
 		"plain text is relayed":           {weatherTools, "weather in Oslo?", []string{"light rain all day"}, []string{`get_forecast{"city":"Oslo","units":"celsius"}`, "Light rain all day."}},
@@ -132,7 +132,7 @@ func TestANoteOfTheProgramIsNoQuestion(t *testing.T) {
 	req = after(req, think(req, today), `{"order_id":"QT-7","status":"shipped"}`)
 	req.Messages = append(req.Messages, message{Role: "user", Content: "You have no steps left. Answer now from what you know."})
 	req.Tools = nil
-	if got, want := think(req, today).text, "Order QT-7: status shipped."; got != want {
+	if got, want := think(req, today).text, "Your order QT-7 is shipped."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

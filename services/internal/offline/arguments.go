@@ -14,6 +14,7 @@ type filler struct {
 	context text      // what was asked before, for a question that leans on it
 	found   *findings // what tools have returned
 	now     time.Time
+	priced  bool // the tool has arguments for prices, so words for them are no part of a query
 	force   bool // fill what is required in any case
 	whole   bool // the schema wants the text itself, not a search query
 
@@ -142,6 +143,10 @@ func isPairSchema(s *schema) bool {
 
 // arguments fills the schema of a tool. It reports false when a required property can not be filled.
 func (f *filler) arguments(s *schema) (object, bool) {
+	f.priced = slices.ContainsFunc(s.Properties, func(p property) bool {
+		r := roleOf("", p)
+		return r == rolePriceMax || r == rolePriceMin
+	})
 	return f.members("", s)
 }
 
@@ -186,6 +191,9 @@ func (f *filler) property(parent string, p property, required, sole bool) any {
 	case "array":
 		return f.array(p, required)
 	case "object":
+		if flags := exampleFlags(p); len(flags) > 0 {
+			return f.flags(flags)
+		}
 		if roleOf(parent, p) == roleOptions {
 			return f.options(p)
 		}
@@ -262,6 +270,36 @@ func neutral(values []string) string {
 		}
 	}
 	return values[0]
+}
+
+var exampleFlagRE = regexp.MustCompile(`"([A-Za-z_]+)"\s*:\s*"?true\b`)
+
+// exampleFlags returns the facts that the description of a free object gives as true in its examples.
+func exampleFlags(p property) []string {
+	if len(p.Properties) > 0 {
+		return nil
+	}
+	var out []string
+	for _, m := range exampleFlagRE.FindAllStringSubmatch(p.Description, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// flags sets the facts that the question names. Its words stay in the query, where they do no harm.
+func (f *filler) flags(names []string) any {
+	var out object
+	for i, w := range f.ask.words {
+		for _, name := range names {
+			if slices.Contains(w.gloss, strings.ToLower(name)) && (i == 0 || !denials[f.ask.words[i-1].norm]) {
+				out = append(out, field{name, "true"})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
 // take claims a part of the question for a structured argument.

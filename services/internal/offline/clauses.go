@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -127,6 +128,11 @@ func subjectPronoun(t text) bool {
 	return false
 }
 
+var ofItRE = regexp.MustCompile(` (?:is|are|was|were|does|do|did) (?:it|they|that|those|these|this) `)
+
+// asksOfIt reports whether t asks for a quality of what stands before it: "how heavy are they?".
+func asksOfIt(t text) bool { return len(t.words) <= 6 && ofItRE.MatchString(flatten(t)) }
+
 // joined groups pieces that belong together: small talk goes, what only tells something joins what asks.
 func (t text) joined() []span {
 	var out []span
@@ -165,7 +171,7 @@ func requests(t text) []text {
 	var out []span
 	for _, s := range t.joined() {
 		part := readAs(t.raw[s.start:s.end], t.lang)
-		if len(out) > 0 && (subjectPronoun(part) || leansOnContext(part)) {
+		if len(out) > 0 && (subjectPronoun(part) || leansOnContext(part) || asksOfIt(part)) {
 			out[len(out)-1].end = s.end
 			continue
 		}

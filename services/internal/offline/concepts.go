@@ -8,18 +8,20 @@ import (
 )
 
 // synonyms are groups of words that ask for the same thing. They are general: no group belongs to a tool.
-var synonyms = synonymTable(
+var synonyms = synonymTable(synonymGroups...)
+
+var synonymGroups = []string{
 	"backpack rucksack daypack", "jacket coat parka anorak", "shoe sneaker trainer footwear", "trousers pants", "torch flashlight headlamp",
 	"cheap price cost budget affordable expensive", "return refund exchange money-back", "discount promotion coupon promo deal offer voucher sale saving save bargain",
 	"order purchase package parcel bought ordered", "shipping delivery ship deliver postage dispatch courier", "tracking track status arrive arrival whereabouts late",
-	"cart basket trolley checkout", "policy rule terms conditions faq guideline", "warranty guarantee repair broken defect faulty damaged", "product item article catalog catalogue",
+	"cart basket trolley checkout", "policy rule terms conditions faq guideline", "warranty guarantee repair broken broke torn ripped cracked leaks defect faulty damaged", "product item article catalog catalogue",
 	"search find query lookup browse", "recommend suggest recommendation suggestion advice", "complement accessory matching pair match", "similar alternative comparable like",
 	"forecast weather temperature rain sunny snow umbrella wind cold hot degrees climate", "flight fly plane airfare airline airport", "train rail railway", "book novel loan borrow library read author",
 	"hotel room accommodation stay hostel", "restaurant eat dinner lunch table cuisine", "meeting appointment calendar schedule event reservation", "email mail message inbox",
 	"translate translation language", "convert conversion currency exchange-rate", "distance route directions drive map", "balance account bank", "invoice bill payment pay receipt",
 	"cancel cancellation abort", "address location place city town", "doctor clinic medical patient", "film movie cinema show", "song music track playlist", "recipe cook dish ingredient meal",
 	"stock availability available inventory", "size fit sizing", "count number total many statistics", "news headline", "employee staff colleague", "human person agent representative", "ticket issue bug incident", "due overdue deadline", "renew extend",
-)
+}
 
 func synonymTable(groups ...string) map[string][]string {
 	out := map[string][]string{}
@@ -59,12 +61,13 @@ var intents = []intent{
 	{[]string{"similar to", "something like", "alternative to", "instead of", "what else", "you recommend", "you suggest", "any suggestions", "any ideas", "other people buy", "algo parecido", "etwas ahnliches", "quelque chose comme"}, "similar recommend suggest alternative"},
 	{[]string{"where is my", "where are my", "wheres my", "where s my", "has my", "have my", "when will my", "when does my", "when do my", "when is my", "status of my", "what happened to my", "not arrived", "hasnt arrived", "hasn arrived", "hasn t arrived", "not received", "hasnt come",
 		"my package", "my parcel", "my delivery", "my shipment", "still waiting", "still not here", "did my", "donde esta mi", "donde estan mis", "cuando llega", "no ha llegado", "wo ist mein", "wo ist meine", "wo bleibt", "wann kommt", "nicht angekommen", "ou est ma", "ou est mon", "ou en est", "quand arrive", "pas arrive", "pas recu"}, "order track status lookup"},
-	{[]string{"send back", "sending back", "wrong size", "too small", "too big", "too large", "does not fit", "doesn t fit", "doesnt fit", "dont fit", "not working", "stopped working", "can i return", "can i send", "can it be returned", "can i exchange", "can i swap", "can i get a refund", "can i get my money", "send it back", "send them back", "bring it back", "give it back", "take it back", "money back", "change my mind", "changed my mind", "puedo devolver", "kann ich zuruck", "puis je retourner"}, "return policy"},
+	{[]string{"send back", "sending back", "wrong size", "too small", "too big", "too large", "does not fit", "doesn t fit", "doesnt fit", "dont fit", "not working", "stopped working", "it leaks", "is leaking", "it broke", "is broken", "is faulty", "is defective", "esta roto", "esta rota", "ist kaputt", "est casse", "est cassee", "can i return", "can i send", "can it be returned", "can i exchange", "can i swap", "can i get a refund", "can i get my money", "send it back", "send them back", "bring it back", "give it back", "take it back", "money back", "change my mind", "changed my mind", "puedo devolver", "kann ich zuruck", "puis je retourner"}, "return policy"},
 	{[]string{"how long do i", "how long does", "how long is", "how long will", "do you ship", "do you deliver", "do you accept", "do you take", "do you offer", "do you charge", "do i have to", "can i pay", "how can i pay", "is it possible", "am i allowed", "what happens if", "what if i", "how do i", "what is your", "what are your", "your policy", "is there a fee", "are there fees",
-		"who pays", "are you open", "opening hours", "do you open", "do you close", "what time", "price match", "cuanto tarda", "que pasa si", "se puede", "wie lange", "kann man", "was passiert", "wer zahlt", "combien de temps", "est ce que je peux", "que se passe"}, asksRules},
+		"shipping cost", "delivery cost", "cost of delivery", "cost of shipping", "much is shipping", "much is delivery", "much does shipping", "much does delivery", "coute la livraison", "frais de livraison", "cuesta el envio", "kostet der versand", "kostet die lieferung", "what can i do", "free delivery", "free shipping", "envio gratis", "versandkostenfrei", "livraison gratuite", "what should i do", "can i cancel", "cancel my order", "puedo cancelar", "kann ich stornieren", "puis je annuler", "who pays", "are you open", "opening hours", "do you open", "do you close", "what time", "price match", "cuanto tarda", "que pasa si", "se puede", "wie lange", "kann man", "was passiert", "wer zahlt", "combien de temps", "est ce que je peux", "que se passe"}, asksRules},
 	{[]string{"save money", "money off", "pay less", "any code", "a code", "percent off", "% off", "get it cheaper", "price reduction", "student", "newsletter", "black friday"}, "discount promotion"},
+	{[]string{"compare", "difference between", "versus", "vs", "which is better", "compara", "diferencia entre", "vergleich", "vergleiche", "unterschied zwischen", "compare", "comparez"}, seeksGoods},
 	{[]string{"talk to a", "speak to a", "talk to someone", "speak to someone", "speak with", "real person", "a human", "human being", "hablar con una persona", "hablar con alguien", "mit einem menschen", "mit jemandem sprechen", "parler a quelqu un", "parler a un"}, "person human handoff agent"},
-	{[]string{"how many"}, "count number total"},
+	{[]string{"how many", "wie viele", "cuantos", "cuantas", "combien de"}, "count number total"},
 	{[]string{"the cheapest", "least expensive", "most expensive", "lowest price", "highest price", "mas barato", "mas barata", "billigste", "gunstigste", "moins cher", "moins chere", "best rated", "top rated"}, "price product sort"},
 }
 
@@ -194,9 +197,13 @@ func (out terms) expand(t text) terms {
 // notGoods follow a question word without being looked for, as stems.
 var notGoods = set("tim day dat kind sort type happen number addres languag match pair suit work fit pay payment method reason polic policy")
 
-// choosesGoods recognises "what sleeping bag ...", "which tents ...": a question word with a noun of its own.
+// choosesGoods recognises "what sleeping bag ...", "which tents ...": a question word with a noun of its own; and "how
+// heavy ...": one with a quality that goods have.
 func choosesGoods(t text) bool {
 	for i, w := range t.words[:max(0, len(t.words)-1)] {
+		if next := t.words[i+1].norm; w.norm == "how" && next != "long" && len(factWords[stem(next)]) > 0 {
+			return true // "how heavy is it"
+		}
 		if w.norm == "what" || w.norm == "which" || t.lang != english && (w.norm == "que" || w.norm == "welche" || w.norm == "welcher" || w.norm == "welches" || w.norm == "welchen" || w.norm == "quel" || w.norm == "quelle" || w.norm == "quels" || w.norm == "quelles") {
 			return len(t.words[i+1].gloss) > 0 && !notGoods[stem(t.words[i+1].gloss[0])]
 		}

@@ -50,7 +50,7 @@ func readConversation(messages []message, formatted bool, now time.Time) *conver
 	}
 	c.question = read(head(question, maxQuestion))
 	if m := wholeRE.FindStringSubmatch(c.system); m != nil && aside == "" {
-		aside = strings.Replace(m[1], question, "", 1)
+		aside = preceding(m[1], question)
 	}
 	c.context = earlier(messages[:max(at, 0)], aside)
 	c.past = gather(messages[:max(at, 0)])
@@ -61,6 +61,28 @@ func readConversation(messages []message, formatted bool, now time.Time) *conver
 		}
 	}
 	return c
+}
+
+var asideTailRE = regexp.MustCompile(`\s*\([^()]*\)\s*$`)
+
+// preceding is the clause of a message right before one of its parts: all that "it" and "in blue?" can mean. It is "" for
+// a part that stands first, or is not in the message.
+func preceding(whole, part string) string {
+	at := strings.Index(whole, part)
+	if at < 0 { // the one who parted it may have put a hint behind it
+		part = strings.TrimRight(asideTailRE.ReplaceAllString(part, ""), " ?!.")
+		at = strings.Index(whole, part)
+	}
+	if at <= 0 || part == "" {
+		return ""
+	}
+	t := read(whole[:at])
+	for _, s := range slices.Backward(t.pieces()) {
+		if piece := readAs(t.raw[s.start:s.end], t.lang); !isSmallTalk(piece) && len(wishes(salient(piece, optionSpans(piece)))) > 0 {
+			return piece.raw
+		}
+	}
+	return ""
 }
 
 // questionAt finds the message to answer: the last of the user's that is no note of the program that runs the loop, such

@@ -39,11 +39,16 @@ func hidden(key string) bool {
 
 // item words one entry of a list on one line: what it is called, then its facts as given.
 func (w *writer) item(o object) string {
-	title := scalarField(o, "title", "name", "label", "product", "headline", "summary")
-	if title == "" {
+	title := titleOf(o)
+	switch {
+	case title == "":
 		return strings.TrimSuffix(w.facts(o), ".")
+	case isGoods(o) && has(o, "quantity"):
+		return w.held(o)
+	case isGoods(o):
+		return w.goods(o)
 	}
-	facts := []string{}
+	var facts []string
 	reason := ""
 	for _, m := range o {
 		text := w.value(m.value)
@@ -51,21 +56,11 @@ func (w *writer) item(o object) string {
 		case text == "" || text == title || hidden(m.name) || m.name == "url" || m.name == "link":
 		case m.name == "reason" || m.name == "why" || m.name == "explanation":
 			reason = sentence(text)
-		case m.name == "price" || m.name == "total" || m.name == "options" || m.name == "details" || m.name == "description" || m.name == "availability":
-			if (m.name == "description" || m.name == "details") && len(text) > 160 {
-				continue
-			}
+		case (m.name == "description" || m.name == "details") && len(text) > 160:
+		case m.name == "total" || m.name == "options" || m.name == "details" || m.name == "description" || m.name == "availability":
 			facts = append(facts, text)
-		case m.name == "in_stock":
-			if m.value == true {
-				facts = append(facts, w.say.inStock)
-			} else {
-				facts = append(facts, w.say.inStock+": "+text)
-			}
-		case m.name == "stock" && strings.Trim(text, "0123456789") == "":
-			facts = append(facts, text+" "+w.say.inStock)
-		case m.name == "stock":
-			facts = append(facts, text)
+		case m.name == "stock" || m.name == "in_stock":
+			facts = append(facts, w.stock(m.value))
 		default:
 			facts = append(facts, w.say.label(m.name)+" "+text)
 		}
@@ -141,34 +136,4 @@ func capital(s string) string {
 		r[0] = unicode.ToUpper(r[0])
 	}
 	return string(r)
-}
-
-// order words one order: its id and status first, then everything else that is known of it.
-func (w *writer) order(o object) string {
-	id := scalarField(o, "order_id", "order_number", "order")
-	head := capital(w.say.label("order")) + " " + id
-	if status := scalarField(o, "status", "state"); status != "" {
-		head += ": " + w.say.label("status") + " " + strings.ReplaceAll(status, "_", " ")
-	}
-	var rest object
-	for _, m := range o {
-		switch m.name {
-		case "order_id", "order_number", "order", "status", "state":
-			continue
-		}
-		rest = append(rest, m)
-	}
-	return strings.TrimSpace(sentence(head) + " " + w.orderFacts(rest))
-}
-
-func (w *writer) orderFacts(o object) string {
-	var out []string
-	for _, m := range o {
-		text := w.value(m.value)
-		if text == "" || m.name == "note" || hidden(m.name) && !strings.Contains(m.name, "tracking") {
-			continue
-		}
-		out = append(out, sentence(capital(w.say.label(m.name))+": "+text))
-	}
-	return strings.Join(out, " ")
 }

@@ -31,19 +31,19 @@ var stopWords = [languages]map[string]bool{
 		yo tu mi mis me te se nos os su sus le les nuestro nuestra vuestro vuestra vuestros vuestras ustedes usted
 		es son era ser estar esta estan estoy soy hay ha han he haber puede puedo pueden puedes podria quiero quisiera quiere necesito necesita
 		tener tengo tiene tienen teneis tienes busco buscar buscando encontrar dime decir saber gustaria algo alguna alguno algun algunos algunas
-		hola gracias favor buenos buenas dias tardes noches hacer hago haceis hacen cosa cosas otro otra dar da dan voy va`),
+		hola gracias favor buenos buenas dias tardes noches hacer hago haceis hacen cosa cosas otro otra dar da dan voy va bien`),
 	german: set(`der die das den dem des ein eine einen einem einer eines dieser diese dieses dieses und oder aber mit ohne von vom zu zum zur in im an am auf aus bei
 		fur uber unter nach vor ist sind war waren sein bin bist seid habe hast hat haben habt hatte hatten kann kannst konnen konnt konnte konnten
 		will wollen mochte mochten wurde wurden werden wird muss mussen soll sollen darf ich du er sie es wir ihr mir mich dir dich uns euch ihnen
 		mein meine meinen meinem meiner dein deine euer eure euren ihre ihren unser unsere was wer wie wo wann warum wieso welche welcher welches welchen
 		nicht kein keine keinen ja nein auch noch nur schon sehr mehr viel viele vielen dank bitte danke hallo guten tag morgen abend gibt etwas irgendwelche
-		suche suchen brauche brauchen finde finden gern gerne zeig zeigen zeige mal doch so wenn dass als bis um man denn da hier`),
+		suche suchen brauche brauchen finde finden gern gerne zeig zeigen zeige mal doch so wenn dass als bis um man denn da hier gut`),
 	french: set(`le la les l un une des du de d ce cet cette ces et ou mais avec sans sur sous dans en au aux a par pour entre chez
 		que qui quoi dont quel quelle quels quelles ou comment quand pourquoi combien si ne pas plus moins tres aussi
 		je j tu il elle on nous vous ils elles me m te t se s mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs
 		est sont suis es etes sommes etait etre ai as avez avons ont avoir eu peux peut pouvez puis pouvons voudrais veux voulez besoin
 		cherche chercher trouver faire fait faut quelque quelques chose choses y c n qu jusqu bonjour salut bonsoir merci svp plait
-		aimerais montrez dites moi toi lui proposez auriez tout tous toute toutes autre est-ce avez-vous puis-je`),
+		aimerais montrez dites moi toi lui proposez auriez tout tous toute toutes autre est-ce avez-vous puis-je bien`),
 }
 
 // tells are characters that only one of the languages uses.
@@ -68,7 +68,7 @@ func detect(text string, ws []word) language {
 			if stopWords[l][w.norm] {
 				score[l]++
 			}
-			if _, n := translate(l, ws[i:]); n > 0 && !stopWords[english][w.norm] {
+			if en, n := translate(l, ws[i:]); n > 0 && en != w.norm && !stopWords[english][w.norm] {
 				score[l] += 0.9
 			}
 		}
@@ -108,9 +108,16 @@ func readAs(s string, lang language) text {
 	return t
 }
 
+// accented are words that only their accents tell from small words.
+var accented = map[string]string{"té": "tea", "tés": "tea", "thé": "tea", "thés": "tea"}
+
 // gloss sets the meaning of the first word and returns how many words it took.
 func gloss(lang language, ws []word) int {
 	w := &ws[0]
+	if meaning := accented[strings.ToLower(w.raw)]; meaning != "" && lang != english {
+		w.gloss = []string{meaning}
+		return 1
+	}
 	if lang != english {
 		if meaning, n := translate(lang, ws); n > 0 {
 			w.gloss = strings.Fields(meaning)

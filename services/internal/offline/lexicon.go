@@ -5,7 +5,8 @@ import "strings"
 // lexicon translates what shoppers write most into English, one "foreign=english" pair after the other. Keys are folded
 // and singular; a phrase has its words joined by '_', a meaning of several words by '+', and an empty meaning drops the word.
 var lexicon = [languages]map[string]string{
-	spanish: pairs(`mochila=backpack impermeable=waterproof zapatilla=shoe zapatilla_de_running=running+shoe zapatilla_de_correr=running+shoe
+	spanish: pairs(`pesa=weight pesan=weight tetera=teapot tetero=teapot gusta=likes gustan=likes encanta=loves encantan=loves ama=loves tiempo=time precio=price mama=mom papa=dad madre=mom padre=dad novia=girlfriend novio=boyfriend hermana=sister hermano=brother persona=person
+		mochila=backpack impermeable=waterproof zapatilla=shoe zapatilla_de_running=running+shoe zapatilla_de_correr=running+shoe
 		zapatilla_de_trail=trail+running+shoe zapato=shoe bota=boot bota_de_montana=hiking+boot tienda_de_campana=tent carpa=tent saco_de_dormir=sleeping+bag
 		saco=sleeping+bag esterilla=sleeping+mat colchoneta=mat chaqueta=jacket chubasquero=rain+jacket abrigo=coat camiseta=t-shirt camisa=shirt pantalon=trousers
 		pantalon_corto=shorts calcetin=sock guante=glove gorro=hat gorra=cap bufanda=scarf sudadera=hoodie jersey=sweater vestido=dress falda=skirt
@@ -25,7 +26,8 @@ var lexicon = [languages]map[string]string{
 		direccion=address cuenta=account hora=hour abierto=opened abierta=opened usado=used usada=used
 		azul=blue rojo=red roja=red verde=green negro=black negra=black blanco=white blanca=white amarillo=yellow amarilla=yellow gris=grey marron=brown rosa=pink naranja=orange
 		tarda= tardan= tardar= tiempo=weather vuelo=flight habitacion=room manana=tomorrow hoy=today`),
-	german: pairs(`rucksack=backpack rucksacke=backpack wasserdicht=waterproof wasserfest=waterproof laufschuh=running+shoe traillaufschuh=trail+running+shoe schuh=shoe stiefel=boot
+	german: pairs(`wiegt=weight wiegen=weight tee=tea gruntee=green+tea schwarztee=black+tea krautertee=herbal+tea teekanne=teapot kanne=pot mag=likes liebt=loves mutter=mom vater=dad bruder=brother schwester=sister freund=friend freundin=friend preis=price
+		rucksack=backpack rucksacke=backpack wasserdicht=waterproof wasserfest=waterproof laufschuh=running+shoe traillaufschuh=trail+running+shoe schuh=shoe stiefel=boot
 		wanderschuh=hiking+boot wanderstiefel=hiking+boot wander=hiking lauf=running turnschuh=sneaker zelt=tent schlafsack=sleeping+bag schlafsacke=sleeping+bag isomatte=sleeping+mat matte=mat jacke=jacket
 		regenjacke=rain+jacket mantel=coat hemd=shirt t-shirt=t-shirt hose=trousers socke=sock handschuh=glove mutze=hat schal=scarf pullover=sweater kleid=dress rock=skirt
 		taschenlampe=torch stirnlampe=headlamp wanderstock=hiking+pole wanderstocke=hiking+poles stock=pole stocke=poles kocher=stove trinkflasche=bottle flasche=bottle fahrrad=bicycle rad=bike helm=helmet seil=rope
@@ -41,7 +43,8 @@ var lexicon = [languages]map[string]string{
 		sommer=summer berg=mountain wandern=hiking zelten=camping camping=camping laufen=running klettern=climbing reise=travel strand=beach sport=sport person=person personen=person passen=match
 		passt=match passend=match empfehlen=recommend empfehlung=recommendation empfiehlst=recommend ahnlich=similar tage=day woche=week laden=store adresse=address konto=account geoffnet=opened benutzt=used
 		gebraucht=used blau=blue rot=red grun=green schwarz=black weiss=white weis=white gelb=yellow grau=grey braun=brown rosa=pink dauert= lange= wetter=weather flug=flight zimmer=room heute=today`),
-	french: pairs(`sac_a_dos=backpack sac=bag impermeable=waterproof etanche=waterproof chaussure=shoe chaussure_de_course=running+shoe chaussure_de_trail=trail+running+shoe basket=sneaker botte=boot
+	french: pairs(`pese=weight pesent=weight theiere=teapot aime=likes aiment=likes adore=loves adorent=loves maman=mom papa=dad frere=brother soeur=sister
+		sac_a_dos=backpack sac=bag impermeable=waterproof etanche=waterproof chaussure=shoe chaussure_de_course=running+shoe chaussure_de_trail=trail+running+shoe basket=sneaker botte=boot
 		chaussure_de_randonnee=hiking+boot tente=tent sac_de_couchage=sleeping+bag duvet=sleeping+bag matelas=mat tapis=mat veste=jacket veste_de_pluie=rain+jacket manteau=coat chemise=shirt
 		tee-shirt=t-shirt t-shirt=t-shirt pantalon=trousers short=shorts chaussette=sock gant=glove bonnet=hat casquette=cap echarpe=scarf pull=sweater robe=dress jupe=skirt lampe=torch
 		lampe_frontale=headlamp frontale=headlamp baton=pole rechaud=stove gourde=bottle bouteille=bottle velo=bicycle casque=helmet corde=rope couteau=knife montre=watch lunettes=glasses

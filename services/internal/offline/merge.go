@@ -12,6 +12,13 @@ var (
 	greetingRE = regexp.MustCompile(`(?i)^(?:hi|hello|hey|good (?:morning|afternoon|evening)|hola|buenos d[ií]as|hallo|guten tag|bonjour)\b[^.!?\n]{0,30}[.!]\s+`)
 )
 
+var offersHelpRE = regexp.MustCompile(`(?i)(?:help you|ayudarte|helfen|vous aider)\s?\?$`)
+
+// onlyGreets reports whether a paragraph says hello, offers help and does nothing else: beside an answer it is idle.
+func onlyGreets(paragraph string) bool {
+	return len(paragraph) < 160 && offersHelpRE.MatchString(paragraph) && (greetingRE.MatchString(paragraph) || strings.Count(paragraph, " ") < 7)
+}
+
 // mergeSections answers a request to make one text of several: what stands under the headings, in order, without the
 // headings and without repeated greetings or paragraphs. It reports false when the last message has no such sections.
 func mergeSections(messages []message) (string, bool) {
@@ -46,6 +53,9 @@ func mergeSections(messages []message) (string, bool) {
 				out = append(out, p)
 			}
 		}
+	}
+	if rest := slices.DeleteFunc(slices.Clone(out), onlyGreets); len(rest) > 0 {
+		out = rest
 	}
 	return strings.Join(out, "\n\n"), len(out) > 0
 }

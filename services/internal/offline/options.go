@@ -3,6 +3,7 @@ package offline
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // pair is a property that the text gives a thing, such as size 42.
@@ -41,7 +42,7 @@ func optionPairs(t text) []pair {
 			name = w.gloss[0]
 		}
 		colour, ok := colours[name]
-		if !ok || colour == "orange" && t.lang == english && i+1 < len(t.words) && t.words[i+1].norm == "juice" {
+		if !ok || t.kindAt(i) {
 			continue
 		}
 		start := w.start
@@ -52,6 +53,26 @@ func optionPairs(t text) []pair {
 	}
 	return onlyOneColour(out)
 }
+
+// coloured are things that have a colour in their names: green tea is a kind of tea.
+var coloured = set("tea teas wine wines beans bean pepper peppercorns rice bread chocolate juice coffee onion onions cabbage card cards friday")
+
+// kindAt reports whether the colour at i belongs to a name: "green tea", "té verde".
+func (t text) kindAt(i int) bool {
+	if i > 1 && isUpper(t.words[i].raw) && isUpper(t.words[i-1].raw) {
+		return true // a name: "Earl Grey"
+	}
+	names := func(j int) bool {
+		if j < 0 || j >= len(t.words) {
+			return false
+		}
+		w := t.words[j]
+		return coloured[w.norm] || len(w.gloss) > 0 && coloured[w.gloss[len(w.gloss)-1]]
+	}
+	return names(i+1) || t.lang != english && names(i-1)
+}
+
+func isUpper(s string) bool { return unicode.IsUpper(firstRune(s)) }
 
 // onlyOneColour drops the colours of "brown or black": both are wanted, and a pair can hold only one.
 func onlyOneColour(pairs []pair) []pair {
@@ -76,8 +97,8 @@ func onlyOneColour(pairs []pair) []pair {
 func size(t text) (pair, bool) {
 	for _, re := range []*regexp.Regexp{sizeRE, bareSizeRE, letterRE} {
 		for _, m := range re.FindAllStringSubmatchIndex(t.raw, -1) {
-			if measured(t.lower, m[5]) {
-				continue
+			if measured(t.lower, m[5]) || m[4] > 0 && unicode.IsLetter(rune(t.raw[m[4]-1])) && unicode.IsLetter(firstRune(t.raw[m[4]:])) {
+				continue // "sizes" is no size S
 			}
 			value := strings.ToUpper(strings.ReplaceAll(t.raw[m[4]:m[5]], ",", "."))
 			if word := sizeWords[strings.ToLower(value)]; word != "" {

@@ -92,13 +92,10 @@ func (p *planner) fill(t *profile, clause text, force bool) (args object, fromRe
 	return args, f.fromResults
 }
 
-// contextOf is what a clause may lean on: the other clauses of the message, or what was asked before.
+// contextOf is what a clause may lean on: the clause of the message before it, or what was asked before.
 func (p *planner) contextOf(clause text) text {
-	at := strings.Index(p.c.question.raw, clause.raw)
-	if at > 0 {
-		if before := readAs(p.c.question.raw[:at], p.c.question.lang); !leansOnContext(before) && !isSmallTalk(before) {
-			return before
-		}
+	if before := preceding(p.c.question.raw, clause.raw); before != "" {
+		return readAs(before, p.c.question.lang)
 	}
 	return p.c.context
 }
@@ -204,11 +201,56 @@ func (p *planner) open() []pick {
 		if len(fit) == 0 {
 			continue
 		}
-		if k, ok := p.firstCall(fit, clause); ok {
-			out = addPick(out, k)
+		if each := p.compared(fit[0].tool, clause); len(each) > 0 {
+			for _, k := range each {
+				out = addPick(out, k)
+			}
+			continue
+		}
+		k, ok := p.firstCall(fit, clause)
+		if !ok {
+			continue
+		}
+		out = addPick(out, k)
+		if also, ok := p.beside(k, clause); ok {
+			out = addPick(out, also)
 		}
 	}
 	return out[:min(len(out), maxParallel)]
+}
+
+// beside is a second call for a clause whose first took an id: "return order 1042" is about the order and about returns.
+func (p *planner) beside(k pick, clause text) (pick, bool) {
+	rest := clause.raw
+	for _, id := range identifiers(clause) {
+		if slices.ContainsFunc(k.args, func(f field) bool { return scalar(f.value) == id.value || scalar(f.value) == "#"+id.value }) {
+			rest = strings.Replace(rest, clause.raw[id.start:id.end], "", 1)
+		}
+	}
+	if rest == clause.raw {
+		return pick{}, false
+	}
+	for _, w := range clause.words {
+		if slices.ContainsFunc(w.gloss, func(g string) bool { return sources[g] }) {
+			rest = strings.Replace(rest, w.raw, "", 1)
+		}
+	}
+	left := readAs(rest, clause.lang)
+	words := wishes(salient(left, nil))
+	if len(words) == 0 || !slices.ContainsFunc(words, func(w string) bool { return p.knows(w, k.tool) }) {
+		return pick{}, false
+	}
+	if fit := p.fitting(left); len(fit) > 0 && fit[0].tool != k.tool && fit[0].tool.free {
+		if args, _ := p.fill(fit[0].tool, left, false); args != nil {
+			return pick{fit[0].tool, args}, true
+		}
+	}
+	return pick{}, false
+}
+
+// knows reports whether a tool other than t speaks of the word.
+func (p *planner) knows(w string, t *profile) bool {
+	return slices.ContainsFunc(p.tools, func(o *profile) bool { return o != t && o.bag.weigh(stem(w)) > 0 })
 }
 
 // addPick adds a call, unless one like it with as many or more arguments is there; the fuller one stays.
@@ -240,7 +282,7 @@ func within(a, b object) bool {
 // or one that may return what the best tool lacks.
 func (p *planner) firstCall(fit []scored, clause text) (pick, bool) {
 	for _, t := range p.tools {
-		if t.first {
+		if t.first || t.prepares && t.concerns(clause) {
 			if args, _ := p.fill(t, clause, false); args != nil {
 				return pick{t, args}, true
 			}

@@ -13,6 +13,8 @@ type profile struct {
 	bag    bag
 	text   string // description, folded
 	first  bool   // it asks to be called before the others
+	// prepares: it takes nothing and asks to be called before something else is done with what it is about.
+	prepares bool
 	// reluctant tools ask to be called only in a special case.
 	reluctant bool
 	after     []string
@@ -21,6 +23,8 @@ type profile struct {
 
 var (
 	firstRE     = regexp.MustCompile(`\b(?:(?:call|use|run|invoke|try) (?:this|it|me)(?: tool)? first|always (?:call|use|run|start)|first,? (?:call|use|run)|before (?:any|all|every|the) other|(?:start|begin) with (?:this|it))\b`)
+	preparesRE  = regexp.MustCompile(`\b(?:call|use|run)\b[^.]*\bbefore\b`)
+	yieldsRE    = regexp.MustCompile(`(?i)^\W*returns?\b`) // what a tool returns is no return of goods
 	reluctantRE = regexp.MustCompile(`\b(?:only (?:when|if|for)|as a last resort|never (?:call|use) (?:this|it) unless)\b`)
 	afterRE     = regexp.MustCompile(`\b(?:after|once|from|returned|return|result|results|first|needs|requires)\b`)
 	beforeRE    = regexp.MustCompile(`\bbefore\b`)
@@ -44,10 +48,11 @@ func profiles(tools []tool, system string) []*profile {
 		}
 		p := &profile{name: t.Function.Name, schema: s, bag: bag{}, text: strings.ToLower(t.Function.Description)}
 		p.first = firstRE.MatchString(p.text)
+		p.prepares = len(s.Properties) == 0 && preparesRE.MatchString(p.text)
 		p.reluctant = reluctantRE.MatchString(p.text)
 		for _, sentence := range sentences(t.Function.Description) {
 			if !notForRE.MatchString(sentence) {
-				p.bag.addText(sentence, descriptionWeight)
+				p.bag.addText(yieldsRE.ReplaceAllString(sentence, ""), descriptionWeight)
 			}
 		}
 		p.bag.addText(strings.Join(nameWords(p.name), " "), nameWeight)
@@ -117,6 +122,15 @@ func orderBySystem(p, other *profile, sentence string) {
 	case regexp.MustCompile(`\b(then|before|next)\b`).MatchString(between):
 		other.needs(p.name)
 	}
+}
+
+// concerns reports whether t names what p is about: a noun of its name.
+func (p *profile) concerns(t text) bool {
+	own := bag{}
+	own.addText(strings.Join(nameWords(p.name), " "), 1)
+	return slices.ContainsFunc(t.words, func(w word) bool {
+		return slices.ContainsFunc(w.gloss, func(g string) bool { return own[stem(g)] > 0 || isCart(g) && own[stem("cart")]+own[stem("basket")] > 0 })
+	})
 }
 
 func (p *profile) needs(name string) {

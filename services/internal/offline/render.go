@@ -1,16 +1,13 @@
 package offline
 
 import (
-	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-const (
-	maxBullets  = 6
-	maxQuote    = 700 // bytes of a passage
-	maxPassages = 2
-)
+// maxBullets is how many items of a list are named.
+const maxBullets = 6
 
 // render words one result by its shape.
 func (w *writer) render(r result) string {
@@ -53,7 +50,7 @@ func items(list []any) []object {
 
 func (w *writer) object(o object, r result) string {
 	var parts []string
-	if n := note(o); n != "" {
+	if n := w.note(o); n != "" {
 		parts = append(parts, sentence(n))
 	}
 	switch {
@@ -74,20 +71,34 @@ func (w *writer) object(o object, r result) string {
 	for _, l := range inner {
 		parts = append(parts, w.list(l.name, l.items, r))
 	}
-	if total := scalarField(o, "total", "count", "total_count"); total != "" && w.speaks[stem("count")] > 0 {
-		parts = append([]string{fmt.Sprintf(w.say.total, total)}, parts...)
-	}
 	var rest object
 	for _, m := range o {
-		if s := scalar(m.value); s != "" && !hidden(m.name) && s != "0" && !isOffer(inner[0].items[0]) && m.name != "total" && m.name != "count" && m.name != "query" {
+		if s := scalar(m.value); s != "" && !hidden(m.name) && s != "0" && w.matters(m.name) && !isOffer(inner[0].items[0]) && m.name != "total" && m.name != "count" && m.name != "query" {
 			rest = append(rest, m)
 		}
 	}
-	if text := w.facts(rest); text != "" {
+	if text := w.facts(rest); text != "" && w.asksPrices() {
+		parts = append([]string{text}, parts...)
+	} else if text != "" {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "\n")
 }
+
+// matters reports whether a fact about a whole list is worth telling: prices only to those who ask for them.
+func (w *writer) matters(name string) bool {
+	if !strings.Contains(name, "price") {
+		return true
+	}
+	if direction(w.c.question) != "" {
+		return false // told already
+	}
+	return w.asksPrices()
+}
+
+var asksPricesRE = regexp.MustCompile(` (?:how much|prices?|range|cuesta|cuestan|precios?|wie viel|preis|preise|preisspanne|kostet|kosten|combien|prix) `)
+
+func (w *writer) asksPrices() bool { return asksPricesRE.MatchString(flatten(w.c.question)) }
 
 // single words an object without lists. Beside a note, a count of none says nothing.
 func (w *writer) single(o object) string {
@@ -157,193 +168,23 @@ func (w *writer) list(name string, list []object, r result) string {
 	return w.bullets(name, list, r)
 }
 
-func (w *writer) bullets(name string, list []object, r result) string {
-	lead := w.lead(name, r)
-	if dir := direction(w.c.question); dir != "" && amount(scalarField(list[0], "price", "cost", "total", "fare")) > 0 {
-		best := extreme(list, dir)
-		head := w.say.cheapest
-		if dir == "desc" {
-			head = w.say.dearest
-		}
-		lead = sentence(fmt.Sprintf(head, w.item(list[best])))
-		list = slices.Delete(slices.Clone(list), best, best+1)
-		list = list[:min(len(list), 3)]
-		if len(list) == 0 {
-			return lead
-		}
-		lead += " " + w.say.others
-	}
-	lines := []string{lead}
-	for _, o := range list[:min(len(list), maxBullets)] {
-		lines = append(lines, "- "+w.item(o))
-	}
-	return strings.Join(lines, "\n")
-}
+var (
+	// orderRE begins a sentence that tells the model what to do.
+	orderRE = regexp.MustCompile(`(?i)^(?:say|tell|do not|don't|ask|call|use|never|answer|offer|mention|explain|look up|try|relay|name|apologi[sz]e|suggest|quote)\b`)
+	// listRE begins a sentence that says of a list what its lead says too.
+	listRE = regexp.MustCompile(`(?i)^(?:the|these) (?:products|items|results|ones) (?:listed|below|shown|here) (?:are|is)\b`)
+	// thirdRE speaks of the reader as of somebody else.
+	thirdRE = regexp.MustCompile(`(?i)\b(?:this|the) (?:customer|shopper|user) has\b`)
+	ownRE   = regexp.MustCompile(`(?i)\b(?:this|the) (?:customer|shopper|user)['’]s\b`)
+	whoRE   = regexp.MustCompile(`(?i)\b(?:this|the) (?:customer|shopper|user)\b`)
+)
 
-// extreme is the index of the item with the lowest or highest price, the first of equals.
-func extreme(list []object, dir string) int {
-	best := 0
-	for i, o := range list {
-		a, b := amount(scalarField(o, "price", "cost", "total", "fare")), amount(scalarField(list[best], "price", "cost", "total", "fare"))
-		if a > 0 && (dir == "asc" && a < b || dir == "desc" && a > b) {
-			best = i
-		}
-	}
-	return best
-}
-
-func (w *writer) lead(name string, r result) string {
-	args, _ := r.args.(object)
-	for _, a := range args {
-		if roleOf("", property{a.name, &schema{Type: "string"}}) == roleQuery && scalar(a.value) != "" && w.c.question.lang == english {
-			return fmt.Sprintf(w.say.found, scalar(a.value))
-		}
-	}
-	for _, b := range w.c.turn.results {
-		if sameJSON(b.value, r.value) || consumed(b, r) == nil {
-			continue
-		}
-		from := findings{results: []result{b}}
-		if titles, ok := from.values("title"); ok {
-			var names []string
-			for _, t := range titles[:min(len(titles), 3)] {
-				names = append(names, t.(string))
-			}
-			return fmt.Sprintf(w.say.forSubject, strings.Join(names, ", "))
-		}
-	}
-	return w.say.foundPlain
-}
-
-// offers names the best offer that applies, or says why none does.
-func (w *writer) offers(list []object, r result) string {
-	for _, o := range list { // a code that was asked about is the answer, whether it applies or not
-		if code := scalarField(o, "code"); code != "" && len(list) > 1 && indexName(w.c.question.lower, code) >= 0 {
-			return w.offers([]object{o}, r)
-		}
-	}
-	best, saving := -1, -1.0
-	for i, o := range list {
-		if s := amount(scalarField(o, "saving", "savings", "discount")); !refused(o) && s > saving {
-			best, saving = i, s
-		}
-	}
-	if best >= 0 {
-		return w.offer(list[best])
-	}
-	var lines []string
-	if note(r.value) == "" && len(list) > 1 {
-		lines = append(lines, w.say.noOffers)
-	}
-	for _, o := range list[:min(len(list), 4)] {
-		name := joinNonEmpty(" ", scalarField(o, "title", "name"), parenthesised(scalarField(o, "code")))
-		if why := scalarField(o, "explanation", "missing", "reason", "why", "refusal", "description"); why != "" {
-			lines = append(lines, "- "+fmt.Sprintf(w.say.noOffer, name, sentence(why)))
-		} else {
-			lines = append(lines, "- "+name)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-func (w *writer) offer(o object) string {
-	code, title := scalarField(o, "code"), scalarField(o, "title", "name", "promotion")
-	head := title
-	if code != "" {
-		head = fmt.Sprintf(w.say.useCode, code, orElse(title, code))
-	}
-	if s := scalarField(o, "saving", "savings", "discount"); s != "" {
-		head += ": " + fmt.Sprintf(w.say.saves, s)
-	}
-	out := []string{sentence(head)}
-	for _, key := range []string{"explanation", "reason", "why", "description", "conditions"} {
-		if v := scalarField(o, key); v != "" && !strings.Contains(head, v) {
-			out = append(out, sentence(v))
-			break
-		}
-	}
-	if ends := scalarField(o, "ends", "end", "valid_until", "expires"); ends != "" && !strings.Contains(strings.Join(out, " "), ends) {
-		out = append(out, sentence(capital(w.say.label("ends"))+": "+ends))
-	}
-	return strings.Join(out, " ")
-}
-
-func parenthesised(s string) string {
-	if s == "" {
-		return ""
-	}
-	return "(" + s + ")"
-}
-
-// passages quotes what fits the question best, in the words it is written in.
-func (w *writer) passages(list []object) string {
-	type ranked struct {
-		item  object
-		score float64
-	}
-	var all []ranked
-	var bags []bag
-	for _, o := range list {
-		b := bag{}
-		b.addText(passageText(o), 1)
-		b.addText(passageTitle(o), 1.5)
-		bags = append(bags, b)
-	}
-	for i, o := range list {
-		all = append(all, ranked{o, w.speaks.overlap(bags[i], bags)})
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		if a.score > b.score {
-			return -1
-		} else if a.score < b.score {
-			return 1
-		}
-		return 0
+// note is what a result asks to relay, addressed to the reader and without what is meant for the model alone.
+func (w *writer) note(v any) string {
+	const semicolon = "\x00" // a note's sentences stay whole
+	kept := slices.DeleteFunc(sentences(strings.ReplaceAll(note(v), ";", semicolon)), func(s string) bool {
+		return orderRE.MatchString(s) || listRE.MatchString(s)
 	})
-	var out []string
-	for i, r := range all {
-		if i == maxPassages || i > 0 && r.score < 0.7*all[0].score {
-			break
-		}
-		text := w.excerpt(passageText(r.item))
-		if title := passageTitle(r.item); title != "" {
-			out = appendNew(out, fmt.Sprintf(w.say.passage, title, text))
-		} else {
-			out = appendNew(out, fmt.Sprintf(w.say.passagePlain, text))
-		}
-	}
-	return strings.Join(out, "\n\n")
-}
-
-func passageText(o object) string {
-	return scalarField(o, "text", "passage", "excerpt", "answer", "content", "snippet", "quote")
-}
-
-func passageTitle(o object) string {
-	return scalarField(o, "policy_title", "policy", "title", "heading", "section", "source", "question", "name")
-}
-
-// excerpt keeps whole sentences of a long passage, from the one that fits the question best.
-func (w *writer) excerpt(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) <= maxQuote {
-		return text
-	}
-	all := sentences(text)
-	best, score := 0, -1.0
-	for i, s := range all {
-		b := bag{}
-		b.addText(s, 1)
-		if v := w.speaks.overlap(b, []bag{b}); v > score {
-			best, score = i, v
-		}
-	}
-	out, size := []string{}, 0
-	for _, s := range all[max(0, best-1):] {
-		if size += len(s) + 1; size > maxQuote && len(out) > 1 {
-			break
-		}
-		out = append(out, s)
-	}
-	return strings.Join(out, " ")
+	s := thirdRE.ReplaceAllString(strings.ReplaceAll(strings.Join(kept, " "), semicolon, ";"), "you have")
+	return whoRE.ReplaceAllString(ownRE.ReplaceAllString(s, "your"), "you")
 }

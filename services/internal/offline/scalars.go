@@ -235,6 +235,11 @@ func (f *filler) array(p property, required bool) any {
 		if v := f.identifier(one); v != "" {
 			return []any{v}
 		}
+		if _, at, ok := properName(f.ask); ok && !required && titledRE.MatchString(p.Description) {
+			at = f.ask.numbered(at)
+			f.take(at)
+			return []any{f.ask.raw[at.start:at.end]}
+		}
 		return nil
 	}
 	if !required {
@@ -249,6 +254,9 @@ func (f *filler) array(p property, required bool) any {
 	}
 	return atMost(out, p.MaxItems)
 }
+
+// titledRE is in the description of ids that may be names as well.
+var titledRE = regexp.MustCompile(`(?i)\bids?\b[^.]*\bor (?:their )?(?:titles?|names?)\b`)
 
 func atMost(list []any, n int) []any {
 	if n > 0 && len(list) > n {

@@ -1,8 +1,10 @@
 package offline
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +17,9 @@ func (f *filler) text(parent string, p property, required, sole bool) string {
 	case roleQuery:
 		if f.whole {
 			return strings.TrimSpace(f.ask.raw)
+		}
+		if !required && len(wishes(f.queryWords())) == 0 {
+			return "" // the message says nothing beyond where to look
 		}
 		return f.query()
 	case roleReason:
@@ -69,9 +74,27 @@ var compoundNameRE = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b`)
 
 var oneOfRE = regexp.MustCompile(`(?i)\b(?:one of|either|allowed values:?|values:)\s*:?\s*([^.;()]+)`)
 
+var explainedRE = regexp.MustCompile(`\b([a-z]+(?:_[a-z]+)*) for (?:what|those|things|when|items|products)\b`)
+
+// explained picks a value that the description explains ("day for what happens today, week for what ...").
+func (f *filler) explained(p property) string {
+	var values []string
+	for _, m := range explainedRE.FindAllStringSubmatch(p.Description, -1) {
+		values = append(values, m[1])
+	}
+	if len(values) < 2 {
+		return ""
+	}
+	v, _ := f.enum(property{p.name, &schema{Type: "string", Enum: values, Description: p.Description}}, true).(string)
+	return v
+}
+
 // described picks a value that the description lists ("one of: day, week").
 func (f *filler) described(p property) string {
 	if v := ordered(compoundNameRE.FindAllString(p.Description, -1), direction(f.ask)); v != "" {
+		return v
+	}
+	if v := f.explained(p); v != "" {
 		return v
 	}
 	m := oneOfRE.FindStringSubmatch(p.Description)
@@ -98,10 +121,41 @@ func (f *filler) query() string {
 	return strings.Join(f.queryWords(), " ")
 }
 
-func (f *filler) queryWords() []string {
+func (f *filler) queryWords() []string { return perPerson(f.ownWords()) }
+
+// perPerson writes "tent 2 people" as goods are called: "2-person tent".
+func perPerson(words []string) []string {
+	var out []string
+	for i, w := range words {
+		n, known := numberWords[w]
+		if v := number(w); v != nil {
+			n, known = *v, true
+		}
+		switch {
+		case known && i+1 < len(words) && perPersonWords[words[i+1]]:
+			out = append([]string{strconv.FormatFloat(n, 'f', -1, 64) + "-person"}, out...)
+		case perPersonWords[w] && len(out) > 0 && strings.HasSuffix(out[0], "-person"):
+		default:
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+var perPersonWords = set("person persons people")
+
+func (f *filler) ownWords() []string {
 	_, _, bounds := priceBounds(f.ask)
 	drop := append(append(slices.Clone(f.taken), bounds...), money(f.ask)...)
 	words := salient(f.ask, drop)
+	if !f.priced && strings.Contains(flatten(f.ask), " how much ") && !slices.Contains(words, "cost") {
+		words = append(words, "cost")
+	}
+	if f.priced {
+		if rest := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return priceFillers[w] || w == "range" }); len(rest) > 0 {
+			words = rest
+		}
+	}
 	if !leansOnContext(f.ask) {
 		return words
 	}
@@ -123,126 +177,47 @@ func moneySpans(t text) []span {
 	return append(money(t), bounds...)
 }
 
-// reason says why an item was chosen, in one sentence made of its own facts.
+// maxReason is how many characters a reason may have.
+const maxReason = 60
+
+// reason says in one short clause why an item was chosen, by its own facts.
 func (f *filler) reason() string {
-	title := scalarField(f.chosen, "title", "name", "code", "product_id")
+	for _, key := range []string{"saving", "savings", "discount"} {
+		if v := scalarField(f.chosen, key); v != "" {
+			return fmt.Sprintf(phrases[f.ask.lang].saving, v)
+		}
+	}
 	for _, key := range []string{"explanation", "reason", "why"} {
 		if why := scalarField(f.chosen, key); why != "" {
-			return joinNonEmpty(": ", title, why)
+			return shorten(why, maxReason)
 		}
 	}
-	for _, key := range []string{"saving", "savings", "discount", "price", "score", "rating"} {
+	for _, key := range []string{"price", "score", "rating"} {
 		if v := scalarField(f.chosen, key); v != "" {
-			return joinNonEmpty(": ", title, humanise(key)+" "+v)
+			return humanise(key) + " " + v
 		}
 	}
-	if title != "" {
-		return title + " fits the request best"
+	if title := scalarField(f.chosen, "title", "name", "code", "product_id"); title != "" {
+		return shorten(title+" fits the request best", maxReason)
 	}
 	return "Asked: " + strings.TrimSpace(f.ask.raw)
 }
 
+// shorten keeps the words of s that fit into n characters.
+func shorten(s string, n int) string {
+	s = strings.TrimSpace(s)
+	if len([]rune(s)) <= n {
+		return s
+	}
+	s = clip(s, n)
+	if at := strings.LastIndexByte(s, ' '); at > 0 {
+		s = s[:at]
+	}
+	return strings.TrimRight(s, " ,;:.(")
+}
+
 func joinNonEmpty(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
-}
-
-// named fills an id or a code: from the question, else from what tools returned.
-func (f *filler) named(p property, required bool) string {
-	if roleOf("", p) == roleCode {
-		if v := f.code(); v != "" && matches(p.Pattern, v) {
-			if f.found.rulesOut(p.name, v) {
-				return ""
-			}
-			return v
-		}
-	}
-	if v := f.identifier(p); v != "" {
-		return v
-	}
-	if !required && !hasPronoun(f.ask) {
-		return ""
-	}
-	v, item := f.found.best(p.name, f.ask)
-	if v != "" {
-		f.fromResults, f.chosen = true, item
-	}
-	return v
-}
-
-func matches(pattern, v string) bool {
-	if pattern == "" {
-		return true
-	}
-	re, err := regexp.Compile(pattern)
-	return err != nil || re.MatchString(v)
-}
-
-// code finds a word in capitals, unless the whole question is written so.
-func (f *filler) code() string {
-	if f.ask.raw == strings.ToUpper(f.ask.raw) {
-		return ""
-	}
-	for _, c := range codeRE.FindAllString(f.ask.raw, -1) {
-		if strings.ContainsAny(c, "0123456789") || len(c) > 4 {
-			return c
-		}
-	}
-	return ""
-}
-
-// identifier finds the id of p's noun in the question, then in the context: the number after "order" for order_id.
-func (f *filler) identifier(p property) string {
-	nouns := nameWords(p.name)
-	if n := len(nouns); n > 1 {
-		nouns = nouns[:n-1]
-	}
-	var wanted []string
-	for _, n := range nouns {
-		wanted = append(wanted, stem(n))
-		wanted = append(wanted, synonyms[stem(n)]...)
-	}
-	for _, t := range []text{f.ask, f.context} {
-		for _, id := range identifiers(t) {
-			if v := withHash(p, id, t); belongs(id, wanted, t) && matches(p.Pattern, v) {
-				f.take(id.span)
-				return v
-			}
-		}
-	}
-	return ""
-}
-
-// withHash puts the # back where the schema writes its ids with one.
-func withHash(p property, id identifier, t text) string {
-	if t.raw[id.start] == '#' && (strings.Contains(p.Description, "#") || strings.Contains(p.Pattern, "#")) {
-		return "#" + id.value
-	}
-	return id.value
-}
-
-// rivals are nouns that have ids of their own: a number after one of them is no id of another.
-var rivals = set("order product item customer user ticket invoice loan book flight account model cart card patient employee coupon articl member room tabl")
-
-func belongs(id identifier, wanted []string, t text) bool {
-	for _, n := range id.nouns {
-		if slices.Contains(wanted, n) {
-			return true
-		}
-	}
-	for _, n := range id.nouns {
-		if rivals[n] {
-			return false
-		}
-	}
-	if !id.plain {
-		return true
-	}
-	// A bare number needs to be long, or its noun somewhere in the text, or a text that is little else.
-	if len(id.value) < 3 || len(id.value) > 4 {
-		return len(id.value) > 4
-	}
-	speaks := termsOf(t)
-	return slices.ContainsFunc(wanted, func(w string) bool { return speaks[w] >= 1 }) || len(t.words) <= 3
 }
 
 func (f *filler) date(p property) string {

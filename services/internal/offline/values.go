@@ -199,6 +199,16 @@ func properName(t text) (string, span, bool) {
 	return "", span{}, false
 }
 
+// numbered is a name's span with the number that belongs to it: "Starter 2".
+func (t text) numbered(name span) span {
+	for _, w := range t.words {
+		if w.start > name.end && strings.TrimSpace(t.raw[name.end:w.start]) == "" && (unicode.IsDigit(firstRune(w.raw)) || unicode.IsUpper(firstRune(w.raw))) {
+			name.end = w.end
+		}
+	}
+	return name
+}
+
 func firstRune(s string) rune {
 	r, _ := utf8.DecodeRuneInString(s)
 	return r
