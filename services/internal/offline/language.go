@@ -17,7 +17,7 @@ const (
 var stopWords = [languages]map[string]bool{
 	english: set(`a an the this that these those it its i me my mine we us our you your yours he him his she her they them their theirs
 		am is are was were be been being do does did doing done have has had having can could will would shall should may might must
-		and or but if so of to in on at by for from with within without about into onto over under than then as up down out off
+		and or but if so of to in on at by for from with within without about into onto over under than then as up out off
 		not no nor dont doesnt didnt cant couldnt wont isnt arent wasnt havent hasnt im ive id ill youre
 		what which who whom whose where when why how there here some any each all both more most much many very too just also only really still
 		please thanks thank hi hello hey ok okay well yes um like anything something anyone someone somewhere one ones

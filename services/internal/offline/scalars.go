@@ -236,7 +236,7 @@ func (f *filler) array(p property, required bool) any {
 			return []any{v}
 		}
 		if _, at, ok := properName(f.ask); ok && !required && titledRE.MatchString(p.Description) {
-			at = f.ask.numbered(at)
+			at = f.ask.called(at)
 			f.take(at)
 			return []any{f.ask.raw[at.start:at.end]}
 		}

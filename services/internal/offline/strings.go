@@ -18,10 +18,14 @@ func (f *filler) text(parent string, p property, required, sole bool) string {
 		if f.whole {
 			return strings.TrimSpace(f.ask.raw)
 		}
-		if !required && len(wishes(f.queryWords())) == 0 {
-			return "" // the message says nothing beyond where to look
+		if required {
+			return f.query()
 		}
-		return f.query()
+		words := slices.DeleteFunc(f.queryWords(), func(w string) bool { return pairing[w] || sources[w] || priceFillers[w] })
+		if len(wishes(words)) == 0 {
+			words = nil // the message says nothing beyond where to look
+		}
+		return strings.Join(words, " ")
 	case roleReason:
 		return f.reason()
 	case roleID, roleCode:

@@ -199,10 +199,12 @@ func properName(t text) (string, span, bool) {
 	return "", span{}, false
 }
 
-// numbered is a name's span with the number that belongs to it: "Starter 2".
-func (t text) numbered(name span) span {
+// called is a name's span with the words that belong to it: "Starter 2", "Fledge down jacket".
+func (t text) called(name span) span {
+	_, _, prices := priceBounds(t)
 	for _, w := range t.words {
-		if w.start > name.end && strings.TrimSpace(t.raw[name.end:w.start]) == "" && (unicode.IsDigit(firstRune(w.raw)) || unicode.IsUpper(firstRune(w.raw))) {
+		joins := len(w.gloss) > 0 || unicode.IsDigit(firstRune(w.raw))
+		if w.start > name.end && joins && strings.TrimSpace(t.raw[name.end:w.start]) == "" && !covered(prices, w) && !fillers[w.norm] && !superlatives[w.norm] {
 			name.end = w.end
 		}
 	}

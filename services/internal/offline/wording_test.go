@@ -103,6 +103,8 @@ func TestCallsHoldWhatWasAskedAndNoMore(t *testing.T) {
 		{factTools, "which is warmer, the Alder or the Birch?", `find_goods{"query":"alder"} find_goods{"query":"birch"}`},
 		{basketTools, "what goes with my basket?", `read_basket{}`},
 		{basketTools, "something similar to the Velloway Shingle", `like_products{"product_ids":["Velloway Shingle"],"relation":"alternative"}`},
+		{factTools, "a tent for four people", `find_goods{"query":"4-person tent"}`},
+		{basketTools, "something similar to the Fledge down jacket but cheaper", `like_products{"product_ids":["Fledge down jacket"],"relation":"alternative"}`},
 		{basketTools, "what goes with the Alder 2?", `like_products{"product_ids":["Alder 2"]}`},
 		{supportTools, "I want to return my order QT-7", `lookup_order{"order_id":"QT-7"} search_policies{"query":"return"}`},
 		{supportTools, "where is my order QT-7?", `lookup_order{"order_id":"QT-7"}`},
@@ -119,6 +121,20 @@ func TestABasketFeedsTheNextToolWithoutAQuery(t *testing.T) {
 	got := play(t, basketTools, "¿qué va bien con mi carrito?", cartResult, simsResult)
 	if want := `like_products{"product_ids":["p1","p2"]}`; len(got) != 3 || got[1] != want {
 		t.Errorf("calls %q, want %s", got, want)
+	}
+}
+
+func TestAReasonIsOneShortClause(t *testing.T) {
+	f := &filler{ask: read("any discount?")}
+	for name, tc := range map[string]struct{ chosen, want string }{
+		"the saving":      {`{"title":"Mat week","saving":"2.45 EUR","explanation":"MAT5 applies."}`, "saves 2.45 EUR"},
+		"a long sentence": {`{"reason":"It is the only one of all of them that still applies to what you have chosen so far."}`, "It is the only one of all of them that still applies to"},
+	} {
+		v, _ := decode(tc.chosen)
+		f.chosen = v.(object)
+		if got := f.reason(); got != tc.want || len(got) > maxReason {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }
 
