@@ -96,7 +96,8 @@ func (s *splitter) separate(lo, mid, right, hi int, joined bool) bool {
 	if s.opensRequest(right, hi, joined, s.words[mid].is(contrast)) {
 		return true
 	}
-	return s.differ(lo, mid, right, s.nextJoint(right, hi))
+	end := s.nextJoint(right, hi)
+	return s.adds(lo, mid, right, end) || s.differ(lo, mid, right, end)
 }
 
 // says reports whether any of the words carries meaning.

@@ -120,23 +120,39 @@ var orderNumberPattern = regexp.MustCompile(`(?i)#?\b(?:[a-z]{1,4}-?)?\d{3,12}(?
 // orderNumber returns the first order number of the message: one with '#' or letters in front, or close behind a word
 // for an order. "" if there is none.
 func (r *ruler) orderNumber() string {
-	for _, m := range orderNumberPattern.FindAllStringIndex(r.text, -1) {
-		for i, w := range r.words {
-			if w.end <= m[0] || w.start >= m[1] {
+	for i, w := range r.words {
+		if !numbers(w.norm) {
+			continue
+		}
+		lo, hi := r.words[max(0, i-1)].start, r.words[min(i+1, len(r.words)-1)].end
+		if lo > 0 && r.text[lo-1] == '#' {
+			lo--
+		}
+		for _, m := range orderNumberPattern.FindAllStringIndex(r.text[lo:hi], -1) {
+			from, to := lo+m[0], lo+m[1]
+			if from >= w.end || to <= w.start {
 				continue
 			}
-			for j := max(0, i-3); j < i; j++ {
+			if r.text[from] == '#' {
+				return r.text[from+1 : to]
+			}
+			first := i
+			if from < w.start {
+				first = i - 1 // "QT-10031"
+			}
+			for j := max(0, first-3); j < first; j++ {
 				if orderWords[r.words[j].stem] {
-					return strings.TrimPrefix(r.text[m[0]:m[1]], "#")
+					return r.text[from:to]
 				}
 			}
-			break
-		}
-		if r.text[m[0]] == '#' {
-			return r.text[m[0]+1 : m[1]]
 		}
 	}
 	return ""
+}
+
+// numbers reports whether a word may hold the digits of an order number. It spares most messages a slow search.
+func numbers(norm string) bool {
+	return strings.IndexFunc(norm, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0 && len(norm) >= 3
 }
 
 // namesOrder reports whether a group speaks of an order with an article or a pronoun in front: "that order".

@@ -30,7 +30,7 @@ func (t *turn) dispatch(d *routerv1.RoutingDecision, drafts []draft) error {
 	for i, draft := range drafts {
 		a := &routerv1.Assignment{
 			AssignmentId: fmt.Sprintf("a%d", i+1), Specialist: t.lexicon.names[draft.specialist],
-			SubQuery: draft.text, Reason: draft.reason, Confidence: draft.confidence,
+			SubQuery: draft.text, Reason: draft.reason, Confidence: rounded(draft.confidence),
 		}
 		if wanted := specialists[draft.specialist]; !wanted.GetAvailable() {
 			a.RemappedFrom, a.Specialist = wanted.GetName(), t.lexicon.names[standIn]
@@ -41,9 +41,13 @@ func (t *turn) dispatch(d *routerv1.RoutingDecision, drafts []draft) error {
 		}
 		d.Assignments = append(d.Assignments, a)
 	}
+	d.Certainty = rounded(d.GetCertainty())
 	d.Duration = durationpb.New(time.Since(t.start))
 	return nil
 }
+
+// rounded rounds to three decimals: more of them would claim to know more than anybody does.
+func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 
 // standIn returns the specialist that answers for those that are not available: the catch-all, else the first that is
 // available, else -1.

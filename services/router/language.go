@@ -19,6 +19,7 @@ const (
 	preposition                   // ends a noun phrase: "in", "für"
 	pointer                       // stands for something said before: "it", "those"
 	condition                     // opens a clause that leans on another: "if", "wenn"
+	told                          // tells of something past: "bought", "compré"
 	leadIn                        // may be trimmed from the start of a sub-query: "also"
 	greeting                      // "hi", "gracias"
 	filler                        // politeness and noise: "please", "ok"
@@ -54,10 +55,12 @@ var classes = buildClasses(map[class]string{
 	function | preposition:       `in on at for from with without to into about by under over than near per between for mit ohne fur von zu zum zur bei unter uber auf aus nach an als im am para con sin por en sobre hasta desde pour avec sans dans sous sur par chez jusqu`,
 	function:                     `of de d del al or oder o s t m n if not no nicht pas ne there here be been being as so just only really very more most much many get got us me mich mir dich dir uns euch se te nos qu da hier noch nur sehr mehr mucho muy mas plus tres vraiment ya si same other another each every all both did done go going would like liked gern gerne gustaria lot know see wondering wonder whether possible today now currently available left tomorrow heute jetzt hoy ahora maintenant one ob s`,
 	function | condition:         `if when because since while unless although wenn falls weil obwohl cuando porque aunque quand lorsque parce puisque`,
-	function | leadIn:            `then lastly finally secondly dann luego entonces alors btw oh well`,
-	greeting:                     `hi hello hey hiya howdy greetings morning evening afternoon hallo servus moin tag hola buenas buenos bonjour bonsoir salut coucou thanks thank thx cheers danke gracias merci bye goodbye tschuss adios ciao`,
-	filler:                       `please pls plz bitte favor sil plait ok okay yes yeah yep nope sure great cool nice good perfect super gut guten vale bien dias tardes noches ya oui ja nein non sorry excuse perdon pardon entschuldigung lol hmm um uh advance there everyone team guys folks day lovely beaucoup muchas vielen dank`,
-	function | vague:             `question questions information info help advice idea ideas problem problems issue issues minute moment time thing things something anything someone somebody frage fragen hilfe pregunta preguntas ayuda problema aide renseignement probleme algo etwas quelque chose way`,
+	told: `bought ordered received purchased broke arrived came compre compramos recibi pedi llego gekauft bestellt bekommen
+		erhalten angekommen kaputtgegangen achete recu commande`,
+	function | leadIn: `then lastly finally secondly dann luego entonces alors btw oh well`,
+	greeting:          `hi hello hey hiya howdy greetings dear liebes regards morning evening afternoon hallo servus moin tag hola buenas buenos bonjour bonsoir salut coucou thanks thank thx cheers danke gracias merci bye goodbye tschuss adios ciao`,
+	filler:            `please pls plz bitte favor sil plait ok okay yes yeah yep nope sure great cool nice good perfect super gut guten vale bien dias tardes noches ya oui ja nein non sorry excuse perdon pardon entschuldigung lol hmm um uh advance there everyone team guys folks day lovely beaucoup muchas vielen dank`,
+	function | vague:  `question questions information info help advice idea ideas problem problems issue issues minute moment time thing things something anything someone somebody frage fragen hilfe pregunta preguntas ayuda problema aide renseignement probleme algo etwas quelque chose way`,
 })
 
 // buildClasses turns lists of words by class into classes by word.

@@ -126,16 +126,33 @@ func (l *lexicon) find(ws []word) []hit {
 			if len(e.stems) < longest {
 				break // entries are sorted: what follows lies inside the longest
 			}
-			if len(e.stems) > len(ws)-i || !slices.Equal(e.stems, stems[i:i+len(e.stems)]) ||
-				slices.ContainsFunc(ws[i+1:i+len(e.stems)], func(w word) bool { return w.gap == gapHard }) {
+			to, found := e.at(ws, stems, i)
+			if !found {
 				continue
 			}
 			longest = len(e.stems)
-			typo := slices.Contains(typos[i:i+longest], true)
-			hits = append(hits, hit{entry: e, from: i, to: i + longest, typo: typo})
+			typo := slices.Contains(typos[i:to], true)
+			hits = append(hits, hit{entry: e, from: i, to: to, typo: typo})
 		}
 	}
 	return withoutInner(hits)
+}
+
+// at reports whether the term stands at word i, and where it ends. A pronoun may part two words: "send it back".
+func (e *entry) at(ws []word, stems []string, i int) (to int, found bool) {
+	to = i + len(e.stems)
+	if len(e.stems) == 2 && to < len(ws) && ws[i+1].is(pointer) && stems[to] == e.stems[1] {
+		return to + 1, ws[i+1].gap == gapNone && ws[to].gap == gapNone
+	}
+	if to > len(ws) || !slices.Equal(e.stems, stems[i:to]) {
+		return to, false
+	}
+	for _, w := range ws[i+1 : to] {
+		if w.gap == gapHard {
+			return to, false
+		}
+	}
+	return to, true
 }
 
 // corrected returns the words' stems, where a word unknown to all is replaced by the one published word that is a slip
@@ -175,13 +192,14 @@ func withoutInner(hits []hit) []hit {
 	return kept
 }
 
-// likeness returns how much of the words' meaning one of the specialist's examples has, 0 to 1.
+// likeness returns how much of the words' meaning one of the specialist's examples has, 0 to 1. What is less than a half
+// may come back as 0.
 func (l *lexicon) likeness(specialist int, stems []string) float64 {
 	best := 0.0
 	for _, example := range l.examples[specialist] {
 		longer := max(len(example), len(stems))
-		if longer == 0 {
-			continue
+		if shorter := min(len(example), len(stems)); shorter == 0 || 2*shorter < longer {
+			continue // can not be half alike
 		}
 		best = max(best, float64(common(example, stems))/float64(longer))
 	}

@@ -78,7 +78,7 @@ func TestModelDecidesWhatTheRulesAreUnsureOf(t *testing.T) {
 		t.Errorf("final decision (-want +got):\n%s", diff)
 	}
 	system := seen.Messages[0].Text
-	if !strings.Contains(system, `- recommend: Suggests what goes with the cart, and alternatives. Examples: "what goes well`) {
+	if !strings.Contains(system, "- recommend: "+four[1].purpose+` Examples: "`+four[1].examples[0]) {
 		t.Errorf("the prompt does not list the specialists:\n%s", system)
 	}
 	if last := seen.Messages[len(seen.Messages)-1]; last.Text != unsureMessage || len(seen.Messages) != 4 || seen.Output == nil {

@@ -42,6 +42,8 @@ const weak = 0.5
 const (
 	sureGreeting   = 0.95 // nothing but "hi"
 	unsureQuestion = 0.3  // a question that no published word is in
+	unsureThing    = 0.6  // "a kite for a beginner" beside another request: nearly always a product
+	unsureRider    = 0.6  // words of which nothing is known, beside others
 	unsureProduct  = 0.35 // a bare noun that nobody published: perhaps a product
 	unsureFollow   = 0.4  // leans on the history
 )
@@ -53,6 +55,8 @@ type ruler struct {
 	history []string // what the shopper said before, the oldest first
 	groups  []group
 	pending int    // first word of clauses that wait for the next group, or -1
+	doubt   bool   // some of these are neither a statement nor known
+	alone   bool   // the message is one clause
 	order   string // the order number in the message, if any
 }
 
@@ -61,6 +65,7 @@ func rule(l *lexicon, text string, history []string) ruling {
 	ws := splitWords(text)
 	r := &ruler{splitter: newSplitter(l, ws), text: text, history: history, pending: -1}
 	clauses := slices.DeleteFunc(r.clauses(), r.noise)
+	r.alone = len(clauses) == 1
 	for i, c := range clauses {
 		r.place(c, i == len(clauses)-1)
 	}
@@ -102,30 +107,40 @@ func (r *ruler) greeting() ruling {
 // place puts a clause into the group that it belongs to, or lets it wait for the next one.
 func (r *ruler) place(c clause, last bool) {
 	specialist, score, _ := c.best(r.lexicon.product)
+	follows := len(r.groups) > 0 && r.pending < 0
+	behind := score >= weak && r.backdrop(c, specialist)
 	switch {
-	case score >= weak && len(r.groups) > 0 && r.pending < 0 && r.remark(c, specialist, score):
+	case score >= weak && follows && (r.remark(c, specialist, score) || behind && last):
 		r.extend(c)
-	case score >= weak && !(r.backdrop(c, specialist) && !last):
+	case score >= weak && !(behind && !last):
 		r.open(c, specialist)
 	case score < weak && r.asksAnew(c):
 		r.pushUnknown(c)
-	case score < weak && len(r.groups) > 0 && r.pending < 0 && !(r.tells(c) && !last):
+	case score < weak && r.wants(c):
+		r.pushThing(c)
+	case score < weak && follows && !(r.tells(c) && !last):
 		r.extend(c)
-	case r.pending < 0:
-		r.pending = c.lo
+	default:
+		r.doubt = r.doubt || score < weak && !r.accounted(c)
+		if r.pending < 0 {
+			r.pending = c.lo
+		}
 	}
 }
 
 // open adds a clause with evidence of its own: to the last group if that has the same specialist, else as a new one.
 func (r *ruler) open(c clause, specialist int) {
 	sure := c.certainty(r.lexicon.product)
+	if specialist != r.lexicon.product && r.beside(c) {
+		sure = min(sure, unsureThing)
+	}
 	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == specialist {
 		g := &r.groups[n]
 		_, score, next := c.best(r.lexicon.product)
 		if next < 0.3*score {
 			sure = max(sure, min(g.certainty, 0.8)) // one more sign of the same, and none of another
 		}
-		g.hi, g.certainty, r.pending = c.hi, min(g.certainty, sure), -1
+		r.widen(g, c.hi, sure)
 		if g.object == "" {
 			g.object = r.object(c)
 		}
@@ -133,10 +148,26 @@ func (r *ruler) open(c clause, specialist int) {
 	}
 	g := group{lo: c.lo, hi: c.hi, specialist: specialist, certainty: sure, reason: c.why(specialist), object: r.object(c)}
 	if r.pending >= 0 {
-		g.lo, r.pending = r.pending, -1
 		g.certainty *= 0.95
 	}
-	r.groups = append(r.groups, g)
+	r.groups = append(r.groups, r.withPending(g))
+}
+
+// widen lets a group reach to hi, over the clauses that wait, and be no more certain than what it gains.
+func (r *ruler) widen(g *group, hi int, certainty float64) {
+	g.hi, g.certainty, r.pending = hi, min(g.certainty, certainty), -1
+	if r.doubt {
+		g.certainty, r.doubt = min(g.certainty, unsureRider), false
+	}
+}
+
+// withPending puts the clauses that wait before a group.
+func (r *ruler) withPending(g group) group {
+	if r.pending >= 0 {
+		g.lo = r.pending
+	}
+	r.widen(&g, g.hi, g.certainty)
+	return g
 }
 
 // extend adds a clause without evidence of its own to the last group.
@@ -144,6 +175,8 @@ func (r *ruler) extend(c clause) {
 	g := &r.groups[len(r.groups)-1]
 	g.hi = c.hi
 	switch unknown := c.all - c.explained; {
+	case !r.accounted(c):
+		g.certainty = min(g.certainty, unsureRider)
 	case unknown >= 4:
 		g.certainty *= 0.75
 	case unknown > 0:
@@ -158,26 +191,6 @@ func (r *ruler) remark(c clause, specialist int, score float64) bool {
 	return specialist == r.lexicon.product && score < slight && r.object(c) == "" && r.points(group{lo: c.lo, hi: c.hi})
 }
 
-// backdrop reports whether a clause only tells of the shopper's things, so that the request is yet to come: "I bought a
-// tent last week."
-func (r *ruler) backdrop(c clause, specialist int) bool {
-	return specialist == r.lexicon.product && r.tells(c) && c.object[0] == c.object[1]
-}
-
-// tells reports whether a clause is a statement: it begins with a pronoun or with "my" and asks nothing.
-func (r *ruler) tells(c clause) bool {
-	first := r.words[c.lo]
-	if first.is(helper|opens) || !first.is(subject|possessed|pointer) {
-		return false
-	}
-	for i := c.lo; i < c.hi; i++ {
-		if w := r.words[i]; w.is(asker|verbFirst|imperative) && w.norm != "que" && w.norm != "was" {
-			return false
-		}
-	}
-	return !strings.Contains(excerpt(r.text, r.words, c.hi-1, c.hi), "?")
-}
-
 // asksAnew reports whether a clause without evidence is nevertheless a question of its own: "what time do you open?".
 func (r *ruler) asksAnew(c clause) bool {
 	first := r.words[c.lo]
@@ -190,14 +203,11 @@ func (r *ruler) asksAnew(c clause) bool {
 // pushUnknown gives a question that nobody published a word of to the catch-all.
 func (r *ruler) pushUnknown(c clause) {
 	g := group{lo: c.lo, hi: c.hi, specialist: r.lexicon.catchAll, certainty: unsureQuestion, reason: "fits no other specialist"}
-	if r.pending >= 0 {
-		g.lo, r.pending = r.pending, -1
-	}
 	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == g.specialist {
-		r.groups[n].hi, r.groups[n].certainty = g.hi, unsureQuestion
+		r.widen(&r.groups[n], g.hi, g.certainty)
 		return
 	}
-	r.groups = append(r.groups, g)
+	r.groups = append(r.groups, r.withPending(g))
 }
 
 // settlePending places what is left waiting at the end.
@@ -238,7 +248,7 @@ func (r *ruler) guess(c clause) (specialist int, certainty float64, reason strin
 			return d.specialist, unsureFollow, "follows up on the message before"
 		}
 	}
-	if content > 0 && content <= 4 && l.product >= 0 && !r.tells(c) && !r.words[c.lo].is(helper|asker) {
+	if l.product >= 0 && r.thing(c.lo, c.hi) {
 		return l.product, unsureProduct, "may name a product"
 	}
 	return l.catchAll, unsureQuestion, "fits no other specialist"

@@ -88,6 +88,28 @@ var ruleCases = []struct {
 	{"detail after a request", "Do you have tents? For two people, please. And any discount?", []string{
 		"search: Do you have tents? For two people, please.", "promotions: any discount?"}},
 
+	// Things that are only named, and things that are only told of.
+	{"thing first", "a kite for a beginner, and can I return it?", []string{
+		"search: a kite for a beginner", "support: can I return it? (about: kite)"}},
+	{"thing last", "where is my order and a wooden sledge for two children", []string{
+		"support: where is my order", "search: a wooden sledge for two children"}},
+	{"thing last, with a lead-in", "can I return a gift? also a yoga mat, please", []string{
+		"support: can I return a gift?", "search: a yoga mat, please"}},
+	{"list that ends with a thing", "can I return my kayak and a sledge?", []string{"support: can I return my kayak and a sledge?"}},
+	{"something", "something warm for winter, any coupon?", []string{"search: something warm for winter", "promotions: any coupon?"}},
+	{"words of another specialist", "gift for my dad, and can I return it?", []string{
+		"recommend: gift for my dad", "support: can I return it?"}},
+	{"statement with my", "my boots broke, can I return them?", []string{"support: my boots broke, can I return them?"}},
+	{"statement without a subject", "bought a lantern on Monday, can I return it?", []string{
+		"support: bought a lantern on Monday, can I return it?"}},
+	{"statement last", "can I return it? I bought the tent last week", []string{"support: can I return it? I bought the tent last week"}},
+	{"a vague noun is no thing", "a problem with the website, can I return it?", []string{
+		"support: a problem with the website, can I return it?"}},
+	{"parted term", "can I send it back?", []string{"support: can I send it back?"}},
+	{"es thing", "unas gafas de sol, ¿y hay descuento?", []string{"search: unas gafas de sol", "promotions: hay descuento?"}},
+	{"fr thing", "une lampe frontale, et puis-je la retourner ?", []string{
+		"search: une lampe frontale", "support: puis-je la retourner ? (about: lampe frontale)"}},
+
 	// Misleading words.
 	{"shipping tape", "do you sell shipping tape?", []string{"search: do you sell shipping tape?"}},
 	{"return spring", "do you have a return spring for a screen door?", []string{"search: do you have a return spring for a screen door?"}},
@@ -149,6 +171,8 @@ func TestRulesAreNotCertainOfWhatTheyCanNotKnow(t *testing.T) {
 	for _, message := range []string{
 		"kayaks", "who was the first person on the moon?", "do you have a roof terrace?", "does it float?",
 		"the thing from last time", "テントはありますか", "tents on sale or return", "ich habe da mal eine Frage zu dem Ding",
+		"a kite for a beginner, and can I return it?", "where is my order? Purple velvet.", "Oskar nodded, where is my order?",
+		"a rack for shipping crates", "a refund for my kettle and a new kettle",
 		"is the deal with the tent still on if I return the boots and what happens to the refund",
 	} {
 		if r := rule(l, message, nil); r.certainty >= DefaultCertainThreshold {

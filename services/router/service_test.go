@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -131,6 +132,22 @@ func TestCertainRulesDecideWithoutTheModel(t *testing.T) {
 	}
 	if d := got[0]; d.GetCertainty() < DefaultCertainThreshold || d.GetDuration() == nil || d.GetAssignments()[0].GetReason() == "" {
 		t.Errorf("certainty, duration or reason is missing: %v", d)
+	}
+}
+
+func TestCertaintyAndConfidenceHaveThreeDecimals(t *testing.T) {
+	for _, message := range []string{unsureMessage, "do you have scooters, and what is your return policy?"} {
+		for _, d := range route(t, Config{}, request(message)) {
+			figures := []float64{d.GetCertainty()}
+			for _, a := range d.GetAssignments() {
+				figures = append(figures, a.GetConfidence())
+			}
+			for _, f := range figures {
+				if s := strconv.FormatFloat(f, 'f', -1, 64); len(s) > len("0.123") {
+					t.Errorf("%q: got %s, want at most three decimals", message, s)
+				}
+			}
+		}
 	}
 }
 

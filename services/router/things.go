@@ -1,0 +1,175 @@
+package router
+
+import (
+	"slices"
+	"strings"
+)
+
+// Not every clause asks in words. Some only name what is wanted, "a kite for a beginner", and are a request like any
+// other; some only tell, "I bought a tent last week", and belong to the request beside them.
+
+// backdrop reports whether a clause only tells of the shopper's things, so that the request is yet to come: "I bought a
+// tent last week."
+func (r *ruler) backdrop(c clause, specialist int) bool {
+	return specialist == r.lexicon.product && r.tells(c) && c.object[0] == c.object[1]
+}
+
+// tells reports whether a clause is a statement: it asks nothing, and begins with a pronoun or with "my", or has a verb
+// of the past.
+func (r *ruler) tells(c clause) bool {
+	first := r.words[c.lo]
+	states := first.is(subject|possessed|pointer) && !first.is(helper|opens)
+	states = states || slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool { return w.is(told) })
+	if !states || first.is(asker) {
+		return false
+	}
+	for i := c.lo; i < c.hi; i++ {
+		if w := r.words[i]; w.is(asker|verbFirst|imperative) && w.norm != "que" && w.norm != "was" {
+			return false
+		}
+	}
+	return !strings.Contains(excerpt(r.text, r.words, c.hi-1, c.hi), "?")
+}
+
+// maxThing is how many words with a meaning a thing's name has at most, with all that is said of it.
+const maxThing = 8
+
+// thing reports whether the words from lo to hi-1 only name something: they have no verb and no subject, and do not
+// begin with "my", "for" or "if". A verb may be a noun behind an article.
+func (s *splitter) thing(lo, hi int) bool {
+	lo = s.skipLead(lo, hi)
+	if lo == hi || s.words[lo].is(possessed|preposition|condition|asker) {
+		return false
+	}
+	open := s.indefinite(lo, hi)
+	var named, last word
+	content := 0
+	for i := lo; i < hi; i++ {
+		w := s.words[i]
+		switch {
+		case w.norm == "here" || w.norm == "hier" || w.is(told):
+			return false
+		case !w.is(asker|helper|verbFirst|imperative|subject|pointer) || w.is(determiner|preposition):
+		case i > lo && s.words[i-1].is(determiner|possessed|preposition), open && w.is(pointer):
+		case i > lo && w.is(asker) && s.words[i-1].content(): // "my dad who fishes"
+		default:
+			return false
+		}
+		if w.content() {
+			if i > lo && !open && s.predicate(i, hi) {
+				return false
+			}
+			content++
+			last = w
+			if len(w.norm) > 2 && w.norm[0] > '9' && !gibberish(w.norm) {
+				named = w
+			}
+		} else if w.is(vague) && i > lo {
+			if content == 0 {
+				return false // "a problem with the website"
+			}
+			last = w
+		}
+	}
+	return named.norm != "" && content <= maxThing && !last.is(vague)
+}
+
+// predicate reports whether the word at i looks like a verb of the past behind a noun: "the website crashed again".
+func (s *splitter) predicate(i, hi int) bool {
+	return strings.HasSuffix(s.words[i].norm, "ed") && s.words[i-1].content() && (i+1 == hi || !s.words[i+1].content())
+}
+
+// skipLead returns the first word that is more than a joint or politeness.
+func (s *splitter) skipLead(lo, hi int) int {
+	for lo < hi && s.words[lo].is(linker|leadIn|filler|greeting) {
+		lo++
+	}
+	return lo
+}
+
+// indefinite reports whether a noun phrase that can only be news begins at i: "a kite", "two kites", "something warm".
+func (s *splitter) indefinite(i, hi int) bool {
+	if i+1 >= hi {
+		return false
+	}
+	switch w := s.words[i].norm; w {
+	case "a", "an", "some", "ein", "eine", "einen", "un", "una", "unos", "unas", "une", "des":
+		return s.words[i+1].content()
+	case "something", "anything", "algo", "etwas", "two", "three", "four", "dos", "tres", "zwei", "drei", "deux", "trois":
+		return true
+	}
+	return false
+}
+
+// wants reports whether a clause without evidence is nevertheless a request, for what it names. After another request
+// it must be clear that this is no detail of it.
+func (r *ruler) wants(c clause) bool {
+	if r.alone || r.lexicon.product < 0 || !r.thing(c.lo, c.hi) {
+		return false
+	}
+	lo := r.skipLead(c.lo, c.hi)
+	return len(r.groups) == 0 || r.indefinite(lo, c.hi) || r.words[c.lo].is(linker|leadIn)
+}
+
+// pushThing gives a clause that only names something to the product specialist.
+func (r *ruler) pushThing(c clause) {
+	g := group{lo: c.lo, hi: c.hi, specialist: r.lexicon.product, certainty: unsureThing, reason: "names a thing"}
+	lo := r.skipLead(c.lo, c.hi)
+	for lo+1 < c.hi && r.words[lo].is(determiner) {
+		lo++
+	}
+	end := lo
+	for end < c.hi && (end == lo || r.words[end].content()) {
+		end++
+	}
+	g.object = r.text[r.words[lo].start:r.words[end-1].end]
+	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == g.specialist {
+		r.widen(&r.groups[n], g.hi, g.certainty)
+		return
+	}
+	r.groups = append(r.groups, r.withPending(g))
+}
+
+// accounted reports whether it is known what a clause without evidence does in the message: it tells, or says nothing
+// that is not known, or leans on what stands beside it.
+func (r *ruler) accounted(c clause) bool {
+	if c.all == 0 || c.explained > 0 || c.denied || r.tells(c) || r.leans(c.lo, c.hi) {
+		return true
+	}
+	lo := r.skipLead(c.lo, c.hi)
+	return lo == c.hi || r.words[lo].is(preposition) || r.words[c.hi-1].is(vague)
+}
+
+// beside reports whether a clause that somebody else's words were found in may just as well name a thing: its first noun
+// is nobody's, as in "a rack for shipping crates", or it ends with a new thing, as in "a refund for it and a new kettle".
+func (r *ruler) beside(c clause) bool {
+	for i := c.lo + 1; i < c.hi; i++ {
+		if r.words[i-1].is(linker) && r.indefinite(i, c.hi) && r.owners[r.lastContent(i, c.hi)] < 0 {
+			return true
+		}
+	}
+	lo := r.skipLead(c.lo, c.hi)
+	if !r.indefinite(lo, c.hi) {
+		return false
+	}
+	for lo++; lo < c.hi && r.words[lo].content(); lo++ {
+		if r.owners[lo] >= 0 {
+			return false
+		}
+	}
+	return r.thing(c.lo, c.hi)
+}
+
+// adds reports whether what stands right of a joint only names a thing that what stands left of it is not about: "where
+// is my order and a kite for a beginner". A list goes on where the left part ends with a thing, too.
+func (s *splitter) adds(lo, mid, right, hi int) bool {
+	if s.lexicon.product < 0 || !s.indefinite(right, hi) || !s.thing(right, hi) {
+		return false
+	}
+	if i := s.lastContent(lo, mid); i < 0 || s.owners[i] < 0 || s.owners[i] == s.lexicon.product {
+		return false
+	}
+	r := s.lexicon.weigh(s.words, s.hits, right, hi)
+	specialist, score, _ := r.best(s.lexicon.product)
+	return score < weak || specialist == s.lexicon.product
+}
