@@ -9,8 +9,11 @@
 //	result, err := loop.Run(ctx, nil, "Is it raining in Oslo?")
 //
 // Everything is bounded: model calls (MaxSteps), the answer (MaxOutputTokens), tools at once (MaxParallel), a tool's
-// time (ToolTimeout), a result's size (MaxResultBytes), and the whole by the context. A tool that fails, panics or is
-// called wrongly becomes a result that the model reads; it never ends the run.
+// time (ToolTimeout), a result's size (MaxResultBytes), and the whole by tokens (MaxTotalTokens) and the context. A tool
+// that fails, panics or is called wrongly becomes a result that the model reads; it never ends the run.
+//
+// What tools return is data, never instructions: the model reads it within a fence, without characters that a person would
+// not see, and with look-alikes of the fence and of tool calls disarmed. [CallRecord.Value] is as the tool returned it.
 //
 // The package knows nothing of any provider, transport or trade. It must not import anything beyond the standard
 // library and a JSON Schema package; adapters live in the packages beside it.
@@ -49,6 +52,10 @@ type Config struct {
 	// MaxSteps bounds the model calls that may ask for tools. After the last one, a further call without tools turns what
 	// is known into an answer. Zero: DefaultMaxSteps.
 	MaxSteps int
+	// MaxTotalTokens bounds the input and output tokens of a run, all model calls together: once they are used, a further
+	// call without tools turns what is known into an answer. What is used is known only after a call, so the call that reaches
+	// the bound, and the last one, go beyond it. Zero: no bound.
+	MaxTotalTokens int64
 	// MaxParallel bounds the tools that run at once. Zero: DefaultMaxParallel.
 	MaxParallel int
 	// ToolTimeout bounds one tool call. Zero: DefaultToolTimeout.
@@ -78,7 +85,7 @@ func New(cfg Config) (*Loop, error) {
 		return nil, errors.New("agentloop: Config.Model is nil")
 	}
 	if cfg.MaxSteps < 0 || cfg.MaxOutputTokens < 0 || cfg.MaxParallel < 0 || cfg.ToolTimeout < 0 ||
-		cfg.Reserve < 0 || cfg.MaxResultBytes < 0 {
+		cfg.Reserve < 0 || cfg.MaxResultBytes < 0 || cfg.MaxTotalTokens < 0 {
 		return nil, errors.New("agentloop: a bound in Config is negative")
 	}
 	setDefault(&cfg.MaxSteps, DefaultMaxSteps)
@@ -111,8 +118,8 @@ func setDefault[T int | time.Duration](v *T, d T) {
 }
 
 // Run answers a message, given the earlier messages of the conversation without the system prompt. The result is never
-// nil: beside an error it holds whatever was done until then. Errors: [ErrMaxSteps] and [ErrOutOfTime] with an answer made
-// from what was known, [ErrNoAnswer] without one, the context's error, or the model's error, wrapped.
+// nil: beside an error it holds whatever was done until then. Errors: [ErrMaxSteps], [ErrOutOfTime] and [ErrBudget] with an
+// answer made from what was known, [ErrNoAnswer] without one, the context's error, or the model's error, wrapped.
 func (l *Loop) Run(ctx context.Context, history []Message, message string) (*Result, error) {
 	var result *Result
 	var err error

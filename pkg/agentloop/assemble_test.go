@@ -24,6 +24,10 @@ func TestCallsArePutTogetherFromTheirPieces(t *testing.T) {
 	}{
 		{"in order", []agentloop.ToolCallDelta{d(0, "a", "f", ""), d(0, "", "", `{"x"`), d(0, "", "", `:1}`), d(1, "b", "g", `{}`)}, []agentloop.ToolCall{c("a", "f", `{"x":1}`), c("b", "g", `{}`)}},
 		{"mixed", []agentloop.ToolCallDelta{d(0, "a", "f", "["), d(1, "b", "g", "{"), d(2, "c", "h", "("), d(0, "", "", "]"), d(2, "", "", ")"), d(1, "", "", "}")}, []agentloop.ToolCall{c("a", "f", "[]"), c("b", "g", "{}"), c("c", "h", "()")}},
+		{"numbered from the end", []agentloop.ToolCallDelta{d(1, "b", "g", "{"), d(0, "a", "f", "{"), d(1, "", "", "}"), d(0, "", "", "}")}, []agentloop.ToolCall{c("b", "g", "{}"), c("a", "f", "{}")}},
+		{"numbers left out", []agentloop.ToolCallDelta{d(3, "a", "f", "{}"), d(7, "b", "g", "{}")}, []agentloop.ToolCall{c("a", "f", "{}"), c("b", "g", "{}")}},
+		{"one id twice", []agentloop.ToolCallDelta{d(0, "a", "f", "{}"), d(1, "a", "g", "{}")}, []agentloop.ToolCall{c("a", "f", "{}"), c("call_0_1", "g", "{}")}},
+		{"arguments before the name", []agentloop.ToolCallDelta{d(0, "", "", "{"), d(0, "a", "f", "}")}, []agentloop.ToolCall{c("a", "f", "{}")}},
 		{"all numbered 0, with ids", []agentloop.ToolCallDelta{d(0, "a", "f", "{"), d(0, "", "", "}"), d(0, "b", "g", "{"), d(0, "", "", "}")}, []agentloop.ToolCall{c("a", "f", "{}"), c("b", "g", "{}")}},
 		{"all numbered 0, without ids", []agentloop.ToolCallDelta{d(0, "", "f", "{}"), d(0, "", "f", "{}")}, []agentloop.ToolCall{c("call_0_0", "f", "{}"), c("call_0_1", "f", "{}")}},
 		{"id and name in every piece", []agentloop.ToolCallDelta{d(0, "a", "f", "{"), d(0, "a", "f", "}"), d(0, "a", "f", "")}, []agentloop.ToolCall{c("a", "f", "{}")}},
@@ -47,6 +51,30 @@ func TestCallsArePutTogetherFromTheirPieces(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, run.Messages()[1].ToolCalls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Chunks that hold no text come in any place and number.
+func TestChunksWithoutTextChangeNothing(t *testing.T) {
+	usage := &agentloop.Usage{InputTokens: 7, OutputTokens: 2}
+	cases := []struct {
+		name   string
+		chunks []agentloop.Chunk
+	}{
+		{"usage alone, at the end", []agentloop.Chunk{{Text: "hi", Model: "m"}, {FinishReason: agentloop.FinishLength}, {Usage: usage}}},
+		{"usage alone, at the start", []agentloop.Chunk{{Usage: usage}, {Text: "hi", Model: "m", FinishReason: agentloop.FinishLength}}},
+		{"usage counted up on the way", []agentloop.Chunk{{Usage: &agentloop.Usage{InputTokens: 7}}, {Text: "hi", Model: "m"}, {Usage: usage, FinishReason: agentloop.FinishLength}}},
+		{"empty ones everywhere", []agentloop.Chunk{{}, {Text: "h", Model: "m"}, {}, {Text: "i"}, {}, {FinishReason: agentloop.FinishLength}, {}, {Usage: usage}, {}}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := mustNew(t, agentloop.Config{Model: scripted.New(scripted.Step{Chunks: c.chunks})}).Run(t.Context(), nil, "hi")
+			want := *usage
+			want.ModelCalls = 1
+			if err != nil || got.Text != "hi" || got.FinishReason != agentloop.FinishLength || got.Usage != want || got.Model != "m" {
+				t.Errorf("%+v, error %v", got, err)
 			}
 		})
 	}

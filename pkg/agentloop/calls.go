@@ -21,7 +21,8 @@ const (
 // job is one tool call of a step on its way to a result.
 type job struct {
 	record  CallRecord
-	content string // what the model reads
+	preface string // the loop's own words before the content
+	content string // what the model reads, harmless and without its fence
 	tool    Tool
 	refused bool          // the content is set, the tool does not run
 	same    *job          // an earlier job of this step whose result serves for this one too
@@ -43,7 +44,9 @@ func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield fu
 		err = ctx.Err() // when only the tools' time is over, the run goes on to its answer
 	}
 	for _, j := range jobs {
-		r.messages = append(r.messages, Message{Role: RoleTool, ToolCallID: j.record.ID, Text: j.content})
+		r.messages = append(r.messages, Message{
+			Role: RoleTool, ToolCallID: j.record.ID, Text: j.preface + fenced(j.record.ToolCall, j.content),
+		})
 		switch {
 		case j.tool.Effects && !j.refused:
 			clear(r.answered) // what was read before may be different now
@@ -106,7 +109,7 @@ func callKey(c ToolCall) string { return c.Name + "\x00" + c.Arguments }
 
 // refuse answers the call with an error.
 func (j *job) refuse(why string) {
-	why = cut(why, errorBytes)
+	why = cut(harmless(why), errorBytes)
 	j.refused, j.record.Error, j.content = true, why, "Error: "+why
 }
 
@@ -118,7 +121,7 @@ func (j *job) repeat(first *job) {
 	}
 	j.refused, j.record.Repeated = true, true
 	j.record.Value, j.record.Preview = first.record.Value, first.record.Preview
-	j.content = "You made this same call before. Its result was:\n" + first.content
+	j.preface, j.content = sayRepeated, first.content
 }
 
 // runBatches runs jobs concurrently, save that one with effects runs alone, in call order.

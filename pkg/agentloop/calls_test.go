@@ -148,7 +148,7 @@ func TestSameCallWaitsForTheFirst(t *testing.T) {
 	}
 }
 
-// answers runs one tool call and returns what the model read and the row of the log.
+// answer runs one tool call and returns what the model read within the fence, and the row of the log.
 func answer(t *testing.T, cfg agentloop.Config, tool agentloop.Tool, c agentloop.ToolCall) (string, agentloop.CallRecord) {
 	t.Helper()
 	model := scripted.New(scripted.Step{ToolCalls: []agentloop.ToolCall{c}}, scripted.Step{Text: "done"})
@@ -158,7 +158,12 @@ func answer(t *testing.T, cfg agentloop.Config, tool agentloop.Tool, c agentloop
 		t.Fatal(err)
 	}
 	messages := model.Requests()[1].Messages
-	return messages[len(messages)-1].Text, result.Calls[0]
+	shown, opened := strings.CutPrefix(messages[len(messages)-1].Text, fmt.Sprintf("<tool_result name=%q id=%q>\n", c.Name, result.Calls[0].ID))
+	shown, closed := strings.CutSuffix(shown, "\n</tool_result>")
+	if !opened || !closed {
+		t.Errorf("no fence around %s", messages[len(messages)-1].Text)
+	}
+	return shown, result.Calls[0]
 }
 
 func TestResultsAreShownToTheModel(t *testing.T) {

@@ -9,7 +9,10 @@ var (
 	// ErrOutOfTime says that only Config.Reserve was left of the time. The result holds the answer that the model then made,
 	// without further tools, from what was known.
 	ErrOutOfTime = errors.New("agentloop: no time left for tools")
-	// ErrNoAnswer says that the model ended without text or tool calls, twice.
+	// ErrBudget says that Config.MaxTotalTokens were used. The result holds the answer that the model then made, without
+	// further tools, from what was known.
+	ErrBudget = errors.New("agentloop: budget of tokens used up")
+	// ErrNoAnswer says that the model ended without text or tool calls, also when it was asked once more.
 	ErrNoAnswer = errors.New("agentloop: the model returned no answer")
 	// ErrBadOutput says that a typed answer did not fit its schema, also after one correction.
 	ErrBadOutput = errors.New("agentloop: the model's output does not fit the schema")

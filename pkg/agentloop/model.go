@@ -28,6 +28,8 @@ type Request struct {
 	Temperature *float64
 	// MaxOutputTokens bounds the answer. Zero: the provider's default.
 	MaxOutputTokens int
+	// NoReasoning asks for an answer without reasoning before it. Adapters that can switch it off do; others ignore it.
+	NoReasoning bool
 	// Output asks for JSON of this schema instead of prose. Nil: prose.
 	Output *OutputSchema
 }
@@ -127,6 +129,8 @@ const (
 	FinishContentFilter FinishReason = "content_filter"
 	// FinishMaxSteps: the limit of steps was reached, and the answer made from what was known by then.
 	FinishMaxSteps FinishReason = "max_steps"
+	// FinishBudget: the tokens were used up, and the answer made from what was known by then.
+	FinishBudget FinishReason = "budget"
 	// FinishDeadline: the context's deadline passed, and the text is what was there by then, maybe nothing; or it came near,
 	// and the answer was made from what was known.
 	FinishDeadline FinishReason = "deadline"

@@ -43,7 +43,7 @@ func answerOf(c ToolCall, answers []Message) Message {
 			return a
 		}
 	}
-	return Message{Role: RoleTool, ToolCallID: c.ID, Text: "Error: the call was cancelled, there is no result"}
+	return Message{Role: RoleTool, ToolCallID: c.ID, Text: fenced(c, "Error: the call was cancelled, there is no result")}
 }
 
 // inOrder reports whether the answers follow their calls one for one, in the order of the calls.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// render writes a tool's value for the model, cut to limit bytes.
+// render writes a tool's value for the model, made harmless and cut to limit bytes.
 func render(value any, limit int) (string, error) {
 	var text string
 	switch v := value.(type) {
@@ -26,7 +26,7 @@ func render(value any, limit int) (string, error) {
 		}
 		text = strings.TrimSuffix(b.String(), "\n")
 	}
-	if len(text) <= limit {
+	if text = harmless(text); len(text) <= limit {
 		return text, nil
 	}
 	head, isText := "", false

@@ -54,7 +54,7 @@ type CallRecord struct {
 	Step int
 	// Value that the tool returned, whole. Nil when the call failed.
 	Value any
-	// Preview is the start of what the model read, at most 500 bytes.
+	// Preview is the start of what the model read, without the fence around it, at most 500 bytes.
 	Preview string
 	// Error is what went wrong, as the model read it. Empty when the call succeeded.
 	Error string

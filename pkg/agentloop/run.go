@@ -12,8 +12,11 @@ import (
 
 // What the loop itself says to the model.
 const (
-	sayLastCall = "You have no tool calls left. Answer now from what you know; say plainly what you could not find out."
-	sayNoAnswer = "You wrote nothing. Answer the last message now, in plain text."
+	sayLastCall  = "You have no tool calls left. Answer now from what you know; say plainly what you could not find out."
+	sayLastRound = "You can call tools once more; after that you must answer from what you know."
+	sayHurry     = "Little time is left. Call a tool only if there is no answer without it."
+	sayRepeated  = "You made this same call before. Its result was:\n"
+	sayNoAnswer  = "You wrote nothing. Answer the last message now, in plain text."
 )
 
 // Run is one conversation in progress. It is not safe for concurrent use.
@@ -23,8 +26,12 @@ type Run struct {
 	messages []Message
 	result   *Result
 	answered map[string]*job // by name and arguments, the calls whose results still hold
-	nudged   bool
-	capped   bool // the model was told that it has no tool calls left
+	nudges   int             // model calls that only repeat one that came to nothing
+	nudged   bool            // the model was told that it wrote nothing
+	thought  bool            // the last model call held reasoning
+	plain    bool            // the model is asked not to reason
+	capped   bool            // the model was told that it has no tool calls left
+	hurried  bool            // the model was told that time is short
 	done     bool
 	err      error
 }
@@ -63,9 +70,11 @@ func (r *Run) Step(ctx context.Context) iter.Seq[Event] {
 			r.messages = append(r.messages, answer)
 			if err := r.runTools(ctx, step, answer.ToolCalls, yield); err != nil {
 				r.fail(ctx, "", fmt.Errorf("agentloop: tool calls: %w", err))
+			} else {
+				r.warn(ctx)
 			}
 		case strings.TrimSpace(answer.Text) == "":
-			r.empty()
+			r.empty(step)
 		case spent != nil:
 			r.end(finishOf(spent), answer.Text, spent)
 		default:
@@ -85,26 +94,49 @@ func finishOf(bound error) FinishReason {
 	switch bound {
 	case ErrMaxSteps:
 		return FinishMaxSteps
+	case ErrBudget:
+		return FinishBudget
 	case ErrOutOfTime:
 		return FinishDeadline
 	}
 	return ""
 }
 
-// spent says which bound was reached, so that the next call must not ask for tools; nil for none. Nudges do not count as
-// steps.
+// spent says which bound was reached, so that the next call must not ask for tools; nil for none.
 func (r *Run) spent(ctx context.Context) error {
-	n := len(r.result.Steps)
-	if r.nudged {
-		n--
-	}
-	if n >= r.loop.cfg.MaxSteps {
+	if r.stepsLeft() <= 0 {
 		return ErrMaxSteps
+	}
+	if most, u := r.loop.cfg.MaxTotalTokens, r.result.Usage; most > 0 && u.InputTokens+u.OutputTokens >= most {
+		return ErrBudget
 	}
 	if end, ok := r.toolsEnd(ctx); ok && !time.Now().Before(end) {
 		return ErrOutOfTime
 	}
 	return nil
+}
+
+// stepsLeft returns how many calls may still ask for tools. Nudges do not count as steps.
+func (r *Run) stepsLeft() int { return r.loop.cfg.MaxSteps - len(r.result.Steps) + r.nudges }
+
+// shortTime is the part of a run's time for tools, from its start, of which less than one in so many is short.
+const shortTime = 4
+
+// warn tells the model, after a step with tools, that the next one is its last, or once that less than a quarter of the
+// time is left.
+func (r *Run) warn(ctx context.Context) {
+	if r.spent(ctx) != nil {
+		return // it will be told that it must answer
+	}
+	if r.stepsLeft() == 1 {
+		r.say(sayLastRound)
+	}
+	deadline, ok := ctx.Deadline()
+	end := deadline.Add(-r.loop.cfg.Reserve)
+	if ok && !r.hurried && time.Until(end) < end.Sub(r.begun)/shortTime {
+		r.hurried = true
+		r.say(sayHurry)
+	}
 }
 
 // toolsEnd returns when tools must be done, so that the reserve is left for the answer, and whether there is such a time.
@@ -122,6 +154,7 @@ func (r *Run) call(ctx context.Context, step int, last bool, yield func(Event) b
 		NoToolCalls:     last,
 		Temperature:     r.loop.cfg.Temperature,
 		MaxOutputTokens: r.loop.cfg.MaxOutputTokens,
+		NoReasoning:     r.plain,
 	}
 	a := assembler{step: step}
 	begun := time.Now()
@@ -139,22 +172,35 @@ func (r *Run) call(ctx context.Context, step int, last bool, yield func(Event) b
 	if a.model != "" {
 		r.result.Model = a.model
 	}
+	r.thought = a.reasoning > 0
 	return message, err
 }
 
-// empty handles an answer of nothing: it is asked for once more, then given up.
-func (r *Run) empty() {
-	if r.nudged {
-		r.end(r.result.Steps[len(r.result.Steps)-1].FinishReason, "", ErrNoAnswer)
+// empty handles an answer of nothing. One that was cut while the model still reasoned is tried once more without reasoning;
+// any other is asked for once more, then given up.
+func (r *Run) empty(step int) {
+	reason := r.result.Steps[step].FinishReason
+	switch {
+	case r.thought && reason == FinishLength && !r.plain:
+		r.plain = true
+	case !r.nudged:
+		r.nudged = true
+		r.say(sayNoAnswer)
+	default:
+		r.end(reason, "", ErrNoAnswer)
 		return
 	}
-	r.nudged = true
-	r.say(sayNoAnswer)
+	r.nudges++
 }
 
-// say puts the loop's own words into the conversation.
-func (r *Run) say(text string) {
-	r.messages = append(r.messages, Message{Role: RoleUser, Text: text})
+// say puts the loop's own words into the conversation. After tool results they go beside the last one: some providers refuse
+// a user message there.
+func (r *Run) say(words string) {
+	if last := &r.messages[len(r.messages)-1]; last.Role == RoleTool {
+		last.Text = noted(last.Text, words)
+		return
+	}
+	r.messages = append(r.messages, Message{Role: RoleUser, Text: words})
 }
 
 // fail closes the run because of an error, with the text that was there by then. When ctx is done that is the reason,

@@ -61,7 +61,7 @@ func TestGenerateFindsTheValue(t *testing.T) {
 				return
 			}
 			messages := model.Requests()[1].Messages
-			if last := messages[len(messages)-1]; last.Role != agentloop.RoleUser || !strings.Contains(last.Text, c.repair) {
+			if last := messages[len(messages)-1]; last.Role == agentloop.RoleAssistant || !strings.Contains(last.Text, c.repair) {
 				t.Errorf("the model was told %q, want %q", last.Text, c.repair)
 			}
 		})

@@ -43,6 +43,26 @@ func (e *StatusError) ErrorType() string {
 	return strconv.Itoa(e.StatusCode)
 }
 
+// RetryHint reports whether another try may succeed, and after what wait; zero leaves the wait to the caller. Package wrap
+// asks for it.
+func (e *StatusError) RetryHint() (after time.Duration, retry bool) {
+	switch e.StatusCode {
+	case 0, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+		return e.RetryAfter, true
+	}
+	return e.RetryAfter, e.StatusCode >= http.StatusInternalServerError
+}
+
+// BadRequest reports whether the request itself was at fault, so that another model would refuse it too. Package wrap
+// asks for it.
+func (e *StatusError) BadRequest() bool {
+	switch e.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
 // statusError turns go-openai's errors into a StatusError, and leaves all others as they are.
 func (m *Model) statusError(err error, call *exchange) error {
 	e := &StatusError{RetryAfter: call.retryAfter}

@@ -46,6 +46,10 @@ type Config struct {
 	UseMaxCompletionTokens bool
 	// OmitTemperature leaves out the temperature, for models that take none. It is always on for OpenAI's reasoning models.
 	OmitTemperature bool
+	// ThinkingSwitch says that the endpoint takes chat_template_kwargs, as vLLM, SGLang and NIM do, and the model's template
+	// its enable_thinking: a request with NoReasoning is then sent with it switched off. Others may refuse the field. Zero: not
+	// sent, and NoReasoning has no effect.
+	ThinkingSwitch bool
 }
 
 // Model asks one model of one endpoint. It implements [agentloop.Model] and is safe for concurrent use.

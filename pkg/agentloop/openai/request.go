@@ -41,6 +41,9 @@ func (m *Model) request(req *agentloop.Request) goopenai.ChatCompletionRequest {
 		// A literal 0 would be left out, and the endpoint's default, often 1, would apply.
 		out.Temperature = max(float32(*req.Temperature), math.SmallestNonzeroFloat32)
 	}
+	if req.NoReasoning && m.cfg.ThinkingSwitch {
+		out.ChatTemplateKwargs = map[string]any{"enable_thinking": false}
+	}
 	if req.Output != nil {
 		out.ResponseFormat = &goopenai.ChatCompletionResponseFormat{
 			Type: goopenai.ChatCompletionResponseFormatTypeJSONSchema,

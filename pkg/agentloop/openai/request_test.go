@@ -43,6 +43,12 @@ func TestRequestsAreTranslated(t *testing.T) {
 		},
 		{"no choice without tools", openai.Config{Model: "m"}, agentloop.Request{Messages: user, NoToolCalls: true}, `{"model":"m","messages":` + hi + `}`},
 		{
+			"reasoning switched off", openai.Config{Model: "m", ThinkingSwitch: true},
+			agentloop.Request{Messages: user, NoReasoning: true}, `{"model":"m","messages":` + hi + `,"chat_template_kwargs":{"enable_thinking":false}}`,
+		},
+		{"reasoning left on", openai.Config{Model: "m", ThinkingSwitch: true}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
+		{"no switch for it", openai.Config{Model: "m"}, agentloop.Request{Messages: user, NoReasoning: true}, `{"model":"m","messages":` + hi + `}`},
+		{
 			"typed output", openai.Config{Model: "m"},
 			agentloop.Request{Messages: user, Output: &agentloop.OutputSchema{Name: "route", Schema: json.RawMessage(`{"type":"object"}`)}},
 			`{"model":"m","messages":` + hi + `,"response_format":{"type":"json_schema","json_schema":{"name":"route","schema":{"type":"object"},"strict":false}}}`,

@@ -32,7 +32,9 @@ func Example() {
 	fmt.Println("the model was told:", last[len(last)-1].Text)
 	// Output:
 	// It rains in Oslo. <nil>
-	// the model was told: rain
+	// the model was told: <tool_result name="weather" id="call_0_0">
+	// rain
+	// </tool_result>
 }
 
 // A function answers where the order of the calls is not known.

@@ -1,0 +1,231 @@
+package texttools_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/texttools"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
+)
+
+// callCase is a case of a public test suite, in the several shapes that its tests have.
+type callCase struct {
+	Test string
+	Case struct {
+		Name, Desc, Content, ExpectedContent string
+
+		Chunks, Input json.RawMessage // strings, in the cases that matter here
+		Inputs        []string
+		Calls         []struct {
+			Function struct {
+				Name      string
+				Arguments map[string]any
+			}
+		}
+		Steps []struct {
+			Input      string
+			WantEvents []struct {
+				Type         string `json:"$type"`
+				Content, Raw string
+			}
+		}
+	}
+	Adds, Asserts []string
+}
+
+func (c *callCase) name() string { return c.Test + "/" + c.Case.Name + c.Case.Desc }
+
+func (c *callCase) input() string {
+	var input string
+	_ = json.Unmarshal(c.Case.Input, &input)
+	in := input + strings.Join(c.Case.Inputs, "") + strings.Join(c.Adds, "")
+	for _, s := range c.Case.Steps {
+		in += s.Input
+	}
+	return in
+}
+
+// said is an answer: the text, and of each call the tool's name, or what was written if that is no call.
+type said struct {
+	Text  string
+	Calls []string
+}
+
+var named = regexp.MustCompile(`"name": ?"(\w+)"`)
+
+func (c *callCase) want() said {
+	w := said{Text: c.Case.Content + c.Case.ExpectedContent}
+	for _, call := range c.Case.Calls {
+		delete(call.Function.Arguments, "$go") // no arguments
+		arguments, _ := json.Marshal(call.Function.Arguments)
+		w.Calls = append(w.Calls, call.Function.Name+" "+string(arguments))
+	}
+	for _, s := range c.Case.Steps {
+		for _, e := range s.WantEvents {
+			switch {
+			case strings.HasSuffix(e.Type, "RawToolCall"):
+				w.Calls = append(w.Calls, rawCall(e.Raw))
+			case !strings.HasSuffix(e.Type, "ThinkingContent"):
+				w.Text += e.Content
+			}
+		}
+	}
+	if len(c.Asserts) > 0 { // the calls that are asserted are those that are written
+		for _, m := range named.FindAllStringSubmatchIndex(c.input(), -1) {
+			w.Calls = append(w.Calls, c.input()[m[2]:m[3]]+" "+regexp.MustCompile(`\{[^{}]*\}`).FindString(c.input()[m[1]:]))
+		}
+	}
+	w.Text = strings.Join(strings.Fields(w.Text), "")
+	return w
+}
+
+func rawCall(raw string) string {
+	if m := named.FindStringSubmatch(raw); m != nil {
+		return m[1] + " {}"
+	}
+	return " " + strings.TrimSpace(raw)
+}
+
+// Cases that do not apply, and why.
+const (
+	xmlBody     = "the call is written in XML"
+	switchedOff = "expects reasoning tags in the answer of a model whose reasoning is switched off"
+	thought     = "a call within reasoning is run there, never here"
+	halfCall    = "drops half a call at the end; here it is text"
+	theirs      = "tests a function of theirs, not an answer"
+	aliases     = "renames tools"
+	nested      = "the body is a name, then JSON"
+	mended      = "takes a call with a brace too many; here the loop refuses it"
+)
+
+var notForTexttools = map[string]string{
+	"TestQwen3VLNonThinkingParserStreaming/thinking and tool call":                                             switchedOff,
+	"TestQwen3VLNonThinkingParserStreaming/nested thinking and tool call (outside thinking, inside tool call)": switchedOff,
+	"TestQwen3ParserThinkingWithToolCallBeforeThinkingClose/":                                                  thought,
+	"TestQwen3VLThinkingParserStreaming/nested thinking and tool call (outside tool call, inside thinking)":    thought,
+	"TestGLM46ParserRejectsIncompleteToolCallOnDone/empty body":                                                halfCall,
+	"TestGLM46ParserRejectsIncompleteToolCallOnDone/partial tool name":                                         halfCall,
+	"TestQwenParserStreaming/content before tool call":                                                         halfCall,
+	"TestParser/tool name with collision non streaming":                                                        halfCall,
+	"TestParser/tool name with collision":                                                                      mended,
+	"TestLagunaParserNormalizesCommonToolAliases/":                                                             aliases,
+	"TestLagunaParserIgnoresDuplicatedNestedToolCall/":                                                         nested,
+}
+
+func (c *callCase) notRun() string {
+	switch in := c.input(); {
+	case in == "":
+		return theirs
+	case strings.Contains(in, "<function=") || strings.Contains(in, "<arg_key>"):
+		return xmlBody
+	}
+	return notForTexttools[c.name()]
+}
+
+// readCases reads the public cases that hold a call. They are too large to keep beside the code: QUARTET_DATA says where
+// they are.
+func readCases(t *testing.T) []callCase {
+	t.Helper()
+	dir := os.Getenv("QUARTET_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
+	}
+	f, err := os.Open(filepath.Join(dir, "toolcalls", "ollama.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
+		t.Skip("no cases: set QUARTET_DATA to the folder that holds toolcalls/ollama.jsonl")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []callCase
+	for dec := json.NewDecoder(f); ; {
+		var raw json.RawMessage
+		err := dec.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), "<tool_call>") {
+			continue
+		}
+		var c callCase
+		if err := json.Unmarshal(raw, &c); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+}
+
+// The cases of a public suite that hold <tool_call>. Those whose calls are no JSON show where calls begin and end; here they
+// become calls that the loop refuses. Space in the text is not compared: theirs drops all of it beside calls.
+func TestPublicCallCases(t *testing.T) {
+	ran := 0
+	for _, c := range readCases(t) {
+		if why := c.notRun(); why != "" {
+			t.Logf("%s: not run: %s", c.name(), why)
+			continue
+		}
+		ran++
+		t.Run(c.name(), func(t *testing.T) {
+			in, want := c.input(), c.want()
+			for size := range len(in) {
+				if diff := cmp.Diff(want, answerTo(t, in, size)); diff != "" {
+					t.Fatalf("chunks of %d of %q (-want +got):\n%s", size, in, diff)
+				}
+			}
+		})
+	}
+	if ran < 25 {
+		t.Errorf("only %d cases ran: the file has changed", ran)
+	}
+}
+
+// answerTo reads an answer that comes in chunks of a size.
+func answerTo(t *testing.T, in string, size int) said {
+	t.Helper()
+	var m agentloop.Model = scripted.New(scripted.Step{Text: in, ChunkSize: size})
+	if strings.Contains(in, "think>") {
+		m = wrap.Reasoning(m, wrap.ReasoningConfig{})
+	}
+	req := &agentloop.Request{Tools: []agentloop.ToolSpec{find}, Messages: []agentloop.Message{{Role: agentloop.RoleUser}}}
+	chunks, err := collect(texttools.New(m).Generate(t.Context(), req))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got said
+	for _, c := range chunks {
+		got.Text += c.Text
+		for _, d := range c.ToolCalls {
+			got.Calls = append(got.Calls, d.Name+" "+compact(d))
+		}
+	}
+	got.Text = strings.Join(strings.Fields(got.Text), "")
+	return got
+}
+
+// compact returns a call's arguments in one form.
+func compact(d agentloop.ToolCallDelta) string {
+	var arguments map[string]any
+	if d.Name != "" && d.Arguments == "" {
+		return "{}"
+	}
+	if json.Unmarshal([]byte(d.Arguments), &arguments) != nil {
+		return d.Arguments
+	}
+	raw, _ := json.Marshal(arguments)
+	return string(raw)
+}

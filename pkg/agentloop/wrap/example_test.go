@@ -1,0 +1,75 @@
+package wrap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
+)
+
+// The wrappers in their usual order. The first model is overloaded, the second thinks aloud.
+func Example() {
+	first := scripted.New(scripted.Step{Err: errors.New("overloaded")})
+	second := scripted.New(scripted.Step{Text: "<think>Clouds.</think>It rains."})
+	budget := wrap.NewBudget(50_000)
+
+	var m agentloop.Model = wrap.Fallback(
+		wrap.Retry(wrap.Limit(first, budget), wrap.RetryConfig{}),
+		wrap.Retry(wrap.Limit(second, budget), wrap.RetryConfig{}),
+	)
+	m = wrap.Reasoning(m, wrap.ReasoningConfig{})
+
+	loop, err := agentloop.New(agentloop.Config{Model: m})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := loop.Run(context.Background(), nil, "Do I need an umbrella?")
+	fmt.Println(result.Text, err)
+	// Output: It rains. <nil>
+}
+
+// A run is recorded, and played back with another question.
+func ExampleReplay() {
+	var exchanges []wrap.Exchange
+	model := scripted.New(scripted.Step{Text: "It rains."})
+	ask := func(m agentloop.Model, question string) {
+		loop, err := agentloop.New(agentloop.Config{Model: m})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		result, err := loop.Run(context.Background(), nil, question)
+		fmt.Printf("%q %v\n", result.Text, err)
+	}
+	ask(wrap.Record(model, func(x wrap.Exchange) { exchanges = append(exchanges, x) }), "Is it raining?")
+	ask(wrap.Replay(exchanges), "Is it raining?")
+	ask(wrap.Replay(exchanges), "Is it snowing?")
+	// Output:
+	// "It rains." <nil>
+	// "It rains." <nil>
+	// "" agentloop: model call: wrap: replay: call 0 differs at messages[0].text: recorded "Is it raining?", got "Is it snowing?"
+}
+
+// Two runs share a budget that is enough for one.
+func ExampleLimit() {
+	budget := wrap.NewBudget(5000)
+	model := scripted.Func(func(*agentloop.Request) scripted.Step {
+		return scripted.Step{Text: "Yes.", Usage: &agentloop.Usage{InputTokens: 900, OutputTokens: 100}}
+	})
+	loop, err := agentloop.New(agentloop.Config{Model: wrap.Limit(model, budget)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		_, err := loop.Run(context.Background(), nil, "Is it raining?")
+		fmt.Println(errors.Is(err, wrap.ErrBudget), budget.Used())
+	}
+	// Output:
+	// false 1000
+	// true 1000
+}
