@@ -163,7 +163,7 @@ type wish struct {
 func (t *turn) wish(ctx context.Context, in similarArgs, cart *cartv1.Cart) (*wish, error) {
 	w := &wish{
 		catalog: t.service.catalog, storeID: t.Scope.StoreID, query: strings.TrimSpace(in.Query),
-		relation: relations[in.Relation], filter: &catalogv1.Filter{InStock: true}, limit: in.Limit,
+		relation: t.relation(in), filter: &catalogv1.Filter{InStock: true}, limit: in.Limit,
 	}
 	if w.limit == 0 {
 		w.limit = defaultListed
@@ -176,6 +176,11 @@ func (t *turn) wish(ctx context.Context, in similarArgs, cart *cartv1.Cart) (*wi
 		w.anchors = w.anchors[max(0, len(w.anchors)-maxAnchors):] // the latest additions
 	} else if err := w.resolve(ctx, in.ProductIDs); err != nil {
 		return nil, err
+	}
+	if len(in.ProductIDs) == 0 && len(w.anchors) == 0 && w.relation == catalogv1.Relation_RELATION_COMPLEMENT {
+		if err := w.anchor(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if in.MaxPrice != nil {
 		code, err := w.currency(ctx, cart)
@@ -206,6 +211,21 @@ func (w *wish) resolve(ctx context.Context, names []string) error {
 		} else {
 			w.unknown = append(w.unknown, name)
 		}
+	}
+	return nil
+}
+
+// anchor starts from the product that the query names by its title, if it names one: what goes with a teapot is no teapot.
+func (w *wish) anchor(ctx context.Context) error {
+	if w.query == "" {
+		return nil
+	}
+	found, err := w.search(ctx, &catalogv1.SearchProductsRequest{Query: w.query, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if hits := found.GetHits(); len(hits) > 0 && titled(hits[0].GetProduct().GetTitle(), w.query) {
+		w.anchors, w.query = []string{hits[0].GetProduct().GetProductId()}, ""
 	}
 	return nil
 }

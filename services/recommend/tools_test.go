@@ -99,10 +99,18 @@ func TestSimilarProducts(t *testing.T) {
 				StoreId: "s1", ProductIds: []string{"WAX-1"}, Filter: &catalogv1.Filter{InStock: true}, Limit: 1,
 			},
 		},
-		"a product that does not exist": {inCart, `{"product_ids":["Kayak"]}`, nil, "The store has no product called Kayak.", nil},
-		"an empty cart and a wish":      {nil, `{"query":"gift","max_price":20}`, []string{"MUG-1"}, "", nil},
-		"an empty cart and no wish":     {nil, `{}`, nil, "The cart is empty and no product was named.", nil},
-		"nothing for the wish":          {nil, `{"query":"kayak","max_price":5}`, nil, "Nothing suitable is in stock at or below 5.00 EUR.", nil},
+		"what goes with a product that the query names": {
+			nil, `{"query":"fell boot","relation":"complement","limit":1}`, []string{"SOCK-1"}, "",
+			&catalogv1.FindSimilarProductsRequest{
+				StoreId: "s1", ProductIds: []string{"BOOT-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT,
+				Filter: &catalogv1.Filter{InStock: true}, Limit: 1,
+			},
+		},
+		"a query that only is part of a title finds it": {nil, `{"query":"fell boot"}`, []string{"BOOT-1"}, "", nil},
+		"a product that does not exist":                 {inCart, `{"product_ids":["Kayak"]}`, nil, "The store has no product called Kayak.", nil},
+		"an empty cart and a wish":                      {nil, `{"query":"gift","max_price":20}`, []string{"MUG-1"}, "", nil},
+		"an empty cart and no wish":                     {nil, `{}`, nil, "The cart is empty and no product was named.", nil},
+		"nothing for the wish":                          {nil, `{"query":"kayak","max_price":5}`, nil, "Nothing suitable is in stock at or below 5.00 EUR.", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			call, catalog := toolbox(t, scope.Scope{CartID: "c1"}, c.items...)
@@ -197,6 +205,40 @@ func TestDescribe(t *testing.T) {
 		}
 		if n := len(s.GetKeywords()); n < 40 || n > 120 {
 			t.Errorf("%d keywords", n)
+		}
+	}
+}
+
+func TestAsksForCompany(t *testing.T) {
+	for text, want := range map[string]bool{
+		"what goes with a stoneware teapot?":          true,
+		"Something warm to go with what's in my cart": true,
+		"was passt zu meinen Schuhen?":                true,
+		"¿qué combina con mis botas?":                 true,
+		"a jacket with a hood":                        false,
+		"something similar to this backpack":          false,
+		"I go camping with friends":                   false,
+	} {
+		if got := asksForCompany(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestTitled(t *testing.T) {
+	for _, c := range []struct {
+		title, query string
+		want         bool
+	}{
+		{"Round stoneware teapot", "a stoneware teapot", true},
+		{"Round stoneware teapot", "Stoneware teapots", true},
+		{"Round stoneware teapot", "glass teapot", false},
+		{"Round stoneware teapot", "stone", false},
+		{"Round stoneware teapot", "the", false},
+		{"Round stoneware teapot", "", false},
+	} {
+		if got := titled(c.title, c.query); got != c.want {
+			t.Errorf("%q, %q: %v, want %v", c.title, c.query, got, c.want)
 		}
 	}
 }

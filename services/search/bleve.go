@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/analysis/analyzer/custom"
 	"github.com/blevesearch/bleve/v2/analysis/lang/en"
+	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
+	"github.com/blevesearch/bleve/v2/analysis/token/porter"
+	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/mapping"
 	blevequery "github.com/blevesearch/bleve/v2/search/query"
@@ -52,25 +56,40 @@ type bleveIndex struct {
 // newBleveIndex returns an empty index. It owns a goroutine until it is closed.
 func newBleveIndex() (Index, error) {
 	// The in-memory index that bleve offers by default counts no field lengths, which BM25 needs; scorch does.
-	idx, err := bleve.NewUsing("", indexMapping(), scorch.Name, scorch.Name, nil)
+	m, err := indexMapping()
+	if err != nil {
+		return nil, fmt.Errorf("create index: %w", err)
+	}
+	idx, err := bleve.NewUsing("", m, scorch.Name, scorch.Name, nil)
 	if err != nil {
 		return nil, fmt.Errorf("create index: %w", err)
 	}
 	return &bleveIndex{idx: idx}, nil
 }
 
-func indexMapping() *mapping.IndexMappingImpl {
+// stems names the analyzer of all fields. It keeps stop words: which words say nothing is for the query to decide, and
+// "down" says much about a jacket.
+const stems = "stems"
+
+func indexMapping() (*mapping.IndexMappingImpl, error) {
 	text := bleve.NewTextFieldMapping()
-	text.Analyzer = en.AnalyzerName
+	text.Analyzer = stems
 	text.Store, text.DocValues, text.IncludeTermVectors, text.IncludeInAll = false, false, false, false
 	doc := bleve.NewDocumentStaticMapping()
 	for _, f := range fields {
 		doc.AddFieldMappingsAt(f.name, text)
 	}
 	m := bleve.NewIndexMapping()
+	err := m.AddCustomAnalyzer(stems, map[string]any{
+		"type": custom.Name, "tokenizer": unicode.Name,
+		"token_filters": []string{en.PossessiveName, lowercase.Name, porter.Name},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("analyzer: %w", err)
+	}
 	m.DefaultMapping = doc
 	m.ScoringModel = index.BM25Scoring
-	return m
+	return m, nil
 }
 
 // Update writes one batch.
@@ -133,11 +152,11 @@ func (s termScore) value() float64 { return s.best + restShare*(s.sum-s.best) }
 // term scores every product that has the term or a synonym of it, or else words that look like it.
 func (b *bleveIndex) term(ctx context.Context, term Term) (map[string]termScore, error) {
 	scores := make(map[string]termScore)
-	if err := b.collect(ctx, scores, 1, func() blevequery.Query { return bleve.NewMatchQuery(term.Text) }); err != nil {
+	if err := b.collect(ctx, scores, fields[:], 1, func() blevequery.Query { return bleve.NewMatchQuery(term.Text) }); err != nil {
 		return nil, err
 	}
 	for _, alternative := range term.Alternatives {
-		err := b.collect(ctx, scores, synonymShare, func() blevequery.Query {
+		err := b.collect(ctx, scores, fields[:], synonymShare, func() blevequery.Query {
 			q := bleve.NewMatchQuery(strings.Join(words(alternative), " "))
 			q.SetOperator(blevequery.MatchQueryOperatorAnd)
 			return q
@@ -146,10 +165,11 @@ func (b *bleveIndex) term(ctx context.Context, term Term) (map[string]termScore,
 			return nil, err
 		}
 	}
-	if len(scores) > 0 || typos(term.Text) == 0 {
+	if len(scores) > 0 || term.Known || typos(term.Text) == 0 {
 		return scores, nil
 	}
-	err := b.collect(ctx, scores, typoShare, func() blevequery.Query {
+	// Only what says what a product is: among all words of all descriptions, one that looks alike is soon found.
+	err := b.collect(ctx, scores, strongFields(), typoShare, func() blevequery.Query {
 		q := bleve.NewMatchQuery(term.Text)
 		q.SetFuzziness(typos(term.Text))
 		q.SetPrefix(1)
@@ -158,11 +178,23 @@ func (b *bleveIndex) term(ctx context.Context, term Term) (map[string]termScore,
 	return scores, err
 }
 
-// typos is how many letters of a word may be wrong: none in short words and numbers, where another word is near.
+// strongFields are the fields that say what a product is.
+func strongFields() []field {
+	var out []field
+	for _, f := range fields {
+		if f.strong {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// typos is how many letters of a word may be wrong: none in short words and numbers, where another word is near. The
+// stem counts, for stems are what is compared.
 func typos(word string) int {
-	n := len([]rune(word))
+	n := len([]rune(stem(word)))
 	switch {
-	case n < 4 || strings.ContainsAny(word, "0123456789"):
+	case n < 5 || strings.ContainsAny(word, "0123456789"):
 		return 0
 	case n < 8:
 		return 1
@@ -170,13 +202,15 @@ func typos(word string) int {
 	return 2
 }
 
-// collect runs the query on every field and adds share of its scores.
-func (b *bleveIndex) collect(ctx context.Context, scores map[string]termScore, share float64, q func() blevequery.Query) error {
+// collect runs the query on each field of in and adds share of its scores.
+func (b *bleveIndex) collect(
+	ctx context.Context, scores map[string]termScore, in []field, share float64, q func() blevequery.Query,
+) error {
 	count, err := b.idx.DocCount()
 	if err != nil || count == 0 {
 		return err
 	}
-	for _, f := range fields {
+	for _, f := range in {
 		query := q()
 		query.(blevequery.FieldableQuery).SetField(f.name)
 		result, err := b.idx.SearchInContext(ctx, bleve.NewSearchRequestOptions(query, int(count), 0, false))

@@ -97,17 +97,24 @@ func soldOutNote(hits []hit, f *catalogv1.Filter) string {
 
 // subject begins a sentence about what was looked for.
 func (f found) subject() string {
-	if f.category != "" {
+	if f.category != "" && f.query.saysOnly(f.category) {
 		return "No " + strings.ToLower(f.category)
 	}
-	var words []string
-	for _, t := range f.query.terms {
-		words = append(words, t.Text)
-	}
-	if len(words) == 0 {
+	if len(f.query.terms) == 0 {
 		return "No product"
 	}
-	return "Nothing for " + quote([]string{strings.Join(words, " ")})
+	return "Nothing for " + quote([]string{f.query.phrase()})
+}
+
+// saysOnly reports whether the query asks for nothing beyond the category.
+func (q query) saysOnly(category string) bool {
+	names := strings.Fields(nameKey(category))
+	for i, t := range q.terms {
+		if i != q.head && !slices.Contains(q.loose, i) && !slices.Contains(names, nameKey(t.Text)) {
+			return false
+		}
+	}
+	return true
 }
 
 // describe says what was dropped, and for the first of it what there is instead.

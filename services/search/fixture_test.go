@@ -118,6 +118,33 @@ func outdoor() []*catalogv1.Product {
 	}
 }
 
+// wardrobe is a catalog in which words of one query are met by products of several kinds.
+func wardrobe() []*catalogv1.Product {
+	jacket := func(id, title, description string, price int64, tags ...string) *catalogv1.Product {
+		return &catalogv1.Product{
+			ProductId: id, Title: title, Description: description, CategoryPath: []string{"Clothing", "Jackets"}, Tags: tags,
+			Variants: []*catalogv1.Variant{variant("std", price, 3)},
+		}
+	}
+	return []*catalogv1.Product{
+		jacket("DOWN-1", "Fledge down jacket", "With a hood.", 18900, "down"),
+		jacket("SYN-1", "Stoker synthetic jacket", "Warmer than down jackets once wet. With a hood.", 16900, "warm"),
+		jacket("RAIN-1", "Squall jacket", "Sheds showers.", 7995, "waterproof"),
+		{
+			ProductId: "COVER-1", Title: "Pack cover", CategoryPath: []string{"Accessories"}, Tags: []string{"hiking", "waterproof"},
+			Variants: []*catalogv1.Variant{variant("std", 1995, 3)},
+		},
+		{
+			ProductId: "NOTE-1", Title: "Trail journal", CategoryPath: []string{"Accessories"}, Tags: []string{"hiking"},
+			Variants: []*catalogv1.Variant{variant("std", 1795, 3)},
+		},
+		{
+			ProductId: "LAMP-1", Title: "Glint light", Description: "Shows the way.", CategoryPath: []string{"Equipment"},
+			Tags: []string{"camping"}, Variants: []*catalogv1.Variant{variant("std", 2995, 3)},
+		},
+	}
+}
+
 // testView is a view of products without Redis.
 func testView(t *testing.T, products []*catalogv1.Product) *view {
 	t.Helper()
@@ -162,7 +189,7 @@ func put(t *testing.T, c *catalog, storeID string, products ...*catalogv1.Produc
 // ids runs a search over the view and returns the ids of its hits.
 func ids(t *testing.T, v *view, text string, f *catalogv1.Filter, by catalogv1.Sort) []string {
 	t.Helper()
-	result, err := v.search(context.Background(), testVocabulary(t).parse(text), newFilter(f), by)
+	result, err := v.search(context.Background(), v.query(testVocabulary(t), text), newFilter(f), by)
 	if err != nil {
 		t.Fatal(err)
 	}

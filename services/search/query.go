@@ -2,6 +2,7 @@ package search
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -11,6 +12,8 @@ type Term struct {
 	Text string
 	// Alternatives are words and phrases that mean the same. All words of a phrase must be in one field.
 	Alternatives []string
+	// Known is true for a word that is spelled right, and is therefore no other word.
+	Known bool
 }
 
 // query is a shopper's wish taken apart.
@@ -21,9 +24,20 @@ type query struct {
 	head int
 	// numbers are the positions of terms that are numbers, such as the 2 of "2 person tent".
 	numbers []int
+	// measures are those numbers that count something: the 2 of "2 person tent", the 30 of "30 l".
+	measures []measure
+	// loose are the positions of terms that order products and leave none out: the light of "light tent". Never all.
+	loose []int
 	// heads are folded names that the wanted thing may go by, the most telling first: "trail run shoe", "run shoe",
 	// "shoe" and what they are synonyms of.
 	heads []string
+}
+
+// measure is a number with what it counts.
+type measure struct {
+	term   int
+	number float64
+	unit   string // as written
 }
 
 // maxTerms bounds the content words of a query: more make no difference to a search, only to its cost.
@@ -34,33 +48,128 @@ const longestPhrase = 2
 
 // parse reads a query.
 func (v *vocabulary) parse(text string) query {
-	ws := words(text)
+	ws := digits(words(text))
 	q := query{head: -1}
 	content := v.content(ws)
 	for i, w := range content {
 		if len(q.terms) == maxTerms {
 			break
 		}
-		if slices.ContainsFunc(q.terms, func(t Term) bool { return stem(t.Text) == stem(w) }) {
+		if q.position(w) >= 0 {
 			continue
 		}
 		if allDigits(w) {
 			q.numbers = append(q.numbers, len(q.terms))
 		}
-		q.terms = append(q.terms, Term{Text: w, Alternatives: v.alternatives(content, i)})
+		q.terms = append(q.terms, Term{Text: w, Alternatives: v.alternatives(content, i), Known: v.known[stem(w)]})
 	}
+	q.measure(ws)
 	head := v.content(ws[:headEnd(ws)])
 	if len(head) == 0 {
 		head = content
 	}
+	q.loosen(content, head)
 	for len(head) > 1 && (allDigits(head[len(head)-1]) || qualifiers[head[len(head)-1]]) {
 		head = head[:len(head)-1] // the "30 l" of "rucksack 30 l", the "men" of "jacket men"
 	}
 	q.heads = v.namesOf(head)
-	q.head = slices.IndexFunc(q.terms, func(t Term) bool {
-		return len(head) > 0 && stem(t.Text) == stem(head[len(head)-1])
-	})
+	if len(head) > 0 {
+		q.head = q.position(head[len(head)-1])
+	}
+	if slices.Contains(q.loose, q.head) { // "a gift for a camper" may be anything
+		q.head, q.heads = -1, nil
+	}
 	return q
+}
+
+// position is where a word stands among the terms. -1: it does not.
+func (q query) position(word string) int {
+	return slices.IndexFunc(q.terms, func(t Term) bool { return stem(t.Text) == stem(word) })
+}
+
+// measure notes the numbers that count something.
+func (q *query) measure(ws []string) {
+	for i := range len(ws) - 1 {
+		if n, err := strconv.ParseFloat(ws[i], 64); err == nil && !allDigits(ws[i+1]) && !prepositions[ws[i+1]] {
+			if at := q.position(ws[i]); at >= 0 {
+				q.measures = append(q.measures, measure{at, n, ws[i+1]})
+			}
+		}
+	}
+}
+
+// loosen notes the terms that leave no product out. When nothing else was said they have to select after all.
+func (q *query) loosen(content, head []string) {
+	for i, w := range content {
+		last := len(head) > 0 && i == len(head)-1 && nouns[w]
+		free := presents[w] && (i+1 == len(content) || !wrapped[content[i+1]])
+		if at := q.position(w); at >= 0 && (vague[w] && !last || free) && !slices.Contains(q.loose, at) {
+			q.loose = append(q.loose, at)
+		}
+	}
+	if len(q.loose) == len(q.terms) {
+		q.loose = nil
+	}
+}
+
+// firm returns how many of the terms must be met.
+func (q query) firm() int { return len(q.terms) - len(q.loose) }
+
+// meets returns how many of the terms that must be met a match has.
+func (q query) meets(m Match) int {
+	n := len(m.Terms)
+	for _, i := range q.loose {
+		if slices.Contains(m.Terms, i) {
+			n--
+		}
+	}
+	return n
+}
+
+// withoutPresents returns the words less those that only say that it is to be given away.
+func withoutPresents(ws []string) []string {
+	var out []string
+	for i, w := range ws {
+		if !presents[w] || i+1 < len(ws) && wrapped[ws[i+1]] {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// phrase is what must be met, as the shopper wrote it.
+func (q query) phrase() string {
+	var out []string
+	for i := range q.terms {
+		if !slices.Contains(q.loose, i) {
+			out = append(out, q.measured(i))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// measured is a term with what it counts, if that is not a term itself.
+func (q query) measured(i int) string {
+	for _, m := range q.measures {
+		if m.term == i && q.position(m.unit) < 0 {
+			return q.terms[i].Text + " " + m.unit
+		}
+	}
+	return q.terms[i].Text
+}
+
+// digits writes numbers that count people as digits: "two-person tent", "tent for two".
+func digits(ws []string) []string {
+	out := slices.Clone(ws)
+	for i, w := range ws {
+		n, ok := numerals[w]
+		before := i+1 < len(ws) && counted[ws[i+1]]
+		last := i > 0 && i+1 == len(ws) && ws[i-1] == "for"
+		if ok && (before || last) {
+			out[i] = n
+		}
+	}
+	return out
 }
 
 // alternatives returns the synonyms of every phrase that covers word i: either half of "rain jacket" may be met by a
@@ -72,20 +181,33 @@ func (v *vocabulary) alternatives(content []string, i int) []string {
 			out = append(out, v.synonyms[nameKey(strings.Join(content[start:start+n], " "))]...)
 		}
 	}
-	return out
+	return append(out, v.implied[stem(content[i])]...)
 }
 
 // content returns the words that tell products apart. Prices and sizes do not: they are conditions, not words.
 func (v *vocabulary) content(ws []string) []string {
 	var out []string
 	for i, w := range ws {
-		measured := allDigits(w) && (i > 0 && beforeAmount[ws[i-1]] || i+1 < len(ws) && afterAmount[ws[i+1]])
-		unit := len(w) == 1 && !allDigits(w)
-		if !v.stop[w] && !prepositions[w] && !measured && !unit {
+		unit := len(w) == 1 && !allDigits(w) || counted[w] && i > 0 && allDigits(ws[i-1]) && !measured(ws, i-1)
+		stops := v.stop[w] && !(w == "down" && v.material(ws, i))
+		if !stops && !prepositions[w] && !measured(ws, i) && !unit {
 			out = append(out, w)
 		}
 	}
 	return out
+}
+
+// measured reports whether word i is a number that is a price or a size.
+func measured(ws []string, i int) bool {
+	return allDigits(ws[i]) && (i > 0 && beforeAmount[ws[i-1]] || i+1 < len(ws) && afterAmount[ws[i+1]])
+}
+
+// material reports whether a "down" is the filling and not the direction: it is before a thing or after a preposition.
+func (v *vocabulary) material(ws []string, i int) bool {
+	if i > 0 && prepositions[ws[i-1]] {
+		return true
+	}
+	return i+1 < len(ws) && !v.stop[ws[i+1]] && !prepositions[ws[i+1]] && !allDigits(ws[i+1])
 }
 
 // headEnd returns where the part ends that says what the thing is: at the first preposition that is not the first word.

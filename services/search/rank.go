@@ -25,8 +25,10 @@ type ranking struct {
 	candidates []candidate
 	// partial is true when no product had enough of the words, and the nearest were taken instead.
 	partial bool
-	// missing are the words that no candidate has.
+	// missing are the words that must be met and that no candidate has.
 	missing []string
+	// unknown is true when no other product has any of the missing words either.
+	unknown bool
 	// mentioned is true when no candidate is what the query asks for; they merely mention it.
 	mentioned bool
 	// category is the name of the category that the query named and was restricted to. Empty: none of that very name.
@@ -57,18 +59,21 @@ func (v *view) rank(ctx context.Context, q query) (ranking, error) {
 	slices.SortFunc(r.candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), byTitle(a.entry, b.entry))
 	})
-	have := make(map[int]bool)
-	for _, c := range r.candidates {
-		for _, i := range c.Terms {
-			have[i] = true
-		}
-	}
-	for i, t := range q.terms {
-		if !have[i] {
-			r.missing = append(r.missing, t.Text)
-		}
-	}
+	r.miss(q, matches)
 	return r, nil
+}
+
+// miss notes the words that no candidate has.
+func (r *ranking) miss(q query, matches []Match) {
+	r.unknown = true
+	for i := range q.terms {
+		has := func(m Match) bool { return slices.Contains(m.Terms, i) }
+		if slices.Contains(q.loose, i) || slices.ContainsFunc(r.candidates, func(c candidate) bool { return has(c.Match) }) {
+			continue
+		}
+		r.missing = append(r.missing, q.measured(i))
+		r.unknown = r.unknown && !slices.ContainsFunc(matches, has)
+	}
 }
 
 // attempt is one way to choose among matches.
@@ -82,10 +87,10 @@ type attempt struct {
 // Each further attempt lowers the bar; the first that leaves anything counts. When nothing has the word that says what
 // the thing is, nothing is left: a store without laptops has no nearest laptop.
 func (v *view) choose(q query, matches []Match) ranking {
-	n := len(q.terms)
+	n := q.firm()
 	named, name := v.namedCategories(q)
-	known := named != nil || q.head < 0 ||
-		slices.ContainsFunc(matches, func(m Match) bool { return slices.Contains(m.Strong, q.head) })
+	called := slices.ContainsFunc(matches, func(m Match) bool { return slices.Contains(m.Strong, q.head) })
+	known := named != nil || q.head < 0 || called
 	for _, a := range []attempt{
 		{within: true, atLeast: share(n, enough)},
 		{within: false, atLeast: share(n, enough)},
@@ -101,16 +106,17 @@ func (v *view) choose(q query, matches []Match) ranking {
 		}
 		for _, m := range matches {
 			e := v.entries[m.ProductID]
-			if e == nil || len(m.Terms) < a.atLeast || a.partial && len(m.Strong) == 0 {
+			if e == nil || q.meets(m) < a.atLeast || a.partial && len(m.Strong) == 0 {
 				continue
 			}
 			if a.within && named != nil && !inCategories(named)(e) {
 				continue
 			}
-			r.candidates = append(r.candidates, candidate{entry: e, score: relevance(m, n), Match: m})
+			r.candidates = append(r.candidates, candidate{entry: e, score: relevance(m, len(q.terms)), Match: m})
 		}
 		if len(r.candidates) > 0 {
-			r.focus(q, named != nil && a.within)
+			r.focus(q, called || named != nil && a.within)
+			r.restrict(q)
 			return r
 		}
 	}
@@ -118,17 +124,56 @@ func (v *view) choose(q query, matches []Match) ranking {
 }
 
 // focus drops candidates that merely have to do with what was asked for when others are it: those that only mention
-// the thing, and those that lack its numbers.
-func (r *ranking) focus(q query, within bool) {
+// the thing, and those that lack its numbers. called is true when there are products of that name.
+func (r *ranking) focus(q query, called bool) {
 	if q.head >= 0 {
 		found := r.keep(func(c candidate) bool { return slices.Contains(c.Strong, q.head) })
-		r.mentioned = !found && !within
+		r.mentioned = !found && !called
+	}
+	if len(q.measures) > 0 && r.keep(func(c candidate) bool {
+		return !slices.ContainsFunc(q.measures, func(m measure) bool { return !c.measures(m) })
+	}) {
+		return
 	}
 	if len(q.numbers) > 0 {
 		r.keep(func(c candidate) bool {
 			return !slices.ContainsFunc(q.numbers, func(i int) bool { return !slices.Contains(c.Terms, i) })
 		})
 	}
+}
+
+// maxModifiers bounds the words that must all be met if they can be. Of longer descriptions most must be.
+const maxModifiers = 3
+
+// restrict drops the candidates that lack a modifier when others have all that anything has: "down jackets" are not
+// those of other fillings. What stands before the thing says what kind it is, which a description merely mentions; a
+// feature behind it ("with a hood") may stand anywhere.
+func (r *ranking) restrict(q query) {
+	has := make(map[int]func(candidate) bool)
+	for i := range q.terms {
+		if i == q.head || slices.Contains(q.numbers, i) || slices.Contains(q.loose, i) {
+			continue
+		}
+		strong := func(c candidate) bool { return slices.Contains(c.Strong, i) }
+		weak := func(c candidate) bool { return slices.Contains(c.Terms, i) }
+		switch {
+		case i < q.head && slices.ContainsFunc(r.candidates, strong):
+			has[i] = strong
+		case slices.ContainsFunc(r.candidates, weak):
+			has[i] = weak
+		}
+	}
+	if len(has) > maxModifiers {
+		return
+	}
+	r.keep(func(c candidate) bool {
+		for _, met := range has {
+			if !met(c) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // keep drops the candidates that are not wanted, unless none is. It reports whether any is.

@@ -29,6 +29,11 @@ func TestSearch(t *testing.T) {
 		"typo":                                {"hedlamp", nil, []string{"LAMP-1"}},
 		"number and unit":                     {"30l backpack", nil, []string{"PACK-1"}},
 		"number that tells products apart":    {"2 person tent", nil, []string{"TENT-1"}},
+		"people behind the thing":             {"tent 2 people", nil, []string{"TENT-1"}},
+		"people in words":                     {"a two-person tent", nil, []string{"TENT-1"}},
+		"people without a word for them":      {"tent for two", nil, []string{"TENT-1"}},
+		"people are no thing":                 {"a tent for people", nil, []string{"TENT-1", "TENT-2"}},
+		"men are not counted after a size":    {"running shoes size 42 men", nil, []string{"SHOE-1", "SHOE-2"}},
 		"qualifiers behind the thing":         {"running shoes women waterproof", nil, []string{"SHOE-2"}},
 		"what the store lacks":                {"gaming laptop", nil, nil},
 		"one unknown word beside a known":     {"carbon tent", nil, []string{"TENT-1", "TENT-2"}},
@@ -47,6 +52,72 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+func TestModifiers(t *testing.T) {
+	v := testView(t, wardrobe())
+	for name, c := range map[string]struct {
+		query string
+		want  []string // in any order
+	}{
+		"what others have restricts":                  {"do you have down jackets?", []string{"DOWN-1"}},
+		"a direction is no filling":                   {"jackets down to 20 euros", []string{"DOWN-1", "RAIN-1", "SYN-1"}},
+		"a filling behind the thing":                  {"jackets of down", []string{"DOWN-1", "SYN-1"}},
+		"a feature may be mentioned":                  {"jackets with a hood", []string{"DOWN-1", "SYN-1"}},
+		"two modifiers that one product has":          {"waterproof squall jacket", []string{"RAIN-1"}},
+		"two modifiers that none has together":        {"waterproof down jacket", []string{"DOWN-1", "RAIN-1", "SYN-1"}},
+		"a vague word leaves none out":                {"a light jacket", []string{"DOWN-1", "RAIN-1", "SYN-1"}},
+		"several vague words leave none out":          {"good warm cosy jacket", []string{"DOWN-1", "RAIN-1", "SYN-1"}},
+		"a vague word alone selects":                  {"something warm", []string{"SYN-1"}},
+		"a light that is a thing":                     {"camping light", []string{"LAMP-1"}},
+		"weather asks for what withstands it":         {"something for a rainy hike", []string{"COVER-1"}},
+		"what withstands weather does not ask for it": {"waterproof", []string{"COVER-1", "RAIN-1"}},
+		"a present may be anything":                   {"camping gift", []string{"LAMP-1"}},
+		"nothing but a present":                       {"birthday gift ideas", []string{"COVER-1", "DOWN-1", "LAMP-1", "NOTE-1", "RAIN-1", "SYN-1"}},
+		"a gift card is none":                         {"gift card", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ids(t, v, c.query, nil, catalogv1.Sort_SORT_UNSPECIFIED)
+			slices.Sort(got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", c.query, diff)
+			}
+		})
+	}
+}
+
+func TestMarkedPresentsComeFirst(t *testing.T) {
+	products := wardrobe()
+	products[3].Tags = append(products[3].Tags, "gift")
+	v := testView(t, products)
+	got := ids(t, v, "hiking gift", nil, catalogv1.Sort_SORT_UNSPECIFIED)
+	if diff := cmp.Diff([]string{"COVER-1", "NOTE-1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := ids(t, v, "gift", nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, []string{"COVER-1"}) {
+		t.Errorf("gift: %v, want what is marked as one", got)
+	}
+}
+
+func TestTyposAreNearInLengthAndName(t *testing.T) {
+	v := testView(t, []*catalogv1.Product{
+		{ProductId: "TEA-1", Title: "Bergamot tea", Description: "The petals are for show.", CategoryPath: []string{"Tea"},
+			Variants: []*catalogv1.Variant{variant("std", 100, 1)}},
+		{ProductId: "POT-1", Title: "Stoneware teapot", Tags: []string{"shot", "packet"}, CategoryPath: []string{"Teaware"},
+			Variants: []*catalogv1.Variant{variant("std", 100, 1)}},
+	})
+	for query, want := range map[string][]string{
+		"shoes":    nil,       // "show" and "shot" are other words
+		"jacket":   nil,       // spelled right, and begins otherwise
+		"petels":   nil,       // a description is no place for guesses
+		"bergamto": {"TEA-1"}, // two letters of eight
+		"teapt":    {"POT-1"},
+		"tae":      nil, // too short to tell
+	} {
+		if diff := cmp.Diff(want, ids(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", query, diff)
+		}
+	}
+}
+
 func TestOrder(t *testing.T) {
 	v := testView(t, outdoor())
 	for name, c := range map[string]struct {
@@ -56,7 +127,8 @@ func TestOrder(t *testing.T) {
 	}{
 		"cheapest first":             {"tents", catalogv1.Sort_SORT_PRICE_ASCENDING, []string{"TENT-1", "TENT-2"}},
 		"dearest first":              {"tents", catalogv1.Sort_SORT_PRICE_DESCENDING, []string{"TENT-2", "TENT-1"}},
-		"the brand named counts":     {"moorhen trail running shoe", catalogv1.Sort_SORT_UNSPECIFIED, []string{"SHOE-2", "SHOE-1"}},
+		"what is wished comes first": {"light trail running shoe", catalogv1.Sort_SORT_UNSPECIFIED, []string{"SHOE-2", "SHOE-1"}},
+		"the brand named counts":     {"moorhen trail running shoe", catalogv1.Sort_SORT_UNSPECIFIED, []string{"SHOE-2"}},
 		"without words by title":     {"", catalogv1.Sort_SORT_UNSPECIFIED, nil},
 		"price over the whole store": {"", catalogv1.Sort_SORT_PRICE_ASCENDING, nil},
 	} {
@@ -100,16 +172,17 @@ func TestFindSimilar(t *testing.T) {
 		filter   *catalogv1.Filter
 		want     []string
 	}{
-		"the staff's choice in its order":      {[]string{"SHOE-1"}, complement, "", nil, []string{"SOCK-1", "LAMP-1"}},
-		"the filter holds for the choice":      {[]string{"SHOE-1"}, complement, "", &catalogv1.Filter{InStock: true}, []string{"SOCK-1"}},
-		"what the shopper adds weighs":         {[]string{"SHOE-1"}, complement, "headlamp", nil, []string{"LAMP-1", "SOCK-1"}},
-		"shared use in another category":       {[]string{"TENT-1"}, complement, "", &catalogv1.Filter{Brands: []string{"Glowworm", "Kestrel"}}, []string{"LAMP-2", "BOOT-1", "LAMP-1"}},
-		"the same kind":                        {[]string{"TENT-1"}, alternative, "", nil, []string{"TENT-2"}},
-		"never the anchors":                    {[]string{"TENT-1", "TENT-2"}, alternative, "", nil, nil},
-		"never what is excluded":               {[]string{"SHOE-1"}, complement, "", &catalogv1.Filter{ExcludeProductIds: []string{"SOCK-1"}}, []string{"LAMP-1"}},
-		"unknown anchors are passed over":      {[]string{"NOPE", "[tent-1]"}, alternative, "", nil, []string{"TENT-2"}},
-		"only unknown anchors":                 {[]string{"NOPE"}, alternative, "", nil, nil},
-		"complements first, then alternatives": {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_UNSPECIFIED, "", nil, []string{"SOCK-1", "LAMP-1", "SHOE-2"}},
+		"the staff's choice in its order":       {[]string{"SHOE-1"}, complement, "", nil, []string{"SOCK-1", "LAMP-1"}},
+		"the filter holds for the choice":       {[]string{"SHOE-1"}, complement, "", &catalogv1.Filter{InStock: true}, []string{"SOCK-1"}},
+		"what is asked for needs no shared use": {[]string{"SOCK-1"}, complement, "tent pegs", nil, []string{"PEG-1", "LAMP-1", "SHOE-1", "SHOE-2"}},
+		"what the shopper adds weighs":          {[]string{"SHOE-1"}, complement, "headlamp", nil, []string{"LAMP-1", "SOCK-1"}},
+		"shared use in another category":        {[]string{"TENT-1"}, complement, "", &catalogv1.Filter{Brands: []string{"Glowworm", "Kestrel"}}, []string{"LAMP-2", "BOOT-1", "LAMP-1"}},
+		"the same kind":                         {[]string{"TENT-1"}, alternative, "", nil, []string{"TENT-2"}},
+		"never the anchors":                     {[]string{"TENT-1", "TENT-2"}, alternative, "", nil, nil},
+		"never what is excluded":                {[]string{"SHOE-1"}, complement, "", &catalogv1.Filter{ExcludeProductIds: []string{"SOCK-1"}}, []string{"LAMP-1"}},
+		"unknown anchors are passed over":       {[]string{"NOPE", "[tent-1]"}, alternative, "", nil, []string{"TENT-2"}},
+		"only unknown anchors":                  {[]string{"NOPE"}, alternative, "", nil, nil},
+		"complements first, then alternatives":  {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_UNSPECIFIED, "", nil, []string{"SOCK-1", "LAMP-1", "SHOE-2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := v.similar(t.Context(), c.anchors, c.relation, testVocabulary(t).parse(c.query), newFilter(c.filter))

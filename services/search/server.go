@@ -153,7 +153,7 @@ func (s *server) SearchProducts(
 	}
 	var f found
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
-		f, err = v.search(ctx, s.vocabulary.parse(req.GetQuery()), newFilter(req.GetFilter()), req.GetSort())
+		f, err = v.search(ctx, v.query(s.vocabulary, req.GetQuery()), newFilter(req.GetFilter()), req.GetSort())
 		return err
 	})
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *server) FindSimilarProducts(
 	}
 	var companions []companion
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
-		q := s.vocabulary.parse(req.GetQuery())
+		q := v.query(s.vocabulary, req.GetQuery())
 		companions, err = v.similar(ctx, req.GetProductIds(), req.GetRelation(), q, newFilter(req.GetFilter()))
 		return err
 	})

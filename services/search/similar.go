@@ -38,7 +38,7 @@ func (v *view) similar(
 	if err != nil {
 		return nil, err
 	}
-	s := selection{view: v, anchors: anchors, filter: f, wanted: wanted, taken: taken}
+	s := selection{view: v, query: q, anchors: anchors, filter: f, wanted: wanted, taken: taken}
 	if relation != catalogv1.Relation_RELATION_ALTERNATIVE {
 		s.addChosen()
 		s.addRanked(s.complement)
@@ -46,8 +46,12 @@ func (v *view) similar(
 	if relation != catalogv1.Relation_RELATION_COMPLEMENT {
 		s.addRanked(s.alternative)
 	}
+	s.wish()
 	return s.out, nil
 }
+
+// mentionShare is what a word is worth that a description merely mentions.
+const mentionShare = 0.3
 
 // wanted returns, for each product that has words of q, the share of the words that it has.
 func (v *view) wanted(ctx context.Context, q query) (map[string]float64, error) {
@@ -60,7 +64,8 @@ func (v *view) wanted(ctx context.Context, q query) (map[string]float64, error) 
 		return nil, fmt.Errorf("similar: %w", err)
 	}
 	for _, m := range matches {
-		out[m.ProductID] = float64(len(m.Terms)) / float64(len(q.terms))
+		met := float64(len(m.Strong)) + mentionShare*float64(len(m.Terms)-len(m.Strong))
+		out[m.ProductID] = met / float64(len(q.terms))
 	}
 	return out, nil
 }
@@ -68,6 +73,7 @@ func (v *view) wanted(ctx context.Context, q query) (map[string]float64, error) 
 // selection gathers companions.
 type selection struct {
 	view    *view
+	query   query
 	anchors []*entry
 	filter  filter
 	wanted  map[string]float64
@@ -98,16 +104,31 @@ func (s *selection) addChosen() {
 			more = true
 			if h, ok := s.admit(s.view.find(ids[n])); ok {
 				s.taken[h.id()] = true
-				h.score = chosenScore + s.wanted[h.id()] - float64(n)/100
+				h.score = chosenScore - float64(n)/100
 				s.out = append(s.out, companion{hit: h, reason: "goes with " + a.product.GetTitle()})
 			}
 		}
 	}
-	slices.SortStableFunc(s.out[start:], func(a, b companion) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(s.out[start:], nearer)
 }
 
-// chosenScore puts the staff's choice above what likeness alone comes to.
-const chosenScore = 10
+// nearer orders companions by score.
+func nearer(a, b companion) int { return cmp.Compare(b.score, a.score) }
+
+// wish puts what meets more of the shopper's further words first, whoever chose it.
+func (s *selection) wish() {
+	for i := range s.out {
+		s.out[i].score += wishScore * s.wanted[s.out[i].id()]
+	}
+	slices.SortStableFunc(s.out, func(a, b companion) int { return cmp.Compare(s.wanted[b.id()], s.wanted[a.id()]) })
+}
+
+const (
+	// chosenScore puts the staff's choice above what likeness alone comes to.
+	chosenScore = 10
+	// wishScore puts what meets half of the shopper's words above that choice.
+	wishScore = 3 * chosenScore
+)
 
 // addRanked adds every product that relate finds related to an anchor, the nearest first.
 func (s *selection) addRanked(relate func(anchor, e *entry) (float64, string)) {
@@ -124,16 +145,18 @@ func (s *selection) addRanked(relate func(anchor, e *entry) (float64, string)) {
 			}
 		}
 		if h.score > 0 {
-			h.score += s.wanted[e.id()]
 			found = append(found, companion{hit: h, reason: reason})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b companion) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(found, nearer)
 	for _, c := range found {
 		s.taken[c.id()] = true
 	}
 	s.out = append(s.out, found...)
 }
+
+// askedScore is for what shares nothing with an anchor, but is all that the shopper's further words ask for.
+const askedScore = 0.01
 
 // complement relates products of another category by the tags that they share; a rare tag says more than a common one.
 func (s *selection) complement(anchor, e *entry) (float64, string) {
@@ -143,6 +166,9 @@ func (s *selection) complement(anchor, e *entry) (float64, string) {
 		}
 	}
 	shared, weight := s.shared(anchor, e)
+	if len(shared) == 0 && s.wanted[e.id()] >= 1 {
+		return askedScore, "matches " + s.query.phrase()
+	}
 	if len(shared) == 0 {
 		return 0, ""
 	}
@@ -171,13 +197,14 @@ func (s *selection) alternative(anchor, e *entry) (float64, string) {
 	return score, reason
 }
 
-// shared returns the tags of both, the rarest first, and what they weigh. Tags that most products have say nothing.
+// shared returns the tags of both, the rarest first, and what they weigh. Tags that most products have say nothing,
+// nor does it that both make good presents.
 func (s *selection) shared(a, b *entry) ([]string, float64) {
 	var tags []string
 	var weight float64
 	total := float64(len(s.view.entries))
 	for tag := range a.tags {
-		if n := s.view.facts.tags[tag]; b.tags[tag] && (float64(n) <= total/2 || n <= 2) {
+		if n := s.view.facts.tags[tag]; b.tags[tag] && !present(tag) && (float64(n) <= total/2 || n <= 2) {
 			tags = append(tags, tag)
 			weight += math.Log1p(total / float64(n))
 		}

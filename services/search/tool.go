@@ -118,7 +118,7 @@ func (s *Service) look(ctx context.Context, v *view, in searchArgs) (outcome, er
 	if e := v.find(in.Query); e != nil {
 		return named(e, p), nil
 	}
-	f, err := v.search(ctx, s.vocabulary.parse(p.text), newFilter(p.filter), sorts[in.Sort])
+	f, err := v.search(ctx, v.query(s.vocabulary, p.text), newFilter(p.filter), sorts[in.Sort])
 	if err != nil {
 		return outcome{}, err
 	}
@@ -150,8 +150,10 @@ func named(e *entry, p plan) outcome {
 // shortfall says how the hits fall short of the words. Empty: they do not.
 func (f found) shortfall() string {
 	switch {
-	case f.partial && len(f.missing) > 0:
+	case f.partial && len(f.missing) > 0 && f.unknown:
 		return fmt.Sprintf("Nothing in the catalog matches %s; the products listed match only the other words.", quote(f.missing))
+	case f.partial && len(f.missing) > 0:
+		return fmt.Sprintf("None of the products listed matches %s; they match only the other words.", quote(f.missing))
 	case f.partial:
 		return "No product matches all of the words; the products listed match some of them."
 	case f.mentioned:

@@ -49,7 +49,7 @@ func TestSearchTool(t *testing.T) {
 			`{"query":"headlamp"}`, nil, 0, []string{"Sold out: Glowworm 300 headlamp."},
 		},
 		"sold out in a size, others as alternatives": {
-			`{"query":"kestrel trail running shoes","brand":"Kestrel","options":{"size":"42"}}`, []string{"SHOE-2"}, 0,
+			`{"query":"kestrel trail running shoes","brand":"Kestrel","options":{"size":"42"}}`, []string{"SHOE-1"}, 0,
 			[]string{"Sold out in size 42: Kestrel Ridge trail running shoe.", "nearest alternatives"},
 		},
 		"a size that is not made": {
@@ -80,10 +80,20 @@ func TestSearchTool(t *testing.T) {
 			`{"query":"gaming laptop"}`, nil, 0,
 			[]string{`Nothing in the catalog matches "gaming laptop".`, "Bags, Camping, Clothing, Equipment, Footwear"},
 		},
-		"the cheapest of a kind":     {`{"query":"tents","sort":"price_low_to_high","limit":1}`, []string{"TENT-1"}, 2, nil},
-		"the dearest of a kind":      {`{"query":"tents","sort":"price_high_to_low","limit":1}`, []string{"TENT-2"}, 2, nil},
-		"a product by its id":        {`{"query":"#tent-1"}`, []string{"TENT-1"}, 1, nil},
-		"how many under a price":     {`{"query":"","max_price":40,"limit":1}`, []string{"LAMP-2"}, 3, nil},
+		"the cheapest of a kind":      {`{"query":"tents","sort":"price_low_to_high","limit":1}`, []string{"TENT-1"}, 2, nil},
+		"the dearest of a kind":       {`{"query":"tents","sort":"price_high_to_low","limit":1}`, []string{"TENT-2"}, 2, nil},
+		"a product by its id":         {`{"query":"#tent-1"}`, []string{"TENT-1"}, 1, nil},
+		"how many under a price":      {`{"query":"","max_price":40,"limit":1}`, []string{"LAMP-2"}, 3, nil},
+		"a vague word beside a price": {`{"query":"light backpack","max_price":100}`, []string{"PACK-1"}, 1, nil},
+		"a note names no more than it means": {
+			`{"query":"kestrel hiking boots","max_price":50}`, []string{"BOOT-1"}, 0, []string{`Nothing for "kestrel hiking boots" at or below 50.00 EUR`},
+		},
+		"a note names the measure": {
+			`{"query":"tent 4 people"}`, []string{"TENT-1", "TENT-2"}, 2, []string{`Nothing in the catalog matches "4 people"`},
+		},
+		"a word that other products have": {
+			`{"query":"merino tents"}`, []string{"TENT-1", "TENT-2"}, 2, []string{`None of the products listed matches "merino"`},
+		},
 		"one word that is not known": {`{"query":"carbon tents"}`, []string{"TENT-1", "TENT-2"}, 2, []string{`Nothing in the catalog matches "carbon"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,6 +48,19 @@ func newEntry(p *catalogv1.Product) *entry {
 // id is the product's identifier.
 func (e *entry) id() string { return e.product.GetProductId() }
 
+// measures reports whether the product has an attribute of that number, by its name or by its unit.
+func (e *entry) measures(m measure) bool {
+	unit := fold(m.unit)
+	for name, a := range e.attributes {
+		n, ok := a.GetValue().(*catalogv1.Attribute_Number)
+		people := counted[m.unit] && slices.ContainsFunc(words(name), func(w string) bool { return counted[w] })
+		if ok && n.Number == m.number && (people || fold(a.GetUnit()) == unit || stem(name) == stem(unit)) {
+			return true
+		}
+	}
+	return false
+}
+
 // narrowest is the folded name of the product's last category.
 func (e *entry) narrowest() string {
 	if len(e.categories) == 0 {
@@ -72,6 +85,7 @@ type facts struct {
 	options    map[string]bool   // folded names
 	attributes map[string]bool   // folded names
 	tags       map[string]int    // folded -> products
+	presents   bool              // some tag or category is of presents
 }
 
 func newFacts(entries map[string]*entry) facts {
@@ -85,12 +99,14 @@ func newFacts(entries map[string]*entry) facts {
 	for _, e := range entries {
 		for i, key := range e.categories {
 			f.categories[key] = e.product.GetCategoryPath()[i]
+			f.presents = f.presents || slices.ContainsFunc(words(e.product.GetCategoryPath()[i]), present)
 		}
 		for name := range e.attributes {
 			f.attributes[name] = true
 		}
 		for tag := range e.tags {
 			f.tags[tag]++
+			f.presents = f.presents || slices.ContainsFunc(words(tag), present)
 		}
 		for i, v := range e.product.GetVariants() {
 			currencies[v.GetPrice().GetCurrencyCode()]++
@@ -105,6 +121,16 @@ func newFacts(entries map[string]*entry) facts {
 		}
 	}
 	return f
+}
+
+func present(word string) bool { return presents[word] }
+
+// query reads a query to this store: where no product is marked as a present, any may be one.
+func (v *view) query(vocabulary *vocabulary, text string) query {
+	if !v.facts.presents {
+		text = strings.Join(withoutPresents(words(text)), " ")
+	}
+	return vocabulary.parse(text)
 }
 
 // find looks a product up by an identifier as models write it. Nil: there is none.

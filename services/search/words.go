@@ -11,11 +11,16 @@ import (
 type vocabulary struct {
 	stop     map[string]bool
 	synonyms map[string][]string // stems of a phrase -> phrases that mean the same
+	implied  map[string][]string // stem of a word -> words that serve who asks for it
+	known    map[string]bool     // stems of words that are spelled right
 }
 
 // newVocabulary builds the English vocabulary.
 func newVocabulary() (*vocabulary, error) {
-	v := &vocabulary{stop: make(map[string]bool), synonyms: make(map[string][]string)}
+	v := &vocabulary{
+		stop: make(map[string]bool), synonyms: make(map[string][]string), implied: make(map[string][]string),
+		known: make(map[string]bool),
+	}
 	tokens := analysis.NewTokenMap()
 	if err := tokens.LoadBytes(en.EnglishStopWords); err != nil {
 		return nil, err
@@ -29,9 +34,16 @@ func newVocabulary() (*vocabulary, error) {
 	for _, group := range synonymGroups {
 		for i, phrase := range group {
 			key := nameKey(phrase)
+			for _, w := range words(phrase) {
+				v.known[stem(w)] = true
+			}
 			v.synonyms[key] = append(v.synonyms[key], group[:i]...)
 			v.synonyms[key] = append(v.synonyms[key], group[i+1:]...)
 		}
+	}
+	for word, implied := range implications {
+		v.implied[stem(word)] = implied
+		v.known[stem(word)] = true
 	}
 	return v, nil
 }
@@ -43,7 +55,42 @@ perfect cheap cheapest affordable budget inexpensive expensive dearest priciest 
 prices priced cost costs costing pricing much many under below over above between less than more around about maximum max
 minimum min euro euros eur dollar dollars usd pound pounds gbp stock available availability sell selling sells carry store
 shop catalog catalogue size sizes sized colour color option options thanks thank hello hi hey can could would like also
-just really eu any kind kinds type types sort us let know tell ideas idea one ones pair pairs`
+just really eu any kind kinds type types sort us let know tell ideas idea one ones pair pairs person persons people
+somebody someone go goes going cart basket`
+
+// vague are words that every shopper means differently. They order products and never leave one out.
+var vague = map[string]bool{
+	"light": true, "lightweight": true, "warm": true, "cosy": true, "cozy": true, "comfortable": true, "comfy": true,
+	"decent": true, "quality": true, "sturdy": true, "robust": true, "durable": true, "simple": true, "fancy": true,
+	"big": true, "large": true, "small": true, "compact": true, "soft": true, "pretty": true, "beautiful": true,
+	"practical": true, "useful": true, "reliable": true, "strong": true, "fine": true, "cool": true, "new": true,
+	"popular": true, "favourite": true, "favorite": true, "lovely": true, "proper": true, "solid": true,
+}
+
+// nouns are vague words that are things when nothing comes after them: a "camping light" is a lamp.
+var nouns = map[string]bool{"light": true}
+
+// presents are what people call anything that they want to give away.
+var presents = map[string]bool{
+	"gift": true, "gifts": true, "present": true, "presents": true, "birthday": true, "christmas": true,
+}
+
+// wrapped are words after which a present is no longer anything: a gift card is a card.
+var wrapped = map[string]bool{
+	"card": true, "cards": true, "voucher": true, "vouchers": true, "certificate": true, "certificates": true,
+	"wrap": true, "wrapping": true, "paper": true, "box": true, "boxes": true, "set": true, "sets": true, "bag": true,
+	"bags": true, "basket": true, "baskets": true, "hamper": true, "hampers": true,
+}
+
+// counted are units that count people.
+var counted = map[string]bool{
+	"person": true, "persons": true, "people": true, "man": true, "men": true, "adults": true, "sleepers": true,
+}
+
+// numerals are written-out numbers.
+var numerals = map[string]string{
+	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
+}
 
 // prepositions end the part of a query that says what the thing is: "tents for two people" are tents.
 var prepositions = map[string]bool{
@@ -56,6 +103,7 @@ var prepositions = map[string]bool{
 var qualifiers = map[string]bool{
 	"men": true, "mens": true, "man": true, "women": true, "womens": true, "woman": true, "ladies": true, "unisex": true,
 	"kids": true, "children": true, "boys": true, "girls": true, "adults": true, "waterproof": true, "windproof": true,
+	"gift": true, "gifts": true, "present": true, "presents": true, "birthday": true, "christmas": true,
 	"lightweight": true, "ultralight": true, "light": true, "warm": true, "insulated": true, "breathable": true,
 	"winter": true, "summer": true, "black": true, "white": true, "red": true, "blue": true, "green": true, "grey": true,
 	"gray": true, "small": true, "medium": true, "large": true,
@@ -94,7 +142,6 @@ var synonymGroups = [...][]string{
 	{"waterproof", "rainproof", "watertight"},
 	{"lightweight", "ultralight"},
 	{"kids", "children", "child", "junior"},
-	{"person", "people"},
 	{"gloves", "mittens"},
 	{"mug", "cup"},
 	{"gift", "present"},
@@ -111,4 +158,17 @@ var synonymGroups = [...][]string{
 	{"camper", "camping"},
 	{"climber", "climbing"},
 	{"cyclist", "cycling"},
+}
+
+// implications name what serves a shopper who says the word. They hold one way: who asks for waterproof boots does not ask
+// for rain.
+var implications = map[string][]string{
+	"rainy": {"rain", "waterproof", "rainproof", "raincoat"},
+	"rain":  {"waterproof", "rainproof", "raincoat"},
+	"wet":   {"rain", "waterproof", "rainproof"},
+	"snowy": {"snow", "winter"},
+	"cold":  {"warm", "insulated", "thermal", "winter"},
+	"muddy": {"mud", "waterproof"},
+	"sunny": {"sun", "summer"},
+	"windy": {"wind", "windproof"},
 }

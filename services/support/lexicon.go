@@ -26,6 +26,9 @@ type lexicon struct {
 	lower     analysis.TokenFilter
 	stop      map[string]bool
 	topics    []topicTerms
+	places    map[string]bool       // names of countries -> whether they are in the European Union
+	foreign   map[string][]weighted // what stands for any country, by language
+	union     map[string][]weighted // what stands for one in the European Union
 }
 
 // analyzers are the languages with endings and stop words of their own.
@@ -60,6 +63,7 @@ func newLexicon() (*lexicon, error) {
 	for _, t := range topics {
 		l.topics = append(l.topics, l.termsOf(t))
 	}
+	l.learnPlaces()
 	return l, nil
 }
 
@@ -112,6 +116,20 @@ func (l *lexicon) terms(text, lang string) map[string]int {
 	return counts
 }
 
+// pairs are the terms of a text that follow each other.
+func (l *lexicon) pairs(text, lang string) map[[2]string]bool {
+	out := make(map[[2]string]bool)
+	var before string
+	for _, w := range l.words(text) {
+		t := l.term(w, lang)
+		if before != "" && t != "" {
+			out[[2]string{before, t}] = true
+		}
+		before = t
+	}
+	return out
+}
+
 // contentWords are the words of a question that say what it is about, each once.
 func (l *lexicon) contentWords(question string) []string {
 	var content []string
@@ -141,6 +159,7 @@ func (l *lexicon) variants(word, lang string) (all []weighted, isTopic bool) {
 	if t := l.term(word, lang); t != "" {
 		all = append(all, weighted{t, 1})
 	}
+	all = append(all, l.abroad(word, lang)...)
 	for _, t := range l.topics {
 		if !t.names(l, word) {
 			continue

@@ -43,6 +43,7 @@ type entry struct {
 	passage              *policyv1.Passage
 	language             string // that its terms are made for
 	text, section, title map[string]int
+	pairs                map[[2]string]bool // of terms that follow each other in the text
 	length               float64
 }
 
@@ -54,7 +55,7 @@ func newPassageIndex(words *lexicon, policies []*policyv1.Policy) *passageIndex 
 		for _, passage := range split(p) {
 			e := entry{
 				passage: passage, language: lang, title: title,
-				text: words.terms(passage.GetText(), lang), section: words.terms(passage.GetSection(), lang),
+				text: words.terms(passage.GetText(), lang), pairs: words.pairs(passage.GetText(), lang), section: words.terms(passage.GetSection(), lang),
 			}
 			if passage.GetSection() == "" {
 				e.section = title // a passage before all sections speaks for the whole document
@@ -77,7 +78,7 @@ func (x *passageIndex) search(question, language string, limit int) []*policyv1.
 	if len(content) == 0 {
 		return nil
 	}
-	hits := x.match(content)
+	hits, things := x.match(content)
 	rarity := x.rarity(hits, len(content))
 	type candidate struct {
 		passage *policyv1.Passage
@@ -85,7 +86,7 @@ func (x *passageIndex) search(question, language string, limit int) []*policyv1.
 	}
 	var found []candidate
 	for i, h := range hits {
-		if h.answers(len(content)) {
+		if h.answers(len(content), things) {
 			found = append(found, candidate{x.entries[i].passage, x.score(x.entries[i], h, rarity, language)})
 		}
 	}
@@ -122,13 +123,14 @@ func (x *passageIndex) score(e entry, h hit, rarity []float64, language string) 
 type hit struct {
 	frequency []float64 // of each word, weighted by field and by how well the term stands for the word
 	words     int       // that occur at all
+	things    int       // of what the question names; all words of it occur
 	topic     bool      // one of them names a topic
 	topical   bool      // one of them names a topic and is in the title or the section
 }
 
-// answers reports whether the entry is about a question of n words. The topic of a title is enough, and so is the only
-// word. Else half of the words must occur and at least two; a third, if one of them names a topic.
-func (h hit) answers(n int) bool {
+// answers reports whether the entry is about a question of n words that name so many things. The topic of a title is enough, and so is the only
+// word. Else half of the things must occur and at least two; a third of the words, if one of them names a topic.
+func (h hit) answers(n, things int) bool {
 	switch {
 	case h.words == 0:
 		return false
@@ -137,10 +139,11 @@ func (h hit) answers(n int) bool {
 	case h.topic:
 		return 3*h.words >= n
 	}
-	return 2*h.words >= n && h.words > 1
+	return 2*h.things >= things && (h.things > 1 || h.words == n)
 }
 
-func (x *passageIndex) match(content []string) []hit {
+// match returns what each entry has of the words, and how many things these name.
+func (x *passageIndex) match(content []string) ([]hit, int) {
 	hits := make([]hit, len(x.entries))
 	for i := range hits {
 		hits[i].frequency = make([]float64, len(content))
@@ -160,7 +163,36 @@ func (x *passageIndex) match(content []string) []hit {
 			hits[i].add(w, e, m.variants, m.isTopic)
 		}
 	}
-	return hits
+	things := x.things(content)
+	for i := range hits {
+		for _, words := range things {
+			if !slices.Contains(hits[i].frequency[words[0]:words[1]], 0) {
+				hits[i].things++
+			}
+		}
+	}
+	return hits, len(things)
+}
+
+// things divides the words of a question into the things that they name, each from a first word to before another. Words
+// that follow each other in some passage too are one thing: a "sleeping bag" is neither a bag nor asleep.
+func (x *passageIndex) things(content []string) [][2]int {
+	var out [][2]int
+	for w := range content {
+		if w > 0 && x.follows(content[w-1], content[w]) {
+			out[len(out)-1][1] = w + 1
+			continue
+		}
+		out = append(out, [2]int{w, w + 1})
+	}
+	return out
+}
+
+// follows reports whether some passage has the words one after the other.
+func (x *passageIndex) follows(first, second string) bool {
+	return slices.ContainsFunc(x.entries, func(e entry) bool {
+		return e.pairs[[2]string{x.words.term(first, e.language), x.words.term(second, e.language)}]
+	})
 }
 
 // add counts word w of the question in an entry.

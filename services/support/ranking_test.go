@@ -70,6 +70,41 @@ func TestSearchFindsNothingWhereNothingIsSaid(t *testing.T) {
 	}
 }
 
+func TestSearchTellsPlacesAndThingsFromWords(t *testing.T) {
+	words, err := newLexicon()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newPassageIndex(words, []*policyv1.Policy{
+		{PolicyId: "shipping", Title: "Delivery times and costs", Body: "Express delivery arrives the next working day.\n\n" +
+			"## Norway\n\nParcels to Norway take 5 to 9 days.\n\n## Elsewhere\n\nDelivery to the United Kingdom takes 8 days."},
+		{PolicyId: "international", Title: "International delivery", Body: "Within the European Union parcels take 4 to 7 days.\n\n" +
+			"For other places abroad, duties are paid at the checkout."},
+		{PolicyId: "hygiene", Title: "Hygiene", Body: "A sleeping bag or mat that was slept in stays with its owner.\n\n" +
+			"A tent for sleeping comes clean and in its bag."},
+	})
+	for _, tt := range []struct{ question, want string }{
+		{"how long does delivery take to Germany?", "Within the European Union"},
+		{"Versand nach Deutschland", "Within the European Union"},
+		{"do you ship to Japan?", "For other places abroad"},
+		{"do you deliver to Norway?", "Parcels to Norway"},
+		{"delivery to the United Kingdom", "Delivery to the United Kingdom"},
+		{"how long does delivery take?", "Express delivery"},
+		{"are people in Germany friendly?", ""},
+		{"a sleeping bag and its owner", "A sleeping bag or mat"},
+		{"how do I wash a down sleeping bag?", ""},
+		{"how do I fold a sleeping bag?", ""},
+	} {
+		got := x.search(tt.question, "", 3)
+		switch {
+		case tt.want == "" && len(got) > 0:
+			t.Errorf("%q: got %v, want nothing", tt.question, got)
+		case tt.want != "" && (len(got) == 0 || !strings.HasPrefix(got[0].GetText(), tt.want)):
+			t.Errorf("%q: got %v, want %q first", tt.question, got, tt.want)
+		}
+	}
+}
+
 func TestSearchKeepsToTheLimitAndTheOrderOfScores(t *testing.T) {
 	x := handbookIndex(t)
 	all := x.search("returns", "", 20)

@@ -89,6 +89,10 @@ func phraseAt(words []string) (string, int) {
 		return "pickup", 2
 	case first == "pick" && at(2) == "up":
 		return "pickup", 3
+	case first == "united" && at(1) == "kingdom", first == "great" && at(1) == "britain":
+		return "uk", 2
+	case first == "united" && at(1) == "states":
+		return "usa", 2
 	case first == "gift" && slices.Contains(cards, at(1)):
 		return "giftcard", 2
 	case slices.Contains(openings, first) && slices.Contains(hours, at(1)):

@@ -125,18 +125,50 @@ func optionsOf(variants []*catalogv1.Variant) map[string][]string {
 	return out
 }
 
-// Naturally compares values of an option: numbers by value, letter sizes by size and everything else by letters.
+// Naturally compares values of an option: numbers by value, with or without a unit, letter sizes by size and everything
+// else by letters. "500 g" comes before "1 kg".
 func Naturally(a, b string) int {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	if errX == nil && errY == nil {
-		return cmp.Compare(x, y)
+	x, unitX, okX := quantity(a)
+	y, unitY, okY := quantity(b)
+	if okX && okY && unitX == unitY {
+		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
 	}
 	i, j := slices.Index(letterSizes[:], strings.ToLower(a)), slices.Index(letterSizes[:], strings.ToLower(b))
 	if i >= 0 && j >= 0 {
 		return cmp.Compare(i, j)
 	}
 	return strings.Compare(a, b)
+}
+
+// quantity takes a value such as "250 g" apart, in the smallest unit of its kind. ok is false when it is none.
+func quantity(value string) (amount float64, unit string, ok bool) {
+	value = strings.ToLower(strings.TrimSpace(value))
+	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != ',' })
+	if end < 0 {
+		end = len(value)
+	}
+	amount, err := strconv.ParseFloat(strings.Replace(value[:end], ",", ".", 1), 64)
+	if err != nil {
+		return 0, "", false
+	}
+	unit = strings.TrimSpace(value[end:])
+	if strings.HasPrefix(unit, "-") || strings.HasPrefix(unit, "–") {
+		return amount, "", true // a range, by its start
+	}
+	if m, known := measures[unit]; known {
+		return amount * m.factor, m.unit, true
+	}
+	return amount, unit, true
+}
+
+type measure struct {
+	factor float64
+	unit   string
+}
+
+// measures brings units of one kind down to the smallest of them.
+var measures = map[string]measure{
+	"kg": {1000, "g"}, "l": {1000, "ml"}, "cl": {10, "ml"}, "m": {1000, "mm"}, "cm": {10, "mm"},
 }
 
 // letterSizes are in order.

@@ -111,6 +111,12 @@ func TestExtremePrices(t *testing.T) {
 func TestNaturalOrder(t *testing.T) {
 	for name, want := range map[string][]string{
 		"numbers by value":      {"9", "10", "42.5", "100"},
+		"numbers with units":    {"50 g", "100 g", "250 g"},
+		"without a space":       {"0.7l", "1.1l", "10l"},
+		"units of one kind":     {"500 g", "1 kg", "1,5 kg"},
+		"units of other kinds":  {"10 g", "9 pieces"},
+		"ranges by their start": {"5-7", "36-38", "39-41"},
+		"words with a number":   {"set 10", "set 2"},
 		"letter sizes by size":  {"XXS", "xs", "S", "M", "L", "XL", "XXL"},
 		"other words by letter": {"blue", "moss", "slate"},
 	} {

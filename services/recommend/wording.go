@@ -1,0 +1,64 @@
+package recommend
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+// relation is what the model asked for. When it left that open, the shopper's own words decide.
+func (t *turn) relation(in similarArgs) catalogv1.Relation {
+	if in.Relation == "" && asksForCompany(t.SubQuery) {
+		return catalogv1.Relation_RELATION_COMPLEMENT
+	}
+	return relations[in.Relation]
+}
+
+// company are the turns of phrase that ask for what goes with a thing, never for another of it.
+var company = [...]string{
+	"go with", "goes with", "go well with", "goes well with", "going with", "pair with", "pairs with", "pairs well with",
+	"passt zu", "passend zu", "passen zu", "va con", "van con", "va bien con", "combina con", "combinan con", "va avec",
+	"vont avec", "va bien avec",
+}
+
+// asksForCompany reports whether the shopper asks for what goes with something.
+func asksForCompany(text string) bool {
+	text = " " + strings.Join(letters(text), " ") + " "
+	return slices.ContainsFunc(company[:], func(phrase string) bool { return strings.Contains(text, " "+phrase+" ") })
+}
+
+// letters are the lower-case words of a text.
+func letters(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// titled reports whether every word of the query is one of the title, in the singular or the plural. Articles do not count.
+func titled(title, query string) bool {
+	have := letters(title)
+	for i := range have {
+		have[i] = singular(have[i])
+	}
+	var named bool
+	for _, w := range letters(query) {
+		if articles[w] {
+			continue
+		}
+		if !slices.Contains(have, singular(w)) {
+			return false
+		}
+		named = true
+	}
+	return named
+}
+
+// articles are words that name nothing.
+var articles = map[string]bool{"a": true, "an": true, "the": true, "my": true, "your": true, "this": true, "that": true}
+
+func singular(word string) string {
+	if len(word) > 3 && !strings.HasSuffix(word, "ss") {
+		return strings.TrimSuffix(word, "s")
+	}
+	return word
+}
