@@ -120,21 +120,6 @@ func (h *house) close() error {
 	return errors.Join(err, h.cfg.Network.Close())
 }
 
-// describe names the real model for the banner.
-func (m *modelFlags) describe(env environment) string {
-	name, url := m.name, m.url
-	if name == "" {
-		name = defaultModel
-	}
-	if url == "" {
-		url = env.get("OPENAI_BASE_URL")
-	}
-	if url == "" {
-		return name
-	}
-	return name + " at " + url
-}
-
 // onTCP are the services that 'quartet up' offers to others: the gateway and the owners of data.
 var onTCP = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promotions, suite.Support}
 

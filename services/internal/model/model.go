@@ -1,4 +1,4 @@
-// Package model makes the models that the services use from configuration: an OpenAI-compatible endpoint with the
+// Package model makes the models that the services use from configuration: an adapter for the provider's API with the
 // quirks of the model named, traced, and with errors that the services' error table knows. It imports no service.
 package model
 
@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -14,17 +17,34 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/model/anthropic"
+	"github.com/quartet-commerce/quartet/services/internal/model/gemini"
 )
 
 // Config names an endpoint and the model to ask there.
 type Config struct {
-	// URL of an OpenAI-compatible API, such as "http://localhost:8000/v1". Empty: OpenAI's own.
+	// Provider whose API is spoken: "openai", "anthropic" or "gemini". Empty: OpenAI's when there is a URL; without one,
+	// Anthropic's for a Name that starts with "claude-", Google's for "gemini-", and else OpenAI's.
+	Provider string
+	// URL of the API, such as "http://localhost:8000/v1". Empty: the provider's own.
 	URL string
-	// Key is sent as a bearer token. Empty: none; required by OpenAI's own endpoint.
+	// Key that the provider gave out. Empty: none, which only endpoints that speak OpenAI's API allow.
 	Key string
 	// Name of the model. Required.
 	Name string
+	// Price of the model's tokens. Nil: unknown.
+	Price *agentloop.Price
+	// MaxAttempts is how often a call is tried that fails before it answers. Zero: wrap.Retry's default. One: once.
+	MaxAttempts int
+	// NoReasoning asks for answers without thoughts. New refuses it for models that have no such switch.
+	NoReasoning bool
+	// MaxCompletionTokens sends the bound of an answer as max_completion_tokens rather than max_tokens, in OpenAI's API. Nil:
+	// as the model's profile says.
+	MaxCompletionTokens *bool
+	// FixedTemperature leaves out the temperature. Nil: as the model's profile says.
+	FixedTemperature *bool
 }
 
 // Traced is a model with the price of its tokens.
@@ -36,16 +56,53 @@ type Traced struct {
 
 // New returns the model, or one line that says what is wrong with the configuration. Nothing is sent yet.
 func New(cfg Config) (*Traced, error) {
-	p := profileOf(cfg.Name)
-	m, err := openai.New(openai.Config{
-		BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name,
-		UseMaxCompletionTokens: p.maxCompletionTokens, OmitTemperature: p.fixedTemperature,
-	})
+	provider, err := cfg.ProviderName()
+	if err != nil {
+		return nil, err
+	}
+	p := profileOf(cfg)
+	if cfg.NoReasoning && (!p.thoughtsOff || provider == providerOpenAI) {
+		return nil, fmt.Errorf("model %q: NoReasoning is set, and there is no way to switch off its reasoning", cfg.Name)
+	}
+	m, err := adapter(provider, cfg, p)
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", cfg.Name, err)
 	}
-	traced := agentotel.Model(m, agentotel.Config{Provider: p.provider, RequestModel: cfg.Name})
-	return &Traced{Model: faults{traced}, Price: p.price}, nil
+	traced := agentotel.Model(m, agentotel.Config{Provider: traceName(provider, cfg.Name), RequestModel: cfg.Name})
+	// A span for each attempt; retries within the caller's deadline; no thoughts in any answer.
+	steady := wrap.Reasoning(wrap.Retry(traced, wrap.RetryConfig{MaxAttempts: cfg.MaxAttempts}), wrap.ReasoningConfig{Hold: hold(provider, cfg.Name)})
+	return &Traced{Model: faults{steady}, Price: cfg.Price}, nil
+}
+
+// keepsThoughts are the beginnings of the names of models whose OpenAI-compatible endpoints never write thoughts into the
+// answer.
+var keepsThoughts = []string{"gpt-", "o1", "o3", "o4", "quartet-offline"}
+
+// hold says how much of an answer is held back until it is clear that it is not a thought without an opening tag, in the
+// terms of wrap.ReasoningConfig: nothing for providers that keep the two apart, so that their text streams at once.
+func hold(provider, name string) int {
+	if provider != providerOpenAI || slices.ContainsFunc(keepsThoughts, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		return -1
+	}
+	return 0
+}
+
+// adapter returns the model that speaks a provider's API.
+func adapter(provider string, cfg Config, p profile) (agentloop.Model, error) {
+	switch provider {
+	case providerAnthropic:
+		return anthropic.New(anthropic.Config{
+			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, NoReasoning: cfg.NoReasoning,
+		})
+	case providerGemini:
+		return gemini.New(gemini.Config{
+			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, NoReasoning: cfg.NoReasoning,
+		})
+	}
+	return openai.New(openai.Config{
+		BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name,
+		UseMaxCompletionTokens: p.maxCompletionTokens, OmitTemperature: p.fixedTemperature,
+	})
 }
 
 // faults gives a model's errors the types that the services' error table knows.
@@ -71,22 +128,43 @@ func faultOf(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var status *openai.StatusError
-	if !errors.As(err, &status) {
+	code, wait, ok := statusOf(err)
+	if !ok {
 		return &fault.Unavailable{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: retryAfter, Err: err,
 		}
 	}
-	wait := max(status.RetryAfter, retryAfter)
+	wait = max(wait, retryAfter)
 	switch {
-	case status.StatusCode == 429:
+	case code == http.StatusTooManyRequests:
 		return &fault.Exhausted{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_RATE_LIMITED, What: "model endpoint", RetryAfter: wait, Err: err,
 		}
-	case status.StatusCode >= 500:
+	case code >= http.StatusInternalServerError, code == 0: // 0: in the middle of an answer
 		return &fault.Unavailable{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: wait, Err: err,
 		}
 	}
 	return err
+}
+
+// refusal is an adapter's error that holds what the provider said.
+type refusal interface {
+	error
+	HTTPStatus() int
+	RetryAfter() time.Duration
+}
+
+// statusOf returns the status of a refusal, 0 for a failure in the middle of an answer without one, and the wait that the
+// provider asks for. It reports whether the provider refused at all.
+func statusOf(err error) (code int, wait time.Duration, ok bool) {
+	var r refusal
+	var status *openai.StatusError
+	switch {
+	case errors.As(err, &r):
+		return r.HTTPStatus(), r.RetryAfter(), true
+	case errors.As(err, &status):
+		return status.StatusCode, status.RetryAfter, true
+	}
+	return 0, 0, false
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/model"
+	"github.com/quartet-commerce/quartet/services/internal/offline"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// The models that are asked when only OPENAI_API_KEY is given.
+const (
+	defaultModel     = "gpt-4.1"
+	defaultFastModel = "gpt-4.1-mini"
+)
+
+// keyOf is where each provider's key is. Keys are read from the environment alone: they do not belong into command lines.
+var keyOf = map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
+
+// modelFlags say which models answer.
+type modelFlags struct{ provider, url, name, fast, price, fastPrice string }
+
+func addModelFlags(fs *flag.FlagSet) *modelFlags {
+	m := &modelFlags{}
+	fs.StringVar(&m.url, "model-url", "", "`URL` of the model's API, such as http://localhost:8000/v1; also OPENAI_BASE_URL")
+	fs.StringVar(&m.provider, "model-provider", "", "whose `API` the models speak: openai, anthropic or gemini (default: openai; without a URL, told from names that start with claude- or gemini-)")
+	fs.StringVar(&m.name, "model", "", "`name` of the model that answers; its key is in OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY")
+	fs.StringVar(&m.fast, "fast-model", "", "`name` of the model that classifies messages (default: that of --model)")
+	fs.StringVar(&m.price, "model-price", "", "`price` of a million tokens in and out, and optionally of cached ones in, such as \"2/8/0.5 USD\" (default: cost is reported as unknown)")
+	fs.StringVar(&m.fastPrice, "fast-model-price", "", "`price` of the fast model's tokens, likewise")
+	return m
+}
+
+// real reports whether a real endpoint is configured.
+func (m *modelFlags) real(env environment) bool {
+	return m.url != "" || m.name != "" || env.get("OPENAI_BASE_URL") != "" || env.get("OPENAI_API_KEY") != ""
+}
+
+// models sets the models of a suite.
+func (m *modelFlags) models(cfg *suite.Config, env environment) error {
+	if !m.real(env) {
+		return usagef("no model is configured: set OPENAI_API_KEY, or --model-url and --model; for trials run 'quartet model' " +
+			"and give --model-url http://127.0.0.1:7310/v1 --model " + offline.Model)
+	}
+	name, fast := m.names()
+	var err, fastErr error
+	cfg.Model, err = m.open(name, m.price, env)
+	cfg.FastModel, fastErr = m.open(fast, m.fastPrice, env)
+	if fast == name && fastErr != nil {
+		fastErr = nil // said already
+	}
+	return errors.Join(err, fastErr)
+}
+
+// names returns the models to ask.
+func (m *modelFlags) names() (name, fast string) {
+	name, fast = m.name, m.fast
+	if name == "" {
+		name = defaultModel
+		if fast == "" {
+			fast = defaultFastModel
+		}
+	}
+	if fast == "" {
+		fast = name
+	}
+	return name, fast
+}
+
+// open returns one model. OPENAI_BASE_URL counts for models that speak OpenAI's API only.
+func (m *modelFlags) open(name, price string, env environment) (*model.Traced, error) {
+	c := model.Config{Provider: m.provider, URL: m.url, Name: name}
+	provider, err := c.ProviderName()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if c.URL == "" && provider == "openai" {
+		c.URL = env.get("OPENAI_BASE_URL")
+	}
+	if c.URL != "" && m.name == "" {
+		return nil, usagef("a model URL is given without --model")
+	}
+	if c.Key = env.get(keyOf[provider]); c.Key == "" && c.URL == "" {
+		return nil, usagef("model %q: %s is not set", name, keyOf[provider])
+	}
+	if c.Price, err = parsePrice(price); err != nil {
+		return nil, err
+	}
+	return model.New(c)
+}
+
+func parsePrice(price string) (*agentloop.Price, error) {
+	if price == "" {
+		return nil, nil
+	}
+	p, err := model.ParsePrice(price)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("price of a model: %w", err)}
+	}
+	return p, nil
+}
+
+// describe names the model that answers, for the banner.
+func (m *modelFlags) describe(env environment) string {
+	name, _ := m.names()
+	url := m.url
+	if url == "" {
+		url = env.get("OPENAI_BASE_URL")
+	}
+	if url == "" {
+		return name
+	}
+	return name + " at " + url
+}

@@ -1,0 +1,122 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+)
+
+// answer is what is known of an answer so far.
+type answer struct {
+	endpoint.Ending
+	calls   map[int64]int // position of a tool call by the index of its block
+	usage   usage
+	stopped bool // the last event came
+}
+
+// decode takes in an event. The finish reason and the usage are kept for the end. Unknown events and blocks mean nothing.
+func (a *answer) decode(ev sdk.MessageStreamEventUnion) agentloop.Chunk {
+	var c agentloop.Chunk
+	switch ev.Type {
+	case "message_start":
+		c.Model = ev.Message.Model
+		u := ev.Message.Usage
+		a.count(usage{u.InputTokens, u.CacheCreationInputTokens, u.CacheReadInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens})
+	case "content_block_start":
+		a.start(ev, &c)
+	case "content_block_delta":
+		c.Text, c.Reasoning = ev.Delta.Text, ev.Delta.Thinking
+		if call, ok := a.calls[ev.Index]; ok && ev.Delta.PartialJSON != "" {
+			c.ToolCalls = []agentloop.ToolCallDelta{{Index: call, Arguments: ev.Delta.PartialJSON}}
+		}
+	case "message_delta":
+		if ev.Delta.StopReason != "" {
+			a.Finish = finishOf(ev.Delta.StopReason)
+		}
+		u := ev.Usage
+		a.count(usage{u.InputTokens, u.CacheCreationInputTokens, u.CacheReadInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens})
+	case "message_stop":
+		a.stopped = true
+	}
+	a.Text = a.Text || c.Text != ""
+	return c
+}
+
+// start takes in the start of a block, which may hold some of it already.
+func (a *answer) start(ev sdk.MessageStreamEventUnion, c *agentloop.Chunk) {
+	b := ev.ContentBlock
+	c.Text, c.Reasoning = b.Text, b.Thinking
+	if b.Type != "tool_use" {
+		return
+	}
+	call := agentloop.ToolCallDelta{Index: a.Calls, ID: b.ID, Name: b.Name}
+	a.calls[ev.Index] = call.Index
+	a.Calls++
+	// The arguments follow in pieces as a rule, after an empty object; some endpoints that speak this API send them at once.
+	if raw, err := json.Marshal(b.Input); err == nil && string(raw) != "{}" && string(raw) != "null" {
+		call.Arguments = string(raw)
+	}
+	c.ToolCalls = []agentloop.ToolCallDelta{call}
+}
+
+// usage is the API's count. What was read from or written to its cache is counted apart.
+type usage struct{ input, cacheWrite, cacheRead, output, thinking int64 }
+
+// count takes in a count, which goes up from event to event; later events leave some parts out.
+func (a *answer) count(u usage) {
+	t := &a.usage
+	t.input, t.cacheWrite, t.cacheRead = max(t.input, u.input), max(t.cacheWrite, u.cacheWrite), max(t.cacheRead, u.cacheRead)
+	t.output, t.thinking = max(t.output, u.output), max(t.thinking, u.thinking)
+	if *t != (usage{}) {
+		a.Usage = &agentloop.Usage{
+			InputTokens: t.input + t.cacheWrite + t.cacheRead, CachedInputTokens: t.cacheRead,
+			OutputTokens: t.output, ReasoningTokens: t.thinking,
+		}
+	}
+}
+
+// finishOf translates a stop reason.
+func finishOf(reason sdk.StopReason) agentloop.FinishReason {
+	switch reason {
+	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
+		return agentloop.FinishLength
+	case sdk.StopReasonToolUse:
+		return agentloop.FinishToolCalls
+	case sdk.StopReasonRefusal:
+		return agentloop.FinishContentFilter
+	}
+	return agentloop.FinishStop
+}
+
+// codes are the statuses of the API's errors, which in the middle of an answer come without.
+var codes = map[string]int{
+	"invalid_request_error": http.StatusBadRequest,
+	"authentication_error":  http.StatusUnauthorized,
+	"billing_error":         http.StatusPaymentRequired,
+	"permission_error":      http.StatusForbidden,
+	"not_found_error":       http.StatusNotFound,
+	"rate_limit_error":      http.StatusTooManyRequests,
+	"api_error":             http.StatusInternalServerError,
+	"timeout_error":         http.StatusGatewayTimeout,
+	"overloaded_error":      529, // the API's own
+}
+
+// messageOf returns the words in the body of an error, or all of it when it is none of the API's.
+func messageOf(body string) string {
+	var e struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal([]byte(body), &e) == nil && e.Error.Message != "" {
+		return e.Error.Message
+	}
+	return body
+}
+
+func retryAfter(h http.Header) time.Duration { return endpoint.RetryAfter(h, time.Now()) }

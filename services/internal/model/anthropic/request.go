@@ -1,0 +1,131 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+)
+
+// request translates a request.
+func (m *Model) request(req *agentloop.Request) (sdk.MessageNewParams, error) {
+	out := sdk.MessageNewParams{Model: m.cfg.Model, MaxTokens: DefaultMaxOutputTokens}
+	if req.MaxOutputTokens > 0 {
+		out.MaxTokens = int64(req.MaxOutputTokens)
+	}
+	if req.Temperature != nil && !m.cfg.OmitTemperature {
+		out.Temperature = sdk.Float(min(*req.Temperature, 1)) // others go up to 2
+	}
+	if m.cfg.NoReasoning {
+		disabled := sdk.NewThinkingConfigDisabledParam()
+		out.Thinking = sdk.ThinkingConfigParamUnion{OfDisabled: &disabled}
+	}
+	for _, t := range req.Tools {
+		tool, err := toolOf(t)
+		if err != nil {
+			return out, err
+		}
+		out.Tools = append(out.Tools, tool)
+	}
+	if req.NoToolCalls && len(req.Tools) > 0 {
+		none := sdk.NewToolChoiceNoneParam()
+		out.ToolChoice = sdk.ToolChoiceUnionParam{OfNone: &none}
+	}
+	if req.Output != nil {
+		var schema map[string]any
+		if err := json.Unmarshal(req.Output.Schema, &schema); err != nil {
+			return out, fmt.Errorf("schema of the answer: %w", err)
+		}
+		if taken, ok := sdk.BetaJSONSchemaOutputFormat(schema).Schema.(map[string]any); ok && len(taken) > 0 {
+			schema = taken
+		}
+		out.OutputConfig.Format = sdk.JSONOutputFormatParam{Schema: schema}
+	}
+	out.System, out.Messages = conversation(req.Messages)
+	return out, nil
+}
+
+// toolOf translates a tool. Its schema is passed on as it is.
+func toolOf(t agentloop.ToolSpec) (sdk.ToolUnionParam, error) {
+	var schema map[string]any
+	if err := json.Unmarshal(t.Parameters, &schema); err != nil {
+		return sdk.ToolUnionParam{}, fmt.Errorf("schema of tool %q: %w", t.Name, err)
+	}
+	delete(schema, "type") // always "object", which the SDK adds
+	tool := &sdk.ToolParam{Name: t.Name, InputSchema: sdk.ToolInputSchemaParam{ExtraFields: schema}}
+	if t.Description != "" {
+		tool.Description = sdk.String(t.Description)
+	}
+	return sdk.ToolUnionParam{OfTool: tool}, nil
+}
+
+// conversation translates messages. The API has no system messages but one text before all others, and wants the two sides
+// to take turns, the user first, with all results of tools at the start of the turn after their calls.
+func conversation(messages []agentloop.Message) (system []sdk.TextBlockParam, turns []sdk.MessageParam) {
+	for _, m := range messages {
+		if m.Role == agentloop.RoleSystem && len(turns) == 0 {
+			if strings.TrimSpace(m.Text) != "" {
+				system = append(system, sdk.TextBlockParam{Text: m.Text})
+			}
+			continue
+		}
+		role := sdk.MessageParamRoleUser
+		if m.Role == agentloop.RoleAssistant {
+			role = sdk.MessageParamRoleAssistant
+		}
+		if len(turns) == 0 && role == sdk.MessageParamRoleAssistant {
+			turns = append(turns, sdk.NewUserMessage(sdk.NewTextBlock(endpoint.NoContent)))
+		}
+		if len(turns) == 0 || turns[len(turns)-1].Role != role {
+			turns = append(turns, sdk.MessageParam{Role: role})
+		}
+		last := &turns[len(turns)-1]
+		last.Content = append(last.Content, blocksOf(m)...)
+	}
+	if len(turns) == 0 {
+		turns = append(turns, sdk.NewUserMessage(sdk.NewTextBlock(endpoint.NoContent)))
+	}
+	return system, turns
+}
+
+// blocksOf translates one message; there is always at least one block.
+func blocksOf(m agentloop.Message) []sdk.ContentBlockParamUnion {
+	if m.Role == agentloop.RoleTool {
+		return []sdk.ContentBlockParamUnion{sdk.NewToolResultBlock(plain(m.ToolCallID), textOf(m.Text), false)}
+	}
+	var blocks []sdk.ContentBlockParamUnion
+	if strings.TrimSpace(m.Text) != "" || len(m.ToolCalls) == 0 {
+		blocks = append(blocks, sdk.NewTextBlock(textOf(m.Text)))
+	}
+	for _, c := range m.ToolCalls {
+		blocks = append(blocks, sdk.NewToolUseBlock(plain(c.ID), endpoint.Arguments(c.Arguments), plain(c.Name)))
+	}
+	return blocks
+}
+
+// textOf returns a text that the API takes: it refuses one of nothing but space.
+func textOf(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return endpoint.NoContent
+	}
+	return text
+}
+
+// plain returns an id or a name of an earlier call as the API wants it: letters, digits, '_' and '-'. Those of other
+// providers, and those that a model made up, may hold more.
+func plain(s string) string {
+	if s == "" {
+		return "_"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, s)
+}

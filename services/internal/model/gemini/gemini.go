@@ -1,0 +1,179 @@
+// Package gemini is an agentloop.Model for Google's Gemini API, built on the official SDK.
+//
+// It always streams. How long an answer may take is for the caller's context to say; the SDK's own retries and its
+// continuation of broken answers are off, because wrappers do that for every provider alike. The schemas of tools and of
+// typed answers are passed on as the JSON Schema that they are.
+//
+// The API's calls need no ids: the package makes them up and pairs results with calls by name and order.
+//
+// The package must not import anything of Quartet's but agentloop and endpoint.
+package gemini
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/genai"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+)
+
+// DefaultBaseURL is Google's own endpoint.
+const DefaultBaseURL = "https://generativelanguage.googleapis.com"
+
+// Config says which model to use, and where. Model and APIKey are required.
+type Config struct {
+	// BaseURL of the endpoint, with or without "/v1beta". Empty: DefaultBaseURL.
+	BaseURL string
+	// APIKey never shows in an error.
+	APIKey string
+	// Model is the provider's name for it.
+	Model string
+	// HTTPClient makes the calls. It should have no Timeout, which would cut long answers. Nil: one of the model's own.
+	HTTPClient *http.Client
+	// OmitTemperature leaves out the temperature.
+	OmitTemperature bool
+	// NoReasoning asks for an answer without thoughts. Few models allow it.
+	NoReasoning bool
+}
+
+// Model asks one model. It implements [agentloop.Model] and is safe for concurrent use.
+type Model struct {
+	cfg        Config
+	client     *genai.Client
+	signatures signatures
+}
+
+// New returns a model, or an error that says in a line what is wrong with the configuration. It makes no call.
+func New(cfg Config) (*Model, error) {
+	cfg.APIKey = strings.TrimSpace(cfg.APIKey) // keys from files end in a line feed
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = DefaultBaseURL
+	}
+	err := endpoint.Config{Provider: "gemini", BaseURL: cfg.BaseURL, APIKey: cfg.APIKey, Model: cfg.Model}.Validate()
+	if err != nil {
+		return nil, err
+	}
+	client := endpoint.Client(cfg.HTTPClient)
+	client.Transport = tap{client.Transport}
+	c, err := genai.NewClient(context.Background(), &genai.ClientConfig{
+		Backend: genai.BackendGeminiAPI, APIKey: cfg.APIKey, HTTPClient: client,
+		// Always set, or the SDK would look for it in the environment.
+		HTTPOptions: genai.HTTPOptions{BaseURL: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1beta")},
+	})
+	if err != nil {
+		return nil, errors.New("gemini: the SDK refuses the configuration") // its error would repeat the key
+	}
+	return &Model{cfg: cfg, client: c}, nil
+}
+
+// Generate implements [agentloop.Model]. Errors: an [*endpoint.StatusError] when the API refuses the call or reports a
+// failure in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, or the
+// connection's.
+func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	return endpoint.Stream(ctx, "gemini", func(emit endpoint.Emit) error {
+		return m.generate(ctx, req, emit)
+	})
+}
+
+func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpoint.Emit) error {
+	contents, config := m.request(req)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	call := &exchange{}
+	a := answer{signatures: &m.signatures}
+	var streamErr error
+	for r, err := range m.client.Models.GenerateContentStream(context.WithValue(ctx, exchangeKey{}, call), m.cfg.Model, contents, config) {
+		if err != nil {
+			streamErr = m.statusError(err, call)
+			break
+		}
+		if err := emit(a.decode(r)); err != nil {
+			return err
+		}
+		if a.Finish != "" {
+			// The end follows at once. It is waited for, because its usage counts and so that the connection can be used again.
+			t := time.AfterFunc(endTime, cancel)
+			defer t.Stop()
+		}
+	}
+	if streamErr == nil && call.err != nil {
+		streamErr = fmt.Errorf("stream: %w", call.err)
+	}
+	last, err := a.Last(streamErr)
+	if err != nil {
+		return err
+	}
+	return emit(last)
+}
+
+// endTime bounds the wait for the end of a stream after the finish reason.
+const endTime = time.Second
+
+// statusError turns the SDK's error into a StatusError, and leaves all others as they are.
+func (m *Model) statusError(err error, call *exchange) error {
+	var apiErr genai.APIError
+	if !errors.As(err, &apiErr) {
+		return err
+	}
+	e := &endpoint.StatusError{Code: apiErr.Code, Wait: call.retryAfter, Message: endpoint.Clean(apiErr.Message, m.cfg.APIKey)}
+	if e.Code == 0 || call.status >= http.StatusBadRequest {
+		e.Code = call.status
+	}
+	for _, d := range apiErr.Details {
+		if delay, ok := d["retryDelay"].(string); ok && e.Wait == 0 {
+			if wait, err := time.ParseDuration(delay); err == nil {
+				e.Wait = max(0, wait)
+			}
+		}
+	}
+	return e
+}
+
+// exchange is what the SDK does not tell of a call. It belongs to the goroutine of the call.
+type exchange struct {
+	status     int
+	retryAfter time.Duration
+	err        error // that ended the body
+}
+
+type exchangeKey struct{}
+
+// tap is a RoundTripper that notes what the SDK drops.
+type tap struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	call, ok := req.Context().Value(exchangeKey{}).(*exchange)
+	if err != nil || !ok {
+		return resp, err
+	}
+	call.status, call.retryAfter = resp.StatusCode, endpoint.RetryAfter(resp.Header, time.Now())
+	resp.Body = &body{ReadCloser: resp.Body, call: call}
+	return resp, nil
+}
+
+// body keeps the error that ends a body to itself: the SDK would write it to the process's log, also when the caller has
+// only left.
+type body struct {
+	io.ReadCloser
+	call *exchange
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.call.err = err
+		err = io.EOF
+	}
+	return n, err
+}

@@ -1,0 +1,43 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/model"
+)
+
+func TestParsePrice(t *testing.T) {
+	good := map[string]agentloop.Price{
+		"0.15/0.60 USD":         {InputMicros: 150_000, OutputMicros: 600_000, Currency: "USD"},
+		"0.15/0.60/0.075 USD":   {InputMicros: 150_000, OutputMicros: 600_000, CachedInputMicros: 75_000, Currency: "USD"},
+		" 3/15 EUR\n":           {InputMicros: 3_000_000, OutputMicros: 15_000_000, Currency: "EUR"},
+		"0.000001/0/0.0 CHF":    {},
+		"0/0 USD":               {Currency: "USD"},
+		"999999999/1.50 JPY":    {InputMicros: 999_999_999_000_000, OutputMicros: 1_500_000, Currency: "JPY"},
+		"0.000001/1.123456 GBP": {InputMicros: 1, OutputMicros: 1_123_456, Currency: "GBP"},
+	}
+	for text, want := range good {
+		got, err := model.ParsePrice(text)
+		if want.Currency == "" {
+			if err == nil {
+				t.Errorf("%q: %+v, want an error: cached input of 0 can not be told from none", text, got)
+			}
+			continue
+		}
+		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
+			t.Errorf("%q: error %v (-want +got):\n%s", text, err, diff)
+		}
+	}
+	for _, text := range []string{
+		"", "0.15 USD", "0.15/0.60", "0.15/0.60 usd", "0.15/0.60 USDT", "0.15/0.60USD", "-1/2 USD", "1e3/2 USD", "1//2 USD", "1/2/3/4 USD",
+		"./2 USD", "1./2 USD", ".5/2 USD", "1.2.3/2 USD", "1/0.0000001 USD", "1234567890/2 USD", "0,15/0,60 USD",
+	} {
+		if got, err := model.ParsePrice(text); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %+v, error %v, want an error of one line", text, got, err)
+		}
+	}
+}
