@@ -22,6 +22,7 @@ func (s *server) definition() specialist.Definition {
 			"why does RAINY15 not work on my cart?",
 			"which offer saves me the most right now?",
 			"how much more do I need for free shipping?",
+			"does the code SUMMER10 work with my cart?",
 		},
 		Keywords:    vocabulary,
 		Prompt:      prompt,

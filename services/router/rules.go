@@ -44,6 +44,7 @@ const (
 	unsureQuestion = 0.3  // a question that no published word is in
 	unsureThing    = 0.6  // "a kite for a beginner" beside another request: nearly always a product
 	unsureRider    = 0.6  // words of which nothing is known, beside others
+	unsureCode     = 0.6  // "SAVE20", whose meaning only the store knows
 	unsureProduct  = 0.35 // a bare noun that nobody published: perhaps a product
 	unsureFollow   = 0.4  // leans on the history
 )
@@ -133,6 +134,9 @@ func (r *ruler) open(c clause, specialist int) {
 	sure := c.certainty(r.lexicon.product)
 	if specialist != r.lexicon.product && r.beside(c) {
 		sure = min(sure, unsureThing)
+	}
+	if r.namesCode(c) {
+		sure = min(sure, unsureCode)
 	}
 	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == specialist {
 		g := &r.groups[n]

@@ -172,7 +172,7 @@ func TestRulesAreNotCertainOfWhatTheyCanNotKnow(t *testing.T) {
 		"kayaks", "who was the first person on the moon?", "do you have a roof terrace?", "does it float?",
 		"the thing from last time", "テントはありますか", "tents on sale or return", "ich habe da mal eine Frage zu dem Ding",
 		"a kite for a beginner, and can I return it?", "where is my order? Purple velvet.", "Oskar nodded, where is my order?",
-		"a rack for shipping crates", "a refund for my kettle and a new kettle",
+		"a rack for shipping crates", "a refund for my kettle and a new kettle", "does SAVE20 work with my cart?",
 		"is the deal with the tent still on if I return the boots and what happens to the refund",
 	} {
 		if r := rule(l, message, nil); r.certainty >= DefaultCertainThreshold {

@@ -173,3 +173,13 @@ func (s *splitter) adds(lo, mid, right, hi int) bool {
 	specialist, score, _ := r.best(s.lexicon.product)
 	return score < weak || specialist == s.lexicon.product
 }
+
+// namesCode reports whether a clause has a word like "SAVE20": capitals, then digits. Promotions, models and coupons are
+// written so; which of them it is, the words around it seldom say.
+func (r *ruler) namesCode(c clause) bool {
+	return slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool {
+		text := r.text[w.start:w.end]
+		letters := strings.TrimRight(text, "0123456789")
+		return len(letters) >= 3 && len(letters) < len(text) && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	})
+}
