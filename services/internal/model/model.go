@@ -128,43 +128,22 @@ func faultOf(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	code, wait, ok := statusOf(err)
-	if !ok {
+	var status *openai.StatusError // of all adapters
+	if !errors.As(err, &status) {
 		return &fault.Unavailable{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: retryAfter, Err: err,
 		}
 	}
-	wait = max(wait, retryAfter)
+	wait := max(status.RetryAfter, retryAfter)
 	switch {
-	case code == http.StatusTooManyRequests:
+	case status.StatusCode == http.StatusTooManyRequests:
 		return &fault.Exhausted{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_RATE_LIMITED, What: "model endpoint", RetryAfter: wait, Err: err,
 		}
-	case code >= http.StatusInternalServerError, code == 0: // 0: in the middle of an answer
+	case status.StatusCode >= http.StatusInternalServerError, status.StatusCode == 0: // 0: in the middle of an answer
 		return &fault.Unavailable{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: wait, Err: err,
 		}
 	}
 	return err
-}
-
-// refusal is an adapter's error that holds what the provider said.
-type refusal interface {
-	error
-	HTTPStatus() int
-	RetryAfter() time.Duration
-}
-
-// statusOf returns the status of a refusal, 0 for a failure in the middle of an answer without one, and the wait that the
-// provider asks for. It reports whether the provider refused at all.
-func statusOf(err error) (code int, wait time.Duration, ok bool) {
-	var r refusal
-	var status *openai.StatusError
-	switch {
-	case errors.As(err, &r):
-		return r.HTTPStatus(), r.RetryAfter(), true
-	case errors.As(err, &status):
-		return status.StatusCode, status.RetryAfter, true
-	}
-	return 0, 0, false
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
 )
 
@@ -69,7 +70,7 @@ func New(cfg Config) (*Model, error) {
 	)}, nil
 }
 
-// Generate implements [agentloop.Model]. Errors: an [*endpoint.StatusError] when the API refuses the call or reports a
+// Generate implements [agentloop.Model]. Errors: an [*openai.StatusError] when the API refuses the call or reports a
 // failure in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, or the
 // connection's.
 func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
@@ -116,12 +117,12 @@ func (m *Model) statusError(err error) error {
 		}
 		return nil
 	}
-	e := &endpoint.StatusError{Code: apiErr.StatusCode, Message: endpoint.Clean(messageOf(apiErr.RawJSON()), m.cfg.APIKey)}
+	e := &openai.StatusError{StatusCode: apiErr.StatusCode, Message: endpoint.Clean(messageOf(apiErr.RawJSON()), m.cfg.APIKey)}
 	if apiErr.StatusCode < http.StatusBadRequest {
-		e.Code = codes[string(apiErr.Type())] // in the middle of an answer
+		e.StatusCode = codes[string(apiErr.Type())] // in the middle of an answer
 	}
 	if apiErr.Response != nil {
-		e.Wait = retryAfter(apiErr.Response.Header)
+		e.RetryAfter = retryAfter(apiErr.Response.Header)
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
 )
 
@@ -45,7 +46,7 @@ func TestCleanMakesOneShortLineWithoutTheKey(t *testing.T) {
 
 func TestWholeAnswersAreToldFromBrokenOnes(t *testing.T) {
 	broken := errors.New("reset")
-	refused := &endpoint.StatusError{Code: 503}
+	refused := &openai.StatusError{StatusCode: 503}
 	for name, c := range map[string]struct {
 		ending endpoint.Ending
 		err    error

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
 // NoContent stands for a text of nothing, which providers refuse.
@@ -56,7 +57,7 @@ type Ending struct {
 // Last returns the last chunk of an answer whose stream ended with err, or the error if the answer broke off.
 func (e *Ending) Last(err error) (agentloop.Chunk, error) {
 	last := agentloop.Chunk{FinishReason: e.Finish, Usage: e.Usage}
-	var status *StatusError
+	var status *openai.StatusError
 	switch {
 	case errors.As(err, &status):
 		return agentloop.Chunk{}, err

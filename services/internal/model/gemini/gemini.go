@@ -22,6 +22,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
 )
 
@@ -74,7 +75,7 @@ func New(cfg Config) (*Model, error) {
 	return &Model{cfg: cfg, client: c}, nil
 }
 
-// Generate implements [agentloop.Model]. Errors: an [*endpoint.StatusError] when the API refuses the call or reports a
+// Generate implements [agentloop.Model]. Errors: an [*openai.StatusError] when the API refuses the call or reports a
 // failure in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, or the
 // connection's.
 func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
@@ -123,14 +124,14 @@ func (m *Model) statusError(err error, call *exchange) error {
 	if !errors.As(err, &apiErr) {
 		return err
 	}
-	e := &endpoint.StatusError{Code: apiErr.Code, Wait: call.retryAfter, Message: endpoint.Clean(apiErr.Message, m.cfg.APIKey)}
-	if e.Code == 0 || call.status >= http.StatusBadRequest {
-		e.Code = call.status
+	e := &openai.StatusError{StatusCode: apiErr.Code, RetryAfter: call.retryAfter, Message: endpoint.Clean(apiErr.Message, m.cfg.APIKey)}
+	if e.StatusCode == 0 || call.status >= http.StatusBadRequest {
+		e.StatusCode = call.status
 	}
 	for _, d := range apiErr.Details {
-		if delay, ok := d["retryDelay"].(string); ok && e.Wait == 0 {
+		if delay, ok := d["retryDelay"].(string); ok && e.RetryAfter == 0 {
 			if wait, err := time.ParseDuration(delay); err == nil {
-				e.Wait = max(0, wait)
+				e.RetryAfter = max(0, wait)
 			}
 		}
 	}

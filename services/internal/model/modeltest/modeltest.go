@@ -207,18 +207,11 @@ func (a *answer) add(c agentloop.Chunk) error {
 
 // statusOf returns what an error says of the provider's refusal.
 func statusOf(err error) (code int, wait time.Duration, ok bool) {
-	var status interface {
-		HTTPStatus() int
-		RetryAfter() time.Duration
+	var status *openai.StatusError
+	if !errors.As(err, &status) {
+		return 0, 0, false
 	}
-	var openaiStatus *openai.StatusError
-	switch {
-	case errors.As(err, &status):
-		return status.HTTPStatus(), status.RetryAfter(), true
-	case errors.As(err, &openaiStatus):
-		return openaiStatus.StatusCode, openaiStatus.RetryAfter, true
-	}
-	return 0, 0, false
+	return status.StatusCode, status.RetryAfter, true
 }
 
 // question is a request of one message.
