@@ -83,6 +83,15 @@ var conversations = []conversation{
 		},
 	},
 	{
+		name: "a person is suggested to who asks for one", message: "can I talk to a person?",
+		specialists: []string{suite.Support}, tools: []string{"suggest_handoff"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if !reply.GetHandoff().GetRecommended() || len(reply.GetSuggestedActions()) != 1 {
+				t.Errorf("handoff %v, actions %v", reply.GetHandoff(), reply.GetSuggestedActions())
+			}
+		},
+	},
+	{
 		name: "Spanish is understood and answered in Spanish", message: "¿tenéis mochilas impermeables?",
 		specialists: []string{suite.Search}, tools: []string{"search_catalog"},
 		check: func(t *testing.T, reply *gatewayv1.AskResponse) {

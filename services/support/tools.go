@@ -141,6 +141,9 @@ type handoffResult struct {
 	Note string `json:"note"`
 }
 
+// Summary says what the result holds, for the call log.
+func (handoffResult) Summary() string { return "a person, suggested" }
+
 func (t *turnTools) suggestHandoff(_ context.Context, in handoffArgs) (handoffResult, error) {
 	if t.first("handoff") {
 		t.turn.AddActions(&specialistv1.SuggestedAction{
