@@ -119,6 +119,24 @@ func setCart(ctx context.Context, c Clients, storeID string, cart *cartv1.Cart) 
 // each loads items by one call each.
 func each[T proto.Message](items lines[T], put func(T) error) (Report, error) {
 	var report Report
+	err := readable(items, &report, func(line jsonl.Line[T]) error {
+		err := put(line.Item)
+		switch status.Code(err) {
+		case codes.OK:
+			report.Taken++
+		case codes.InvalidArgument, codes.NotFound:
+			report.refuse(line.Number, status.Convert(err).Message())
+		default:
+			return fmt.Errorf("line %d: %w", line.Number, err)
+		}
+		return nil
+	})
+	return report, err
+}
+
+// readable hands on every line that can be read and notes the others as refused. It stops at the first error of take or
+// of the reader.
+func readable[T proto.Message](items lines[T], report *Report, take func(jsonl.Line[T]) error) error {
 	for line, err := range items {
 		var bad *jsonl.LineError
 		switch {
@@ -126,19 +144,13 @@ func each[T proto.Message](items lines[T], put func(T) error) (Report, error) {
 			report.refuse(bad.Line, bad.Err.Error())
 			continue
 		case err != nil:
-			return report, err
+			return err
 		}
-		err = put(line.Item)
-		switch status.Code(err) {
-		case codes.OK:
-			report.Taken++
-		case codes.InvalidArgument, codes.NotFound:
-			report.refuse(line.Number, status.Convert(err).Message())
-		default:
-			return report, fmt.Errorf("line %d: %w", line.Number, err)
+		if err := take(line); err != nil {
+			return err
 		}
 	}
-	return report, nil
+	return nil
 }
 
 // stream is one bulk write in the words that all four services share.
@@ -151,18 +163,8 @@ type stream[T proto.Message] struct {
 func bulk[T proto.Message](items lines[T], open func() (stream[T], error)) (Report, error) {
 	var report Report
 	b := batcher[T]{open: open}
-	for line, err := range items {
-		var bad *jsonl.LineError
-		switch {
-		case errors.As(err, &bad):
-			report.refuse(bad.Line, bad.Err.Error())
-			continue
-		case err != nil:
-			return report, err
-		}
-		if err := b.add(line); err != nil {
-			return report, err
-		}
+	if err := readable(items, &report, b.add); err != nil {
+		return report, err
 	}
 	taken, refused, refusals, err := b.finish()
 	if err != nil {
