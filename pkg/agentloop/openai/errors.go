@@ -76,7 +76,7 @@ func (m *Model) statusError(err error, call *exchange) error {
 	default:
 		return err
 	}
-	e.Message = clean(e.Message, m.cfg.APIKey)
+	e.Message = CleanMessage(e.Message, m.cfg.APIKey)
 	return e
 }
 
@@ -107,11 +107,12 @@ func (w *wireError) UnmarshalJSON(raw []byte) error {
 
 // status returns the error to report.
 func (w *wireError) status(key string) error {
-	return &StatusError{StatusCode: w.code, Message: clean(w.message, key)}
+	return &StatusError{StatusCode: w.code, Message: CleanMessage(w.message, key)}
 }
 
-// clean makes an endpoint's words fit for an error: one line, cut, without the key.
-func clean(message, key string) string {
+// CleanMessage makes a provider's own words fit for the Message of a StatusError: one line, cut to 500 bytes, without the
+// key.
+func CleanMessage(message, key string) string {
 	if key != "" {
 		message = strings.ReplaceAll(message, key, "[key]")
 	}

@@ -1,6 +1,8 @@
 package openai_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,5 +31,36 @@ func TestStatusErrorsKnowWhetherToTryAgain(t *testing.T) {
 		if err.BadRequest() != tt.bad {
 			t.Errorf("%d: BadRequest is %v", tt.code, err.BadRequest())
 		}
+	}
+}
+
+func TestRetryAfterOfRefusals(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		header http.Header
+		want   time.Duration
+	}{
+		{http.Header{}, 0},
+		{http.Header{"Retry-After": {"7"}}, 7 * time.Second},
+		{http.Header{"Retry-After": {" 0.5 "}}, 500 * time.Millisecond},
+		{http.Header{"Retry-After": {"1"}, "Retry-After-Ms": {"250"}}, 250 * time.Millisecond},
+		{http.Header{"Retry-After": {"Fri, 02 Jan 2026 03:04:15 GMT"}}, 10 * time.Second},
+		{http.Header{"Retry-After": {"Fri, 02 Jan 2026 03:04:00 GMT"}}, 0},
+		{http.Header{"Retry-After": {"-3"}}, 0},
+		{http.Header{"Retry-After": {"1e12"}}, 0},
+		{http.Header{"Retry-After": {"soon"}}, 0},
+	} {
+		if got := openai.RetryAfter(c.header, now); got != c.want {
+			t.Errorf("%v: %v, want %v", c.header, got, c.want)
+		}
+	}
+}
+
+func TestCleanMakesOneShortLineWithoutTheKey(t *testing.T) {
+	if got := openai.CleanMessage("bad\n key  k3y\xff", "k3y"); got != "bad key [key]" {
+		t.Errorf("%q", got)
+	}
+	if got := openai.CleanMessage(strings.Repeat("é", 10000), ""); got != strings.Repeat("é", 250)+" [cut]" {
+		t.Errorf("%q", got)
 	}
 }

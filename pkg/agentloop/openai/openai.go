@@ -70,7 +70,7 @@ func New(cfg Config) (*Model, error) {
 	if takesNoTemperature(cfg.Model) {
 		cfg.UseMaxCompletionTokens, cfg.OmitTemperature = true, true
 	}
-	client := http.Client{Transport: newTransport()}
+	client := http.Client{Transport: NewTransport()}
 	if cfg.HTTPClient != nil {
 		client = *cfg.HTTPClient
 	}
@@ -112,9 +112,9 @@ func takesNoTemperature(model string) bool {
 	return false
 }
 
-// newTransport returns a transport for many calls at once to one host. Go's default keeps two idle connections for each
-// host and so opens a new one for almost every call.
-func newTransport() *http.Transport {
+// NewTransport returns a transport for many calls at once to one host, for this and other adapters of models. Go's default
+// keeps two idle connections for each host and so opens a new one for almost every call.
+func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,

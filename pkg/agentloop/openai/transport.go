@@ -52,7 +52,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
-		call.retryAfter = retryAfter(resp.Header, time.Now())
+		call.retryAfter = RetryAfter(resp.Header, time.Now())
 		resp.Body = &limitedBody{Reader: io.LimitReader(resp.Body, 1<<20), Closer: resp.Body}
 		return resp, nil
 	}
@@ -76,8 +76,9 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// retryAfter returns the wait that a header asks for, 0 if none.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+// RetryAfter returns the wait that the headers of a refusal ask for, in seconds, milliseconds or as a date; 0 if none. It is
+// the same for all providers that adapters speak to.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
 	}

@@ -26,7 +26,7 @@ func TestRetryAfterIsRead(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := retryAfter(c.header, now); got != c.want {
+			if got := RetryAfter(c.header, now); got != c.want {
 				t.Errorf("%v, want %v", got, c.want)
 			}
 		})

@@ -45,16 +45,12 @@ type profile struct {
 	thoughtsOff bool
 }
 
-// profiles by prefix of the model's name; the first that fits counts. Prices are left to the deployment: they change
-// more often than this file.
+// profiles by prefix of the model's name; the first that fits counts. What OpenAI's reasoning models refuse is known to
+// package openai. Prices are left to the deployment: they change more often than this file.
 var profiles = []struct {
 	prefix string
 	profile
 }{
-	{"o1", profile{maxCompletionTokens: true, fixedTemperature: true}},
-	{"o3", profile{maxCompletionTokens: true, fixedTemperature: true}},
-	{"o4", profile{maxCompletionTokens: true, fixedTemperature: true}},
-	{"gpt-5", profile{maxCompletionTokens: true, fixedTemperature: true}},
 	// From Opus 4.7 on, the temperature is refused.
 	{"claude-3", profile{thoughtsOff: true}},
 	{"claude-opus-4-7", profile{fixedTemperature: true, thoughtsOff: true}},

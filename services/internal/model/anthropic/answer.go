@@ -8,6 +8,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
 )
 
@@ -119,4 +120,4 @@ func messageOf(body string) string {
 	return body
 }
 
-func retryAfter(h http.Header) time.Duration { return endpoint.RetryAfter(h, time.Now()) }
+func retryAfter(h http.Header) time.Duration { return openai.RetryAfter(h, time.Now()) }

@@ -117,7 +117,7 @@ func (m *Model) statusError(err error) error {
 		}
 		return nil
 	}
-	e := &openai.StatusError{StatusCode: apiErr.StatusCode, Message: endpoint.Clean(messageOf(apiErr.RawJSON()), m.cfg.APIKey)}
+	e := &openai.StatusError{StatusCode: apiErr.StatusCode, Message: openai.CleanMessage(messageOf(apiErr.RawJSON()), m.cfg.APIKey)}
 	if apiErr.StatusCode < http.StatusBadRequest {
 		e.StatusCode = codes[string(apiErr.Type())] // in the middle of an answer
 	}

@@ -1,16 +1,16 @@
-// Package endpoint holds what the adapters for providers' own APIs share: the check of their configuration, the transport,
-// the error, and the way an answer is streamed and ends. It imports agentloop and no provider's SDK.
+// Package endpoint holds what the adapters for providers' own APIs share: the check of their configuration, the HTTP client, and
+// the way an answer is streamed and ends. Errors and the transport are those of agentloop/openai. It imports no provider's SDK.
 package endpoint
 
 import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
 // Config says which model of a provider to use, and where. All fields are required.
@@ -52,30 +52,13 @@ func Client(c *http.Client) *http.Client {
 	if c != nil {
 		client = *c
 	} else {
-		client.Transport = newTransport()
+		client.Transport = openai.NewTransport()
 	}
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
 	client.Transport = limited{client.Transport}
 	return &client
-}
-
-// newTransport returns a transport for many calls at once to one host. Go's default keeps two idle connections for each
-// host and so opens a new one for almost every call.
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          1024,
-		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		// HTTP/2 shares one connection among all calls: find out when it is dead.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-	}
 }
 
 // maxErrorBody bounds what is read of a refusal.

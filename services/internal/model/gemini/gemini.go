@@ -124,7 +124,7 @@ func (m *Model) statusError(err error, call *exchange) error {
 	if !errors.As(err, &apiErr) {
 		return err
 	}
-	e := &openai.StatusError{StatusCode: apiErr.Code, RetryAfter: call.retryAfter, Message: endpoint.Clean(apiErr.Message, m.cfg.APIKey)}
+	e := &openai.StatusError{StatusCode: apiErr.Code, RetryAfter: call.retryAfter, Message: openai.CleanMessage(apiErr.Message, m.cfg.APIKey)}
 	if e.StatusCode == 0 || call.status >= http.StatusBadRequest {
 		e.StatusCode = call.status
 	}
@@ -157,7 +157,7 @@ func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || !ok {
 		return resp, err
 	}
-	call.status, call.retryAfter = resp.StatusCode, endpoint.RetryAfter(resp.Header, time.Now())
+	call.status, call.retryAfter = resp.StatusCode, openai.RetryAfter(resp.Header, time.Now())
 	resp.Body = &body{ReadCloser: resp.Body, call: call}
 	return resp, nil
 }
