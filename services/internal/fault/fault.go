@@ -77,6 +77,35 @@ func (e *Precondition) Error() string {
 	return e.Subject + ": " + e.Description
 }
 
+// Exists says that the name of something new stands for something else already: ALREADY_EXISTS. Repeating it unchanged does
+// not help.
+type Exists struct {
+	// Reason is the machine-readable reason, such as ERROR_REASON_REQUEST_ID_REUSED.
+	Reason commonv1.ErrorReason
+	// Resource is the kind of thing in lower case, such as "request".
+	Resource string
+	// Name is the identifier that is taken.
+	Name string
+	// Description says what it stands for and what to do. It reaches the caller.
+	Description string
+}
+
+// Error names the resource and what it stands for.
+func (e *Exists) Error() string {
+	return fmt.Sprintf("%s %q: %s", e.Resource, e.Name, e.Description)
+}
+
+// Aborted says that somebody else has taken the work over: ABORTED. Repeating the request unchanged helps.
+type Aborted struct {
+	// Reason is the machine-readable reason, such as ERROR_REASON_TURN_TAKEN_OVER.
+	Reason commonv1.ErrorReason
+	// Description says what happened and what to do. It reaches the caller.
+	Description string
+}
+
+// Error is the description.
+func (e *Aborted) Error() string { return e.Description }
+
 // Unavailable says that something that the work needs can not be reached now: UNAVAILABLE. Waiting may help.
 type Unavailable struct {
 	// Reason is the machine-readable reason, such as ERROR_REASON_STATE_UNAVAILABLE.

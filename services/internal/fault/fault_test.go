@@ -22,6 +22,8 @@ func TestErrors(t *testing.T) {
 		"invalid":                {&fault.Invalid{Violations: []fault.Violation{{"a", "is bad"}, {"b", "is worse"}}}, "invalid request: a: is bad; b: is worse", nil},
 		"not found":              {&fault.NotFound{Resource: "product", Name: "p-1"}, `product "p-1" not found`, nil},
 		"precondition":           {&fault.Precondition{Subject: "cart/c1", Description: "is at version 4"}, "cart/c1: is at version 4", nil},
+		"exists":                 {&fault.Exists{Resource: "request", Name: "r1", Description: "is taken"}, `request "r1": is taken`, nil},
+		"aborted":                {&fault.Aborted{Description: "taken over"}, "taken over", nil},
 		"unavailable":            {&fault.Unavailable{What: "load cart", Err: cause}, "load cart: temporarily unavailable: dial: refused", cause},
 		"unavailable, no cause":  {&fault.Unavailable{What: "load cart"}, "load cart: temporarily unavailable", nil},
 		"exhausted":              {&fault.Exhausted{What: "model", Err: cause}, "model: limit reached: dial: refused", cause},

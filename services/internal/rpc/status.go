@@ -32,6 +32,8 @@ const (
 //	*fault.Invalid           INVALID_ARGUMENT     BadRequest
 //	*fault.NotFound          NOT_FOUND            ResourceInfo
 //	*fault.Precondition      FAILED_PRECONDITION  PreconditionFailure
+//	*fault.Exists            ALREADY_EXISTS       ResourceInfo
+//	*fault.Aborted           ABORTED
 //	*fault.Unavailable       UNAVAILABLE          RetryInfo
 //	*fault.Exhausted         RESOURCE_EXHAUSTED   RetryInfo
 //	a gRPC status            as it is, if it has an ErrorInfo; else see fromPeer
@@ -79,6 +81,11 @@ func walk(err error, method string) *status.Status {
 			&errdetails.ResourceInfo{ResourceType: e.Resource, ResourceName: e.Name, Description: e.Error()})
 	case *fault.Precondition:
 		return precondition(e)
+	case *fault.Exists:
+		return with(codes.AlreadyExists, e.Error(), e.Reason, nil,
+			&errdetails.ResourceInfo{ResourceType: e.Resource, ResourceName: e.Name, Description: e.Error()})
+	case *fault.Aborted:
+		return with(codes.Aborted, e.Error(), e.Reason, nil)
 	case *fault.Unavailable:
 		return with(codes.Unavailable, e.Public(), e.Reason, nil, retryInfo(e.RetryAfter))
 	case *fault.Exhausted:

@@ -63,6 +63,18 @@ func TestStatus(t *testing.T) {
 				&errdetails.PreconditionFailure{Violations: []*errdetails.PreconditionFailure_Violation{
 					{Type: "VERSION_MISMATCH", Subject: "cart/c1", Description: "is at version 4"}}}},
 		},
+		"a name that is taken": {
+			err: &fault.Exists{Reason: commonv1.ErrorReason_ERROR_REASON_REQUEST_ID_REUSED, Resource: "request", Name: "r1",
+				Description: "stands for another message"},
+			code: codes.AlreadyExists, message: `request "r1": stands for another message`,
+			details: []proto.Message{info("REQUEST_ID_REUSED", nil), &errdetails.ResourceInfo{
+				ResourceType: "request", ResourceName: "r1", Description: `request "r1": stands for another message`}},
+		},
+		"work that another has taken over": {
+			err:  &fault.Aborted{Reason: commonv1.ErrorReason_ERROR_REASON_TURN_TAKEN_OVER, Description: "taken over"},
+			code: codes.Aborted, message: "taken over",
+			details: []proto.Message{info("TURN_TAKEN_OVER", nil)},
+		},
 		"an unavailable part is told without its cause": {
 			err:  &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_STATE_UNAVAILABLE, What: "load cart", Err: secret},
 			code: codes.Unavailable, message: "load cart: temporarily unavailable",

@@ -117,6 +117,13 @@ const (
 	ErrorReason_ERROR_REASON_THREAD_NOT_FOUND ErrorReason = 16
 	// The turn does not exist in this store, or has expired. NOT_FOUND.
 	ErrorReason_ERROR_REASON_TURN_NOT_FOUND ErrorReason = 17
+	// The request_id stands for another request of this store. ALREADY_EXISTS.
+	ErrorReason_ERROR_REASON_REQUEST_ID_REUSED ErrorReason = 18
+	// As many turns are in flight as the gateway takes, in all or for this store. RESOURCE_EXHAUSTED with RetryInfo.
+	ErrorReason_ERROR_REASON_TOO_MANY_TURNS ErrorReason = 19
+	// Another gateway has taken the turn over, since this one was not heard of for too long. The same request_id gives its
+	// reply. ABORTED.
+	ErrorReason_ERROR_REASON_TURN_TAKEN_OVER ErrorReason = 20
 )
 
 // Enum value maps for ErrorReason.
@@ -140,6 +147,9 @@ var (
 		15: "ERROR_REASON_NOTHING_ANSWERED",
 		16: "ERROR_REASON_THREAD_NOT_FOUND",
 		17: "ERROR_REASON_TURN_NOT_FOUND",
+		18: "ERROR_REASON_REQUEST_ID_REUSED",
+		19: "ERROR_REASON_TOO_MANY_TURNS",
+		20: "ERROR_REASON_TURN_TAKEN_OVER",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":         0,
@@ -160,6 +170,9 @@ var (
 		"ERROR_REASON_NOTHING_ANSWERED":    15,
 		"ERROR_REASON_THREAD_NOT_FOUND":    16,
 		"ERROR_REASON_TURN_NOT_FOUND":      17,
+		"ERROR_REASON_REQUEST_ID_REUSED":   18,
+		"ERROR_REASON_TOO_MANY_TURNS":      19,
+		"ERROR_REASON_TURN_TAKEN_OVER":     20,
 	}
 )
 
@@ -392,6 +405,61 @@ func (x *Cost) GetCurrencyCode() string {
 	return ""
 }
 
+// Budget bounds what model calls may take together.
+type Budget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most tokens, input and output together. Zero: not bounded.
+	MaxTokens int64 `protobuf:"varint,1,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
+	// Most money. Absent: not bounded. It counts only where the price of the model is known in the same currency.
+	MaxCost       *Cost `protobuf:"bytes,2,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Budget) Reset() {
+	*x = Budget{}
+	mi := &file_quartet_common_v1_common_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Budget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Budget) ProtoMessage() {}
+
+func (x *Budget) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_common_v1_common_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Budget.ProtoReflect.Descriptor instead.
+func (*Budget) Descriptor() ([]byte, []int) {
+	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Budget) GetMaxTokens() int64 {
+	if x != nil {
+		return x.MaxTokens
+	}
+	return 0
+}
+
+func (x *Budget) GetMaxCost() *Cost {
+	if x != nil {
+		return x.MaxCost
+	}
+	return nil
+}
+
 // Message is one final text of a conversation. It never holds reasoning or tool payloads.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -405,7 +473,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_quartet_common_v1_common_proto_msgTypes[3]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -417,7 +485,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_common_v1_common_proto_msgTypes[3]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -430,7 +498,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{3}
+	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Message) GetRole() Role {
@@ -464,7 +532,7 @@ type ItemError struct {
 
 func (x *ItemError) Reset() {
 	*x = ItemError{}
-	mi := &file_quartet_common_v1_common_proto_msgTypes[4]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +544,7 @@ func (x *ItemError) String() string {
 func (*ItemError) ProtoMessage() {}
 
 func (x *ItemError) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_common_v1_common_proto_msgTypes[4]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +557,7 @@ func (x *ItemError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemError.ProtoReflect.Descriptor instead.
 func (*ItemError) Descriptor() ([]byte, []int) {
-	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{4}
+	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ItemError) GetIndex() int32 {
@@ -538,7 +606,11 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\testimated\x18\x06 \x01(\bR\testimated\"P\n" +
 	"\x04Cost\x12#\n" +
 	"\ramount_micros\x18\x01 \x01(\x03R\famountMicros\x12#\n" +
-	"\rcurrency_code\x18\x02 \x01(\tR\fcurrencyCode\"J\n" +
+	"\rcurrency_code\x18\x02 \x01(\tR\fcurrencyCode\"[\n" +
+	"\x06Budget\x12\x1d\n" +
+	"\n" +
+	"max_tokens\x18\x01 \x01(\x03R\tmaxTokens\x122\n" +
+	"\bmax_cost\x18\x02 \x01(\v2\x17.quartet.common.v1.CostR\amaxCost\"J\n" +
 	"\aMessage\x12+\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x17.quartet.common.v1.RoleR\x04role\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"r\n" +
@@ -550,7 +622,7 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
-	"\x0eROLE_ASSISTANT\x10\x02*\xe7\x04\n" +
+	"\x0eROLE_ASSISTANT\x10\x02*\xce\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12 \n" +
@@ -570,7 +642,10 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x15ERROR_REASON_INTERNAL\x10\x0e\x12!\n" +
 	"\x1dERROR_REASON_NOTHING_ANSWERED\x10\x0f\x12!\n" +
 	"\x1dERROR_REASON_THREAD_NOT_FOUND\x10\x10\x12\x1f\n" +
-	"\x1bERROR_REASON_TURN_NOT_FOUND\x10\x11B\xd4\x01\n" +
+	"\x1bERROR_REASON_TURN_NOT_FOUND\x10\x11\x12\"\n" +
+	"\x1eERROR_REASON_REQUEST_ID_REUSED\x10\x12\x12\x1f\n" +
+	"\x1bERROR_REASON_TOO_MANY_TURNS\x10\x13\x12 \n" +
+	"\x1cERROR_REASON_TURN_TAKEN_OVER\x10\x14B\xd4\x01\n" +
 	"\x15com.quartet.common.v1B\vCommonProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/common/v1;commonv1\xa2\x02\x03QCX\xaa\x02\x11Quartet.Common.V1\xca\x02\x11Quartet\\Common\\V1\xe2\x02\x1dQuartet\\Common\\V1\\GPBMetadata\xea\x02\x13Quartet::Common::V1b\x06proto3"
 
 var (
@@ -586,23 +661,25 @@ func file_quartet_common_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_common_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quartet_common_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_quartet_common_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_quartet_common_v1_common_proto_goTypes = []any{
 	(Role)(0),         // 0: quartet.common.v1.Role
 	(ErrorReason)(0),  // 1: quartet.common.v1.ErrorReason
 	(*Money)(nil),     // 2: quartet.common.v1.Money
 	(*Usage)(nil),     // 3: quartet.common.v1.Usage
 	(*Cost)(nil),      // 4: quartet.common.v1.Cost
-	(*Message)(nil),   // 5: quartet.common.v1.Message
-	(*ItemError)(nil), // 6: quartet.common.v1.ItemError
+	(*Budget)(nil),    // 5: quartet.common.v1.Budget
+	(*Message)(nil),   // 6: quartet.common.v1.Message
+	(*ItemError)(nil), // 7: quartet.common.v1.ItemError
 }
 var file_quartet_common_v1_common_proto_depIdxs = []int32{
-	0, // 0: quartet.common.v1.Message.role:type_name -> quartet.common.v1.Role
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	4, // 0: quartet.common.v1.Budget.max_cost:type_name -> quartet.common.v1.Cost
+	0, // 1: quartet.common.v1.Message.role:type_name -> quartet.common.v1.Role
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_quartet_common_v1_common_proto_init() }
@@ -616,7 +693,7 @@ func file_quartet_common_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_common_v1_common_proto_rawDesc), len(file_quartet_common_v1_common_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
