@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/quartet-commerce/quartet/services/internal/routeeval"
+)
+
+// publicSet reads messages from a public CSV file: text and kind are columns, kind may be -1, and repeated texts count
+// once. They are too large to keep beside the code: QUARTET_DATA says where they are.
+func publicSet(t *testing.T, file string, text, kind int, gold string) []routeeval.Message {
+	t.Helper()
+	dir := os.Getenv("QUARTET_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
+	}
+	f, err := os.Open(filepath.Join(dir, file))
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
+		t.Skipf("no messages: set QUARTET_DATA to the folder that holds %s", file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages []routeeval.Message
+	seen := make(map[string]bool)
+	for i, row := range rows[1:] {
+		m := routeeval.Message{Line: i + 2, ID: fmt.Sprint(i + 2), Text: row[text], Gold: []string{gold}}
+		if kind >= 0 {
+			m.Kind = row[kind]
+		}
+		if !seen[m.Text] {
+			seen[m.Text] = true
+			messages = append(messages, m)
+		}
+	}
+	return messages
+}
+
+// What the rules reach on messages that others collected, each a single request and labelled with the one specialist
+// that the whole collection is for. The floors lie below what is reached, in per cent.
+func TestRulesOnPublicMessages(t *testing.T) {
+	tests := []struct {
+		name, file   string
+		text, kind   int
+		gold         string
+		messages     int
+		exact        float64
+		certain      float64
+		certainRight float64
+	}{
+		{"customer service", "bitext/bitext_8k.csv", 1, 3, "support", 8_000, 80, 25, 94},
+		{"product queries", "chorus/judgments.csv", 0, -1, "search", 60, 93, 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			messages := publicSet(t, tt.file, tt.text, tt.kind, tt.gold)
+			if len(messages) < tt.messages {
+				t.Fatalf("there are %d messages, want at least %d", len(messages), tt.messages)
+			}
+			r := measureRules(t, messages)
+			for _, kind := range slices.Sorted(maps.Keys(r.ByKind)) {
+				g := r.ByKind[kind]
+				recall := routeeval.Rate{N: g.UnderSplitRate.Of - g.UnderSplitRate.N, Of: g.UnderSplitRate.Of}
+				t.Logf("%-26s recall %s, over-split %s", kind, percent(recall), percent(g.OverSplitRate))
+			}
+			t.Logf("over-split %s, median %.0f µs", percent(r.OverSplitRate), r.MedianMicros)
+			floor(t, "share sent to one specialist", unsplit(r), 99)
+			floor(t, "exact set accuracy", r.ExactSetAccuracy, tt.exact)
+			floor(t, "certain share", r.CertainShare, tt.certain)
+			floor(t, "certain accuracy", r.CertainAccuracy, tt.certainRight)
+		})
+	}
+}
+
+// unsplit is the share of the messages that were sent to one specialist.
+func unsplit(r *routeeval.Report) routeeval.Rate {
+	one := routeeval.Rate{Of: r.Messages}
+	for _, c := range r.Confusion {
+		if len(c.Got) == 1 {
+			one.N += c.Messages
+		}
+	}
+	return one
+}
+
+// floor wants at least a share, in per cent; a rate of nothing is 0.
+func floor(t *testing.T, name string, r routeeval.Rate, least float64) {
+	t.Helper()
+	t.Logf("%s %s", name, percent(r))
+	if v, _ := r.Value(); 100*v < least {
+		t.Errorf("%s is %s, want at least %v %%", name, percent(r), least)
+	}
+}
+
+// measureRules measures what 'quartet eval routing --router rules' does.
+func measureRules(t *testing.T, messages []routeeval.Message) *routeeval.Report {
+	t.Helper()
+	env := environment{get: func(string) string { return "" }, err: t.Output()}
+	level := slog.LevelError
+	f := &evalFlags{router: routerRules, level: &level}
+	h, err := f.openHouse(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := h.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	b, err := f.newBench(t.Context(), h.cfg, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := b.measure(t.Context(), messages, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}

@@ -1,0 +1,224 @@
+package routeeval
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+)
+
+// Rate is a share: N of Of. In JSON it is a number from 0 to 1, or null when Of is zero.
+type Rate struct{ N, Of int }
+
+// Value returns the share, and whether there is one.
+func (r Rate) Value() (share float64, ok bool) {
+	if r.Of == 0 {
+		return 0, false
+	}
+	return float64(r.N) / float64(r.Of), true
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Rate) MarshalJSON() ([]byte, error) {
+	if v, ok := r.Value(); ok {
+		return json.Marshal(v)
+	}
+	return []byte("null"), nil
+}
+
+// count adds one to the base, and one to the number if hit.
+func (r *Rate) count(hit bool) {
+	r.Of++
+	if hit {
+		r.N++
+	}
+}
+
+// Summary are the figures of a set or of a group of it.
+type Summary struct {
+	// Messages is how many there are.
+	Messages int `json:"messages"`
+	// ExactSetAccuracy is the share whose decided specialists are those of gold.
+	ExactSetAccuracy Rate `json:"exact_set_accuracy"`
+	// OverSplitRate is the share that was sent to a specialist that is not in gold.
+	OverSplitRate Rate `json:"over_split_rate"`
+	// UnderSplitRate is the share that was not sent to a specialist that is in gold.
+	UnderSplitRate Rate `json:"under_split_rate"`
+	// CertainShare is the share that the rules decided alone, being certain.
+	CertainShare Rate `json:"certain_share"`
+	// CertainShareSingle is the same of the messages with one specialist in gold.
+	CertainShareSingle Rate `json:"certain_share_single"`
+	// CertainAccuracy is ExactSetAccuracy of those that the rules decided alone.
+	CertainAccuracy Rate `json:"certain_accuracy"`
+}
+
+func (s *Summary) add(o Outcome) {
+	certain := o.Source == routerv1.DecisionSource_DECISION_SOURCE_RULES
+	s.Messages++
+	s.ExactSetAccuracy.count(o.right())
+	s.OverSplitRate.count(!subset(o.Got, o.Gold))
+	s.UnderSplitRate.count(!subset(o.Gold, o.Got))
+	s.CertainShare.count(certain)
+	if len(o.Gold) == 1 {
+		s.CertainShareSingle.count(certain)
+	}
+	if certain {
+		s.CertainAccuracy.count(o.right())
+	}
+}
+
+// right reports whether the decided specialists are those of gold.
+func (o Outcome) right() bool { return slices.Equal(o.Got, o.Gold) }
+
+func subset(a, b []string) bool {
+	return !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
+}
+
+// Specialist are the figures of one specialist, each message counting once.
+type Specialist struct {
+	// Precision is the share of the messages sent to it that it should have got.
+	Precision Rate `json:"precision"`
+	// Recall is the share of the messages that it should have got that were sent to it.
+	Recall Rate `json:"recall"`
+	// F1 is the harmonic mean of both: twice the messages rightly sent, of those sent plus those that should have been.
+	F1 Rate `json:"f1"`
+	// Support is how many messages it should have got.
+	Support int `json:"support"`
+}
+
+// Confusion is how often messages for one set of specialists were sent to another, or to the same.
+type Confusion struct {
+	Gold     []string `json:"gold"`
+	Got      []string `json:"got"`
+	Messages int      `json:"messages"`
+}
+
+// Miss is a message that was not sent to the specialists of gold.
+type Miss struct {
+	ID        string   `json:"id"`
+	Text      string   `json:"text"`
+	Gold      []string `json:"gold"`
+	Got       []string `json:"got"`
+	Certainty float64  `json:"certainty"`
+	Source    string   `json:"source"`
+	Notes     []string `json:"notes"`
+}
+
+// Report are all figures of a set.
+type Report struct {
+	// Router and Model say what was measured; Measure leaves them empty.
+	Router string `json:"router"`
+	Model  string `json:"model"`
+	Summary
+	// BySource counts the messages by what decided: "rules", "model" and "backstop".
+	BySource map[string]int `json:"by_source"`
+	// BySpecialist has every specialist's figures by name.
+	BySpecialist map[string]Specialist `json:"by_specialist"`
+	// ByKind and ByLanguage have the figures of the messages that name a kind or a language.
+	ByKind     map[string]Summary `json:"by_kind"`
+	ByLanguage map[string]Summary `json:"by_language"`
+	// Confusion counts pairs of gold and decided sets, the most frequent first; equal pairs are right decisions.
+	Confusion []Confusion `json:"confusion"`
+	// MedianMicros and P99Micros are quantiles of the decisions' durations in microseconds.
+	MedianMicros float64 `json:"median_us"`
+	P99Micros    float64 `json:"p99_us"`
+	// Misses are the messages that went wrong, in their order. Nil leaves them out of the JSON.
+	Misses []Miss `json:"misses,omitzero"`
+}
+
+// Measure computes the figures of what was decided. The names are those of all specialists.
+func Measure(outcomes []Outcome, names []string) *Report {
+	r := &Report{
+		BySource:     map[string]int{"rules": 0, "model": 0, "backstop": 0},
+		BySpecialist: bySpecialist(outcomes, names),
+		ByKind:       groups(outcomes, func(o Outcome) string { return o.Kind }),
+		ByLanguage:   groups(outcomes, func(o Outcome) string { return o.Language }),
+		Confusion:    confusions(outcomes),
+		Misses:       []Miss{},
+	}
+	var durations []time.Duration
+	for _, o := range outcomes {
+		r.add(o)
+		r.BySource[sourceName(o.Source)]++
+		durations = append(durations, o.Duration)
+		if !o.right() {
+			r.Misses = append(r.Misses, Miss{
+				ID: o.ID, Text: o.Text, Gold: o.Gold, Got: o.Got, Certainty: o.Certainty, Source: sourceName(o.Source), Notes: o.Notes,
+			})
+		}
+	}
+	slices.Sort(durations)
+	r.MedianMicros, r.P99Micros = quantile(durations, 0.5), quantile(durations, 0.99)
+	return r
+}
+
+// sourceName returns "rules", "model" or "backstop".
+func sourceName(s routerv1.DecisionSource) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "DECISION_SOURCE_"))
+}
+
+func bySpecialist(outcomes []Outcome, names []string) map[string]Specialist {
+	figures := make(map[string]Specialist)
+	for _, name := range names {
+		var s Specialist
+		for _, o := range outcomes {
+			want, got := slices.Contains(o.Gold, name), slices.Contains(o.Got, name)
+			if got {
+				s.Precision.count(want)
+			}
+			if want {
+				s.Recall.count(got)
+			}
+		}
+		s.F1 = Rate{N: 2 * s.Recall.N, Of: s.Precision.Of + s.Recall.Of}
+		s.Support = s.Recall.Of
+		figures[name] = s
+	}
+	return figures
+}
+
+// groups summarizes the outcomes by what label returns; those that it returns "" for are in no group.
+func groups(outcomes []Outcome, label func(Outcome) string) map[string]Summary {
+	all := make(map[string]Summary)
+	for _, o := range outcomes {
+		if name := label(o); name != "" {
+			s := all[name]
+			s.add(o)
+			all[name] = s
+		}
+	}
+	return all
+}
+
+func confusions(outcomes []Outcome) []Confusion {
+	pairs := make(map[[2]string]*Confusion)
+	for _, o := range outcomes {
+		key := [2]string{strings.Join(o.Gold, " "), strings.Join(o.Got, " ")}
+		if pairs[key] == nil {
+			pairs[key] = &Confusion{Gold: o.Gold, Got: o.Got}
+		}
+		pairs[key].Messages++
+	}
+	all := make([]Confusion, 0, len(pairs))
+	for _, c := range pairs {
+		all = append(all, *c)
+	}
+	slices.SortFunc(all, func(a, b Confusion) int {
+		return cmp.Or(cmp.Compare(b.Messages, a.Messages), slices.Compare(a.Gold, b.Gold), slices.Compare(a.Got, b.Got))
+	})
+	return all
+}
+
+// quantile returns the shortest of the sorted durations that at least the share q of them does not exceed, in
+// microseconds, and zero when there are none.
+func quantile(sorted []time.Duration, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(q * float64(len(sorted))))
+	return float64(sorted[rank-1]) / float64(time.Microsecond)
+}

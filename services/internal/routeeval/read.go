@@ -1,0 +1,227 @@
+package routeeval
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/jsonl"
+)
+
+const (
+	// maxText is the longest message that a router takes, in characters.
+	maxText = 8000
+	// maxLabel is the longest id, kind or language, in characters.
+	maxLabel = 200
+	// shownProblems is how many wrong lines the text of a *SetError lists.
+	shownProblems = 20
+)
+
+// Message is one message of a set.
+type Message struct {
+	// Line is where it stood in the set, from 1.
+	Line int
+	// ID is unique in the set.
+	ID string
+	// Text is what the shopper wrote, 1 to 8,000 characters.
+	Text string
+	// Gold names the specialists that should get it: sorted, each once, at least one.
+	Gold []string
+	// History is what was said before, the oldest first. May be empty.
+	History []*commonv1.Message
+	// Kind and Language put it into groups. May be empty.
+	Kind, Language string
+}
+
+// SetError says which lines of a set are wrong.
+type SetError struct {
+	// Problems are the wrong lines in their order, each with its number, what is wrong and what is wanted. Empty: the set
+	// holds no message at all.
+	Problems []string
+}
+
+// Error returns the first 20 problems, one a line, and how many more there are.
+func (e *SetError) Error() string {
+	const wanted = `want one JSON object a line, such as {"id":"m1","text":"where is my order?","gold":["support"]}`
+	if len(e.Problems) == 0 {
+		return "the set is empty; " + wanted
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "wrong lines: %d; %s", len(e.Problems), wanted)
+	for i, p := range e.Problems {
+		if i == shownProblems {
+			fmt.Fprintf(&b, "\n  ... and %d more", len(e.Problems)-i)
+			break
+		}
+		b.WriteString("\n  " + p)
+	}
+	return b.String()
+}
+
+// Read returns the messages of a set in JSON Lines. Gold must name specialists of those given. Fields other than id,
+// text, gold, history, kind and language are passed over. A set with a wrong line, or without a message, is a *SetError;
+// any other error comes from r.
+func Read(r io.Reader, specialists []string) ([]Message, error) {
+	var messages []Message
+	bad := &SetError{}
+	lines := make(map[string]int) // by id
+	for line, err := range jsonl.Read(r, func() *structpb.Struct { return new(structpb.Struct) }, jsonl.Config{}) {
+		var unreadable *jsonl.LineError
+		switch {
+		case errors.As(err, &unreadable):
+			bad.Problems = append(bad.Problems, err.Error())
+			continue
+		case err != nil:
+			return nil, err
+		}
+		f := fields{values: line.Item.GetFields()}
+		m := f.message(line.Number, specialists)
+		if earlier := lines[m.ID]; earlier > 0 {
+			f.check.Addf("id", "%q is that of line %d too, must be unique", m.ID, earlier)
+		} else if m.ID != "" {
+			lines[m.ID] = line.Number
+		}
+		if wrong := f.wrong(); wrong != "" {
+			bad.Problems = append(bad.Problems, fmt.Sprintf("line %d: %s", line.Number, wrong))
+			continue
+		}
+		messages = append(messages, m)
+	}
+	if len(bad.Problems) > 0 || len(messages) == 0 {
+		return nil, bad
+	}
+	return messages, nil
+}
+
+// fields are the fields of one line, and what was found wrong with them.
+type fields struct {
+	values map[string]*structpb.Value
+	check  fault.Checker
+}
+
+func (f *fields) message(line int, specialists []string) Message {
+	m := Message{Line: line, ID: f.text("id", 1, maxLabel), Text: f.text("text", 1, maxText)}
+	m.Gold = f.gold(specialists)
+	m.History = f.history()
+	m.Kind, m.Language = f.text("kind", 0, maxLabel), f.text("language", 0, maxLabel)
+	return m
+}
+
+// wrong returns what was found, or "".
+func (f *fields) wrong() string {
+	var invalid *fault.Invalid
+	if !errors.As(f.check.Err(), &invalid) {
+		return ""
+	}
+	found := make([]string, len(invalid.Violations))
+	for i, v := range invalid.Violations {
+		found[i] = v.Field + " " + v.Description
+	}
+	return strings.Join(found, "; ")
+}
+
+// text returns a string of least to most characters; least 0 makes it optional.
+func (f *fields) text(name string, least, most int) string {
+	text, ok := f.str(name, f.values[name])
+	if ok {
+		f.check.Text(name, text, least, most)
+	}
+	return text
+}
+
+// gold returns the specialists that the line names, sorted.
+func (f *fields) gold(specialists []string) []string {
+	var names []string
+	values, ok := f.array("gold")
+	if ok && len(values) == 0 {
+		f.check.Addf("gold", "names nobody; give at least one of: %s", strings.Join(specialists, ", "))
+	}
+	for i, v := range values {
+		field := fmt.Sprintf("gold[%d]", i)
+		name, ok := f.str(field, v)
+		switch {
+		case !ok:
+		case !slices.Contains(specialists, name):
+			f.check.Addf(field, "%q is no specialist; the specialists are: %s", name, strings.Join(specialists, ", "))
+		case slices.Contains(names, name):
+			f.check.Addf(field, "%q is there twice", name)
+		default:
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// history returns the messages before: strings are the shopper's own, objects say whose they are.
+func (f *fields) history() []*commonv1.Message {
+	var said []*commonv1.Message
+	values, _ := f.array("history")
+	for i, v := range values {
+		field := fmt.Sprintf("history[%d]", i)
+		m := &commonv1.Message{Role: commonv1.Role_ROLE_USER}
+		if o := v.GetStructValue(); o != nil {
+			role, _ := f.str(field+".role", o.GetFields()["role"])
+			switch role {
+			case "user":
+			case "assistant":
+				m.Role = commonv1.Role_ROLE_ASSISTANT
+			default:
+				f.check.Addf(field+".role", `is %q, must be "user" or "assistant"`, role)
+			}
+			field, v = field+".text", o.GetFields()["text"]
+		}
+		var ok bool
+		if m.Text, ok = f.str(field, v); ok {
+			f.check.Text(field, m.Text, 1, maxText)
+		}
+		said = append(said, m)
+	}
+	return said
+}
+
+// str returns the string that v is, "" when it is absent, and whether it is either.
+func (f *fields) str(field string, v *structpb.Value) (string, bool) {
+	if _, ok := v.GetKind().(*structpb.Value_StringValue); !ok && present(v) {
+		f.check.Addf(field, "is %s, must be a string", typeName(v))
+		return "", false
+	}
+	return v.GetStringValue(), true
+}
+
+// array returns the elements of an array, none when it is absent, and whether it is either.
+func (f *fields) array(name string) ([]*structpb.Value, bool) {
+	v := f.values[name]
+	if v.GetListValue() == nil && present(v) {
+		f.check.Addf(name, "is %s, must be an array", typeName(v))
+		return nil, false
+	}
+	return v.GetListValue().GetValues(), true
+}
+
+// present reports whether a field has a value; null is none.
+func present(v *structpb.Value) bool {
+	_, null := v.GetKind().(*structpb.Value_NullValue)
+	return v != nil && !null
+}
+
+func typeName(v *structpb.Value) string {
+	switch v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		return "a string"
+	case *structpb.Value_NumberValue:
+		return "a number"
+	case *structpb.Value_BoolValue:
+		return "true or false"
+	case *structpb.Value_ListValue:
+		return "an array"
+	}
+	return "an object"
+}
