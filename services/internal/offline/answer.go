@@ -99,6 +99,9 @@ func (w *writer) withoutResults() string {
 		}
 		return w.say.hello
 	}
+	if told := w.advice(); told != "" {
+		return told
+	}
 	if len(w.tools) == 0 {
 		return w.say.cannot
 	}

@@ -74,7 +74,7 @@ func TestConversations(t *testing.T) {
 			`lookup_order{"order_id":"QT-7"}`, `search_policies{"query":"return opened goods"}`,
 			"Your order QT-7 is shipped.\n\nFrom \"Returns\": Opened goods can be returned within 30 days if they are clean."}},
 		"a missing argument is asked for": {libraryTools[1:2], "please renew my loan", nil, []string{"For that I need to know: loan id."}},
-		"an unknown shape is read out":    {weatherTools, "weather in Oslo?", []string{`{"city":"Oslo","temperature":{"amount":4,"unit":"degrees"},"wind":"light"}`}, []string{`get_forecast{"city":"Oslo","units":"celsius"}`, "City: Oslo. Temperature: 4 degrees. Wind: light."}},
+		"an unknown shape is read out":    {weatherTools, "weather in Oslo?", []string{`{"city":"Oslo","temperature":{"amount":4,"unit":"degrees"},"wind":"light"}`}, []string{`get_forecast{"city":"Oslo","units":"celsius"}`, "Oslo: temperature 4 degrees, wind light."}},
 		"plain text is relayed":           {weatherTools, "weather in Oslo?", []string{"light rain all day"}, []string{`get_forecast{"city":"Oslo","units":"celsius"}`, "Light rain all day."}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ type filler struct {
 	ask     text
 	context text      // what was asked before, for a question that leans on it
 	found   *findings // what tools have returned
+	there   string    // the place that "there" means
 	now     time.Time
 	priced  bool // the tool has arguments for prices, so words for them are no part of a query
 	force   bool // fill what is required in any case

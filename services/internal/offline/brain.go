@@ -29,7 +29,12 @@ func think(req *chatRequest, now time.Time) reply {
 	if merged, ok := mergeSections(req.Messages); ok {
 		return limited(merged, req)
 	}
-	return limited(newWriter(c, req.Tools).answer(), req)
+	w := newWriter(c, req.Tools)
+	text := w.answer()
+	if mode == choiceNone && newPlanner(c, req.Tools).stopped() {
+		text += "\n\n" + w.say.stopped
+	}
+	return limited(text, req)
 }
 
 // limited cuts text at the request's limit of output tokens.

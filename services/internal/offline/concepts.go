@@ -50,6 +50,8 @@ type intent struct {
 const (
 	seeksGoods = "find search product catalog"
 	asksRules  = "policy rule terms faq"
+	// changesMoney is what a sum in another currency needs.
+	changesMoney = "convert currency exchange"
 )
 
 var intents = []intent{
@@ -185,6 +187,11 @@ func (out terms) expand(t text) terms {
 	if choosesGoods(t) {
 		for _, m := range strings.Fields(seeksGoods) {
 			out.add(stem(m), hintWeight)
+		}
+	}
+	if asksCurrency(t) {
+		for _, m := range strings.Fields(changesMoney) {
+			out.add(stem(m), intentWeight)
 		}
 	}
 	for _, p := range optionPairs(t) {

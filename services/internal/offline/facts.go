@@ -112,22 +112,44 @@ func (w *writer) value(v any) string {
 	return scalar(v)
 }
 
-// facts words an object of unknown shape as "Key: value." sentences; ids are shown only when there is nothing else.
+// facts words an object of unknown shape: "Oslo, 2026-03-05: wind light, sky clear." when it says what its facts are about,
+// else as "Key: value." sentences.
 func (w *writer) facts(o object) string {
-	var out []string
-	for _, all := range []bool{false, true} {
-		for _, m := range o {
-			text := w.value(m.value)
-			if text == "" || m.name == "note" || m.name == "message" || m.name == "ok" || !all && hidden(m.name) {
-				continue
-			}
-			out = append(out, sentence(capital(w.say.label(m.name))+": "+text))
+	var about, facts, all []string
+	for _, m := range w.telling(o) {
+		name, text := w.say.label(m.name), w.value(m.value)
+		if ws := nameWords(m.name); len(ws) > 0 && aboutNames[ws[len(ws)-1]] {
+			about = append(about, text)
+		} else {
+			facts = append(facts, name+" "+text)
 		}
-		if len(out) > 0 {
-			break
+		all = append(all, sentence(capital(name)+": "+text))
+	}
+	if len(about) > 0 && len(facts) > 0 {
+		return sentence(strings.Join(about, ", ") + ": " + strings.Join(facts, ", "))
+	}
+	return strings.Join(all, " ")
+}
+
+// aboutNames end the names of members that say which place or day the others are about.
+var aboutNames = set("city town place country day date")
+
+// telling returns the members of an object that are worth reading out; ids only when there is nothing else.
+func (w *writer) telling(o object) object {
+	var shown, ids object
+	for _, m := range o {
+		switch {
+		case w.value(m.value) == "" || m.name == "note" || m.name == "message" || m.name == "ok":
+		case hidden(m.name):
+			ids = append(ids, m)
+		default:
+			shown = append(shown, m)
 		}
 	}
-	return strings.Join(out, " ")
+	if len(shown) == 0 {
+		return ids
+	}
+	return shown
 }
 
 func capital(s string) string {

@@ -140,6 +140,11 @@ func (p *planner) followUps() []pick {
 	return out[:min(len(out), maxParallel)]
 }
 
+// stopped reports whether there is more to look up than could be: the calls so far made it possible, and none are left.
+func (p *planner) stopped() bool {
+	return p.c.rounds > 0 && p.c.rounds < maxRounds && len(p.followUps()) > 0
+}
+
 // due reports whether it is t's turn.
 func (p *planner) due(t *profile, clause text, fromResults bool) bool {
 	if p.onlyContents(clause) || !fromResults && p.preparedNothing() {

@@ -47,7 +47,7 @@ func (w *writer) total(r result) int {
 }
 
 // counts reports whether the question is how many there are.
-func (w *writer) counts() bool { return w.speaks[stem("count")] > 0 }
+func (w *writer) counts() bool { return w.speaks[stem("count")] > 0 && !asksCurrency(w.c.question) }
 
 // superlative names the cheapest or dearest item, and the next ones in short.
 func (w *writer) superlative(list []object, dir string) string {

@@ -82,6 +82,7 @@ func (p *planner) find(name string) *profile {
 // results went into them.
 func (p *planner) fill(t *profile, clause text, force bool) (args object, fromResults bool) {
 	f := &filler{ask: clause, context: p.contextOf(clause), found: p.c.all(), now: p.c.now, force: force}
+	f.there = p.placeBefore(f.context)
 	args, ok := f.arguments(t.schema)
 	if !ok {
 		return nil, false
@@ -140,11 +141,11 @@ func (p *planner) ranked(clause text) []scored {
 
 // shape speaks for a tool with an argument that only this question can fill: an order number, a place, a quantity.
 func (p *planner) shape(t *profile, clause text) float64 {
-	sum := 0.0
+	sum, asks := 0.0, asksCurrency(clause)
 	for _, prop := range t.schema.Properties {
 		f := &filler{ask: clause, found: nil, now: p.c.now}
 		switch r := roleOf("", prop); {
-		case r == roleID && f.identifier(prop) != "", r == roleCode && f.code() != "":
+		case r == roleID && f.identifier(prop) != "", r == roleCode && f.code() != "", r == roleCurrency && asks && f.currency(prop) != "":
 			sum += 1.5
 		case r == roleDate || r == rolePlace || r == roleFrom || r == roleTo || r == roleCurrency || r == roleLanguage || r == roleContact:
 			if prop.Type == "string" && f.text("", prop, false, false) != "" {

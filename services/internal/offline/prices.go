@@ -9,7 +9,7 @@ import (
 
 const (
 	numberRE   = `(\d+(?:[.,]\d{1,2})?)`
-	currencyRE = `(€|\$|£|eur\b|euros?\b|usd\b|dollars?\b|bucks\b|gbp\b|pounds?\b|chf\b|francs?\b|quid\b)`
+	currencyRE = `(€|\$|£|eur\b|euros?\b|usd\b|dollars?\b|bucks\b|gbp\b|pounds?\b|yen\b|jpy\b|¥|chf\b|francs?\b|quid\b)`
 )
 
 // A price phrase gives a bound when a currency stands beside the number, or when the cue alone is clear enough.
@@ -102,22 +102,31 @@ func money(t text) []span {
 }
 
 var currencyCodes = map[string]string{"€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR", "$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "bucks": "USD",
-	"£": "GBP", "gbp": "GBP", "pound": "GBP", "pounds": "GBP", "quid": "GBP", "yen": "JPY", "jpy": "JPY", "chf": "CHF", "franc": "CHF", "francs": "CHF"}
+	"£": "GBP", "gbp": "GBP", "pound": "GBP", "pounds": "GBP", "quid": "GBP", "yen": "JPY", "jpy": "JPY", "¥": "JPY", "chf": "CHF", "franc": "CHF", "francs": "CHF"}
+
+var isoCodeRE = regexp.MustCompile(`^[A-Z]{3}$`)
 
 // currencies returns the ISO 4217 codes that t names, in order.
 func currencies(t text) []string {
 	var out []string
-	for i, w := range t.words {
-		code, known := currencyCodes[w.norm]
-		if upper := strings.ToUpper(w.raw); !known && len(w.raw) == 3 && upper == w.raw && i > 0 {
-			code, known = upper, true
-		}
-		if before, _ := utf8.DecodeLastRuneInString(t.raw[:w.start]); !known && currencyCodes[string(before)] != "" {
-			code, known = currencyCodes[string(before)], true
-		}
-		if known {
+	for i := range t.words {
+		if code := currencyOf(t, i); code != "" {
 			out = append(out, code)
 		}
 	}
 	return out
+}
+
+// currencyOf returns the code of the currency that the word at i is, or that a sign beside it stands for; "" for none.
+func currencyOf(t text, i int) string {
+	w := t.words[i]
+	if code := currencyCodes[w.norm]; code != "" {
+		return code
+	}
+	if i > 0 && len(w.raw) == 3 && isoCodeRE.MatchString(w.raw) {
+		return w.raw
+	}
+	before, _ := utf8.DecodeLastRuneInString(t.raw[:w.start])
+	after, _ := utf8.DecodeRuneInString(t.raw[w.end:])
+	return orElse(currencyCodes[string(before)], currencyCodes[string(after)])
 }

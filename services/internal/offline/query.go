@@ -3,6 +3,7 @@ package offline
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // fillers are words around the thing that is looked for. They are dropped as long as something else is left.
@@ -109,14 +110,29 @@ func leansOnContext(t text) bool {
 	if namesSource(t) {
 		return false
 	}
-	drop := append(optionSpans(t), money(t)...)
+	drop := append(append(optionSpans(t), money(t)...), whereAndWhen(t)...)
 	_, _, bounds := priceBounds(t)
 	for _, w := range salient(t, append(drop, bounds...)) {
 		if !fillers[w] && !priceFillers[w] && !pronouns[w] && !vague[w] {
 			return false
 		}
 	}
-	return true
+	return !exchanges(t)
+}
+
+// longestAside is how many words a question such as "and in Oslo on Friday?" may have.
+const longestAside = 10
+
+// whereAndWhen returns the days and the place that a short question names, by which alone it leans on what was asked.
+func whereAndWhen(t text) []span {
+	if len(t.words) > longestAside {
+		return nil
+	}
+	_, out := dates(t, time.Time{}) // where they stand depends on no clock
+	if name, where, ok := place(t, inPlace); ok && isUpper(name) {
+		out = append(out, where)
+	}
+	return out
 }
 
 var (

@@ -34,10 +34,10 @@ func parseResult(s string) any {
 		}
 		break
 	}
-	if v, ok := decode(s); ok {
+	if v, ok := decode(s); ok && json.Valid([]byte(s)) {
 		return v
 	}
-	return s
+	return s // "12.50 EUR" begins with a number and is none
 }
 
 // decode reads the first JSON value of s. Objects become object, so that the order of their members stays.

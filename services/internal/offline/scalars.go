@@ -143,6 +143,11 @@ func (f *filler) number(parent string, p property, required, sole bool) any {
 	about := bag{}
 	about.addText(p.Description, 1)
 	free := f.freeNumbers()
+	if required && slices.ContainsFunc(nameWords(p.name), func(w string) bool { return sumNames[w] }) {
+		if v, ok := f.sum(free); ok {
+			return asNumber(p, v*scale(p))
+		}
+	}
 	for _, strict := range []bool{true, false} {
 		for _, n := range free {
 			near := n.after[:min(1, len(n.after))]

@@ -241,28 +241,6 @@ func (f *filler) date(p property) string {
 	return days[at]
 }
 
-func (f *filler) place(p property, required, sole bool) string {
-	var tries []map[string]bool
-	switch roleOf("", p) {
-	case roleFrom:
-		tries = []map[string]bool{fromPlace}
-	case roleTo:
-		tries = []map[string]bool{toPlace, inPlace}
-	default:
-		tries = []map[string]bool{inPlace, toPlace, fromPlace}
-	}
-	for _, prepositions := range tries {
-		if v, s, ok := place(f.ask, prepositions); ok && !covered(f.taken, word{start: s.start, end: s.end}) {
-			f.take(s)
-			return v
-		}
-	}
-	if !required {
-		return ""
-	}
-	return f.anything(p, sole)
-}
-
 func (f *filler) contact(p property) string {
 	re := urlRE
 	switch joined := strings.Join(nameWords(p.name), " "); {
@@ -288,17 +266,6 @@ func (f *filler) language(p property) string {
 	}
 	f.take(span{m[0], m[1]})
 	return f.ask.raw[m[2]:m[3]]
-}
-
-func (f *filler) currency(p property) string {
-	codes := currencies(f.ask)
-	if len(codes) == 0 {
-		return ""
-	}
-	if r := nameWords(p.name); slices.Contains(r, "to") || slices.Contains(r, "target") {
-		return codes[len(codes)-1]
-	}
-	return codes[0]
 }
 
 func (f *filler) option(r role) string {

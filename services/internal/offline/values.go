@@ -172,7 +172,7 @@ func placeWord(t text, i, first int, capitals bool) bool {
 	if i > first && strings.TrimSpace(t.raw[t.words[i-1].end:w.start]) != "" {
 		return false // punctuation ends a name
 	}
-	if timeWords[w.norm] || !unicode.IsLetter(firstRune(w.raw)) {
+	if timeWords[w.norm] || currencyCodes[w.norm] != "" || !unicode.IsLetter(firstRune(w.raw)) {
 		return false
 	}
 	if capitals {
