@@ -10,8 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// event is one event of a stream, as far as it is used. It is decoded here rather than by go-openai, which drops an error
-// beside choices, the reasoning of some endpoints and the lack of an index.
+// event is one event of a stream, or an answer that does not stream, as far as it is used.
 type event struct {
 	Model   string     `json:"model"`
 	Choices []choice   `json:"choices"`
@@ -20,23 +19,26 @@ type event struct {
 }
 
 type choice struct {
-	Index int `json:"index"`
-	Delta struct {
-		Content          string     `json:"content"`
-		Refusal          string     `json:"refusal"`
-		ReasoningContent string     `json:"reasoning_content"` // DeepSeek, vLLM and others
-		Reasoning        string     `json:"reasoning"`         // OpenRouter, Groq
-		ToolCalls        []toolCall `json:"tool_calls"`
-	} `json:"delta"`
-	FinishReason string `json:"finish_reason"`
+	Index        int      `json:"index"`
+	Delta        *message `json:"delta"`
+	Message      *message `json:"message"` // the whole of it
+	FinishReason string   `json:"finish_reason"`
+}
+
+type message struct {
+	Content          words      `json:"content"`
+	Refusal          string     `json:"refusal"`
+	ReasoningContent words      `json:"reasoning_content"` // DeepSeek, vLLM and others
+	Reasoning        words      `json:"reasoning"`         // OpenRouter, Groq
+	ToolCalls        []toolCall `json:"tool_calls"`
 }
 
 type toolCall struct {
 	Index    *int   `json:"index"`
 	ID       string `json:"id"`
 	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
+		Name      string    `json:"name"`
+		Arguments arguments `json:"arguments"`
 	} `json:"function"`
 }
 
@@ -54,23 +56,36 @@ type usage struct {
 
 // answer is what is known of an answer so far.
 type answer struct {
-	key    string // never to be repeated in an error
-	text   bool   // some text was sent
-	finish agentloop.FinishReason
-	usage  *agentloop.Usage
-	model  string
+	key     string // never to be repeated in an error
+	choices bool   // some answer was sent, if an empty one
+	text    bool   // some text was sent
+	calls   bool   // some of a tool call was sent
+	finish  agentloop.FinishReason
+	usage   *agentloop.Usage
+	model   string
+}
+
+// read takes in the next event of a body.
+func (a *answer) read(b *body) (agentloop.Chunk, error) {
+	raw, err := b.next()
+	if err != nil {
+		return agentloop.Chunk{}, err
+	}
+	c, err := a.decode(raw)
+	var status *StatusError
+	if b.done && !a.choices && !errors.As(err, &status) {
+		return c, b.strange(raw) // an object, but not a model's
+	}
+	return c, err
 }
 
 // decode takes in an event. The finish reason and the usage are kept for the end: endpoints repeat the one, and count up
 // the other as they go.
 func (a *answer) decode(raw []byte) (agentloop.Chunk, error) {
 	var c agentloop.Chunk
-	if len(raw) == 0 {
-		return c, nil
-	}
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return c, fmt.Errorf("an event of the stream is not what was expected: %w", err)
+		return c, fmt.Errorf("the answer is not what was expected: %w", err)
 	}
 	if e.Error != nil {
 		return c, e.Error.status(a.key)
@@ -82,37 +97,53 @@ func (a *answer) decode(raw []byte) (agentloop.Chunk, error) {
 		a.usage = u
 	}
 	for _, ch := range e.Choices {
-		if ch.Index == 0 { // only one answer is ever asked for
-			a.add(ch, &c)
+		if ch.Index != 0 {
+			continue // only one answer is ever asked for
+		}
+		a.choices = true
+		if ch.Delta != nil {
+			a.add(ch.Delta, &c)
+		} else if ch.Message != nil {
+			ch.Message.number()
+			a.add(ch.Message, &c)
+		}
+		if ch.FinishReason != "" && a.finish == "" {
+			a.finish = finishOf(ch.FinishReason)
 		}
 	}
 	return c, nil
 }
 
-// add takes in the first choice of an event.
-func (a *answer) add(ch choice, c *agentloop.Chunk) {
-	d := &ch.Delta
-	c.Text = d.Content + d.Refusal
-	a.text = a.text || c.Text != ""
-	if c.Reasoning = d.ReasoningContent; c.Reasoning == "" {
-		c.Reasoning = d.Reasoning // some endpoints fill both with the same
+// number numbers the calls of a whole message, which endpoints leave out there or do wrong.
+func (m *message) number() {
+	for i := range m.ToolCalls {
+		m.ToolCalls[i].Index = &i
 	}
-	for _, t := range d.ToolCalls {
+}
+
+// add takes in a message or a piece of one.
+func (a *answer) add(m *message, c *agentloop.Chunk) {
+	c.Text += m.Content.text + m.Refusal
+	a.text = a.text || c.Text != ""
+	reasoning := m.ReasoningContent.all()
+	if reasoning == "" {
+		reasoning = m.Reasoning.all() // some endpoints fill both with the same
+	}
+	c.Reasoning += m.Content.thoughts + reasoning
+	for _, t := range m.ToolCalls {
 		index := -1
 		if t.Index != nil {
 			index = *t.Index
 		}
 		c.ToolCalls = append(c.ToolCalls, agentloop.ToolCallDelta{
-			Index: index, ID: t.ID, Name: t.Function.Name, Arguments: t.Function.Arguments,
+			Index: index, ID: t.ID, Name: t.Function.Name, Arguments: string(t.Function.Arguments),
 		})
-	}
-	if ch.FinishReason != "" && a.finish == "" {
-		a.finish = finishOf(ch.FinishReason)
+		a.calls = true
 	}
 }
 
-// end returns the last chunk, or the error if the stream broke off before its end.
-func (a *answer) end(call *exchange, err error) (agentloop.Chunk, error) {
+// end returns the last chunk, or the error if the answer broke off before its end.
+func (a *answer) end(done bool, err error) (agentloop.Chunk, error) {
 	last := agentloop.Chunk{FinishReason: a.finish, Usage: a.usage}
 	var status *StatusError
 	switch {
@@ -120,9 +151,9 @@ func (a *answer) end(call *exchange, err error) (agentloop.Chunk, error) {
 		return last, nil // whatever came after it, the answer is whole
 	case !errors.Is(err, io.EOF):
 		return agentloop.Chunk{}, err
-	case call.done():
+	case done:
 		return last, nil
-	case a.text:
+	case a.text && !a.calls:
 		last.FinishReason = agentloop.FinishLength // there is no saying whether it is whole
 		return last, nil
 	}

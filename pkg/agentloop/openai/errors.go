@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
 // messageBytes bounds the endpoint's own words in an error.
@@ -67,12 +70,12 @@ func (e *StatusError) BadRequest() bool {
 func (m *Model) statusError(err error, call *exchange) error {
 	e := &StatusError{RetryAfter: call.retryAfter}
 	var apiErr *goopenai.APIError
-	var reqErr *goopenai.RequestError
+	var reqErr *goopenai.RequestError // may wrap an APIError without a status
 	switch {
+	case errors.As(err, &reqErr):
+		e.StatusCode, e.Message = reqErr.HTTPStatusCode, messageOfBody(reqErr.Body)
 	case errors.As(err, &apiErr):
 		e.StatusCode, e.Message = apiErr.HTTPStatusCode, apiErr.Message
-	case errors.As(err, &reqErr):
-		e.StatusCode, e.Message = reqErr.HTTPStatusCode, string(reqErr.Body)
 	default:
 		return err
 	}
@@ -80,7 +83,36 @@ func (m *Model) statusError(err error, call *exchange) error {
 	return e
 }
 
-// wireError is an error in the middle of a stream: an object with a message and maybe a code, or just a string.
+// messageOfBody returns the words in the body of a refusal that is not quite OpenAI's, or all of it.
+func messageOfBody(raw []byte) string {
+	var body struct {
+		Error *wireError `json:"error"`
+	}
+	if json.Unmarshal(raw, &body) == nil && body.Error != nil {
+		return body.Error.message
+	}
+	return string(raw)
+}
+
+// hinted adds which setting may help where an endpoint refuses a field that not all take.
+func (m *Model) hinted(err error, req *agentloop.Request) error {
+	var status *StatusError
+	if !errors.As(err, &status) || !status.BadRequest() {
+		return err
+	}
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(status.Message), w) })
+	}
+	switch {
+	case req.Output != nil && m.cfg.ResponseFormat != ResponseNone && says("response_format", "response format", "json_schema", "json_object"):
+		return fmt.Errorf("%w (another response format may help: Config.ResponseFormat json_object or none)", err)
+	case req.NoReasoning && says("chat_template", "reasoning_effort"):
+		return fmt.Errorf("%w (another switch for reasoning may help: Config.ReasoningSwitch, or none)", err)
+	}
+	return err
+}
+
+// wireError is an error in place of an answer or in the middle of it: an object with a message and maybe a code, or just a string.
 type wireError struct {
 	code    int
 	message string
@@ -113,10 +145,10 @@ func (w *wireError) status(key string) error {
 // CleanMessage makes a provider's own words fit for the Message of a StatusError: one line, cut to 500 bytes, without the
 // key.
 func CleanMessage(message, key string) string {
-	if key != "" {
+	message = strings.ToValidUTF8(strings.Join(strings.Fields(message), " "), "")
+	if key != "" { // last: what was taken out may have split it
 		message = strings.ReplaceAll(message, key, "[key]")
 	}
-	message = strings.ToValidUTF8(strings.Join(strings.Fields(message), " "), "")
 	if len(message) > messageBytes {
 		message = strings.ToValidUTF8(message[:messageBytes], "") + " [cut]"
 	}

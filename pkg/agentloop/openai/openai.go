@@ -1,7 +1,7 @@
 // Package openai is an agentloop.Model for any endpoint that speaks OpenAI's Chat Completions: OpenAI itself, vLLM, NIM,
 // Ollama, OpenRouter and many more. It is built on github.com/sashabaranov/go-openai.
 //
-// It always streams. There is no time limit of its own on a call, only on connecting: how long an answer may take is for
+// It streams unless told otherwise; what comes is understood either way, whichever was asked for. There is no time limit of its own on a call, only on connecting: how long an answer may take is for
 // the caller's context to say. It does not retry either; a [StatusError] holds what a retrying wrapper needs to know.
 //
 // The package must not import anything of Quartet's but agentloop.
@@ -12,9 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,9 +26,33 @@ import (
 // DefaultBaseURL is OpenAI's own endpoint.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// maxEmptyLines bounds the lines in a row of a stream that hold no data. Some endpoints send a comment line now and then
-// while the model thinks, for minutes.
-const maxEmptyLines = 1 << 20
+// ResponseFormat is how a typed answer ([agentloop.Request.Output]) is asked for. Endpoints differ in what they take.
+type ResponseFormat string
+
+const (
+	// ResponseJSONSchema sends the schema as response_format json_schema, not strict: strict mode forbids most of JSON
+	// Schema.
+	ResponseJSONSchema ResponseFormat = "json_schema"
+	// ResponseJSONObject sends response_format json_object, and the schema as an instruction in the system message.
+	ResponseJSONObject ResponseFormat = "json_object"
+	// ResponseNone sends no response_format, and the schema as an instruction in the system message.
+	ResponseNone ResponseFormat = "none"
+)
+
+// ReasoningSwitch is how a request with NoReasoning is sent. Endpoints refuse, or pass over, a field that they do not know.
+type ReasoningSwitch string
+
+const (
+	// SwitchNone sends nothing: NoReasoning has no effect.
+	SwitchNone ReasoningSwitch = "none"
+	// SwitchEnableThinking sends chat_template_kwargs with enable_thinking false, which vLLM, SGLang and NIM pass on to the
+	// model's template. It is not part of OpenAI's own API.
+	SwitchEnableThinking ReasoningSwitch = "enable_thinking"
+	// SwitchEffortNone sends reasoning_effort none, as OpenAI's reasoning models from gpt-5.1 on take it.
+	SwitchEffortNone ReasoningSwitch = "effort_none"
+	// SwitchEffortMinimal sends reasoning_effort minimal, the least that OpenAI's first gpt-5 takes.
+	SwitchEffortMinimal ReasoningSwitch = "effort_minimal"
+)
 
 // Config says which model to use, and where. Model is required, and APIKey with the default BaseURL.
 type Config struct {
@@ -46,10 +70,12 @@ type Config struct {
 	UseMaxCompletionTokens bool
 	// OmitTemperature leaves out the temperature, for models that take none. It is always on for OpenAI's reasoning models.
 	OmitTemperature bool
-	// ThinkingSwitch says that the endpoint takes chat_template_kwargs, as vLLM, SGLang and NIM do, and the model's template
-	// its enable_thinking: a request with NoReasoning is then sent with it switched off. Others may refuse the field. Zero: not
-	// sent, and NoReasoning has no effect.
-	ThinkingSwitch bool
+	// NoStream asks for whole answers, for endpoints that can not stream. The chunks are then few.
+	NoStream bool
+	// ResponseFormat is how typed answers are asked for. Empty: ResponseJSONSchema.
+	ResponseFormat ResponseFormat
+	// ReasoningSwitch is how a request with NoReasoning is sent. Empty: SwitchNone.
+	ReasoningSwitch ReasoningSwitch
 }
 
 // Model asks one model of one endpoint. It implements [agentloop.Model] and is safe for concurrent use.
@@ -74,13 +100,18 @@ func New(cfg Config) (*Model, error) {
 	if cfg.HTTPClient != nil {
 		client = *cfg.HTTPClient
 	}
-	client.Transport = &tap{next: client.Transport}
+	client.Transport = &tap{next: client.Transport, key: cfg.APIKey}
 	c := goopenai.DefaultConfig(cfg.APIKey)
 	c.BaseURL = cfg.BaseURL
 	c.HTTPClient = &client
-	c.EmptyMessagesLimit = maxEmptyLines
 	return &Model{cfg: cfg, client: goopenai.NewClientWithConfig(c)}, nil
 }
+
+// What the two settings may be; the first is the default.
+var (
+	responseFormats   = []ResponseFormat{"", ResponseJSONSchema, ResponseJSONObject, ResponseNone}
+	reasoningSwitches = []ReasoningSwitch{"", SwitchNone, SwitchEnableThinking, SwitchEffortNone, SwitchEffortMinimal}
+)
 
 // validate looks for what would fail in every call.
 func (cfg *Config) validate() error {
@@ -98,6 +129,10 @@ func (cfg *Config) validate() error {
 		return errors.New("openai: Config.APIKey is empty, which " + DefaultBaseURL + " does not allow")
 	case strings.ContainsFunc(cfg.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("openai: Config.APIKey holds a character that no key has")
+	case !slices.Contains(responseFormats, cfg.ResponseFormat):
+		return fmt.Errorf("openai: Config.ResponseFormat %q: want %v", cfg.ResponseFormat, responseFormats[1:])
+	case !slices.Contains(reasoningSwitches, cfg.ReasoningSwitch):
+		return fmt.Errorf("openai: Config.ReasoningSwitch %q: want %v", cfg.ReasoningSwitch, reasoningSwitches[1:])
 	}
 	return nil
 }
@@ -110,23 +145,6 @@ func takesNoTemperature(model string) bool {
 		}
 	}
 	return false
-}
-
-// NewTransport returns a transport for many calls at once to one host, for this and other adapters of models. Go's default
-// keeps two idle connections for each host and so opens a new one for almost every call.
-func NewTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          1024,
-		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		// HTTP/2 shares one connection among all calls: find out when it is dead.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-	}
 }
 
 // Generate implements [agentloop.Model]. Errors: a [*StatusError] when the endpoint refuses the call or reports a failure
@@ -150,30 +168,24 @@ var errStopped = errors.New("consumer stopped")
 func (m *Model) generate(ctx context.Context, req *agentloop.Request, yield func(agentloop.Chunk, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	call := &exchange{}
-	stream, err := m.client.CreateChatCompletionStream(withExchange(ctx, call), m.request(req))
+	b, err := m.send(ctx, req)
 	if err != nil {
-		return m.statusError(err, call)
+		return err
 	}
-	defer stream.Close()
+	defer b.Close()
 	a := answer{key: m.cfg.APIKey}
 	for {
-		raw, err := stream.RecvRaw()
+		c, err := a.read(b)
 		if err != nil {
-			err = m.statusError(err, call)
-			last, err := a.end(call, err)
-			if err != nil {
+			if c, err = a.end(b.done, err); err != nil {
 				return err
 			}
-			if last.FinishReason != "" || last.Usage != nil {
-				yield(last, nil)
+			if c.FinishReason == "" && c.Usage == nil || yield(c, nil) {
+				t := time.AfterFunc(drainTime, cancel)
+				defer t.Stop()
+				b.drain()
 			}
-			call.drain(cancel)
 			return nil
-		}
-		c, err := a.decode(raw)
-		if err != nil {
-			return err
 		}
 		if c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.Model == "" {
 			continue
@@ -182,4 +194,26 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, yield func
 			return errStopped
 		}
 	}
+}
+
+// drainTime bounds the wait for the end of a body whose answer is whole.
+const drainTime = 100 * time.Millisecond
+
+// send sends a request and returns the body of the answer.
+func (m *Model) send(ctx context.Context, req *agentloop.Request) (*body, error) {
+	call := &exchange{}
+	ctx = withExchange(ctx, call)
+	var err error
+	if m.cfg.NoStream {
+		_, err = m.client.CreateChatCompletion(ctx, m.request(req))
+	} else {
+		_, err = m.client.CreateChatCompletionStream(ctx, m.request(req)) // there is nothing to close: see standIn
+	}
+	switch {
+	case err != nil:
+		return nil, m.hinted(m.statusError(err, call), req)
+	case call.body == nil:
+		return nil, errors.New("the endpoint answered with a redirection that leads nowhere")
+	}
+	return call.body, nil
 }

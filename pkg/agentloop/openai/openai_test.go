@@ -73,6 +73,8 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 		{"not a URL", openai.Config{Model: "m", BaseURL: "http://a b"}, "not a URL"},
 		{"a user in the URL", openai.Config{Model: "m", BaseURL: "http://u:secret@host/v1"}, "must not hold a user"},
 		{"a query in the URL", openai.Config{Model: "m", BaseURL: "http://host/v1?key=secret"}, "must not hold a user"},
+		{"a response format that is none", openai.Config{Model: "m", APIKey: "k", ResponseFormat: "yaml"}, `ResponseFormat "yaml": want [json_schema json_object none]`},
+		{"a switch that is none", openai.Config{Model: "m", APIKey: "k", ReasoningSwitch: "off"}, `ReasoningSwitch "off": want [none enable_thinking`},
 		{"a key of two lines", openai.Config{Model: "m", APIKey: "secret\nother"}, "character that no key has"},
 		{"a key with a line feed at its end", openai.Config{Model: "m", APIKey: "k\n"}, ""},
 	}
@@ -173,6 +175,25 @@ func TestStreamsAreDecoded(t *testing.T) {
 		{name: "error event that is a string", body: `data: {"error":"out of ` + testKey + ` memory"}`, err: "out of [key] memory"},
 		{name: "error event of another kind", body: `data: {"error":{"reason":7}}`, err: `{"reason":7}`},
 		{name: "error beside choices", body: `data: {"choices":[{"index":0,"delta":{"content":""}}],"error":{"code":400,"message":"Token limit reached"}}` + "\n\n" + ended("stop") + done, err: "answered 400 Bad Request: Token limit reached"},
+		{
+			name: "words in parts, thoughts among them",
+			body: delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"},"b",7,null]}`) + ended("stop") + done,
+			want: []agentloop.Chunk{{Text: "ab", Reasoning: "hm"}, finish("stop")},
+		},
+		{
+			name: "reasoning that is no string",
+			body: delta(`{"reasoning":{"text":"hm"},"reasoning_details":[{"data":"c2ln"}]}`) + delta(`{"reasoning_content":[{"type":"reasoning","text":"so"}]}`) + delta(`{"reasoning":7,"content":{"type":"reasoning.text","text":"x"}}`) + ended("stop") + done,
+			want: []agentloop.Chunk{{Reasoning: "hm"}, {Reasoning: "so"}, {Reasoning: "x"}, finish("stop")},
+		},
+		{
+			name: "arguments that are no string",
+			body: delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}},{"index":1,"id":"b","function":{"name":"g","arguments":null}}]}`) + ended("tool_calls") + done,
+			want: []agentloop.Chunk{{ToolCalls: []agentloop.ToolCallDelta{{ID: "a", Name: "f", Arguments: `{"x":1}`}, {Index: 1, ID: "b", Name: "g"}}}, finish("tool_calls")},
+		},
+		{name: "text, then a call without an end", body: delta(`{"content":"a"}`) + delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}`), want: []agentloop.Chunk{text("a"), call(0, "a", "f", "{")}, is: io.ErrUnexpectedEOF},
+		{name: "a whole answer for an event", body: `data: {"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}` + "\n\n" + done, want: []agentloop.Chunk{text("a"), finish("stop")}},
+		{name: "broken after the end", body: delta(`{"content":"a"}`) + ended("stop") + "data: {", want: []agentloop.Chunk{text("a"), finish("stop")}},
+		{name: "the mark of UTF-8", body: "\xef\xbb\xbf\n" + delta(`{"content":"a"}`) + ended("stop") + done, want: []agentloop.Chunk{text("a"), finish("stop")}},
 		{name: "error body without events", body: `{"error":{"message":"no such model","type":"x"}}`, err: "no such model"},
 	}
 	for _, c := range cases {
@@ -213,6 +234,9 @@ func TestRefusalsAreTyped(t *testing.T) {
 			openai.StatusError{StatusCode: 429, RetryAfter: 250 * time.Millisecond, Message: "slow down"},
 		},
 		{"a proxy's page", 502, nil, "<html>\n  Bad gateway\n</html>", openai.StatusError{StatusCode: 502, Message: "<html> Bad gateway </html>"}},
+		{"an error that is a string", 404, nil, `{"error":"model \"m\" not found"}`, openai.StatusError{StatusCode: 404, Message: `model "m" not found`}},
+		{"an error of another kind", 503, nil, `{"error":{"reason":7}}`, openai.StatusError{StatusCode: 503, Message: `{"reason":7}`}},
+		{"a limit that is used up", 429, http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"3s"}}, `{"error":{"message":"slow down"}}`, openai.StatusError{StatusCode: 429, RetryAfter: 3 * time.Second, Message: "slow down"}},
 		{"an empty body", 500, nil, "", openai.StatusError{StatusCode: 500}},
 		{"the key repeated", 401, nil, `{"error":{"message":"bad key ` + testKey + `"}}`, openai.StatusError{StatusCode: 401, Message: "bad key [key]"}},
 		{"the key repeated in a page", 401, nil, `bad key ` + testKey, openai.StatusError{StatusCode: 401, Message: "bad key [key]"}},

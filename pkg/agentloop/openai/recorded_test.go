@@ -2,46 +2,59 @@ package openai_test
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
-// recording is one recorded answer of a real endpoint.
-type recording struct {
-	Repo, File, Host string
-	N                int
-	Response         string
-}
-
-// recordings reads the recorded streams. They are too large to keep beside the code: QUARTET_DATA says where they are.
-func recordings(t *testing.T) []recording {
+// dataFile opens a file of recorded traffic. It is too large to keep beside the code: QUARTET_DATA says where it is.
+func dataFile(t *testing.T, name string) *os.File {
 	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, "openai", "chat_sse.jsonl.gz"))
+	dir := cmp.Or(os.Getenv("QUARTET_DATA"), filepath.Join("..", "..", "..", "..", "shared", "data"))
+	f, err := os.Open(filepath.Join(dir, "openai", name))
 	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("no recordings: set QUARTET_DATA to the folder that holds openai/chat_sse.jsonl.gz")
+		t.Skipf("no recordings: set QUARTET_DATA to the folder that holds openai/%s", name)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// recording is one recorded answer of a real endpoint.
+type recording struct {
+	Repo, File, Host string
+	N, Status        int
+	ContentType      string `json:"content_type"`
+	Response         string
+}
+
+// name is that of a subtest.
+func (r recording) name() string {
+	return fmt.Sprintf("%s/%s/%d", r.Host, strings.TrimSuffix(filepath.Base(r.File), ".yaml"), r.N)
+}
+
+// recordings reads the recorded answers in a file.
+func recordings(t *testing.T, name string) []recording {
+	t.Helper()
+	z, err := gzip.NewReader(dataFile(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,25 +114,69 @@ func (s *spoken) add(choice map[string]any) {
 		s.Finish = agentloop.FinishReason(f)
 	}
 	delta, _ := choice["delta"].(map[string]any)
-	str := func(m map[string]any, k string) string { v, _ := m[k].(string); return v }
-	s.Text += str(delta, "content") + str(delta, "refusal")
-	if r := str(delta, "reasoning_content"); r != "" {
-		s.Reasoning += r
-	} else {
-		s.Reasoning += str(delta, "reasoning")
-	}
+	s.addMessage(delta)
 	calls, _ := delta["tool_calls"].([]any)
 	for _, c := range calls {
 		call := c.(map[string]any)
-		for len(s.Calls) <= int(call["index"].(float64)) {
-			s.Calls = append(s.Calls, agentloop.ToolCall{})
-		}
-		at := &s.Calls[int(call["index"].(float64))]
-		fn := call["function"].(map[string]any)
-		at.ID += str(call, "id")
-		at.Name += str(fn, "name")
-		at.Arguments += str(fn, "arguments")
+		s.addCall(int(call["index"].(float64)), call)
 	}
+}
+
+func str(v any, key string) string {
+	fields, _ := v.(map[string]any)
+	text, _ := fields[key].(string)
+	return text
+}
+
+// addMessage adds a message, or a piece of one, without its calls.
+func (s *spoken) addMessage(m map[string]any) {
+	s.Text += str(m, "content") + str(m, "refusal")
+	parts, _ := m["content"].([]any)
+	for _, p := range parts {
+		s.Text += str(p, "text")
+		thoughts, _ := p.(map[string]any)["thinking"].([]any)
+		for _, thought := range thoughts {
+			s.Reasoning += str(thought, "text")
+		}
+	}
+	s.Reasoning += cmp.Or(str(m, "reasoning_content"), str(m, "reasoning"))
+}
+
+// addCall adds a call, or a piece of one.
+func (s *spoken) addCall(index int, call map[string]any) {
+	for len(s.Calls) <= index {
+		s.Calls = append(s.Calls, agentloop.ToolCall{})
+	}
+	at := &s.Calls[index]
+	at.ID += str(call, "id")
+	at.Name += str(call["function"], "name")
+	at.Arguments += str(call["function"], "arguments")
+}
+
+// spokenInObject reads a recorded answer that does not stream, likewise.
+func spokenInObject(t *testing.T, body string) spoken {
+	t.Helper()
+	var answer map[string]any
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		t.Fatal(err)
+	}
+	choices, _ := answer["choices"].([]any)
+	if len(choices) == 0 {
+		return spoken{Failed: true}
+	}
+	var s spoken
+	if u, ok := answer["usage"].(map[string]any); ok {
+		s.Usage = usageIn(u)
+	}
+	choice := choices[0].(map[string]any)
+	s.Finish = agentloop.FinishReason(str(choice, "finish_reason"))
+	message := choice["message"].(map[string]any)
+	s.addMessage(message)
+	calls, _ := message["tool_calls"].([]any)
+	for i, c := range calls {
+		s.addCall(i, c.(map[string]any))
+	}
+	return s
 }
 
 func usageIn(u map[string]any) *agentloop.Usage {
@@ -139,50 +196,110 @@ func usageIn(u map[string]any) *agentloop.Usage {
 	return use
 }
 
+// heard is what the adapter makes of an answer.
+func heard(t *testing.T, m agentloop.Model) (spoken, error) {
+	t.Helper()
+	var got spoken
+	chunks, err := collect(t.Context(), m, ask("hi"))
+	for _, c := range chunks {
+		got.Text += c.Text
+		got.Reasoning += c.Reasoning
+		got.Finish = cmp.Or(c.FinishReason, got.Finish)
+		got.Usage = cmp.Or(c.Usage, got.Usage)
+		for _, d := range c.ToolCalls {
+			got.addCall(d.Index, map[string]any{"id": d.ID, "function": map[string]any{"name": d.Name, "arguments": d.Arguments}})
+		}
+	}
+	got.Failed = err != nil
+	return got, err
+}
+
+// replay is a transport that answers every call with a body.
+type replay struct {
+	status      int
+	contentType string
+	body        io.Reader
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r replay) RoundTrip(req *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, req.Body); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: r.status, Status: http.StatusText(r.status), Header: http.Header{"Content-Type": {r.contentType}},
+		Body: io.NopCloser(r.body), Request: req,
+	}, nil
+}
+
+// replayed returns a model that is answered so.
+func replayed(t *testing.T, r replay, noStream bool) *openai.Model {
+	t.Helper()
+	m, err := openai.New(openai.Config{
+		BaseURL: "http://endpoint.invalid/v1", Model: "m", APIKey: testKey, NoStream: noStream, HTTPClient: &http.Client{Transport: r},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// cuts returns a body in pieces: whole, byte by byte, and cut in two at some places, at fewer of a long one.
+func cuts(body string) map[string]func() io.Reader {
+	all := map[string]func() io.Reader{
+		"whole":        func() io.Reader { return strings.NewReader(body) },
+		"byte by byte": func() io.Reader { return iotest.OneByteReader(strings.NewReader(body)) },
+	}
+	random := rand.New(rand.NewPCG(1, uint64(len(body))))
+	for range max(3, min(20, 30<<10/len(body))) {
+		i := random.IntN(len(body))
+		all[fmt.Sprintf("cut at %d", i)] = func() io.Reader {
+			return io.MultiReader(strings.NewReader(body[:i]), strings.NewReader(body[i:]))
+		}
+	}
+	return all
+}
+
 // TestRecordedStreams plays what real endpoints sent, byte for byte, through the adapter.
 func TestRecordedStreams(t *testing.T) {
-	for _, r := range recordings(t) {
-		t.Run(r.Host+"/"+strings.TrimSuffix(filepath.Base(r.File), ".yaml"), func(t *testing.T) {
-			m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.WriteString(w, r.Response)
-			})
+	for _, r := range recordings(t, "chat_sse.jsonl.gz") {
+		t.Run(r.name(), func(t *testing.T) {
 			want := spokenIn(t, r.Response)
-			var got spoken
-			for c, err := range m.Generate(t.Context(), ask("hi")) {
-				if err != nil {
-					var status *openai.StatusError
-					if !errors.As(err, &status) {
-						t.Fatal(err)
-					}
-					got = spoken{Text: got.Text, Reasoning: got.Reasoning, Failed: true}
-					break
-				}
-				got.Text += c.Text
-				got.Reasoning += c.Reasoning
-				if c.FinishReason != "" {
-					got.Finish = c.FinishReason
-				}
-				if c.Usage != nil {
-					got.Usage = c.Usage
-				}
-				for _, d := range c.ToolCalls {
-					got.addDelta(d)
-				}
+			got, err := heard(t, serve(t, stream(r.Response)))
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("error %v (-recorded +decoded):\n%s", err, diff)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-recorded +decoded):\n%s", diff)
+			pieces := cuts(r.Response)
+			crlf := strings.ReplaceAll(strings.ReplaceAll(r.Response, "\r\n", "\n"), "\n", "\r\n")
+			pieces["CRLF"] = func() io.Reader { return strings.NewReader(crlf) }
+			pieces["CRLF, byte by byte"] = func() io.Reader { return iotest.OneByteReader(strings.NewReader(crlf)) }
+			for cut, reader := range pieces {
+				got, err := heard(t, replayed(t, replay{status: 200, contentType: r.ContentType, body: reader()}, false))
+				if diff := gocmp.Diff(want, got); diff != "" {
+					t.Errorf("%s: error %v (-recorded +decoded):\n%s", cut, err, diff)
+				}
 			}
 		})
 	}
 }
 
-func (s *spoken) addDelta(d agentloop.ToolCallDelta) {
-	for len(s.Calls) <= d.Index {
-		s.Calls = append(s.Calls, agentloop.ToolCall{})
+// TestRecordedAnswers does so with answers that do not stream, asked for as such and as a stream.
+func TestRecordedAnswers(t *testing.T) {
+	for _, r := range recordings(t, "chat_json.jsonl.gz") {
+		t.Run(r.name(), func(t *testing.T) {
+			want := spokenInObject(t, r.Response)
+			for cut, reader := range cuts(r.Response) {
+				for _, noStream := range []bool{false, true} {
+					got, err := heard(t, replayed(t, replay{status: r.Status, contentType: r.ContentType, body: reader()}, noStream))
+					if diff := gocmp.Diff(want, got); diff != "" {
+						t.Errorf("%s, no stream %v: error %v (-recorded +decoded):\n%s", cut, noStream, err, diff)
+					}
+					var status *openai.StatusError
+					if refused := r.Status >= 400; refused != errors.As(err, &status) || refused && (status.StatusCode != r.Status || status.Message == "") {
+						t.Errorf("error %v of an answer %d", err, r.Status)
+					}
+				}
+			}
+		})
 	}
-	at := &s.Calls[d.Index]
-	at.ID += d.ID
-	at.Name += d.Name
-	at.Arguments += d.Arguments
 }

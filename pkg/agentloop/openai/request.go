@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
@@ -16,9 +17,11 @@ const noContent = "(empty)"
 // request translates a request.
 func (m *Model) request(req *agentloop.Request) goopenai.ChatCompletionRequest {
 	out := goopenai.ChatCompletionRequest{
-		Model:         m.cfg.Model,
-		Messages:      make([]goopenai.ChatCompletionMessage, 0, len(req.Messages)),
-		StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
+		Model:    m.cfg.Model,
+		Messages: make([]goopenai.ChatCompletionMessage, 0, len(req.Messages)+1),
+	}
+	if !m.cfg.NoStream {
+		out.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
 	}
 	for _, message := range req.Messages {
 		out.Messages = append(out.Messages, messageOf(message))
@@ -41,17 +44,48 @@ func (m *Model) request(req *agentloop.Request) goopenai.ChatCompletionRequest {
 		// A literal 0 would be left out, and the endpoint's default, often 1, would apply.
 		out.Temperature = max(float32(*req.Temperature), math.SmallestNonzeroFloat32)
 	}
-	if req.NoReasoning && m.cfg.ThinkingSwitch {
-		out.ChatTemplateKwargs = map[string]any{"enable_thinking": false}
+	if req.NoReasoning {
+		m.cfg.ReasoningSwitch.off(&out)
 	}
 	if req.Output != nil {
-		out.ResponseFormat = &goopenai.ChatCompletionResponseFormat{
-			Type: goopenai.ChatCompletionResponseFormatTypeJSONSchema,
-			// Strict mode forbids most of JSON Schema; the loop checks the answer itself.
-			JSONSchema: &goopenai.ChatCompletionResponseFormatJSONSchema{Name: req.Output.Name, Schema: req.Output.Schema},
-		}
+		m.cfg.ResponseFormat.ask(req.Output, &out)
 	}
 	return out
+}
+
+// off asks for an answer without reasoning.
+func (s ReasoningSwitch) off(out *goopenai.ChatCompletionRequest) {
+	switch s {
+	case SwitchEnableThinking:
+		out.ChatTemplateKwargs = map[string]any{"enable_thinking": false}
+	case SwitchEffortNone:
+		out.ReasoningEffort = "none"
+	case SwitchEffortMinimal:
+		out.ReasoningEffort = "minimal"
+	}
+}
+
+// sayOutput comes before the schema where the format alone does not say it.
+const sayOutput = "Answer with one JSON object that fits this JSON Schema, and with nothing before or after it:\n"
+
+// ask asks for a typed answer. The loop checks it, however it was asked for.
+func (f ResponseFormat) ask(output *agentloop.OutputSchema, out *goopenai.ChatCompletionRequest) {
+	if f != ResponseJSONObject && f != ResponseNone {
+		out.ResponseFormat = &goopenai.ChatCompletionResponseFormat{
+			Type:       goopenai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &goopenai.ChatCompletionResponseFormatJSONSchema{Name: output.Name, Schema: output.Schema},
+		}
+		return
+	}
+	if f == ResponseJSONObject {
+		out.ResponseFormat = &goopenai.ChatCompletionResponseFormat{Type: goopenai.ChatCompletionResponseFormatTypeJSONObject}
+	}
+	instruction := sayOutput + string(output.Schema)
+	if len(out.Messages) > 0 && out.Messages[0].Role == goopenai.ChatMessageRoleSystem {
+		out.Messages[0].Content += "\n\n" + instruction // a second system message is more than some templates take
+		return
+	}
+	out.Messages = slices.Insert(out.Messages, 0, goopenai.ChatCompletionMessage{Role: goopenai.ChatMessageRoleSystem, Content: instruction})
 }
 
 // messageOf translates a message. The names of the roles are the same on both sides.

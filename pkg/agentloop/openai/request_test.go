@@ -15,19 +15,21 @@ import (
 
 func TestRequestsAreTranslated(t *testing.T) {
 	zero, fifth := 0.0, 0.2
-	user := []agentloop.Message{{Role: agentloop.RoleUser, Text: "hi"}}
 	tool := agentloop.ToolSpec{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
+	output := &agentloop.OutputSchema{Name: "route", Schema: json.RawMessage(`{"type":"object"}`)}
+	const told = `Answer with one JSON object that fits this JSON Schema, and with nothing before or after it:\n{\"type\":\"object\"}`
 	const tools = `[{"type":"function","function":{"name":"look","description":"Looks.","parameters":{"type":"object","properties":{}}}}]`
 	const hi = `[{"role":"user","content":"hi"}]`
 	cases := []struct {
 		name string
 		cfg  openai.Config
 		req  agentloop.Request
-		want string // the body, without stream and stream_options, which are always the same
+		want string // the body, without stream and stream_options, which follow from NoStream
 	}{
 		{"plain", openai.Config{Model: "m"}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
 		{"bounds", openai.Config{Model: "m"}, agentloop.Request{Messages: user, MaxOutputTokens: 9, Temperature: &fifth}, `{"model":"m","messages":` + hi + `,"max_tokens":9,"temperature":0.2}`},
 		{"temperature 0 is sent", openai.Config{Model: "m"}, agentloop.Request{Messages: user, Temperature: &zero}, `{"model":"m","messages":` + hi + `,"temperature":1e-45}`},
+		{"no stream", openai.Config{Model: "m", NoStream: true}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
 		{
 			"other names", openai.Config{Model: "m", UseMaxCompletionTokens: true, OmitTemperature: true},
 			agentloop.Request{Messages: user, MaxOutputTokens: 9, Temperature: &fifth}, `{"model":"m","messages":` + hi + `,"max_completion_tokens":9}`,
@@ -43,15 +45,28 @@ func TestRequestsAreTranslated(t *testing.T) {
 		},
 		{"no choice without tools", openai.Config{Model: "m"}, agentloop.Request{Messages: user, NoToolCalls: true}, `{"model":"m","messages":` + hi + `}`},
 		{
-			"reasoning switched off", openai.Config{Model: "m", ThinkingSwitch: true},
+			"reasoning switched off", openai.Config{Model: "m", ReasoningSwitch: openai.SwitchEnableThinking},
 			agentloop.Request{Messages: user, NoReasoning: true}, `{"model":"m","messages":` + hi + `,"chat_template_kwargs":{"enable_thinking":false}}`,
 		},
-		{"reasoning left on", openai.Config{Model: "m", ThinkingSwitch: true}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
+		{"reasoning left on", openai.Config{Model: "m", ReasoningSwitch: openai.SwitchEnableThinking}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
 		{"no switch for it", openai.Config{Model: "m"}, agentloop.Request{Messages: user, NoReasoning: true}, `{"model":"m","messages":` + hi + `}`},
 		{
 			"typed output", openai.Config{Model: "m"},
-			agentloop.Request{Messages: user, Output: &agentloop.OutputSchema{Name: "route", Schema: json.RawMessage(`{"type":"object"}`)}},
+			agentloop.Request{Messages: user, Output: output},
 			`{"model":"m","messages":` + hi + `,"response_format":{"type":"json_schema","json_schema":{"name":"route","schema":{"type":"object"},"strict":false}}}`,
+		},
+		{"no effort", openai.Config{Model: "m", ReasoningSwitch: openai.SwitchEffortNone}, agentloop.Request{Messages: user, NoReasoning: true}, `{"model":"m","messages":` + hi + `,"reasoning_effort":"none"}`},
+		{"least effort", openai.Config{Model: "m", ReasoningSwitch: openai.SwitchEffortMinimal}, agentloop.Request{Messages: user, NoReasoning: true}, `{"model":"m","messages":` + hi + `,"reasoning_effort":"minimal"}`},
+		{"effort left alone", openai.Config{Model: "m", ReasoningSwitch: openai.SwitchEffortNone}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
+		{
+			"typed output as an object", openai.Config{Model: "m", ResponseFormat: openai.ResponseJSONObject},
+			agentloop.Request{Messages: append([]agentloop.Message{{Role: agentloop.RoleSystem, Text: "Be terse."}}, user...), Output: output},
+			`{"model":"m","messages":[{"role":"system","content":"Be terse.\n\n` + told + `"},{"role":"user","content":"hi"}],"response_format":{"type":"json_object"}}`,
+		},
+		{
+			"typed output by the prompt alone", openai.Config{Model: "m", ResponseFormat: openai.ResponseNone},
+			agentloop.Request{Messages: user, Output: output},
+			`{"model":"m","messages":[{"role":"system","content":"` + told + `"},{"role":"user","content":"hi"}]}`,
 		},
 		{
 			"a conversation with calls", openai.Config{Model: "m"},
@@ -103,6 +118,10 @@ func TestRequestsAreTranslated(t *testing.T) {
 				t.Fatal(err)
 			}
 			want["stream"], want["stream_options"] = true, map[string]any{"include_usage": true}
+			if c.cfg.NoStream {
+				want["stream"] = false
+				delete(want, "stream_options")
+			}
 			if diff := cmp.Diff(want, body); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}

@@ -1,20 +1,36 @@
 package openai
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// exchange is what go-openai does not tell of a call. It belongs to the goroutine of the call.
+// NewTransport returns a transport for many calls at once to one host, for this and other adapters of models. Go's default
+// keeps two idle connections for each host and so opens a new one for almost every call.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          1024,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		// HTTP/2 shares one connection among all calls: find out when it is dead.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+	}
+}
+
+// exchange is what go-openai is not to see of a call, or does not tell. It belongs to the goroutine of the call.
 type exchange struct {
-	retryAfter time.Duration
-	body       *eventBody // nil: no stream was opened
+	retryAfter time.Duration // that a refusal asks for
+	body       *body         // of the answer; nil: there is none
 }
 
 type exchangeKey struct{}
@@ -23,22 +39,16 @@ func withExchange(ctx context.Context, e *exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, e)
 }
 
-// done reports whether the endpoint said that the stream is complete.
-func (e *exchange) done() bool { return e.body != nil && e.body.done }
-
-// drain reads what is left after the last event, a few bytes as a rule, because a connection whose answer was not read to
-// its end can not be used again. It waits for a moment only.
-func (e *exchange) drain(cancel context.CancelFunc) {
-	if e.body == nil {
-		return
-	}
-	t := time.AfterFunc(100*time.Millisecond, cancel)
-	defer t.Stop()
-	_, _ = io.CopyN(io.Discard, e.body, 4<<10)
+// tap is a RoundTripper that takes answers aside, which are read here: go-openai drops an error beside choices, the
+// reasoning of some endpoints and the lack of an index, and knows no answer that streams unasked or does not although
+// asked. Refusals are left to it but for their headers, which it drops.
+type tap struct {
+	next http.RoundTripper
+	key  string // never to be repeated in an error
 }
 
-// tap is a RoundTripper that notes what go-openai drops.
-type tap struct{ next http.RoundTripper }
+// standIn is what go-openai gets to read in place of an answer.
+const standIn = "{}"
 
 // RoundTrip implements http.RoundTripper.
 func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -51,17 +61,18 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || !ok {
 		return resp, err
 	}
-	if resp.StatusCode >= http.StatusBadRequest {
+	switch {
+	case resp.StatusCode >= http.StatusBadRequest:
 		call.retryAfter = RetryAfter(resp.Header, time.Now())
 		resp.Body = &limitedBody{Reader: io.LimitReader(resp.Body, 1<<20), Closer: resp.Body}
-		return resp, nil
+	case resp.StatusCode < http.StatusMultipleChoices:
+		call.body = newBody(resp.Body, resp.Header.Get("Content-Type"), t.key)
+		resp.Body = io.NopCloser(strings.NewReader(standIn))
 	}
-	call.body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body)}
-	resp.Body = call.body
 	return resp, nil
 }
 
-// limitedBody is the body of an error, of which go-openai reads all that there is, and does not close it.
+// limitedBody is the body of a refusal, of which go-openai reads all that there is, and does not close it.
 type limitedBody struct {
 	io.Reader
 	io.Closer
@@ -76,81 +87,43 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// RetryAfter returns the wait that the headers of a refusal ask for, in seconds, milliseconds or as a date; 0 if none. It is
-// the same for all providers that adapters speak to.
+// maxWait bounds what is believed of a header.
+const maxWait = 1e6 * time.Second
+
+// RetryAfter returns the wait that the headers of a refusal ask for, in seconds, milliseconds or as a date; without those,
+// until the limits of OpenAI's that are used up (x-ratelimit-remaining-... is 0) are reset. Zero: they say nothing that can
+// be believed. It is the same for all providers that adapters speak to.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	v := strings.TrimSpace(h.Get("Retry-After"))
-	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		if s > 0 && s < 1e6 {
-			return time.Duration(s * float64(time.Second))
+	wait := waitOf(h.Get("Retry-After-Ms"), time.Millisecond)
+	if v := strings.TrimSpace(h.Get("Retry-After")); wait == 0 && v != "" {
+		if at, err := http.ParseTime(v); err == nil {
+			wait = at.Sub(now)
+		} else {
+			wait = waitOf(v, time.Second)
 		}
+	} else if wait == 0 {
+		wait = max(resetOf(h, "Requests"), resetOf(h, "Tokens"))
+	}
+	if wait < 0 || wait > maxWait {
 		return 0
 	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, at.Sub(now))
+	return wait
+}
+
+// waitOf returns a number of units as a wait; 0 for what is none.
+func waitOf(number string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if wait := n * float64(unit); err == nil && wait > 0 && wait < float64(maxWait) {
+		return time.Duration(wait)
 	}
 	return 0
 }
 
-// eventBody passes on the lines of an event stream that matter. go-openai keeps all other lines in memory until the end
-// and, once there are any, can no longer read an error event.
-type eventBody struct {
-	body  io.ReadCloser
-	lines *bufio.Reader
-	rest  []byte // of the current line
-	err   error
-	done  bool // "[DONE]" was seen
+// resetOf returns when a limit is reset, which OpenAI says as "1s" or "6m0s"; 0 unless it is used up.
+func resetOf(h http.Header, limit string) time.Duration {
+	reset, err := time.ParseDuration(h.Get("X-Ratelimit-Reset-" + limit))
+	if err != nil || h.Get("X-Ratelimit-Remaining-"+limit) != "0" {
+		return 0
+	}
+	return reset
 }
-
-var (
-	dataPrefix  = []byte("data:")
-	errorPrefix = []byte(`{"error"`)
-	doneMark    = []byte("[DONE]")
-)
-
-// Read implements io.Reader.
-func (b *eventBody) Read(p []byte) (int, error) {
-	for len(b.rest) == 0 {
-		if b.err != nil {
-			return 0, b.err
-		}
-		var line []byte
-		line, b.err = b.lines.ReadBytes('\n')
-		b.rest = b.filter(line)
-	}
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
-	return n, nil
-}
-
-// filter returns what go-openai may see of a line.
-func (b *eventBody) filter(line []byte) []byte {
-	if len(line) > 0 && !bytes.HasSuffix(line, []byte("\n")) {
-		line = append(line, '\n') // go-openai would pass over a last line without a line feed
-	}
-	trimmed := bytes.TrimSpace(line)
-	for _, prefix := range []string{":", "event:", "id:", "retry:"} {
-		if bytes.HasPrefix(trimmed, []byte(prefix)) {
-			return nil
-		}
-	}
-	data, ok := bytes.CutPrefix(trimmed, dataPrefix)
-	if !ok {
-		return line
-	}
-	data = bytes.TrimSpace(data)
-	switch {
-	case bytes.Equal(data, doneMark):
-		b.done = true
-	case bytes.HasPrefix(data, errorPrefix):
-		// With a space in front go-openai takes it for any other event, and it is decoded here whatever its form.
-		return []byte("data: { " + string(data[1:]) + "\n")
-	}
-	return line
-}
-
-// Close implements io.Closer.
-func (b *eventBody) Close() error { return b.body.Close() }

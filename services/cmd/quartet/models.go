@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/suite"
@@ -21,7 +22,11 @@ const (
 var keyOf = map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
 
 // modelFlags say which models answer.
-type modelFlags struct{ provider, url, name, fast, price, fastPrice string }
+type modelFlags struct {
+	provider, url, name, fast, price, fastPrice string
+	format, reasoningSwitch                     string
+	noStream, fastReasoning                     bool
+}
 
 func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	m := &modelFlags{}
@@ -31,6 +36,10 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	fs.StringVar(&m.fast, "fast-model", "", "`name` of the model that classifies messages (default: that of --model)")
 	fs.StringVar(&m.price, "model-price", "", "`price` of a million tokens in and out, and optionally of cached ones in, such as \"2/8/0.5 USD\" (default: cost is reported as unknown)")
 	fs.StringVar(&m.fastPrice, "fast-model-price", "", "`price` of the fast model's tokens, likewise")
+	fs.StringVar(&m.format, "model-response-format", "", "how an endpoint that speaks OpenAI's API is asked for JSON: json_schema, json_object or none, which leaves it to the prompt (default: told from the model's name, json_schema for most)")
+	fs.StringVar(&m.reasoningSwitch, "model-reasoning-switch", "", "how an endpoint that speaks OpenAI's API is asked not to reason: enable_thinking, effort_none, effort_minimal or none (default: told from the model's name, none for most)")
+	fs.BoolVar(&m.noStream, "model-no-stream", false, "ask an endpoint that speaks OpenAI's API for whole answers, if it can not stream")
+	fs.BoolVar(&m.fastReasoning, "fast-model-reasoning", false, "let the model that classifies messages reason, where it could be asked not to")
 	return m
 }
 
@@ -47,8 +56,8 @@ func (m *modelFlags) models(cfg *suite.Config, env environment) error {
 	}
 	name, fast := m.names()
 	var err, fastErr error
-	cfg.Model, err = m.open(name, m.price, env)
-	cfg.FastModel, fastErr = m.open(fast, m.fastPrice, env)
+	cfg.Model, err = m.open(model.Config{Name: name}, m.price, env)
+	cfg.FastModel, fastErr = m.open(model.Config{Name: fast, NoReasoning: !m.fastReasoning}, m.fastPrice, env)
 	if fast == name && fastErr != nil {
 		fastErr = nil // said already
 	}
@@ -71,8 +80,9 @@ func (m *modelFlags) names() (name, fast string) {
 }
 
 // open returns one model. OPENAI_BASE_URL counts for models that speak OpenAI's API only.
-func (m *modelFlags) open(name, price string, env environment) (*model.Traced, error) {
-	c := model.Config{Provider: m.provider, URL: m.url, Name: name}
+func (m *modelFlags) open(c model.Config, price string, env environment) (*model.Traced, error) {
+	c.Provider, c.URL, c.NoStream = m.provider, m.url, m.noStream
+	c.ResponseFormat, c.ReasoningSwitch = openai.ResponseFormat(m.format), openai.ReasoningSwitch(m.reasoningSwitch)
 	provider, err := c.ProviderName()
 	if err != nil {
 		return nil, usageError{err}
@@ -84,7 +94,7 @@ func (m *modelFlags) open(name, price string, env environment) (*model.Traced, e
 		return nil, usagef("a model URL is given without --model")
 	}
 	if c.Key = env.get(keyOf[provider]); c.Key == "" && c.URL == "" {
-		return nil, usagef("model %q: %s is not set", name, keyOf[provider])
+		return nil, usagef("model %q: %s is not set", c.Name, keyOf[provider])
 	}
 	if c.Price, err = parsePrice(price); err != nil {
 		return nil, err

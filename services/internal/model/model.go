@@ -38,13 +38,20 @@ type Config struct {
 	Price *agentloop.Price
 	// MaxAttempts is how often a call is tried that fails before it answers. Zero: wrap.Retry's default. One: once.
 	MaxAttempts int
-	// NoReasoning asks for answers without thoughts. New refuses it for models that have no such switch.
+	// NoReasoning asks for answers without thoughts in every call, where the model has a switch for that. Others answer as
+	// ever.
 	NoReasoning bool
 	// MaxCompletionTokens sends the bound of an answer as max_completion_tokens rather than max_tokens, in OpenAI's API. Nil:
 	// as the model's profile says.
 	MaxCompletionTokens *bool
 	// FixedTemperature leaves out the temperature. Nil: as the model's profile says.
 	FixedTemperature *bool
+	// ResponseFormat is how typed answers are asked for, in OpenAI's API. Empty: as the model's profile says.
+	ResponseFormat openai.ResponseFormat
+	// ReasoningSwitch is how reasoning is switched off, in OpenAI's API. Empty: as the model's profile says.
+	ReasoningSwitch openai.ReasoningSwitch
+	// NoStream asks for whole answers, in OpenAI's API, of endpoints that can not stream. Shoppers then see no text grow.
+	NoStream bool
 }
 
 // Traced is a model with the price of its tokens.
@@ -61,12 +68,12 @@ func New(cfg Config) (*Traced, error) {
 		return nil, err
 	}
 	p := profileOf(cfg)
-	if cfg.NoReasoning && (!p.thoughtsOff || provider == providerOpenAI) {
-		return nil, fmt.Errorf("model %q: NoReasoning is set, and there is no way to switch off its reasoning", cfg.Name)
-	}
 	m, err := adapter(provider, cfg, p)
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", cfg.Name, err)
+	}
+	if cfg.NoReasoning {
+		m = noReasoning{m}
 	}
 	traced := agentotel.Model(m, agentotel.Config{Provider: traceName(provider, cfg.Name), RequestModel: cfg.Name})
 	// A span for each attempt; retries within the caller's deadline; no thoughts in any answer.
@@ -92,17 +99,28 @@ func adapter(provider string, cfg Config, p profile) (agentloop.Model, error) {
 	switch provider {
 	case providerAnthropic:
 		return anthropic.New(anthropic.Config{
-			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, NoReasoning: cfg.NoReasoning,
+			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, ReasoningSwitch: p.thoughtsOff,
 		})
 	case providerGemini:
 		return gemini.New(gemini.Config{
-			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, NoReasoning: cfg.NoReasoning,
+			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, ReasoningSwitch: p.thoughtsOff,
 		})
 	}
 	return openai.New(openai.Config{
 		BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name,
 		UseMaxCompletionTokens: p.maxCompletionTokens, OmitTemperature: p.fixedTemperature,
+		NoStream: cfg.NoStream, ResponseFormat: p.responseFormat, ReasoningSwitch: p.reasoningSwitch,
 	})
+}
+
+// noReasoning asks a model not to reason, in every call.
+type noReasoning struct{ agentloop.Model }
+
+// Generate implements agentloop.Model.
+func (n noReasoning) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	plain := *req
+	plain.NoReasoning = true
+	return n.Model.Generate(ctx, &plain)
 }
 
 // faults gives a model's errors the types that the services' error table knows.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 )
@@ -38,8 +39,9 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 		{"key in the URL", model.Config{Provider: "gemini", Name: "m", URL: "http://x?key=secret", Key: "secret"}, "goes into APIKey"},
 		{"user in the URL", model.Config{Provider: "gemini", Name: "m", URL: "http://a:secret@x", Key: "secret"}, "goes into APIKey"},
 		{"key of two lines", model.Config{Provider: "anthropic", Name: "m", Key: "secret\nx"}, "character that no key has"},
-		{"reasoning that stays", model.Config{Name: "claude-opus-5", Key: "secret", NoReasoning: true}, "no way to switch off"},
-		{"reasoning that goes", model.Config{Name: "claude-sonnet-4-6", Key: "secret", NoReasoning: true}, ""},
+		{"reasoning that stays", model.Config{Name: "claude-opus-5", Key: "secret", NoReasoning: true}, ""},
+		{"unknown response format", model.Config{Name: "m", Key: "secret", ResponseFormat: "yaml"}, `ResponseFormat "yaml"`},
+		{"unknown reasoning switch", model.Config{Name: "m", Key: "secret", ReasoningSwitch: "off"}, `ReasoningSwitch "off"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,6 +99,7 @@ func generate(t *testing.T, m agentloop.Model) (err error) {
 	warm := 0.5
 	for _, e := range m.Generate(t.Context(), &agentloop.Request{
 		Messages: []agentloop.Message{{Role: agentloop.RoleUser, Text: "hi"}}, Temperature: &warm, MaxOutputTokens: 9,
+		Output: &agentloop.OutputSchema{Name: "x", Schema: []byte(`{"type":"object"}`)},
 	}) {
 		err = e
 	}
@@ -141,6 +144,24 @@ func TestProfilesAndTheirOverrides(t *testing.T) {
 		{model.Config{Name: "claude-opus-5", Provider: "anthropic"}, "/v1/messages", `"max_tokens":9`, "temperature"},
 		{model.Config{Name: "claude-opus-5", Provider: "anthropic", FixedTemperature: &no}, "/v1/messages", `"temperature":0.5`, "thinking"},
 		{model.Config{Name: "claude-sonnet-4-6", Provider: "anthropic", NoReasoning: true}, "/v1/messages", `"thinking":{"type":"disabled"}`, "stop"},
+		{model.Config{Name: "claude-sonnet-4-6", Provider: "anthropic"}, "/v1/messages", `"max_tokens":9`, "thinking"},
+		{model.Config{Name: "claude-opus-5", Provider: "anthropic", NoReasoning: true}, "/v1/messages", `"max_tokens":9`, "thinking"},
+		{model.Config{Name: "gemini-2.5-flash", Provider: "gemini", NoReasoning: true}, "/v1beta/models/gemini-2.5-flash:streamGenerateContent", `"thinkingBudget":0`, "effort"},
+		{model.Config{Name: "m", NoStream: true}, "/chat/completions", `"stream":false`, "stream_options"},
+		{model.Config{Name: "m", NoReasoning: true}, "/chat/completions", `"stream":true`, "thinking"},
+		{model.Config{Name: "Maker/Qwen3-8B", NoReasoning: true}, "/chat/completions", `"chat_template_kwargs":{"enable_thinking":false}`, "effort"},
+		{model.Config{Name: "qwen3:8b"}, "/chat/completions", `"stream":true`, "enable_thinking"},
+		{model.Config{Name: "qwen3:8b", NoReasoning: true, ReasoningSwitch: openai.SwitchNone}, "/chat/completions", `"stream":true`, "enable_thinking"},
+		{model.Config{Name: "gpt-5", NoReasoning: true}, "/chat/completions", `"reasoning_effort":"minimal"`, "thinking"},
+		{model.Config{Name: "gpt-5-mini-2025-08-07", NoReasoning: true}, "/chat/completions", `"reasoning_effort":"minimal"`, "thinking"},
+		{model.Config{Name: "gpt-5.1", NoReasoning: true}, "/chat/completions", `"reasoning_effort":"none"`, "thinking"},
+		{model.Config{Name: "gpt-5-codex", NoReasoning: true}, "/chat/completions", `"max_completion_tokens":9`, "effort"},
+		{model.Config{Name: "o3", NoReasoning: true}, "/chat/completions", `"max_completion_tokens":9`, "effort"},
+		{model.Config{Name: "claude-sonnet-4-6", NoReasoning: true}, "/chat/completions", `"stream":true`, "thinking"}, // behind OpenAI's API
+		{model.Config{Name: "m"}, "/chat/completions", `"type":"json_schema"`, "JSON Schema"},
+		{model.Config{Name: "deepseek-chat"}, "/chat/completions", `"type":"json_object"`, "json_schema"},
+		{model.Config{Name: "deepseek-chat", ResponseFormat: openai.ResponseJSONSchema}, "/chat/completions", `"type":"json_schema"`, "json_object"},
+		{model.Config{Name: "m", ResponseFormat: openai.ResponseNone}, "/chat/completions", `JSON Schema`, "response_format"},
 		{model.Config{Name: "gemini-3-pro", Provider: "gemini"}, "/v1beta/models/gemini-3-pro:streamGenerateContent", `"temperature":0.5`, "thinking"},
 	}
 	for _, c := range cases {

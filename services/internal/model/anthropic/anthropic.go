@@ -43,8 +43,9 @@ type Config struct {
 	HTTPClient *http.Client
 	// OmitTemperature leaves out the temperature, for models that take none.
 	OmitTemperature bool
-	// NoReasoning asks for an answer without thoughts. Not all models allow it.
-	NoReasoning bool
+	// ReasoningSwitch says that the model can be asked to answer without thoughts, which not all allow: a request with
+	// NoReasoning then is. Zero: NoReasoning has no effect.
+	ReasoningSwitch bool
 }
 
 // Model asks one model. It implements [agentloop.Model] and is safe for concurrent use.

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newModel(t *testing.T, url string) agentloop.Model {
 	t.Helper()
-	m, err := anthropic.New(anthropic.Config{BaseURL: url + "/v1/", APIKey: modeltest.Key + "\n", Model: modeltest.Model})
+	m, err := anthropic.New(anthropic.Config{BaseURL: url + "/v1/", APIKey: modeltest.Key + "\n", Model: modeltest.Model, ReasoningSwitch: true})
 	if err != nil {
 		t.Fatal(err)
 	}

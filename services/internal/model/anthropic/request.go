@@ -20,7 +20,7 @@ func (m *Model) request(req *agentloop.Request) (sdk.MessageNewParams, error) {
 	if req.Temperature != nil && !m.cfg.OmitTemperature {
 		out.Temperature = sdk.Float(min(*req.Temperature, 1)) // others go up to 2
 	}
-	if m.cfg.NoReasoning {
+	if req.NoReasoning && m.cfg.ReasoningSwitch {
 		disabled := sdk.NewThinkingConfigDisabledParam()
 		out.Thinking = sdk.ThinkingConfigParamUnion{OfDisabled: &disabled}
 	}

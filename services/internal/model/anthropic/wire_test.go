@@ -40,6 +40,7 @@ func (wire) Read(r *http.Request) (*modeltest.Seen, error) {
 			InputSchema       json.RawMessage `json:"input_schema"`
 		}
 		ToolChoice   struct{ Type string } `json:"tool_choice"`
+		Thinking     struct{ Type string }
 		OutputConfig struct {
 			Format *struct {
 				Type   string
@@ -60,6 +61,7 @@ func (wire) Read(r *http.Request) (*modeltest.Seen, error) {
 	}
 	seen := &modeltest.Seen{Key: r.Header.Get("X-Api-Key"), Model: body.Model}
 	seen.Temperature, seen.MaxOutputTokens, seen.NoToolCalls = body.Temperature, body.MaxTokens, body.ToolChoice.Type == "none"
+	seen.NoReasoning = body.Thinking.Type == "disabled"
 	for _, s := range body.System {
 		seen.Messages = append(seen.Messages, agentloop.Message{Role: agentloop.RoleSystem, Text: s.Text})
 	}
@@ -139,6 +141,9 @@ func (wire) Stream(s modeltest.Script) []string {
 		block(object{"type": "thinking", "thinking": "", "signature": ""},
 			object{"type": "thinking_delta", "thinking": s.Reasoning}, object{"type": "signature_delta", "signature": "c2ln"})
 	}
+	if s.Sealed {
+		block(object{"type": "redacted_thinking", "data": "c2VhbGVk"})
+	}
 	if len(s.Text) > 0 {
 		var deltas []object
 		for _, text := range s.Text {
@@ -153,7 +158,7 @@ func (wire) Stream(s modeltest.Script) []string {
 			object{"type": "input_json_delta", "partial_json": c.Arguments[:half]}, object{"type": "input_json_delta", "partial_json": c.Arguments[half:]})
 	}
 	switch {
-	case s.Open:
+	case !s.Ends():
 		return frames
 	case s.Fail != "":
 		return append(frames, event("error", object{"error": object{"type": "overloaded_error", "message": s.Fail}}))

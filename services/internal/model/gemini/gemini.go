@@ -41,8 +41,9 @@ type Config struct {
 	HTTPClient *http.Client
 	// OmitTemperature leaves out the temperature.
 	OmitTemperature bool
-	// NoReasoning asks for an answer without thoughts. Few models allow it.
-	NoReasoning bool
+	// ReasoningSwitch says that the model can be asked to answer without thoughts, which few allow: a request with
+	// NoReasoning then is. Zero: NoReasoning has no effect.
+	ReasoningSwitch bool
 }
 
 // Model asks one model. It implements [agentloop.Model] and is safe for concurrent use.

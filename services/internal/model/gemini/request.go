@@ -26,7 +26,7 @@ func (m *Model) request(req *agentloop.Request) ([]*genai.Content, *genai.Genera
 		t := float32(*req.Temperature)
 		config.Temperature = &t
 	}
-	if m.cfg.NoReasoning {
+	if req.NoReasoning && m.cfg.ReasoningSwitch {
 		var none int32
 		config.ThinkingConfig = &genai.ThinkingConfig{ThinkingBudget: &none}
 	}

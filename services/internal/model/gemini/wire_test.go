@@ -44,6 +44,7 @@ func (wire) Read(r *http.Request) (*modeltest.Seen, error) {
 		GenerationConfig struct {
 			Temperature        *float64
 			MaxOutputTokens    int
+			ThinkingConfig     struct{ ThinkingBudget *int }
 			ResponseMIMEType   string          `json:"responseMimeType"`
 			ResponseJSONSchema json.RawMessage `json:"responseJsonSchema"`
 		}
@@ -58,6 +59,7 @@ func (wire) Read(r *http.Request) (*modeltest.Seen, error) {
 	g := body.GenerationConfig
 	seen := &modeltest.Seen{Key: r.Header.Get("X-Goog-Api-Key"), Model: modeltest.Model}
 	seen.Temperature, seen.MaxOutputTokens = g.Temperature, g.MaxOutputTokens
+	seen.NoReasoning = g.ThinkingConfig.ThinkingBudget != nil && *g.ThinkingConfig.ThinkingBudget == 0
 	seen.NoToolCalls = body.ToolConfig.FunctionCallingConfig.Mode == "NONE"
 	for _, t := range body.Tools {
 		for _, f := range t.FunctionDeclarations {
@@ -136,6 +138,9 @@ func (wire) Stream(s modeltest.Script) []string {
 	if s.Reasoning != "" {
 		part(object{"text": s.Reasoning, "thought": true})
 	}
+	if s.Sealed {
+		part(object{"text": "", "thoughtSignature": "c2VhbGVk"})
+	}
 	for _, text := range s.Text {
 		part(object{"text": text})
 	}
@@ -147,7 +152,7 @@ func (wire) Stream(s modeltest.Script) []string {
 		part(object{"functionCall": call})
 	}
 	switch {
-	case s.Open:
+	case !s.Ends():
 		return frames
 	case s.Fail != "":
 		return append(frames, frame(object{"error": object{"code": 503, "message": s.Fail, "status": "UNAVAILABLE"}}))

@@ -28,10 +28,12 @@ const (
 
 // Provider is what the suite is run for.
 type Provider struct {
-	// New returns a model of name Model that asks the endpoint at url with Key.
+	// New returns a model of name Model that asks the endpoint at url with Key, and that has a switch for reasoning.
 	New func(t *testing.T, url string) agentloop.Model
 	// Wire speaks the provider's API from the server's side.
 	Wire Wire
+	// Whole says that the model asks for whole answers: what Wire calls a stream is then one frame.
+	Whole bool
 }
 
 // Wire translates between a provider's API and the suite. It must be safe for concurrent use.
@@ -58,6 +60,8 @@ type Seen struct {
 type Script struct {
 	// Reasoning comes first. Empty: none.
 	Reasoning string
+	// Sealed adds reasoning that is no text, as providers send it that keep thoughts to themselves.
+	Sealed bool
 	// Text comes in these pieces.
 	Text []string
 	// Calls come last.
@@ -70,7 +74,12 @@ type Script struct {
 	Fail string
 	// Open leaves out the end, and keeps the stream open until the client goes.
 	Open bool
+	// Cut leaves out the end likewise, and breaks the connection.
+	Cut bool
 }
+
+// Ends reports whether the answer has an end.
+func (s Script) Ends() bool { return !s.Open && !s.Cut }
 
 // server is an endpoint of the provider's.
 type server struct {
@@ -112,7 +121,11 @@ func (p Provider) serve(t *testing.T, script func(*Seen) Script, edit func(strin
 			_, _ = io.WriteString(w, frame)
 			w.(http.Flusher).Flush()
 		}
+		if answer.Cut {
+			panic(http.ErrAbortHandler)
+		}
 		if answer.Open {
+			w.(http.Flusher).Flush() // the headers, where there is no frame
 			<-r.Context().Done()
 			s.gone <- struct{}{}
 		}
@@ -168,6 +181,14 @@ func ask(ctx context.Context, m agentloop.Model, req *agentloop.Request) (answer
 		}
 	}
 	return a, failed
+}
+
+// pieces returns the pieces of a text that the model has to yield.
+func (p Provider) pieces(text []string) []string {
+	if p.Whole && len(text) > 0 {
+		return []string{strings.Join(text, "")}
+	}
+	return text
 }
 
 func (a *answer) add(c agentloop.Chunk) error {
@@ -229,5 +250,5 @@ func plain(text ...string) Script {
 
 // withNews adds fields that no adapter knows to the JSON of a frame.
 func withNews(frame string) string {
-	return strings.Replace(frame, "data: {", `data: {"x_new":{"deep":[1,"two"]},"x_flag":true,`, 1)
+	return strings.Replace(frame, "{", `{"x_new":{"deep":[1,"two"]},"x_flag":true,`, 1)
 }

@@ -46,6 +46,9 @@ func (p Provider) answers(t *testing.T) {
 		{"text and parallel tool calls", Script{Text: []string{"Let me look."}, Calls: lookups, Finish: agentloop.FinishToolCalls, Usage: usage}},
 		{"a call without arguments", Script{Calls: lookups[2:], Finish: agentloop.FinishToolCalls, Usage: usage}},
 		{"reasoning", Script{Reasoning: "hm", Text: []string{"Yes."}, Finish: agentloop.FinishStop, Usage: usage}},
+		{"reasoning that is no text", Script{Sealed: true, Text: []string{"Yes."}, Finish: agentloop.FinishStop, Usage: usage}},
+		{"reasoning of both kinds before a call", Script{Reasoning: "hm", Sealed: true, Calls: lookups[:1], Finish: agentloop.FinishToolCalls, Usage: usage}},
+		{"reasoning cut at the limit", Script{Reasoning: "hm", Finish: agentloop.FinishLength, Usage: usage}},
 		{"cut at the limit", Script{Text: []string{"Hel"}, Finish: agentloop.FinishLength, Usage: usage}},
 		{"withheld", Script{Finish: agentloop.FinishContentFilter, Usage: agentloop.Usage{InputTokens: 9}}},
 	}
@@ -58,7 +61,7 @@ func (p Provider) answers(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := answer{
-					Pieces: c.send.Text, Reasoning: c.send.Reasoning, Calls: c.send.Calls, Finish: c.send.Finish, Usage: c.send.Usage, Model: Model + "-1",
+					Pieces: p.pieces(c.send.Text), Reasoning: c.send.Reasoning, Calls: c.send.Calls, Finish: c.send.Finish, Usage: c.send.Usage, Model: Model + "-1",
 				}
 				if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(agentloop.ToolCall{}, "ID"), compact); diff != "" {
 					t.Errorf("answer (-want +got):\n%s", diff)
@@ -92,6 +95,7 @@ func (p Provider) requests(t *testing.T) {
 		{"no temperature", agentloop.Request{Messages: user, MaxOutputTokens: 77}},
 		{"tools", agentloop.Request{Messages: user, MaxOutputTokens: 77, Tools: tools}},
 		{"tools that must not be called", agentloop.Request{Messages: user, MaxOutputTokens: 77, Tools: tools, NoToolCalls: true}},
+		{"no reasoning", agentloop.Request{Messages: user, MaxOutputTokens: 77, NoReasoning: true}},
 		{"typed output", agentloop.Request{Messages: user, MaxOutputTokens: 77, Output: &agentloop.OutputSchema{
 			Name: "route", Schema: []byte(`{"type":"object","properties":{"to":{"type":"string","enum":["a","b"]}},"required":["to"],"additionalProperties":false}`),
 		}}},
@@ -169,9 +173,10 @@ func (p Provider) refusals(t *testing.T) {
 		name   string
 		status int
 		header http.Header
-		wait   time.Duration
+		wait   time.Duration // give or take a second
 	}{
 		{"rate limit", 429, http.Header{"Retry-After": {"7"}}, 7 * time.Second},
+		{"rate limit until a time", 429, http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}, time.Hour},
 		{"rate limit without a hint", 429, nil, 0},
 		{"failure", 500, nil, 0},
 		{"overload", 503, http.Header{"Retry-After": {"2"}}, 2 * time.Second},
@@ -183,7 +188,7 @@ func (p Provider) refusals(t *testing.T) {
 			s := p.refuse(t, c.status, c.header, "no luck with "+Key)
 			_, err := ask(t.Context(), p.New(t, s.URL), question("hi"))
 			code, wait, ok := statusOf(err)
-			if !ok || code != c.status || wait != c.wait {
+			if !ok || code != c.status || (wait-c.wait).Abs() > time.Second {
 				t.Errorf("error %v: status %d, wait %v, want %d, %v", err, code, wait, c.status, c.wait)
 			}
 			if msg := fmt.Sprint(err); strings.Contains(msg, Key) || !strings.Contains(msg, "no luck") || strings.Contains(msg, "\n") {
@@ -203,15 +208,29 @@ func (p Provider) failures(t *testing.T) {
 	if !ok || code < 500 || !strings.Contains(err.Error(), "too busy") || strings.Contains(err.Error(), Key) {
 		t.Errorf("error %v with status %d, want the provider's, without the key", err, code)
 	}
-	if diff := cmp.Diff([]string{"Hel"}, got.Pieces); diff != "" {
+	if diff := cmp.Diff([]string{"Hel"}, got.Pieces); diff != "" && !p.Whole {
 		t.Errorf("text before the error (-want +got):\n%s", diff)
 	}
-	t.Run("a call that breaks off is one", func(t *testing.T) {
+	for name, script := range map[string]Script{
+		"before anything": {Cut: true}, "in a text": {Text: []string{"Hel"}, Cut: true}, "in a call": {Calls: lookups[:1], Cut: true},
+		"in reasoning": {Reasoning: "hm", Cut: true},
+	} {
+		t.Run("a connection that breaks "+name+" is one", func(t *testing.T) {
+			s := p.serve(t, always(script), nil)
+			if a, err := ask(t.Context(), p.New(t, s.URL), question("hi")); err == nil {
+				t.Errorf("no error, answer %+v", a)
+			}
+		})
+	}
+	t.Run("a call that just ends is one", func(t *testing.T) {
 		frames := p.Wire.Stream(Script{Calls: lookups[:1], Open: true})
 		var n int
 		s := p.serve(t, always(Script{Calls: lookups[:1], Finish: agentloop.FinishToolCalls}), func(frame string) string {
 			if n++; n > len(frames) {
 				return "" // the end
+			}
+			if p.Whole {
+				return frame[:len(frame)/2]
 			}
 			return frame
 		})
@@ -230,7 +249,11 @@ func (p Provider) endings(t *testing.T) {
 			t.Error("the server still sees the client")
 		}
 	}
-	for _, text := range [][]string{nil, {"Hel"}} {
+	texts := [][]string{nil, {"Hel"}}
+	if p.Whole {
+		texts = texts[:1] // there is no half of it
+	}
+	for _, text := range texts {
 		t.Run(fmt.Sprintf("deadline after %d pieces", len(text)), func(t *testing.T) {
 			s := p.serve(t, always(Script{Text: text, Open: true}), nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -244,6 +267,9 @@ func (p Provider) endings(t *testing.T) {
 			}
 			left(t, s)
 		})
+	}
+	if p.Whole {
+		return
 	}
 	t.Run("cancelled half way", func(t *testing.T) {
 		s := p.serve(t, always(Script{Text: []string{"Hel"}, Open: true}), nil)

@@ -1,0 +1,88 @@
+package openai_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+)
+
+// FuzzAnswer gives anything an endpoint may send to the decoder of answers. Whatever it is, it says the same however it is
+// cut and asked for, and an error is one short line without the key.
+func FuzzAnswer(f *testing.F) {
+	for _, body := range []string{
+		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\",\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}]},\"finish_reason\":\"stop\"}]}\r\n\r\ndata: [DONE]\n",
+		": wait\nevent: x\nid\nretry:1\ndata:{\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2,\"total_tokens\":9,\"completion_tokens_details\":{\"reasoning_tokens\":6}}}\n\ndata: [DONE]",
+		`{"choices":[{"message":{"content":[{"type":"thinking","thinking":"x"},{"text":["y"]}],"reasoning":{},"tool_calls":[{"function":{"arguments":{"a":1}}}]}}]}`,
+		`data: {"error":"` + testKey + `"}`, `{"error":{"message":"m","code":"429"}}`, "<html>\n" + testKey + "\n</html>", "\xef\xbb\xbf{", "[1]", "",
+	} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		whole, wholeErr := heardAll(t, replay{status: 200, body: strings.NewReader(body)}, false)
+		cut, cutErr := heardAll(t, replay{status: 200, body: iotest.OneByteReader(strings.NewReader(body))}, true)
+		if diff := cmp.Diff(whole, cut); diff != "" || (wholeErr == nil) != (cutErr == nil) {
+			t.Errorf("errors %v and %v (-whole +cut):\n%s", wholeErr, cutErr, diff)
+		}
+		checkError(t, wholeErr)
+	})
+}
+
+// heardAll returns all that the adapter yields, and its error.
+func heardAll(t *testing.T, r replay, noStream bool) (any, error) {
+	t.Helper()
+	chunks, err := collect(t.Context(), replayed(t, r, noStream), ask("hi"))
+	return chunks, err
+}
+
+func checkError(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if msg := err.Error(); len(msg) > 1200 || strings.Contains(msg, testKey) || strings.Contains(msg, "\n") {
+		t.Errorf("error of %d bytes shows the key or is several lines: %q", len(msg), msg)
+	}
+}
+
+// FuzzRefusal gives anything to the decoder of refusals.
+func FuzzRefusal(f *testing.F) {
+	for _, body := range []string{
+		`{"error":{"message":"slow down","type":"x","code":"rate_limit_exceeded","param":null}}`, `{"error":{"message":["a","b"],"code":7}}`,
+		`{"error":"` + testKey + `"}`, `{"error":{}}`, `{"error":null}`, `[]`, "<html>\n" + testKey, "\xff", "",
+	} {
+		f.Add(429, body)
+		f.Add(500, body)
+	}
+	f.Fuzz(func(t *testing.T, status int, body string) {
+		status = 400 + (status%200+200)%200
+		_, err := heardAll(t, replay{status: status, body: strings.NewReader(body)}, false)
+		var refused *openai.StatusError
+		if !errors.As(err, &refused) || refused.StatusCode != status {
+			t.Errorf("error %v is no refusal with status %d", err, status)
+		}
+		checkError(t, err)
+	})
+}
+
+// FuzzRetryAfter gives anything to the reader of the headers that ask to wait. A wait is neither negative nor absurd.
+func FuzzRetryAfter(f *testing.F) {
+	for _, v := range []string{"1", "0.5", "-1", "1e300", "NaN", "Inf", "Sun, 01 Mar 2026 12:00:30 GMT", "6m0s", "-6m0s", "2540400h", ""} {
+		f.Add(v, v, v)
+	}
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, after, ms, reset string) {
+		header := http.Header{
+			"Retry-After": {after}, "Retry-After-Ms": {ms}, "X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {reset},
+		}
+		if wait := openai.RetryAfter(header, now); wait < 0 || wait > 1e6*time.Second {
+			t.Errorf("%q, %q, %q: %v", after, ms, reset, wait)
+		}
+	})
+}
