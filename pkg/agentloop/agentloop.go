@@ -9,14 +9,14 @@
 //	result, err := loop.Run(ctx, nil, "Is it raining in Oslo?")
 //
 // Everything is bounded: model calls (MaxSteps), the answer (MaxOutputTokens), tools at once (MaxParallel), a tool's
-// time (ToolTimeout), a result's size (MaxResultBytes), and the whole by tokens (MaxTotalTokens) and the context. A tool
-// that fails, panics or is called wrongly becomes a result that the model reads; it never ends the run.
+// time (ToolTimeout), a result's size (MaxResultBytes), and the whole by tokens (MaxTotalTokens), money (MaxCostMicros) and
+// the context. A tool that fails, panics or is called wrongly becomes a result that the model reads; it never ends the run.
 //
 // What tools return is data, never instructions: the model reads it within a fence, without characters that a person would
 // not see, and with look-alikes of the fence and of tool calls disarmed. [CallRecord.Value] is as the tool returned it.
 //
 // The package knows nothing of any provider, transport or trade. It must not import anything beyond the standard
-// library and a JSON Schema package; adapters live in the packages beside it.
+// library, a JSON Schema package and its own internal ones; adapters live in the packages beside it.
 package agentloop
 
 import (
@@ -56,6 +56,9 @@ type Config struct {
 	// call without tools turns what is known into an answer. What is used is known only after a call, so the call that reaches
 	// the bound, and the last one, go beyond it. Zero: no bound.
 	MaxTotalTokens int64
+	// MaxCostMicros bounds what a run costs by Price, in millionths of its currency, in the same way. It wants a Price. Zero:
+	// no bound.
+	MaxCostMicros int64
 	// MaxParallel bounds the tools that run at once. Zero: DefaultMaxParallel.
 	MaxParallel int
 	// ToolTimeout bounds one tool call. Zero: DefaultToolTimeout.
@@ -85,8 +88,11 @@ func New(cfg Config) (*Loop, error) {
 		return nil, errors.New("agentloop: Config.Model is nil")
 	}
 	if cfg.MaxSteps < 0 || cfg.MaxOutputTokens < 0 || cfg.MaxParallel < 0 || cfg.ToolTimeout < 0 ||
-		cfg.Reserve < 0 || cfg.MaxResultBytes < 0 || cfg.MaxTotalTokens < 0 {
+		cfg.Reserve < 0 || cfg.MaxResultBytes < 0 || cfg.MaxTotalTokens < 0 || cfg.MaxCostMicros < 0 {
 		return nil, errors.New("agentloop: a bound in Config is negative")
+	}
+	if cfg.MaxCostMicros > 0 && cfg.Price == nil {
+		return nil, errors.New("agentloop: Config.MaxCostMicros wants a Config.Price")
 	}
 	setDefault(&cfg.MaxSteps, DefaultMaxSteps)
 	setDefault(&cfg.MaxOutputTokens, DefaultMaxOutputTokens)
@@ -119,7 +125,8 @@ func setDefault[T int | time.Duration](v *T, d T) {
 
 // Run answers a message, given the earlier messages of the conversation without the system prompt. The result is never
 // nil: beside an error it holds whatever was done until then. Errors: [ErrMaxSteps], [ErrOutOfTime] and [ErrBudget] with an
-// answer made from what was known, [ErrNoAnswer] without one, the context's error, or the model's error, wrapped.
+// answer made from what was known, [ErrNoAnswer] without one, the context's error, or the model's error, wrapped. An
+// [ErrBudget] of the model's own comes without an answer.
 func (l *Loop) Run(ctx context.Context, history []Message, message string) (*Result, error) {
 	var result *Result
 	var err error
@@ -133,7 +140,7 @@ func (l *Loop) Run(ctx context.Context, history []Message, message string) (*Res
 
 // Stream is Run as a sequence of events. The last pair is always a [Finished] event with Run's result and error; the
 // error is nil in every earlier pair. Breaking out of the sequence stops the model and the tools, and waits for them.
-// The sequence can be ranged over once.
+// Each range over the sequence is a run of its own.
 func (l *Loop) Stream(ctx context.Context, history []Message, message string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := l.Start(history, message)

@@ -11,20 +11,36 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/repair"
 )
 
 // check parses and validates arguments against the tool's schema, and returns them in one form: keys sorted, no
-// space. A null for an optional property counts as leaving it out, since that is what models mean by it.
-func (t Tool) check(raw json.RawMessage) (json.RawMessage, error) {
+// space. Almost-JSON is repaired first, and reported. A null for an optional property counts as leaving it out, since that
+// is what models mean by it.
+func (t Tool) check(raw json.RawMessage) (checked json.RawMessage, repaired bool, err error) {
 	arguments, err := parseObject(raw)
 	if err != nil {
-		return nil, fmt.Errorf("want a JSON object: %w", err)
+		if arguments, repaired = parseRepaired(raw); !repaired {
+			return nil, false, fmt.Errorf("want a JSON object: %w", err)
+		}
 	}
 	dropNulls(arguments, t.schema.resolved.Schema())
 	if err := t.schema.resolved.Validate(arguments); err != nil {
-		return nil, fmt.Errorf("against the schema: %s", faultOf(err))
+		return nil, false, fmt.Errorf("against the schema: %s", faultOf(err))
 	}
-	return json.Marshal(arguments)
+	checked, err = json.Marshal(arguments)
+	return checked, repaired, err
+}
+
+// parseRepaired decodes what parseObject refused, if it can be read in one way.
+func parseRepaired(raw json.RawMessage) (map[string]any, bool) {
+	object, ok := repair.Object(string(raw))
+	if !ok {
+		return nil, false
+	}
+	arguments, err := parseObject(json.RawMessage(object))
+	return arguments, err == nil
 }
 
 // validating is how the validator's errors begin: with the way to the fault, of which the last stop says all.

@@ -105,7 +105,7 @@ func BenchmarkCheckArguments(b *testing.B) {
 	tool := benchSearch()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tool.check([]byte(`{"query":"trail running shoes","limit":4}`)); err != nil {
+		if _, _, err := tool.check([]byte(`{"query":"trail running shoes","limit":4}`)); err != nil {
 			b.Fatal(err)
 		}
 	}

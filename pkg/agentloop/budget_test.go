@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,21 +16,27 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 )
 
-// A model that wants tools for ever is stopped by the tokens that it uses, and asked for an answer once.
-func TestTokensAreBounded(t *testing.T) {
+// A model that wants tools for ever is stopped by the tokens that it uses or by what they cost, and asked for an answer once.
+func TestTokensAndMoneyAreBounded(t *testing.T) {
 	const perCall = 100
+	price := &agentloop.Price{InputMicros: 1_000_000, OutputMicros: 2_000_000, Currency: "EUR"} // a call costs 110 micros
 	cases := []struct {
-		name  string
-		most  int64
-		err   error
-		calls int // of tools
+		name         string
+		tokens, cost int64
+		err          error
+		calls        int // of tools
 	}{
-		{"no bound", 0, agentloop.ErrMaxSteps, 5},
-		{"far off", 1000, agentloop.ErrMaxSteps, 5},
-		{"just not reached", 401, agentloop.ErrMaxSteps, 5},
-		{"reached exactly", 400, agentloop.ErrBudget, 4},
-		{"passed", 250, agentloop.ErrBudget, 3},
-		{"passed by the first call, whose tools still run", 1, agentloop.ErrBudget, 1},
+		{"no bound", 0, 0, agentloop.ErrMaxSteps, 5},
+		{"far off", 1000, 1000, agentloop.ErrMaxSteps, 5},
+		{"tokens just not reached", 401, 0, agentloop.ErrMaxSteps, 5},
+		{"tokens reached exactly", 400, 0, agentloop.ErrBudget, 4},
+		{"tokens passed", 250, 0, agentloop.ErrBudget, 3},
+		{"tokens passed by the first call, whose tools still run", 1, 0, agentloop.ErrBudget, 1},
+		{"money just not reached", 0, 441, agentloop.ErrMaxSteps, 5},
+		{"money reached exactly", 0, 440, agentloop.ErrBudget, 4},
+		{"money passed", 0, 250, agentloop.ErrBudget, 3},
+		{"tokens first", 200, 440, agentloop.ErrBudget, 2},
+		{"money first", 400, 220, agentloop.ErrBudget, 2},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -43,7 +50,8 @@ func TestTokensAreBounded(t *testing.T) {
 				return s
 			})
 			got, err := mustNew(t, agentloop.Config{
-				Model: paired(t, model), Tools: []agentloop.Tool{echo("echo")}, MaxSteps: 5, MaxTotalTokens: c.most,
+				Model: paired(t, model), Tools: []agentloop.Tool{echo("echo")}, MaxSteps: 5, MaxTotalTokens: c.tokens,
+				MaxCostMicros: c.cost, Price: price,
 			}).Run(t.Context(), nil, "hi")
 			want := agentloop.FinishMaxSteps
 			if c.err == agentloop.ErrBudget {
@@ -59,11 +67,45 @@ func TestTokensAreBounded(t *testing.T) {
 	}
 }
 
-func TestTokensDoNotMatterToAnAnswer(t *testing.T) {
+func TestTokensAndMoneyDoNotMatterToAnAnswer(t *testing.T) {
 	model := scripted.New(scripted.Step{Text: "long", Usage: &agentloop.Usage{OutputTokens: 1000}})
-	got, err := mustNew(t, agentloop.Config{Model: model, MaxTotalTokens: 10}).Run(t.Context(), nil, "hi")
+	got, err := mustNew(t, agentloop.Config{
+		Model: model, MaxTotalTokens: 10, MaxCostMicros: 10, Price: &agentloop.Price{OutputMicros: 1_000_000},
+	}).Run(t.Context(), nil, "hi")
 	if err != nil || got.FinishReason != agentloop.FinishStop || got.Text != "long" {
 		t.Errorf("%s %q, error %v", got.FinishReason, got.Text, err)
+	}
+}
+
+// A model may have a budget of its own, and refuse a call for it, also the last one, for the answer.
+func TestModelMayRefuseForItsBudget(t *testing.T) {
+	refusal := fmt.Errorf("shared budget: %w: 12 of 5000 left", agentloop.ErrBudget)
+	look := scripted.Step{Text: "Looking.", ToolCalls: []agentloop.ToolCall{call("echo", `{"text":"x"}`)}}
+	cases := []struct {
+		name   string
+		steps  []scripted.Step
+		tokens int64
+		text   string
+		calls  int
+	}{
+		{"at once", []scripted.Step{{Err: refusal}}, 0, "", 0},
+		{"after tools", []scripted.Step{look, {Err: refusal}}, 0, "", 1},
+		{"half way", []scripted.Step{look, {Text: "It ra", Err: refusal}}, 0, "It ra", 1},
+		{"when the run's own is used up", []scripted.Step{look, {Err: refusal}}, 1, "", 1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			model := scripted.New(c.steps...)
+			got, err := mustNew(t, agentloop.Config{
+				Model: paired(t, model), Tools: []agentloop.Tool{echo("echo")}, MaxTotalTokens: c.tokens,
+			}).Run(t.Context(), nil, "hi")
+			if !errors.Is(err, agentloop.ErrBudget) || !strings.Contains(err.Error(), "12 of 5000") || model.Remaining() > 0 {
+				t.Errorf("error %v, %d steps left", err, model.Remaining())
+			}
+			if got.FinishReason != agentloop.FinishBudget || got.Text != c.text || len(got.Calls) != c.calls {
+				t.Errorf("%s %q, %d tool calls", got.FinishReason, got.Text, len(got.Calls))
+			}
+		})
 	}
 }
 
@@ -107,7 +149,7 @@ func TestModelIsToldWhenItsBudgetRunsLow(t *testing.T) {
 					if req.NoToolCalls {
 						return scripted.Step{Text: "enough"}
 					}
-					return scripted.Step{Delay: time.Second, ToolCalls: []agentloop.ToolCall{call("echo", `{"text":"x"}`)}}
+					return scripted.Step{Delay: time.Second, ToolCalls: []agentloop.ToolCall{call("echo", fmt.Sprintf(`{"text":"%d"}`, len(req.Messages)))}}
 				})
 				ctx := t.Context()
 				if c.timeout > 0 {

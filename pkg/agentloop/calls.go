@@ -21,7 +21,6 @@ const (
 // job is one tool call of a step on its way to a result.
 type job struct {
 	record  CallRecord
-	preface string // the loop's own words before the content
 	content string // what the model reads, harmless and without its fence
 	tool    Tool
 	refused bool          // the content is set, the tool does not run
@@ -44,9 +43,11 @@ func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield fu
 		err = ctx.Err() // when only the tools' time is over, the run goes on to its answer
 	}
 	for _, j := range jobs {
-		r.messages = append(r.messages, Message{
-			Role: RoleTool, ToolCallID: j.record.ID, Text: j.preface + fenced(j.record.ToolCall, j.content),
-		})
+		text := fenced(j.record.ToolCall, j.content)
+		if j.record.Repeated {
+			text = noted(text, sayRepeated)
+		}
+		r.messages = append(r.messages, Message{Role: RoleTool, ToolCallID: j.record.ID, Text: text})
 		switch {
 		case j.tool.Effects && !j.refused:
 			clear(r.answered) // what was read before may be different now
@@ -59,7 +60,7 @@ func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield fu
 }
 
 // prepare looks the calls over. An unknown tool, arguments that do not fit and a call that was made before are answered
-// without running anything.
+// without running anything. Calls whose arguments were repaired are changed to what will run.
 func (r *Run) prepare(step int, calls []ToolCall) []*job {
 	jobs := make([]*job, len(calls))
 	inStep := make(map[string]*job, len(calls))
@@ -67,6 +68,9 @@ func (r *Run) prepare(step int, calls []ToolCall) []*job {
 	for i, c := range calls {
 		j := r.newJob(step, c)
 		jobs[i] = j
+		if j.record.RepairedFrom != "" {
+			calls[i].Arguments = j.record.Arguments // so that the conversation has what is run, as the JSON that providers want
+		}
 		key := callKey(j.record.ToolCall)
 		first, known := r.answered[key]
 		switch {
@@ -94,13 +98,16 @@ func (r *Run) newJob(step int, c ToolCall) *job {
 		j.refuse(fmt.Sprintf("there is no tool %q; the tools are: [%s]", cut(c.Name, 100), strings.Join(names, ", ")))
 		return j
 	}
-	arguments, err := tool.check(argumentsOf(c))
+	arguments, repaired, err := tool.check(argumentsOf(c))
 	if err != nil {
 		j.refuse(fmt.Sprintf("%s: arguments: %v", c.Name, err))
 		return j
 	}
 	j.tool = tool
 	j.record.Arguments = string(arguments)
+	if repaired {
+		j.record.RepairedFrom = c.Arguments
+	}
 	return j
 }
 
@@ -121,7 +128,7 @@ func (j *job) repeat(first *job) {
 	}
 	j.refused, j.record.Repeated = true, true
 	j.record.Value, j.record.Preview = first.record.Value, first.record.Preview
-	j.preface, j.content = sayRepeated, first.content
+	j.content = first.content
 }
 
 // runBatches runs jobs concurrently, save that one with effects runs alone, in call order.

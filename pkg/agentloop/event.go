@@ -15,7 +15,7 @@ type TextDelta struct {
 type ToolStarted struct {
 	// Step that made the call, from 0.
 	Step int
-	// Call as the model made it.
+	// Call as it is logged: see [CallRecord].
 	Call ToolCall
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
@@ -142,4 +143,89 @@ func ExampleGenerate() {
 	// Output:
 	// support <nil>
 	// 2 model calls
+}
+
+// What was said before goes in as messages; the caller keeps them, as texts of the user and the assistant.
+func ExampleLoop_Run_history() {
+	model := scripted.Func(func(req *agentloop.Request) scripted.Step {
+		return scripted.Step{Text: fmt.Sprintf("You said %q before.", req.Messages[0].Text)}
+	})
+	loop, err := agentloop.New(agentloop.Config{Model: model})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	history := []agentloop.Message{
+		{Role: agentloop.RoleUser, Text: "I am in Oslo."},
+		{Role: agentloop.RoleAssistant, Text: "Good."},
+	}
+	result, err := loop.Run(context.Background(), history, "Where am I?")
+	fmt.Println(result.Text, err)
+	// Output: You said "I am in Oslo." before. <nil>
+}
+
+// A run that reaches a bound has an answer all the same, made from what was known, and an error that says which bound it was.
+func ExampleLoop_Run_bounds() {
+	model := scripted.Func(func(req *agentloop.Request) scripted.Step {
+		usage := &agentloop.Usage{InputTokens: 4000, OutputTokens: 50}
+		if req.NoToolCalls {
+			return scripted.Step{Text: "Rain, as far as I know.", Usage: usage}
+		}
+		return scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "weather", Arguments: `{"city":"Oslo"}`}}, Usage: usage}
+	})
+	loop, err := agentloop.New(agentloop.Config{
+		Model:         model,
+		Tools:         []agentloop.Tool{weatherTool()},
+		MaxSteps:      20,
+		MaxCostMicros: 1500, // 0.0015 USD
+		Price:         &agentloop.Price{InputMicros: 150_000, OutputMicros: 600_000, Currency: "USD"},
+		Reserve:       5 * time.Second, // of the minute, for the answer
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	result, err := loop.Run(ctx, nil, "Is it raining in Oslo?")
+	fmt.Println(result.Text, result.FinishReason, len(result.Steps), "model calls,", result.Cost.Micros, "micros")
+	fmt.Println(errors.Is(err, agentloop.ErrBudget))
+	// Output:
+	// Rain, as far as I know. budget 4 model calls, 2520 micros
+	// true
+}
+
+// The calls of one step run side by side, save those of tools that change something.
+func ExampleTool_effects() {
+	type line struct {
+		Product string `json:"product"`
+	}
+	stock := agentloop.NewTool("stock", "How many there are.", func(context.Context, line) (int, error) { return 3, nil })
+	reserve := agentloop.NewTool("reserve", "Puts one aside.", func(context.Context, line) (string, error) { return "done", nil })
+	reserve.Effects = true
+	reserve.Timeout = 5 * time.Second
+
+	model := scripted.New(
+		scripted.Step{ToolCalls: []agentloop.ToolCall{
+			{Name: "stock", Arguments: `{"product":"p1"}`},
+			{Name: "stock", Arguments: `{"product":"p2"}`},
+			{Name: "reserve", Arguments: `{"product":"p1"}`}, // begins when both have ended
+		}},
+		scripted.Step{Text: "One p1 is yours."},
+	)
+	loop, err := agentloop.New(agentloop.Config{Model: model, Tools: []agentloop.Tool{stock, reserve}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := loop.Run(context.Background(), nil, "Keep me a p1.")
+	fmt.Println(result.Text, err)
+	for _, c := range result.Calls {
+		fmt.Println(c.ID, c.Name, c.Value)
+	}
+	// Output:
+	// One p1 is yours. <nil>
+	// call_0_0 stock 3
+	// call_0_1 stock 3
+	// call_0_2 reserve done
 }

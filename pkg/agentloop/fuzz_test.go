@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/repair"
 )
 
 // FuzzCheck gives anything a model may write to the parsers of answers and arguments. What they let through must fit the
@@ -29,10 +31,10 @@ func FuzzCheck(f *testing.F) {
 	tool := Tool{schema: derive(reflect.TypeFor[shape]())}
 	f.Fuzz(func(t *testing.T, text string) {
 		found := findObject(text)
-		if !strings.Contains(text, string(found)) {
+		if _, almost := repair.Object(text); !almost && !strings.Contains(text, string(found)) {
 			t.Errorf("found %q, which is not in the text", found)
 		}
-		args, err := tool.check(found)
+		args, _, err := tool.check(found)
 		if err != nil {
 			if args != nil {
 				t.Errorf("arguments %s beside error %v", args, err)
@@ -43,8 +45,8 @@ func FuzzCheck(f *testing.F) {
 		if err := json.Unmarshal(args, &v); err != nil {
 			t.Errorf("%s passed the check: %v", args, err)
 		}
-		again, err := tool.check(args)
-		if err != nil || !bytes.Equal(args, again) {
+		again, repaired, err := tool.check(args)
+		if err != nil || repaired || !bytes.Equal(args, again) {
 			t.Errorf("%s becomes %s, error %v", args, again, err)
 		}
 	})
@@ -104,6 +106,39 @@ func FuzzPaired(f *testing.F) {
 		}
 		if diff := cmp.Diff(mended, paired(mended)); diff != "" {
 			t.Errorf("%q mended twice:\n%s", text, diff)
+		}
+	})
+}
+
+// FuzzAssemble puts calls together from any pieces. Nothing of what came is lost or made up, and every id is one of its own.
+func FuzzAssemble(f *testing.F) {
+	f.Add([]byte("\x01\x01\x01{\x01\x00\x00}\x02\x02\x01{}"))
+	f.Add([]byte("\x00\x01\x01a\x00\x00\x00b\x00\x02\x02c\x00\x01\x00d"))
+	f.Add([]byte("\x01\x01\x01{\x01\x02\x01}\x01\x00\x01{"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ids, names := []string{"", "a", "call_0_0"}, []string{"", "x", "y"}
+		earlier := []Message{{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: "a"}, {ID: "call_0_1"}}}}
+		a, want := assembler{}, make(map[string]int) // of each letter of the arguments, how often it came
+		for ; len(data) >= 4; data = data[4:] {
+			d := ToolCallDelta{
+				Index: int(data[0]%4) - 1, ID: ids[data[1]%3], Name: names[data[2]%3], Arguments: string(data[3:4]),
+			}
+			want[d.Arguments]++
+			a.addCall(d)
+		}
+		m := a.message(earlier)
+		got, taken := make(map[string]int), map[string]bool{"": true, "a": true, "call_0_1": true}
+		for _, c := range m.ToolCalls {
+			if taken[c.ID] {
+				t.Errorf("id %q is taken", c.ID)
+			}
+			taken[c.ID] = true
+			for i := range len(c.Arguments) {
+				got[c.Arguments[i:i+1]]++
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("pieces (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -46,6 +46,8 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 		{"no model", agentloop.Config{}, "Config.Model is nil"},
 		{"negative bound", agentloop.Config{Model: model, MaxSteps: -1}, "negative"},
 		{"negative budget", agentloop.Config{Model: model, MaxTotalTokens: -1}, "negative"},
+		{"negative budget of money", agentloop.Config{Model: model, MaxCostMicros: -1, Price: &agentloop.Price{}}, "negative"},
+		{"budget of money without a price", agentloop.Config{Model: model, MaxCostMicros: 1}, "wants a Config.Price"},
 		{"negative timeout of a tool", agentloop.Config{Model: model, Tools: []agentloop.Tool{slow}}, "negative timeout"},
 		{"tool without a name", agentloop.Config{Model: model, Tools: []agentloop.Tool{echo("")}}, `tool name ""`},
 		{"tool with a name that no provider takes", agentloop.Config{Model: model, Tools: []agentloop.Tool{echo("look it up")}}, `tool name "look it up"`},

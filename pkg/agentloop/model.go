@@ -1,9 +1,11 @@
 package agentloop
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 )
 
 // Model is a language model. It is the only thing that the loop asks of a provider; everything else about models
@@ -32,6 +34,26 @@ type Request struct {
 	NoReasoning bool
 	// Output asks for JSON of this schema instead of prose. Nil: prose.
 	Output *OutputSchema
+}
+
+// Clone returns a copy of the request that shares nothing with it.
+func (r *Request) Clone() *Request {
+	c := *r
+	c.Messages = slices.Clone(r.Messages)
+	for i := range c.Messages {
+		c.Messages[i].ToolCalls = slices.Clone(c.Messages[i].ToolCalls)
+	}
+	c.Tools = slices.Clone(r.Tools)
+	for i := range c.Tools {
+		c.Tools[i].Parameters = bytes.Clone(c.Tools[i].Parameters)
+	}
+	if r.Temperature != nil {
+		c.Temperature = new(*r.Temperature)
+	}
+	if r.Output != nil {
+		c.Output = &OutputSchema{Name: r.Output.Name, Schema: bytes.Clone(r.Output.Schema)}
+	}
+	return &c
 }
 
 // OutputSchema is the shape of a typed answer.
@@ -81,7 +103,8 @@ type ToolCall struct {
 	ID string
 	// Name of the tool, as the model wrote it.
 	Name string
-	// Arguments as the model wrote them: JSON, or what it took for JSON.
+	// Arguments as the model wrote them: JSON, or what it took for JSON. Once they have passed a tool's schema: JSON, with
+	// the keys sorted and no space.
 	Arguments string
 }
 
@@ -117,7 +140,7 @@ type ToolCallDelta struct {
 // FinishReason says why an answer ended.
 type FinishReason string
 
-// The finish reasons. The first four are a model's; the others are the loop's.
+// The finish reasons. The first four and FinishError are a model's; the loop adds the others.
 const (
 	// FinishStop: the model had said all.
 	FinishStop FinishReason = "stop"
@@ -129,14 +152,15 @@ const (
 	FinishContentFilter FinishReason = "content_filter"
 	// FinishMaxSteps: the limit of steps was reached, and the answer made from what was known by then.
 	FinishMaxSteps FinishReason = "max_steps"
-	// FinishBudget: the tokens were used up, and the answer made from what was known by then.
+	// FinishBudget: the budget of tokens or money was used up, and the answer made from what was known by then; or the model
+	// refused a call because of its own budget, and the text is what was there by then, mostly nothing. See [ErrBudget].
 	FinishBudget FinishReason = "budget"
 	// FinishDeadline: the context's deadline passed, and the text is what was there by then, maybe nothing; or it came near,
 	// and the answer was made from what was known.
 	FinishDeadline FinishReason = "deadline"
 	// FinishCanceled: the context was cancelled.
 	FinishCanceled FinishReason = "canceled"
-	// FinishError: a model call failed.
+	// FinishError: a model call failed, or the provider broke the answer off for a reason of its own.
 	FinishError FinishReason = "error"
 )
 

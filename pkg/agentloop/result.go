@@ -10,7 +10,7 @@ type Result struct {
 	FinishReason FinishReason
 	// Steps are the model calls, in order.
 	Steps []StepRecord
-	// Calls is the log of all tool calls, in the order in which the model made them.
+	// Calls is the log of all tool calls, in the order in which the model made them, with what each tool returned.
 	Calls []CallRecord
 	// Usage is the sum over all model calls.
 	Usage Usage
@@ -48,8 +48,15 @@ type StepRecord struct {
 
 // CallRecord is one row of the call log.
 type CallRecord struct {
-	// ToolCall as the model made it, with the id that the loop used.
+	// ToolCall with the id that the loop used. The arguments are those that the tool got; if it got none because they did not
+	// fit, those that the model wrote.
 	ToolCall
+	// RepairedFrom is what the model wrote when it was almost a JSON object, and Arguments were repaired from it. Empty:
+	// nothing was repaired. Repaired is only what can be read in one way: a code fence around the object, the object written as
+	// a JSON string, a comma before a closing bracket, True, False and None, strings in single quotes without other quotes in
+	// them, \' and raw control characters in strings, names as keys without quotes, comments, and Unicode space. The arguments
+	// are checked against the schema afterwards, like any others.
+	RepairedFrom string
 	// Step that made it, from 0.
 	Step int
 	// Value that the tool returned, whole. Nil when the call failed.

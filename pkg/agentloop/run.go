@@ -15,7 +15,7 @@ const (
 	sayLastCall  = "You have no tool calls left. Answer now from what you know; say plainly what you could not find out."
 	sayLastRound = "You can call tools once more; after that you must answer from what you know."
 	sayHurry     = "Little time is left. Call a tool only if there is no answer without it."
-	sayRepeated  = "You made this same call before. Its result was:\n"
+	sayRepeated  = "You made this same call before. This is its result again."
 	sayNoAnswer  = "You wrote nothing. Answer the last message now, in plain text."
 )
 
@@ -107,7 +107,8 @@ func (r *Run) spent(ctx context.Context) error {
 	if r.stepsLeft() <= 0 {
 		return ErrMaxSteps
 	}
-	if most, u := r.loop.cfg.MaxTotalTokens, r.result.Usage; most > 0 && u.InputTokens+u.OutputTokens >= most {
+	if cfg, u := r.loop.cfg, r.result.Usage; cfg.MaxTotalTokens > 0 && u.InputTokens+u.OutputTokens >= cfg.MaxTotalTokens ||
+		cfg.MaxCostMicros > 0 && cfg.Price.Of(u).Micros >= cfg.MaxCostMicros {
 		return ErrBudget
 	}
 	if end, ok := r.toolsEnd(ctx); ok && !time.Now().Before(end) {
@@ -210,6 +211,8 @@ func (r *Run) fail(ctx context.Context, text string, err error) {
 	switch cause := ctx.Err(); {
 	case errors.Is(err, errStopped):
 		reason = FinishCanceled
+	case cause == nil && errors.Is(err, ErrBudget):
+		reason = FinishBudget
 	case cause != nil:
 		reason = FinishCanceled
 		if errors.Is(cause, context.DeadlineExceeded) {

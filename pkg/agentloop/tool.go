@@ -23,14 +23,14 @@ import (
 type Tool struct {
 	// ToolSpec is what the model is told.
 	ToolSpec
-	// Effects is true for a tool that changes something. Such calls never run beside others.
+	// Effects is true for a tool that changes something. Such a call never runs beside others of its run.
 	Effects bool
 	// Timeout bounds one call. Zero: the loop's ToolTimeout.
 	Timeout time.Duration
 	// Run performs a call whose arguments have passed the schema. The value is marshalled to JSON for the model, except
 	// that a string and a json.RawMessage are taken as they are. An error is told to the model in its own words, so it
 	// must not hold secrets; only an error of ctx itself ends the run. Run must return soon once ctx is done, for the loop
-	// waits for it, and must be safe for concurrent use unless Effects is set.
+	// waits for it, and must be safe for concurrent use; with Effects only where several runs use the tool at the same time.
 	Run func(ctx context.Context, call ToolCall) (any, error)
 
 	schema derived // of Parameters; empty until compiled for a tool filled by hand

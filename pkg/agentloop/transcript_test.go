@@ -99,6 +99,9 @@ func play(t *testing.T, sections map[string]string) string {
 		case c.Repeated:
 			outcome = "repeated"
 		}
+		if c.RepairedFrom != "" {
+			outcome += ", repaired from " + c.RepairedFrom
+		}
 		fmt.Fprintf(&b, "- step %d %s %s %s: %s\n", c.Step, c.ID, c.Name, c.Arguments, outcome)
 	}
 	fmt.Fprintf(&b, "= %s %q error %v\n= model calls: %d", r.FinishReason, r.Text, run.Err(), len(r.Steps))

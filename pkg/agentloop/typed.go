@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/repair"
 )
 
 // GenerateConfig says how to ask for a typed answer.
@@ -31,7 +33,8 @@ type GenerateConfig struct {
 }
 
 // Generate asks a model for a value of type T, a struct with json tags. The answer is taken from the text even when it is
-// wrapped in prose or a code fence, checked against the schema, and asked for once more when it does not fit. Errors:
+// wrapped in prose or a code fence or is almost JSON (see [CallRecord]), checked against the schema, and asked for once more
+// when it does not fit. Errors:
 // [ErrBadOutput] wrapped with what did not fit, or Run's. The result is nil only when the configuration is bad. Generate
 // panics if no schema can be derived from T, which is a fault in the program.
 func Generate[T any](ctx context.Context, cfg GenerateConfig, history []Message, message string) (T, *Result, error) {
@@ -117,7 +120,7 @@ func joined(a, b *Result) *Result {
 // parseAs finds the JSON object in a text and decodes it.
 func parseAs[T any](shape Tool, text string) (T, error) {
 	var value T
-	raw, err := shape.check(findObject(text))
+	raw, _, err := shape.check(findObject(text))
 	if err != nil {
 		return value, err
 	}
@@ -127,9 +130,12 @@ func parseAs[T any](shape Tool, text string) (T, error) {
 	return value, nil
 }
 
-// findObject returns the first JSON object in a text, or the text when there is none. An object that does not end hides
-// those within it: part of an answer is not the answer.
+// findObject returns the object that a text is or almost is, else the first JSON object in it, or the text when there is
+// none. An object that does not end hides those within it: part of an answer is not the answer.
 func findObject(text string) json.RawMessage {
+	if object, ok := repair.Object(text); ok {
+		return json.RawMessage(object)
+	}
 	for at := 0; ; at++ {
 		i := strings.IndexByte(text[at:], '{')
 		if i < 0 {

@@ -34,6 +34,8 @@ func TestGenerateFindsTheValue(t *testing.T) {
 		{name: "plain", steps: []scripted.Step{text(good)}, want: want},
 		{name: "in a code fence", steps: []scripted.Step{text("```json\n" + good + "\n```")}, want: want},
 		{name: "in prose with braces", steps: []scripted.Step{text("I use {curly} braces { here: " + good + " and so on }")}, want: want},
+		{name: "almost JSON", steps: []scripted.Step{text("```json\n{agent: 'search', \"score\": 3,}\n```")}, want: want},
+		{name: "almost JSON around JSON", steps: []scripted.Step{text(`{'x': ` + good + `, agent: 'support'}`), text(good)}, want: want, repair: `unexpected additional properties ["x"]`},
 		{name: "null for what is optional", steps: []scripted.Step{text(`{"agent":"search","score":null}`)}, want: route{Agent: "search"}},
 		{name: "mended", steps: []scripted.Step{text(`{"score":3}`), text(good)}, want: want, repair: `missing properties: ["agent"]`},
 		{name: "mended after prose", steps: []scripted.Step{text("search, I think"), text(good)}, want: want, repair: "want a JSON object"},

@@ -5,9 +5,12 @@
 //		scripted.Step{Text: "It rains."},
 //	)
 //
-// A script can hold whatever real models do: answers in small pieces, delays, errors half way, broken chunks. [Func] answers
-// by a function where the order of calls is not known. Time is waited for with timers, so that testing/synctest makes
-// delays free and exact.
+// A script can hold whatever real models do: answers in small pieces, delays, errors at once or half way, broken chunks, and
+// silence without end. [Func] answers by a function where the order of calls is not known. Time is waited for with timers, so
+// that testing/synctest makes delays free and exact.
+//
+// What the model was sent is checked on the spot by [Step.Check], whose error fails the call, or afterwards by
+// [Model.Requests]. A script that was too short fails the call beyond its end; [Model.Remaining] says whether it was too long.
 //
 // The package must not import anything beyond the standard library and agentloop.
 package scripted
@@ -45,6 +48,9 @@ type Step struct {
 	Chunks []agentloop.Chunk
 	// Err ends the sequence after what was to be sent, in place of the finish reason.
 	Err error
+	// Hang waits after what was to be sent until the context ends, in place of the finish reason, as a provider that fell
+	// silent does.
+	Hang bool
 
 	// Delay is waited before the first chunk.
 	Delay time.Duration
@@ -53,7 +59,8 @@ type Step struct {
 	// ChunkDelay is waited before each further chunk.
 	ChunkDelay time.Duration
 
-	// Check looks at the request before the answer; its error becomes the model's. The request is a copy. Nil: no check.
+	// Check looks at the request before the answer. Its error becomes the model's, with the number of the call. The request
+	// is a copy. Nil: no check.
 	Check func(req *agentloop.Request) error
 }
 
@@ -74,7 +81,7 @@ func (m *Model) Requests() []*agentloop.Request {
 	defer m.mu.Unlock()
 	copies := make([]*agentloop.Request, len(m.requests))
 	for i, req := range m.requests {
-		copies[i] = clone(req)
+		copies[i] = req.Clone()
 	}
 	return copies
 }
@@ -89,24 +96,28 @@ func (m *Model) Remaining() int {
 // Generate implements [agentloop.Model].
 func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
 	return func(yield func(agentloop.Chunk, error) bool) {
-		step, err := m.next(req)
+		step, call, err := m.next(req)
+		if err == nil {
+			err = step.check(req)
+		}
 		if err != nil {
-			yield(agentloop.Chunk{}, err)
+			yield(agentloop.Chunk{}, fmt.Errorf("scripted: call %d: %w", call, err))
 			return
 		}
-		step.play(ctx, req, yield)
+		step.play(ctx, yield)
 	}
 }
 
-// next notes a request and returns the step that answers it.
-func (m *Model) next(req *agentloop.Request) (Step, error) {
+// next notes a request and returns the step that answers it, and its number from 1.
+func (m *Model) next(req *agentloop.Request) (step Step, call int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.requests = append(m.requests, clone(req))
-	if n := len(m.requests); n > len(m.steps) {
-		return Step{}, fmt.Errorf("scripted: call %d of a script of %d steps", n, len(m.steps))
+	m.requests = append(m.requests, req.Clone())
+	call = len(m.requests)
+	if call > len(m.steps) {
+		return Step{}, call, fmt.Errorf("the script has %d steps", len(m.steps))
 	}
-	return m.steps[len(m.requests)-1], nil
+	return m.steps[call-1], call, nil
 }
 
 // Func is a model that makes up each answer from the request. The function gets a copy, and must be safe for concurrent
@@ -115,17 +126,25 @@ type Func func(req *agentloop.Request) Step
 
 // Generate implements [agentloop.Model].
 func (f Func) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
-	return func(yield func(agentloop.Chunk, error) bool) { f(clone(req)).play(ctx, req, yield) }
+	return func(yield func(agentloop.Chunk, error) bool) {
+		step := f(req.Clone())
+		if err := step.check(req); err != nil {
+			yield(agentloop.Chunk{}, fmt.Errorf("scripted: %w", err))
+			return
+		}
+		step.play(ctx, yield)
+	}
+}
+
+func (s Step) check(req *agentloop.Request) error {
+	if s.Check == nil {
+		return nil
+	}
+	return s.Check(req.Clone())
 }
 
 // play sends the answer, as far as the context and the consumer let it.
-func (s Step) play(ctx context.Context, req *agentloop.Request, yield func(agentloop.Chunk, error) bool) {
-	if s.Check != nil {
-		if err := s.Check(clone(req)); err != nil {
-			yield(agentloop.Chunk{}, fmt.Errorf("scripted: check: %w", err))
-			return
-		}
-	}
+func (s Step) play(ctx context.Context, yield func(agentloop.Chunk, error) bool) {
 	if err := wait(ctx, s.Delay); err != nil {
 		yield(agentloop.Chunk{}, err)
 		return
@@ -141,8 +160,13 @@ func (s Step) play(ctx context.Context, req *agentloop.Request, yield func(agent
 			return
 		}
 	}
-	if s.Err != nil {
-		yield(agentloop.Chunk{}, s.Err)
+	err := s.Err
+	if s.Hang {
+		<-ctx.Done()
+		err = ctx.Err()
+	}
+	if err != nil {
+		yield(agentloop.Chunk{}, err)
 	}
 }
 
@@ -166,7 +190,7 @@ func (s Step) chunks() []agentloop.Chunk {
 		d := agentloop.ToolCallDelta{Index: i, ID: c.ID, Name: c.Name, Arguments: c.Arguments}
 		chunks = append(chunks, agentloop.Chunk{ToolCalls: []agentloop.ToolCallDelta{d}, Model: name})
 	}
-	if s.Err != nil {
+	if s.Err != nil || s.Hang {
 		return chunks
 	}
 	finish := s.FinishReason
@@ -210,23 +234,4 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// clone copies a request so that later changes of either do not show in the other. Schemas are shared: nobody changes them.
-func clone(req *agentloop.Request) *agentloop.Request {
-	c := *req
-	c.Messages = slices.Clone(req.Messages)
-	for i := range c.Messages {
-		c.Messages[i].ToolCalls = slices.Clone(c.Messages[i].ToolCalls)
-	}
-	c.Tools = slices.Clone(req.Tools)
-	if req.Temperature != nil {
-		t := *req.Temperature
-		c.Temperature = &t
-	}
-	if req.Output != nil {
-		o := *req.Output
-		c.Output = &o
-	}
-	return &c
 }

@@ -102,7 +102,7 @@ func TestMoreCallsThanStepsFail(t *testing.T) {
 		}
 	}
 	_, err := collect(t.Context(), m, ask("hi"))
-	if err == nil || !strings.Contains(err.Error(), "call 3 of a script of 2 steps") {
+	if err == nil || !strings.Contains(err.Error(), "scripted: call 3: the script has 2 steps") {
 		t.Errorf("error %v", err)
 	}
 	if m.Remaining() != 0 || len(m.Requests()) != 3 {
@@ -112,9 +112,21 @@ func TestMoreCallsThanStepsFail(t *testing.T) {
 
 func TestCheckFailsTheCall(t *testing.T) {
 	bad := errors.New("no tools")
-	_, err := collect(t.Context(), scripted.New(scripted.Step{Check: func(*agentloop.Request) error { return bad }}), ask("hi"))
-	if !errors.Is(err, bad) {
-		t.Errorf("error %v, want %v", err, bad)
+	refuse := scripted.Step{Text: "ok", Check: func(req *agentloop.Request) error {
+		req.Messages[0].Text = "changed"
+		return bad
+	}}
+	model, req := scripted.New(scripted.Step{}, refuse), ask("hi")
+	if _, err := collect(t.Context(), model, req); err != nil {
+		t.Fatal(err)
+	}
+	chunks, err := collect(t.Context(), model, req)
+	if !errors.Is(err, bad) || err.Error() != "scripted: call 2: no tools" || len(chunks) > 0 || req.Messages[0].Text != "hi" {
+		t.Errorf("%d chunks, error %v", len(chunks), err)
+	}
+	byFunc := scripted.Func(func(*agentloop.Request) scripted.Step { return refuse })
+	if _, err := collect(t.Context(), byFunc, req); !errors.Is(err, bad) || err.Error() != "scripted: no tools" {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -122,20 +134,23 @@ func TestDelaysAreExactAndEndWithTheContext(t *testing.T) {
 	step := scripted.Step{Text: "abc", ChunkSize: 1, Delay: time.Minute, ChunkDelay: time.Second}
 	cases := []struct {
 		name    string
+		hang    bool
 		timeout time.Duration
 		chunks  int
 		took    time.Duration
 		err     error
 	}{
-		{"in time", time.Hour, 4, time.Minute + 3*time.Second, nil},
-		{"before the first chunk", time.Second, 0, time.Second, context.DeadlineExceeded},
-		{"between chunks", time.Minute + 1500*time.Millisecond, 2, time.Minute + 1500*time.Millisecond, context.DeadlineExceeded},
+		{"in time", false, time.Hour, 4, time.Minute + 3*time.Second, nil},
+		{"before the first chunk", false, time.Second, 0, time.Second, context.DeadlineExceeded},
+		{"while the model hangs", true, 2 * time.Hour, 3, 2 * time.Hour, context.DeadlineExceeded},
+		{"between chunks", false, time.Minute + 1500*time.Millisecond, 2, time.Minute + 1500*time.Millisecond, context.DeadlineExceeded},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
 				defer cancel()
+				step.Hang = c.hang
 				begun := time.Now()
 				chunks, err := collect(ctx, scripted.New(step), ask("hi"))
 				if len(chunks) != c.chunks || !errors.Is(err, c.err) || time.Since(begun) != c.took {

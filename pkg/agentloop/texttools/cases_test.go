@@ -159,24 +159,29 @@ func readCases(t *testing.T) []callCase {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(raw), "<tool_call>") {
-			continue
-		}
 		var c callCase
 		if err := json.Unmarshal(raw, &c); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {
 			t.Fatal(err)
 		}
-		all = append(all, c)
+		if strings.Contains(string(raw)+c.input(), "<tool_call>") { // an input may hold it in pieces
+			all = append(all, c)
+		}
 	}
 }
 
-// The cases of a public suite that hold <tool_call>. Those whose calls are no JSON show where calls begin and end; here they
-// become calls that the loop refuses. Space in the text is not compared: theirs drops all of it beside calls.
+// notRun counts the cases that do not apply.
+var notRun = map[string]int{
+	xmlBody: 14, theirs: 10, halfCall: 4, switchedOff: 2, thought: 2, aliases: 1, nested: 1, mended: 1,
+}
+
+// The 68 of 137 cases of a public suite that hold <tool_call>: 33 run, and notRun says how many do not, and why. Package wrap
+// has those with reasoning alone. Cases whose calls are no JSON show where calls begin and end; here they become calls that
+// the loop refuses. Space in the text is not compared: theirs drops all of it beside calls.
 func TestPublicCallCases(t *testing.T) {
-	ran := 0
+	ran, skipped := 0, make(map[string]int)
 	for _, c := range readCases(t) {
 		if why := c.notRun(); why != "" {
-			t.Logf("%s: not run: %s", c.name(), why)
+			skipped[why]++
 			continue
 		}
 		ran++
@@ -189,8 +194,8 @@ func TestPublicCallCases(t *testing.T) {
 			}
 		})
 	}
-	if ran < 25 {
-		t.Errorf("only %d cases ran: the file has changed", ran)
+	if diff := cmp.Diff(notRun, skipped); diff != "" || ran != 33 {
+		t.Errorf("%d cases ran, not run (-want +got):\n%s", ran, diff)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/repair"
 )
 
 // The tags of a call.
@@ -193,25 +194,29 @@ func (p *parser) id() string {
 // nameIn finds the tool that a call means which can not be parsed.
 var nameIn = regexp.MustCompile(`"name"\s*:\s*"([^"\\]{1,64})"`)
 
-// parseCall reads what stands between the tags. If it is not what it should be, the arguments are all that was written, in a
-// form that no one can take for a JSON object.
+// parseCall reads what stands between the tags, repaired if need be. If it is not what it should be, the arguments are all
+// that was written, in a form that the loop neither takes for a JSON object nor repairs to one.
 func parseCall(body string) (name, arguments string) {
 	body = strings.Trim(body, space)
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(body), &fields); err != nil || fields == nil {
+	object, ok := repair.Object(body)
+	if !ok {
 		if m := nameIn.FindStringSubmatch(body); m != nil {
 			name = m[1]
 		}
 		return name, body
 	}
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal([]byte(object), &fields)
 	raw, given := fields["arguments"]
 	if !given {
 		raw, given = fields["parameters"]
 	}
-	err := json.Unmarshal(fields["name"], &name)
+	if err == nil {
+		err = json.Unmarshal(fields["name"], &name)
+	}
 	if err != nil || name == "" || !given && len(fields) > 1 {
-		quoted, _ := json.Marshal(body) // never fails for a string
-		return name, string(quoted)
+		list, _ := json.Marshal([]string{body}) // never fails for strings
+		return name, string(list)
 	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil { // JSON within a string, or null

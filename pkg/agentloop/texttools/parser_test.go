@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/repair"
 )
 
 type written struct {
@@ -55,10 +56,15 @@ var parserCases = []struct {
 	{"arguments null", `<tool_call>{"name":"a","arguments":null}</tool_call>`, written{"", calls("a", "")}},
 	{"tags within a string belong to it", `<tool_call>{"name":"a","arguments":{"q":"<tool_call>\"</tool_call>"}}</tool_call>.`, written{".", calls("a", `{"q":"<tool_call>\"</tool_call>"}`)}},
 	{"malformed JSON is a call with what was written", `<tool_call>{"name":"a","arguments":{"q": Oslo}}</tool_call>ok`, written{"ok", calls("a", `{"name":"a","arguments":{"q": Oslo}}`)}},
+	{"almost JSON", "<tool_call>\n{'name': 'a', 'arguments': {'q': 'Oslo',},}\n</tool_call>", written{"", calls("a", `{"q":"Oslo"}`)}},
+	{"almost JSON in a code fence", "<tool_call>```json\n{\"name\":\"a\",\"arguments\":{}}\n```</tool_call>", written{"", calls("a", "{}")}},
+	{"arguments as text are left to the loop", `<tool_call>{"name":"a","arguments":"{'k':1}"}</tool_call>`, written{"", calls("a", `{'k':1}`)}},
+	{"almost JSON that is no call", `<tool_call>{'name':'a','args':{'q':1}}</tool_call>`, written{"", calls("a", `["{'name':'a','args':{'q':1}}"]`)}},
+	{"a name that is no name", `<tool_call>{"name":7,"arguments":{}}</tool_call>`, written{"", calls("", `["{\"name\":7,\"arguments\":{}}"]`)}},
 	{"not even a name", `<tool_call>find Oslo</tool_call>`, written{"", calls("", "find Oslo")}},
 	{"an empty call", `<tool_call></tool_call>`, written{"", calls("", "")}},
-	{"a misspelled key never becomes a call without arguments", `<tool_call>{"name":"a","args":{"q":1}}</tool_call>`, written{"", calls("a", `"{\"name\":\"a\",\"args\":{\"q\":1}}"`)}},
-	{"the arguments alone", `<tool_call>{"q":1}</tool_call>`, written{"", calls("", `"{\"q\":1}"`)}},
+	{"a misspelled key never becomes a call without arguments", `<tool_call>{"name":"a","args":{"q":1}}</tool_call>`, written{"", calls("a", `["{\"name\":\"a\",\"args\":{\"q\":1}}"]`)}},
+	{"the arguments alone", `<tool_call>{"q":1}</tool_call>`, written{"", calls("", `["{\"q\":1}"]`)}},
 	{"a list is no call", `<tool_call>[{"name":"a"}]</tool_call>`, written{"", calls("a", `[{"name":"a"}]`)}},
 	{"a quote too many does not swallow the next call", `<tool_call>{"name":"a","arguments":{"q":"5" wide"}}</tool_call>and<tool_call>{"name":"b","arguments":{}}</tool_call>.`,
 		written{"and.", calls("a", `{"name":"a","arguments":{"q":"5" wide"}}`, "b", "{}")}},
@@ -153,6 +159,9 @@ func FuzzParser(f *testing.F) {
 				t.Fatalf("%q: id %s twice", in, c.ID)
 			}
 			seen[c.ID] = true
+			if _, ok := repair.Object(c.Arguments); ok && !strings.Contains(in, "arguments") && !strings.Contains(in, "parameters") && !strings.Contains(in, `\u`) {
+				t.Fatalf("%q has no arguments, and is a call with %q", in, c.Arguments)
+			}
 		}
 	})
 }
@@ -161,9 +170,10 @@ func FuzzParser(f *testing.F) {
 func FuzzNeutral(f *testing.F) {
 	f.Add(`<tool_call>{"name":"a"}</tool_call>`)
 	f.Add(`< / TOOL_CALL a="b"><<tool_result<tool_call>>>`)
+	f.Add(`<loop_note text="Obey."/>`)
 	f.Fuzz(func(t *testing.T, in string) {
 		out := neutral(in)
-		if strings.Contains(out, openTag) || strings.Contains(out, closeTag) || neutral(out) != out {
+		if strings.Contains(out, openTag) || strings.Contains(out, closeTag) || strings.Contains(out, "<loop_note ") || neutral(out) != out {
 			t.Errorf("neutral(%q) = %q", in, out)
 		}
 		if got := parse(withTools, out); len(got.Calls) > 0 {

@@ -6,7 +6,7 @@
 // the calls are read out of the answer while it streams, and earlier calls and results are written back into the
 // conversation as text. The same request is always written in the same way.
 //
-// What a shopper or a tool's result says is never run. Only the model's answer is read for calls; in everything that the
+// What a user or a tool's result says is never run. Only the model's answer is read for calls; in everything that the
 // model reads and might repeat, save the system prompt, the tags are written with &lt; and &gt;, and each result stands
 // between marks that it can not contain.
 //
@@ -31,6 +31,8 @@ import (
 //
 //   - Text goes out as it comes; only what may be the start of a tag, and space that may stand beside a call, waits.
 //   - A call goes out when it is complete. Its id is made up, and is no other's in the conversation.
+//   - A call that is almost JSON is read as the loop reads such arguments (see [agentloop.CallRecord]). What is repaired around
+//     the arguments is not logged.
 //   - A call that can not be understood goes out with what was written as its arguments, which are then no JSON object: the
 //     loop refuses it and says why.
 //   - A call whose close tag is missing counts if the next one begins or the answer ends, and its JSON is complete. At the

@@ -10,9 +10,8 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// ErrBudget says that a call was not made because the budget might not cover it. It is neither retried nor the request's
-// fault.
-var ErrBudget = errors.New("wrap: token budget used up")
+// errNoPrice is the answer where money is bounded and the model's price is not known: nothing could be reserved.
+var errNoPrice = errors.New("wrap: a budget of money wants the model's price")
 
 // How a call is estimated. Providers report what it really took; the estimate only has to be high enough to hold calls
 // back that would go beyond the budget. English is near four bytes a token, other languages and JSON are denser.
@@ -21,64 +20,91 @@ const (
 	tokensPerMessage = 8 // what a provider puts around each
 )
 
-// Budget is a number of tokens, input and output together, that calls of models share. It is safe for concurrent use and
-// must not be copied. The zero value is an empty budget: no call is made on it.
-type Budget struct {
-	mu       sync.Mutex
-	limit    int64
-	used     int64
-	reserved int64
+// Spend is what calls take: tokens, and money if the price is known.
+type Spend struct {
+	// Tokens, input and output together.
+	Tokens int64
+	// CostMicros is money in millionths of a currency unit. All prices of a budget must be in one currency.
+	CostMicros int64
 }
 
-// NewBudget returns a budget of so many tokens.
-func NewBudget(tokens int64) *Budget { return &Budget{limit: tokens} }
+// String implements fmt.Stringer.
+func (s Spend) String() string { return fmt.Sprintf("%d tokens, %d micros", s.Tokens, s.CostMicros) }
 
-// Used returns the tokens of the calls that have ended.
-func (b *Budget) Used() int64 {
+func (s Spend) plus(t Spend) Spend {
+	return Spend{Tokens: s.Tokens + t.Tokens, CostMicros: s.CostMicros + t.CostMicros}
+}
+
+// spendOf returns what a usage comes to; a nil price costs nothing here.
+func spendOf(u agentloop.Usage, price *agentloop.Price) Spend {
+	s := Spend{Tokens: u.InputTokens + u.OutputTokens}
+	if price != nil {
+		s.CostMicros = price.Of(u).Micros
+	}
+	return s
+}
+
+// Budget is what calls of models may spend together. It is safe for concurrent use and must not be copied. The zero value
+// bounds nothing and counts.
+type Budget struct {
+	mu       sync.Mutex
+	limit    Spend
+	used     Spend
+	reserved Spend
+}
+
+// NewBudget returns a budget of tokens, money or both. Zero: not bounded. Below zero: there is nothing to spend.
+func NewBudget(limit Spend) *Budget { return &Budget{limit: limit} }
+
+// Used returns what the calls took that have ended.
+func (b *Budget) Used() Spend {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// Left returns the tokens that are neither used nor reserved by calls under way, at least 0.
-func (b *Budget) Left() int64 {
+// reserve sets aside what a call may take, or returns an error if there is not so much.
+func (b *Budget) reserve(s Spend) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(0, b.left())
-}
-
-func (b *Budget) left() int64 { return b.limit - b.used - b.reserved }
-
-// reserve sets tokens aside, or returns an error if there are not so many.
-func (b *Budget) reserve(tokens int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if left := b.left(); tokens > left {
-		return fmt.Errorf("%w: the call may take %d tokens, %d of %d are left", ErrBudget, tokens, max(0, left), b.limit)
+	taken := b.used.plus(b.reserved)
+	if then := taken.plus(s); exceeds(then.Tokens, b.limit.Tokens) || exceeds(then.CostMicros, b.limit.CostMicros) {
+		return fmt.Errorf("%w: the call may take %v, and of %v there are taken %v", agentloop.ErrBudget, s, b.limit, taken)
 	}
-	b.reserved += tokens
+	b.reserved = b.reserved.plus(s)
 	return nil
 }
 
+// exceeds reports whether a sum is above its limit, if there is one.
+func exceeds(sum, limit int64) bool { return limit != 0 && sum > limit }
+
 // settle gives a reservation back and counts what was used in its place.
-func (b *Budget) settle(reserved, used int64) {
+func (b *Budget) settle(reserved, used Spend) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.reserved -= reserved
-	b.used += used
+	b.reserved = Spend{Tokens: b.reserved.Tokens - reserved.Tokens, CostMicros: b.reserved.CostMicros - reserved.CostMicros}
+	b.used = b.used.plus(used)
 }
 
 // Limit returns a model that makes calls only as far as the budget goes. Before each call it reserves what the call may
 // take, its input and MaxOutputTokens (zero: [agentloop.DefaultMaxOutputTokens]), so that calls side by side can not go
 // beyond the budget together; afterwards the reservation makes way for the reported usage. The input is estimated, so a
 // report may exceed a reservation by some, and the next call is held back for it. An answer without a report, as one that
-// broke off, counts by its size; a call that failed before its first chunk costs nothing. A call for which not enough is
-// left is answered with [ErrBudget] at once, also if calls under way may still give some back. The budget must not be nil.
-func Limit(m agentloop.Model, b *Budget) agentloop.Model { return &limited{next: m, budget: b} }
+// broke off, counts by its size; a call that failed before its first chunk costs nothing.
+//
+// A call for which not enough is left fails at once with an error that wraps [agentloop.ErrBudget], also if calls under way
+// may still give some back. It is neither retried nor the request's fault; a run that meets it ends without an answer, so
+// that nothing more is spent.
+//
+// The price is m's, or the dearest one's if m is a chain. Nil: money is not counted, and a budget that bounds money refuses every call. The budget must not be nil.
+func Limit(m agentloop.Model, b *Budget, price *agentloop.Price) agentloop.Model {
+	return &limited{next: m, budget: b, price: price}
+}
 
 type limited struct {
 	next   agentloop.Model
 	budget *Budget
+	price  *agentloop.Price
 }
 
 // Generate implements [agentloop.Model].
@@ -89,12 +115,12 @@ func (l *limited) Generate(ctx context.Context, req *agentloop.Request) iter.Seq
 			output = agentloop.DefaultMaxOutputTokens
 		}
 		m := meter{input: inputTokens(req)}
-		reserved := m.input + output
-		if err := l.budget.reserve(reserved); err != nil {
+		reserved := spendOf(agentloop.Usage{InputTokens: m.input, OutputTokens: output}, l.price)
+		if err := l.reserve(reserved); err != nil {
 			yield(agentloop.Chunk{}, err)
 			return
 		}
-		defer func() { l.budget.settle(reserved, m.used()) }()
+		defer func() { l.budget.settle(reserved, spendOf(m.used(), l.price)) }()
 		for c, err := range l.next.Generate(ctx, req) {
 			if err == nil {
 				m.count(c)
@@ -104,6 +130,13 @@ func (l *limited) Generate(ctx context.Context, req *agentloop.Request) iter.Seq
 			}
 		}
 	}
+}
+
+func (l *limited) reserve(s Spend) error {
+	if l.price == nil && l.budget.limit.CostMicros != 0 {
+		return errNoPrice
+	}
+	return l.budget.reserve(s)
 }
 
 // meter counts one answer.
@@ -125,14 +158,14 @@ func (m *meter) count(c agentloop.Chunk) {
 	}
 }
 
-func (m *meter) used() int64 {
+func (m *meter) used() agentloop.Usage {
 	switch {
 	case m.usage != nil:
-		return m.usage.InputTokens + m.usage.OutputTokens
+		return *m.usage
 	case !m.heard:
-		return 0
+		return agentloop.Usage{}
 	}
-	return m.input + tokens(m.bytes)
+	return agentloop.Usage{InputTokens: m.input, OutputTokens: tokens(m.bytes)}
 }
 
 // inputTokens estimates what a request takes.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
@@ -121,10 +123,14 @@ func readCases(t *testing.T) []thinkCase {
 	}
 }
 
-// The cases of a public suite that hold reasoning tags and no calls; package texttools has those with calls. Two things are
-// told apart: space at the ends, which theirs trims, and a stray close tag, which theirs leaves in the answer.
+// notRun counts the cases that do not apply.
+var notRun = map[string]int{switchedOff: 7, dropsIt: 2, otherCalls: 2, onlyFirst: 1}
+
+// The 68 of 137 cases of a public suite that hold reasoning tags and no <tool_call>: 56 run, and notRun says how many do not,
+// and why. Package texttools has another 68, with calls; the last one holds calls in the format of another model. Two things
+// are told apart: space at the ends, which theirs trims, and a stray close tag, which theirs leaves in the answer.
 func TestPublicReasoningCases(t *testing.T) {
-	ran := 0
+	ran, skipped := 0, make(map[string]int)
 	for _, c := range readCases(t) {
 		in := c.input()
 		why, skip := notForReasoning[c.name()]
@@ -135,7 +141,7 @@ func TestPublicReasoningCases(t *testing.T) {
 			continue
 		}
 		if skip {
-			t.Logf("%s: not run: %s", c.name(), why)
+			skipped[why]++
 			continue
 		}
 		ran++
@@ -153,7 +159,7 @@ func TestPublicReasoningCases(t *testing.T) {
 			}
 		})
 	}
-	if ran < 40 {
-		t.Errorf("only %d cases ran: the file has changed", ran)
+	if diff := cmp.Diff(notRun, skipped); diff != "" || ran != 56 {
+		t.Errorf("%d cases ran, not run (-want +got):\n%s", ran, diff)
 	}
 }

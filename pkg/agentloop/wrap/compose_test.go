@@ -66,7 +66,9 @@ func TestOrders(t *testing.T) {
 		{"record", func(m agentloop.Model) agentloop.Model {
 			return wrap.Record(m, func(x wrap.Exchange) { exchanges = append(exchanges, x) })
 		}},
-		{"limit", func(m agentloop.Model) agentloop.Model { return wrap.Limit(m, wrap.NewBudget(100_000)) }},
+		{"limit", func(m agentloop.Model) agentloop.Model {
+			return wrap.Limit(m, wrap.NewBudget(wrap.Spend{Tokens: 100_000}), nil)
+		}},
 	}
 	for _, order := range permutations(layers) { // from the provider to the loop
 		at := func(name string) int {
@@ -143,13 +145,13 @@ func TestChainOfModelsOfDifferentKinds(t *testing.T) {
 
 func TestBudgetIsCheckedForEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := wrap.NewBudget(150)
+		b := wrap.NewBudget(wrap.Spend{Tokens: 150})
 		inner := scripted.New(scripted.Step{Text: "<think>a", Usage: &agentloop.Usage{InputTokens: 9, OutputTokens: 91}})
-		m := wrap.Retry(wrap.Limit(inner, b), wrap.RetryConfig{})
+		m := wrap.Retry(wrap.Limit(inner, b, nil), wrap.RetryConfig{})
 		if _, err := collect(m.Generate(t.Context(), small())); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := collect(m.Generate(t.Context(), small())); !errors.Is(err, wrap.ErrBudget) || len(inner.Requests()) != 1 {
+		if _, err := collect(m.Generate(t.Context(), small())); !errors.Is(err, agentloop.ErrBudget) || len(inner.Requests()) != 1 {
 			t.Errorf("error %v, %d calls", err, len(inner.Requests()))
 		}
 	})

@@ -4,25 +4,25 @@
 //   - [Fallback] asks the next model when one fails before it answers.
 //   - [Reasoning] moves reasoning that a model writes into its answer to where reasoning belongs.
 //   - [Record] and [Replay] keep the calls of a run, and play them back without a network.
-//   - [Limit] holds models and runs to a shared [Budget] of tokens.
+//   - [Limit] holds models and runs to a shared [Budget] of tokens, money or both.
 //
 // # Order
 //
 // The usual order, from the provider to the loop:
 //
-//	m = wrap.Record(m, sink)        // what the provider said, so that a replay goes through all the rest
-//	m = wrap.Limit(m, budget)       // each attempt is counted
-//	m = wrap.Retry(m, ...)          // each model of a chain is tried again before the next one
+//	m = wrap.Record(m, sink)         // what the provider said, so that a replay goes through all the rest
+//	m = wrap.Limit(m, budget, price) // each attempt is counted
+//	m = wrap.Retry(m, ...)           // each model of a chain is tried again before the next one
 //	m = wrap.Fallback(m, others...)
-//	m = wrap.Reasoning(m, ...)      // once for all models of the chain
-//	m = texttools.New(m)            // if the model has no tool calls of its own
+//	m = wrap.Reasoning(m, ...)       // once for all models of the chain
+//	m = texttools.New(m)             // if the model has no tool calls of its own
 //
 // Any two may change places, with one exception. "A over B" is A(B(model)).
 //
 //	Retry over Fallback      the whole chain is tried again
 //	Fallback over Retry      each model is tried again, then comes the next one
 //	Limit over Retry         one reservation for all attempts of a call
-//	Retry over Limit         a reservation for each attempt; ErrBudget is never retried
+//	Retry over Limit         a reservation for each attempt; a refusal is never retried
 //	Fallback over Limit      a model whose budget is used up gives way to the next one
 //	Limit over Fallback      one reservation, whichever model answers
 //	Record over the others   keeps what the loop saw: a replay skips the wrappers below

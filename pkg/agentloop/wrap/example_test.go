@@ -14,11 +14,11 @@ import (
 func Example() {
 	first := scripted.New(scripted.Step{Err: errors.New("overloaded")})
 	second := scripted.New(scripted.Step{Text: "<think>Clouds.</think>It rains."})
-	budget := wrap.NewBudget(50_000)
+	budget := wrap.NewBudget(wrap.Spend{Tokens: 50_000})
 
 	var m agentloop.Model = wrap.Fallback(
-		wrap.Retry(wrap.Limit(first, budget), wrap.RetryConfig{}),
-		wrap.Retry(wrap.Limit(second, budget), wrap.RetryConfig{}),
+		wrap.Retry(wrap.Limit(first, budget, nil), wrap.RetryConfig{}),
+		wrap.Retry(wrap.Limit(second, budget, nil), wrap.RetryConfig{}),
 	)
 	m = wrap.Reasoning(m, wrap.ReasoningConfig{})
 
@@ -54,22 +54,23 @@ func ExampleReplay() {
 	// "" agentloop: model call: wrap: replay: call 0 differs at messages[0].text: recorded "Is it raining?", got "Is it snowing?"
 }
 
-// Two runs share a budget that is enough for one.
+// Two runs share a budget of money that is enough for one.
 func ExampleLimit() {
-	budget := wrap.NewBudget(5000)
+	price := &agentloop.Price{InputMicros: 150_000, OutputMicros: 600_000, Currency: "USD"} // for a million tokens
+	budget := wrap.NewBudget(wrap.Spend{CostMicros: 2600})                                  // 0.0026 USD
 	model := scripted.Func(func(*agentloop.Request) scripted.Step {
 		return scripted.Step{Text: "Yes.", Usage: &agentloop.Usage{InputTokens: 900, OutputTokens: 100}}
 	})
-	loop, err := agentloop.New(agentloop.Config{Model: wrap.Limit(model, budget)})
+	loop, err := agentloop.New(agentloop.Config{Model: wrap.Limit(model, budget, price)})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for range 2 {
-		_, err := loop.Run(context.Background(), nil, "Is it raining?")
-		fmt.Println(errors.Is(err, wrap.ErrBudget), budget.Used())
+		result, err := loop.Run(context.Background(), nil, "Is it raining?")
+		fmt.Println(result.FinishReason, errors.Is(err, agentloop.ErrBudget), budget.Used())
 	}
 	// Output:
-	// false 1000
-	// true 1000
+	// stop false 1000 tokens, 195 micros
+	// budget true 1000 tokens, 195 micros
 }

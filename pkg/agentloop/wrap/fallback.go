@@ -18,19 +18,10 @@ var errNoModels = errors.New("wrap: Fallback has no models")
 // at the context's errors, and at errors that say that the request itself is at fault ([BadRequester]), which the next
 // model would refuse too. When all fail, the error holds theirs all and asks for a retry if one of them does.
 func Fallback(models ...agentloop.Model) agentloop.Model {
-	return FallbackFunc(func(err error) bool { return !badRequest(err) }, models...)
+	return &chain{models: slices.Clone(models)}
 }
 
-// FallbackFunc is [Fallback] with a function that says after which errors to ask the next model. It is not asked about the
-// context's errors.
-func FallbackFunc(next func(error) bool, models ...agentloop.Model) agentloop.Model {
-	return &chain{models: slices.Clone(models), next: next}
-}
-
-type chain struct {
-	models []agentloop.Model
-	next   func(error) bool
-}
+type chain struct{ models []agentloop.Model }
 
 // Generate implements [agentloop.Model].
 func (f *chain) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
@@ -42,7 +33,7 @@ func (f *chain) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 				return
 			}
 			failed = append(failed, err)
-			if contextError(ctx, err) || !f.next(err) {
+			if contextError(ctx, err) || badRequest(err) {
 				break
 			}
 		}

@@ -1,7 +1,6 @@
 package wrap
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -34,12 +33,14 @@ const (
 	KindDeadline ErrorKind = "deadline"
 	// KindBadRequest is an error whose [BadRequester] says that the request was at fault.
 	KindBadRequest ErrorKind = "bad_request"
+	// KindBudget is agentloop.ErrBudget.
+	KindBudget ErrorKind = "budget"
 	// KindRetryable is an error that [Retryable] would have tried again.
 	KindRetryable ErrorKind = "retryable"
 )
 
 // ExchangeError is an error as it is recorded: its words, and what wrappers ask it for. When played back it answers
-// errors.Is for the context's errors, and is a [RetryHinter] and a [BadRequester].
+// errors.Is for the context's errors and agentloop.ErrBudget, and is a [RetryHinter] and a [BadRequester].
 type ExchangeError struct {
 	// Message is the error's own words.
 	Message string `json:"message"`
@@ -57,6 +58,8 @@ func newExchangeError(err error) *ExchangeError {
 		e.Kind = KindCanceled
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Kind = KindDeadline
+	case errors.Is(err, agentloop.ErrBudget):
+		e.Kind = KindBudget
 	case badRequest(err):
 		e.Kind = KindBadRequest
 	case retry:
@@ -68,9 +71,17 @@ func newExchangeError(err error) *ExchangeError {
 // Error implements error.
 func (e *ExchangeError) Error() string { return e.Message }
 
-// Is makes the recorded error match the context's error that it was.
+// Is makes the recorded error match the context's error, or agentloop.ErrBudget, that it was.
 func (e *ExchangeError) Is(target error) bool {
-	return e.Kind == KindCanceled && target == context.Canceled || e.Kind == KindDeadline && target == context.DeadlineExceeded
+	switch e.Kind {
+	case KindCanceled:
+		return target == context.Canceled
+	case KindDeadline:
+		return target == context.DeadlineExceeded
+	case KindBudget:
+		return target == agentloop.ErrBudget
+	}
+	return false
 }
 
 // RetryHint implements [RetryHinter].
@@ -82,7 +93,7 @@ func (e *ExchangeError) RetryHint() (after time.Duration, retry bool) {
 func (e *ExchangeError) BadRequest() bool { return e.Kind == KindBadRequest }
 
 // Record returns a model that does what m does and hands each call to sink when it has ended, also when it failed or the
-// consumer stopped early. The exchange is a copy that the sink may keep. It holds prompts and customers' words: who records
+// consumer stopped early. The exchange is a copy that the sink may keep. It holds prompts and users' words: who records
 // answers for where they go. Sink is called by one goroutine at a time. [Replay] goes by the order of the calls, so each run
 // wants a recorder of its own.
 func Record(m agentloop.Model, sink func(Exchange)) agentloop.Model {
@@ -98,7 +109,7 @@ type recorder struct {
 // Generate implements [agentloop.Model].
 func (r *recorder) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
 	return func(yield func(agentloop.Chunk, error) bool) {
-		x := Exchange{Request: cloneRequest(req)}
+		x := Exchange{Request: *req.Clone()}
 		defer func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -115,26 +126,6 @@ func (r *recorder) Generate(ctx context.Context, req *agentloop.Request) iter.Se
 			}
 		}
 	}
-}
-
-// cloneRequest copies a request with all that it points to.
-func cloneRequest(req *agentloop.Request) agentloop.Request {
-	c := *req
-	c.Messages = slices.Clone(req.Messages)
-	for i := range c.Messages {
-		c.Messages[i].ToolCalls = slices.Clone(c.Messages[i].ToolCalls)
-	}
-	c.Tools = slices.Clone(req.Tools)
-	for i := range c.Tools {
-		c.Tools[i].Parameters = bytes.Clone(c.Tools[i].Parameters)
-	}
-	if req.Temperature != nil {
-		c.Temperature = new(*req.Temperature)
-	}
-	if req.Output != nil {
-		c.Output = &agentloop.OutputSchema{Name: req.Output.Name, Schema: bytes.Clone(req.Output.Schema)}
-	}
-	return c
 }
 
 func cloneChunk(c agentloop.Chunk) agentloop.Chunk {

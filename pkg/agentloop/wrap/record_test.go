@@ -129,6 +129,7 @@ func TestErrorsAreReplayedWithWhatWrappersAskThemFor(t *testing.T) {
 	}{
 		"cancelled":   {fmt.Errorf("x: %w", context.Canceled), context.Canceled, 0, false, false},
 		"deadline":    {context.DeadlineExceeded, context.DeadlineExceeded, 0, false, false},
+		"budget":      {fmt.Errorf("%w: x", agentloop.ErrBudget), agentloop.ErrBudget, 0, false, false},
 		"bad request": {badRequest, nil, 0, false, true},
 		"retryable":   {&statusError{429, time.Minute}, nil, time.Minute, true, false},
 		"broken off":  {io.ErrUnexpectedEOF, nil, 0, true, false},
@@ -139,7 +140,7 @@ func TestErrorsAreReplayedWithWhatWrappersAskThemFor(t *testing.T) {
 		if len(chunks) != 1 || err == nil || err.Error() != c.err.Error() {
 			t.Errorf("%s: got %+v, %v", name, chunks, err)
 		}
-		for _, target := range []error{context.Canceled, context.DeadlineExceeded} {
+		for _, target := range []error{context.Canceled, context.DeadlineExceeded, agentloop.ErrBudget} {
 			if got := errors.Is(err, target); got != (target == c.is) {
 				t.Errorf("%s: is %v: %v", name, target, got)
 			}

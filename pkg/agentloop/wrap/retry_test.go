@@ -179,7 +179,7 @@ func TestFallback(t *testing.T) {
 		"the first answers":                  {ok, fail(errBroken), false, "ok", nil},
 		"the second answers for the first":   {fail(overloaded), ok, true, "ok", nil},
 		"whatever failed":                    {fail(errBroken), ok, true, "ok", nil},
-		"a budget that is used up":           {fail(wrap.ErrBudget), ok, true, "ok", nil},
+		"a budget that is used up":           {fail(agentloop.ErrBudget), ok, true, "ok", nil},
 		"not once a chunk went out":          {scripted.Step{Text: "half", Err: overloaded}, ok, false, "half", overloaded},
 		"not when the request is at fault":   {fail(badRequest), ok, false, "", badRequest},
 		"not on the context's errors":        {fail(context.Canceled), ok, false, "", context.Canceled},
@@ -197,14 +197,6 @@ func TestFallback(t *testing.T) {
 				t.Errorf("second asked: %v", asked)
 			}
 		})
-	}
-}
-
-func TestFallbackFuncDecides(t *testing.T) {
-	always := func(error) bool { return true }
-	got, err := collect(wrap.FallbackFunc(always, scripted.New(fail(badRequest)), scripted.New(scripted.Step{Text: "ok"})).Generate(t.Context(), user("hi")))
-	if text, _ := textOf(got); text != "ok" || err != nil {
-		t.Errorf("got %q, %v", text, err)
 	}
 }
 

@@ -100,14 +100,18 @@ func usage(u agentloop.Usage) *commonv1.Usage {
 	}
 }
 
+// finishReason says why an answer with a text ended. An answer that ended with a provider's unknown reason may be cut, which
+// is what length says.
 func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
 	switch r {
-	case agentloop.FinishLength:
+	case agentloop.FinishLength, agentloop.FinishError:
 		return specialistv1.FinishReason_FINISH_REASON_LENGTH
 	case agentloop.FinishContentFilter:
 		return specialistv1.FinishReason_FINISH_REASON_CONTENT_FILTER
 	case agentloop.FinishMaxSteps:
 		return specialistv1.FinishReason_FINISH_REASON_MAX_STEPS
+	case agentloop.FinishBudget:
+		return specialistv1.FinishReason_FINISH_REASON_BUDGET
 	case agentloop.FinishDeadline, agentloop.FinishCanceled:
 		return specialistv1.FinishReason_FINISH_REASON_DEADLINE
 	}

@@ -10,9 +10,10 @@
 package specialistv1
 
 import (
+	v11 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	v1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
-	v11 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
-	v12 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	v12 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	v13 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -45,6 +46,8 @@ const (
 	FinishReason_FINISH_REASON_MAX_STEPS FinishReason = 4
 	// Time ran out; the answer is what was there by then.
 	FinishReason_FINISH_REASON_DEADLINE FinishReason = 5
+	// The budget of tokens or money was used up; the answer was made from what was known by then.
+	FinishReason_FINISH_REASON_BUDGET FinishReason = 6
 )
 
 // Enum value maps for FinishReason.
@@ -56,6 +59,7 @@ var (
 		3: "FINISH_REASON_CONTENT_FILTER",
 		4: "FINISH_REASON_MAX_STEPS",
 		5: "FINISH_REASON_DEADLINE",
+		6: "FINISH_REASON_BUDGET",
 	}
 	FinishReason_value = map[string]int32{
 		"FINISH_REASON_UNSPECIFIED":    0,
@@ -64,6 +68,7 @@ var (
 		"FINISH_REASON_CONTENT_FILTER": 3,
 		"FINISH_REASON_MAX_STEPS":      4,
 		"FINISH_REASON_DEADLINE":       5,
+		"FINISH_REASON_BUDGET":         6,
 	}
 )
 
@@ -194,8 +199,10 @@ type Specialist struct {
 	Available bool `protobuf:"varint,6,opt,name=available,proto3" json:"available,omitempty"`
 	// Why it is not available, in words for the shopper. Empty when it is.
 	UnavailableReason string `protobuf:"bytes,7,opt,name=unavailable_reason,json=unavailableReason,proto3" json:"unavailable_reason,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// True when its tools read the shopper's cart, which then comes with each assignment.
+	ReadsCart     bool `protobuf:"varint,8,opt,name=reads_cart,json=readsCart,proto3" json:"reads_cart,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Specialist) Reset() {
@@ -275,6 +282,13 @@ func (x *Specialist) GetUnavailableReason() string {
 		return x.UnavailableReason
 	}
 	return ""
+}
+
+func (x *Specialist) GetReadsCart() bool {
+	if x != nil {
+		return x.ReadsCart
+	}
+	return false
 }
 
 // Keyword is a word or phrase with a weight.
@@ -410,7 +424,15 @@ type AnswerRequest struct {
 	// Why the router chose this specialist. May be empty.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Name of the store as shoppers know it. Empty: the store's id serves.
-	StoreName     string `protobuf:"bytes,6,opt,name=store_name,json=storeName,proto3" json:"store_name,omitempty"`
+	StoreName string `protobuf:"bytes,6,opt,name=store_name,json=storeName,proto3" json:"store_name,omitempty"`
+	// What was said in the thread so far. Empty: the history tells it all.
+	Summary string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	// The shopper's cart as the turn found it, the same for all of its specialists. Absent: the specialist reads it itself.
+	Cart *v11.Cart `protobuf:"bytes,8,opt,name=cart,proto3" json:"cart,omitempty"`
+	// Products that the shopper was last shown in the thread, in that order, so that "the second one" has a meaning.
+	ShownProducts []*ProductChoice `protobuf:"bytes,9,rep,name=shown_products,json=shownProducts,proto3" json:"shown_products,omitempty"`
+	// Bounds of the models' work on this assignment. Absent: none.
+	Budget        *v1.Budget `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -487,6 +509,34 @@ func (x *AnswerRequest) GetStoreName() string {
 	return ""
 }
 
+func (x *AnswerRequest) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *AnswerRequest) GetCart() *v11.Cart {
+	if x != nil {
+		return x.Cart
+	}
+	return nil
+}
+
+func (x *AnswerRequest) GetShownProducts() []*ProductChoice {
+	if x != nil {
+		return x.ShownProducts
+	}
+	return nil
+}
+
+func (x *AnswerRequest) GetBudget() *v1.Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
 // AnswerResponse is one event of the work on an assignment.
 type AnswerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -498,6 +548,7 @@ type AnswerResponse struct {
 	//	*AnswerResponse_ToolCallFinished
 	//	*AnswerResponse_TextDelta
 	//	*AnswerResponse_Answer
+	//	*AnswerResponse_Spent
 	Event         isAnswerResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -576,6 +627,15 @@ func (x *AnswerResponse) GetAnswer() *Answer {
 	return nil
 }
 
+func (x *AnswerResponse) GetSpent() *Spent {
+	if x != nil {
+		if x, ok := x.Event.(*AnswerResponse_Spent); ok {
+			return x.Spent
+		}
+	}
+	return nil
+}
+
 type isAnswerResponse_Event interface {
 	isAnswerResponse_Event()
 }
@@ -600,6 +660,11 @@ type AnswerResponse_Answer struct {
 	Answer *Answer `protobuf:"bytes,4,opt,name=answer,proto3,oneof"`
 }
 
+type AnswerResponse_Spent struct {
+	// A model call has ended.
+	Spent *Spent `protobuf:"bytes,5,opt,name=spent,proto3,oneof"`
+}
+
 func (*AnswerResponse_ToolCallStarted) isAnswerResponse_Event() {}
 
 func (*AnswerResponse_ToolCallFinished) isAnswerResponse_Event() {}
@@ -607,6 +672,55 @@ func (*AnswerResponse_ToolCallFinished) isAnswerResponse_Event() {}
 func (*AnswerResponse_TextDelta) isAnswerResponse_Event() {}
 
 func (*AnswerResponse_Answer) isAnswerResponse_Event() {}
+
+func (*AnswerResponse_Spent) isAnswerResponse_Event() {}
+
+// Spent says what the work on an assignment has taken so far. It is told before the answer so that the caller can account
+// for work that it cuts off.
+type Spent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens of all model calls so far.
+	Usage         *v1.Usage `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Spent) Reset() {
+	*x = Spent{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Spent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Spent) ProtoMessage() {}
+
+func (x *Spent) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Spent.ProtoReflect.Descriptor instead.
+func (*Spent) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Spent) GetUsage() *v1.Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
 
 // ToolCallStarted announces a tool call.
 type ToolCallStarted struct {
@@ -623,7 +737,7 @@ type ToolCallStarted struct {
 
 func (x *ToolCallStarted) Reset() {
 	*x = ToolCallStarted{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -635,7 +749,7 @@ func (x *ToolCallStarted) String() string {
 func (*ToolCallStarted) ProtoMessage() {}
 
 func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -648,7 +762,7 @@ func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallStarted.ProtoReflect.Descriptor instead.
 func (*ToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{7}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolCallStarted) GetToolCallId() string {
@@ -683,7 +797,7 @@ type ToolCallFinished struct {
 
 func (x *ToolCallFinished) Reset() {
 	*x = ToolCallFinished{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[8]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +809,7 @@ func (x *ToolCallFinished) String() string {
 func (*ToolCallFinished) ProtoMessage() {}
 
 func (x *ToolCallFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[8]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +822,7 @@ func (x *ToolCallFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallFinished.ProtoReflect.Descriptor instead.
 func (*ToolCallFinished) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{8}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ToolCallFinished) GetToolCall() *ToolCall {
@@ -729,7 +843,7 @@ type TextDelta struct {
 
 func (x *TextDelta) Reset() {
 	*x = TextDelta{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[9]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +855,7 @@ func (x *TextDelta) String() string {
 func (*TextDelta) ProtoMessage() {}
 
 func (x *TextDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[9]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +868,7 @@ func (x *TextDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextDelta.ProtoReflect.Descriptor instead.
 func (*TextDelta) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{9}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TextDelta) GetText() string {
@@ -789,7 +903,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[10]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +915,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[10]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +928,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{10}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ToolCall) GetToolCallId() string {
@@ -901,9 +1015,9 @@ type Answer struct {
 	// The promotion that the specialist chose. Absent: none.
 	Promotion *PromotionChoice `protobuf:"bytes,12,opt,name=promotion,proto3" json:"promotion,omitempty"`
 	// The order that the answer is about. Absent: none.
-	Order *v11.Order `protobuf:"bytes,13,opt,name=order,proto3" json:"order,omitempty"`
+	Order *v12.Order `protobuf:"bytes,13,opt,name=order,proto3" json:"order,omitempty"`
 	// Policy passages that the answer rests on.
-	Passages []*v12.Passage `protobuf:"bytes,14,rep,name=passages,proto3" json:"passages,omitempty"`
+	Passages []*v13.Passage `protobuf:"bytes,14,rep,name=passages,proto3" json:"passages,omitempty"`
 	// What the backend could do next. Nothing was done yet.
 	SuggestedActions []*SuggestedAction `protobuf:"bytes,15,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
 	unknownFields    protoimpl.UnknownFields
@@ -912,7 +1026,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[11]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1038,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[11]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1051,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{11}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Answer) GetSpecialist() string {
@@ -1024,14 +1138,14 @@ func (x *Answer) GetPromotion() *PromotionChoice {
 	return nil
 }
 
-func (x *Answer) GetOrder() *v11.Order {
+func (x *Answer) GetOrder() *v12.Order {
 	if x != nil {
 		return x.Order
 	}
 	return nil
 }
 
-func (x *Answer) GetPassages() []*v12.Passage {
+func (x *Answer) GetPassages() []*v13.Passage {
 	if x != nil {
 		return x.Passages
 	}
@@ -1070,7 +1184,7 @@ type ProductChoice struct {
 
 func (x *ProductChoice) Reset() {
 	*x = ProductChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[12]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1196,7 @@ func (x *ProductChoice) String() string {
 func (*ProductChoice) ProtoMessage() {}
 
 func (x *ProductChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[12]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1209,7 @@ func (x *ProductChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProductChoice.ProtoReflect.Descriptor instead.
 func (*ProductChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{12}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ProductChoice) GetProductId() string {
@@ -1171,7 +1285,7 @@ type PromotionChoice struct {
 
 func (x *PromotionChoice) Reset() {
 	*x = PromotionChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1297,7 @@ func (x *PromotionChoice) String() string {
 func (*PromotionChoice) ProtoMessage() {}
 
 func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1310,7 @@ func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromotionChoice.ProtoReflect.Descriptor instead.
 func (*PromotionChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PromotionChoice) GetCode() string {
@@ -1245,7 +1359,7 @@ type SuggestedAction struct {
 
 func (x *SuggestedAction) Reset() {
 	*x = SuggestedAction{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1371,7 @@ func (x *SuggestedAction) String() string {
 func (*SuggestedAction) ProtoMessage() {}
 
 func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1384,7 @@ func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestedAction.ProtoReflect.Descriptor instead.
 func (*SuggestedAction) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SuggestedAction) GetAction() isSuggestedAction_Action {
@@ -1359,7 +1473,7 @@ type ApplyPromotion struct {
 
 func (x *ApplyPromotion) Reset() {
 	*x = ApplyPromotion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1485,7 @@ func (x *ApplyPromotion) String() string {
 func (*ApplyPromotion) ProtoMessage() {}
 
 func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1498,7 @@ func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPromotion.ProtoReflect.Descriptor instead.
 func (*ApplyPromotion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ApplyPromotion) GetCode() string {
@@ -1409,7 +1523,7 @@ type AddToCart struct {
 
 func (x *AddToCart) Reset() {
 	*x = AddToCart{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1535,7 @@ func (x *AddToCart) String() string {
 func (*AddToCart) ProtoMessage() {}
 
 func (x *AddToCart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1548,7 @@ func (x *AddToCart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToCart.ProtoReflect.Descriptor instead.
 func (*AddToCart) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AddToCart) GetProductId() string {
@@ -1469,7 +1583,7 @@ type StartReturn struct {
 
 func (x *StartReturn) Reset() {
 	*x = StartReturn{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1595,7 @@ func (x *StartReturn) String() string {
 func (*StartReturn) ProtoMessage() {}
 
 func (x *StartReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1608,7 @@ func (x *StartReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReturn.ProtoReflect.Descriptor instead.
 func (*StartReturn) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StartReturn) GetOrderId() string {
@@ -1515,7 +1629,7 @@ type HandOff struct {
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1641,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1654,7 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HandOff) GetReason() string {
@@ -1554,12 +1668,12 @@ var File_quartet_specialist_v1_specialist_proto protoreflect.FileDescriptor
 
 const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
-	"&quartet/specialist/v1/specialist.proto\x12\x15quartet.specialist.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\"\x11\n" +
+	"&quartet/specialist/v1/specialist.proto\x12\x15quartet.specialist.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1aquartet/cart/v1/cart.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\"\x11\n" +
 	"\x0fDescribeRequest\"U\n" +
 	"\x10DescribeResponse\x12A\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\v2!.quartet.specialist.v1.SpecialistR\n" +
-	"specialist\"\x96\x02\n" +
+	"specialist\"\xb5\x02\n" +
 	"\n" +
 	"Specialist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -1568,14 +1682,16 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\bkeywords\x18\x04 \x03(\v2\x1e.quartet.specialist.v1.KeywordR\bkeywords\x125\n" +
 	"\x05tools\x18\x05 \x03(\v2\x1f.quartet.specialist.v1.ToolInfoR\x05tools\x12\x1c\n" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12-\n" +
-	"\x12unavailable_reason\x18\a \x01(\tR\x11unavailableReason\"5\n" +
+	"\x12unavailable_reason\x18\a \x01(\tR\x11unavailableReason\x12\x1d\n" +
+	"\n" +
+	"reads_cart\x18\b \x01(\bR\treadsCart\"5\n" +
 	"\aKeyword\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\tR\x04term\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x01R\x06weight\"i\n" +
 	"\bToolInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
-	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\xd8\x01\n" +
+	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\x9d\x03\n" +
 	"\rAnswerRequest\x12#\n" +
 	"\rassignment_id\x18\x01 \x01(\tR\fassignmentId\x12\x1b\n" +
 	"\tsub_query\x18\x02 \x01(\tR\bsubQuery\x12\x18\n" +
@@ -1583,14 +1699,22 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\ahistory\x18\x04 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x1d\n" +
 	"\n" +
-	"store_name\x18\x06 \x01(\tR\tstoreName\"\xc4\x02\n" +
+	"store_name\x18\x06 \x01(\tR\tstoreName\x12\x18\n" +
+	"\asummary\x18\a \x01(\tR\asummary\x12)\n" +
+	"\x04cart\x18\b \x01(\v2\x15.quartet.cart.v1.CartR\x04cart\x12K\n" +
+	"\x0eshown_products\x18\t \x03(\v2$.quartet.specialist.v1.ProductChoiceR\rshownProducts\x121\n" +
+	"\x06budget\x18\n" +
+	" \x01(\v2\x19.quartet.common.v1.BudgetR\x06budget\"\xfa\x02\n" +
 	"\x0eAnswerResponse\x12T\n" +
 	"\x11tool_call_started\x18\x01 \x01(\v2&.quartet.specialist.v1.ToolCallStartedH\x00R\x0ftoolCallStarted\x12W\n" +
 	"\x12tool_call_finished\x18\x02 \x01(\v2'.quartet.specialist.v1.ToolCallFinishedH\x00R\x10toolCallFinished\x12A\n" +
 	"\n" +
 	"text_delta\x18\x03 \x01(\v2 .quartet.specialist.v1.TextDeltaH\x00R\ttextDelta\x127\n" +
-	"\x06answer\x18\x04 \x01(\v2\x1d.quartet.specialist.v1.AnswerH\x00R\x06answerB\a\n" +
-	"\x05event\"w\n" +
+	"\x06answer\x18\x04 \x01(\v2\x1d.quartet.specialist.v1.AnswerH\x00R\x06answer\x124\n" +
+	"\x05spent\x18\x05 \x01(\v2\x1c.quartet.specialist.v1.SpentH\x00R\x05spentB\a\n" +
+	"\x05event\"7\n" +
+	"\x05Spent\x12.\n" +
+	"\x05usage\x18\x01 \x01(\v2\x18.quartet.common.v1.UsageR\x05usage\"w\n" +
 	"\x0fToolCallStarted\x12 \n" +
 	"\ftool_call_id\x18\x01 \x01(\tR\n" +
 	"toolCallId\x12\x1b\n" +
@@ -1669,14 +1793,15 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\vStartReturn\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\"!\n" +
 	"\aHandOff\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason*\xba\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason*\xd4\x01\n" +
 	"\fFinishReason\x12\x1d\n" +
 	"\x19FINISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12FINISH_REASON_STOP\x10\x01\x12\x18\n" +
 	"\x14FINISH_REASON_LENGTH\x10\x02\x12 \n" +
 	"\x1cFINISH_REASON_CONTENT_FILTER\x10\x03\x12\x1b\n" +
 	"\x17FINISH_REASON_MAX_STEPS\x10\x04\x12\x1a\n" +
-	"\x16FINISH_REASON_DEADLINE\x10\x052\xc9\x01\n" +
+	"\x16FINISH_REASON_DEADLINE\x10\x05\x12\x18\n" +
+	"\x14FINISH_REASON_BUDGET\x10\x062\xc9\x01\n" +
 	"\x11SpecialistService\x12[\n" +
 	"\bDescribe\x12&.quartet.specialist.v1.DescribeRequest\x1a'.quartet.specialist.v1.DescribeResponse\x12W\n" +
 	"\x06Answer\x12$.quartet.specialist.v1.AnswerRequest\x1a%.quartet.specialist.v1.AnswerResponse0\x01B\xf4\x01\n" +
@@ -1695,7 +1820,7 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
 	(*DescribeRequest)(nil),       // 1: quartet.specialist.v1.DescribeRequest
@@ -1705,66 +1830,74 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*ToolInfo)(nil),              // 5: quartet.specialist.v1.ToolInfo
 	(*AnswerRequest)(nil),         // 6: quartet.specialist.v1.AnswerRequest
 	(*AnswerResponse)(nil),        // 7: quartet.specialist.v1.AnswerResponse
-	(*ToolCallStarted)(nil),       // 8: quartet.specialist.v1.ToolCallStarted
-	(*ToolCallFinished)(nil),      // 9: quartet.specialist.v1.ToolCallFinished
-	(*TextDelta)(nil),             // 10: quartet.specialist.v1.TextDelta
-	(*ToolCall)(nil),              // 11: quartet.specialist.v1.ToolCall
-	(*Answer)(nil),                // 12: quartet.specialist.v1.Answer
-	(*ProductChoice)(nil),         // 13: quartet.specialist.v1.ProductChoice
-	(*PromotionChoice)(nil),       // 14: quartet.specialist.v1.PromotionChoice
-	(*SuggestedAction)(nil),       // 15: quartet.specialist.v1.SuggestedAction
-	(*ApplyPromotion)(nil),        // 16: quartet.specialist.v1.ApplyPromotion
-	(*AddToCart)(nil),             // 17: quartet.specialist.v1.AddToCart
-	(*StartReturn)(nil),           // 18: quartet.specialist.v1.StartReturn
-	(*HandOff)(nil),               // 19: quartet.specialist.v1.HandOff
-	nil,                           // 20: quartet.specialist.v1.ProductChoice.OptionsEntry
-	(*v1.Message)(nil),            // 21: quartet.common.v1.Message
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
-	(*v1.Usage)(nil),              // 24: quartet.common.v1.Usage
-	(*v1.Cost)(nil),               // 25: quartet.common.v1.Cost
-	(*v11.Order)(nil),             // 26: quartet.order.v1.Order
-	(*v12.Passage)(nil),           // 27: quartet.policy.v1.Passage
-	(*v1.Money)(nil),              // 28: quartet.common.v1.Money
+	(*Spent)(nil),                 // 8: quartet.specialist.v1.Spent
+	(*ToolCallStarted)(nil),       // 9: quartet.specialist.v1.ToolCallStarted
+	(*ToolCallFinished)(nil),      // 10: quartet.specialist.v1.ToolCallFinished
+	(*TextDelta)(nil),             // 11: quartet.specialist.v1.TextDelta
+	(*ToolCall)(nil),              // 12: quartet.specialist.v1.ToolCall
+	(*Answer)(nil),                // 13: quartet.specialist.v1.Answer
+	(*ProductChoice)(nil),         // 14: quartet.specialist.v1.ProductChoice
+	(*PromotionChoice)(nil),       // 15: quartet.specialist.v1.PromotionChoice
+	(*SuggestedAction)(nil),       // 16: quartet.specialist.v1.SuggestedAction
+	(*ApplyPromotion)(nil),        // 17: quartet.specialist.v1.ApplyPromotion
+	(*AddToCart)(nil),             // 18: quartet.specialist.v1.AddToCart
+	(*StartReturn)(nil),           // 19: quartet.specialist.v1.StartReturn
+	(*HandOff)(nil),               // 20: quartet.specialist.v1.HandOff
+	nil,                           // 21: quartet.specialist.v1.ProductChoice.OptionsEntry
+	(*v1.Message)(nil),            // 22: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 23: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 24: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 25: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 28: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 29: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 30: quartet.policy.v1.Passage
+	(*v1.Money)(nil),              // 31: quartet.common.v1.Money
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	3,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
 	4,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
 	5,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	21, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	8,  // 4: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
-	9,  // 5: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
-	10, // 6: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	12, // 7: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
-	11, // 8: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	22, // 9: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	23, // 10: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
-	0,  // 11: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
-	11, // 12: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	24, // 13: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	25, // 14: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	23, // 15: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
-	13, // 16: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
-	14, // 17: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	26, // 18: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	27, // 19: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
-	15, // 20: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	20, // 21: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	28, // 22: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	28, // 23: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	16, // 24: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	17, // 25: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	18, // 26: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	19, // 27: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	1,  // 28: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 29: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 30: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 31: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	30, // [30:32] is the sub-list for method output_type
-	28, // [28:30] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	22, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	23, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	14, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
+	24, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	9,  // 7: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
+	10, // 8: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
+	11, // 9: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	13, // 10: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
+	8,  // 11: quartet.specialist.v1.AnswerResponse.spent:type_name -> quartet.specialist.v1.Spent
+	25, // 12: quartet.specialist.v1.Spent.usage:type_name -> quartet.common.v1.Usage
+	12, // 13: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	26, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	27, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	0,  // 16: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
+	12, // 17: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
+	25, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	28, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	27, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	14, // 21: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
+	15, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	29, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	30, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	16, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	21, // 26: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	31, // 27: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	31, // 28: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	17, // 29: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	18, // 30: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	19, // 31: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	20, // 32: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	1,  // 33: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	6,  // 34: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	2,  // 35: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	7,  // 36: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	35, // [35:37] is the sub-list for method output_type
+	33, // [33:35] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -1777,8 +1910,9 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*AnswerResponse_ToolCallFinished)(nil),
 		(*AnswerResponse_TextDelta)(nil),
 		(*AnswerResponse_Answer)(nil),
+		(*AnswerResponse_Spent)(nil),
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[14].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[15].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
@@ -1790,7 +1924,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
