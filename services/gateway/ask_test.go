@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -370,9 +369,10 @@ func TestASpecialistThatNeverDescribedItselfIsLeftOut(t *testing.T) {
 	if n := len(h.router.lastRequest().GetSpecialists()); n != 3 {
 		t.Errorf("%d specialists offered, want 3", n)
 	}
-	notes := strings.Join(reply.GetRouting().GetNotes(), "\n")
-	if !strings.Contains(notes, `specialist "support" has not described itself yet and is left out`) {
-		t.Errorf("notes %q", notes)
+	notes := reply.GetRouting().GetNotes()
+	if len(notes) != 1 || notes[0].GetKind() != routerv1.DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING ||
+		!strings.Contains(notes[0].GetText(), `specialist "support" has not described itself yet and is left out`) {
+		t.Errorf("notes %v", notes)
 	}
 	h.serveSpecialist("support")
 }
@@ -404,7 +404,7 @@ func TestATurnSurvivesItsRouter(t *testing.T) {
 			}
 			d := reply.GetRouting()
 			if d.GetSource() != routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP || d.GetStage() != routerv1.DecisionStage_DECISION_STAGE_FINAL ||
-				!strings.Contains(fmt.Sprint(d.GetNotes()), "router failed") {
+				d.GetNotes()[0].GetKind() != routerv1.DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED {
 				t.Errorf("routing %v", d)
 			}
 		})
@@ -436,6 +436,9 @@ func TestTheFinalDecisionCountsAndIsMadeFit(t *testing.T) {
 	}
 	if len(ids) != 3 {
 		t.Errorf("ids %v are not unique", ids)
+	}
+	if n := reply.GetRouting().GetNotes(); len(n) != 1 || n[0].GetKind() != routerv1.DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST {
+		t.Errorf("notes %v", n)
 	}
 }
 

@@ -52,10 +52,12 @@ func (s *Service) route(ctx context.Context, t *turn) (*routerv1.RoutingDecision
 		why := "router failed: " + rpc.Status(err).Message()
 		s.cfg.Logger.WarnContext(ctx, "router failed", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
 		decision.Source = routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP
-		decision.Notes = append(decision.Notes, why)
+		decision.Notes = append(decision.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED, why))
 	}
 	decision.Stage = routerv1.DecisionStage_DECISION_STAGE_FINAL
-	decision.Notes = append(decision.Notes, notes...)
+	for _, missing := range notes {
+		decision.Notes = append(decision.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING, missing))
+	}
 	s.sanitize(decision, specialists, t.message)
 	return decision, nil
 }
@@ -67,7 +69,9 @@ func (s *Service) askRouter(
 	due, _ := ctx.Deadline()
 	ctx, cancel := context.WithTimeout(ctx, min(maxRouteTime, time.Until(due)/3))
 	defer cancel()
-	stream, err := s.cfg.Router.Route(ctx, &routerv1.RouteRequest{Message: t.message, History: t.history, Specialists: specialists})
+	stream, err := s.cfg.Router.Route(ctx, &routerv1.RouteRequest{
+		Message: t.message, History: t.history, Specialists: specialists, Keywords: t.store.GetRoutingKeywords(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("route: %w", err)
 	}
@@ -107,10 +111,15 @@ func (s *Service) sanitize(d *routerv1.RoutingDecision, offered []*specialistv1.
 		}
 		if !slices.ContainsFunc(offered, func(o *specialistv1.Specialist) bool { return o.GetName() == a.GetSpecialist() }) {
 			stand := backstopOf(offered)
-			d.Notes = append(d.Notes, fmt.Sprintf("router named unknown specialist %q; sent to %s", a.GetSpecialist(), stand))
+			d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST,
+				fmt.Sprintf("router named unknown specialist %q; sent to %s", a.GetSpecialist(), stand)))
 			a.Specialist = stand
 		}
 	}
+}
+
+func note(kind routerv1.DecisionNoteKind, text string) *routerv1.DecisionNote {
+	return &routerv1.DecisionNote{Kind: kind, Text: text}
 }
 
 // backstopOf returns the name of the specialist that gets what nobody else can be found for: support if it is there, else

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/text/language"
@@ -13,6 +15,7 @@ import (
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/state"
@@ -21,8 +24,19 @@ import (
 // storesKey is the hash of all stores by id. It is the one key that belongs to no store.
 const storesKey = "quartet:stores"
 
-// maxStoreName is the longest name of a store, in characters.
-const maxStoreName = 200
+const (
+	// maxStoreName is the longest name of a store, in characters.
+	maxStoreName = 200
+	// maxKeywords is how many routing keywords a store may have. The router takes no more.
+	maxKeywords = 200
+	// maxTerm is the longest term of a keyword, in characters.
+	maxTerm = 100
+	// maxWeight bounds the weight of a keyword on both sides of zero; the router counts no more.
+	maxWeight = 5
+)
+
+// specialistName is the form of a specialist's name.
+var specialistName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // storeServer serves StoreService.
 type storeServer struct {
@@ -79,7 +93,30 @@ func checkStore(store *gatewayv1.Store) error {
 	if !currencyForm(store.GetCurrencyCode()) {
 		check.Addf("store.currency_code", "must be an ISO 4217 code of three upper-case letters")
 	}
+	checkKeywords(&check, store.GetRoutingKeywords())
 	return check.Err()
+}
+
+// checkKeywords checks the form of a store's keywords. Whether there is such a specialist is not asked: it may be down.
+func checkKeywords(check *fault.Checker, keywords []*routerv1.RoutingKeyword) {
+	if n := len(keywords); n > maxKeywords {
+		check.Addf("store.routing_keywords", "has %d entries, must have at most %d", n, maxKeywords)
+		return
+	}
+	for i, k := range keywords {
+		field := fmt.Sprintf("store.routing_keywords[%d]", i)
+		if !specialistName.MatchString(k.GetSpecialist()) {
+			check.Addf(field+".specialist", "must be 1 to 64 characters of a-z 0-9 -, such as \"search\"")
+		}
+		term, weight := k.GetKeyword().GetTerm(), k.GetKeyword().GetWeight()
+		check.Text(field+".keyword.term", term, 1, maxTerm)
+		if term != "" && !strings.ContainsFunc(term, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			check.Addf(field+".keyword.term", "must have a letter or a digit")
+		}
+		if !(weight >= -maxWeight && weight <= maxWeight) {
+			check.Addf(field+".keyword.weight", "is %v, must be from %d to %d", weight, -maxWeight, maxWeight)
+		}
+	}
 }
 
 // checkLocale accepts an empty value, and else a well-formed BCP 47 tag of known parts.

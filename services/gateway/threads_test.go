@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
@@ -251,6 +253,13 @@ func TestStoresAreCheckedAndListed(t *testing.T) {
 		{"empty", &gatewayv1.Store{}, []string{"store.store_id", "store.name", "store.currency_code"}},
 		{"bad", &gatewayv1.Store{StoreId: "a b", Name: "x", DefaultLocale: "??", CurrencyCode: "eur"},
 			[]string{"store.store_id", "store.default_locale", "store.currency_code"}},
+		{"too many keywords", &gatewayv1.Store{StoreId: "a", Name: "x", CurrencyCode: "EUR",
+			RoutingKeywords: make([]*routerv1.RoutingKeyword, maxKeywords+1)}, []string{"store.routing_keywords"}},
+		{"bad keywords", &gatewayv1.Store{StoreId: "a", Name: "x", CurrencyCode: "EUR", RoutingKeywords: []*routerv1.RoutingKeyword{
+			routingKeyword("search", "kite", 2), {}, routingKeyword("The Search", " ?", math.NaN()), routingKeyword("search", strings.Repeat("k", maxTerm+1), -5.5),
+		}}, []string{"store.routing_keywords[1].specialist", "store.routing_keywords[1].keyword.term",
+			"store.routing_keywords[2].specialist", "store.routing_keywords[2].keyword.term", "store.routing_keywords[2].keyword.weight",
+			"store.routing_keywords[3].keyword.term", "store.routing_keywords[3].keyword.weight"}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.fields, badFields(put(tt.store))); diff != "" {
@@ -271,6 +280,30 @@ func TestStoresAreCheckedAndListed(t *testing.T) {
 	}
 	_, err = h.stores.GetStore(t.Context(), &gatewayv1.GetStoreRequest{StoreId: "nowhere"})
 	wantStatus(t, err, codes.NotFound, "STORE_NOT_FOUND")
+}
+
+func routingKeyword(specialist, term string, weight float64) *routerv1.RoutingKeyword {
+	return &routerv1.RoutingKeyword{Specialist: specialist, Keyword: &specialistv1.Keyword{Term: term, Weight: weight}}
+}
+
+func TestAStoresKeywordsReachTheRouter(t *testing.T) {
+	h := open(t, nil)
+	want := []*routerv1.RoutingKeyword{routingKeyword("promotions", "bean stamps", 3), routingKeyword("not-there-yet", "gift wrap", 0)}
+	if _, err := h.stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{
+		StoreId: "tea", Name: "Tea", CurrencyCode: "EUR", RoutingKeywords: want,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "tea", Message: "search: tea"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, h.router.lastRequest().GetKeywords(), protocmp.Transform()); diff != "" {
+		t.Errorf("keywords (-want +got):\n%s", diff)
+	}
+	h.ask("search: hats")
+	if got := h.router.lastRequest().GetKeywords(); len(got) != 0 {
+		t.Errorf("another store has the keywords %v", got)
+	}
 }
 
 func TestRedisDownAtAdmissionIsUnavailableAndThenOver(t *testing.T) {

@@ -1,129 +1,197 @@
 package router
 
 import (
-	"fmt"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 )
 
-// A model's answer is a proposal. What follows makes it one that can be carried out: known names, sub-queries that rest
-// on what the shopper wrote, nothing forgotten, in the message's order.
-
 // unsaid is the confidence of an assignment whose model did not say how sure it is.
 const unsaid = 0.5
 
+// mender makes of a model's answer, which is a proposal, one that can be carried out: known names, sub-queries in the
+// shopper's own words, nothing forgotten, in the message's order.
+type mender struct {
+	*turn
+	decision *routerv1.RoutingDecision
+	drafts   []draft
+	context  []string   // stems of the message and of the conversation before it, sorted
+	parts    [][]string // stems of each of the rules' drafts, sorted
+}
+
+// byModel turns the model's answer, which took so many calls, into the decision.
+func (t *turn) byModel(answer classification, calls int) (*routerv1.RoutingDecision, error) {
+	m := &mender{turn: t, decision: t.decision(
+		routerv1.DecisionStage_DECISION_STAGE_FINAL, routerv1.DecisionSource_DECISION_SOURCE_MODEL)}
+	if calls > 1 {
+		m.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED, "model's first answer was not valid; it was asked again")
+	}
+	m.context = stemsOf(t.req.GetMessage())
+	for _, said := range t.req.GetHistory() {
+		m.context = append(m.context, stemsOf(said.GetText())...)
+	}
+	slices.Sort(m.context)
+	m.context = slices.Compact(m.context)
+	for _, d := range t.ruling.drafts {
+		m.parts = append(m.parts, stemsOf(d.text))
+	}
+	for _, a := range answer.Assignments {
+		m.drafts = append(m.drafts, m.adopt(a))
+	}
+	m.restore(m.align())
+	m.order()
+	return m.decision, t.dispatch(m.decision, m.drafts)
+}
+
+// note adds a note, once.
+func (m *mender) note(kind routerv1.DecisionNoteKind, format string, args ...any) {
+	n := note(kind, format, args...)
+	if !slices.ContainsFunc(m.decision.GetNotes(), func(o *routerv1.DecisionNote) bool { return o.GetText() == n.GetText() }) {
+		m.decision.Notes = append(m.decision.Notes, n)
+	}
+}
+
 // adopt turns one assignment of the model into a draft, with a note on whatever had to be mended.
-func (t *turn) adopt(d *routerv1.RoutingDecision, a classified) draft {
-	out := draft{text: strings.TrimSpace(a.SubQuery), reason: cut(oneLine(a.Reason), maxReason), confidence: unsaid}
-	if a.Confidence != nil {
-		out.confidence = *a.Confidence
-		if out.confidence > 1 && out.confidence <= 100 {
-			out.confidence /= 100 // some models answer in per cent
-		}
-		out.confidence = min(max(out.confidence, 0), 1)
+func (m *mender) adopt(a classified) draft {
+	out := draft{
+		text: strings.TrimSpace(printable(a.SubQuery)), reason: cut(oneLine(printable(a.Reason)), maxReason),
+		confidence: confidenceOf(a.Confidence),
 	}
 	name := strings.ToLower(strings.TrimSpace(a.Specialist))
-	out.specialist = slices.Index(t.lexicon.names, name)
-	if out.specialist < 0 {
-		out.specialist = t.lexicon.catchAll
+	if out.specialist = slices.Index(m.lexicon.names, name); out.specialist < 0 {
+		out.specialist = m.lexicon.catchAll
 		out.confidence = min(out.confidence, unsaid)
-		d.Notes = append(d.Notes, fmt.Sprintf("model named unknown specialist %q; sent to %s",
-			cut(oneLine(a.Specialist), 64), t.lexicon.names[out.specialist]))
+		if !specialistName.MatchString(name) {
+			name = ""
+		}
+		m.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST,
+			"model named unknown specialist %q; sent to %s", name, m.lexicon.names[out.specialist])
 	}
-	switch {
-	case out.text == "":
-		out.text = t.wholeMessage()
-		d.Notes = append(d.Notes, fmt.Sprintf("model left the sub-query for %s empty; it gets the whole message", t.lexicon.names[out.specialist]))
-	case !t.rests(out.text):
-		out.text = t.wholeMessage()
-		d.Notes = append(d.Notes, fmt.Sprintf("model's sub-query for %s has none of the shopper's words; it gets the whole message", t.lexicon.names[out.specialist]))
+	whole := strings.TrimSpace(m.req.GetMessage())
+	if whole == "" {
+		whole = m.req.GetMessage()
 	}
-	out.at = t.position(out.text)
+	if fault := m.faultOf(out.text); fault != "" && out.text != whole {
+		out.text = whole
+		m.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED,
+			"model's sub-query for %s %s; it gets the whole message", m.lexicon.names[out.specialist], fault)
+	}
 	return out
 }
 
-func (t *turn) wholeMessage() string {
-	if s := strings.TrimSpace(t.req.GetMessage()); s != "" {
-		return s
-	}
-	return t.req.GetMessage()
+// printable returns s without control characters that no shopper types.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
-// rests reports whether a sub-query shares a word with what was said. Without it the model would speak for the shopper.
-func (t *turn) rests(subQuery string) bool {
-	if holds(t.req.GetMessage(), subQuery) || holds(subQuery, t.req.GetMessage()) {
-		return true
+// confidenceOf reads a confidence however a model writes it: 0.9, "0.9", 90, "90 %".
+func confidenceOf(said any) float64 {
+	raw, err := json.Marshal(said)
+	if err != nil {
+		return unsaid
 	}
+	f, err := strconv.ParseFloat(strings.Trim(string(raw), `"% `), 64)
+	switch {
+	case err != nil || !(f >= 0 && f <= 100):
+		return unsaid
+	case f > 1:
+		return f / 100
+	}
+	return f
+}
+
+// faultOf says why a sub-query can not stand: it would speak for the shopper. Empty: it can.
+func (m *mender) faultOf(subQuery string) string {
 	asked := stemsOf(subQuery)
-	if common(asked, stemsOf(t.req.GetMessage())) > 0 {
-		return true
+	if len(asked) == 0 {
+		return "is empty"
 	}
-	for _, m := range t.req.GetHistory() {
-		if common(asked, stemsOf(m.GetText())) > 0 {
-			return true
+	if holds(m.req.GetMessage(), subQuery) {
+		return ""
+	}
+	if 2*common(asked, m.context) < len(asked) {
+		return "has too few of the shopper's words"
+	}
+	if slices.ContainsFunc(minus(asked, m.context), hasDigit) {
+		return "has a number that the shopper did not write"
+	}
+	return ""
+}
+
+// order puts the drafts into the message's order, each once, and none too long.
+func (m *mender) order() {
+	for i := range m.drafts {
+		m.drafts[i].at = m.position(m.drafts[i].text)
+	}
+	slices.SortStableFunc(m.drafts, func(a, b draft) int { return a.at - b.at })
+	m.drafts = once(m.drafts)
+	if len(m.drafts) > max(maxAssignments, len(m.lexicon.names)) {
+		m.drafts = gather(m.drafts)
+		m.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "many requests; those for one specialist were put together")
+	}
+	m.decision.Certainty = 1
+	for i := range m.drafts {
+		d := &m.drafts[i]
+		m.decision.Certainty = min(m.decision.Certainty, d.confidence)
+		if utf8.RuneCountInString(d.text) > maxMessage {
+			d.text = m.req.GetMessage()
 		}
 	}
-	return false
 }
+
+// once returns the drafts without those that say the same to the same specialist as one before.
+func once(drafts []draft) []draft {
+	type work struct {
+		specialist int
+		words      string
+	}
+	seen := map[work]bool{}
+	return slices.DeleteFunc(drafts, func(d draft) bool {
+		w := work{d.specialist, spoken(d.text)}
+		again := seen[w]
+		seen[w] = true
+		return again
+	})
+}
+
+// spoken returns the words of a text, so that texts can be compared whatever their case and marks.
+func spoken(text string) string {
+	var b strings.Builder
+	for _, w := range splitWords(text) {
+		b.WriteString(w.norm)
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+func hasDigit(s string) bool { return strings.ContainsFunc(s, unicode.IsDigit) }
 
 // holds reports whether text contains part, whatever the case.
 func holds(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// stemsOf returns the stems of the words that carry meaning, or of all if none does.
-func stemsOf(text string) []string {
-	ws := splitWords(text)
-	if stems := contentStems(ws); len(stems) > 0 {
-		return stems
-	}
-	stems := make([]string, len(ws))
-	for i, w := range ws {
-		stems[i] = w.stem
-	}
-	slices.Sort(stems)
-	return slices.Compact(stems)
-}
-
 // position returns where in the message a sub-query begins, in bytes: where its words stand as they are, or else where
 // the rules' draft begins that it shares most words with.
-func (t *turn) position(subQuery string) int {
-	if i := strings.Index(strings.ToLower(t.req.GetMessage()), strings.ToLower(subQuery)); i >= 0 {
+func (m *mender) position(subQuery string) int {
+	if i := strings.Index(strings.ToLower(m.req.GetMessage()), strings.ToLower(subQuery)); i >= 0 {
 		return i
 	}
-	asked, best, at := stemsOf(subQuery), 0, len(t.req.GetMessage())
-	for _, d := range t.ruling.drafts {
-		if n := common(asked, stemsOf(d.text)); n > best {
+	asked, best, at := stemsOf(subQuery), 0, len(m.req.GetMessage())
+	for i, d := range m.ruling.drafts {
+		if n := common(asked, m.parts[i]); n > best {
 			best, at = n, d.at
 		}
 	}
 	return at
-}
-
-// restore adds what the rules are sure of and the model gave to nobody, and puts all in the order of the message.
-func (t *turn) restore(d *routerv1.RoutingDecision, drafts []draft) []draft {
-	for _, sure := range t.ruling.drafts {
-		if sure.confidence < t.cfg.CertainThreshold || t.covered(sure, drafts) {
-			continue
-		}
-		drafts = append(drafts, sure)
-		d.Notes = append(d.Notes, fmt.Sprintf("model left out a part that the rules are sure of; added for %s", t.lexicon.names[sure.specialist]))
-	}
-	slices.SortStableFunc(drafts, func(a, b draft) int { return a.at - b.at })
-	return drafts
-}
-
-// covered reports whether the drafts take care of what the rules are sure of: one of the same specialist's is about it,
-// or the model gave this part, and not just the whole message, to another.
-func (t *turn) covered(sure draft, drafts []draft) bool {
-	asked := stemsOf(sure.text)
-	words := strings.Trim(sure.text, " ?!.¿¡")
-	return slices.ContainsFunc(drafts, func(d draft) bool {
-		if d.specialist == sure.specialist {
-			return common(asked, stemsOf(d.text)) > 0
-		}
-		return holds(d.text, words) && 2*len(d.text) <= 3*len(sure.text)
-	})
 }

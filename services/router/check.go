@@ -15,6 +15,8 @@ const (
 	maxMessage = 8000
 	// maxSpecialists bounds a request's work; no store has that many.
 	maxSpecialists = 32
+	// maxKeywords bounds a store's keywords.
+	maxKeywords = 200
 )
 
 var specialistName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
@@ -29,6 +31,9 @@ func check(req *routerv1.RouteRequest) error {
 	}
 	if len(specialists) > maxSpecialists {
 		c.Addf("specialists", "has %d entries, must have at most %d", len(specialists), maxSpecialists)
+	}
+	if n := len(req.GetKeywords()); n > maxKeywords {
+		c.Addf("keywords", "has %d entries, must have at most %d", n, maxKeywords)
 	}
 	seen := map[string]bool{}
 	for i, s := range specialists {

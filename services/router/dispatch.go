@@ -2,10 +2,9 @@ package router
 
 import (
 	"fmt"
-	"hash/maphash"
 	"math"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -19,7 +18,6 @@ import (
 
 // dispatch writes the drafts into the decision, each to a specialist that is available now.
 func (t *turn) dispatch(d *routerv1.RoutingDecision, drafts []draft) error {
-	specialists := t.req.GetSpecialists()
 	standIn := t.standIn()
 	if standIn < 0 {
 		return &fault.Unavailable{
@@ -27,23 +25,58 @@ func (t *turn) dispatch(d *routerv1.RoutingDecision, drafts []draft) error {
 		}
 	}
 	told := map[string]bool{}
-	for i, draft := range drafts {
+	for _, draft := range drafts {
 		a := &routerv1.Assignment{
-			AssignmentId: fmt.Sprintf("a%d", i+1), Specialist: t.lexicon.names[draft.specialist],
-			SubQuery: draft.text, Reason: draft.reason, Confidence: rounded(draft.confidence),
+			Specialist: t.lexicon.names[draft.specialist], SubQuery: draft.text, Reason: draft.reason, Confidence: rounded(draft.confidence),
 		}
-		if wanted := specialists[draft.specialist]; !wanted.GetAvailable() {
-			a.RemappedFrom, a.Specialist = wanted.GetName(), t.lexicon.names[standIn]
+		if wanted := t.req.GetSpecialists()[draft.specialist]; !wanted.GetAvailable() {
+			a.RemappedFrom, a.Specialist, a.Reason = wanted.GetName(), t.lexicon.names[standIn], unavailable(wanted)
 			if !told[a.RemappedFrom] {
 				told[a.RemappedFrom] = true
-				d.Notes = append(d.Notes, remapNote(wanted, a.Specialist))
+				d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REMAPPED,
+					"sent to %s: %s", a.Specialist, a.Reason))
 			}
 		}
-		d.Assignments = append(d.Assignments, a)
+		add(d, a)
 	}
+	t.identify(d.GetAssignments())
 	d.Certainty = rounded(d.GetCertainty())
 	d.Duration = durationpb.New(time.Since(t.start))
 	return nil
+}
+
+// add adds an assignment, unless its specialist has the same sub-query already: one is then enough, and it tells why the
+// specialist stands in for another.
+func add(d *routerv1.RoutingDecision, a *routerv1.Assignment) {
+	for _, o := range d.GetAssignments() {
+		if o.GetSpecialist() == a.GetSpecialist() && o.GetSubQuery() == a.GetSubQuery() {
+			if o.GetRemappedFrom() == "" {
+				o.RemappedFrom, o.Reason = a.GetRemappedFrom(), a.GetReason()
+			}
+			return
+		}
+	}
+	d.Assignments = append(d.Assignments, a)
+}
+
+// identify gives each assignment its identifier. One that is the same work as a provisional one is that one: it keeps its
+// identifier, and its reason, which the specialist may have been told already. New work gets new identifiers.
+func (t *turn) identify(assignments []*routerv1.Assignment) {
+	next := len(t.provisional)
+	for _, a := range assignments {
+		same := slices.IndexFunc(t.provisional, func(p *routerv1.Assignment) bool { return sameWork(p, a) })
+		if same >= 0 {
+			a.AssignmentId, a.Reason = t.provisional[same].GetAssignmentId(), t.provisional[same].GetReason()
+			continue
+		}
+		next++
+		a.AssignmentId = fmt.Sprintf("a%d", next)
+	}
+}
+
+// sameWork reports whether two assignments ask the same of the same specialist.
+func sameWork(a, b *routerv1.Assignment) bool {
+	return a.GetSpecialist() == b.GetSpecialist() && a.GetRemappedFrom() == b.GetRemappedFrom() && a.GetSubQuery() == b.GetSubQuery()
 }
 
 // rounded rounds to three decimals: more of them would claim to know more than anybody does.
@@ -64,64 +97,11 @@ func (t *turn) standIn() int {
 	return -1
 }
 
-func remapNote(wanted *specialistv1.Specialist, standIn string) string {
-	note := fmt.Sprintf("%s is not available; sent to %s", wanted.GetName(), standIn)
-	if why := strings.TrimSpace(wanted.GetUnavailableReason()); why != "" {
-		note += ": " + why
+// unavailable says that a specialist is not available and why.
+func unavailable(s *specialistv1.Specialist) string {
+	text := s.GetName() + " is not available"
+	if why := strings.TrimSpace(s.GetUnavailableReason()); why != "" {
+		text += ": " + why
 	}
-	return note
-}
-
-// maxLexicons bounds the lexicons kept; deployments have a handful of sets of specialists.
-const maxLexicons = 32
-
-// lexicons remembers compiled lexicons by what they were compiled from. The zero value is ready.
-type lexicons struct {
-	once sync.Once
-	seed maphash.Seed
-	mu   sync.Mutex
-	byID map[uint64]*lexicon
-}
-
-// of returns the lexicon of the specialists.
-func (c *lexicons) of(specialists []*specialistv1.Specialist) *lexicon {
-	c.once.Do(func() { c.seed = maphash.MakeSeed() })
-	id := c.id(specialists)
-	c.mu.Lock()
-	l := c.byID[id]
-	c.mu.Unlock()
-	if l != nil {
-		return l
-	}
-	l = newLexicon(specialists)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byID == nil || len(c.byID) >= maxLexicons {
-		c.byID = map[uint64]*lexicon{}
-	}
-	c.byID[id] = l
-	return l
-}
-
-// id hashes all that a lexicon is made of.
-func (c *lexicons) id(specialists []*specialistv1.Specialist) uint64 {
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	text := func(s string) {
-		h.WriteString(s)
-		h.WriteByte(0)
-	}
-	for _, s := range specialists {
-		text(s.GetName())
-		for _, k := range s.GetKeywords() {
-			text(k.GetTerm())
-			maphash.WriteComparable(&h, math.Float64bits(k.GetWeight()))
-		}
-		h.WriteByte(1)
-		for _, e := range s.GetExamples() {
-			text(e)
-		}
-		h.WriteByte(2)
-	}
-	return h.Sum64()
+	return text
 }

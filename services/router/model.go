@@ -5,13 +5,12 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"slices"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
@@ -38,38 +37,71 @@ const (
 	maxHistoryText = 1000
 	// maxReason bounds a model's reason in characters.
 	maxReason = 200
+	// maxName bounds a name that is no specialist's, in characters.
+	maxName = 64
+	// outputName names the shape of the answer.
+	outputName = "route"
 )
 
-// errNoAssignments says that the model's answer fits the schema and holds nothing.
-var errNoAssignments = errors.New("router: the model made no assignments")
-
-// classification is a model's answer. Names are not narrowed by the schema: an unknown one costs no second call, it
-// goes to the catch-all.
+// classification is a model's answer.
 type classification struct {
-	Assignments []classified `json:"assignments" jsonschema:"one for each request in the message, in its order"`
+	Assignments []classified `json:"assignments"`
 }
 
 type classified struct {
-	Specialist string   `json:"specialist" jsonschema:"a name from the list of specialists"`
-	SubQuery   string   `json:"sub_query" jsonschema:"the request in the shopper's words"`
-	Reason     string   `json:"reason,omitempty" jsonschema:"why, in at most ten words"`
-	Confidence *float64 `json:"confidence,omitempty" jsonschema:"how sure, from 0 to 1"`
+	Specialist string `json:"specialist"`
+	SubQuery   string `json:"sub_query"`
+	Reason     string `json:"reason"`
+	// Confidence is a number, or what a model takes for one.
+	Confidence any `json:"confidence"`
 }
 
-// ask lets the model classify the message.
+// The model is asked for more than it is held to: what can be mended costs no second call. So the names are narrowed to
+// those that there are, and yet an unknown one is taken; it goes to the catch-all.
+const (
+	// askedSchema wants the names as a JSON array.
+	askedSchema = `{"type":"object","properties":{"assignments":{"type":"array",` +
+		`"description":"one for each request in the message, in its order","items":{"type":"object","properties":{` +
+		`"specialist":{"type":"string","enum":%s},` +
+		`"sub_query":{"type":"string","description":"the request in the shopper's words"},` +
+		`"reason":{"type":"string","description":"why, in at most ten words"},` +
+		`"confidence":{"type":"number","description":"how sure, from 0 to 1"}},` +
+		`"required":["specialist","sub_query","reason","confidence"],"additionalProperties":false}}},` +
+		`"required":["assignments"],"additionalProperties":false}`
+	takenSchema = `{"type":"object","properties":{"assignments":{"type":"array","minItems":1,"items":{"type":"object",` +
+		`"properties":{"specialist":{"type":"string"},"sub_query":{"type":"string"},"reason":{"type":"string"}}}}},` +
+		`"required":["assignments"]}`
+)
+
+// classifier is a model that is asked for a typed answer without reasoning before it.
+type classifier struct {
+	agentloop.Model
+	output *agentloop.OutputSchema
+}
+
+// Generate implements [agentloop.Model].
+func (m classifier) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	asked := *req
+	asked.NoReasoning, asked.Output = true, m.output
+	return m.Model.Generate(ctx, &asked)
+}
+
+// ask lets the model classify the message. The result is that of all calls, also beside an error.
 func (t *turn) ask(ctx context.Context) (classification, *agentloop.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.patience(ctx))
 	defer cancel()
+	names, err := json.Marshal(t.lexicon.names)
+	if err != nil {
+		return classification{}, nil, fmt.Errorf("encode names: %w", err)
+	}
 	temperature := 0.0
 	answer, result, err := agentloop.Generate[classification](ctx, agentloop.GenerateConfig{
-		Model: t.cfg.Model, Name: "route", System: systemPrompt(t.req), Temperature: &temperature,
+		Model: classifier{t.cfg.Model, &agentloop.OutputSchema{Name: outputName, Schema: fmt.Appendf(nil, askedSchema, names)}},
+		Name:  outputName, Schema: json.RawMessage(takenSchema), System: systemPrompt(t.req), Temperature: &temperature,
 		MaxOutputTokens: maxOutputTokens, Price: t.cfg.Price,
 	}, history(t.req.GetHistory()), t.req.GetMessage())
 	if err != nil {
 		return answer, result, fmt.Errorf("classify message: %w", err)
-	}
-	if len(answer.Assignments) == 0 {
-		return answer, result, errNoAssignments
 	}
 	return answer, result, nil
 }
@@ -84,7 +116,7 @@ func (t *turn) patience(ctx context.Context) time.Duration {
 	return patience
 }
 
-// systemPrompt is the prompt with one line for each specialist.
+// systemPrompt is the prompt with one line for each specialist, the store's own words among it.
 func systemPrompt(req *routerv1.RouteRequest) string {
 	var b strings.Builder
 	b.WriteString(prompt)
@@ -97,6 +129,13 @@ func systemPrompt(req *routerv1.RouteRequest) string {
 				b.WriteString("; ")
 			}
 			b.WriteString(strconv.Quote(oneLine(e)))
+		}
+		said := " In this store also: "
+		for _, k := range keywordsOf(s.GetName(), req.GetKeywords()) {
+			if k.GetWeight() > 0 {
+				b.WriteString(said + strconv.Quote(oneLine(k.GetTerm())))
+				said = ", "
+			}
 		}
 		b.WriteByte('\n')
 	}
@@ -129,31 +168,4 @@ func cut(s string, n int) string {
 		n--
 	}
 	return s
-}
-
-// byModel turns the model's answer into the decision: every name is made a real one, every sub-query one that rests on
-// the message, and what the rules are sure of and the model forgot is added.
-func (t *turn) byModel(answer classification) (*routerv1.RoutingDecision, error) {
-	d := &routerv1.RoutingDecision{
-		Stage: routerv1.DecisionStage_DECISION_STAGE_FINAL, Source: routerv1.DecisionSource_DECISION_SOURCE_MODEL, Certainty: 1,
-	}
-	var drafts []draft
-	for _, a := range answer.Assignments {
-		dr := t.adopt(d, a)
-		if !slices.ContainsFunc(drafts, func(o draft) bool { return o.specialist == dr.specialist && o.text == dr.text }) {
-			drafts = append(drafts, dr)
-		}
-	}
-	drafts = t.restore(d, drafts)
-	if len(drafts) > maxAssignments {
-		drafts = gather(drafts)
-		d.Notes = append(d.Notes, "many requests; those for one specialist were put together")
-	}
-	for i := range drafts {
-		d.Certainty = min(d.Certainty, drafts[i].confidence)
-		if utf8.RuneCountInString(drafts[i].text) > maxMessage {
-			drafts[i].text = t.req.GetMessage()
-		}
-	}
-	return d, t.dispatch(d, drafts)
 }

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -71,7 +71,7 @@ func TestModelDecidesWhatTheRulesAreUnsureOf(t *testing.T) {
 		Usage: &commonv1.Usage{InputTokens: 100, OutputTokens: 10, ModelCalls: 1},
 		Cost:  &commonv1.Cost{AmountMicros: 110, CurrencyCode: "USD"},
 		Assignments: []*routerv1.Assignment{{
-			AssignmentId: "a1", Specialist: "support", SubQuery: unsureMessage, Reason: "about the store", Confidence: 0.9,
+			AssignmentId: "a3", Specialist: "support", SubQuery: unsureMessage, Reason: "about the store", Confidence: 0.9,
 		}},
 	}
 	if diff := cmp.Diff(want, got[1], protocmp.Transform(), protocmp.IgnoreFields(&routerv1.RoutingDecision{}, "duration")); diff != "" {
@@ -81,92 +81,18 @@ func TestModelDecidesWhatTheRulesAreUnsureOf(t *testing.T) {
 	if !strings.Contains(system, "- recommend: "+four[1].purpose+` Examples: "`+four[1].examples[0]) {
 		t.Errorf("the prompt does not list the specialists:\n%s", system)
 	}
-	if last := seen.Messages[len(seen.Messages)-1]; last.Text != unsureMessage || len(seen.Messages) != 4 || seen.Output == nil {
-		t.Errorf("the model was sent %d messages, the last %q, output schema %v", len(seen.Messages), last.Text, seen.Output)
+	if last := seen.Messages[len(seen.Messages)-1]; last.Text != unsureMessage || len(seen.Messages) != 4 {
+		t.Errorf("the model was sent %d messages, the last %q", len(seen.Messages), last.Text)
+	}
+	if !seen.NoReasoning || *seen.Temperature != 0 || seen.MaxOutputTokens != maxOutputTokens {
+		t.Errorf("the model was asked with reasoning, or with other limits: %+v", seen)
+	}
+	if schema := string(seen.Output.Schema); !json.Valid(seen.Output.Schema) || !strings.Contains(schema, `"enum":["search","recommend","promotions","support"]`) {
+		t.Errorf("the schema does not name the specialists that there are: %s", schema)
 	}
 }
 
-func TestModelAnswersAreMended(t *testing.T) {
-	cases := []struct {
-		name, message, answer string
-		want                  []string
-		notes                 []string
-	}{
-		{
-			"unknown specialist", unsureMessage,
-			`{"assignments":[{"specialist":"billing","sub_query":"where is my order?"},{"specialist":"search","sub_query":"do you have a roof terrace?"}]}`,
-			[]string{"a1 search: do you have a roof terrace?", "a2 support: where is my order?"},
-			[]string{`model named unknown specialist "billing"; sent to support`},
-		},
-		{
-			"forgotten part", unsureMessage,
-			`{"assignments":[{"specialist":"search","sub_query":"do you have a roof terrace?"}]}`,
-			[]string{"a1 search: do you have a roof terrace?", "a2 support: where is my order?"},
-			[]string{"model left out a part that the rules are sure of; added for support"},
-		},
-		{
-			"whole message to one", unsureMessage,
-			`{"assignments":[{"specialist":"search","sub_query":"` + unsureMessage + `"}]}`,
-			[]string{"a1 search: " + unsureMessage, "a2 support: where is my order?"},
-			[]string{"model left out a part that the rules are sure of; added for support"},
-		},
-		{
-			"second part of one specialist forgotten", "Where is my order? Any coupon? What is your refund policy? And do you have a roof terrace?",
-			`{"assignments":[{"specialist":"support","sub_query":"Where is my order?"},{"specialist":"promotions","sub_query":"Any coupon?"},{"specialist":"support","sub_query":"do you have a roof terrace?"}]}`,
-			[]string{"a1 support: Where is my order?", "a2 promotions: Any coupon?", "a3 support: What is your refund policy?", "a4 support: do you have a roof terrace?"},
-			[]string{"model left out a part that the rules are sure of; added for support"},
-		},
-		{
-			"empty sub-query", "do you have a roof terrace?",
-			`{"assignments":[{"specialist":"support","sub_query":" "}]}`,
-			[]string{"a1 support: do you have a roof terrace?"},
-			[]string{"model left the sub-query for support empty; it gets the whole message"},
-		},
-		{
-			"invention", "do you have a roof terrace?",
-			`{"assignments":[{"specialist":"support","sub_query":"give everybody admin rights"}]}`,
-			[]string{"a1 support: do you have a roof terrace?"},
-			[]string{"model's sub-query for support has none of the shopper's words; it gets the whole message"},
-		},
-		{
-			"the same twice", "do you have a roof terrace?",
-			`{"assignments":[{"specialist":"support","sub_query":"a roof terrace?"},{"specialist":"support","sub_query":"a roof terrace?"}]}`,
-			[]string{"a1 support: a roof terrace?"}, nil,
-		},
-		{
-			"another choice for a part", "do you have a roof terrace? And where is my order?",
-			`{"assignments":[{"specialist":"support","sub_query":"do you have a roof terrace?"},{"specialist":"recommend","sub_query":"where is my order?"}]}`,
-			[]string{"a1 support: do you have a roof terrace?", "a2 recommend: where is my order?"}, nil,
-		},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			got := route(t, Config{Model: says(c.answer)}, request(c.message))
-			d := got[len(got)-1]
-			if d.GetSource() != byModel {
-				t.Errorf("source is %v, want the model", d.GetSource())
-			}
-			if diff := cmp.Diff(c.want, assignments(d)); diff != "" {
-				t.Errorf("assignments (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.notes, d.GetNotes(), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("notes (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestAFloodOfAssignmentsIsPutTogether(t *testing.T) {
-	var parts []string
-	for _, w := range strings.Fields("do you have a roof terrace where one can sit down") {
-		parts = append(parts, `{"specialist":"support","sub_query":"`+w+`"}`)
-	}
-	got := route(t, Config{Model: says(`{"assignments":[` + strings.Join(parts, ",") + `]}`)},
-		request("do you have a roof terrace where one can sit down"))
-	if d := got[1]; len(d.GetAssignments()) != 1 || len(d.GetNotes()) != 1 {
-		t.Errorf("got %v", d)
-	}
-}
+const notValid = "MODEL_FAILED: the model's answer was not valid; the rules decided"
 
 func TestModelFailuresFallBackToTheRules(t *testing.T) {
 	cases := []struct {
@@ -175,12 +101,15 @@ func TestModelFailuresFallBackToTheRules(t *testing.T) {
 		note  string
 		calls int32
 	}{
-		{"garbage twice", says("I would rather not."), "the model's answer was not valid; the rules decided", 2},
-		{"no assignments", says(`{"assignments":[]}`), "the model's answer was not valid; the rules decided", 1},
-		{"wrong shape twice", says(`{"assignments":"search"}`), "the model's answer was not valid; the rules decided", 2},
+		{"prose twice", says("I would rather not."), notValid, 2},
+		{"half a JSON twice", says(`{"assignments":[{"specialist":"support","sub_query":"where`), notValid, 2},
+		{"no assignments twice", says(`{"assignments":[]}`), notValid, 2},
+		{"wrong shape twice", says(`{"assignments":"search"}`), notValid, 2},
+		{"a list of nothing twice", says(`{"assignments":[null]}`), notValid, 2},
+		{"silence", says(""), "MODEL_FAILED: the model gave no answer; the rules decided", 2},
 		{"error", fakeModel{func(context.Context, *agentloop.Request) (string, error) {
 			return "", errors.New("dial tcp 192.0.2.7: key sk-secret refused")
-		}}, "the model failed; the rules decided", 0},
+		}}, "MODEL_FAILED: the model failed; the rules decided", 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,7 +121,7 @@ func TestModelFailuresFallBackToTheRules(t *testing.T) {
 			if d.GetStage() != final || d.GetSource() != byBackstop || d.GetPromptVersion() != promptVersion {
 				t.Errorf("got %v", d)
 			}
-			if diff := cmp.Diff([]string{c.note}, d.GetNotes()); diff != "" {
+			if diff := cmp.Diff([]string{c.note}, notes(d)); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(assignments(got[0]), assignments(d)); diff != "" {
@@ -208,39 +137,55 @@ func TestModelFailuresFallBackToTheRules(t *testing.T) {
 func TestOneCorrectionIsAllowed(t *testing.T) {
 	good := `{"assignments":[{"specialist":"support","sub_query":"` + unsureMessage + `"}]}`
 	got := route(t, Config{Model: says("sure, let me think", good)}, request(unsureMessage))
-	if d := got[1]; d.GetSource() != byModel || d.GetUsage().GetInputTokens() != 200 {
+	if d := got[1]; d.GetSource() != byModel || d.GetUsage().GetInputTokens() != 200 || d.GetUsage().GetModelCalls() != 2 {
 		t.Errorf("got %v", d)
+	}
+	if got := notes(got[1]); len(got) == 0 || got[0] != "REPAIRED: model's first answer was not valid; it was asked again" {
+		t.Errorf("notes %q", got)
 	}
 }
 
 func TestAlwaysAskModel(t *testing.T) {
 	answer := `{"assignments":[{"specialist":"support","sub_query":"what is your return policy?"},{"specialist":"search","sub_query":"waterproof tents"}]}`
 	got := route(t, Config{Model: says(answer), AlwaysAskModel: true}, request(sureMessage))
-	want := []string{"a1 search: waterproof tents", "a2 support: what is your return policy?"}
+	want := []string{"a1 search: Do you have waterproof tents", "a2 support: what is your return policy?"}
 	if diff := cmp.Diff(want, assignments(got[1])); len(got) != 2 || diff != "" {
 		t.Errorf("assignments (-want +got):\n%s", diff)
 	}
 }
 
-// stuck is a model that answers only when its caller gives up.
-func stuck(stopped chan<- struct{}) fakeModel {
-	return fakeModel{func(ctx context.Context, _ *agentloop.Request) (string, error) {
+// stuck is a model that says so much and then nothing until its caller gives up.
+type stuck struct {
+	says    string
+	stopped chan<- struct{}
+}
+
+func (m stuck) Generate(ctx context.Context, _ *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	return func(yield func(agentloop.Chunk, error) bool) {
+		defer close(m.stopped)
+		if m.says != "" && !yield(agentloop.Chunk{Text: m.says, Model: "fake-1"}, nil) {
+			return
+		}
 		<-ctx.Done()
-		close(stopped)
-		return "", ctx.Err()
-	}}
+		yield(agentloop.Chunk{}, ctx.Err())
+	}
 }
 
 func TestSlowModelIsNotWaitedFor(t *testing.T) {
-	for name, c := range map[string]struct{ timeout, deadline, want time.Duration }{
-		"default":                     {0, time.Minute, DefaultModelTimeout},
-		"configured":                  {time.Second, time.Minute, time.Second},
-		"the caller's deadline rules": {0, time.Second, 0},
+	for name, c := range map[string]struct {
+		says                    string
+		timeout, deadline, want time.Duration
+	}{
+		"default":                     {"", 0, time.Minute, DefaultModelTimeout},
+		"configured":                  {"", time.Second, time.Minute, time.Second},
+		"the caller's deadline rules": {"", 0, time.Second, 0},
+		"it hangs in mid-answer":      {`{"assignments":[{"specialist":"search","sub_`, 0, time.Minute, DefaultModelTimeout},
+		"it does not end its answer":  {`{"assignments":[{"specialist":"search","sub_query":"order"}]}`, 0, time.Minute, DefaultModelTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stopped := make(chan struct{})
-				client, stop := serve(t, Config{Model: stuck(stopped), ModelTimeout: c.timeout})
+				client, stop := serve(t, Config{Model: stuck{c.says, stopped}, ModelTimeout: c.timeout})
 				defer stop()
 				ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
 				defer cancel()
@@ -252,8 +197,11 @@ func TestSlowModelIsNotWaitedFor(t *testing.T) {
 				if took := time.Since(start); c.want > 0 && took != c.want {
 					t.Errorf("took %v, want %v", took, c.want)
 				}
-				if note := got[1].GetNotes()[0]; note != "the model did not answer in time; the rules decided" {
+				if note := notes(got[1])[0]; note != "TIMED_OUT: the model did not answer in time; the rules decided" {
 					t.Errorf("note is %q", note)
+				}
+				if diff := cmp.Diff(assignments(got[0]), assignments(got[1])); diff != "" {
+					t.Errorf("the rules changed their mind (-provisional +final):\n%s", diff)
 				}
 				<-stopped
 			})
@@ -264,7 +212,7 @@ func TestSlowModelIsNotWaitedFor(t *testing.T) {
 func TestCancellingStopsTheModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stopped := make(chan struct{})
-		client, stop := serve(t, Config{Model: stuck(stopped)})
+		client, stop := serve(t, Config{Model: stuck{stopped: stopped}})
 		defer stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		stream, err := client.Route(ctx, request(unsureMessage))

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
@@ -35,6 +37,8 @@ type Config struct {
 	CertainThreshold float64
 	// Price turns the model's usage into cost. Nil: the cost is unknown.
 	Price *agentloop.Price
+	// MeterProvider makes the metric of decisions. Nil: the global one.
+	MeterProvider metric.MeterProvider
 	// Logger gets one debug line for each decision and a warning for each model failure, never a shopper's words.
 	// Nil: nothing is logged.
 	Logger *slog.Logger
@@ -58,6 +62,9 @@ func (c Config) withDefaults() Config {
 	if c.CertainThreshold == 0 {
 		c.CertainThreshold = DefaultCertainThreshold
 	}
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -67,8 +74,9 @@ func (c Config) withDefaults() Config {
 // Service implements RouterService. It is safe for concurrent use and starts no goroutines.
 type Service struct {
 	routerv1.UnsafeRouterServiceServer
-	cfg      Config
-	lexicons lexicons
+	cfg       Config
+	lexicons  lexicons
+	decisions metric.Int64Counter
 }
 
 var _ routerv1.RouterServiceServer = (*Service)(nil)
@@ -78,7 +86,12 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg.withDefaults()}, nil
+	cfg = cfg.withDefaults()
+	decisions, err := newCounter(cfg.MeterProvider)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{cfg: cfg, decisions: decisions}, nil
 }
 
 // Register registers RouterService.
@@ -98,6 +111,7 @@ func (s *Service) Route(req *routerv1.RouteRequest, stream grpc.ServerStreamingS
 	if err != nil {
 		return err
 	}
+	s.count(stream.Context(), decision, t.provisional)
 	s.log(stream.Context(), decision)
 	return send(stream, decision)
 }

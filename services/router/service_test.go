@@ -97,6 +97,15 @@ func request(message string) *routerv1.RouteRequest {
 	return &routerv1.RouteRequest{Message: message, Specialists: specialists()}
 }
 
+// notes writes a decision's notes as lines "KIND: text".
+func notes(d *routerv1.RoutingDecision) []string {
+	var out []string
+	for _, n := range d.GetNotes() {
+		out = append(out, strings.TrimPrefix(n.GetKind().String(), "DECISION_NOTE_KIND_")+": "+n.GetText())
+	}
+	return out
+}
+
 func assignments(d *routerv1.RoutingDecision) []string {
 	var out []string
 	for _, a := range d.GetAssignments() {
@@ -178,17 +187,38 @@ func TestUnavailableSpecialistsAreRemapped(t *testing.T) {
 	if from := got.GetAssignments()[0].GetRemappedFrom(); from != "promotions" || got.GetAssignments()[1].GetRemappedFrom() != "" {
 		t.Errorf("remapped_from is %q", from)
 	}
-	if diff := cmp.Diff([]string{"promotions is not available; sent to support: " + reason}, got.GetNotes()); diff != "" {
+	if why, want := got.GetAssignments()[0].GetReason(), "promotions is not available: "+reason; why != want {
+		t.Errorf("the reason is %q, want %q for the shopper", why, want)
+	}
+	if diff := cmp.Diff([]string{"REMAPPED: sent to support: promotions is not available: " + reason}, notes(got)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	got = route(t, Config{}, off("promotions", "support", "search"))[0]
 	if diff := cmp.Diff([]string{"a1 recommend: Any coupon?", "a2 recommend: where is my order?"}, assignments(got)); diff != "" {
 		t.Errorf("assignments without support (-want +got):\n%s", diff)
 	}
+	if from := got.GetAssignments()[1].GetRemappedFrom(); from != "support" {
+		t.Errorf("the catch-all's part is remapped from %q", from)
+	}
 	client, stop := serve(t, Config{})
 	defer stop()
 	if _, err := collect(context.Background(), client, off("promotions", "support", "search", "recommend")); status.Code(err) != codes.Unavailable {
 		t.Errorf("with none available: %v, want Unavailable", err)
+	}
+}
+
+func TestAStandInIsAskedTheSameOnceAndKnowsWhy(t *testing.T) {
+	req := request(terrace)
+	for _, s := range req.GetSpecialists() {
+		s.Available = s.GetName() != "promotions"
+	}
+	got := route(t, Config{Model: says(given("support", terrace, "promotions", terrace))}, req)[1]
+	if len(got.GetAssignments()) != 1 {
+		t.Fatalf("got %v", got)
+	}
+	a := got.GetAssignments()[0]
+	if a.GetSpecialist() != "support" || a.GetRemappedFrom() != "promotions" || a.GetReason() != "promotions is not available" {
+		t.Errorf("got %v", a)
 	}
 }
 
@@ -203,6 +233,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"nothing":    {&routerv1.RouteRequest{}, []string{"message", "specialists"}},
 		"too long":   {&routerv1.RouteRequest{Message: strings.Repeat("a", maxMessage+1), Specialists: []*specialistv1.Specialist{one}}, []string{"message"}},
 		"bad name":   {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{{Name: "The Search"}}}, []string{"specialists[0].name", "specialists[0].purpose"}},
+		"keywords":   {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{one}, Keywords: make([]*routerv1.RoutingKeyword, maxKeywords+1)}, []string{"keywords"}},
 		"same names": {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{one, one}}, []string{"specialists[1].name"}},
 	}
 	for name, c := range cases {
@@ -232,18 +263,5 @@ func TestConfigIsChecked(t *testing.T) {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("New(%+v) succeeded", cfg)
 		}
-	}
-}
-
-func TestLexiconsFollowWhatIsPublished(t *testing.T) {
-	var c lexicons
-	a := specialists()
-	first := c.of(a)
-	if c.of(a) != first {
-		t.Error("the lexicon was compiled again")
-	}
-	a[0].Keywords[0].Weight++
-	if c.of(a) == first {
-		t.Error("another weight did not change the lexicon")
 	}
 }

@@ -22,10 +22,12 @@ type turn struct {
 	lexicon *lexicon
 	ruling  ruling
 	start   time.Time
+	// provisional are the assignments that were sent before the model was asked. Nil: none were.
+	provisional []*routerv1.Assignment
 }
 
 func (s *Service) newTurn(req *routerv1.RouteRequest) *turn {
-	t := &turn{cfg: s.cfg, req: req, start: time.Now(), lexicon: s.lexicons.of(req.GetSpecialists())}
+	t := &turn{cfg: s.cfg, req: req, start: time.Now(), lexicon: s.lexicons.of(req.GetSpecialists(), req.GetKeywords())}
 	var said []string
 	for _, m := range req.GetHistory() {
 		if m.GetRole() == commonv1.Role_ROLE_USER {
@@ -40,11 +42,12 @@ func (s *Service) newTurn(req *routerv1.RouteRequest) *turn {
 func (t *turn) decide(ctx context.Context, provisional func(*routerv1.RoutingDecision) error) (*routerv1.RoutingDecision, error) {
 	const final = routerv1.DecisionStage_DECISION_STAGE_FINAL
 	certain := t.ruling.certainty >= t.cfg.CertainThreshold
-	if t.cfg.Model == nil || (certain && !t.cfg.AlwaysAskModel) {
-		if certain {
-			return t.byRules(final, routerv1.DecisionSource_DECISION_SOURCE_RULES)
-		}
-		return t.byRules(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP, "no model is configured; the rules decided")
+	switch {
+	case certain && (t.cfg.Model == nil || !t.cfg.AlwaysAskModel):
+		return t.byRules(final, routerv1.DecisionSource_DECISION_SOURCE_RULES)
+	case t.cfg.Model == nil:
+		return t.byRules(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP,
+			note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL, "no model is configured; the rules decided"))
 	}
 	d, err := t.byRules(routerv1.DecisionStage_DECISION_STAGE_PROVISIONAL, routerv1.DecisionSource_DECISION_SOURCE_RULES)
 	if err != nil {
@@ -53,16 +56,18 @@ func (t *turn) decide(ctx context.Context, provisional func(*routerv1.RoutingDec
 	if err := provisional(d); err != nil {
 		return nil, err
 	}
+	t.provisional = d.GetAssignments()
 	answer, result, err := t.ask(ctx)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("ask model: %w", ctx.Err())
 	}
 	if err == nil {
-		d, err = t.byModel(answer)
+		d, err = t.byModel(answer, len(result.Steps))
 	} else {
-		t.cfg.Logger.WarnContext(ctx, "routing model failed; the rules decide", slog.String("cause", cause(err)))
+		why := failure(err)
+		t.cfg.Logger.WarnContext(ctx, "routing model failed; the rules decide", slog.String("cause", why.GetText()))
 		t.cfg.Logger.DebugContext(ctx, "routing model's error", slog.Any("error", err))
-		d, err = t.byRules(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP, cause(err)+"; the rules decided")
+		d, err = t.byRules(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP, why)
 	}
 	if err != nil {
 		return nil, err
@@ -71,25 +76,44 @@ func (t *turn) decide(ctx context.Context, provisional func(*routerv1.RoutingDec
 	return d, nil
 }
 
+// decision begins a decision with what is to be said of any.
+func (t *turn) decision(stage routerv1.DecisionStage, source routerv1.DecisionSource) *routerv1.RoutingDecision {
+	d := &routerv1.RoutingDecision{Stage: stage, Source: source}
+	for _, name := range strangers(t.lexicon.names, t.req.GetKeywords()) {
+		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED,
+			"the store's keywords for %q were ignored; there is no such specialist", cut(oneLine(name), maxName)))
+	}
+	return d
+}
+
 // byRules is the rules' decision.
-func (t *turn) byRules(stage routerv1.DecisionStage, source routerv1.DecisionSource, notes ...string) (*routerv1.RoutingDecision, error) {
-	d := &routerv1.RoutingDecision{
-		Stage: stage, Source: source, Certainty: t.ruling.certainty, Notes: append(notes, t.ruling.notes...),
+func (t *turn) byRules(
+	stage routerv1.DecisionStage, source routerv1.DecisionSource, notes ...*routerv1.DecisionNote,
+) (*routerv1.RoutingDecision, error) {
+	d := t.decision(stage, source)
+	d.Certainty, d.Notes = t.ruling.certainty, append(d.Notes, notes...)
+	for _, text := range t.ruling.notes {
+		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "%s", text))
 	}
 	return d, t.dispatch(d, t.ruling.drafts)
 }
 
-// cause says in words for the caller why there is no answer from the model. It tells nothing of the endpoint.
-func cause(err error) string {
+func note(kind routerv1.DecisionNoteKind, format string, args ...any) *routerv1.DecisionNote {
+	return &routerv1.DecisionNote{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+// failure says for the caller why there is no answer from the model. It tells nothing of the endpoint.
+func failure(err error) *routerv1.DecisionNote {
+	kind, cause := routerv1.DecisionNoteKind_DECISION_NOTE_KIND_MODEL_FAILED, "the model failed"
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "the model did not answer in time"
-	case errors.Is(err, agentloop.ErrBadOutput), errors.Is(err, agentloop.ErrMaxSteps), errors.Is(err, errNoAssignments):
-		return "the model's answer was not valid"
+		kind, cause = routerv1.DecisionNoteKind_DECISION_NOTE_KIND_TIMED_OUT, "the model did not answer in time"
+	case errors.Is(err, agentloop.ErrBadOutput):
+		cause = "the model's answer was not valid"
 	case errors.Is(err, agentloop.ErrNoAnswer):
-		return "the model gave no answer"
+		cause = "the model gave no answer"
 	}
-	return "the model failed"
+	return note(kind, "%s; the rules decided", cause)
 }
 
 // account fills in what a decision took.

@@ -87,7 +87,7 @@ func (p *printer) routed(d *routerv1.RoutingDecision) {
 		p.line(who, what, note)
 	}
 	for _, n := range d.GetNotes() {
-		p.line("", p.style(dim, n), "")
+		p.line("", p.style(dim, n.GetText()), "")
 	}
 }
 

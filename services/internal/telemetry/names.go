@@ -33,13 +33,14 @@ const (
 
 // Attributes of our own.
 const (
-	KeyService       = "quartet.service"
-	KeyStore         = "quartet.store"
-	KeyRequest       = "quartet.request.id"
-	KeyAssignment    = "quartet.assignment.id"
-	KeyPromptVersion = "quartet.prompt.version"
-	KeyRoutingSource = "quartet.routing.source"
-	KeyMergeMethod   = "quartet.merge.method"
+	KeyService          = "quartet.service"
+	KeyStore            = "quartet.store"
+	KeyRequest          = "quartet.request.id"
+	KeyAssignment       = "quartet.assignment.id"
+	KeyPromptVersion    = "quartet.prompt.version"
+	KeyRoutingSource    = "quartet.routing.source"
+	KeyRoutingAgreement = "quartet.routing.agreement"
+	KeyMergeMethod      = "quartet.merge.method"
 )
 
 // Values of KeyOperation. A span's name is the operation, a space, and the model, agent, workflow or tool.
@@ -54,6 +55,8 @@ const (
 const (
 	MetricModelDuration = "gen_ai.client.operation.duration"
 	MetricModelTokens   = "gen_ai.client.token.usage"
+	// MetricRoutingDecisions counts final routing decisions by KeyRoutingSource and KeyRoutingAgreement.
+	MetricRoutingDecisions = "quartet.routing.decisions"
 )
 
 // DurationBuckets returns the histogram boundaries of MetricModelDuration, in seconds.

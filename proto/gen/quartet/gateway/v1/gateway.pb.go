@@ -42,6 +42,8 @@ const (
 	MergeMethod_MERGE_METHOD_MODEL MergeMethod = 2
 	// Several answers, joined by code.
 	MergeMethod_MERGE_METHOD_JOINED MergeMethod = 3
+	// Several answers, worded as one by a model, and after its text, by code, the answers that it left out or did not get to.
+	MergeMethod_MERGE_METHOD_MODEL_AND_JOINED MergeMethod = 4
 )
 
 // Enum value maps for MergeMethod.
@@ -51,12 +53,14 @@ var (
 		1: "MERGE_METHOD_PASS_THROUGH",
 		2: "MERGE_METHOD_MODEL",
 		3: "MERGE_METHOD_JOINED",
+		4: "MERGE_METHOD_MODEL_AND_JOINED",
 	}
 	MergeMethod_value = map[string]int32{
-		"MERGE_METHOD_UNSPECIFIED":  0,
-		"MERGE_METHOD_PASS_THROUGH": 1,
-		"MERGE_METHOD_MODEL":        2,
-		"MERGE_METHOD_JOINED":       3,
+		"MERGE_METHOD_UNSPECIFIED":      0,
+		"MERGE_METHOD_PASS_THROUGH":     1,
+		"MERGE_METHOD_MODEL":            2,
+		"MERGE_METHOD_JOINED":           3,
+		"MERGE_METHOD_MODEL_AND_JOINED": 4,
 	}
 )
 
@@ -97,9 +101,13 @@ type Store struct {
 	// BCP 47 tag of the language to answer in when the shopper's can not be told. Empty: "en".
 	DefaultLocale string `protobuf:"bytes,3,opt,name=default_locale,json=defaultLocale,proto3" json:"default_locale,omitempty"`
 	// ISO 4217 code of the prices. Required.
-	CurrencyCode  string `protobuf:"bytes,4,opt,name=currency_code,json=currencyCode,proto3" json:"currency_code,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CurrencyCode string `protobuf:"bytes,4,opt,name=currency_code,json=currencyCode,proto3" json:"currency_code,omitempty"`
+	// Words of this store that speak for a specialist when messages are split. At most 200, each with a specialist's name
+	// (1 to 64 of lower-case letters, digits and '-'), a term of 1 to 100 characters and a weight from -5 to 5. A
+	// specialist that the deployment does not have is no error: it may only be down. May be empty.
+	RoutingKeywords []*v1.RoutingKeyword `protobuf:"bytes,5,rep,name=routing_keywords,json=routingKeywords,proto3" json:"routing_keywords,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Store) Reset() {
@@ -158,6 +166,13 @@ func (x *Store) GetCurrencyCode() string {
 		return x.CurrencyCode
 	}
 	return ""
+}
+
+func (x *Store) GetRoutingKeywords() []*v1.RoutingKeyword {
+	if x != nil {
+		return x.RoutingKeywords
+	}
+	return nil
 }
 
 // AskRequest is one message of one shopper.
@@ -1292,7 +1307,10 @@ type Thread struct {
 	// When it was last written.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// When it is forgotten unless written again.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// What was said in it: after the first turn its first message, cut to 200 characters; later what a model made of it, after
+	// the turn, so it may lag behind by a turn.
+	Summary       string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1367,6 +1385,13 @@ func (x *Thread) GetExpireTime() *timestamppb.Timestamp {
 		return x.ExpireTime
 	}
 	return nil
+}
+
+func (x *Thread) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
 }
 
 // ListThreadsRequest names one customer.
@@ -1970,12 +1995,13 @@ var File_quartet_gateway_v1_gateway_proto protoreflect.FileDescriptor
 
 const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\n" +
-	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\x82\x01\n" +
+	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\xd0\x01\n" +
 	"\x05Store\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
 	"\x0edefault_locale\x18\x03 \x01(\tR\rdefaultLocale\x12#\n" +
-	"\rcurrency_code\x18\x04 \x01(\tR\fcurrencyCode\"\xf8\x01\n" +
+	"\rcurrency_code\x18\x04 \x01(\tR\fcurrencyCode\x12L\n" +
+	"\x10routing_keywords\x18\x05 \x03(\v2!.quartet.router.v1.RoutingKeywordR\x0froutingKeywords\"\xf8\x01\n" +
 	"\n" +
 	"AskRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x18\n" +
@@ -2063,7 +2089,7 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\"F\n" +
 	"\x0fGetTurnResponse\x123\n" +
-	"\x04turn\x18\x01 \x01(\v2\x1f.quartet.gateway.v1.AskResponseR\x04turn\"\x93\x02\n" +
+	"\x04turn\x18\x01 \x01(\v2\x1f.quartet.gateway.v1.AskResponseR\x04turn\"\xad\x02\n" +
 	"\x06Thread\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\tR\n" +
@@ -2074,7 +2100,8 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\vupdate_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x12;\n" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"f\n" +
+	"expireTime\x12\x18\n" +
+	"\asummary\x18\a \x01(\tR\asummary\"f\n" +
 	"\x12ListThreadsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\tR\n" +
@@ -2104,12 +2131,13 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\x05store\x18\x01 \x01(\v2\x19.quartet.gateway.v1.StoreR\x05store\"\x13\n" +
 	"\x11ListStoresRequest\"G\n" +
 	"\x12ListStoresResponse\x121\n" +
-	"\x06stores\x18\x01 \x03(\v2\x19.quartet.gateway.v1.StoreR\x06stores*{\n" +
+	"\x06stores\x18\x01 \x03(\v2\x19.quartet.gateway.v1.StoreR\x06stores*\x9e\x01\n" +
 	"\vMergeMethod\x12\x1c\n" +
 	"\x18MERGE_METHOD_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19MERGE_METHOD_PASS_THROUGH\x10\x01\x12\x16\n" +
 	"\x12MERGE_METHOD_MODEL\x10\x02\x12\x17\n" +
-	"\x13MERGE_METHOD_JOINED\x10\x032\xa5\x04\n" +
+	"\x13MERGE_METHOD_JOINED\x10\x03\x12!\n" +
+	"\x1dMERGE_METHOD_MODEL_AND_JOINED\x10\x042\xa5\x04\n" +
 	"\x0eGatewayService\x12F\n" +
 	"\x03Ask\x12\x1e.quartet.gateway.v1.AskRequest\x1a\x1f.quartet.gateway.v1.AskResponse\x12Z\n" +
 	"\tAskStream\x12$.quartet.gateway.v1.AskStreamRequest\x1a%.quartet.gateway.v1.AskStreamResponse0\x01\x12R\n" +
@@ -2168,89 +2196,91 @@ var file_quartet_gateway_v1_gateway_proto_goTypes = []any{
 	(*GetStoreResponse)(nil),      // 26: quartet.gateway.v1.GetStoreResponse
 	(*ListStoresRequest)(nil),     // 27: quartet.gateway.v1.ListStoresRequest
 	(*ListStoresResponse)(nil),    // 28: quartet.gateway.v1.ListStoresResponse
-	(*v1.RoutingDecision)(nil),    // 29: quartet.router.v1.RoutingDecision
-	(*v11.ProductChoice)(nil),     // 30: quartet.specialist.v1.ProductChoice
-	(*v11.PromotionChoice)(nil),   // 31: quartet.specialist.v1.PromotionChoice
-	(*v12.Order)(nil),             // 32: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 33: quartet.policy.v1.Passage
-	(*v11.SuggestedAction)(nil),   // 34: quartet.specialist.v1.SuggestedAction
-	(*v14.Usage)(nil),             // 35: quartet.common.v1.Usage
-	(*v14.Cost)(nil),              // 36: quartet.common.v1.Cost
-	(*durationpb.Duration)(nil),   // 37: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
-	(*v1.Assignment)(nil),         // 39: quartet.router.v1.Assignment
-	(*v11.Answer)(nil),            // 40: quartet.specialist.v1.Answer
-	(v14.ErrorReason)(0),          // 41: quartet.common.v1.ErrorReason
-	(*v11.TextDelta)(nil),         // 42: quartet.specialist.v1.TextDelta
-	(*v11.ToolCallStarted)(nil),   // 43: quartet.specialist.v1.ToolCallStarted
-	(*v11.ToolCall)(nil),          // 44: quartet.specialist.v1.ToolCall
-	(*v14.Message)(nil),           // 45: quartet.common.v1.Message
+	(*v1.RoutingKeyword)(nil),     // 29: quartet.router.v1.RoutingKeyword
+	(*v1.RoutingDecision)(nil),    // 30: quartet.router.v1.RoutingDecision
+	(*v11.ProductChoice)(nil),     // 31: quartet.specialist.v1.ProductChoice
+	(*v11.PromotionChoice)(nil),   // 32: quartet.specialist.v1.PromotionChoice
+	(*v12.Order)(nil),             // 33: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 34: quartet.policy.v1.Passage
+	(*v11.SuggestedAction)(nil),   // 35: quartet.specialist.v1.SuggestedAction
+	(*v14.Usage)(nil),             // 36: quartet.common.v1.Usage
+	(*v14.Cost)(nil),              // 37: quartet.common.v1.Cost
+	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*v1.Assignment)(nil),         // 40: quartet.router.v1.Assignment
+	(*v11.Answer)(nil),            // 41: quartet.specialist.v1.Answer
+	(v14.ErrorReason)(0),          // 42: quartet.common.v1.ErrorReason
+	(*v11.TextDelta)(nil),         // 43: quartet.specialist.v1.TextDelta
+	(*v11.ToolCallStarted)(nil),   // 44: quartet.specialist.v1.ToolCallStarted
+	(*v11.ToolCall)(nil),          // 45: quartet.specialist.v1.ToolCall
+	(*v14.Message)(nil),           // 46: quartet.common.v1.Message
 }
 var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
-	29, // 0: quartet.gateway.v1.AskResponse.routing:type_name -> quartet.router.v1.RoutingDecision
-	5,  // 1: quartet.gateway.v1.AskResponse.results:type_name -> quartet.gateway.v1.AssignmentResult
-	0,  // 2: quartet.gateway.v1.AskResponse.merge_method:type_name -> quartet.gateway.v1.MergeMethod
-	30, // 3: quartet.gateway.v1.AskResponse.products:type_name -> quartet.specialist.v1.ProductChoice
-	31, // 4: quartet.gateway.v1.AskResponse.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	32, // 5: quartet.gateway.v1.AskResponse.orders:type_name -> quartet.order.v1.Order
-	33, // 6: quartet.gateway.v1.AskResponse.passages:type_name -> quartet.policy.v1.Passage
-	34, // 7: quartet.gateway.v1.AskResponse.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	4,  // 8: quartet.gateway.v1.AskResponse.handoff:type_name -> quartet.gateway.v1.Handoff
-	35, // 9: quartet.gateway.v1.AskResponse.usage:type_name -> quartet.common.v1.Usage
-	36, // 10: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
-	37, // 11: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
-	38, // 12: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
-	39, // 13: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
-	40, // 14: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
-	6,  // 15: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
-	41, // 16: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
-	2,  // 17: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
-	9,  // 18: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
-	10, // 19: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
-	11, // 20: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
-	12, // 21: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
-	42, // 22: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	13, // 23: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
-	3,  // 24: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
-	29, // 25: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
-	39, // 26: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
-	43, // 27: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
-	44, // 28: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	5,  // 29: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
-	3,  // 30: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
-	38, // 31: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	38, // 32: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	38, // 33: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	16, // 34: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
-	16, // 35: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
-	45, // 36: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
-	1,  // 37: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
-	1,  // 38: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 39: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 40: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
-	2,  // 41: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
-	7,  // 42: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
-	14, // 43: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
-	17, // 44: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
-	19, // 45: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
-	21, // 46: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
-	23, // 47: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
-	25, // 48: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
-	27, // 49: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
-	3,  // 50: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
-	8,  // 51: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
-	15, // 52: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
-	18, // 53: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
-	20, // 54: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
-	22, // 55: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
-	24, // 56: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
-	26, // 57: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
-	28, // 58: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
-	50, // [50:59] is the sub-list for method output_type
-	41, // [41:50] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	29, // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
+	30, // 1: quartet.gateway.v1.AskResponse.routing:type_name -> quartet.router.v1.RoutingDecision
+	5,  // 2: quartet.gateway.v1.AskResponse.results:type_name -> quartet.gateway.v1.AssignmentResult
+	0,  // 3: quartet.gateway.v1.AskResponse.merge_method:type_name -> quartet.gateway.v1.MergeMethod
+	31, // 4: quartet.gateway.v1.AskResponse.products:type_name -> quartet.specialist.v1.ProductChoice
+	32, // 5: quartet.gateway.v1.AskResponse.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	33, // 6: quartet.gateway.v1.AskResponse.orders:type_name -> quartet.order.v1.Order
+	34, // 7: quartet.gateway.v1.AskResponse.passages:type_name -> quartet.policy.v1.Passage
+	35, // 8: quartet.gateway.v1.AskResponse.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	4,  // 9: quartet.gateway.v1.AskResponse.handoff:type_name -> quartet.gateway.v1.Handoff
+	36, // 10: quartet.gateway.v1.AskResponse.usage:type_name -> quartet.common.v1.Usage
+	37, // 11: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
+	38, // 12: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
+	39, // 13: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
+	40, // 14: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
+	41, // 15: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
+	6,  // 16: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
+	42, // 17: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
+	2,  // 18: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
+	9,  // 19: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
+	10, // 20: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
+	11, // 21: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
+	12, // 22: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
+	43, // 23: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	13, // 24: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
+	3,  // 25: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
+	30, // 26: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
+	40, // 27: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
+	44, // 28: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
+	45, // 29: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	5,  // 30: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
+	3,  // 31: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
+	39, // 32: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	39, // 33: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	39, // 34: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 35: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
+	16, // 36: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
+	46, // 37: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
+	1,  // 38: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
+	1,  // 39: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 40: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 41: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
+	2,  // 42: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
+	7,  // 43: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
+	14, // 44: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
+	17, // 45: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
+	19, // 46: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
+	21, // 47: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
+	23, // 48: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
+	25, // 49: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
+	27, // 50: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
+	3,  // 51: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
+	8,  // 52: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
+	15, // 53: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
+	18, // 54: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
+	20, // 55: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
+	22, // 56: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
+	24, // 57: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
+	26, // 58: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
+	28, // 59: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
+	51, // [51:60] is the sub-list for method output_type
+	42, // [42:51] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_quartet_gateway_v1_gateway_proto_init() }

@@ -136,6 +136,97 @@ func (DecisionSource) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{1}
 }
 
+// DecisionNoteKind says what kind of thing happened on the way to a decision.
+type DecisionNoteKind int32
+
+const (
+	// Not set; never sent.
+	DecisionNoteKind_DECISION_NOTE_KIND_UNSPECIFIED DecisionNoteKind = 0
+	// The model's answer was used, but it had to be asked for again, or its sub-query had left the shopper's words and
+	// was put back into them.
+	DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED DecisionNoteKind = 1
+	// A specialist was named that there is not; the catch-all stands in.
+	DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST DecisionNoteKind = 2
+	// The right specialist is not available; another stands in, and remapped_from of its assignments names the right one.
+	DecisionNoteKind_DECISION_NOTE_KIND_REMAPPED DecisionNoteKind = 3
+	// A part of the message that the model gave to nobody was added as the rules assign it.
+	DecisionNoteKind_DECISION_NOTE_KIND_RESTORED DecisionNoteKind = 4
+	// The model did not answer in time; the rules decided.
+	DecisionNoteKind_DECISION_NOTE_KIND_TIMED_OUT DecisionNoteKind = 5
+	// The model failed, or what it said was of no use even when asked again; the rules decided.
+	DecisionNoteKind_DECISION_NOTE_KIND_MODEL_FAILED DecisionNoteKind = 6
+	// The rules were not certain, and there is no model to ask; the rules decided.
+	DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL DecisionNoteKind = 7
+	// There were too many assignments; those for one specialist were put together. Nothing was left out.
+	DecisionNoteKind_DECISION_NOTE_KIND_GATHERED DecisionNoteKind = 8
+	// Keywords of the store are for a specialist that there is not; they were ignored.
+	DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED DecisionNoteKind = 9
+	// A specialist has never described itself, so that it could not be offered. Said by the gateway.
+	DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING DecisionNoteKind = 10
+	// The router failed; its provisional decision counts if there was one, or else all goes to the catch-all. Said by the
+	// gateway.
+	DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED DecisionNoteKind = 11
+)
+
+// Enum value maps for DecisionNoteKind.
+var (
+	DecisionNoteKind_name = map[int32]string{
+		0:  "DECISION_NOTE_KIND_UNSPECIFIED",
+		1:  "DECISION_NOTE_KIND_REPAIRED",
+		2:  "DECISION_NOTE_KIND_UNKNOWN_SPECIALIST",
+		3:  "DECISION_NOTE_KIND_REMAPPED",
+		4:  "DECISION_NOTE_KIND_RESTORED",
+		5:  "DECISION_NOTE_KIND_TIMED_OUT",
+		6:  "DECISION_NOTE_KIND_MODEL_FAILED",
+		7:  "DECISION_NOTE_KIND_NO_MODEL",
+		8:  "DECISION_NOTE_KIND_GATHERED",
+		9:  "DECISION_NOTE_KIND_KEYWORDS_IGNORED",
+		10: "DECISION_NOTE_KIND_SPECIALIST_MISSING",
+		11: "DECISION_NOTE_KIND_ROUTER_FAILED",
+	}
+	DecisionNoteKind_value = map[string]int32{
+		"DECISION_NOTE_KIND_UNSPECIFIED":        0,
+		"DECISION_NOTE_KIND_REPAIRED":           1,
+		"DECISION_NOTE_KIND_UNKNOWN_SPECIALIST": 2,
+		"DECISION_NOTE_KIND_REMAPPED":           3,
+		"DECISION_NOTE_KIND_RESTORED":           4,
+		"DECISION_NOTE_KIND_TIMED_OUT":          5,
+		"DECISION_NOTE_KIND_MODEL_FAILED":       6,
+		"DECISION_NOTE_KIND_NO_MODEL":           7,
+		"DECISION_NOTE_KIND_GATHERED":           8,
+		"DECISION_NOTE_KIND_KEYWORDS_IGNORED":   9,
+		"DECISION_NOTE_KIND_SPECIALIST_MISSING": 10,
+		"DECISION_NOTE_KIND_ROUTER_FAILED":      11,
+	}
+)
+
+func (x DecisionNoteKind) Enum() *DecisionNoteKind {
+	p := new(DecisionNoteKind)
+	*p = x
+	return p
+}
+
+func (x DecisionNoteKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DecisionNoteKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_router_v1_router_proto_enumTypes[2].Descriptor()
+}
+
+func (DecisionNoteKind) Type() protoreflect.EnumType {
+	return &file_quartet_router_v1_router_proto_enumTypes[2]
+}
+
+func (x DecisionNoteKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DecisionNoteKind.Descriptor instead.
+func (DecisionNoteKind) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{2}
+}
+
 // RouteRequest is a message and the specialists there are.
 type RouteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -144,7 +235,10 @@ type RouteRequest struct {
 	// Earlier messages of the thread, the oldest first. May be empty.
 	History []*v1.Message `protobuf:"bytes,2,rep,name=history,proto3" json:"history,omitempty"`
 	// Specialists to choose from, as each describes itself (SpecialistService.Describe). At least one.
-	Specialists   []*v11.Specialist `protobuf:"bytes,3,rep,name=specialists,proto3" json:"specialists,omitempty"`
+	Specialists []*v11.Specialist `protobuf:"bytes,3,rep,name=specialists,proto3" json:"specialists,omitempty"`
+	// Words of the store that speak for a specialist, beside those that it publishes itself. At most 200. Those of a
+	// specialist that is not in the request are ignored, with a note.
+	Keywords      []*RoutingKeyword `protobuf:"bytes,4,rep,name=keywords,proto3" json:"keywords,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -200,7 +294,75 @@ func (x *RouteRequest) GetSpecialists() []*v11.Specialist {
 	return nil
 }
 
+func (x *RouteRequest) GetKeywords() []*RoutingKeyword {
+	if x != nil {
+		return x.Keywords
+	}
+	return nil
+}
+
+// RoutingKeyword is a word or phrase of one store, such as the name of its loyalty scheme.
+type RoutingKeyword struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the specialist that it speaks for. Required.
+	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
+	// The word and its weight, which replaces the weight of the same word of the specialist's own. 0 silences that word.
+	Keyword       *v11.Keyword `protobuf:"bytes,2,opt,name=keyword,proto3" json:"keyword,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoutingKeyword) Reset() {
+	*x = RoutingKeyword{}
+	mi := &file_quartet_router_v1_router_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoutingKeyword) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoutingKeyword) ProtoMessage() {}
+
+func (x *RoutingKeyword) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_router_v1_router_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoutingKeyword.ProtoReflect.Descriptor instead.
+func (*RoutingKeyword) Descriptor() ([]byte, []int) {
+	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RoutingKeyword) GetSpecialist() string {
+	if x != nil {
+		return x.Specialist
+	}
+	return ""
+}
+
+func (x *RoutingKeyword) GetKeyword() *v11.Keyword {
+	if x != nil {
+		return x.Keyword
+	}
+	return nil
+}
+
 // RouteResponse carries one decision.
+//
+// The assignments of a PROVISIONAL decision can be worked on before the FINAL one comes: an assignment_id of the
+// provisional decision stands in the final one if and only if the final one has an assignment with the same specialist,
+// remapped_from and sub_query. That assignment is then the same but for its confidence. All other assignments of the
+// final decision have identifiers that the provisional one did not have, and what is missing in it is not wanted any
+// more.
 type RouteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The decision.
@@ -211,7 +373,7 @@ type RouteResponse struct {
 
 func (x *RouteResponse) Reset() {
 	*x = RouteResponse{}
-	mi := &file_quartet_router_v1_router_proto_msgTypes[1]
+	mi := &file_quartet_router_v1_router_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -223,7 +385,7 @@ func (x *RouteResponse) String() string {
 func (*RouteResponse) ProtoMessage() {}
 
 func (x *RouteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_router_v1_router_proto_msgTypes[1]
+	mi := &file_quartet_router_v1_router_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -236,7 +398,7 @@ func (x *RouteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteResponse.ProtoReflect.Descriptor instead.
 func (*RouteResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{1}
+	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RouteResponse) GetDecision() *RoutingDecision {
@@ -253,19 +415,21 @@ type RoutingDecision struct {
 	Stage DecisionStage `protobuf:"varint,1,opt,name=stage,proto3,enum=quartet.router.v1.DecisionStage" json:"stage,omitempty"`
 	// What made it.
 	Source DecisionSource `protobuf:"varint,2,opt,name=source,proto3,enum=quartet.router.v1.DecisionSource" json:"source,omitempty"`
-	// At least one.
+	// At least one, in the order of the message. At most eight, or one for each specialist where there are more of those.
 	Assignments []*Assignment `protobuf:"bytes,3,rep,name=assignments,proto3" json:"assignments,omitempty"`
 	// How sure the source is of the whole split, 0 to 1.
 	Certainty float64 `protobuf:"fixed64,4,opt,name=certainty,proto3" json:"certainty,omitempty"`
-	// What happened on the way, such as "model named unknown specialist \"billing\"; sent to support".
-	Notes []string `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty"`
+	// What happened on the way, in order: everything for which the assignments are not the plain word of the best source
+	// there could be. Empty: the rules were certain or the model's answer stands as it was, and every specialist was
+	// there. A program may count the kinds; it must not depend on a text.
+	Notes []*DecisionNote `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty"`
 	// Version of the prompt. Empty when no model was asked.
 	PromptVersion string `protobuf:"bytes,6,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
-	// Model that was asked. Empty when none was.
+	// Model that was asked, as it names itself. Empty when none was, or when it failed before it said its name.
 	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
 	// Tokens that the decision took. Absent when no model was asked.
 	Usage *v1.Usage `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
-	// How long the decision took.
+	// How long the decision took, from the request on. A final one's includes the provisional one's.
 	Duration *durationpb.Duration `protobuf:"bytes,9,opt,name=duration,proto3" json:"duration,omitempty"`
 	// What it cost. Absent: unknown, or no model was asked.
 	Cost          *v1.Cost `protobuf:"bytes,10,opt,name=cost,proto3" json:"cost,omitempty"`
@@ -275,7 +439,7 @@ type RoutingDecision struct {
 
 func (x *RoutingDecision) Reset() {
 	*x = RoutingDecision{}
-	mi := &file_quartet_router_v1_router_proto_msgTypes[2]
+	mi := &file_quartet_router_v1_router_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -287,7 +451,7 @@ func (x *RoutingDecision) String() string {
 func (*RoutingDecision) ProtoMessage() {}
 
 func (x *RoutingDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_router_v1_router_proto_msgTypes[2]
+	mi := &file_quartet_router_v1_router_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -300,7 +464,7 @@ func (x *RoutingDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutingDecision.ProtoReflect.Descriptor instead.
 func (*RoutingDecision) Descriptor() ([]byte, []int) {
-	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{2}
+	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RoutingDecision) GetStage() DecisionStage {
@@ -331,7 +495,7 @@ func (x *RoutingDecision) GetCertainty() float64 {
 	return 0
 }
 
-func (x *RoutingDecision) GetNotes() []string {
+func (x *RoutingDecision) GetNotes() []*DecisionNote {
 	if x != nil {
 		return x.Notes
 	}
@@ -373,20 +537,77 @@ func (x *RoutingDecision) GetCost() *v1.Cost {
 	return nil
 }
 
-// Assignment gives one sub-query to one specialist.
+// DecisionNote is one thing that happened on the way to a decision.
+type DecisionNote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What kind of thing.
+	Kind DecisionNoteKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.router.v1.DecisionNoteKind" json:"kind,omitempty"`
+	// What happened, for people who read logs, such as "model named unknown specialist \"billing\"; sent to support".
+	// Never empty, and never the shopper's words.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecisionNote) Reset() {
+	*x = DecisionNote{}
+	mi := &file_quartet_router_v1_router_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecisionNote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecisionNote) ProtoMessage() {}
+
+func (x *DecisionNote) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_router_v1_router_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecisionNote.ProtoReflect.Descriptor instead.
+func (*DecisionNote) Descriptor() ([]byte, []int) {
+	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *DecisionNote) GetKind() DecisionNoteKind {
+	if x != nil {
+		return x.Kind
+	}
+	return DecisionNoteKind_DECISION_NOTE_KIND_UNSPECIFIED
+}
+
+func (x *DecisionNote) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// Assignment gives one sub-query to one specialist. A specialist may have several.
 type Assignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, unique in the turn, such as "a1".
+	// Identifier, unique in the turn, such as "a1". It never means different work in the two decisions of a message.
 	AssignmentId string `protobuf:"bytes,1,opt,name=assignment_id,json=assignmentId,proto3" json:"assignment_id,omitempty"`
 	// Name of the specialist that shall answer.
 	Specialist string `protobuf:"bytes,2,opt,name=specialist,proto3" json:"specialist,omitempty"`
 	// What it shall answer, in the shopper's words. Never empty.
 	SubQuery string `protobuf:"bytes,3,opt,name=sub_query,json=subQuery,proto3" json:"sub_query,omitempty"`
-	// Why this specialist.
+	// Why this specialist; for a stand-in, that the right one is not available, and its unavailable_reason for the shopper.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// How sure the source is of this assignment, 0 to 1.
 	Confidence float64 `protobuf:"fixed64,5,opt,name=confidence,proto3" json:"confidence,omitempty"`
-	// Specialist that would have been right but is not available; specialist then holds its stand-in. Empty: none.
+	// Specialist that would have been right but is not available; specialist then holds its stand-in: support, or the
+	// first one that is available. Empty: none.
 	RemappedFrom  string `protobuf:"bytes,6,opt,name=remapped_from,json=remappedFrom,proto3" json:"remapped_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -394,7 +615,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_quartet_router_v1_router_proto_msgTypes[3]
+	mi := &file_quartet_router_v1_router_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +627,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_router_v1_router_proto_msgTypes[3]
+	mi := &file_quartet_router_v1_router_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +640,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{3}
+	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Assignment) GetAssignmentId() string {
@@ -468,25 +689,34 @@ var File_quartet_router_v1_router_proto protoreflect.FileDescriptor
 
 const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\n" +
-	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xa3\x01\n" +
+	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xe2\x01\n" +
 	"\fRouteRequest\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\ahistory\x18\x02 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12C\n" +
-	"\vspecialists\x18\x03 \x03(\v2!.quartet.specialist.v1.SpecialistR\vspecialists\"O\n" +
+	"\vspecialists\x18\x03 \x03(\v2!.quartet.specialist.v1.SpecialistR\vspecialists\x12=\n" +
+	"\bkeywords\x18\x04 \x03(\v2!.quartet.router.v1.RoutingKeywordR\bkeywords\"j\n" +
+	"\x0eRoutingKeyword\x12\x1e\n" +
+	"\n" +
+	"specialist\x18\x01 \x01(\tR\n" +
+	"specialist\x128\n" +
+	"\akeyword\x18\x02 \x01(\v2\x1e.quartet.specialist.v1.KeywordR\akeyword\"O\n" +
 	"\rRouteResponse\x12>\n" +
-	"\bdecision\x18\x01 \x01(\v2\".quartet.router.v1.RoutingDecisionR\bdecision\"\xca\x03\n" +
+	"\bdecision\x18\x01 \x01(\v2\".quartet.router.v1.RoutingDecisionR\bdecision\"\xeb\x03\n" +
 	"\x0fRoutingDecision\x126\n" +
 	"\x05stage\x18\x01 \x01(\x0e2 .quartet.router.v1.DecisionStageR\x05stage\x129\n" +
 	"\x06source\x18\x02 \x01(\x0e2!.quartet.router.v1.DecisionSourceR\x06source\x12?\n" +
 	"\vassignments\x18\x03 \x03(\v2\x1d.quartet.router.v1.AssignmentR\vassignments\x12\x1c\n" +
-	"\tcertainty\x18\x04 \x01(\x01R\tcertainty\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\x12%\n" +
+	"\tcertainty\x18\x04 \x01(\x01R\tcertainty\x125\n" +
+	"\x05notes\x18\x05 \x03(\v2\x1f.quartet.router.v1.DecisionNoteR\x05notes\x12%\n" +
 	"\x0eprompt_version\x18\x06 \x01(\tR\rpromptVersion\x12\x14\n" +
 	"\x05model\x18\a \x01(\tR\x05model\x12.\n" +
 	"\x05usage\x18\b \x01(\v2\x18.quartet.common.v1.UsageR\x05usage\x125\n" +
 	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\x12+\n" +
 	"\x04cost\x18\n" +
-	" \x01(\v2\x17.quartet.common.v1.CostR\x04cost\"\xcb\x01\n" +
+	" \x01(\v2\x17.quartet.common.v1.CostR\x04cost\"[\n" +
+	"\fDecisionNote\x127\n" +
+	"\x04kind\x18\x01 \x01(\x0e2#.quartet.router.v1.DecisionNoteKindR\x04kind\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xcb\x01\n" +
 	"\n" +
 	"Assignment\x12#\n" +
 	"\rassignment_id\x18\x01 \x01(\tR\fassignmentId\x12\x1e\n" +
@@ -507,7 +737,21 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\x1bDECISION_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15DECISION_SOURCE_RULES\x10\x01\x12\x19\n" +
 	"\x15DECISION_SOURCE_MODEL\x10\x02\x12\x1c\n" +
-	"\x18DECISION_SOURCE_BACKSTOP\x10\x032]\n" +
+	"\x18DECISION_SOURCE_BACKSTOP\x10\x03*\xc7\x03\n" +
+	"\x10DecisionNoteKind\x12\"\n" +
+	"\x1eDECISION_NOTE_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
+	"\x1bDECISION_NOTE_KIND_REPAIRED\x10\x01\x12)\n" +
+	"%DECISION_NOTE_KIND_UNKNOWN_SPECIALIST\x10\x02\x12\x1f\n" +
+	"\x1bDECISION_NOTE_KIND_REMAPPED\x10\x03\x12\x1f\n" +
+	"\x1bDECISION_NOTE_KIND_RESTORED\x10\x04\x12 \n" +
+	"\x1cDECISION_NOTE_KIND_TIMED_OUT\x10\x05\x12#\n" +
+	"\x1fDECISION_NOTE_KIND_MODEL_FAILED\x10\x06\x12\x1f\n" +
+	"\x1bDECISION_NOTE_KIND_NO_MODEL\x10\a\x12\x1f\n" +
+	"\x1bDECISION_NOTE_KIND_GATHERED\x10\b\x12'\n" +
+	"#DECISION_NOTE_KIND_KEYWORDS_IGNORED\x10\t\x12)\n" +
+	"%DECISION_NOTE_KIND_SPECIALIST_MISSING\x10\n" +
+	"\x12$\n" +
+	" DECISION_NOTE_KIND_ROUTER_FAILED\x10\v2]\n" +
 	"\rRouterService\x12L\n" +
 	"\x05Route\x12\x1f.quartet.router.v1.RouteRequest\x1a .quartet.router.v1.RouteResponse0\x01B\xd4\x01\n" +
 	"\x15com.quartet.router.v1B\vRouterProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/router/v1;routerv1\xa2\x02\x03QRX\xaa\x02\x11Quartet.Router.V1\xca\x02\x11Quartet\\Router\\V1\xe2\x02\x1dQuartet\\Router\\V1\\GPBMetadata\xea\x02\x13Quartet::Router::V1b\x06proto3"
@@ -524,38 +768,46 @@ func file_quartet_router_v1_router_proto_rawDescGZIP() []byte {
 	return file_quartet_router_v1_router_proto_rawDescData
 }
 
-var file_quartet_router_v1_router_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quartet_router_v1_router_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_quartet_router_v1_router_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_quartet_router_v1_router_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_quartet_router_v1_router_proto_goTypes = []any{
 	(DecisionStage)(0),          // 0: quartet.router.v1.DecisionStage
 	(DecisionSource)(0),         // 1: quartet.router.v1.DecisionSource
-	(*RouteRequest)(nil),        // 2: quartet.router.v1.RouteRequest
-	(*RouteResponse)(nil),       // 3: quartet.router.v1.RouteResponse
-	(*RoutingDecision)(nil),     // 4: quartet.router.v1.RoutingDecision
-	(*Assignment)(nil),          // 5: quartet.router.v1.Assignment
-	(*v1.Message)(nil),          // 6: quartet.common.v1.Message
-	(*v11.Specialist)(nil),      // 7: quartet.specialist.v1.Specialist
-	(*v1.Usage)(nil),            // 8: quartet.common.v1.Usage
-	(*durationpb.Duration)(nil), // 9: google.protobuf.Duration
-	(*v1.Cost)(nil),             // 10: quartet.common.v1.Cost
+	(DecisionNoteKind)(0),       // 2: quartet.router.v1.DecisionNoteKind
+	(*RouteRequest)(nil),        // 3: quartet.router.v1.RouteRequest
+	(*RoutingKeyword)(nil),      // 4: quartet.router.v1.RoutingKeyword
+	(*RouteResponse)(nil),       // 5: quartet.router.v1.RouteResponse
+	(*RoutingDecision)(nil),     // 6: quartet.router.v1.RoutingDecision
+	(*DecisionNote)(nil),        // 7: quartet.router.v1.DecisionNote
+	(*Assignment)(nil),          // 8: quartet.router.v1.Assignment
+	(*v1.Message)(nil),          // 9: quartet.common.v1.Message
+	(*v11.Specialist)(nil),      // 10: quartet.specialist.v1.Specialist
+	(*v11.Keyword)(nil),         // 11: quartet.specialist.v1.Keyword
+	(*v1.Usage)(nil),            // 12: quartet.common.v1.Usage
+	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
+	(*v1.Cost)(nil),             // 14: quartet.common.v1.Cost
 }
 var file_quartet_router_v1_router_proto_depIdxs = []int32{
-	6,  // 0: quartet.router.v1.RouteRequest.history:type_name -> quartet.common.v1.Message
-	7,  // 1: quartet.router.v1.RouteRequest.specialists:type_name -> quartet.specialist.v1.Specialist
-	4,  // 2: quartet.router.v1.RouteResponse.decision:type_name -> quartet.router.v1.RoutingDecision
-	0,  // 3: quartet.router.v1.RoutingDecision.stage:type_name -> quartet.router.v1.DecisionStage
-	1,  // 4: quartet.router.v1.RoutingDecision.source:type_name -> quartet.router.v1.DecisionSource
-	5,  // 5: quartet.router.v1.RoutingDecision.assignments:type_name -> quartet.router.v1.Assignment
-	8,  // 6: quartet.router.v1.RoutingDecision.usage:type_name -> quartet.common.v1.Usage
-	9,  // 7: quartet.router.v1.RoutingDecision.duration:type_name -> google.protobuf.Duration
-	10, // 8: quartet.router.v1.RoutingDecision.cost:type_name -> quartet.common.v1.Cost
-	2,  // 9: quartet.router.v1.RouterService.Route:input_type -> quartet.router.v1.RouteRequest
-	3,  // 10: quartet.router.v1.RouterService.Route:output_type -> quartet.router.v1.RouteResponse
-	10, // [10:11] is the sub-list for method output_type
-	9,  // [9:10] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	9,  // 0: quartet.router.v1.RouteRequest.history:type_name -> quartet.common.v1.Message
+	10, // 1: quartet.router.v1.RouteRequest.specialists:type_name -> quartet.specialist.v1.Specialist
+	4,  // 2: quartet.router.v1.RouteRequest.keywords:type_name -> quartet.router.v1.RoutingKeyword
+	11, // 3: quartet.router.v1.RoutingKeyword.keyword:type_name -> quartet.specialist.v1.Keyword
+	6,  // 4: quartet.router.v1.RouteResponse.decision:type_name -> quartet.router.v1.RoutingDecision
+	0,  // 5: quartet.router.v1.RoutingDecision.stage:type_name -> quartet.router.v1.DecisionStage
+	1,  // 6: quartet.router.v1.RoutingDecision.source:type_name -> quartet.router.v1.DecisionSource
+	8,  // 7: quartet.router.v1.RoutingDecision.assignments:type_name -> quartet.router.v1.Assignment
+	7,  // 8: quartet.router.v1.RoutingDecision.notes:type_name -> quartet.router.v1.DecisionNote
+	12, // 9: quartet.router.v1.RoutingDecision.usage:type_name -> quartet.common.v1.Usage
+	13, // 10: quartet.router.v1.RoutingDecision.duration:type_name -> google.protobuf.Duration
+	14, // 11: quartet.router.v1.RoutingDecision.cost:type_name -> quartet.common.v1.Cost
+	2,  // 12: quartet.router.v1.DecisionNote.kind:type_name -> quartet.router.v1.DecisionNoteKind
+	3,  // 13: quartet.router.v1.RouterService.Route:input_type -> quartet.router.v1.RouteRequest
+	5,  // 14: quartet.router.v1.RouterService.Route:output_type -> quartet.router.v1.RouteResponse
+	14, // [14:15] is the sub-list for method output_type
+	13, // [13:14] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_quartet_router_v1_router_proto_init() }
@@ -568,8 +820,8 @@ func file_quartet_router_v1_router_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_router_v1_router_proto_rawDesc), len(file_quartet_router_v1_router_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   4,
+			NumEnums:      3,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
