@@ -125,7 +125,7 @@ func elision(s string) bool {
 
 // fold lower-cases a word and takes its accents and apostrophes away.
 func fold(s string) string {
-	if plain(s) {
+	if isFolded(s) {
 		return s
 	}
 	var b strings.Builder
@@ -153,8 +153,8 @@ func fold(s string) string {
 	return folded
 }
 
-// plain reports whether folding would change nothing.
-func plain(s string) bool {
+// isFolded reports whether folding would change nothing.
+func isFolded(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
 			return false

@@ -70,13 +70,16 @@ func New(cfg Config) (*Server, error) {
 // ServeHTTP answers POST /v1/chat/completions and GET /v1/models.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Serve answers on lis until ctx ends, gives replies under way two seconds to finish, and returns nil. It owns lis and
-// returns an error only when lis fails.
-func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
+// Serve answers on lis until ctx ends, as the function Serve does.
+func (s *Server) Serve(ctx context.Context, lis net.Listener) error { return Serve(ctx, lis, s) }
+
+// Serve answers on lis with a handler, a Server or what stands before one, until ctx ends, gives replies under way two
+// seconds to finish, and returns nil. It owns lis and returns an error only when lis fails.
+func Serve(ctx context.Context, lis net.Listener, h http.Handler) error {
 	// Requests get a context of their own: those under way when ctx ends are given time, then cut.
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return base }}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return base }}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(lis) }()
 	select {
