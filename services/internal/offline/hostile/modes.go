@@ -1,0 +1,92 @@
+package hostile
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Mode is one misbehaviour. Get modes from Parse or Modes; the zero Mode does nothing.
+type Mode struct {
+	// Name, in lower case with dashes.
+	Name string
+	// Sends says what the endpoint does.
+	Sends string
+	// Loop says what agentloop makes of it, with the adapter, retries and the reasoning filter that the services use.
+	Loop string
+	// Seen says by what a caller can tell.
+	Seen string
+
+	refuse refuseFunc
+	edit   editFunc
+	wire   wireFunc
+	// once makes a refusal or an edit act on every second request of a conversation, the first one included. Of edits, only
+	// answers in text count.
+	once        bool
+	contentType string // of the stream; empty: the right one
+	whole       bool   // the answer is not a stream
+}
+
+// refuseFunc answers a request in place of the model.
+type refuseFunc func(w http.ResponseWriter, r *http.Request)
+
+// editFunc changes what the model says. It may change the chunks in place.
+type editFunc func(x *exchange, chunks []chunk) []chunk
+
+// wireFunc changes what is written. It may change the frames in place.
+type wireFunc func(frames []frame) []frame
+
+// Modes returns all modes, in the order of the documentation.
+func Modes() []Mode {
+	return slices.Concat(splitting, thinking, calling, answering, refusing, breaking)
+}
+
+// Parse returns the modes that a comma-separated list names, in its order. An error names the modes that an unknown name may
+// have meant.
+func Parse(list string) ([]Mode, error) {
+	var out []Mode
+	known := Modes()
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		at := slices.IndexFunc(known, func(m Mode) bool { return m.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("unknown misbehaviour %q; the nearest are %s", name, strings.Join(nearest(known, name), ", "))
+		}
+		out = append(out, known[at])
+	}
+	return out, nil
+}
+
+// nearest returns the names that need the fewest changes to become name, letters that only lack counting little.
+func nearest(known []Mode, name string) []string {
+	const most = 5
+	names := make([]string, len(known))
+	for i, m := range known {
+		names[i] = m.Name
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+	return names[:most]
+}
+
+// distance counts what it takes to make b of a: 1 for an added letter, 3 for one that is dropped or replaced.
+func distance(a, b string) int {
+	const added, lost = 1, 3
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j * added
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] += lost
+		for j := range len(b) {
+			best := min(row[j+1]+lost, row[j]+added, diagonal+lost)
+			if a[i] == b[j] {
+				best = min(best, diagonal)
+			}
+			diagonal, row[j+1] = row[j+1], best
+		}
+	}
+	return row[len(b)]
+}
