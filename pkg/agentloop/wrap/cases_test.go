@@ -2,17 +2,13 @@ package wrap_test
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/publicdata"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
@@ -95,34 +91,6 @@ var notForReasoning = map[string]string{
 	"TestLFM2Parser/thinking_directly_to_tool_call":                                             otherCalls,
 }
 
-// readCases reads the public cases. They are too large to keep beside the code: QUARTET_DATA says where they are.
-func readCases(t *testing.T) []thinkCase {
-	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, "toolcalls", "ollama.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("no cases: set QUARTET_DATA to the folder that holds toolcalls/ollama.jsonl")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var all []thinkCase
-	for dec := json.NewDecoder(f); ; {
-		var c thinkCase
-		switch err := dec.Decode(&c); {
-		case errors.Is(err, io.EOF):
-			return all
-		case err != nil && !errors.As(err, new(*json.UnmarshalTypeError)): // a case of another shape has no tags
-			t.Fatal(err)
-		}
-		all = append(all, c)
-	}
-}
-
 // notRun counts the cases that do not apply.
 var notRun = map[string]int{switchedOff: 7, dropsIt: 2, otherCalls: 2, onlyFirst: 1}
 
@@ -131,7 +99,7 @@ var notRun = map[string]int{switchedOff: 7, dropsIt: 2, otherCalls: 2, onlyFirst
 // are told apart: space at the ends, which theirs trims, and a stray close tag, which theirs leaves in the answer.
 func TestPublicReasoningCases(t *testing.T) {
 	ran, skipped := 0, make(map[string]int)
-	for _, c := range readCases(t) {
+	for _, c := range publicdata.Lines[thinkCase](t, "toolcalls/ollama.jsonl") {
 		in := c.input()
 		why, skip := notForReasoning[c.name()]
 		if in == "<think>a</think><think>b</think>c" {

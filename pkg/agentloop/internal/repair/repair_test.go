@@ -3,16 +3,13 @@ package repair_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/publicdata"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/repair"
 )
 
@@ -117,7 +114,7 @@ func TestWhatCanBeReadInSeveralWaysIsRefused(t *testing.T) {
 // property, since most are no objects.
 func TestPublicCases(t *testing.T) {
 	var same, ours, left int // objects that are JSON, mended, refused
-	for _, c := range readCases(t) {
+	for _, c := range publicdata.Lines[publicCase](t, "toolcalls/jsonrepair.jsonl") {
 		for _, around := range [][2]string{{"", ""}, {`{"x": `, "\n}"}} {
 			in := around[0] + c.Input + around[1]
 			got, ok := repair.Object(in)
@@ -142,34 +139,6 @@ func TestPublicCases(t *testing.T) {
 }
 
 type publicCase struct{ Test, Input, Expected, Kind string }
-
-// readCases reads the public cases. QUARTET_DATA says where they are.
-func readCases(t *testing.T) []publicCase {
-	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, "toolcalls", "jsonrepair.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("no cases: set QUARTET_DATA to the folder that holds toolcalls/jsonrepair.jsonl")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var all []publicCase
-	for dec := json.NewDecoder(f); ; {
-		var c publicCase
-		switch err := dec.Decode(&c); {
-		case errors.Is(err, io.EOF):
-			return all
-		case err != nil:
-			t.Fatal(err)
-		}
-		all = append(all, c)
-	}
-}
 
 // equal reports whether two texts are JSON of one value.
 func equal(t *testing.T, a, b string) bool {
