@@ -203,7 +203,7 @@ func TestDescribe(t *testing.T) {
 		if s.GetName() != "recommend" || s.GetAvailable() != available || len(s.GetTools()) != 2 {
 			t.Errorf("store %s: %s, available %v, %d tools", store, s.GetName(), s.GetAvailable(), len(s.GetTools()))
 		}
-		if n := len(s.GetKeywords()); n < 40 || n > 120 {
+		if n := len(s.GetKeywords()); n < 40 || n > 400 {
 			t.Errorf("%d keywords", n)
 		}
 	}

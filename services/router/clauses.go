@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -20,10 +21,21 @@ type splitter struct {
 	owners []int
 	// inside marks the words that stand in a published phrase, not at its start: no clause begins there.
 	inside []bool
+	// phrases are those of the message; at has for each word the index of its own, or -1.
+	phrases []phrase
+	at      []int
+	// muted marks the words that ask for nothing. Nil: none.
+	muted    []bool
+	language language
 }
 
-func newSplitter(l *lexicon, ws []word) splitter {
-	s := splitter{lexicon: l, words: ws, hits: l.find(ws), owners: make([]int, len(ws)), inside: make([]bool, len(ws))}
+func newSplitter(l *lexicon, text string, ws []word) splitter {
+	lang := settle(text, ws)
+	s := splitter{
+		lexicon: l, words: ws, hits: l.find(ws, lang), owners: make([]int, len(ws)), inside: make([]bool, len(ws)),
+		muted: mutedWords(text, ws), language: lang,
+	}
+	s.phrases, s.at = phrases(ws, s.muted, lang)
 	weights := make([]float64, len(ws))
 	for i := range s.owners {
 		s.owners[i] = -1
@@ -64,7 +76,7 @@ func (s *splitter) split(cs []clause, lo, hi int) []clause {
 			right++
 		}
 		joined := right > i
-		if right == hi || (!joined && s.words[i].gap != gapComma) {
+		if right == hi || (!joined && s.words[i].gap != gapComma && !s.runsOn(lo, i, hi)) {
 			continue
 		}
 		if s.separate(lo, i, right, hi, joined) {
@@ -76,7 +88,24 @@ func (s *splitter) split(cs []clause, lo, hi int) []clause {
 }
 
 func (s *splitter) clause(lo, hi int) clause {
-	return clause{lo: lo, hi: hi, evidence: s.lexicon.weigh(s.words, s.hits, lo, hi)}
+	return clause{lo: lo, hi: hi, evidence: s.weigh(lo, hi)}
+}
+
+// runsOn reports whether a question begins at i although nothing stands before it that says so: "got any bats are they on
+// sale".
+func (s *splitter) runsOn(lo, i, hi int) bool {
+	if s.language != english || i+2 >= hi || !s.words[i].is(helper) || !s.words[i-1].content() || s.phrases[s.at[i-1]].verb {
+		return false
+	}
+	next := s.words[i+1]
+	if !next.is(subject) && next.norm != "they" || next.norm == "that" {
+		return false
+	}
+	lo = max(lo, i-reach)
+	if slices.ContainsFunc(s.words[lo:i], func(w word) bool { return w.is(asker) }) {
+		return false // "how heavy is it"
+	}
+	return s.productFrame(lo, i).own > foreign || s.words[lo].is(helper)
 }
 
 // joint reports whether the word joins what stands around it: "and", or the "also" of "and also".
@@ -103,7 +132,7 @@ func (s *splitter) separate(lo, mid, right, hi int, joined bool) bool {
 // says reports whether any of the words carries meaning.
 func (s *splitter) says(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
-		if s.words[i].content() {
+		if s.words[i].content() || s.owners[i] >= 0 {
 			return true
 		}
 	}
@@ -128,7 +157,7 @@ func (s *splitter) opensRequest(i, hi int, joined, contrasted bool) bool {
 	for i < hi && s.words[i].is(filler|leadIn) {
 		i++
 	}
-	if i+1 < hi && s.words[i].is(preposition) && s.words[i+1].is(asker) {
+	if i+1 < hi && (s.words[i].is(preposition) && s.words[i+1].is(asker) || s.words[i].norm == "s" && s.words[i+1].norm == "il") {
 		i++
 	}
 	if i >= hi {
@@ -144,7 +173,12 @@ func (s *splitter) opensRequest(i, hi int, joined, contrasted bool) bool {
 	case w.is(opens):
 		return true
 	case w.is(helper):
-		return next.is(subject|pointer|determiner|possessed) || next.norm == "there" || next.norm == "n"
+		return next.is(subject|pointer|determiner|possessed) || next.norm == "there" || next.norm == "n" ||
+			joined && next.content() && s.language == english && i > 1 && s.words[i-1].gap == gapComma
+	case joined && w.content() && next.is(subject) && next.gap == gapNone && s.language&(german|french) != 0:
+		return true // "et livrez-vous", "und liefert ihr"
+	case w.is(condition) && joined:
+		return slices.ContainsFunc(s.words[i+1:hi], func(w word) bool { return w.is(asker) })
 	case w.is(subject) && joined && !contrasted:
 		return s.says(i, hi)
 	}
@@ -167,14 +201,22 @@ func (s *splitter) nextJoint(from, hi int) int {
 // ends with, as in "a discount on tents and backpacks".
 func (s *splitter) differ(lo, mid, right, end int) bool {
 	const (
-		clear = 1.5
-		near  = 40 // words; what is farther away decides nothing here
+		clear  = 1.5 // without a verb
+		slight = 0.8
+		near   = 40 // words; what is farther away decides nothing here
 	)
-	l := s.lexicon.weigh(s.words, s.hits, max(lo, mid-near), mid)
-	r := s.lexicon.weigh(s.words, s.hits, right, min(end, right+near))
+	if mid-lo <= 3 && s.words[lo].is(asker) && !s.finite(lo+1, mid) {
+		return false // "which bits and bobs ..."
+	}
+	l := s.weigh(max(lo, mid-near), mid)
+	r := s.weigh(right, min(end, right+near))
 	a, aScore, _ := l.best(s.lexicon.product)
 	b, bScore, bNext := r.best(s.lexicon.product)
-	if a == b || aScore < 1 || bScore < clear || bScore-bNext < 1 {
+	needed := clear
+	if s.finite(right, min(end, right+near)) {
+		needed = slight
+	}
+	if a == b || aScore < 1 || bScore < needed || bScore-bNext < min(1, bScore) {
 		return false
 	}
 	if i := s.lastContent(lo, mid); i >= 0 {
@@ -184,6 +226,11 @@ func (s *splitter) differ(lo, mid, right, end int) bool {
 		}
 	}
 	return true
+}
+
+// finite reports whether a verb of a question stands in the words.
+func (s *splitter) finite(lo, hi int) bool {
+	return slices.ContainsFunc(s.words[lo:hi], func(w word) bool { return w.is(helper | verbFirst) })
 }
 
 func (s *splitter) lastContent(lo, hi int) int {

@@ -1,6 +1,9 @@
 package router
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // class is a set of the parts that a word can play in a message.
 type class uint32
@@ -24,55 +27,198 @@ const (
 	greeting                      // "hi", "gracias"
 	filler                        // politeness and noise: "please", "ok"
 	vague                         // a noun that says nothing of the subject: "help", "question"
+	aspect                        // a noun for one side of a matter, which the words beside it name: "costs", "deadline"
 )
 
 // opens are the classes that start a request wherever they stand.
 const opens = asker | verbFirst | imperative
 
-// classes says what the words of four languages can be, folded as fold does. A word in several languages has the
-// classes of all; words that are a product in one language and a particle in another ("hat", "son") are left out.
-var classes = buildClasses(map[class]string{
-	function | asker: `what which where when who whose why how whats wheres whens hows que cual cuales donde cuando quien
-		cuanto cuanta cuantos cuantas como was wer wo wann wie welche welcher welches welchen wieviel warum wohin quel quelle
-		quels quelles ou quand qui comment combien pourquoi`,
-	function | helper: `is are am was were do does did can could will would should shall may might has have had isnt arent
-		dont doesnt didnt cant couldnt wont wouldnt ist sind war kann konnen konnt konnte konnten darf wird werden bin habe
-		haben habt es esta estan son est sont peut puis peux pouvez peuvent fait dois doit`,
-	function | verbFirst: `need want looking search searching wanna tengo tienes teneis tienen tiene hay puedo puedes podeis
-		pueden puede podria busco buscando necesito quiero quisiera queria gibt gibts suche brauche mochte will mag cherche
-		recherche voudrais veux aimerais avez vendez`,
-	function | imperative: `show tell give send recommend suggest find explain track cancel help let zeig zeige zeigen sag
-		sagen gib empfiehl empfehlt empfehlen dime muestra muestrame ensename recomienda recomiendame dame montre montrez dites
-		dis recommandez conseillez trouve trouvez donnez`,
-	function | subject:           `i we you he she they im id ive ill youre yo nosotros ich wir ihr sie du je j nous vous tu il elle ils moi`,
-	function | subject | pointer: `it this that its`,
-	function | possessed:         `my our mine mi mis nuestro nuestra mein meine meiner meinen meinem unser unsere mon ma mes notre nos`,
-	function | determiner:        `the a an any some your their his her der die das den dem ein eine einen einem einer kein keine keinen el la los las un una unos unas tu tus su sus vuestra vuestro vuestras le les l une des du votre vos leur eure eurer euren ihre ihren`,
-	function | pointer:           `them those these one ones lo ihn es diese dieses dieser diesen ese esa eso esto esta este celui celle cela ca ce cet cette c`,
-	function | linker:            `and und y et e`,
-	function | linker | leadIn:   `also plus too ausserdem sowie auch ademas tambien aussi ensuite additionally furthermore`,
-	function | contrast | linker: `but aber pero mais sondern sino`,
-	function | preposition:       `in on at for from with without to into about by under over than near per between for mit ohne fur von zu zum zur bei unter uber auf aus nach an als im am para con sin por en sobre hasta desde pour avec sans dans sous sur par chez jusqu`,
-	function:                     `of de d del al or oder o s t m n if not no nicht pas ne there here be been being as so just only really very more most much many get got us me mich mir dich dir uns euch se te nos qu da hier noch nur sehr mehr mucho muy mas plus tres vraiment ya si same other another each every all both did done go going would like liked gern gerne gustaria lot know see wondering wonder whether possible today now currently available left tomorrow heute jetzt hoy ahora maintenant one ob s`,
-	function | condition:         `if when because since while unless although wenn falls weil obwohl cuando porque aunque quand lorsque parce puisque`,
-	told: `bought ordered received purchased broke arrived came compre compramos recibi pedi llego gekauft bestellt bekommen
-		erhalten angekommen kaputtgegangen achete recu commande`,
-	function | leadIn: `then lastly finally secondly dann luego entonces alors btw oh well`,
-	greeting:          `hi hello hey hiya howdy greetings dear liebes regards morning evening afternoon hallo servus moin tag hola buenas buenos bonjour bonsoir salut coucou thanks thank thx cheers danke gracias merci bye goodbye tschuss adios ciao`,
-	filler:            `please pls plz bitte favor sil plait ok okay yes yeah yep nope sure great cool nice good perfect super gut guten vale bien dias tardes noches ya oui ja nein non sorry excuse perdon pardon entschuldigung lol hmm um uh advance there everyone team guys folks day lovely beaucoup muchas vielen dank`,
-	function | vague:  `question questions information info help advice idea ideas problem problems issue issues minute moment time thing things something anything someone somebody frage fragen hilfe pregunta preguntas ayuda problema aide renseignement probleme algo etwas quelque chose way`,
-})
+// language is a set of languages.
+type language uint8
 
-// buildClasses turns lists of words by class into classes by word.
-func buildClasses(lists map[class]string) map[string]class {
-	m := make(map[string]class, 700)
-	for c, list := range lists {
-		for w := range strings.FieldsSeq(list) {
-			m[w] |= c
+const (
+	english language = 1 << iota
+	spanish
+	german
+	french
+	foreigner // another one, of which only a few words are known: enough to be careful
+)
+
+// headFirst are the languages whose noun phrases begin with what they are about: "una mesa plegable".
+const headFirst = spanish | french
+
+// vocabularies say what the words of each language can be, folded as fold does. Words that are a product in one language
+// and a particle in another ("hat", "son") are left out.
+var vocabularies = map[language]map[class]string{
+	english: {
+		function | asker: `what which where when who whose why how whats wheres whens hows`,
+		function | helper: `is are am was were do does did can could will would should shall may might has have had
+		isnt arent dont
+			doesnt didnt cant couldnt wont wouldnt hasnt havent`,
+		function | verbFirst:         `need needs want wants looking search searching wanna`,
+		function | imperative:        `show tell give send recommend suggest find explain track cancel help let`,
+		function | subject:           `i we you u someone anyone anybody somebody nobody he she they im id ive ill youre`,
+		function | subject | pointer: `it this that its`,
+		function | possessed:         `my our mine`,
+		function | determiner:        `the a an any some your their his her two three four five six`,
+		function | pointer:           `them those these one ones`,
+		function | linker:            `and`,
+		function | linker | leadIn:   `also plus too additionally furthermore`,
+		function | contrast | linker: `but`,
+		function | preposition: `in on at for from with without to into about by under over than near per
+		between as`,
+		function: `of or not no if there here be been being so just only really very more most much many get got us
+		me same other
+			another each every all both done go going like liked lot know see wondering wonder whether possible today now currently
+			available left tomorrow yet still again right out`,
+		function | condition: `if when because since while unless although`,
+		told:                 `bought ordered received purchased broke arrived came sent dropped found lost forgot`,
+		function | leadIn:    `then lastly finally secondly btw oh well`,
+		greeting: `hi hello hey hiya howdy greetings dear yo morning evening afternoon thanks thank thx
+		cheers bye goodbye regards`,
+		filler: `please pls plz favor ok okay yes yeah yep nope sure great cool nice good perfect super sorry excuse
+		lol haha hehe wow hmm um uh
+			advance everyone team guys folks day lovely`,
+		function | vague: `question questions information info smth sth help assistance support advice idea ideas
+		problem problems issue issues
+			trouble minute moment time thing things item items something anything someone somebody way kind sort`,
+		aspect: `cost costs fee fees charge charges status date dates number window deadline period option options
+		method methods
+			label labels address confirmation detail details process procedure form request terms condition conditions rule rules
+			rate rates estimate update updates department service page link times`,
+	},
+	spanish: {
+		function | asker:  `que cual cuales donde cuando quien cuanto cuanta cuantos cuantas como`,
+		function | helper: `es esta estan son`,
+		function | verbFirst: `tengo tienes teneis tienen tiene hay puedo puedes podeis pueden puede podria podriais
+		podrian busco buscando
+			necesito quiero quisiera queria`,
+		function | imperative: `dime muestra muestrame ensename recomienda recomiendame dame`,
+		function | subject:    `yo nosotros`,
+		function | possessed:  `mi mis nuestro nuestra`,
+		function | determiner: `el la los las un una unos unas tu tus su sus vuestra vuestro vuestras dos tres
+		cuatro cinco`,
+		function | pointer:           `lo ese esa eso esto este esta`,
+		function | linker:            `y e`,
+		function | linker | leadIn:   `ademas tambien`,
+		function | contrast | linker: `pero sino`,
+		function | preposition:       `para con sin por en sobre hasta desde`,
+		function: `de del al o no se te me nos mucho muy mas ya si gustaria hoy ahora algun
+		alguna otra otro`,
+		function | condition: `cuando porque aunque`,
+		told:                 `compre compramos recibi pedi llego vino falta faltan`,
+		function | leadIn:    `luego entonces`,
+		greeting:             `hola buenas buenos gracias adios ciao grazie obrigado obrigada bom`,
+		filler:               `favor vale bien dias tardes noches perdon muchas`,
+		function | vague:     `pregunta preguntas ayuda problema problemas algo informacion duda cosa`,
+		aspect: `plazo plazos gastos coste costes estado numero fecha opciones metodos formas
+		condiciones direccion`,
+	},
+	german: {
+		function | asker: `wer wo wann wie welche welcher welches welchen wieviel warum wohin was`,
+		function | helper: `ist sind war kann konnen konnt konnte konnten darf durfte wird werden bin habe haben habt
+		hatte hatten muss
+			soll sollte`,
+		function | verbFirst:  `gibt gibts suche suchen brauche brauchen mochte mochten will wollte`,
+		function | imperative: `zeig zeige zeigen sag sagen gib empfiehl empfehlt empfehlen`,
+		function | subject:    `ich wir ihr sie du man`,
+		function | possessed:  `mein meine meiner meinen meinem unser unsere unseren`,
+		function | determiner: `der die das den dem ein eine einen einem einer kein keine keinen eure eurer
+		euren ihre ihren zwei drei vier funf`,
+		function | pointer:           `ihn es diese dieses dieser diesen`,
+		function | linker:            `und`,
+		function | linker | leadIn:   `ausserdem sowie auch`,
+		function | contrast | linker: `aber sondern`,
+		function | preposition:       `in mit ohne fur von zu zum zur bei unter uber auf aus nach an im am`,
+		function: `oder nicht des mich mir dich dir uns euch da hier noch nur sehr mehr gern gerne heute jetzt ob
+		schon bis denn
+			eigentlich mal wieder`,
+		function | condition: `wenn falls weil obwohl`,
+		told: `kam kamen fehlt fehlen zerbrochen gerissen gekauft bestellt bekommen erhalten
+		angekommen kaputtgegangen`,
+		function | leadIn: `dann`,
+		greeting:          `hallo servus moin tag abend danke tschuss liebes gruss grusse`,
+		filler:            `bitte gut guten super ja nein entschuldigung vielen dank`,
+		function | vague:  `frage fragen hilfe etwas problem probleme`,
+		aspect: `zeit kosten status nummer frist adresse bedingungen recht gebuhr gebuhren etikett option optionen
+		moglichkeit
+			moglichkeiten datum dauer bestatigung art arten`,
+	},
+	french: {
+		function | asker:             `quel quelle quels quelles ou quand qui comment combien pourquoi que`,
+		function | helper:            `est sont peut puis peux pouvez peuvent fait dois doit`,
+		function | verbFirst:         `cherche recherche voudrais veux aimerais avez vendez`,
+		function | imperative:        `montre montrez dites dis recommandez conseillez trouve trouvez donnez`,
+		function | subject:           `je j nous vous tu il elle ils moi on`,
+		function | possessed:         `mon ma mes notre nos`,
+		function | determiner:        `le la les l un une des du votre vos leur deux trois quatre cinq`,
+		function | pointer:           `celui celle cela ca ce cet cette c`,
+		function | linker:            `et`,
+		function | linker | leadIn:   `aussi ensuite`,
+		function | contrast | linker: `mais`,
+		function | preposition:       `en pour avec sans dans sous sur par chez jusqu`,
+		function:                     `de d au aux ne pas plus tres vraiment maintenant qu se me te y`,
+		function | condition:         `quand lorsque parce puisque`,
+		told:                         `achete recu commande manque`,
+		function | leadIn:            `alors`,
+		greeting:                     `bonjour bonsoir salut coucou merci`,
+		filler:                       `sil plait oui non pardon beaucoup`,
+		function | vague: `aide renseignement renseignements probleme problemes question questions
+		quelque chose`,
+		aspect: `delai delais frais statut numero date options modes conditions adresse suivi`,
+	},
+	foreigner: {
+		function: `il della gli avete vorrei mio dove quanto di che per una het een mijn ik jullie hebben waar niet
+		voor kan voces
+			voce meu minha tem nao uma onde com posso quero uns umas um os do ist`,
+	},
+	english | spanish | german | french: {
+		function: `o s t m n`,
+	},
+}
+
+// senses are what a word can be in each language, by the position of the language's bit.
+type senses [languageCount]class
+
+const languageCount = 5
+
+// any returns the classes of all languages together.
+func (m *senses) any() class {
+	var all class
+	for _, c := range m {
+		all |= c
+	}
+	return all
+}
+
+// in returns the classes in one language. Greetings and politeness are understood in all.
+func (m *senses) in(l language) class {
+	own := m[bits.TrailingZeros8(uint8(l))]
+	if all := m.any(); own == 0 && all&(greeting|filler) != 0 {
+		return all
+	}
+	return own
+}
+
+// meanings has what is known of each word.
+var meanings = func() map[string]*senses {
+	m := make(map[string]*senses, 900)
+	for languages, lists := range vocabularies {
+		for c, list := range lists {
+			for w := range strings.FieldsSeq(list) {
+				if m[w] == nil {
+					m[w] = new(senses)
+				}
+				for i := range languageCount {
+					if languages>>i&1 != 0 {
+						m[w][i] |= c
+					}
+				}
+			}
 		}
 	}
 	return m
-}
+}()
 
 // frame is a way of asking for a product, as folded words.
 type frame struct {
@@ -93,17 +239,26 @@ const (
 // frames lists the ways of asking for a product by their first word, longest first.
 var frames = buildFrames(map[float64]string{
 	sells: `do you sell|do you carry|do you stock|do you guys sell|where can i buy|want to buy|like to buy|looking to buy|
-		want to order|like to order|want to purchase|in the market for|can i buy|can i order a|can i order some|shopping for|
+		want to order|like to order|want to purchase|in the market for|can i buy|can i order a|can i order some|
+		shopping for|
 		vendeis|venden ustedes|vendes|quiero comprar|verkauft ihr|verkaufen sie|fuhrt ihr|fuhren sie|vendez vous|
 		est ce que vous vendez|je veux acheter|je voudrais acheter|ich mochte kaufen|quisiera comprar`,
-	has: `do you have|do you guys have|you guys have|do u have|you have any|have you got|you got|got any|do you offer|are there any|show me|
-		find me|looking for|searching for|search for|price of|price for|how much is|how much are|how much does|how much do|
-		how much for|teneis|tienen|tienes|tiene|buscando|busco|cuanto cuesta|cuanto cuestan|cuanto vale|precio de|muestrame|
+	has: `do you have|do you guys have|you guys have|do u have|you have any|have you got|you got|got any|got a|
+		got some|do you offer|are there any|show me|
+		find me|looking for|trying to find|hoping to find|i am after|im after|searching for|search for|price of|
+		price for|how much is|how much are|how much does|how much do|
+		how much for|teneis|tienen|tienes|tiene|buscando|busco|cuanto cuesta|cuanto cuestan|cuanto vale|precio de|
+		muestrame|
 		ensename|habt ihr|haben sie|hast du|ich suche|suche|was kostet|was kosten|wie viel kostet|wie viel kosten|
 		wieviel kostet|zeig mir|zeigen sie mir|avez vous|vous avez|as tu|est ce que vous avez|je cherche|cherche|
-		combien coute|combien coutent|prix de|prix du|montrez moi|montre moi|proposez vous`,
-	seeks: `i need|we need|i want|we want|id like|would like|need|hay|il y a|y a t il|gibt es|gibts|ich brauche|brauche|
-		ich mochte|wir brauchen|necesito|necesitamos|quiero|quisiera|ai besoin de|ai besoin d|je veux|je voudrais|is there|
+		combien coute|combien coutent|prix de|prix du|montrez moi|montre moi|proposez vous|do u hav|do you hav|
+		recommend a|recommend me a|recommend some|suggest a|suggest some|
+		vs avez|do you still have|habt ihr noch|haben sie noch|recomendarme un|recomendarme una|recomiendame un|
+		recomiendame una`,
+	seeks: `i need|we need|i could use|i want|we want|id like|would like|need|hay|il y a|y a t il|gibt es|gibts|
+		ich brauche|ich brauchte|brauche|ich hatte gern|ich hatte gerne|
+		ich mochte|wir brauchen|necesito|necesitamos|quiero|quisiera|ai besoin de|ai besoin d|je veux|je voudrais|
+		is there|
 		are there|what about|how about|any`,
 	picks: `which of|which|what kind of|what sort of|what type of|what|que tipo de|welche|welcher|welches|welchen|
 		was fur|quel type de|quels|quelles|quel|quelle|cual de|cuales`,
@@ -132,13 +287,25 @@ func sortFrames(fs []frame) {
 	}
 }
 
-// denials say that what follows is not what the shopper wants. "I have not received it" is none of them.
+// denials say that what follows is not what the shopper wants, or only a name. "I have not received it" is none of them.
 var denials = buildFrames(map[float64]string{
 	0: `not asking about|not asking for|not asking if|not asking whether|not asking|not about|not talking about|
-		not looking for|not interested in|dont need|do not need|dont want|do not want|dont care about|no need for|no need to|
-		nothing to do with|instead of|rather than|other than|no quiero|no necesito|no busco|no pregunto por|en vez de|
-		nicht um|nicht uber|geht nicht um|brauche kein|brauche keine|brauche keinen|suche kein|suche keine|will kein|
+		not looking for|not interested in|dont need|do not need|dont want|do not want|dont care about|no need for|
+		no need to|never mind|forget|forget about|
+		that says|saying|suche nichts|brauche nichts|will nichts|demande pas de|demande pas|not complaining|
+		not returning|not buying|already know|already found|already have|weiss schon|ya se|sais deja|called|titled|
+		with the title|entitled|intitule|titulado|mit dem titel|nothing to do with|instead of|rather than|other than|
+		no quiero|no necesito|no busco|no pregunto por|en vez de|no me interesa|
+		nicht um|nicht uber|geht nicht um|geht mir nicht um|nichts kaufen|brauche kein|brauche keine|brauche keinen|
+		suche kein|suche keine|will kein|
 		will keine|statt|pas besoin de|pas besoin d|ne veux pas|ne cherche pas|ne parle pas de|au lieu de`,
+})
+
+// prefaces come before the question that they announce.
+var prefaces = buildFrames(map[float64]string{
+	0: `can you tell me|could you tell me|i want to know|id like to know|tell me|do you know|i need to know|dime|sag mir|
+		ich will wissen|ich mochte wissen|je veux savoir|quiero saber`,
+	1: `whether|wondering|is it true|ob|savoir si`,
 })
 
 // matchAt returns the longest frame of the table that starts at ws[i], if any.

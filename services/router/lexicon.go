@@ -57,7 +57,13 @@ func newLexicon(specialists []*specialistv1.Specialist) *lexicon {
 		}
 		var examples [][]string
 		for _, e := range s.GetExamples() {
-			examples = append(examples, contentStems(splitWords(e)))
+			ws := splitWords(e)
+			examples = append(examples, contentStems(ws))
+			for _, w := range ws {
+				if w.stem[0] == '<' {
+					l.insert(entry{reason: strconv.Quote(e[w.start:w.end]), stems: []string{w.stem}, specialist: i, weight: shapeWeight})
+				}
+			}
 		}
 		l.examples = append(l.examples, examples)
 	}
@@ -84,20 +90,30 @@ func (l *lexicon) add(specialist int, k *specialistv1.Keyword) {
 			l.similar[w.stem[:2]] = append(l.similar[w.stem[:2]], w.stem)
 		}
 	}
+	l.insert(e)
+}
+
+// shapeWeight is the weight of a word that is known by its shape.
+const shapeWeight = 1.5
+
+// insert adds an entry. Of two with the same stems, such as "return" and "returns", the stronger stays.
+func (l *lexicon) insert(e entry) {
 	same := slices.IndexFunc(l.byStem[e.stems[0]], func(o entry) bool {
-		return o.specialist == specialist && slices.Equal(o.stems, e.stems)
+		return o.specialist == e.specialist && slices.Equal(o.stems, e.stems)
 	})
 	switch {
 	case same < 0:
 		l.byStem[e.stems[0]] = append(l.byStem[e.stems[0]], e)
-	case math.Abs(weight) > math.Abs(l.byStem[e.stems[0]][same].weight):
-		l.byStem[e.stems[0]][same] = e // "return" and "returns" are one term
+	case math.Abs(e.weight) > math.Abs(l.byStem[e.stems[0]][same].weight):
+		l.byStem[e.stems[0]][same] = e
 	}
 }
 
 // contentStems returns the distinct stems of the words that carry meaning, sorted.
-func contentStems(ws []word) []string {
-	stems := make([]string, 0, len(ws))
+func contentStems(ws []word) []string { return appendStems(nil, ws) }
+
+// appendStems appends the distinct stems of the words that carry meaning, sorted, to an empty slice.
+func appendStems(stems []string, ws []word) []string {
 	for _, w := range ws {
 		if w.content() {
 			stems = append(stems, w.stem)
@@ -115,9 +131,9 @@ type hit struct {
 }
 
 // find returns all terms in the words, none of which lies inside a longer one.
-func (l *lexicon) find(ws []word) []hit {
+func (l *lexicon) find(ws []word, lang language) []hit {
 	var hits []hit
-	stems, typos := l.corrected(ws)
+	stems, typos := l.corrected(ws, lang)
 	for i := range ws {
 		entries := l.byStem[stems[i]]
 		longest := 0
@@ -138,11 +154,19 @@ func (l *lexicon) find(ws []word) []hit {
 	return withoutInner(hits)
 }
 
-// at reports whether the term stands at word i, and where it ends. A pronoun may part two words: "send it back".
+// at reports whether the term stands at word i, and where it ends. A pronoun or an adverb may part two words: "send it
+// back", "goes nicely with".
 func (e *entry) at(ws []word, stems []string, i int) (to int, found bool) {
 	to = i + len(e.stems)
-	if len(e.stems) == 2 && to < len(ws) && ws[i+1].is(pointer) && stems[to] == e.stems[1] {
+	if len(e.stems) == 2 && to < len(ws) && (ws[i+1].is(pointer) || strings.HasSuffix(ws[i+1].norm, "ly")) && stems[to] == e.stems[1] {
 		return to + 1, ws[i+1].gap == gapNone && ws[to].gap == gapNone
+	}
+	if len(e.stems) == 2 && particles[e.stems[1]] && i+1 < len(ws) && stems[i] == e.stems[0] {
+		for j := i + 1; j < min(len(ws), i+maxParted) && ws[j].gap == gapNone; j++ {
+			if stems[j] == e.stems[1] {
+				return j + 1, true
+			}
+		}
 	}
 	if to > len(ws) || !slices.Equal(e.stems, stems[i:to]) {
 		return to, false
@@ -155,9 +179,15 @@ func (e *entry) at(ws []word, stems []string, i int) (to int, found bool) {
 	return to, true
 }
 
-// corrected returns the words' stems, where a word unknown to all is replaced by the one published word that is a slip
-// of the finger away.
-func (l *lexicon) corrected(ws []word) (stems []string, typo []bool) {
+// particles part from their verbs: "send the lamp back", "kommt das Paket an".
+var particles = map[string]bool{"back": true, "up": true, "an": true, "zuruck": true}
+
+// maxParted is how many words such a term may span.
+const maxParted = 7
+
+// corrected returns the words' stems, where a word unknown to all is replaced by what it is known by: the published word
+// that is a slip of the finger away, or the part of a German compound.
+func (l *lexicon) corrected(ws []word, lang language) (stems []string, typo []bool) {
 	stems, typo = make([]string, len(ws)), make([]bool, len(ws))
 	for i, w := range ws {
 		stems[i] = w.stem
@@ -170,8 +200,33 @@ func (l *lexicon) corrected(ws []word) (stems []string, typo []bool) {
 				break
 			}
 		}
+		if lang != german || typo[i] {
+			continue
+		}
+		if part := l.compound(w); part != "" {
+			stems[i] = part
+		}
 	}
 	return stems, typo
+}
+
+// compound returns the published part of a German compound that says what it is: its end, as in "Trekkingrucksack", or
+// its beginning where the end is only an aspect, as in "Lieferkosten". "" if there is none.
+func (l *lexicon) compound(w word) string {
+	const shortest = 4 // letters of a part
+	for i := 3; i+shortest <= len(w.stem); i++ {
+		if head := w.stem[i:]; l.known[head] && len(l.byStem[head]) > 0 {
+			return head
+		}
+		if head := w.norm[i:]; meanings[head] != nil && meanings[head].in(german)&aspect != 0 {
+			for _, first := range l.similar[w.stem[:2]] {
+				if begin := strings.TrimSuffix(w.norm[:i], "s"); strings.HasPrefix(first, begin) && len(begin) >= shortest {
+					return first
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // withoutInner drops the hits that lie inside a longer one: "return policy" beats "return", whoever published them.

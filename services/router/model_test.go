@@ -55,7 +55,7 @@ func TestModelDecidesWhatTheRulesAreUnsureOf(t *testing.T) {
 	model := fakeModel{func(_ context.Context, req *agentloop.Request) (string, error) {
 		seen = req
 		return "Here you are:\n```json\n" + `{"assignments":[
-			{"specialist":"Support","sub_query":"do you have a roof terrace? And where is my order?","reason":"about the store","confidence":90}]}` + "\n```", nil
+			{"specialist":"Support","sub_query":"was there a roof terrace? And where is my order?","reason":"about the store","confidence":90}]}` + "\n```", nil
 	}}
 	req := request(unsureMessage)
 	req.History = []*commonv1.Message{

@@ -44,9 +44,14 @@ const (
 	unsureQuestion = 0.3  // a question that no published word is in
 	unsureThing    = 0.6  // "a kite for a beginner" beside another request: nearly always a product
 	unsureRider    = 0.6  // words of which nothing is known, beside others
-	unsureCode     = 0.6  // "SAVE20", whose meaning only the store knows
 	unsureProduct  = 0.35 // a bare noun that nobody published: perhaps a product
 	unsureFollow   = 0.4  // leans on the history
+)
+
+// Bounds of what is made of the history.
+const (
+	maxFollowUp = 8 // words of a message that may lean on what was said before
+	maxLookBack = 4 // messages
 )
 
 // ruler applies the rules to one message.
@@ -56,7 +61,6 @@ type ruler struct {
 	history []string // what the shopper said before, the oldest first
 	groups  []group
 	pending int    // first word of clauses that wait for the next group, or -1
-	doubt   bool   // some of these are neither a statement nor known
 	alone   bool   // the message is one clause
 	order   string // the order number in the message, if any
 }
@@ -64,7 +68,7 @@ type ruler struct {
 // rule splits a message and assigns its parts. The message must not be empty.
 func rule(l *lexicon, text string, history []string) ruling {
 	ws := splitWords(text)
-	r := &ruler{splitter: newSplitter(l, ws), text: text, history: history, pending: -1}
+	r := &ruler{splitter: newSplitter(l, text, ws), text: text, history: history, pending: -1}
 	clauses := slices.DeleteFunc(r.clauses(), r.noise)
 	r.alone = len(clauses) == 1
 	for i, c := range clauses {
@@ -110,34 +114,63 @@ func (r *ruler) place(c clause, last bool) {
 	specialist, score, _ := c.best(r.lexicon.product)
 	follows := len(r.groups) > 0 && r.pending < 0
 	behind := score >= weak && r.backdrop(c, specialist)
+	fragment := c.signs.has(named) && score <= namesThing && follows && !r.wants(c)
 	switch {
+	case r.mute(c) || fragment:
+		if follows && last || fragment {
+			r.extend(c)
+			if g := &r.groups[len(r.groups)-1]; fragment {
+				g.certainty = min(g.certainty, unsureRider)
+			}
+		} else if r.pending < 0 {
+			r.pending = c.lo
+		}
+	case r.alone && len(r.history) > 0 && r.leansBack(c):
+		r.pending = c.lo
+	case r.alone && specialist == r.lexicon.product && c.signs&(framed|named|pointed|inquired) == 0 && r.tells(c):
+		r.pending = c.lo // "you sent me the wrong colour"
 	case score >= weak && follows && (r.remark(c, specialist, score) || behind && last):
 		r.extend(c)
 	case score >= weak && !(behind && !last):
 		r.open(c, specialist)
-	case score < weak && r.asksAnew(c):
-		r.pushUnknown(c)
 	case score < weak && r.wants(c):
 		r.pushThing(c)
 	case score < weak && follows && !(r.tells(c) && !last):
 		r.extend(c)
 	default:
-		r.doubt = r.doubt || score < weak && !r.accounted(c)
 		if r.pending < 0 {
 			r.pending = c.lo
 		}
 	}
 }
 
+// leansBack reports whether a message says little without what was said before: "even if I washed it?", "and in blue?",
+// "something warmer maybe".
+func (r *ruler) leansBack(c clause) bool {
+	if c.signs&(named|pointed) == 0 || c.hi-c.lo > maxFollowUp {
+		return false
+	}
+	_, score, _ := c.best(r.lexicon.product)
+	first := r.words[r.skipLead(c.lo, c.hi-1)]
+	return score <= asksOfIt && (c.signs.has(pointed) || first.is(vague|preposition|pointer) || r.words[c.lo].is(linker))
+}
+
+// mute reports whether all of a clause that says something is muted.
+func (r *ruler) mute(c clause) bool {
+	if r.muted == nil {
+		return false
+	}
+	for i := c.lo; i < c.hi; i++ {
+		if r.words[i].content() && !r.muted[i] {
+			return false
+		}
+	}
+	return slices.Contains(r.muted[c.lo:c.hi], true)
+}
+
 // open adds a clause with evidence of its own: to the last group if that has the same specialist, else as a new one.
 func (r *ruler) open(c clause, specialist int) {
 	sure := c.certainty(r.lexicon.product)
-	if specialist != r.lexicon.product && r.beside(c) {
-		sure = min(sure, unsureThing)
-	}
-	if r.namesCode(c) {
-		sure = min(sure, unsureCode)
-	}
 	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == specialist {
 		g := &r.groups[n]
 		_, score, next := c.best(r.lexicon.product)
@@ -160,9 +193,6 @@ func (r *ruler) open(c clause, specialist int) {
 // widen lets a group reach to hi, over the clauses that wait, and be no more certain than what it gains.
 func (r *ruler) widen(g *group, hi int, certainty float64) {
 	g.hi, g.certainty, r.pending = hi, min(g.certainty, certainty), -1
-	if r.doubt {
-		g.certainty, r.doubt = min(g.certainty, unsureRider), false
-	}
 }
 
 // withPending puts the clauses that wait before a group.
@@ -179,8 +209,6 @@ func (r *ruler) extend(c clause) {
 	g := &r.groups[len(r.groups)-1]
 	g.hi = c.hi
 	switch unknown := c.all - c.explained; {
-	case !r.accounted(c):
-		g.certainty = min(g.certainty, unsureRider)
 	case unknown >= 4:
 		g.certainty *= 0.75
 	case unknown > 0:
@@ -193,25 +221,6 @@ func (r *ruler) extend(c clause) {
 func (r *ruler) remark(c clause, specialist int, score float64) bool {
 	const slight = 2.2
 	return specialist == r.lexicon.product && score < slight && r.object(c) == "" && r.points(group{lo: c.lo, hi: c.hi})
-}
-
-// asksAnew reports whether a clause without evidence is nevertheless a question of its own: "what time do you open?".
-func (r *ruler) asksAnew(c clause) bool {
-	first := r.words[c.lo]
-	if c.all == 0 || !first.is(helper|asker) {
-		return false
-	}
-	return slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool { return w.is(subject) && !w.is(pointer) })
-}
-
-// pushUnknown gives a question that nobody published a word of to the catch-all.
-func (r *ruler) pushUnknown(c clause) {
-	g := group{lo: c.lo, hi: c.hi, specialist: r.lexicon.catchAll, certainty: unsureQuestion, reason: "fits no other specialist"}
-	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == g.specialist {
-		r.widen(&r.groups[n], g.hi, g.certainty)
-		return
-	}
-	r.groups = append(r.groups, r.withPending(g))
 }
 
 // settlePending places what is left waiting at the end.
@@ -246,13 +255,13 @@ func (r *ruler) guess(c clause) (specialist int, certainty float64, reason strin
 	if nonsense && content > 0 {
 		return l.catchAll, 0.6, "nothing that can be read"
 	}
-	if n := len(r.history); n > 0 {
+	for n := len(r.history); n > max(0, len(r.history)-maxLookBack); n-- {
 		before := rule(l, r.history[n-1], nil)
 		if d := before.drafts[len(before.drafts)-1]; before.certainty > unsureFollow {
 			return d.specialist, unsureFollow, "follows up on the message before"
 		}
 	}
-	if l.product >= 0 && r.thing(c.lo, c.hi) {
+	if l.product >= 0 && !r.tells(c) && r.thing(c.lo, c.hi) {
 		return l.product, unsureProduct, "may name a product"
 	}
 	return l.catchAll, unsureQuestion, "fits no other specialist"

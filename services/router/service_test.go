@@ -116,7 +116,7 @@ func assignments(d *routerv1.RoutingDecision) []string {
 
 const (
 	sureMessage   = "Do you have waterproof tents, and what is your return policy?"
-	unsureMessage = "do you have a roof terrace? And where is my order?"
+	unsureMessage = "was there a roof terrace? And where is my order?"
 )
 
 func TestCertainRulesDecideWithoutTheModel(t *testing.T) {

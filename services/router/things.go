@@ -20,7 +20,7 @@ func (r *ruler) tells(c clause) bool {
 	first := r.words[c.lo]
 	states := first.is(subject|possessed|pointer) && !first.is(helper|opens)
 	states = states || slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool { return w.is(told) })
-	if !states || first.is(asker) {
+	if !states || first.is(asker) || first.is(helper) && c.lo+1 < c.hi && r.words[c.lo+1].is(pointer|determiner) {
 		return false
 	}
 	for i := c.lo; i < c.hi; i++ {
@@ -41,6 +41,11 @@ func (s *splitter) thing(lo, hi int) bool {
 	if lo == hi || s.words[lo].is(possessed|preposition|condition|asker) {
 		return false
 	}
+	for i := lo + 1; i+1 < hi; i++ {
+		if s.words[i].norm == "that" && s.words[i-1].content() {
+			hi = i // "a rug that does not slide"
+		}
+	}
 	open := s.indefinite(lo, hi)
 	var named, last word
 	content := 0
@@ -50,13 +55,15 @@ func (s *splitter) thing(lo, hi int) bool {
 		case w.norm == "here" || w.norm == "hier" || w.is(told):
 			return false
 		case !w.is(asker|helper|verbFirst|imperative|subject|pointer) || w.is(determiner|preposition):
+		case w.is(helper) && !w.is(verbFirst):
+			return false
 		case i > lo && s.words[i-1].is(determiner|possessed|preposition), open && w.is(pointer):
 		case i > lo && w.is(asker) && s.words[i-1].content(): // "my dad who fishes"
 		default:
 			return false
 		}
 		if w.content() {
-			if i > lo && !open && s.predicate(i, hi) {
+			if s.phrases[s.at[i]].verb {
 				return false
 			}
 			content++
@@ -72,11 +79,6 @@ func (s *splitter) thing(lo, hi int) bool {
 		}
 	}
 	return named.norm != "" && content <= maxThing && !last.is(vague)
-}
-
-// predicate reports whether the word at i looks like a verb of the past behind a noun: "the website crashed again".
-func (s *splitter) predicate(i, hi int) bool {
-	return strings.HasSuffix(s.words[i].norm, "ed") && s.words[i-1].content() && (i+1 == hi || !s.words[i+1].content())
 }
 
 // skipLead returns the first word that is more than a joint or politeness.
@@ -130,36 +132,6 @@ func (r *ruler) pushThing(c clause) {
 	r.groups = append(r.groups, r.withPending(g))
 }
 
-// accounted reports whether it is known what a clause without evidence does in the message: it tells, or says nothing
-// that is not known, or leans on what stands beside it.
-func (r *ruler) accounted(c clause) bool {
-	if c.all == 0 || c.explained > 0 || c.denied || r.tells(c) || r.leans(c.lo, c.hi) {
-		return true
-	}
-	lo := r.skipLead(c.lo, c.hi)
-	return lo == c.hi || r.words[lo].is(preposition) || r.words[c.hi-1].is(vague)
-}
-
-// beside reports whether a clause that somebody else's words were found in may just as well name a thing: its first noun
-// is nobody's, as in "a rack for shipping crates", or it ends with a new thing, as in "a refund for it and a new kettle".
-func (r *ruler) beside(c clause) bool {
-	for i := c.lo + 1; i < c.hi; i++ {
-		if r.words[i-1].is(linker) && r.indefinite(i, c.hi) && r.owners[r.lastContent(i, c.hi)] < 0 {
-			return true
-		}
-	}
-	lo := r.skipLead(c.lo, c.hi)
-	if !r.indefinite(lo, c.hi) {
-		return false
-	}
-	for lo++; lo < c.hi && r.words[lo].content(); lo++ {
-		if r.owners[lo] >= 0 {
-			return false
-		}
-	}
-	return r.thing(c.lo, c.hi)
-}
-
 // adds reports whether what stands right of a joint only names a thing that what stands left of it is not about: "where
 // is my order and a kite for a beginner". A list goes on where the left part ends with a thing, too.
 func (s *splitter) adds(lo, mid, right, hi int) bool {
@@ -169,17 +141,7 @@ func (s *splitter) adds(lo, mid, right, hi int) bool {
 	if i := s.lastContent(lo, mid); i < 0 || s.owners[i] < 0 || s.owners[i] == s.lexicon.product {
 		return false
 	}
-	r := s.lexicon.weigh(s.words, s.hits, right, hi)
+	r := s.weigh(right, hi)
 	specialist, score, _ := r.best(s.lexicon.product)
 	return score < weak || specialist == s.lexicon.product
-}
-
-// namesCode reports whether a clause has a word like "SAVE20": capitals, then digits. Promotions, models and coupons are
-// written so; which of them it is, the words around it seldom say.
-func (r *ruler) namesCode(c clause) bool {
-	return slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool {
-		text := r.text[w.start:w.end]
-		letters := strings.TrimRight(text, "0123456789")
-		return len(letters) >= 3 && len(letters) < len(text) && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-	})
 }

@@ -14,7 +14,10 @@ type word struct {
 	norm       string // lower-case, without accents
 	stem       string // norm without common endings; only ever compared with other stems
 	class      class
-	gap        gap // what stands between the word before and this one
+	senses     *senses // nil if nothing is known of it
+	gap        gap     // what stands between the word before and this one
+	upper      bool    // begins with a capital letter
+	asked      bool    // a question mark follows before the next word
 }
 
 // gap is the kind of what stands between two words.
@@ -44,18 +47,30 @@ func splitWords(text string) []word {
 		}
 		end := wordEnd(text, i)
 		w := newWord(text, i, end)
+		if shape := shapeOf(text, i, end); shape != "" {
+			w.stem = shape
+		}
 		if n := len(ws); n > 0 {
 			w.gap = gapBetween(text, ws[n-1], i)
+			ws[n-1].asked = w.gap == gapHard && strings.ContainsAny(text[ws[n-1].end:i], "?？؟")
 		}
 		ws = append(ws, w)
 		i = end
+	}
+	if n := len(ws); n > 0 {
+		ws[n-1].asked = strings.ContainsAny(text[ws[n-1].end:], "?？؟")
 	}
 	return ws
 }
 
 func newWord(text string, start, end int) word {
 	folded := fold(text[start:end])
-	return word{start: start, end: end, norm: folded, stem: stem(folded), class: classes[folded]}
+	first, _ := utf8.DecodeRuneInString(text[start:])
+	w := word{start: start, end: end, norm: folded, stem: stem(folded), senses: meanings[folded], upper: unicode.IsUpper(first)}
+	if w.senses != nil {
+		w.class = w.senses.any()
+	}
+	return w
 }
 
 // gapBetween returns the kind of the gap between a word and the next one, which starts at next.
@@ -63,6 +78,9 @@ func gapBetween(text string, prev word, next int) gap {
 	between := text[prev.end:next]
 	if between == " " || between == "" {
 		return gapNone
+	}
+	if between == ", " {
+		return gapComma
 	}
 	if strings.ContainsAny(between, "?!;？！。；…؟¿¡") {
 		return gapHard
@@ -249,3 +267,32 @@ func gibberish(s string) bool {
 	}
 	return s[0] < utf8.RuneSelf && len(s) >= 4 && !strings.ContainsAny(s, "aeiouy0123456789")
 }
+
+// Stems of words that are known by their shape. A specialist that has such a word in its examples gets those of shoppers.
+const (
+	codeShape   = "<code>"   // "SAVE20": three capitals and more, then digits
+	numberShape = "<number>" // the "10031" of "QT-10031" and "#10031"
+	shareShape  = "<share>"  // the "20" of "20%"
+)
+
+// shapeOf returns the stem of a word that is known by its shape, or "".
+func shapeOf(text string, start, end int) string {
+	w := text[start:end]
+	if last := w[len(w)-1]; last < '0' || last > '9' {
+		return ""
+	}
+	letters := strings.TrimRight(w, "0123456789")
+	switch digits := len(w) - len(letters); {
+	case len(letters) == 0 && (strings.HasPrefix(text[end:], "%") || strings.HasPrefix(text[end:], " %")):
+		return shareShape
+	case len(letters) >= 3 && strings.Trim(letters, capitals) == "":
+		return codeShape
+	case len(letters) > 0 || digits < 4 || start == 0:
+		return ""
+	case text[start-1] == '#' || text[start-1] == '-' && start > 1 && strings.IndexByte(capitals, text[start-2]) >= 0:
+		return numberShape
+	}
+	return ""
+}
+
+const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

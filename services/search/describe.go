@@ -46,22 +46,26 @@ func (s *Service) definition() specialist.Definition {
 // speaksFor lists the words that speak for this specialist, by weight.
 var speaksFor = map[float64][]string{
 	3: {
-		"do you have", "do you sell", "looking for", "in stock", "cheapest", "most expensive", "how many", "tenéis",
-		"tienen", "vendéis", "busco", "haben sie", "habt ihr", "ich suche", "avez-vous", "vendez-vous", "je cherche",
+		"in stock", "out of stock", "sold out", "cheapest", "most expensive", "en stock", "agotado", "auf lager",
+		"vorrätig", "rupture de stock", "back in stock", "what else do you have", "what else have you got",
 	},
 	2: {
-		"find", "search", "show me", "i need", "i want", "available", "sell", "size", "sizes", "colour", "color",
-		"under", "price", "how much", "cheap", "brand", "waterproof", "need a", "in size", "out of stock",
-		"sold out", "talla", "barato", "precio", "quiero", "necesito", "cuánto cuesta", "größe", "preis",
-		"günstig", "brauche", "wie viel kostet", "taille", "prix", "pas cher", "besoin", "combien coûte",
+		"search", "catalog", "available", "size", "sizes", "colour", "color", "brand", "waterproof", "how much",
+		"how heavy", "how big", "how tall", "how wide", "talla", "tallas", "barato", "disponible", "impermeable",
+		"de qué color", "cuánto cuesta", "cuánto pesa", "medidas", "größe", "größen", "farbe", "günstig", "wie groß",
+		"wie schwer", "verfügbar", "wasserdicht", "wie viel kostet", "taille", "tailles", "couleur", "pas cher",
+		"imperméable", "combien coûte", "quelle taille", "lightest", "warmest", "biggest", "smallest", "largest",
+		"loudest", "más barato", "más ligero", "günstigste", "billigste", "leichteste", "le plus léger",
+		"le moins cher", "compatible with", "come in", "comes in", "comes with",
+	},
+	1.5: {
+		"price", "prices", "precio", "precios", "preis", "prix", "cheap",
 	},
 	1: {
-		"buy", "shoes", "boots", "jacket", "tent", "backpack", "sleeping bag", "bottle", "headlamp", "socks",
-		"trousers", "product", "products", "catalog", "zapatillas", "mochila", "tienda de campaña", "schuhe",
-		"rucksack", "zelt", "chaussures", "sac à dos", "tente",
-	},
-	-2: {
-		"return policy", "refund", "my order", "tracking", "coupon", "promo code", "discount code", "my cart",
-		"goes with", "reembolso", "mi pedido", "rückgabe", "meine bestellung", "remboursement", "ma commande",
+		"how many", "under", "below", "item in", "material", "made of", "weigh", "weight", "moins cher", "billiger",
+		"cheaper", "gift set", "peso", "gewicht", "poids", "machine washable", "dimensions", "wattage", "batteries",
+		"shoes", "boots", "jacket", "tent", "backpack", "sleeping bag", "bottle", "headlamp", "socks", "trousers",
+		"zapatillas", "botas", "chaqueta", "mochila", "tienda de campaña", "schuhe", "jacke", "rucksack", "zelt",
+		"schlafsack", "chaussures", "veste", "sac à dos", "tente",
 	},
 }

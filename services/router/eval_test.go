@@ -1,0 +1,122 @@
+package router
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// evalCase is a line of testdata/eval, whose README says what it means.
+type evalCase struct {
+	ID      string   `json:"id"`
+	Text    string   `json:"text"`
+	Gold    []string `json:"gold"`
+	History []string `json:"history"`
+	Kind    string   `json:"kind"`
+}
+
+func evalCases(t testing.TB, file string) []evalCase {
+	t.Helper()
+	data, err := os.ReadFile("testdata/eval/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []evalCase
+	for line := range strings.Lines(string(data)) {
+		var c evalCase
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatalf("%s, line %d is no JSON", file, len(cases)+1)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// names returns the specialists of a ruling, each once, sorted.
+func names(l *lexicon, r ruling) []string {
+	var out []string
+	for _, d := range r.drafts {
+		out = append(out, l.names[d.specialist])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// tally counts how the rules do on a list of messages.
+type tally struct{ all, right, certain, certainRight, single, singleCertain int }
+
+func percent(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
+
+// assess compares the rules' sets of specialists with the labels, and hands each miss to missed.
+func assess(l *lexicon, cases []evalCase, missed func(evalCase, ruling)) tally {
+	var s tally
+	for _, c := range cases {
+		r := rule(l, c.Text, c.History)
+		right, certain := slices.Equal(names(l, r), c.Gold), r.certainty >= DefaultCertainThreshold
+		s.all++
+		if right {
+			s.right++
+		} else {
+			missed(c, r)
+		}
+		if certain {
+			s.certain++
+		}
+		if certain && right {
+			s.certainRight++
+		}
+		if c.Kind == "single request" {
+			s.single++
+			if certain {
+				s.singleCertain++
+			}
+		}
+	}
+	return s
+}
+
+// The floors lie just below what the rules reach. Being wrong and certain is worse than being wrong: nobody is asked then.
+// Misses are shown for the tuned messages only: whoever tunes the rules must not see those of the held ones.
+func TestMessagesGoToTheRightSpecialists(t *testing.T) {
+	l := testLexicon(t)
+	for _, c := range []struct {
+		file                               string
+		shown                              bool
+		right, certainRight, singleCertain float64 // per cent
+	}{
+		{"tuned.jsonl", true, 93, 98, 45},
+		{"held.jsonl", false, 68, 85, 34},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			s := assess(l, evalCases(t, c.file), func(m evalCase, r ruling) {
+				if c.shown {
+					t.Logf("%s, certainty %.2f, want %v: %q", m.ID, r.certainty, m.Gold, routes(l, r))
+				}
+			})
+			right, certainRight := percent(s.right, s.all), percent(s.certainRight, s.certain)
+			singleCertain := percent(s.singleCertain, s.single)
+			t.Logf("%d messages: the right set %.1f%%; certain of %.1f%%, of single requests %.1f%%; right when certain %.1f%%",
+				s.all, right, percent(s.certain, s.all), singleCertain, certainRight)
+			if right < c.right || certainRight < c.certainRight || singleCertain < c.singleCertain {
+				t.Errorf("want at least %v%% right, %v%% right when certain, certain of %v%% of single requests",
+					c.right, c.certainRight, c.singleCertain)
+			}
+		})
+	}
+}
+
+func TestNoWordOfTheMessagesIsDropped(t *testing.T) {
+	l := testLexicon(t)
+	cases := evalCases(t, "tuned.jsonl")
+	for i, c := range cases {
+		if strings.TrimSpace(c.Text) == "" {
+			continue
+		}
+		checkCover(t, l, c.Text)
+		for _, joint := range []string{" and ", ", ", ". "} {
+			checkCover(t, l, c.Text+joint+cases[(i*7+3)%len(cases)].Text)
+		}
+	}
+}
