@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -140,17 +141,51 @@ func (t Tool) compile() (Tool, error) {
 	if t.schema.resolved != nil && bytes.Equal(t.schema.raw, t.Parameters) {
 		return t, nil
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(t.Parameters, &schema); err != nil {
-		return t, fmt.Errorf("tool %q: parameters: %w", t.Name, err)
-	}
-	if schema.Type != "object" {
-		return t, fmt.Errorf("tool %q: parameters: the schema's type is not \"object\"", t.Name)
-	}
-	resolved, err := schema.Resolve(nil)
+	schema, err := compiledSchemas.of(t.Parameters)
 	if err != nil {
 		return t, fmt.Errorf("tool %q: parameters: %w", t.Name, err)
 	}
-	t.schema = derived{raw: t.Parameters, resolved: resolved}
+	t.schema = schema
 	return t, nil
+}
+
+// maxSchemas bounds what is remembered of schemas that were given as text, of which there may be any number.
+const maxSchemas = 256
+
+// compiledSchemas remembers schemas that were given as text, since the same are given again and again.
+var compiledSchemas = schemaCache{byText: map[string]derived{}}
+
+// schemaCache compiles schemas. Safe for concurrent use.
+type schemaCache struct {
+	mu     sync.Mutex
+	byText map[string]derived
+}
+
+// of returns the compiled form of a schema for objects.
+func (c *schemaCache) of(raw json.RawMessage) (derived, error) {
+	c.mu.Lock()
+	known, ok := c.byText[string(raw)]
+	c.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return derived{}, err
+	}
+	if schema.Type != "object" {
+		return derived{}, errors.New("the schema's type is not \"object\"")
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return derived{}, err
+	}
+	made := derived{raw: slices.Clone(raw), resolved: resolved}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.byText) >= maxSchemas {
+		clear(c.byText)
+	}
+	c.byText[string(raw)] = made
+	return made, nil
 }
