@@ -47,7 +47,9 @@ type Config struct {
 	Tools []Tool
 	// Temperature is passed to the model. Nil: the provider's default.
 	Temperature *float64
-	// MaxOutputTokens bounds the answer of each model call. Zero: DefaultMaxOutputTokens.
+	// MaxOutputTokens bounds the answer of each model call. Models are asked to keep to it; one that does not is stopped after
+	// 64 bytes of text, reasoning and calls for each token, sixteen times what a token has as a rule. The answer is then what
+	// came until there, with [FinishLength]; calls that had not come whole are refused. Zero: DefaultMaxOutputTokens.
 	MaxOutputTokens int
 	// MaxSteps bounds the model calls that may ask for tools. After the last one, a further call without tools turns what
 	// is known into an answer. Zero: DefaultMaxSteps.

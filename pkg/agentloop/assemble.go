@@ -4,13 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 )
 
+// maxBytesPerToken bounds what is kept of an answer for each token that it may have. It is sixteen times the usual four
+// bytes (see bytesPerToken), so that no answer that keeps to its tokens comes near: only runs of one character make tokens so long.
+const maxBytesPerToken = 64
+
 // assembler puts an answer together from its chunks.
 type assembler struct {
 	step      int
+	room      int  // bytes that may still be kept
+	full      bool // there was no room for something
 	text      strings.Builder
 	reasoning int // bytes
 	calls     []*partialCall
@@ -25,16 +32,23 @@ type partialCall struct {
 	index     int
 	id, name  string
 	arguments strings.Builder
+	cut       bool // there was no room for all of the arguments
 }
 
-// consume takes in the whole sequence and yields its text as it comes.
+// newAssembler returns an assembler of an answer that may have so many tokens.
+func newAssembler(step, maxTokens int) *assembler {
+	return &assembler{step: step, room: maxBytesPerToken * min(maxTokens, math.MaxInt/maxBytesPerToken)}
+}
+
+// consume takes in the whole sequence and yields its text as it comes. When there is no room for more it stops the model, as
+// if that had stopped at its limit of tokens.
 func (a *assembler) consume(chunks iter.Seq2[Chunk, error], yield func(Event) bool) error {
 	for c, err := range chunks {
 		if err != nil {
 			return err
 		}
 		a.heard = true
-		a.reasoning += len(c.Reasoning)
+		a.reasoning += len(a.fit(c.Reasoning))
 		for _, d := range c.ToolCalls {
 			a.addCall(d)
 		}
@@ -47,30 +61,49 @@ func (a *assembler) consume(chunks iter.Seq2[Chunk, error], yield func(Event) bo
 		if c.Model != "" {
 			a.model = c.Model
 		}
-		if c.Text != "" {
-			a.text.WriteString(c.Text)
-			if !yield(TextDelta{Step: a.step, Text: c.Text}) {
+		if text := a.fit(c.Text); text != "" {
+			a.text.WriteString(text)
+			if !yield(TextDelta{Step: a.step, Text: text}) {
 				return errStopped
 			}
+		}
+		if a.full {
+			a.finish = FinishLength
+			return nil
 		}
 	}
 	return nil
 }
 
-// addCall adds a piece to the call that it belongs to.
+// fit returns the start of s for which there is room.
+func (a *assembler) fit(s string) string {
+	kept := cut(s, a.room)
+	a.room -= len(kept)
+	a.full = a.full || len(kept) < len(s)
+	return kept
+}
+
+// addCall adds a piece to the call that it belongs to. A new call takes a token at the least, so that their number is bounded
+// as well.
 func (a *assembler) addCall(d ToolCallDelta) {
 	p := a.find(d)
 	if p == nil {
+		if a.full = a.full || a.room < maxBytesPerToken; a.full {
+			return
+		}
+		a.room -= maxBytesPerToken
 		p = &partialCall{index: d.Index}
 		a.calls = append(a.calls, p)
 	}
-	if d.ID != "" {
-		p.id = d.ID
+	if d.ID != "" && d.ID != p.id {
+		p.id = a.fit(d.ID)
 	}
-	if d.Name != "" {
-		p.name = d.Name
+	if d.Name != "" && d.Name != p.name {
+		p.name = a.fit(d.Name)
 	}
-	p.arguments.WriteString(d.Arguments)
+	arguments := a.fit(d.Arguments)
+	p.arguments.WriteString(arguments)
+	p.cut = p.cut || len(arguments) < len(d.Arguments)
 }
 
 // find returns the call that a piece continues, or nil for a new one.
@@ -105,7 +138,7 @@ func (p *partialCall) endsBefore(d ToolCallDelta) bool {
 }
 
 // message returns the answer. Every call has an id that is unique in the conversation, made up where the model gave none
-// or one that is taken.
+// or one that is taken. A call for whose arguments there was no room has none: what is left of them is of no use, and long.
 func (a *assembler) message(earlier []Message) Message {
 	m := Message{Role: RoleAssistant, Text: a.text.String()}
 	if len(a.calls) == 0 {
@@ -122,7 +155,11 @@ func (a *assembler) message(earlier []Message) Message {
 			p.id = fmt.Sprintf("call_%d_%d", a.step, n)
 		}
 		taken[p.id] = true
-		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: p.id, Name: p.name, Arguments: p.arguments.String()})
+		call := ToolCall{ID: p.id, Name: p.name}
+		if !p.cut {
+			call.Arguments = p.arguments.String()
+		}
+		m.ToolCalls = append(m.ToolCalls, call)
 	}
 	return m
 }

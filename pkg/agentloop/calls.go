@@ -98,6 +98,10 @@ func (r *Run) newJob(step int, c ToolCall) *job {
 		j.refuse(fmt.Sprintf("there is no tool %q; the tools are: [%s]", cut(c.Name, 100), strings.Join(names, ", ")))
 		return j
 	}
+	if c.Arguments == "" && r.result.Steps[step].FinishReason == FinishLength { // and not because the tool needs none
+		j.refuse(c.Name + ": arguments: the answer was cut before they had come")
+		return j
+	}
 	arguments, repaired, err := tool.check(argumentsOf(c))
 	if err != nil {
 		j.refuse(fmt.Sprintf("%s: arguments: %v", c.Name, err))

@@ -118,7 +118,7 @@ func FuzzAssemble(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ids, names := []string{"", "a", "call_0_0"}, []string{"", "x", "y"}
 		earlier := []Message{{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: "a"}, {ID: "call_0_1"}}}}
-		a, want := assembler{}, make(map[string]int) // of each letter of the arguments, how often it came
+		a, want := newAssembler(0, len(data)), make(map[string]int) // of each letter of the arguments, how often it came
 		for ; len(data) >= 4; data = data[4:] {
 			d := ToolCallDelta{
 				Index: int(data[0]%4) - 1, ID: ids[data[1]%3], Name: names[data[2]%3], Arguments: string(data[3:4]),

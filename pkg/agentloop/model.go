@@ -144,7 +144,7 @@ type FinishReason string
 const (
 	// FinishStop: the model had said all.
 	FinishStop FinishReason = "stop"
-	// FinishLength: the answer hit its token limit and may be cut.
+	// FinishLength: the answer hit its token limit and may be cut; or the loop cut it, see [Config.MaxOutputTokens].
 	FinishLength FinishReason = "length"
 	// FinishToolCalls: the model wants tools to be run.
 	FinishToolCalls FinishReason = "tool_calls"

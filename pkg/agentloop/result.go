@@ -36,7 +36,7 @@ func (r *Result) Payload(callID string) (any, bool) {
 type StepRecord struct {
 	// Text that the model wrote, beside its calls if it made any.
 	Text string
-	// FinishReason as the model gave it.
+	// FinishReason as the model gave it, or length where the loop cut the answer.
 	FinishReason FinishReason
 	// ToolCalls is the number of tools that the model asked for.
 	ToolCalls int

@@ -157,7 +157,7 @@ func (r *Run) call(ctx context.Context, step int, last bool, yield func(Event) b
 		MaxOutputTokens: r.loop.cfg.MaxOutputTokens,
 		NoReasoning:     r.plain,
 	}
-	a := assembler{step: step}
+	a := newAssembler(step, req.MaxOutputTokens)
 	begun := time.Now()
 	err := a.consume(r.loop.cfg.Model.Generate(ctx, req), yield)
 	if err == nil && a.finish == "" {

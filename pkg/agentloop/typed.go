@@ -26,7 +26,7 @@ type GenerateConfig struct {
 	Schema json.RawMessage
 	// Temperature is passed to the model. Nil: the provider's default.
 	Temperature *float64
-	// MaxOutputTokens bounds the answer. Zero: DefaultMaxOutputTokens.
+	// MaxOutputTokens bounds the answer, as [Config.MaxOutputTokens] does. Zero: DefaultMaxOutputTokens.
 	MaxOutputTokens int
 	// Price turns usage into cost. Nil: the cost is unknown.
 	Price *Price

@@ -85,7 +85,7 @@ func (a *answer) decode(raw []byte) (agentloop.Chunk, error) {
 	var c agentloop.Chunk
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return c, fmt.Errorf("the answer is not what was expected: %w", err)
+		return c, &answerError{fmt.Errorf("the answer is not what was expected: %w", err)}
 	}
 	if e.Error != nil {
 		return c, e.Error.status(a.key)

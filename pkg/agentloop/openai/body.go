@@ -120,8 +120,8 @@ func (b *body) page() error {
 
 // strange returns the error for a body that is no answer of a model.
 func (b *body) strange(head []byte) error {
-	return fmt.Errorf("the endpoint answered with something else than a chat completion, of content type %q: %s",
-		CleanMessage(b.contentType, b.key), CleanMessage(string(head), b.key))
+	return &answerError{fmt.Errorf("the endpoint answered with something else than a chat completion, of content type %q: %s",
+		CleanMessage(b.contentType, b.key), CleanMessage(string(head), b.key))}
 }
 
 // drain reads what is left after the last event, a few bytes as a rule, because a connection whose answer was not read to

@@ -66,6 +66,20 @@ func (e *StatusError) BadRequest() bool {
 	return false
 }
 
+// answerError is an answer that can not be read: something else than a chat completion, or JSON that is broken or of another
+// shape.
+type answerError struct{ err error }
+
+// Error implements error.
+func (e *answerError) Error() string { return e.err.Error() }
+
+// Unwrap returns what is wrong with the answer.
+func (e *answerError) Unwrap() error { return e.err }
+
+// RetryHint says that another try may succeed: such answers come from proxies whose server is just away, or from a server
+// that is going down. Package wrap asks for it.
+func (e *answerError) RetryHint() (after time.Duration, retry bool) { return 0, true }
+
 // statusError turns go-openai's errors into a StatusError, and leaves all others as they are.
 func (m *Model) statusError(err error, call *exchange) error {
 	e := &StatusError{RetryAfter: call.retryAfter}

@@ -148,7 +148,8 @@ func takesNoTemperature(model string) bool {
 }
 
 // Generate implements [agentloop.Model]. Errors: a [*StatusError] when the endpoint refuses the call or reports a failure
-// in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, or the connection's.
+// in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, one with a RetryHint when
+// it can not be read, or the connection's.
 func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
 	return func(yield func(agentloop.Chunk, error) bool) {
 		err := m.generate(ctx, req, yield)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
@@ -22,6 +23,23 @@ func Example() {
 	)
 	m = wrap.Reasoning(m, wrap.ReasoningConfig{})
 
+	loop, err := agentloop.New(agentloop.Config{Model: m})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := loop.Run(context.Background(), nil, "Do I need an umbrella?")
+	fmt.Println(result.Text, err)
+	// Output: It rains. <nil>
+}
+
+// A server hangs, and the next one that is asked does not.
+func ExampleSilence() {
+	model := scripted.New(
+		scripted.Step{Hang: true},
+		scripted.Step{Text: "It rains."},
+	)
+	m := wrap.Retry(wrap.Silence(model, 10*time.Millisecond), wrap.RetryConfig{BaseDelay: time.Millisecond})
 	loop, err := agentloop.New(agentloop.Config{Model: m})
 	if err != nil {
 		fmt.Println(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -77,7 +76,7 @@ func runEval(ctx context.Context, args []string, env environment) (err error) {
 	if err != nil {
 		return err
 	}
-	messages, err := readSet(rest[1], b.names)
+	messages, err := readSet(rest[1], b.names, env)
 	if err != nil {
 		return err
 	}
@@ -183,8 +182,8 @@ func describeSpecialists(ctx context.Context, cfg suite.Config) ([]*specialistv1
 }
 
 // readSet reads a labelled set. Wrong lines are a mistake of the caller's, as a wrong flag is.
-func readSet(path string, names []string) ([]routeeval.Message, error) {
-	var in io.Reader = os.Stdin
+func readSet(path string, names []string, env environment) ([]routeeval.Message, error) {
+	in := env.in
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {

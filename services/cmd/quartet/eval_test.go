@@ -153,17 +153,11 @@ func TestEvalAsJSONListsMissesWhenAsked(t *testing.T) {
 }
 
 func TestEvalReadsStdin(t *testing.T) {
-	file, err := os.Open(writeSet(t, smallSet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	stdin := os.Stdin
-	os.Stdin = file
-	defer func() { os.Stdin = stdin }()
-	code, out, stderr := quartet(t.Context(), nil, "eval", "routing", "-")
-	if code != 0 || !strings.Contains(out, "3 messages") {
-		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, out, stderr)
+	var out, errOut output
+	env := environment{get: func(string) string { return "" }, in: strings.NewReader(smallSet), out: &out, err: &errOut}
+	code := run(t.Context(), []string{"eval", "routing", "-"}, env)
+	if code != 0 || !strings.Contains(out.String(), "3 messages") {
+		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, &out, &errOut)
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	env := environment{get: os.Getenv, out: os.Stdout, err: os.Stderr}
+	env := environment{get: os.Getenv, in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	code := run(ctx, os.Args[1:], env)
 	stop()
 	os.Exit(code)
@@ -31,6 +31,7 @@ func main() {
 // environment is what a command may touch of the process, so that tests can give it another.
 type environment struct {
 	get func(string) string
+	in  io.Reader
 	out io.Writer
 	err io.Writer
 }

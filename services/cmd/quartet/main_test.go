@@ -40,7 +40,7 @@ func (o *output) String() string {
 // quartet runs the program with an environment of its own and returns its exit code and output.
 func quartet(ctx context.Context, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	var out, errOut output
-	code = run(ctx, args, environment{get: func(k string) string { return env[k] }, out: &out, err: &errOut})
+	code = run(ctx, args, environment{get: func(k string) string { return env[k] }, in: strings.NewReader(""), out: &out, err: &errOut})
 	return code, out.String(), errOut.String()
 }
 
@@ -72,6 +72,31 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 			code, _, stderr := quartet(t.Context(), tt.env, tt.args...)
 			if code != tt.code || !strings.Contains(stderr, tt.says) {
 				t.Errorf("exit code %d, stderr:\n%s\nwant %d and %q", code, stderr, tt.code, tt.says)
+			}
+		})
+	}
+}
+
+// The answering and the fast model may lack the same thing, which is said once, or each its own.
+func TestWhatIsWrongWithBothModelsIsSaidOnce(t *testing.T) {
+	const url = "http://localhost/v1"
+	for name, c := range map[string]struct {
+		env   map[string]string
+		args  []string
+		lines int
+	}{
+		"a URL from outside without a model": {map[string]string{"OPENAI_BASE_URL": url}, nil, 1},
+		"a URL, and only a fast model":       {nil, []string{"--model-url", url, "--fast-model", "f"}, 1},
+		"no key for either":                  {nil, []string{"--model", "claude-x"}, 1},
+		"no key, and none of another kind":   {nil, []string{"--model", "claude-x", "--fast-model", "gemini-x"}, 2},
+		"two bad prices of one model":        {nil, []string{"--model", "m", "--model-url", url, "--model-price", "dear", "--fast-model-price", "cheap"}, 2},
+		"a bad price of the fast one":        {nil, []string{"--model", "m", "--model-url", url, "--fast-model-price", "cheap"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, _, stderr := quartet(t.Context(), c.env, append([]string{"serve", "search"}, c.args...)...)
+			said, _, _ := strings.Cut(stderr, "\nRun 'quartet")
+			if lines := strings.Count(said, "\n") + 1; code != exitUsage || lines != c.lines {
+				t.Errorf("exit code %d, %d lines, want %d:\n%s", code, lines, c.lines, stderr)
 			}
 		})
 	}

@@ -23,6 +23,10 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model/gemini"
 )
 
+// DefaultMaxSilence is three quarters of the minute that a turn has unless its caller says otherwise, and many times what a
+// model takes to its first word as a rule: a connection that hangs is found out while another attempt still has time.
+const DefaultMaxSilence = 45 * time.Second
+
 // Config names an endpoint and the model to ask there.
 type Config struct {
 	// Provider whose API is spoken: "openai", "anthropic" or "gemini". Empty: OpenAI's when there is a URL; without one,
@@ -38,6 +42,10 @@ type Config struct {
 	Price *agentloop.Price
 	// MaxAttempts is how often a call is tried that fails before it answers. Zero: wrap.Retry's default. One: once.
 	MaxAttempts int
+	// MaxSilence is how long nothing may come of an answer, before its start or after any piece of it, until the attempt is
+	// given up and counts as failed. Thoughts count only where the endpoint sends them. Zero: DefaultMaxSilence, or none with
+	// NoStream, where nothing can come before the whole. Negative: none.
+	MaxSilence time.Duration
 	// NoReasoning asks for answers without thoughts in every call, where the model has a switch for that. Others answer as
 	// ever.
 	NoReasoning bool
@@ -75,10 +83,19 @@ func New(cfg Config) (*Traced, error) {
 	if cfg.NoReasoning {
 		m = noReasoning{m}
 	}
+	m = wrap.Silence(m, cfg.maxSilence())
 	traced := agentotel.Model(m, agentotel.Config{Provider: traceName(provider, cfg.Name), RequestModel: cfg.Name})
-	// A span for each attempt; retries within the caller's deadline; no thoughts in any answer.
+	// A clock and a span for each attempt; retries within the caller's deadline; no thoughts in any answer.
 	steady := wrap.Reasoning(wrap.Retry(traced, wrap.RetryConfig{MaxAttempts: cfg.MaxAttempts}), wrap.ReasoningConfig{Hold: hold(provider, cfg.Name)})
 	return &Traced{Model: faults{steady}, Price: cfg.Price}, nil
+}
+
+// maxSilence returns the bound in the terms of wrap.Silence.
+func (cfg Config) maxSilence() time.Duration {
+	if cfg.MaxSilence == 0 && !cfg.NoStream {
+		return DefaultMaxSilence
+	}
+	return cfg.MaxSilence
 }
 
 // keepsThoughts are the beginnings of the names of models whose OpenAI-compatible endpoints never write thoughts into the

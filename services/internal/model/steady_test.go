@@ -1,14 +1,19 @@
 package model_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 )
 
@@ -46,6 +51,45 @@ func TestABusyEndpointIsAskedAgainAndThoughtsStayOut(t *testing.T) {
 	}
 	text, err := answerOf(t, m)
 	if err != nil || text != "Hello there." || calls.Load() != 2 {
+		t.Errorf("answer %q, error %v, after %d calls", text, err, calls.Load())
+	}
+}
+
+// hanging starts an endpoint that sends the given bytes and then nothing, to the first call; further ones are answered.
+func hanging(t *testing.T, start string) (url string, calls *atomic.Int32) {
+	t.Helper()
+	calls = new(atomic.Int32)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the caller's leaving is seen
+		w.Header().Set("Content-Type", "text/event-stream")
+		if calls.Add(1) == 1 {
+			_, _ = io.WriteString(w, start)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/v1", calls
+}
+
+func TestASilentEndpointIsAskedAgainOrIsUnavailable(t *testing.T) {
+	const half = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n"
+	url, calls := hanging(t, ": processing\n\n")
+	m, err := model.New(model.Config{URL: url, Name: "gpt-x", MaxSilence: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := answerOf(t, m); err != nil || text != "Hello." || calls.Load() != 2 {
+		t.Errorf("answer %q, error %v, after %d calls", text, err, calls.Load())
+	}
+	url, calls = hanging(t, half)
+	if m, err = model.New(model.Config{URL: url, Name: "gpt-x", MaxSilence: 50 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	var unavailable *fault.Unavailable
+	if text, err := answerOf(t, m); !errors.Is(err, wrap.ErrSilent) || !errors.As(err, &unavailable) || text != "Hel" || calls.Load() != 1 {
 		t.Errorf("answer %q, error %v, after %d calls", text, err, calls.Load())
 	}
 }

@@ -137,6 +137,53 @@ func TestANoteOfTheProgramIsNoQuestion(t *testing.T) {
 	}
 }
 
+// A program that got nothing asks again, in its own words and places. The question stays what it was.
+func TestAQuestionIsAskedAgain(t *testing.T) {
+	user := func(text string) message { return message{Role: "user", Content: content(text)} }
+	nothing, empty := message{Role: "assistant"}, message{Role: "assistant", Content: "(empty)"}
+	const sections = "The shopper wrote: tents?\n\n## Section 1: search\nThe Alder 2 costs 249.00 EUR.\n\n## Section 2: support\nGoods can be returned.\n"
+	nudge := user("You wrote nothing. Answer the last message now, in plain text.")
+	for name, c := range map[string]struct {
+		question string
+		then     []message
+		tools    []tool
+		want     string // that is said, or called
+	}{
+		"right after the question":        {"who are you?", []message{nudge}, supportTools, phrases[english].who},
+		"before a call":                   {"where is order QT-7?", []message{nudge}, supportTools, `lookup_order{"order_id":"QT-7"}`},
+		"after an answer of nothing":      {"who are you?", []message{nothing, nudge}, supportTools, phrases[english].who},
+		"after what stands for nothing":   {"who are you?", []message{empty, nudge}, supportTools, phrases[english].who},
+		"twice, in other words":           {"who are you?", []message{nothing, user("Your last reply was empty. Please respond now."), nothing, user("You returned no text. Reply to my previous question.")}, supportTools, phrases[english].who},
+		"and then for the last time":      {"where is order QT-7?", []message{nudge, user("You have no tool calls left. Answer now from what you know; say plainly what you could not find out.")}, supportTools, `lookup_order{"order_id":"QT-7"}`},
+		"of a text to be made of several": {sections, []message{nudge}, nil, "The Alder 2 costs 249.00 EUR.\n\nGoods can be returned."},
+		"another question, after nothing": {"who are you?", []message{nothing, user("where is order QT-7?")}, supportTools, `lookup_order{"order_id":"QT-7"}`},
+		"another question, after another": {"who are you?", []message{user("where is order QT-7?")}, supportTools, `lookup_order{"order_id":"QT-7"}`},
+	} {
+		req := ask("You help.", c.question, c.tools)
+		req.Messages = append(req.Messages, c.then...)
+		rep := think(req, today)
+		got := rep.text
+		for _, call := range rep.calls {
+			got += call.Function.Name + call.Function.Arguments
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestAShopperMayAskForAnAnswerNow(t *testing.T) {
+	question, hurry := message{Role: "user", Content: "who are you?"}, message{Role: "user", Content: "Answer now: where is my order?"}
+	for name, messages := range map[string][]message{
+		"at once":         {hurry},
+		"after an answer": {question, {Role: "assistant", Content: "A helper."}, hurry},
+	} {
+		if got, want := questionAt(messages, false), len(messages)-1; got != want {
+			t.Errorf("%s: message %d is answered, want %d", name, got, want)
+		}
+	}
+}
+
 func TestSectionsAreMergedInOrder(t *testing.T) {
 	message := "The shopper wrote: tents and returns?\n\n## Section 1: search\nHello! We have the Alder 2 tent at 249.00 EUR.\n\n- Birch 1: 99.00 EUR\n\n## Section 2: support\nHello! Opened goods can be returned.\n"
 	want := "Hello! We have the Alder 2 tent at 249.00 EUR.\n\n- Birch 1: 99.00 EUR\n\nOpened goods can be returned."

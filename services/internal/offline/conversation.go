@@ -85,27 +85,23 @@ func preceding(whole, part string) string {
 	return ""
 }
 
-// questionAt finds the message to answer: the last of the user's that is no note of the program that runs the loop, such
-// as one about the budget that stands right after tool results, or one that asks to mend JSON.
+// questionAt finds the message to answer: the last of the user's that is no note of the program that runs the loop. A note
+// stands right after tool results, whatever it says; or it asks to mend JSON, right after that; or it asks again, right after a
+// question that has no answer yet or an empty one.
 func questionAt(messages []message, formatted bool) int {
-	prev := func(i int) string {
-		for i--; i >= 0; i-- {
-			if messages[i].Role != "system" && messages[i].Role != "developer" {
-				return messages[i].Role
-			}
-		}
-		return ""
-	}
 	first := -1
 	for i, m := range slices.Backward(messages) {
 		if m.Role != "user" {
 			continue
 		}
 		first = i
-		if prev(i) == "tool" {
-			continue
-		}
-		if formatted && prev(i) == "assistant" && mendRE.MatchString(string(m.Content)) {
+		before, words := previous(messages, i), string(m.Content)
+		switch {
+		case before == nil:
+			return i
+		case before.Role == "tool",
+			formatted && before.Role == "assistant" && mendRE.MatchString(words),
+			(before.Role == "user" || saysNothing(before)) && againRE.MatchString(words):
 			continue
 		}
 		return i
@@ -113,8 +109,27 @@ func questionAt(messages []message, formatted bool) int {
 	return first
 }
 
+// previous returns the message before one, instructions apart; nil if there is none.
+func previous(messages []message, i int) *message {
+	for i--; i >= 0; i-- {
+		if messages[i].Role != "system" && messages[i].Role != "developer" {
+			return &messages[i]
+		}
+	}
+	return nil
+}
+
+// saysNothing reports whether a message is an empty answer, or what programs send in place of one.
+func saysNothing(m *message) bool {
+	said := strings.Trim(string(m.Content), " \t\r\n().")
+	return m.Role == "assistant" && len(m.ToolCalls) == 0 && (said == "" || said == "empty")
+}
+
 var (
 	mendRE = regexp.MustCompile(`(?i)\b(schema|json|invalid|required property)\b`)
+	// againRE finds what only a program says, of the answer that it waits for and of the calls that it allows.
+	againRE = regexp.MustCompile(`(?i)\byou(r (last )?(answer|reply|response|message) (was|is)| (wrote|said|returned|sent|gave)) (nothing|no|empty|blank)\b|` +
+		`\b(answer|reply|respond)( to)? ((the|my) (last|previous|earlier|original) (message|question)|now\b)|\bno ((tool )?calls|steps) left\b`)
 	// asideRE opens a paragraph that tells what else was said.
 	asideRE = regexp.MustCompile(`(?i)^\W*(for context|context|(the )?((shopper|customer|user)('s)? )?(whole|full|original|complete|entire) message|conversation so far|history|earlier( messages)?|previous(ly)?( messages)?)\b[^\n:]*:`)
 	// labelRE opens a paragraph that is the question itself.

@@ -20,28 +20,27 @@ func onlyGreets(paragraph string) bool {
 }
 
 // mergeSections answers a request to make one text of several: what stands under the headings, in order, without the
-// headings and without repeated greetings or paragraphs. It reports false when the last message has no such sections.
+// headings and without repeated greetings or paragraphs. It reports false when the message to answer has no such sections.
 func mergeSections(messages []message) (string, bool) {
-	last := ""
-	for _, m := range messages {
-		if m.Role == "user" {
-			last = string(m.Content)
-		}
+	at := questionAt(messages, false)
+	if at < 0 {
+		return "", false
 	}
-	marks := sectionRE.FindAllStringIndex(last, -1)
+	whole := string(messages[at].Content)
+	marks := sectionRE.FindAllStringIndex(whole, -1)
 	if len(marks) == 0 {
-		if marks = headingRE.FindAllStringIndex(last, -1); len(marks) < 2 {
+		if marks = headingRE.FindAllStringIndex(whole, -1); len(marks) < 2 {
 			return "", false
 		}
 	}
 	var out []string
 	greeted := false
 	for i, m := range marks {
-		end := len(last)
+		end := len(whole)
 		if i+1 < len(marks) {
 			end = marks[i+1][0]
 		}
-		body := strings.TrimSpace(tagRE.ReplaceAllString(last[m[1]:end], ""))
+		body := strings.TrimSpace(tagRE.ReplaceAllString(whole[m[1]:end], ""))
 		if g := greetingRE.FindString(body); g != "" {
 			if greeted || i > 0 {
 				body = strings.TrimSpace(body[len(g):])

@@ -103,8 +103,8 @@ func (p *pipes) Close() error {
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
 // inMemory is a house whose connections are in memory, so that it can stand in a synctest bubble, where waits are exact and
-// cost nothing.
-func inMemory(t *testing.T, modes string) house {
+// cost nothing. Zero silence: the model has no clock for that.
+func inMemory(t *testing.T, modes string, silence time.Duration) house {
 	t.Helper()
 	handler, requests := endpoint(t, hostile.Config{})
 	lis := newPipes()
@@ -116,7 +116,8 @@ func inMemory(t *testing.T, modes string) house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return house{model: wrap.Reasoning(wrap.Retry(m, wrap.RetryConfig{}), wrap.ReasoningConfig{}), requests: requests}
+	steady := wrap.Retry(wrap.Silence(m, silence), wrap.RetryConfig{})
+	return house{model: wrap.Reasoning(steady, wrap.ReasoningConfig{}), requests: requests}
 }
 
 // onTCP is a house with real connections and the model that the services would use.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/offline/hostile"
 )
 
@@ -24,6 +25,7 @@ import (
 type survival struct {
 	modes     string
 	question  string                 // empty: weather
+	silence   time.Duration          // of the model's clock; 0: it has none
 	text      string                 // empty: as well-behaved
 	part      bool                   // of the well-behaved answer the start, and not all
 	none      bool                   // no text at all
@@ -38,12 +40,15 @@ type survival struct {
 	repeated  int      // calls that were answered without running the tool once more
 	estimated bool
 	wait      time.Duration // exactly
-	upTo      time.Duration // more than no wait, at most so much
+	upTo      time.Duration // beyond wait: more than nothing, at most so much
 	deadline  bool          // the caller's deadline ends it
 }
 
 // timeout of a question. It falls between two pieces of an endless answer.
 const timeout = 30*time.Second + 10*time.Millisecond
+
+// patience is how long a model with a clock for silence waits. It leaves time for three attempts.
+const patience = 5 * time.Second
 
 var survivals = []survival{
 	{modes: "split-bytes"},
@@ -81,6 +86,7 @@ var survivals = []survival{
 	{modes: "arguments-empty", noTool: true, callError: `missing properties: ["city"]`},
 	{modes: "arguments-double-encoded"},
 	{modes: "arguments-trailing-garbage", noTool: true, callError: "more text after the first value"},
+	{modes: "arguments-gigantic", noTool: true, callError: "the answer was cut", estimated: true},
 	{modes: "unknown-tool", noTool: true, callError: `there is no tool "no_such_tool"; the tools are: [get_forecast]`},
 	{modes: "text-before-tools"},
 	{modes: "same-call-again", err: agentloop.ErrMaxSteps, finish: agentloop.FinishMaxSteps, requests: maxSteps + 1, repeated: 2 * (maxSteps - 1)},
@@ -88,8 +94,9 @@ var survivals = []survival{
 
 	{modes: "choices-empty"},
 	{modes: "answer-empty", requests: 3},
+	{modes: "answer-empty", question: identity, requests: 2},
 	{modes: "answer-empty-always", none: true, err: agentloop.ErrNoAnswer, requests: 3},
-	{modes: "answer-gigantic", text: strings.Repeat("and on, ", 1<<17) + forecasts},
+	{modes: "answer-gigantic", text: strings.Repeat("and on, ", 64*agentloop.DefaultMaxOutputTokens/8), finish: agentloop.FinishLength, estimated: true},
 	{modes: "usage-missing", estimated: true},
 	{modes: "usage-first"},
 	{modes: "usage-everywhere"},
@@ -108,8 +115,11 @@ var survivals = []survival{
 	{modes: "error-400", none: true, noTool: true, status: 400, finish: agentloop.FinishError, requests: 1},
 	{modes: "error-html", none: true, noTool: true, status: 502, says: "Bad gateway", finish: agentloop.FinishError, requests: 3, upTo: 1500 * time.Millisecond},
 	{modes: "error-status-200", requests: 4, upTo: time.Second},
-	{modes: "page-status-200", none: true, noTool: true, says: "Sign in", finish: agentloop.FinishError, requests: 1},
+	{modes: "page-status-200", none: true, noTool: true, says: "Sign in", finish: agentloop.FinishError, requests: 3, upTo: 1500 * time.Millisecond},
 	{modes: "silent", none: true, noTool: true, deadline: true, requests: 1},
+	{modes: "silent", silence: patience, none: true, noTool: true, err: wrap.ErrSilent, finish: agentloop.FinishError, requests: 3, wait: 3 * patience, upTo: 1500 * time.Millisecond},
+	{modes: "silent-once", none: true, noTool: true, deadline: true, requests: 1},
+	{modes: "silent-once", silence: patience, requests: 4, wait: 2 * patience, upTo: time.Second},
 	{modes: "cut-before-answer", requests: 4, upTo: time.Second},
 
 	{modes: "error-event", none: true, noTool: true, status: 500, finish: agentloop.FinishError, requests: 1, estimated: true},
@@ -121,10 +131,16 @@ var survivals = []survival{
 	{modes: "comments,crlf,split-bytes"},
 	{modes: "comments-endless", none: true, noTool: true, deadline: true, requests: 1, estimated: true},
 	{modes: "comments-endless", question: identity, part: true, deadline: true, requests: 1, estimated: true},
+	{modes: "comments-endless", silence: patience, none: true, noTool: true, err: wrap.ErrSilent, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
+	{modes: "comments-endless", silence: patience, question: identity, part: true, err: wrap.ErrSilent, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
 	{modes: "trickle", noTool: true, text: strings.Repeat("and so on, ", int(timeout/(20*time.Millisecond))+1), deadline: true, requests: 1, estimated: true},
+	{modes: "trickle", silence: patience, noTool: true, text: strings.Repeat("and so on, ", int(timeout/(20*time.Millisecond))+1), deadline: true, requests: 1, estimated: true},
 	{modes: "hang", none: true, noTool: true, deadline: true, requests: 1, estimated: true},
 	{modes: "hang", question: identity, part: true, deadline: true, requests: 1, estimated: true},
+	{modes: "hang", silence: patience, none: true, noTool: true, err: wrap.ErrSilent, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
+	{modes: "hang", silence: patience, question: identity, part: true, err: wrap.ErrSilent, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
 	{modes: "endless-line", none: true, noTool: true, deadline: true, requests: 1, estimated: true},
+	{modes: "endless-line", silence: patience, none: true, noTool: true, err: wrap.ErrSilent, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
 	{modes: "flooding-line", none: true, noTool: true, err: bufio.ErrTooLong, finish: agentloop.FinishError, requests: 1, estimated: true, upTo: time.Second},
 	{modes: "done-missing"},
 	{modes: "end-missing", none: true, noTool: true, err: io.ErrUnexpectedEOF, finish: agentloop.FinishError, requests: 1, estimated: true},
@@ -133,7 +149,7 @@ var survivals = []survival{
 	{modes: "no-space"},
 	{modes: "garbage-event", none: true, noTool: true, says: "JSON", finish: agentloop.FinishError, requests: 1, estimated: true},
 	{modes: "garbage-event", question: identity, part: true, says: "JSON", finish: agentloop.FinishError, requests: 1, estimated: true},
-	{modes: "garbage-event-first", none: true, noTool: true, says: "JSON", finish: agentloop.FinishError, requests: 1},
+	{modes: "garbage-event-first", none: true, noTool: true, says: "JSON", finish: agentloop.FinishError, requests: 3, upTo: 1500 * time.Millisecond},
 	{modes: "content-type-html"},
 	{modes: "content-type-json"},
 	{modes: "not-a-stream"},
@@ -144,7 +160,7 @@ func TestTheLoopSurvives(t *testing.T) {
 	for _, s := range survivals {
 		t.Run(s.name(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				got := inMemory(t, s.modes).ask(t, s.questionOr(), timeout)
+				got := inMemory(t, s.modes, s.silence).ask(t, s.questionOr(), timeout)
 				s.check(t, well[s.questionOr()], got)
 				s.checkTime(t, got.took)
 			})
@@ -183,7 +199,7 @@ func wellBehaved(t *testing.T) map[string]talk {
 
 func TestEndlessAnswersEndWithTheCallersDeadlineOverTCP(t *testing.T) {
 	for _, s := range survivals {
-		if !s.deadline {
+		if !s.deadline || s.silence != 0 {
 			continue
 		}
 		t.Run(s.name(), func(t *testing.T) {
@@ -204,10 +220,14 @@ func TestEveryModeHasACaseOfItsOwn(t *testing.T) {
 }
 
 func (s survival) name() string {
+	name := s.modes
 	if s.question != "" {
-		return s.modes + "/" + s.question
+		name += "/" + s.question
 	}
-	return s.modes
+	if s.silence != 0 {
+		name += "/with a clock"
+	}
+	return name
 }
 
 func (s survival) questionOr() string { return cmp.Or(s.question, weather) }
@@ -305,8 +325,8 @@ func (s survival) checkTime(t *testing.T, took time.Duration) {
 	if s.deadline {
 		want = timeout
 	}
-	if s.upTo == 0 && took != want || s.upTo > 0 && (took <= 0 || took > s.upTo) {
-		t.Errorf("took %v, want %v, or up to %v", took, want, s.upTo)
+	if s.upTo == 0 && took != want || s.upTo > 0 && (took <= want || took > want+s.upTo) {
+		t.Errorf("took %v, want %v, and up to %v more", took, want, s.upTo)
 	}
 }
 

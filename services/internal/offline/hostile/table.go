@@ -16,6 +16,10 @@ const (
 	noSign    = "nothing"
 	refused   = "refuses the call, without running the tool, and tells the model what is wrong"
 	callError = "`CallRecord.Error`"
+
+	unclocked   = "without such a clock, waits until its deadline"
+	fellSilent  = "fails when its clock for silence rings; " + unclocked + "; runs no tool"
+	silentError = "`wrap.ErrSilent`, or `context.DeadlineExceeded`, and the text until then"
 )
 
 var splitting = []Mode{
@@ -77,6 +81,8 @@ var calling = []Mode{
 		edit: arguments(strconv.Quote)},
 	{Name: "arguments-trailing-garbage", Sends: "the arguments and then `}` and a code fence", Loop: refused, Seen: callError,
 		edit: arguments(func(s string) string { return s + "}\n```" })},
+	{Name: "arguments-gigantic", Sends: "1 MiB of space within the arguments of every tool call", Loop: "stops the call at 64 bytes for each token of `max_tokens`, here 256 KiB; refuses the tool call, without running the tool, and tells the model what is wrong", Seen: "`CallRecord.Error`, `StepRecord.FinishReason` `length`",
+		edit: arguments(func(s string) string { return strings.TrimSuffix(s, "}") + strings.Repeat(" ", 1<<20) + "}" })},
 	{Name: "unknown-tool", Sends: "calls of `no_such_tool`", Loop: "answers the call with the names that there are", Seen: callError,
 		edit: onCalls(func(p *piece) { p.Function.Name = "no_such_tool" })},
 	{Name: "text-before-tools", Sends: "text, then tool calls", Loop: "streams the text, runs the tools, and leaves the text out of the answer", Seen: "`StepRecord.Text`",
@@ -94,7 +100,7 @@ var answering = []Mode{
 		once: true, edit: onText(noText)},
 	{Name: "answer-empty-always", Sends: "nothing, in place of every answer in text", Loop: "asks once more, then gives up", Seen: "`ErrNoAnswer`",
 		edit: onText(noText)},
-	{Name: "answer-gigantic", Sends: "1 MiB of text before the answer", Loop: "keeps it all: `max_tokens` is asked for, not enforced", Seen: "the length of the text",
+	{Name: "answer-gigantic", Sends: "1 MiB of text before the answer", Loop: "stops the call at 64 bytes for each token of `max_tokens`, here 256 KiB, and keeps those", Seen: "finish reason `length`",
 		edit: onText(gigantic)},
 	{Name: "usage-missing", Sends: "no usage, though asked for", Loop: "counts four bytes as a token", Seen: "`Usage.Estimated`",
 		edit: func(_ *exchange, cs []chunk) []chunk { return setUsage(cs, nil) }},
@@ -133,10 +139,12 @@ var refusing = []Mode{
 		refuse: page(http.StatusBadGateway, "Bad gateway")},
 	{Name: "error-status-200", Sends: "200 with an error as JSON in place of a stream, to every second request", Loop: "waits up to 0.5 s and asks again", Seen: "time",
 		once: true, refuse: refusal(http.StatusOK, "out of order")},
-	{Name: "page-status-200", Sends: "200 with a page of HTML in place of a stream", Loop: "fails at once", Seen: "an error that begins with the words of the page",
+	{Name: "page-status-200", Sends: "200 with a page of HTML in place of a stream", Loop: "asks three times, then fails", Seen: "an error that begins with the words of the page",
 		refuse: page(http.StatusOK, "Sign in")},
-	{Name: "silent", Sends: "nothing, not even a status", Loop: "waits until its deadline", Seen: "`context.DeadlineExceeded`",
+	{Name: "silent", Sends: "nothing, not even a status", Loop: "asks three times, each time until its clock for silence rings, then fails; " + unclocked, Seen: "`wrap.ErrSilent`, or `context.DeadlineExceeded`",
 		refuse: silence},
+	{Name: "silent-once", Sends: "the same, to every second request", Loop: "asks again when its clock for silence rings; " + unclocked, Seen: "time, or `context.DeadlineExceeded`",
+		once: true, refuse: silence},
 	{Name: "cut-before-answer", Sends: "a broken connection in place of every second answer", Loop: "waits up to 0.5 s and asks again", Seen: "time",
 		once: true, refuse: hangUp},
 }
@@ -150,13 +158,13 @@ var breaking = []Mode{
 		wire: insteadOfRest(frame{then: cut})},
 	{Name: "comments", Sends: "600 comment lines before the first event, one before each other", Loop: asUsual, Seen: noSign,
 		wire: comments},
-	{Name: "comments-endless", Sends: "half of the stream, then comment lines that never end, one each 20 ms", Loop: "waits until its deadline; runs no tool", Seen: "`context.DeadlineExceeded`, the text until then",
+	{Name: "comments-endless", Sends: "half of the stream, then comment lines that never end, one each 20 ms", Loop: fellSilent, Seen: silentError,
 		wire: insteadOfRest(frame{data: []byte(commentLine), every: 20 * time.Millisecond})},
 	{Name: "trickle", Sends: "half of the stream, then text that never ends, 11 bytes each 20 ms", Loop: "goes on until its deadline; runs no tool", Seen: "`context.DeadlineExceeded`, the text until then",
 		wire: insteadOfRest(frame{data: event(`{"choices":[{"index":0,"delta":{"content":"and so on, "}}]}`).data, every: 20 * time.Millisecond})},
-	{Name: "hang", Sends: "half of the stream, then nothing", Loop: "waits until its deadline; runs no tool", Seen: "`context.DeadlineExceeded`, the text until then",
+	{Name: "hang", Sends: "half of the stream, then nothing", Loop: fellSilent, Seen: silentError,
 		wire: insteadOfRest(frame{then: hang})},
-	{Name: "endless-line", Sends: "half of the stream, then an event that never ends, 1 KiB each 20 ms", Loop: "goes on until its deadline; runs no tool", Seen: "`context.DeadlineExceeded`, the text until then",
+	{Name: "endless-line", Sends: "half of the stream, then an event that never ends, 1 KiB each 20 ms", Loop: fellSilent, Seen: silentError,
 		wire: insteadOfRest(frame{data: []byte(`data: {"choices":[{"index":0,"delta":{"content":"`)},
 			frame{data: []byte(strings.Repeat("on. ", 256)), every: 20 * time.Millisecond})},
 	{Name: "flooding-line", Sends: "half of the stream, then an event that never ends, 1 MiB each millisecond", Loop: "fails after 32 MiB; runs no tool", Seen: "`bufio.ErrTooLong`",
@@ -172,7 +180,7 @@ var breaking = []Mode{
 		wire: eachFrame(noSpace)},
 	{Name: "garbage-event", Sends: "half of the stream, then half of an event's JSON, then the rest", Loop: "fails, and keeps the text until then; runs no tool", Seen: "an error that names the JSON fault",
 		wire: garbageHalfway},
-	{Name: "garbage-event-first", Sends: "half of an event's JSON, then the stream", Loop: "fails", Seen: "an error that names the JSON fault",
+	{Name: "garbage-event-first", Sends: "half of an event's JSON, then the stream", Loop: "asks three times, then fails", Seen: "an error that names the JSON fault",
 		wire: garbageFirst},
 	{Name: "content-type-html", Sends: "the stream as `text/html`", Loop: asUsual, Seen: noSign,
 		contentType: "text/html"},
