@@ -11,6 +11,7 @@ import (
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
@@ -29,7 +30,10 @@ type turn struct {
 	store     *gatewayv1.Store
 	message   string
 	requestID string
-	history   []*commonv1.Message // the oldest first
+	summary   string                        // what was said in the thread so far
+	history   []*commonv1.Message           // the oldest first
+	shown     []*specialistv1.ProductChoice // what the shopper was last shown in the thread
+	journal   *journal                      // nil: nobody can resume the turn
 	begun     time.Time
 	events    *events // nil: nobody listens
 }

@@ -112,10 +112,7 @@ func (s *Service) answer(ctx context.Context, b *branch) (answer *specialistv1.A
 	}
 	ctx, cancel := context.WithCancel(ctx) // releases the stream, however this ends
 	defer cancel()
-	stream, err := client.Answer(ctx, &specialistv1.AnswerRequest{
-		AssignmentId: b.assignment.GetAssignmentId(), SubQuery: b.assignment.GetSubQuery(), Message: b.turn.message,
-		History: b.turn.history, Reason: b.assignment.GetReason(), StoreName: b.turn.store.GetName(),
-	})
+	stream, err := client.Answer(ctx, b.request())
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", b.assignment.GetSpecialist(), err)
 	}

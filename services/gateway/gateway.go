@@ -19,6 +19,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -31,6 +33,13 @@ const (
 	DefaultThreadTTL    = 30 * 24 * time.Hour
 	DefaultTurnTimeout  = 60 * time.Second
 	DefaultMergeReserve = 6 * time.Second
+
+	// DefaultLease outlasts the longest pause that a healthy process may make, and is how long a turn stands still after
+	// its gateway has died.
+	DefaultLease = 15 * time.Second
+
+	DefaultMaxTurns         = 1024
+	DefaultMaxTurnsPerStore = 512
 )
 
 // Peer is one specialist.
@@ -49,6 +58,12 @@ type Config struct {
 	Model agentloop.Model
 	// Price of the model's tokens. Nil: the cost of a merge is unknown.
 	Price *agentloop.Price
+	// FastModel writes the running summaries of threads. Nil: a thread's first message serves as its summary.
+	FastModel agentloop.Model
+	// FastPrice of the fast model's tokens. Nil: the cost of a summary is unknown.
+	FastPrice *agentloop.Price
+	// Cart reads the shopper's cart, once per turn. Nil: specialists read it themselves.
+	Cart cartv1.CartServiceClient
 	// Router splits messages. Required.
 	Router routerv1.RouterServiceClient
 	// Specialists there are. At least one.
@@ -60,6 +75,16 @@ type Config struct {
 	// MergeReserve is the time kept for merging when several specialists are at work, but never more than a quarter of
 	// what is left of the turn. Zero: DefaultMergeReserve.
 	MergeReserve time.Duration
+	// RunAhead says when specialists of a provisional routing start before it is final. Zero: RunAheadAlways.
+	RunAhead RunAhead
+	// Lease is how long a gateway that is not heard of keeps its turn. Zero: DefaultLease.
+	Lease time.Duration
+	// MaxTurns bounds the turns in flight in this process. Zero: DefaultMaxTurns.
+	MaxTurns int
+	// MaxTurnsPerStore bounds those of one store. Zero: DefaultMaxTurnsPerStore.
+	MaxTurnsPerStore int
+	// Budget bounds the models' work on one turn. Nil: it is not bounded.
+	Budget *commonv1.Budget
 	// Now dates turns and threads. Nil: time.Now. Deadlines follow the real clock.
 	Now func() time.Time
 	// NewID makes identifiers of turns and threads, which must be unique and hard to guess: a guest's thread is protected
@@ -78,8 +103,12 @@ func (c Config) Validate() error {
 		return errors.New("gateway: Router is required")
 	case len(c.Specialists) == 0:
 		return errors.New("gateway: at least one specialist is required")
-	case c.ThreadTTL < 0 || c.TurnTimeout < 0 || c.MergeReserve < 0:
+	case c.ThreadTTL < 0 || c.TurnTimeout < 0 || c.MergeReserve < 0 || c.Lease < 0:
 		return errors.New("gateway: a duration in Config is negative")
+	case c.MaxTurns < 0 || c.MaxTurnsPerStore < 0:
+		return errors.New("gateway: a limit of turns in Config is negative")
+	case !c.RunAhead.valid():
+		return fmt.Errorf("gateway: RunAhead is %q, must be %q, %q or %q", c.RunAhead, RunAheadAlways, RunAheadCertain, RunAheadOff)
 	}
 	seen := make(map[string]bool, len(c.Specialists))
 	for _, p := range c.Specialists {
@@ -95,6 +124,10 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.ThreadTTL, DefaultThreadTTL)
 	setDefault(&c.TurnTimeout, DefaultTurnTimeout)
 	setDefault(&c.MergeReserve, DefaultMergeReserve)
+	setDefault(&c.Lease, DefaultLease)
+	setDefault(&c.MaxTurns, DefaultMaxTurns)
+	setDefault(&c.MaxTurnsPerStore, DefaultMaxTurnsPerStore)
+	setDefault(&c.RunAhead, RunAheadAlways)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -107,9 +140,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
 	}
 }
 

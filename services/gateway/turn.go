@@ -62,28 +62,12 @@ func (s *Service) ask(ctx context.Context, req *gatewayv1.AskRequest, ev *events
 
 // run takes an admitted turn through its stages.
 func (s *Service) run(ctx context.Context, t *turn) (*gatewayv1.AskResponse, error) {
-	decision, err := s.route(ctx, t)
+	decision, branches, err := s.work(ctx, t)
 	if err != nil {
-		return nil, err
-	}
-	t.events.routed(decision)
-	branches := s.dispatch(ctx, t, decision)
-	if err := nothingAnswered(ctx, branches); err != nil {
 		return nil, err
 	}
 	merged := s.merge(ctx, t, branches)
 	reply := s.reply(ctx, t, decision, branches, merged)
 	s.record(ctx, t, reply)
 	return reply, nil
-}
-
-// record keeps the turn. By now there is an answer, so trouble is logged and not returned; and the turn is kept even if
-// the caller has just gone.
-func (s *Service) record(ctx context.Context, t *turn, reply *gatewayv1.AskResponse) {
-	due, _ := ctx.Deadline()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(maxRecordTime, time.Until(due)))
-	defer cancel()
-	if err := s.threads.record(ctx, t.scope, t.message, reply, s.cfg.Now()); err != nil {
-		s.cfg.Logger.ErrorContext(ctx, "turn not recorded", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
-	}
 }
