@@ -16,8 +16,16 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// pingTimeout is how long Open waits for an answer.
-const pingTimeout = 3 * time.Second
+const (
+	// pingTimeout is how long Open waits for an answer.
+	pingTimeout = 3 * time.Second
+	// poolSize is the most connections to one server. Commands take well under a millisecond, so this is enough for
+	// thousands of turns in flight, and few enough for many replicas on one server.
+	poolSize = 64
+	// poolTimeout is how long a command whose context has no deadline waits for a connection. A crowd waits; that is no
+	// sign of a server that is down.
+	poolTimeout = 30 * time.Second
+)
 
 // Open connects to the Redis at url and makes sure that it answers. The forms of url are
 //
@@ -59,6 +67,8 @@ func (a address) client() redis.UniversalClient {
 		IsClusterMode: a.kind == kindCluster,
 		TLSConfig:     a.tls(),
 
+		PoolSize:              poolSize,
+		PoolTimeout:           poolTimeout,
 		DialTimeout:           2 * time.Second,
 		DialerRetries:         1, // commands are retried as it is
 		ContextTimeoutEnabled: true,
