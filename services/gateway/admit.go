@@ -15,6 +15,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
 const (
@@ -33,13 +34,15 @@ type turn struct {
 	summary   string                        // what was said in the thread so far
 	history   []*commonv1.Message           // the oldest first
 	shown     []*specialistv1.ProductChoice // what the shopper was last shown in the thread
+	place     *state.Place                  // in the lines of its request and its thread; nil: it needs none
 	journal   *journal                      // nil: nobody can resume the turn
+	replied   *gatewayv1.AskResponse        // another call of the same request has been answered with this
 	begun     time.Time
 	events    *events // nil: nobody listens
 }
 
-// admit checks a request, and that its store and thread exist for this customer. It makes the turn's scope, which is
-// fixed from here on.
+// admit checks a request, and that its store and thread exist for this customer, and waits until it is its time. It makes
+// the turn's scope, which is fixed from here on.
 func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest, ev *events) (*turn, error) {
 	begun := s.cfg.Now()
 	if err := checkAsk(req); err != nil {
@@ -51,18 +54,11 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest, ev *even
 	}
 	t := &turn{store: store, message: req.GetMessage(), requestID: req.GetRequestId(), begun: begun, events: ev}
 	t.scope = s.scopeOf(req, store)
-	if req.GetThreadId() == "" {
-		return t, nil
+	if t.requestID == "" && req.GetThreadId() == "" {
+		return t, nil // until it is recorded nobody else can know of it, so there is nothing to wait for
 	}
-	known, err := s.threads.load(ctx, req.GetStoreId(), req.GetThreadId(), historyMessages)
-	if err != nil {
+	if err := s.begin(ctx, t, req); err != nil {
 		return nil, err
-	}
-	if known != nil {
-		if !known.mayUse(req.GetCustomerId()) {
-			return nil, threadNotFound(req.GetThreadId())
-		}
-		t.history = known.messages
 	}
 	return t, nil
 }

@@ -22,9 +22,13 @@ func (r RunAhead) valid() bool {
 
 // work routes the message and has the specialists answer it.
 func (s *Service) work(ctx context.Context, t *turn) (*routerv1.RoutingDecision, []*branch, error) {
-	decision, err := s.route(ctx, t)
-	if err != nil {
-		return nil, nil, err
+	decision := t.journal.decision()
+	if decision == nil {
+		var err error
+		if decision, err = s.route(ctx, t); err != nil {
+			return nil, nil, err
+		}
+		t.journal.decided(decision)
 	}
 	t.events.routed(decision)
 	branches := s.dispatch(ctx, t, decision)

@@ -87,12 +87,17 @@ func (s *Service) runBranch(ctx context.Context, b *branch) {
 		))
 	defer span.End()
 	b.turn.events.agentStarted(a)
-	if b.answer, b.err = s.answer(ctx, b); b.err != nil {
+	if b.answer = b.turn.journal.answer(a.GetAssignmentId()); b.answer == nil {
+		b.answer, b.err = s.answer(ctx, b)
+	}
+	if b.err != nil {
 		f := failure(b.err)
 		span.SetAttributes(attribute.String(telemetry.KeyErrorType, f.GetCode()))
 		span.SetStatus(codes.Error, f.GetMessage())
 		s.cfg.Logger.WarnContext(ctx, "assignment failed", "store", b.turn.scope.StoreID, "turn", b.turn.scope.TurnID,
 			"assignment", a.GetAssignmentId(), "specialist", a.GetSpecialist(), "code", f.GetCode(), "error", b.err)
+	} else {
+		b.turn.journal.answered(a.GetAssignmentId(), b.answer)
 	}
 	b.turn.events.agentFinished(b.result())
 }

@@ -1,8 +1,9 @@
 // Package gateway is what a store's backend calls. It admits a shopper's message, asks the router which specialists shall
 // answer which part of it, runs those at the same time, makes one reply of what they say, and keeps the conversation.
 //
-// A turn is a value that passes through stages, in turn.go from top to bottom: load, route, dispatch, merge, reply,
-// record. Results live in slots by assignment; nothing of a turn outlives it but what is recorded.
+// A turn is a value that passes through stages, in turn.go from top to bottom: admit, route, dispatch, merge, reply,
+// record. Results live in slots by assignment; nothing of a turn outlives it but what is recorded, and, until then, what
+// its journal holds for one who resumes it.
 //
 // The package must not import another service: it meets them through the generated clients of router.v1 and
 // specialist.v1.
@@ -172,7 +173,7 @@ func New(cfg Config) (*Service, error) {
 		directory: newDirectory(cfg.Specialists),
 		merger:    m,
 		stores:    stores{redis: cfg.Redis},
-		threads:   threads{redis: cfg.Redis, ttl: cfg.ThreadTTL},
+		threads:   threads{redis: cfg.Redis, ttl: cfg.ThreadTTL, lease: cfg.Lease},
 		tracer:    otel.Tracer("github.com/quartet-commerce/quartet/services/gateway"),
 	}, nil
 }

@@ -168,25 +168,33 @@ func open(t *testing.T, model agentloop.Model) *house {
 func (h *house) start() {
 	h.t.Helper()
 	h.serve("router", func(r grpc.ServiceRegistrar) { routerv1.RegisterRouterServiceServer(r, h.router) })
-	cfg := h.config
 	for _, name := range specialistNames {
 		h.serveSpecialist(name)
+	}
+	h.service = h.serveGateway("gateway", h.redisClient())
+	conn := h.dial("gateway")
+	h.client, h.stores = gatewayv1.NewGatewayServiceClient(conn), gatewayv1.NewStoreServiceClient(conn)
+	h.putStore("demo")
+}
+
+// serveGateway serves a gateway in the house, of which there may be several.
+func (h *house) serveGateway(name string, redis redis.UniversalClient) *Service {
+	h.t.Helper()
+	cfg := h.config
+	for _, name := range specialistNames {
 		if !slices.ContainsFunc(cfg.Specialists, func(p Peer) bool { return p.Name == name }) {
 			cfg.Specialists = append(cfg.Specialists, Peer{Name: name, Client: specialistv1.NewSpecialistServiceClient(h.dial(name))})
 		}
 	}
-	cfg.Redis = h.redisClient()
+	cfg.Redis = redis
 	cfg.Router = routerv1.NewRouterServiceClient(h.dial("router"))
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	s, err := New(cfg)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.service = s
-	h.serve("gateway", s.Register)
-	conn := h.dial("gateway")
-	h.client, h.stores = gatewayv1.NewGatewayServiceClient(conn), gatewayv1.NewStoreServiceClient(conn)
-	h.putStore("demo")
+	h.serve(name, s.Register)
+	return s
 }
 
 func (h *house) redisClient() redis.UniversalClient {

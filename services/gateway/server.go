@@ -104,6 +104,8 @@ func (s *server) DeleteThread(ctx context.Context, req *gatewayv1.DeleteThreadRe
 	if err := checkIDs("thread_id", req.GetStoreId(), req.GetThreadId()); err != nil {
 		return nil, err
 	}
+	ctx, cancel := s.service.bounded(ctx)
+	defer cancel()
 	deleted, err := s.service.threads.delete(ctx, req.GetStoreId(), req.GetThreadId())
 	if err != nil {
 		return nil, err
@@ -114,7 +116,7 @@ func (s *server) DeleteThread(ctx context.Context, req *gatewayv1.DeleteThreadRe
 // thread is a kept thread as the contract has it.
 func (s *server) thread(t *thread) *gatewayv1.Thread {
 	return &gatewayv1.Thread{
-		ThreadId: t.id, CustomerId: t.customer, Title: t.title,
+		ThreadId: t.id, CustomerId: t.customer, Title: t.title, Summary: t.summary,
 		CreateTime: timestamppb.New(t.created), UpdateTime: timestamppb.New(t.updated),
 		ExpireTime: timestamppb.New(t.updated.Add(s.service.cfg.ThreadTTL)),
 	}

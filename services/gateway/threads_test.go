@@ -53,7 +53,7 @@ func TestAThreadRemembersFinalTextsAndTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &gatewayv1.GetThreadResponse{
-		Thread: &gatewayv1.Thread{ThreadId: first.GetThreadId(), CustomerId: "ann", Title: "search: shoes"},
+		Thread: &gatewayv1.Thread{ThreadId: first.GetThreadId(), CustomerId: "ann", Title: "search: shoes", Summary: "search: shoes"},
 		Messages: []*commonv1.Message{
 			user("search: shoes"), assistant("search says shoes."), user("support: returns"), assistant("support says returns."),
 		},
@@ -111,7 +111,9 @@ func TestATurnIsRecordedThoughItsCallerHasJustLeft(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	cancel()
 	sc := scope.Scope{StoreID: "demo", ThreadID: "t1", TurnID: "turn_1"}
-	h.service.record(ctx, &turn{scope: sc, message: "hi"}, &gatewayv1.AskResponse{Text: "hello"})
+	if err := h.service.record(ctx, &turn{scope: sc, message: "hi"}, &gatewayv1.AskResponse{Text: "hello"}); err != nil {
+		t.Error(err)
+	}
 	if got, err := h.thread("t1"); err != nil || len(got.GetMessages()) != 2 {
 		t.Errorf("thread %v, %v", got, err)
 	}
@@ -155,7 +157,7 @@ func TestAThreadThatChangedHandsMeanwhileIsLeftAlone(t *testing.T) {
 	h.askIn("t1", "ann", "search: shoes")
 	th := threads{redis: h.redisClient(), ttl: time.Hour}
 	sc := scope.Scope{StoreID: "demo", CustomerID: "bob", ThreadID: "t1", TurnID: "turn_1"}
-	err := th.record(t.Context(), sc, "hi", &gatewayv1.AskResponse{Text: "for bob"}, time.Now())
+	err := th.record(t.Context(), &turn{scope: sc, message: "hi"}, &gatewayv1.AskResponse{Text: "for bob"}, time.Now())
 	if err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("record: %v", err)
 	}

@@ -38,6 +38,9 @@ func (s *Service) ask(ctx context.Context, req *gatewayv1.AskRequest, ev *events
 	if err != nil {
 		return nil, err
 	}
+	if t.replied != nil {
+		return t.replay(), nil
+	}
 	ctx, span := s.tracer.Start(scope.NewContext(ctx, t.scope), telemetry.OperationInvokeWorkflow+" "+workflow, trace.WithAttributes(
 		attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeWorkflow),
 		attribute.String(telemetry.KeyWorkflow, workflow),
@@ -60,14 +63,20 @@ func (s *Service) ask(ctx context.Context, req *gatewayv1.AskRequest, ev *events
 	return reply, nil
 }
 
-// run takes an admitted turn through its stages.
+// run takes an admitted turn through its stages, while it holds its places.
 func (s *Service) run(ctx context.Context, t *turn) (*gatewayv1.AskResponse, error) {
+	held := newHold(ctx, t)
+	defer held.release()
+	ctx = held.ctx
 	decision, branches, err := s.work(ctx, t)
 	if err != nil {
-		return nil, err
+		return nil, held.lost(err)
 	}
 	merged := s.merge(ctx, t, branches)
 	reply := s.reply(ctx, t, decision, branches, merged)
-	s.record(ctx, t, reply)
+	if err := s.record(ctx, t, reply); err != nil {
+		return nil, err
+	}
+	held.settled = true
 	return reply, nil
 }

@@ -2,9 +2,8 @@ package state
 
 import (
 	"context"
+	_ "embed"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,117 +13,129 @@ import (
 var ErrNotFirst = errors.New("not the first in line")
 
 const (
-	// pollFirst and pollLast bound the time between two looks of one who waits; it doubles in between.
+	// pollFirst is the time until the second look of one who waits. It doubles from look to look up to pollNext for the
+	// one who comes next, and is pollFar for those behind.
 	pollFirst = 5 * time.Millisecond
-	pollLast  = 100 * time.Millisecond
-	// leaveTimeout bounds leaving, which is done also after the caller's context has ended.
-	leaveTimeout = time.Second
+	pollNext  = 20 * time.Millisecond
+	pollFar   = 100 * time.Millisecond
+	// keepTimeout bounds one renewal of a lease, and leaving, which is done also after the caller's context has ended.
+	keepTimeout = time.Second
 )
 
-// enterScript takes or keeps a place and renews its lease, and removes those before it whose leases have run out. The
-// server's clock counts, so the clocks of the processes may differ.
+// Lua begins a script that works with places itself. Its first keys are those of Place.Keys and its first arguments those
+// of Place.Args. It defines
 //
-// KEYS: line, leases. ARGV: token, lease in milliseconds.
-var enterScript = redis.NewScript(`
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then
-  redis.call('RPUSH', KEYS[1], ARGV[1])
-end
-redis.call('HSET', KEYS[2], ARGV[1], now + ARGV[2])
-local first = redis.call('LINDEX', KEYS[1], 0)
-while first ~= ARGV[1] and tonumber(redis.call('HGET', KEYS[2], first) or '0') < now do
-  redis.call('LPOP', KEYS[1])
-  redis.call('HDEL', KEYS[2], first)
-  first = redis.call('LINDEX', KEYS[1], 0)
-end
-redis.call('PEXPIRE', KEYS[1], ARGV[2] * 10)
-redis.call('PEXPIRE', KEYS[2], ARGV[2] * 10)
-return first == ARGV[1] and 1 or 0
-`)
+//	enter()  takes or keeps the places, each only once the place is the first in the lines before, renews their leases,
+//	         and removes those at the head whose leases have run out; returns how many are ahead in the line in which it
+//	         waits, and 0 when it is the first in all
+//	first()  tells whether it is the first in all. A script that writes only then is fenced: one whose lease has run
+//	         out, and who may not know it, changes nothing
+//	leave()  gives the places up
+//	key(i)   is the i-th of the other keys
+//	arg(i)   is the i-th of the other arguments
+//
+//go:embed line.lua
+var Lua string
 
-// leaveScript gives a place up. KEYS: line, leases. ARGV: token.
-var leaveScript = redis.NewScript(`
-redis.call('LREM', KEYS[1], 1, ARGV[1])
-redis.call('HDEL', KEYS[2], ARGV[1])
-`)
+var (
+	enterScript = redis.NewScript(Lua + "return enter()")
+	renewScript = redis.NewScript(Lua + "return renew() and 1 or 0")
+	leaveScript = redis.NewScript(Lua + "leave() return 0")
+)
 
-// IsFirst is the condition, as the Lua of a Redis script, that a token is the first in the line of a place. A script that
-// writes only if it holds is fenced: one whose lease has run out, and who may not know it, changes nothing. It takes the
-// names of Lua expressions for the line's key and the token.
-func IsFirst(line, token string) string {
-	return fmt.Sprintf("redis.call('LINDEX', %s, 0) == %s", line, token)
-}
-
-// Place is a place in a line: those who want the same thing, one after the other, in the order in which they came, across
-// processes. A place is held by a lease and is lost some time after its holder has died, so a line never stands still for
-// longer than a lease. A Place is not safe for concurrent use, save that Keep may run beside the rest.
+// Place is a place in one or several lines: those who want the same thing, one after the other, in the order in which they
+// came, across processes. A place is held by a lease and is lost some time after its holder has died, so a line never
+// stands still for longer than a lease. A nil *Place is the first in no line at all. A Place is safe for concurrent use.
 type Place struct {
 	redis redis.UniversalClient
-	key   string
+	keys  []string
 	token string
 	lease time.Duration
 }
 
-// NewPlace returns a place, not yet taken, in the line at key, which Key has made. The token must be unique. A lease must
-// outlast the longest pause that a healthy process may make.
-func NewPlace(client redis.UniversalClient, key, token string, lease time.Duration) *Place {
-	return &Place{redis: client, key: key, token: token, lease: lease}
+// NewPlace returns a place, not yet taken, in the lines at some keys, which Key has made. They are entered one after the
+// other, so that those who want several things never wait for each other if all name them in the same order. The token
+// must be unique. A lease must outlast the longest pause that a healthy process may make.
+func NewPlace(client redis.UniversalClient, token string, lease time.Duration, lines ...string) *Place {
+	p := &Place{redis: client, token: token, lease: lease}
+	for _, line := range lines {
+		p.keys = append(p.keys, line, line+":leases")
+	}
+	return p
 }
 
-// Keys are the keys of the line: the tokens in order, and their leases. The first is what IsFirst wants.
-func (p *Place) Keys() []string { return []string{p.key, p.key + ":leases"} }
+// Keys returns the first keys of a script that begins with Lua, and then others.
+func (p *Place) Keys(others ...string) []string {
+	if p == nil {
+		return others
+	}
+	return append(p.keys[:len(p.keys):len(p.keys)], others...)
+}
 
-// Token is the token of the place.
-func (p *Place) Token() string { return p.token }
+// Args returns the first arguments of a script that begins with Lua, and then others.
+func (p *Place) Args(others ...any) []any {
+	if p == nil {
+		return append([]any{0, "", 0}, others...)
+	}
+	return append([]any{len(p.keys) / 2, p.token, p.lease.Milliseconds()}, others...)
+}
 
 // Wait takes the place and waits until it is the first. Its errors are Redis's and the context's; then the place has been
 // left again.
 func (p *Place) Wait(ctx context.Context) error {
-	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
-		first, err := p.enter(ctx)
-		if err == nil && first {
+	return p.WaitBy(ctx, func(ctx context.Context) (int, error) {
+		ahead, err := enterScript.Run(ctx, p.redis, p.Keys(), p.Args()...).Int()
+		return ahead, Error("wait in line", err)
+	})
+}
+
+// WaitBy is Wait with a script of the caller's own, which returns what enter of Lua returned.
+func (p *Place) WaitBy(ctx context.Context, enter func(context.Context) (ahead int, err error)) error {
+	for pause := pollFirst; ; pause = min(2*pause, pollNext) {
+		ahead, err := enter(ctx)
+		switch {
+		case err == nil && ahead == 0:
 			return nil
-		}
-		if err == nil {
+		case err == nil && ahead == 1:
 			err = sleep(ctx, pause)
+		case err == nil:
+			err = sleep(ctx, pollFar)
 		}
 		if err != nil {
 			_ = p.Leave(ctx) // the lease runs out anyway
-			return Error("wait in line", err)
+			return err
 		}
 	}
 }
 
-// Keep renews the lease until ctx ends, and returns nil then. It returns ErrNotFirst at once when the place is lost. While
-// Redis can not be reached it goes on trying: nobody else can take the place either.
+// Keep renews the lease until ctx ends, and returns nil then. It returns ErrNotFirst when the place is lost; it does not
+// come back. While Redis can not be reached it goes on trying: nobody else can take the place either.
 func (p *Place) Keep(ctx context.Context) error {
 	for sleep(ctx, p.lease/3) == nil {
-		switch first, err := p.enter(ctx); {
-		case err == nil && !first:
-			return ErrNotFirst
+		switch kept, err := p.renew(ctx); {
 		case ctx.Err() != nil:
 			return nil
+		case err == nil && !kept:
+			return ErrNotFirst
 		}
 	}
 	return nil
 }
 
-// Leave gives the place up, also when ctx has ended.
-func (p *Place) Leave(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+func (p *Place) renew(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
-	err := leaveScript.Run(ctx, p.redis, p.Keys(), p.token).Err()
-	if errors.Is(err, redis.Nil) {
-		err = nil // the script returns nothing
-	}
-	return Error("leave line", err)
+	return renewScript.Run(ctx, p.redis, p.Keys(), p.Args()...).Bool()
 }
 
-// enter takes the place or renews its lease, and reports whether it is the first.
-func (p *Place) enter(ctx context.Context) (bool, error) {
-	lease := strconv.FormatInt(p.lease.Milliseconds(), 10)
-	return enterScript.Run(ctx, p.redis, p.Keys(), p.token, lease).Bool()
+// Leave gives the place up, also when ctx has ended.
+func (p *Place) Leave(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
+	return Error("leave line", leaveScript.Run(ctx, p.redis, p.Keys(), p.Args()...).Err())
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func withEach(t *testing.T, test func(t *testing.T, client redis.UniversalClient
 }
 
 func place(client redis.UniversalClient, token string) *state.Place {
-	return state.NewPlace(client, state.Key("demo", "line"), token, lease)
+	return state.NewPlace(client, token, lease, state.Key("demo", "line"))
 }
 
 func TestALineIsServedInOrderAndOneAtATime(t *testing.T) {
@@ -99,17 +100,23 @@ func TestADeadHolderLosesItsPlaceAndIsFenced(t *testing.T) {
 		if took := time.Since(begun); took < lease/2 {
 			t.Errorf("taken over after %v, before the lease of %v was over", took, lease)
 		}
-		write := redis.NewScript("if " + state.IsFirst("KEYS[1]", "ARGV[1]") + " then redis.call('SET', KEYS[2], ARGV[1]) end return 0")
-		for _, p := range []*state.Place{next, dead} {
-			if err := write.Run(t.Context(), client, []string{p.Keys()[0], state.Key("demo", "k")}, p.Token()).Err(); err != nil {
+		write := redis.NewScript(state.Lua + "if first() then redis.call('SET', key(1), arg(1)) end return 0")
+		for who, p := range map[string]*state.Place{"next": next, "dead": dead} {
+			if err := write.Run(t.Context(), client, p.Keys(state.Key("demo", "k")), p.Args(who)...).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if got := client.Get(t.Context(), state.Key("demo", "k")).Val(); got != "next" {
-			t.Errorf("%q wrote last", got)
+			t.Errorf("%q wrote", got)
+		}
+		if err := next.Leave(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 		if err := dead.Keep(t.Context()); !errors.Is(err, state.ErrNotFirst) {
 			t.Errorf("Keep: %v, want ErrNotFirst", err)
+		}
+		if n := client.Exists(t.Context(), next.Keys()...).Val(); n != 0 {
+			t.Error("one who had lost its place took another one when the line was empty")
 		}
 	})
 }
@@ -134,6 +141,76 @@ func TestAKeptPlaceOutlivesItsLease(t *testing.T) {
 		stop()
 		if err := <-kept; err != nil {
 			t.Errorf("Keep: %v", err)
+		}
+	})
+}
+
+// Many want both of two things, in an order of their own but for the lines', which all name in the same order.
+func TestSeveralLinesAreEnteredWithoutDeadlock(t *testing.T) {
+	withEach(t, func(t *testing.T, client redis.UniversalClient) {
+		lines := []string{state.Key("demo", "a"), state.Key("demo", "b")}
+		var inside [2]atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 24 {
+			wants := [][]int{{0, 1}, {0}, {1}}[i%3]
+			wg.Go(func() {
+				var keys []string
+				for _, w := range wants {
+					keys = append(keys, lines[w])
+				}
+				p := state.NewPlace(client, fmt.Sprintf("p%d", i), time.Minute, keys...)
+				if err := p.Wait(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
+				for _, w := range wants {
+					if n := inside[w].Add(1); n != 1 {
+						t.Errorf("%d at once in line %d", n, w)
+					}
+				}
+				for _, w := range wants {
+					inside[w].Add(-1)
+				}
+				if err := p.Leave(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := client.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%d keys are left when all have gone", n)
+		}
+	})
+}
+
+func TestOneWhoGivesUpWaitingLeavesAllLines(t *testing.T) {
+	withEach(t, func(t *testing.T, client redis.UniversalClient) {
+		a, b := state.Key("demo", "a"), state.Key("demo", "b")
+		holder := state.NewPlace(client, "holder", time.Minute, b)
+		if err := holder.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), lease/3)
+		defer cancel()
+		if err := state.NewPlace(client, "waits", time.Minute, a, b).Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait: %v", err)
+		}
+		if got := client.LRange(t.Context(), b, 0, -1).Val(); !slices.Equal(got, []string{"holder"}) || client.Exists(t.Context(), a).Val() != 0 {
+			t.Errorf("%v are left in line", got)
+		}
+	})
+}
+
+func TestNoPlaceIsAlwaysTheFirst(t *testing.T) {
+	withEach(t, func(t *testing.T, client redis.UniversalClient) {
+		var none *state.Place
+		script := redis.NewScript(state.Lua + "return {first() and 1 or 0, key(1), arg(1)}")
+		got, err := script.Run(t.Context(), client, none.Keys("k"), none.Args("v")...).Slice()
+		if want := []any{int64(1), "k", "v"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, %v, want %v", got, err, want)
+		}
+		if err := none.Leave(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

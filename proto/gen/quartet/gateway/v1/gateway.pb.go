@@ -188,9 +188,15 @@ type AskRequest struct {
 	CustomerGroups []string `protobuf:"bytes,4,rep,name=customer_groups,json=customerGroups,proto3" json:"customer_groups,omitempty"`
 	// The shopper's cart. Empty: the customer_id's cart of the same name, or none for a guest.
 	CartId string `protobuf:"bytes,5,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
-	// Conversation to continue. 1 to 64 of letters, digits, '.', '_' and '-'. Empty: a new one is begun.
+	// Conversation to continue. 1 to 64 of letters, digits, '.', '_' and '-'. Messages of one conversation are answered one
+	// after the other, in the order in which they come. Empty: a new one is begun.
 	ThreadId string `protobuf:"bytes,6,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Key of the backend for this request, same form. Written to the trace and the turn. Empty: none.
+	// Key of the backend for this request, unique in its store, same form. Calls of the same id and otherwise the same fields
+	// are one request: it is answered once, and all of them, also those that come while it is being answered, get that
+	// reply. A request that failed, or whose gateway died, is taken up where it stood: with the same turn_id, thread_id and
+	// routing, and without asking a specialist again that has answered. Forgotten with its thread, so by default thirty days
+	// after that was last written. The id with other fields is ALREADY_EXISTS, REQUEST_ID_REUSED. Written to the trace and
+	// the turn. Empty: every call is a request of its own.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// BCP 47 tag of the shopper's language, such as "es-MX". Empty: told from the message.
 	Locale        string `protobuf:"bytes,8,opt,name=locale,proto3" json:"locale,omitempty"`

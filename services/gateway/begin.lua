@@ -1,0 +1,38 @@
+-- begin takes the places of a turn and returns {'first', the journal, the thread, its last messages} when its time has
+-- come, and {'wait', how many are ahead} until then. What can not become a turn is told at once and leaves the lines:
+-- {'done', the turn that has answered the request}, {'reused'} for another body, {'foreign'} for another customer's thread.
+-- Begins with the Lua of services/internal/state.
+local journal, thread, messages, requests = key(1), key(2), key(3), key(4)
+local request, hash, turn, thread_id, known = arg(1), arg(2), arg(3), arg(4), arg(5) == '1'
+local customer, ttl, wanted, score = arg(6), arg(7), arg(8), arg(9)
+
+if request ~= '' then
+  local kept = redis.call('HMGET', journal, 'hash', 'done', 'turn')
+  if kept[1] and kept[1] ~= hash then leave() return {'reused'} end
+  if kept[2] then leave() return {'done', kept[3]} end
+end
+if known then
+  local owner = redis.call('HGET', thread, 'customer')
+  if owner and owner ~= '' and owner ~= customer then leave() return {'foreign'} end
+end
+
+local ahead = enter()
+if ahead > 0 then return {'wait', ahead} end
+
+local before, about, last = {}, {}, {}
+if request ~= '' then
+  if redis.call('HSETNX', journal, 'hash', hash) == 1 then
+    redis.call('HSET', journal, 'turn', turn, 'thread', thread_id)
+    if known then -- so that what deletes the thread finds the journal
+      redis.call('ZADD', requests, score, request)
+      redis.call('PEXPIRE', requests, ttl)
+    end
+  end
+  redis.call('PEXPIRE', journal, ttl)
+  before = redis.call('HGETALL', journal)
+end
+if known then
+  about = redis.call('HGETALL', thread)
+  last = redis.call('LRANGE', messages, -wanted, -1)
+end
+return {'first', before, about, last}
