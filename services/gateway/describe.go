@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// describeTimeout bounds one Describe, which is a look into the specialist's own state.
+	// describeTimeout bounds one Describe, which is a look into the specialist's own state, but never to more than a quarter
+	// of what is left of the turn.
 	describeTimeout = time.Second
 	// describeTTL is how long a description is taken as it is.
 	describeTTL = 30 * time.Second
@@ -56,7 +57,8 @@ func (d *directory) client(name string) (specialistv1.SpecialistServiceClient, b
 }
 
 // describe returns the specialists that can be offered to the router for a store, in the order of the configuration, and
-// a note on each that can not. The context carries the store's scope. Callers must not change what they get.
+// a note on each that can not. They come without their tools, which are large and of no use to a router. The context carries
+// the store's scope and has a deadline. Callers must not change what they get.
 func (d *directory) describe(ctx context.Context, storeID string) (found []*specialistv1.Specialist, notes []string) {
 	all := make([]*specialistv1.Specialist, len(d.peers))
 	errs := make([]error, len(d.peers))
@@ -78,20 +80,26 @@ func (d *directory) describe(ctx context.Context, storeID string) (found []*spec
 	return found, notes
 }
 
-// fresh returns a description that needs no asking, or nil.
+// fresh returns a description that needs no asking, or nil. Of the turns that find an old one, the first is to ask; the
+// others make do with it.
 func (d *directory) fresh(storeID, name string) *specialistv1.Specialist {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.known[describedFor{storeID, name}]; k != nil && time.Now().Before(k.until) {
+	k, now := d.known[describedFor{storeID, name}], time.Now()
+	switch {
+	case k == nil:
+		return nil
+	case now.Before(k.until):
 		return k.specialist
 	}
+	k.until = now.Add(describeTimeout)
 	return nil
 }
 
 // ask asks a specialist to describe itself. When it does not, the last description for this store stands in, or else the
 // last for any store; the error is then nil.
 func (d *directory) ask(ctx context.Context, storeID string, p Peer) (*specialistv1.Specialist, error) {
-	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, share(ctx, describeTimeout, 4))
 	defer cancel()
 	resp, err := p.Client.Describe(ctx, &specialistv1.DescribeRequest{})
 	d.mu.Lock()
@@ -102,7 +110,10 @@ func (d *directory) ask(ctx context.Context, storeID string, p Peer) (*specialis
 		if s == nil {
 			s = &specialistv1.Specialist{}
 		}
-		s.Name = p.Name
+		s.Name, s.Tools = p.Name, nil
+		if last := d.last[p.Name]; proto.Equal(s, last) {
+			s = last // stores that are told the same share it
+		}
 		d.known[key] = &described{specialist: s, until: time.Now().Add(describeTTL)}
 		d.last[p.Name] = s
 		return s, nil

@@ -153,6 +153,7 @@ type Service struct {
 	cfg       Config
 	directory *directory
 	merger    *merger
+	ahead     *ahead // nil: nothing runs ahead
 	stores    stores
 	threads   threads
 	tracer    trace.Tracer
@@ -168,10 +169,15 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	ahead, err := newAhead(cfg.RunAhead, cfg.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	return &Service{
 		cfg:       cfg,
 		directory: newDirectory(cfg.Specialists),
 		merger:    m,
+		ahead:     ahead,
 		stores:    stores{redis: cfg.Redis},
 		threads:   threads{redis: cfg.Redis, ttl: cfg.ThreadTTL, lease: cfg.Lease},
 		tracer:    otel.Tracer("github.com/quartet-commerce/quartet/services/gateway"),

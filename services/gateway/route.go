@@ -28,7 +28,11 @@ const (
 
 // route splits the message. A router that fails costs the split, not the turn: its provisional decision counts if there
 // was one, and else the whole message goes to the backstop.
-func (s *Service) route(ctx context.Context, t *turn) (*routerv1.RoutingDecision, error) {
+//
+// Provisional, unless it is nil, is told the provisional decision as soon as it comes, made fit to act on like the final one.
+func (s *Service) route(
+	ctx context.Context, t *turn, provisional func(*routerv1.RoutingDecision),
+) (*routerv1.RoutingDecision, error) {
 	specialists, notes := s.directory.describe(ctx, t.scope.StoreID)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("describe specialists: %w", err)
@@ -39,7 +43,7 @@ func (s *Service) route(ctx context.Context, t *turn) (*routerv1.RoutingDecision
 			Err: errors.New(strings.Join(notes, "; ")),
 		}
 	}
-	decision, err := s.askRouter(ctx, t, specialists)
+	decision, err := s.askRouter(ctx, t, specialists, provisional)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("route: %w", ctx.Err())
@@ -64,10 +68,9 @@ func (s *Service) route(ctx context.Context, t *turn) (*routerv1.RoutingDecision
 
 // askRouter returns the final decision. Beside an error it returns the provisional one, if that came.
 func (s *Service) askRouter(
-	ctx context.Context, t *turn, specialists []*specialistv1.Specialist,
+	ctx context.Context, t *turn, specialists []*specialistv1.Specialist, provisional func(*routerv1.RoutingDecision),
 ) (*routerv1.RoutingDecision, error) {
-	due, _ := ctx.Deadline()
-	ctx, cancel := context.WithTimeout(ctx, min(maxRouteTime, time.Until(due)/3))
+	ctx, cancel := context.WithTimeout(ctx, share(ctx, maxRouteTime, 3))
 	defer cancel()
 	stream, err := s.cfg.Router.Route(ctx, &routerv1.RouteRequest{
 		Message: t.message, History: t.history, Specialists: specialists, Keywords: t.store.GetRoutingKeywords(),
@@ -88,8 +91,19 @@ func (s *Service) askRouter(
 			return decision, fmt.Errorf("route: %w", err)
 		case !final && resp.GetDecision() != nil:
 			decision = proto.CloneOf(resp.GetDecision())
+			if provisional != nil && isProvisional(decision) {
+				early := proto.CloneOf(decision) // what stands if the router fails is made fit anew
+				s.sanitize(early, specialists, t.message)
+				provisional(early)
+				provisional = nil // there is but one
+			}
 		}
 	}
+}
+
+// isProvisional reports whether a decision is one to run ahead on. One without assignments is no guess at all.
+func isProvisional(d *routerv1.RoutingDecision) bool {
+	return d.GetStage() == routerv1.DecisionStage_DECISION_STAGE_PROVISIONAL && len(d.GetAssignments()) > 0
 }
 
 // sanitize makes a decision fit to act on, whatever the router is: there is an assignment, each has an identifier of its
@@ -100,10 +114,10 @@ func (s *Service) sanitize(d *routerv1.RoutingDecision, offered []*specialistv1.
 			Specialist: backstopOf(offered), Reason: "nothing was decided, so the whole message goes here",
 		}}
 	}
-	seen := map[string]bool{}
+	seen := map[string]bool{"": true}
 	for i, a := range d.GetAssignments() {
-		if a.GetAssignmentId() == "" || seen[a.GetAssignmentId()] {
-			a.AssignmentId = fmt.Sprintf("gateway-%d", i+1)
+		for n := i + 1; seen[a.GetAssignmentId()]; n++ {
+			a.AssignmentId = fmt.Sprintf("gateway-%d", n)
 		}
 		seen[a.GetAssignmentId()] = true
 		if strings.TrimSpace(a.GetSubQuery()) == "" {

@@ -41,6 +41,10 @@ const (
 	KeyRoutingSource    = "quartet.routing.source"
 	KeyRoutingAgreement = "quartet.routing.agreement"
 	KeyMergeMethod      = "quartet.merge.method"
+	// KeyRunAheadOutcome says whether a specialist that was started early was wanted: "confirmed" or "canceled".
+	KeyRunAheadOutcome = "quartet.run_ahead.outcome"
+	// KeyRunAheadWasted is, on the span of a turn that ran ahead, the tokens known to have gone to what was not wanted.
+	KeyRunAheadWasted = "quartet.run_ahead.wasted_tokens"
 )
 
 // Values of KeyOperation. A span's name is the operation, a space, and the model, agent, workflow or tool.
@@ -57,6 +61,12 @@ const (
 	MetricModelTokens   = "gen_ai.client.token.usage"
 	// MetricRoutingDecisions counts final routing decisions by KeyRoutingSource and KeyRoutingAgreement.
 	MetricRoutingDecisions = "quartet.routing.decisions"
+	// MetricRunAheadBranches counts specialists that were started before the routing was final by KeyRunAheadOutcome.
+	MetricRunAheadBranches = "quartet.run_ahead.branches"
+	// MetricRunAheadWasted counts the tokens known to have been spent on those that were canceled.
+	MetricRunAheadWasted = "quartet.run_ahead.wasted_tokens"
+	// MetricRunAheadActive is 1 while turns run ahead and 0 while they rest because too much was wasted.
+	MetricRunAheadActive = "quartet.run_ahead.active"
 )
 
 // DurationBuckets returns the histogram boundaries of MetricModelDuration, in seconds.
