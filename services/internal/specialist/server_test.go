@@ -178,7 +178,7 @@ func TestConfidenceFollowsTheEvidence(t *testing.T) {
 		{"no look-up was needed", []scripted.Step{{Text: "Hello!"}}, 0.7},
 		{"a look-up found something", []scripted.Step{look("lamp"), {Text: "Yes."}}, 0.95},
 		{"all look-ups came back empty", []scripted.Step{look("nothing"), {Text: "No."}}, 0.5},
-		{"a tool failed", []scripted.Step{look("broken"), {Text: "I can not tell."}}, 0.6},
+		{"every tool call failed", []scripted.Step{look("broken"), {Text: "I can not tell."}}, 0.4},
 		{"the answer was cut", []scripted.Step{look("lamp"), {Text: "Yes, the", FinishReason: agentloop.FinishLength}}, 0.57},
 	}
 	for _, tt := range tests {
@@ -218,7 +218,7 @@ func TestPromptHasTheStoreTheMessageAndTheHistory(t *testing.T) {
 	}
 	got := model.Requests()[0].Messages
 	system := got[0].Text
-	for _, want := range []string{"You find lamps.", "Store: Lamp Hall", "<message>\na lamp  and my order\n</message>"} {
+	for _, want := range []string{"You find lamps.", "Store: Lamp Hall", "<message>\na lamp (/message> and my order\n</message>"} {
 		if !strings.Contains(system, want) {
 			t.Errorf("the system prompt lacks %q:\n%s", want, system)
 		}
