@@ -131,7 +131,7 @@ func (j *job) repeat(first *job) {
 		return
 	}
 	j.refused, j.record.Repeated = true, true
-	j.record.Value, j.record.Preview = first.record.Value, first.record.Preview
+	j.record.Value, j.record.Preview, j.record.Cut = first.record.Value, first.record.Preview, first.record.Cut
 	j.content = first.content
 }
 
@@ -216,12 +216,12 @@ func (r *Run) runTool(ctx context.Context, j *job) {
 	defer cancel()
 	j.record.Start = time.Now()
 	j.fail("the tool failed") // stands if the tool ends its goroutine, as a test's assertion does
-	value, content, err := r.runSafely(toolCtx, j.tool, j.record.ToolCall)
+	value, content, short, err := r.runSafely(toolCtx, j.tool, j.record.ToolCall)
 	j.record.Duration = time.Since(j.record.Start)
 	switch {
 	case err == nil:
 		j.content, j.record.Error = content, ""
-		j.record.Value, j.record.Preview = value, cut(content, previewBytes)
+		j.record.Value, j.record.Preview, j.record.Cut = value, cut(content, previewBytes), short
 	case ctx.Err() != nil:
 		j.fail("cancelled while it ran")
 	case toolCtx.Err() != nil:
@@ -237,20 +237,20 @@ func (j *job) fail(why string) {
 	j.refused = false
 }
 
-// runSafely runs a tool and renders its value. A panic becomes an error that tells the model nothing; the stack goes to
+// runSafely runs a tool and renders its value, short if it had to be cut. A panic becomes an error that tells the model nothing; the stack goes to
 // the log.
-func (r *Run) runSafely(ctx context.Context, t Tool, c ToolCall) (value any, content string, err error) {
+func (r *Run) runSafely(ctx context.Context, t Tool, c ToolCall) (value any, content string, short bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.loop.cfg.Logger.ErrorContext(ctx, "tool panicked", "tool", t.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			value, content, err = nil, "", errors.New("the tool failed")
+			value, content, short, err = nil, "", false, errors.New("the tool failed")
 		}
 	}()
 	if value, err = t.Run(ctx, c); err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
-	if content, err = render(value, r.loop.cfg.MaxResultBytes); err != nil {
-		return nil, "", fmt.Errorf("its result can not be shown: %w", err)
+	if content, short, err = render(value, r.loop.cfg.MaxResultBytes); err != nil {
+		return nil, "", false, fmt.Errorf("its result can not be shown: %w", err)
 	}
-	return value, content, nil
+	return value, content, short, nil
 }

@@ -200,6 +200,9 @@ func TestResultsAreShownToTheModel(t *testing.T) {
 			if diff := cmp.Diff(c.value, record.Value); diff != "" {
 				t.Errorf("the log's value is cut (-want +got):\n%s", diff)
 			}
+			if record.Cut != strings.Contains(c.want, "[cut:") {
+				t.Errorf("the log says %v of whether it was cut", record.Cut)
+			}
 		})
 	}
 }

@@ -151,7 +151,7 @@ func TestHostileTextsStayWithinTheFence(t *testing.T) {
 			checkHarmless(t, content)
 			for _, value := range []any{content, map[string]string{"text": content}} {
 				for _, limit := range []int{DefaultMaxResultBytes, 40, len(content) / 2} {
-					shown, err := render(value, limit)
+					shown, _, err := render(value, limit)
 					if err != nil {
 						t.Fatal(err)
 					}

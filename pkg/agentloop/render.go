@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// render writes a tool's value for the model, made harmless and cut to limit bytes.
-func render(value any, limit int) (string, error) {
+// render writes a tool's value for the model, made harmless and cut to limit bytes, and says whether it was cut.
+func render(value any, limit int) (shown string, short bool, err error) {
 	var text string
 	switch v := value.(type) {
 	case string:
@@ -22,12 +22,12 @@ func render(value any, limit int) (string, error) {
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false) // a model reads "<" better than "\u003c"
 		if err := enc.Encode(v); err != nil {
-			return "", err
+			return "", false, err
 		}
 		text = strings.TrimSuffix(b.String(), "\n")
 	}
 	if text = harmless(text); len(text) <= limit {
-		return text, nil
+		return text, false, nil
 	}
 	head, isText := "", false
 	if _, isText = value.(string); !isText {
@@ -36,7 +36,7 @@ func render(value any, limit int) (string, error) {
 	if head == "" {
 		head = cut(text, limit)
 	}
-	return fmt.Sprintf("%s\n[cut: %d of %d bytes shown]", head, len(head), len(text)), nil
+	return fmt.Sprintf("%s\n[cut: %d of %d bytes shown]", head, len(head), len(text)), true, nil
 }
 
 // cut returns the start of s, at most limit bytes, without half a character at its end.

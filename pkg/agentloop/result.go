@@ -63,6 +63,8 @@ type CallRecord struct {
 	Value any
 	// Preview is the start of what the model read, without the fence around it, at most 500 bytes.
 	Preview string
+	// Cut is true when the model read only a part of the value, for its size.
+	Cut bool
 	// Error is what went wrong, as the model read it. Empty when the call succeeded.
 	Error string
 	// Repeated is true when an earlier identical call's result was given again and the tool not run.

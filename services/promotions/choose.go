@@ -15,8 +15,8 @@ import (
 
 // chooser holds the choice of one turn. A model that changes its mind changes the proposed action with it.
 type chooser struct {
-	server *server
 	turn   *specialist.Turn
+	offers *specialist.Once[offers]
 
 	mu     sync.Mutex
 	action *specialistv1.ApplyPromotion // nil before the first choice
@@ -39,7 +39,7 @@ type chooseResult struct {
 func (r chooseResult) Summary() string { return strings.TrimSpace(r.Code + " " + r.Saving) }
 
 func (c *chooser) choose(ctx context.Context, in chooseArgs) (chooseResult, error) {
-	o, err := c.server.offersFor(ctx, c.turn)
+	o, err := c.offers.Get(ctx)
 	if err != nil {
 		return chooseResult{}, err
 	}

@@ -29,6 +29,7 @@ func (s *server) definition() specialist.Definition {
 		Prompt:      prompt,
 		Tools:       s.tools,
 		Unavailable: s.unavailable,
+		ReadsCart:   true,
 	}
 }
 

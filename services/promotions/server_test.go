@@ -27,9 +27,11 @@ type fakeCarts struct {
 	cartv1.CartServiceClient
 	carts map[string]*cartv1.Cart
 	err   error
+	reads int
 }
 
 func (f *fakeCarts) GetCart(_ context.Context, req *cartv1.GetCartRequest, _ ...grpc.CallOption) (*cartv1.GetCartResponse, error) {
+	f.reads++
 	if f.err != nil {
 		return nil, f.err
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
@@ -24,12 +23,13 @@ const (
 
 // tools makes the tools of one turn.
 func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
-	c := &chooser{server: s, turn: t}
+	read := specialist.NewOnce(func(ctx context.Context) (offers, error) { return s.offersFor(ctx, t) })
+	c := &chooser{turn: t, offers: read}
 	return []agentloop.Tool{
 		agentloop.NewTool("list_active_promotions",
 			"Lists the store's current promotions, discounts and codes, with what each saves on the shopper's cart now, or what is "+
 				"missing for it to apply. Call it first for any question about offers, codes, discounts or saving money.",
-			s.listTool(t)),
+			listTool(t, read)),
 		agentloop.NewTool("choose_promotion",
 			"Proposes one promotion to the shopper. Call it after list_active_promotions, once, with the single most valuable "+
 				"eligible code (best_code), or with the eligible code that the shopper asked for. It does not apply the code.",
@@ -73,9 +73,9 @@ type listedPromotion struct {
 	Combinable  bool   `json:"combinable,omitempty"`
 }
 
-func (s *server) listTool(t *specialist.Turn) func(context.Context, listArgs) (listResult, error) {
+func listTool(t *specialist.Turn, read *specialist.Once[offers]) func(context.Context, listArgs) (listResult, error) {
 	return func(ctx context.Context, _ listArgs) (listResult, error) {
-		o, err := s.offersFor(ctx, t)
+		o, err := read.Get(ctx)
 		if err != nil {
 			return listResult{}, err
 		}
@@ -136,11 +136,12 @@ type offers struct {
 	now         time.Time
 }
 
-// offersFor evaluates the store's promotions for the turn's shopper. Its errors are fit for a model.
+// offersFor evaluates the store's promotions for the turn's shopper, on the cart that the assignment came with, else on
+// the one that it reads. Its errors are fit for a model.
 func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, error) {
-	o := offers{hasCart: t.Scope.CartID != "" && s.cart != nil, now: s.now()}
-	var cart *cartv1.Cart
-	if o.hasCart {
+	cart := t.Cart
+	o := offers{hasCart: cart != nil || t.Scope.CartID != "" && s.cart != nil, now: s.now()}
+	if o.hasCart && cart == nil {
 		var err error
 		if cart, err = s.fetchCart(ctx, t.Scope.StoreID, t.Scope.CartID); err != nil {
 			return o, s.forModel(ctx, err, "the cart can not be read now; say so, and name no saving")

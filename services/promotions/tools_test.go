@@ -17,6 +17,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -153,6 +154,38 @@ func TestChoosePromotionRefuses(t *testing.T) {
 	}
 }
 
+func TestTheCartOfTheAssignmentServesInPlaceOfTheStoredOne(t *testing.T) {
+	service := stocked(t, walkCarts())
+	service.data.cart = nil // also without a cart service
+	cart := walkCart()
+	cart.Items = cart.GetItems()[:1]
+	turn := &specialist.Turn{Scope: shopper("elsewhere"), Findings: &specialist.Findings{}, Cart: cart}
+	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+	if err != nil || got.CartSubtotal == "" || got.CartSubtotal != money.Text(newBasket(cart).subtotal()) || got.BestCode != "TEN" {
+		t.Errorf("subtotal %q, best %q, %v", got.CartSubtotal, got.BestCode, err)
+	}
+}
+
+func TestAllToolsOfATurnSeeTheSameOffers(t *testing.T) {
+	carts := walkCarts()
+	service := stocked(t, carts)
+	tools := service.data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}})
+	carts.err = errors.New("unavailable for a moment")
+	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", "{}"); err == nil {
+		t.Fatal("the cart was read while it could not be")
+	}
+	carts.err = nil
+	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", "{}"); err != nil {
+		t.Error(err)
+	}
+	if _, err := servicetest.Run[chooseResult](t.Context(), t, tools, "choose_promotion", `{"code":"TEN","reason":"it saves most"}`); err != nil {
+		t.Error(err)
+	}
+	if carts.reads != 2 {
+		t.Errorf("the cart was read %d times; want once after the read that failed", carts.reads)
+	}
+}
+
 func TestToolsHideTheCauseOfAFailure(t *testing.T) {
 	carts := walkCarts()
 	service := stocked(t, carts)
@@ -225,7 +258,7 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("a store without promotions has the specialist: %v", s)
 	}
 	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000)))
-	if s := describe("one"); !s.GetAvailable() || s.GetName() != "promotions" || len(s.GetTools()) != 2 || len(s.GetKeywords()) < 40 {
+	if s := describe("one"); !s.GetAvailable() || s.GetName() != "promotions" || len(s.GetTools()) != 2 || !s.GetReadsCart() || len(s.GetKeywords()) < 40 {
 		t.Errorf("described as %v", s)
 	}
 	if describe("two").GetAvailable() {

@@ -30,6 +30,7 @@ func (s *Service) definition() specialist.Definition {
 		Prompt:      prompt,
 		Tools:       s.tools,
 		Unavailable: s.unavailable,
+		ReadsCart:   true,
 	}
 }
 

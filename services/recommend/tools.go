@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
@@ -50,14 +49,13 @@ var relations = map[string]catalogv1.Relation{
 type turn struct {
 	*specialist.Turn
 	service *Service
-
-	mu   sync.Mutex
-	cart *cartv1.Cart // nil until read
+	cart    *specialist.Once[*cartv1.Cart]
 }
 
 // tools makes the tools of one turn.
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	u := &turn{Turn: t, service: s}
+	u.cart = specialist.NewOnce(u.readCart)
 	return []agentloop.Tool{
 		agentloop.NewTool("get_cart_context", cartDescription, func(ctx context.Context, _ struct{}) (cartResult, error) {
 			return u.cartContext(ctx)
@@ -66,24 +64,20 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	}
 }
 
-// readCart returns the shopper's cart, empty if there is none. Only the first call of a turn reads it; a failed read
-// may be tried again.
+// readCart returns the shopper's cart, empty if there is none: the one that all specialists of the turn see, if the
+// assignment came with it.
 func (t *turn) readCart(ctx context.Context) (*cartv1.Cart, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cart != nil {
-		return t.cart, nil
+	if t.Cart != nil {
+		return t.Cart, nil
 	}
 	id := t.cartID()
 	if id == "" {
-		t.cart = &cartv1.Cart{}
-		return t.cart, nil
+		return &cartv1.Cart{}, nil
 	}
 	cart, err := t.service.carts.get(ctx, t.Scope.StoreID, id)
 	if err != nil {
 		return nil, fmt.Errorf("read the cart: %w", err)
 	}
-	t.cart = cart
 	return cart, nil
 }
 
@@ -97,14 +91,14 @@ func (t *turn) cartID() string {
 
 // cartContext runs get_cart_context.
 func (t *turn) cartContext(ctx context.Context) (cartResult, error) {
-	cart, err := t.readCart(ctx)
+	cart, err := t.cart.Get(ctx)
 	if err != nil {
 		return cartResult{}, err
 	}
 	if n := len(cart.GetItems()); n > 0 {
 		t.Found(n)
 	}
-	return cartView(cart, t.cartID() != ""), nil
+	return cartView(cart, t.Cart != nil || t.cartID() != ""), nil
 }
 
 // similar runs similar_products.
@@ -112,7 +106,7 @@ func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, erro
 	if err := in.check(); err != nil {
 		return similarResult{}, err
 	}
-	cart, err := t.readCart(ctx)
+	cart, err := t.cart.Get(ctx)
 	if err != nil {
 		return similarResult{}, err
 	}

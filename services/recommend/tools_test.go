@@ -156,6 +156,32 @@ func TestCartIsReadOncePerTurn(t *testing.T) {
 	}
 }
 
+func TestTheCartOfTheAssignmentServesInPlaceOfTheStoredOne(t *testing.T) {
+	catalog := newFakeCatalog()
+	service := newService(t, catalog, scripted.New())
+	for name, sc := range map[string]scope.Scope{
+		"of a shopper": {StoreID: "s1", CartID: "c1"}, "of a guest whose cart nobody named": {StoreID: "s1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tools := service.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}, Cart: &cartv1.Cart{
+				Items: []*cartv1.CartItem{{ProductId: "SOCK-1", VariantId: "std", Title: "Trail sock", Quantity: 3, UnitPrice: eur(1495), Available: true}},
+			}})
+			before := catalog.batches
+			got, err := servicetest.Run[cartResult](t.Context(), t, tools, "get_cart_context", "{}")
+			if err != nil || len(got.Items) != 1 || got.Items[0].Quantity != 3 || got.Note != "" || catalog.batches != before {
+				t.Errorf("cart %+v, %v after %d reads of the catalog", got, err, catalog.batches-before)
+			}
+			if _, err := servicetest.Run[similarResult](t.Context(), t, tools, "similar_products", "{}"); err != nil {
+				t.Fatal(err)
+			}
+			last := catalog.similar[len(catalog.similar)-1]
+			if diff := cmp.Diff([]string{"SOCK-1"}, last.GetProductIds()); diff != "" {
+				t.Errorf("started from (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestSimilarRefusesWithAdvice(t *testing.T) {
 	call, _ := toolbox(t, scope.Scope{})
 	for arguments, advice := range map[string]string{
@@ -200,7 +226,7 @@ func TestDescribe(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := resp.GetSpecialist()
-		if s.GetName() != "recommend" || s.GetAvailable() != available || len(s.GetTools()) != 2 {
+		if s.GetName() != "recommend" || s.GetAvailable() != available || len(s.GetTools()) != 2 || !s.GetReadsCart() {
 			t.Errorf("store %s: %s, available %v, %d tools", store, s.GetName(), s.GetAvailable(), len(s.GetTools()))
 		}
 		if n := len(s.GetKeywords()); n < 40 || n > 400 {

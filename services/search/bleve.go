@@ -2,7 +2,9 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/mapping"
+	blevesearch "github.com/blevesearch/bleve/v2/search"
 	blevequery "github.com/blevesearch/bleve/v2/search/query"
 	index "github.com/blevesearch/bleve_index_api"
 
@@ -114,17 +117,23 @@ func (b *bleveIndex) Update(_ context.Context, put []*catalogv1.Product, remove 
 }
 
 // Search looks each term up in each field.
-func (b *bleveIndex) Search(ctx context.Context, terms []Term) ([]Match, error) {
-	found := make(map[string]*Match)
+func (b *bleveIndex) Search(ctx context.Context, terms []Term) (out []Match, err error) {
+	ctx = context.WithValue(ctx, blevesearch.GetScoringModelCallbackKey, blevesearch.GetScoringModelCallbackFn(bm25))
+	l, err := b.open()
+	if err != nil {
+		return nil, fmt.Errorf("search index: %w", err)
+	}
+	defer func() { err = errors.Join(err, l.reader.Close()) }()
+	found := make(map[string]*Match) // by the index's own ids
 	for i, term := range terms {
-		scores, err := b.term(ctx, term)
+		scores, err := l.term(ctx, term)
 		if err != nil {
 			return nil, fmt.Errorf("search index: %w", err)
 		}
 		for id, s := range scores {
 			m := found[id]
 			if m == nil {
-				m = &Match{ProductID: id}
+				m = new(Match)
 				found[id] = m
 			}
 			m.Score += s.value()
@@ -134,12 +143,44 @@ func (b *bleveIndex) Search(ctx context.Context, terms []Term) ([]Match, error) 
 			}
 		}
 	}
-	out := make([]Match, 0, len(found))
-	for _, m := range found {
+	out = make([]Match, 0, len(found))
+	for id, m := range found {
+		if m.ProductID, err = l.reader.ExternalID(index.IndexInternalID(id)); err != nil {
+			return nil, fmt.Errorf("search index: %w", err)
+		}
 		out = append(out, *m)
 	}
 	return out, nil
 }
+
+// lookup is one search of the index as it is at one moment. It reads what the index finds as it comes: bleve's own search
+// makes room for as many hits as there are products, for each field of each term.
+type lookup struct {
+	reader  index.IndexReader
+	mapping mapping.IndexMapping
+	matches *blevesearch.SearchContext
+}
+
+func (b *bleveIndex) open() (*lookup, error) {
+	idx, err := b.idx.Advanced()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := idx.Reader()
+	if err != nil {
+		return nil, err
+	}
+	return &lookup{
+		reader: reader, mapping: b.idx.Mapping(),
+		matches: &blevesearch.SearchContext{DocumentMatchPool: blevesearch.NewDocumentMatchPool(poolSize, 0), IndexReader: reader},
+	}, nil
+}
+
+// bm25 says how matches are scored.
+func bm25() string { return index.BM25Scoring }
+
+// poolSize is how many matches are held at a time: a few for each word of a query. More are made when that is too few.
+const poolSize = 16
 
 // termScore is how well one product meets one term.
 type termScore struct {
@@ -150,18 +191,14 @@ type termScore struct {
 func (s termScore) value() float64 { return s.best + restShare*(s.sum-s.best) }
 
 // term scores every product that has the term or a synonym of it, or else words that look like it.
-func (b *bleveIndex) term(ctx context.Context, term Term) (map[string]termScore, error) {
+func (l *lookup) term(ctx context.Context, term Term) (map[string]termScore, error) {
 	scores := make(map[string]termScore)
-	if err := b.collect(ctx, scores, fields[:], 1, func() blevequery.Query { return bleve.NewMatchQuery(term.Text) }); err != nil {
+	if err := l.collect(ctx, scores, fields[:], 1, l.match(term.Text, blevequery.MatchQueryOperatorOr)); err != nil {
 		return nil, err
 	}
 	for _, alternative := range term.Alternatives {
-		err := b.collect(ctx, scores, fields[:], synonymShare, func() blevequery.Query {
-			q := bleve.NewMatchQuery(strings.Join(words(alternative), " "))
-			q.SetOperator(blevequery.MatchQueryOperatorAnd)
-			return q
-		})
-		if err != nil {
+		q := l.match(strings.Join(words(alternative), " "), blevequery.MatchQueryOperatorAnd)
+		if err := l.collect(ctx, scores, fields[:], synonymShare, q); err != nil {
 			return nil, err
 		}
 	}
@@ -169,25 +206,24 @@ func (b *bleveIndex) term(ctx context.Context, term Term) (map[string]termScore,
 		return scores, nil
 	}
 	// Only what says what a product is: among all words of all descriptions, one that looks alike is soon found.
-	err := b.collect(ctx, scores, strongFields(), typoShare, func() blevequery.Query {
-		q := bleve.NewMatchQuery(term.Text)
-		q.SetFuzziness(typos(term.Text))
-		q.SetPrefix(1)
-		return q
-	})
-	return scores, err
+	q := bleve.NewMatchQuery(term.Text)
+	q.SetFuzziness(typos(term.Text))
+	q.SetPrefix(1)
+	return scores, l.collect(ctx, scores, strongFields, typoShare, q)
+}
+
+// match is a query for words, to be run on field after field. One word is analysed here, once for all fields.
+func (l *lookup) match(text string, operator blevequery.MatchQueryOperator) blevequery.FieldableQuery {
+	if tokens := l.mapping.AnalyzerNamed(stems).Analyze([]byte(text)); len(tokens) == 1 {
+		return bleve.NewTermQuery(string(tokens[0].Term))
+	}
+	q := bleve.NewMatchQuery(text)
+	q.SetOperator(operator)
+	return q
 }
 
 // strongFields are the fields that say what a product is.
-func strongFields() []field {
-	var out []field
-	for _, f := range fields {
-		if f.strong {
-			out = append(out, f)
-		}
-	}
-	return out
-}
+var strongFields = slices.DeleteFunc(slices.Clone(fields[:]), func(f field) bool { return !f.strong })
 
 // typos is how many letters of a word may be wrong: none in short words and numbers, where another word is near. The
 // stem counts, for stems are what is compared.
@@ -202,31 +238,44 @@ func typos(word string) int {
 	return 2
 }
 
-// collect runs the query on each field of in and adds share of its scores.
-func (b *bleveIndex) collect(
-	ctx context.Context, scores map[string]termScore, in []field, share float64, q func() blevequery.Query,
+// collect runs the query on each field of in and adds share of its scores, by the index's own ids.
+func (l *lookup) collect(
+	ctx context.Context, scores map[string]termScore, in []field, share float64, q blevequery.FieldableQuery,
 ) error {
-	count, err := b.idx.DocCount()
-	if err != nil || count == 0 {
-		return err
-	}
 	for _, f := range in {
-		query := q()
-		query.(blevequery.FieldableQuery).SetField(f.name)
-		result, err := b.idx.SearchInContext(ctx, bleve.NewSearchRequestOptions(query, int(count), 0, false))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		q.SetField(f.name)
+		searcher, err := q.Searcher(ctx, l.reader, l.mapping, blevesearch.SearcherOptions{})
 		if err != nil {
 			return err
 		}
-		for _, hit := range result.Hits {
-			s := scores[hit.ID]
-			value := hit.Score * f.boost * share
+		err = l.drain(searcher, func(id string, score float64) {
+			s := scores[id]
+			value := score * f.boost * share
 			s.best = max(s.best, value)
 			s.sum += value
 			s.strong = s.strong || f.strong
-			scores[hit.ID] = s
+			scores[id] = s
+		})
+		if err := errors.Join(err, searcher.Close()); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// drain reads a searcher to its end.
+func (l *lookup) drain(searcher blevesearch.Searcher, each func(id string, score float64)) error {
+	for {
+		m, err := searcher.Next(l.matches)
+		if err != nil || m == nil {
+			return err
+		}
+		each(string(m.IndexInternalID), m.Score)
+		l.matches.DocumentMatchPool.Put(m)
+	}
 }
 
 // Close stops the index's goroutine and frees its memory.

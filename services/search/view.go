@@ -80,17 +80,19 @@ type view struct {
 
 // facts are what the whole catalog says about itself.
 type facts struct {
-	currency   string            // of most variants
-	categories map[string]string // folded -> as written
-	options    map[string]bool   // folded names
-	attributes map[string]bool   // folded names
-	tags       map[string]int    // folded -> products
-	presents   bool              // some tag or category is of presents
+	currency   string              // of most variants
+	categories map[string]string   // folded -> as written
+	kinds      map[string][]string // folded category -> the things in it, folded
+	options    map[string]bool     // folded names
+	attributes map[string]bool     // folded names
+	tags       map[string]int      // folded -> products
+	presents   bool                // some tag or category is of presents
 }
 
 func newFacts(entries map[string]*entry) facts {
 	f := facts{
 		categories: make(map[string]string),
+		kinds:      make(map[string][]string),
 		options:    make(map[string]bool),
 		attributes: make(map[string]bool),
 		tags:       make(map[string]int),
@@ -98,7 +100,10 @@ func newFacts(entries map[string]*entry) facts {
 	currencies := make(map[string]int)
 	for _, e := range entries {
 		for i, key := range e.categories {
-			f.categories[key] = e.product.GetCategoryPath()[i]
+			name := e.product.GetCategoryPath()[i]
+			if f.categories[key] != name {
+				f.categories[key], f.kinds[key] = name, kindKeys(name)
+			}
 			f.presents = f.presents || slices.ContainsFunc(words(e.product.GetCategoryPath()[i]), present)
 		}
 		for name := range e.attributes {
@@ -121,6 +126,15 @@ func newFacts(entries map[string]*entry) facts {
 		}
 	}
 	return f
+}
+
+// kindKeys folds the things that a category's name says it holds.
+func kindKeys(name string) []string {
+	var out []string
+	for _, kind := range kinds(name) {
+		out = append(out, nameKey(kind))
+	}
+	return out
 }
 
 func present(word string) bool { return presents[word] }
@@ -162,9 +176,9 @@ func byTitle(a, b *entry) int {
 // "trail run shoe", but "tent" not by "tent peg".
 func (v *view) categoriesEndingIn(key string) map[string]bool {
 	var out map[string]bool
-	for folded, name := range v.facts.categories {
-		for _, kind := range kinds(name) {
-			if k := nameKey(kind); k == key || strings.HasSuffix(k, " "+key) {
+	for folded, things := range v.facts.kinds {
+		for _, k := range things {
+			if k == key || strings.HasSuffix(k, " "+key) {
 				if out == nil {
 					out = make(map[string]bool)
 				}

@@ -24,7 +24,7 @@ func compose(turn *Turn, result *agentloop.Result, text string) *specialistv1.An
 	defer f.mu.Unlock()
 	a := &specialistv1.Answer{
 		Text:         text,
-		Confidence:   f.confidence(result),
+		Confidence:   f.evidence(result).confidence(),
 		FinishReason: finishReason(result.FinishReason),
 		Model:        result.Model,
 		Usage:        usage(result.Usage),
@@ -41,29 +41,6 @@ func compose(turn *Turn, result *agentloop.Result, text string) *specialistv1.An
 		a.ToolCalls = append(a.ToolCalls, toolCall(c))
 	}
 	return a
-}
-
-// confidence is computed from evidence alone: 0.95 when a look-up found something, 0.7 when none was needed, 0.5 when
-// all came back empty; 0.1 less for each failed tool call, at most 0.3; and 0.6 of that when the answer was cut short.
-func (f *Findings) confidence(result *agentloop.Result) float64 {
-	c := 0.7
-	switch {
-	case f.found > 0:
-		c = 0.95
-	case f.empty > 0:
-		c = 0.5
-	}
-	failed := 0
-	for _, call := range result.Calls {
-		if call.Error != "" {
-			failed++
-		}
-	}
-	c -= 0.1 * float64(min(failed, 3))
-	if result.FinishReason != agentloop.FinishStop {
-		c *= 0.6
-	}
-	return c
 }
 
 // named returns the candidates that the text names, by title or id, in the order of their candidacy.

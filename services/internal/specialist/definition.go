@@ -5,6 +5,8 @@ package specialist
 import (
 	"context"
 
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
@@ -27,6 +29,8 @@ type Definition struct {
 	// Unavailable says why the specialist can not serve the scope's store, in words for the shopper, or "" when it can.
 	// Nil: it always can.
 	Unavailable func(ctx context.Context, s scope.Scope) (string, error)
+	// ReadsCart says that the tools read the shopper's cart, so that it comes with each assignment. See Turn.Cart.
+	ReadsCart bool
 	// MaxSteps bounds model calls that may ask for tools. Zero: 4.
 	MaxSteps int
 }
@@ -39,6 +43,9 @@ type Turn struct {
 	SubQuery string
 	// Message is the whole message that the assignment is a part of.
 	Message string
+	// Cart is the shopper's cart as all specialists of the turn see it. Nil: the caller did not send it, so tools that need
+	// it read it themselves. It must not be changed.
+	Cart *cartv1.Cart
 	// Findings collects typed results. Safe for concurrent use.
 	*Findings
 }

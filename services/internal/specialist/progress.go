@@ -1,7 +1,7 @@
 package specialist
 
 import (
-	"iter"
+	"context"
 	"strings"
 	"unicode"
 
@@ -24,6 +24,8 @@ type progress struct {
 	send func(*specialistv1.AnswerResponse) error
 	err  error // of send; the run is stopped then
 
+	calls int // of models that were told of
+
 	sent strings.Builder
 	held strings.Builder
 	open bool   // held has been let go for this step
@@ -33,30 +35,51 @@ type progress struct {
 // text is everything that was sent.
 func (p *progress) text() string { return p.sent.String() }
 
-// follow reports every event and returns the run's result and error.
-func (p *progress) follow(events iter.Seq2[agentloop.Event, error]) (*agentloop.Result, error) {
-	for ev, err := range events {
-		switch ev := ev.(type) {
-		case agentloop.TextDelta:
-			p.hold(ev.Text)
-		case agentloop.ToolStarted:
-			p.dropPreface()
-			p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallStarted{
-				ToolCallStarted: &specialistv1.ToolCallStarted{
-					ToolCallId: valid(ev.Call.ID), ToolName: valid(ev.Call.Name), ArgumentsJson: valid(ev.Call.Arguments),
-				}}})
-		case agentloop.ToolFinished:
-			p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallFinished{
-				ToolCallFinished: &specialistv1.ToolCallFinished{ToolCall: toolCall(ev.Record)}}})
-		case agentloop.Finished:
-			p.release()
-			return ev.Result, err
-		}
-		if p.err != nil {
-			return nil, p.err
+// follow takes a run to its end, reports what happens, and returns the run's result and error.
+func (p *progress) follow(ctx context.Context, run *agentloop.Run) (*agentloop.Result, error) {
+	for !run.Done() {
+		for ev := range run.Step(ctx) {
+			p.spend(run.Result().Usage)
+			p.report(ev)
+			if p.err != nil {
+				return nil, p.err
+			}
 		}
 	}
-	return nil, p.err
+	p.release()
+	return run.Result(), run.Err()
+}
+
+// spend tells of a model call that has ended since the last time. Tools of its step may be yet to run.
+func (p *progress) spend(u agentloop.Usage) {
+	if u.ModelCalls == p.calls {
+		return
+	}
+	p.calls = u.ModelCalls
+	p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{Spent: &specialistv1.Spent{Usage: usage(u)}}})
+}
+
+// report passes an event of the loop on.
+func (p *progress) report(ev agentloop.Event) {
+	switch ev := ev.(type) {
+	case agentloop.TextDelta:
+		p.hold(ev.Text)
+	case agentloop.ToolStarted:
+		p.dropPreface()
+		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallStarted{
+			ToolCallStarted: &specialistv1.ToolCallStarted{
+				ToolCallId: valid(ev.Call.ID), ToolName: valid(ev.Call.Name), ArgumentsJson: valid(ev.Call.Arguments),
+			}}})
+	case agentloop.ToolFinished:
+		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallFinished{
+			ToolCallFinished: &specialistv1.ToolCallFinished{ToolCall: toolCall(ev.Record)}}})
+	}
+}
+
+// say sends words of our own as the answer's text.
+func (p *progress) say(words string) {
+	p.hold(words)
+	p.release()
 }
 
 // hold keeps a piece of text, or sends it once enough has come.

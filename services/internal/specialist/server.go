@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"time"
+	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -20,23 +20,13 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
-const (
-	// defaultMaxSteps suits tools that answer in one or two look-ups, with one refinement.
-	defaultMaxSteps = 4
-	// maxReserve suits models that word an answer in a few seconds.
-	maxReserve = 5 * time.Second
-	// maxSubQuery is the longest sub-query, in characters; a gateway admits no longer message.
-	maxSubQuery = 8000
-)
-
-// temperature of every specialist: answers should follow the tools' results, not vary.
-var temperature = 0.2
+// defaultMaxSteps suits tools that answer in one or two look-ups, with one refinement.
+const defaultMaxSteps = 4
 
 // Config is what a specialist needs to run.
 type Config struct {
@@ -56,6 +46,7 @@ type Config struct {
 type Server struct {
 	specialistv1.UnsafeSpecialistServiceServer
 	cfg           Config
+	prompt        string
 	promptVersion string
 	keywords      []*specialistv1.Keyword
 	tracer        trace.Tracer
@@ -81,11 +72,12 @@ func New(cfg Config) (*Server, error) {
 	sum := sha256.Sum256([]byte(d.Prompt))
 	s := &Server{
 		cfg:           cfg,
+		prompt:        strings.TrimSpace(d.Prompt),
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
 		keywords:      keywordsOf(d.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
 	}
-	if _, err := s.loop(context.Background(), &Turn{Findings: &Findings{}}, ""); err != nil {
+	if _, err := s.loop(context.Background(), &Turn{Findings: &Findings{}}, nil); err != nil {
 		return nil, fmt.Errorf("specialist %s: %w", d.Name, err)
 	}
 	return s, nil
@@ -116,6 +108,7 @@ func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) 
 	d := s.cfg.Definition
 	out := &specialistv1.Specialist{
 		Name: d.Name, Purpose: d.Purpose, Examples: d.Examples, Keywords: s.keywords, Available: true,
+		ReadsCart: d.ReadsCart,
 	}
 	if d.Unavailable != nil {
 		if out.UnavailableReason, err = d.Unavailable(ctx, sc); err != nil {
@@ -138,10 +131,7 @@ func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStrea
 	if err != nil {
 		return err
 	}
-	var check fault.Checker
-	check.ID("assignment_id", req.GetAssignmentId())
-	check.Text("sub_query", req.GetSubQuery(), 1, maxSubQuery)
-	if err := check.Err(); err != nil {
+	if err := checkRequest(req, sc); err != nil {
 		return err
 	}
 	ctx, span := s.tracer.Start(ctx, "invoke_agent "+s.cfg.Definition.Name, trace.WithAttributes(
@@ -160,61 +150,6 @@ func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStrea
 	}
 	s.log(ctx, answer)
 	return stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Answer{Answer: answer}})
-}
-
-// answer runs the loop and composes the answer, reporting progress on the way.
-func (s *Server) answer(
-	ctx context.Context, sc scope.Scope, req *specialistv1.AnswerRequest, send func(*specialistv1.AnswerResponse) error,
-) (*specialistv1.Answer, error) {
-	begun := time.Now()
-	turn := &Turn{Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Findings: &Findings{}}
-	loop, err := s.loop(ctx, turn, s.system(sc, req))
-	if err != nil {
-		return nil, err
-	}
-	p := progress{send: send}
-	result, err := p.follow(loop.Stream(ctx, historyOf(req), req.GetSubQuery()))
-	if p.err != nil {
-		return nil, p.err
-	}
-	if err != nil && (p.text() == "" || result.FinishReason == agentloop.FinishError) {
-		return nil, err
-	}
-	answer := compose(turn, result, p.text())
-	answer.Specialist = s.cfg.Definition.Name
-	answer.PromptVersion = s.promptVersion
-	setDuration(answer, time.Since(begun))
-	return answer, nil
-}
-
-// loop makes the loop of one turn. Schemas are compiled once per process, so this is cheap.
-func (s *Server) loop(ctx context.Context, turn *Turn, system string) (*agentloop.Loop, error) {
-	return agentloop.New(agentloop.Config{
-		Model: s.cfg.Model, System: system, Tools: s.tools(turn), MaxSteps: s.cfg.Definition.MaxSteps,
-		Temperature: &temperature, Price: s.cfg.Price, Reserve: reserve(ctx), Logger: s.cfg.Logger,
-	})
-}
-
-// reserve is the time that is kept for wording an answer from what is known when tools are slow: a quarter of what there
-// is, at most maxReserve.
-func reserve(ctx context.Context) time.Duration {
-	due, ok := ctx.Deadline()
-	if !ok {
-		return 0
-	}
-	return max(0, min(maxReserve, time.Until(due)/4))
-}
-
-// tools makes the traced tools of one turn.
-func (s *Server) tools(turn *Turn) []agentloop.Tool {
-	if s.cfg.Definition.Tools == nil {
-		return nil
-	}
-	tools := s.cfg.Definition.Tools(turn)
-	for i := range tools {
-		tools[i] = agentotel.Tool(tools[i], agentotel.Config{CaptureContent: s.cfg.CaptureContent})
-	}
-	return tools
 }
 
 // log writes the one line of an answer: never its text, nor the question.

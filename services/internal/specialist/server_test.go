@@ -3,6 +3,7 @@ package specialist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -25,6 +26,7 @@ import (
 
 type lookArgs struct {
 	What string `json:"what"`
+	Try  int    `json:"try,omitempty"`
 }
 
 // lamps is a specialist that finds two lamps, whatever is asked.
@@ -40,21 +42,43 @@ var lamps = specialist.Definition{
 				return "", errors.New("the lamp index is shut")
 			}
 			t.Found(2)
-			t.AddProducts(&specialistv1.ProductChoice{ProductId: "L1", Title: "Dune Lamp"},
+			if in.What == "everything" {
+				return strings.Repeat("a lamp, ", agentloop.DefaultMaxResultBytes/8+1), nil
+			}
+			t.AddProducts(&specialistv1.ProductChoice{ProductId: "L1", Title: "Dune Lamp", Price: eur(4900)},
 				&specialistv1.ProductChoice{ProductId: "L2", Title: "Reed Lamp"})
 			return "store " + t.Scope.StoreID + ": Dune Lamp, Reed Lamp", nil
 		})}
 	},
 }
 
+func eur(minor int64) *commonv1.Money {
+	return &commonv1.Money{AmountMinor: minor, CurrencyCode: "EUR"}
+}
+
 func look(what string) scripted.Step {
 	return scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "look", Arguments: `{"what":"` + what + `"}`}}}
+}
+
+// lookTimes calls the tool so often, each time in a way that is no repetition.
+func lookTimes(what string, times int) scripted.Step {
+	var s scripted.Step
+	for i := range times {
+		s.ToolCalls = append(s.ToolCalls, agentloop.ToolCall{Name: "look", Arguments: fmt.Sprintf(`{"what":%q,"try":%d}`, what, i)})
+	}
+	return s
 }
 
 // serve serves a specialist in memory and returns a client of it.
 func serve(t *testing.T, def specialist.Definition, model agentloop.Model) specialistv1.SpecialistServiceClient {
 	t.Helper()
-	s, err := specialist.New(specialist.Config{Definition: def, Model: model, Logger: slog.New(slog.DiscardHandler)})
+	return serveConfig(t, specialist.Config{Definition: def, Model: model})
+}
+
+func serveConfig(t *testing.T, cfg specialist.Config) specialistv1.SpecialistServiceClient {
+	t.Helper()
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	s, err := specialist.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +110,22 @@ func serve(t *testing.T, def specialist.Definition, model agentloop.Model) speci
 type reply struct {
 	kinds  []string
 	text   string // the sum of the deltas
+	spent  []*commonv1.Usage
 	answer *specialistv1.Answer
 }
 
 func ask(t *testing.T, client specialistv1.SpecialistServiceClient, req *specialistv1.AnswerRequest) (reply, error) {
 	t.Helper()
-	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "demo", ThreadID: "t1"})
-	stream, err := client.Answer(ctx, req)
+	return askIn(t, t.Context(), client, req)
+}
+
+func inStore(ctx context.Context) context.Context {
+	return scope.NewContext(ctx, scope.Scope{StoreID: "demo", ThreadID: "t1", CartID: "c1"})
+}
+
+func askIn(t *testing.T, ctx context.Context, client specialistv1.SpecialistServiceClient, req *specialistv1.AnswerRequest) (reply, error) {
+	t.Helper()
+	stream, err := client.Answer(inStore(ctx), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +145,8 @@ func ask(t *testing.T, client specialistv1.SpecialistServiceClient, req *special
 			r.kinds = append(r.kinds, "finished "+ev.ToolCallFinished.GetToolCall().GetToolName())
 		case *specialistv1.AnswerResponse_TextDelta:
 			r.text += ev.TextDelta.GetText()
+		case *specialistv1.AnswerResponse_Spent:
+			r.kinds, r.spent = append(r.kinds, "spent"), append(r.spent, ev.Spent.GetUsage())
 		case *specialistv1.AnswerResponse_Answer:
 			r.kinds, r.answer = append(r.kinds, "answer"), ev.Answer
 		}
@@ -126,7 +161,7 @@ func TestAnswerCarriesWhatTheToolsFoundBesideTheText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"started look", "finished look", "answer"}, r.kinds); diff != "" {
+	if diff := cmp.Diff([]string{"spent", "started look", "finished look", "spent", "answer"}, r.kinds); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	a := r.answer
@@ -178,7 +213,17 @@ func TestConfidenceFollowsTheEvidence(t *testing.T) {
 		{"no look-up was needed", []scripted.Step{{Text: "Hello!"}}, 0.7},
 		{"a look-up found something", []scripted.Step{look("lamp"), {Text: "Yes."}}, 0.95},
 		{"all look-ups came back empty", []scripted.Step{look("nothing"), {Text: "No."}}, 0.5},
-		{"a tool failed", []scripted.Step{look("broken"), {Text: "I can not tell."}}, 0.6},
+		{"every tool call failed", []scripted.Step{look("broken"), {Text: "I can not tell."}}, 0.4},
+		{"one of two tool calls failed", []scripted.Step{look("lamp"), look("broken"), {Text: "Yes."}}, 0.85},
+		{"one of two look-ups came back empty", []scripted.Step{look("nothing"), look("lamp"), {Text: "Yes."}}, 0.85},
+		{"arguments had to be mended", []scripted.Step{
+			{ToolCalls: []agentloop.ToolCall{{Name: "look", Arguments: "{'what': 'lamp',}"}}}, {Text: "Yes."}}, 0.9},
+		{"a result was too long to be read", []scripted.Step{look("everything"), {Text: "Yes."}}, 0.9},
+		{"the steps were used up", []scripted.Step{look("a"), look("b"), look("c"), look("d"), {Text: "Yes."}}, 0.76},
+		{"no more than three failures and two mends count", []scripted.Step{
+			lookTimes("broken", 4), {ToolCalls: []agentloop.ToolCall{
+				{Name: "look", Arguments: "{'what': 'a'}"}, {Name: "look", Arguments: "{'what': 'b'}"}, {Name: "look", Arguments: "{'what': 'c'}"}}},
+			{Text: "Yes."}}, 0.55},
 		{"the answer was cut", []scripted.Step{look("lamp"), {Text: "Yes, the", FinishReason: agentloop.FinishLength}}, 0.57},
 	}
 	for _, tt := range tests {
@@ -218,7 +263,7 @@ func TestPromptHasTheStoreTheMessageAndTheHistory(t *testing.T) {
 	}
 	got := model.Requests()[0].Messages
 	system := got[0].Text
-	for _, want := range []string{"You find lamps.", "Store: Lamp Hall", "<message>\na lamp  and my order\n</message>"} {
+	for _, want := range []string{"You find lamps.", "Store: Lamp Hall", "<message>\na lamp (/message> and my order\n</message>"} {
 		if !strings.Contains(system, want) {
 			t.Errorf("the system prompt lacks %q:\n%s", want, system)
 		}

@@ -3,15 +3,27 @@ package state
 import (
 	"crypto/rand"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 )
 
+const (
+	// embeddedTick is how exactly keys of the embedded server expire.
+	embeddedTick = 50 * time.Millisecond
+	// embeddedRest bounds what expiry takes of a processor: one part in so many.
+	embeddedRest = 20
+)
+
 // EmbeddedServer is a Redis-compatible server in this process, for `quartet up` and for tests. It listens on a loopback
-// port, with a password of its own. What it holds is gone when it is closed.
+// port, with a password of its own. Keys expire by the clock, a twentieth of a second early or late. What it holds is gone
+// when it is closed.
 type EmbeddedServer struct {
 	server *miniredis.Miniredis
 	url    string
+	stop   func()
+	ticker sync.WaitGroup
 }
 
 // Embedded starts a server. The caller closes it.
@@ -19,11 +31,32 @@ func Embedded() (*EmbeddedServer, error) {
 	m := miniredis.NewMiniRedis()
 	password := rand.Text()
 	m.RequireAuth(password)
-	m.ClockTTL(true) // keys expire by the clock, without which they would live for ever
 	if err := m.Start(); err != nil {
 		return nil, fmt.Errorf("start embedded redis: %w", err)
 	}
-	return &EmbeddedServer{server: m, url: "redis://:" + password + "@" + m.Addr() + "/0"}, nil
+	stopped := make(chan struct{})
+	e := &EmbeddedServer{
+		server: m, url: "redis://:" + password + "@" + m.Addr() + "/0",
+		stop: sync.OnceFunc(func() { close(stopped) }),
+	}
+	e.ticker.Go(func() { e.expire(stopped) })
+	return e, nil
+}
+
+// expire lets keys grow old until stopped is closed. The server can do so itself, but goes over all keys at each command
+// then.
+func (e *EmbeddedServer) expire(stopped <-chan struct{}) {
+	last, wait := time.Now(), embeddedTick
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-time.After(wait):
+		}
+		now := time.Now()
+		e.server.FastForward(now.Sub(last))
+		last, wait = now, max(embeddedTick, embeddedRest*time.Since(now))
+	}
 }
 
 // URL returns what Open takes. It holds the password: do not log it.
@@ -31,6 +64,8 @@ func (e *EmbeddedServer) URL() string { return e.url }
 
 // Close stops the server and waits for its goroutines. It may be called more than once, and never fails.
 func (e *EmbeddedServer) Close() error {
+	e.stop()
+	e.ticker.Wait()
 	e.server.Close()
 	return nil
 }

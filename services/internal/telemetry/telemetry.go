@@ -51,7 +51,8 @@ func (c Config) Validate() error {
 }
 
 // Setup installs the process's global tracer provider, meter provider and W3C propagators. Traces get valid ids even when
-// nothing is exported, so that replies and log lines can always name one. The usual OTEL_* variables tune the rest.
+// nothing is exported, so that replies and log lines can always name one. What a process without an endpoint passes on is
+// not sampled, so give one to all processes of a deployment or to none. The usual OTEL_* variables tune the rest.
 //
 // The caller calls shutdown once, at the end: it exports what is left, within its context and 5 seconds.
 func Setup(ctx context.Context, cfg Config) (shutdown func(context.Context) error, err error) {
@@ -75,6 +76,8 @@ func Setup(ctx context.Context, cfg Config) (shutdown func(context.Context) erro
 		}
 		traces = append(traces, sdktrace.WithBatcher(spans))
 		metrics = append(metrics, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(points)))
+	} else {
+		traces = append(traces, sdktrace.WithSampler(sdktrace.NeverSample())) // ids, at next to no cost
 	}
 	tp, mp := sdktrace.NewTracerProvider(traces...), sdkmetric.NewMeterProvider(metrics...)
 	otel.SetTracerProvider(tp)

@@ -1,0 +1,68 @@
+package specialist
+
+import "github.com/quartet-commerce/quartet/pkg/agentloop"
+
+// evidence is what is known of how an answer came about. Its zero value is that of an answer without look-ups.
+type evidence struct {
+	found, empty int // look-ups that returned something, or nothing
+	calls        int // of tools
+	failed       int // calls that came to an error
+	repaired     int // calls whose arguments had to be mended
+	cut          bool
+	finish       agentloop.FinishReason
+}
+
+// evidence gathers what the findings and the call log say. It wants the lock.
+func (f *Findings) evidence(result *agentloop.Result) evidence {
+	e := evidence{found: f.found, empty: f.empty, calls: len(result.Calls), finish: result.FinishReason}
+	for _, c := range result.Calls {
+		if c.Error != "" {
+			e.failed++
+		}
+		if c.RepairedFrom != "" {
+			e.repaired++
+		}
+		e.cut = e.cut || c.Cut
+	}
+	return e
+}
+
+// confidence is how far an answer can be trusted, from 0 to 1, computed from evidence alone:
+//
+//	base    0.95 look-ups found something, and none came back empty
+//	        0.85 some did and some did not
+//	        0.7  no look-up was needed
+//	        0.5  all look-ups came back empty, or every tool call failed
+//	less    0.1  for each failed tool call, at most 0.3
+//	        0.05 for each tool call whose arguments had to be mended, at most 0.1
+//	        0.05 when the model did not see all of a result, for its size
+//	times   0.8  when the limit of steps or the budget came before the model was done
+//	        0.6  when the answer was cut short: by its length, the deadline, or the provider
+//
+// docs/turn.md has the same table for readers.
+func (e evidence) confidence() float64 {
+	c := e.base() - 0.1*float64(min(e.failed, 3)) - 0.05*float64(min(e.repaired, 2))
+	if e.cut {
+		c -= 0.05
+	}
+	switch e.finish {
+	case agentloop.FinishStop:
+	case agentloop.FinishMaxSteps, agentloop.FinishBudget:
+		c *= 0.8
+	default:
+		c *= 0.6
+	}
+	return c
+}
+
+func (e evidence) base() float64 {
+	switch {
+	case e.found > 0 && e.empty > 0:
+		return 0.85
+	case e.found > 0:
+		return 0.95
+	case e.empty > 0, e.failed > 0 && e.failed == e.calls:
+		return 0.5
+	}
+	return 0.7
+}

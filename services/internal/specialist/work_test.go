@@ -1,0 +1,209 @@
+package specialist_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// using gives a step a usage.
+func using(s scripted.Step, input, output int64) scripted.Step {
+	s.Usage = &agentloop.Usage{InputTokens: input, OutputTokens: output}
+	return s
+}
+
+func TestWhatIsSpentIsToldAfterEachModelCall(t *testing.T) {
+	model := scripted.New(using(look("lamp"), 100, 10), using(scripted.Step{Text: "The Dune Lamp."}, 150, 20))
+	r, err := ask(t, serve(t, lamps, model), question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*commonv1.Usage{
+		{InputTokens: 100, OutputTokens: 10, ModelCalls: 1}, {InputTokens: 250, OutputTokens: 30, ModelCalls: 2}}
+	if diff := cmp.Diff(want, r.spent, protocmp.Transform()); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(r.answer.GetUsage(), r.spent[1], protocmp.Transform()); diff != "" {
+		t.Errorf("the last is not the answer's (-answer +spent):\n%s", diff)
+	}
+}
+
+// A caller that cuts an assignment off while its tools run knows what the model call before them took.
+func TestWhatIsSpentIsToldBeforeTheToolsRun(t *testing.T) {
+	def := lamps
+	def.Tools = func(*specialist.Turn) []agentloop.Tool {
+		return []agentloop.Tool{agentloop.NewTool("look", "Looks for ever.", func(ctx context.Context, _ lookArgs) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})}
+	}
+	client := serve(t, def, scripted.New(using(look("lamp"), 100, 10)))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stream, err := client.Answer(inStore(ctx), question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := stream.Recv()
+	if err != nil || ev.GetSpent().GetUsage().GetInputTokens() != 100 {
+		t.Errorf("the first event is %v, %v", ev, err)
+	}
+}
+
+func TestABudgetEndsInAnAnswerFromWhatIsKnown(t *testing.T) {
+	price := &agentloop.Price{InputMicros: 1_000_000, OutputMicros: 1_000_000, Currency: "USD"} // a micro for each token
+	usd := func(micros int64) *commonv1.Cost { return &commonv1.Cost{AmountMicros: micros, CurrencyCode: "USD"} }
+	first := using(look("lamp"), 3000, 100)
+	answered := using(scripted.Step{Text: "The Dune Lamp."}, 3000, 100)
+	const stop, budget = specialistv1.FinishReason_FINISH_REASON_STOP, specialistv1.FinishReason_FINISH_REASON_BUDGET
+	tests := []struct {
+		name   string
+		budget *commonv1.Budget
+		text   string
+		finish specialistv1.FinishReason
+	}{
+		{"none", nil, "The Dune Lamp.", stop},
+		{"enough of both", &commonv1.Budget{MaxTokens: 20_000, MaxCost: usd(20_000)}, "The Dune Lamp.", stop},
+		{"tokens for one more call", &commonv1.Budget{MaxTokens: 6000}, "The Dune Lamp.", budget},
+		{"money for one more call", &commonv1.Budget{MaxCost: usd(6000)}, "The Dune Lamp.", budget},
+		{"tokens for no other call", &commonv1.Budget{MaxTokens: 3200}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", budget},
+		{"money for no other call", &commonv1.Budget{MaxCost: usd(3200)}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", budget},
+		{"money of another currency", &commonv1.Budget{MaxCost: &commonv1.Cost{AmountMicros: 1, CurrencyCode: "EUR"}}, "The Dune Lamp.", stop},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			model := scripted.New(first, answered)
+			req := &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp", Budget: tt.budget}
+			r, err := ask(t, serveConfig(t, specialist.Config{Definition: lamps, Model: model, Price: price}), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.answer.GetText() != tt.text || r.text != tt.text || r.answer.GetFinishReason() != tt.finish {
+				t.Errorf("%v: %q, deltas add up to %q", r.answer.GetFinishReason(), r.answer.GetText(), r.text)
+			}
+			if last := model.Requests()[len(model.Requests())-1]; last.NoToolCalls != (tt.finish == budget && model.Remaining() == 0) {
+				t.Errorf("the last call may ask for tools: %v", !last.NoToolCalls)
+			}
+		})
+	}
+}
+
+func TestABudgetThatPaysForNothingCallsNoModel(t *testing.T) {
+	model := scripted.New(scripted.Step{Text: "The Dune Lamp."})
+	for name, b := range map[string]*commonv1.Budget{
+		"of tokens": {MaxTokens: 100}, "of money": {MaxCost: &commonv1.Cost{CurrencyCode: "USD"}},
+	} {
+		client := serveConfig(t, specialist.Config{Definition: lamps, Model: model, Price: &agentloop.Price{InputMicros: 1, Currency: "USD"}})
+		_, err := ask(t, client, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp", Budget: b})
+		if status.Code(err) != codes.ResourceExhausted || len(model.Requests()) > 0 {
+			t.Errorf("%s: %v after %d calls", name, err, len(model.Requests()))
+		}
+	}
+}
+
+func TestAtTheDeadlineWhatThereIsIsHandedOver(t *testing.T) {
+	const limit = 20 * time.Second
+	hangs := scripted.Step{Hang: true}
+	midway := scripted.Step{Text: "The Dune Lamp is ", Hang: true}
+	tests := []struct {
+		name  string
+		steps []scripted.Step
+		text  string
+		took  time.Duration // rounded up to a second
+	}{
+		{"a tool hangs: the reserve is for an answer", []scripted.Step{look("slowly"), {Text: "I can not tell.", Delay: time.Second}}, "I can not tell.", 16 * time.Second},
+		{"the model hangs after the tools", []scripted.Step{look("lamp"), hangs}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", limit},
+		{"the model hangs amid its answer", []scripted.Step{look("lamp"), midway}, "The Dune Lamp is", limit},
+		{"the model hangs in the reserve", []scripted.Step{look("lamp"), look("slowly"), hangs}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", limit},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := serve(t, slowLamps(), scripted.New(tt.steps...))
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				begun := time.Now()
+				r, err := askIn(t, ctx, client, question)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(begun); took >= limit-20*time.Millisecond || took < tt.took-time.Second {
+					t.Errorf("took %v", took)
+				}
+				if r.answer.GetText() != tt.text || r.text != tt.text || r.answer.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_DEADLINE {
+					t.Errorf("%v: %q, deltas add up to %q", r.answer.GetFinishReason(), r.answer.GetText(), r.text)
+				}
+				if found := strings.Contains(tt.text, "Dune Lamp"); found != (len(r.answer.GetProducts()) > 0) {
+					t.Errorf("products %v", r.answer.GetProducts())
+				}
+			})
+		})
+	}
+}
+
+// slowLamps are lamps whose tool waits for its end when it is told to look slowly.
+func slowLamps() specialist.Definition {
+	def := lamps
+	def.Tools = func(turn *specialist.Turn) []agentloop.Tool {
+		tools := lamps.Tools(turn)
+		run := tools[0].Run
+		tools[0].Run = func(ctx context.Context, call agentloop.ToolCall) (any, error) {
+			if strings.Contains(call.Arguments, "slowly") {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return run(ctx, call)
+		}
+		return tools
+	}
+	return def
+}
+
+func TestAtTheDeadlineWithNothingThereIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, steps := range [][]scripted.Step{{{Hang: true}}, {look("nothing"), {Hang: true}}} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			_, err := askIn(t, ctx, serve(t, lamps, scripted.New(steps...)), question)
+			cancel()
+			if status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("error %v", err)
+			}
+		}
+	})
+}
+
+func TestWhatCodeSaysOfFindings(t *testing.T) {
+	def := lamps
+	def.Tools = func(turn *specialist.Turn) []agentloop.Tool {
+		turn.SetPromotion(&specialistv1.PromotionChoice{Code: "GLOW5", Title: "5 % off lamps"})
+		turn.SetOrder(&orderv1.Order{OrderId: "QT-7", Status: orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED})
+		turn.AddPassages(&policyv1.Passage{PolicyTitle: "Returns", Text: "Thirty days. "},
+			&policyv1.Passage{PolicyTitle: "Bulbs", Text: "No returns."}, &policyv1.Passage{PolicyTitle: "Third", Text: "Too many."})
+		return nil
+	}
+	req := &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp", Budget: &commonv1.Budget{MaxTokens: 1}}
+	r, err := ask(t, serve(t, def, scripted.New()), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "- GLOW5: 5 % off lamps\n- QT-7: partly shipped\n- Returns: \"Thirty days.\"\n- Bulbs: \"No returns.\""
+	if r.answer.GetText() != want {
+		t.Errorf("text is\n%s\nwant\n%s", r.answer.GetText(), want)
+	}
+}
