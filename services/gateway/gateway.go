@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
@@ -41,6 +42,9 @@ const (
 	DefaultMaxTurns         = 1024
 	DefaultMaxTurnsPerStore = 512
 )
+
+// instrumentation names the package in traces and metrics.
+const instrumentation = "github.com/quartet-commerce/quartet/services/gateway"
 
 // Peer is one specialist.
 type Peer struct {
@@ -79,14 +83,16 @@ type Config struct {
 	RunAhead RunAhead
 	// Lease is how long a gateway that is not heard of keeps its turn. Zero: DefaultLease.
 	Lease time.Duration
-	// MaxTurns bounds the turns in flight in this process. Zero: DefaultMaxTurns.
+	// MaxTurns bounds the turns in flight in this process; what comes beyond is refused. Zero: DefaultMaxTurns.
 	MaxTurns int
-	// MaxTurnsPerStore bounds those of one store. Zero: DefaultMaxTurnsPerStore.
+	// MaxTurnsPerStore bounds those of one store, so that it leaves room for the others. Zero: DefaultMaxTurnsPerStore.
 	MaxTurnsPerStore int
 	// Budget bounds the models' work on one turn. Nil: it is not bounded.
 	Budget *commonv1.Budget
 	// Now dates turns and threads. Nil: time.Now. Deadlines follow the real clock.
 	Now func() time.Time
+	// MeterProvider makes the metrics of turns. Nil: the global one.
+	MeterProvider metric.MeterProvider
 	// NewID makes identifiers of turns and threads, which must be unique and hard to guess: a guest's thread is protected
 	// by nothing else. Nil: 128 random bits.
 	NewID func() string
@@ -134,6 +140,9 @@ func (c Config) withDefaults() Config {
 	if c.NewID == nil {
 		c.NewID = randomID
 	}
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -152,6 +161,7 @@ type Service struct {
 	cfg       Config
 	directory *directory
 	merger    *merger
+	limiter   *limiter
 	stores    stores
 	threads   threads
 	tracer    trace.Tracer
@@ -167,13 +177,18 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	l, err := newLimiter(cfg.MaxTurns, cfg.MaxTurnsPerStore, cfg.MeterProvider.Meter(instrumentation))
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	return &Service{
 		cfg:       cfg,
 		directory: newDirectory(cfg.Specialists),
 		merger:    m,
+		limiter:   l,
 		stores:    stores{redis: cfg.Redis},
 		threads:   threads{redis: cfg.Redis, ttl: cfg.ThreadTTL},
-		tracer:    otel.Tracer("github.com/quartet-commerce/quartet/services/gateway"),
+		tracer:    otel.Tracer(instrumentation),
 	}, nil
 }
 

@@ -41,6 +41,8 @@ const (
 	KeyRoutingSource    = "quartet.routing.source"
 	KeyRoutingAgreement = "quartet.routing.agreement"
 	KeyMergeMethod      = "quartet.merge.method"
+	KeyLimit            = "quartet.limit"
+	KeyOutcome          = "quartet.outcome"
 )
 
 // Values of KeyOperation. A span's name is the operation, a space, and the model, agent, workflow or tool.
@@ -57,6 +59,12 @@ const (
 	MetricModelTokens   = "gen_ai.client.token.usage"
 	// MetricRoutingDecisions counts final routing decisions by KeyRoutingSource and KeyRoutingAgreement.
 	MetricRoutingDecisions = "quartet.routing.decisions"
+	// MetricTurnsInFlight is the number of turns that are being worked on.
+	MetricTurnsInFlight = "quartet.turns.in_flight"
+	// MetricTurnsRefused counts turns that a limit kept out, by KeyLimit: process or store.
+	MetricTurnsRefused = "quartet.turns.refused"
+	// MetricSummaries counts summaries of threads by KeyOutcome: written, failed or dropped.
+	MetricSummaries = "quartet.summaries"
 )
 
 // DurationBuckets returns the histogram boundaries of MetricModelDuration, in seconds.
