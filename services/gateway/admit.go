@@ -24,7 +24,8 @@ const (
 	maxGroups = 64
 )
 
-// turn is one message on its way to a reply. It is made by admit and not changed afterwards.
+// turn is one message on its way to a reply. It is made by admit and not changed afterwards, save its cart and its ledger,
+// which look after themselves.
 type turn struct {
 	scope     scope.Scope
 	store     *gatewayv1.Store
@@ -34,6 +35,8 @@ type turn struct {
 	history   []*commonv1.Message           // the oldest first
 	shown     []*specialistv1.ProductChoice // what the shopper was last shown in the thread
 	journal   *journal                      // nil: nobody can resume the turn
+	cart      sharedCart
+	ledger    *ledger // nil: the turn has no budget
 	begun     time.Time
 	events    *events // nil: nobody listens
 }
@@ -49,7 +52,7 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest, ev *even
 	if err != nil {
 		return nil, err
 	}
-	t := &turn{store: store, message: req.GetMessage(), requestID: req.GetRequestId(), begun: begun, events: ev}
+	t := &turn{store: store, message: req.GetMessage(), requestID: req.GetRequestId(), begun: begun, events: ev, ledger: newLedger(s.cfg.Budget)}
 	t.scope = s.scopeOf(req, store)
 	if req.GetThreadId() == "" {
 		return t, nil

@@ -26,6 +26,7 @@ func (s *Service) work(ctx context.Context, t *turn) (*routerv1.RoutingDecision,
 	if err != nil {
 		return nil, nil, err
 	}
+	t.ledger.routed(decision)
 	t.events.routed(decision)
 	branches := s.dispatch(ctx, t, decision)
 	return decision, branches, nothingAnswered(ctx, branches)

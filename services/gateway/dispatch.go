@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -30,6 +31,7 @@ type branch struct {
 	answer   *specialistv1.Answer
 	err      error
 	streamed strings.Builder // what was passed on
+	spent    *commonv1.Usage // as last told; nil: nothing was told
 }
 
 // result is how the branch went.
@@ -87,7 +89,9 @@ func (s *Service) runBranch(ctx context.Context, b *branch) {
 		))
 	defer span.End()
 	b.turn.events.agentStarted(a)
-	if b.answer, b.err = s.answer(ctx, b); b.err != nil {
+	b.answer, b.err = s.answer(ctx, b)
+	b.turn.ledger.settle(b)
+	if b.err != nil {
 		f := failure(b.err)
 		span.SetAttributes(attribute.String(telemetry.KeyErrorType, f.GetCode()))
 		span.SetStatus(codes.Error, f.GetMessage())
@@ -112,7 +116,7 @@ func (s *Service) answer(ctx context.Context, b *branch) (answer *specialistv1.A
 	}
 	ctx, cancel := context.WithCancel(ctx) // releases the stream, however this ends
 	defer cancel()
-	stream, err := client.Answer(ctx, b.request())
+	stream, err := client.Answer(ctx, s.request(ctx, b))
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", b.assignment.GetSpecialist(), err)
 	}
@@ -148,5 +152,7 @@ func (b *branch) passOn(ev *specialistv1.AnswerResponse) {
 			b.streamed.WriteString(ev.TextDelta.GetText())
 			b.turn.events.text(ev.TextDelta.GetText())
 		}
+	case *specialistv1.AnswerResponse_Spent:
+		b.spent = ev.Spent.GetUsage()
 	}
 }

@@ -113,6 +113,10 @@ func (c Config) Validate() error {
 		return errors.New("gateway: a duration in Config is negative")
 	case c.MaxTurns < 0 || c.MaxTurnsPerStore < 0:
 		return errors.New("gateway: a limit of turns in Config is negative")
+	case c.Budget.GetMaxTokens() < 0 || c.Budget.GetMaxCost().GetAmountMicros() < 0:
+		return errors.New("gateway: Budget is negative")
+	case c.Budget.GetMaxCost() != nil && c.Budget.GetMaxCost().GetCurrencyCode() == "":
+		return errors.New("gateway: Budget has money of no currency")
 	case !c.RunAhead.valid():
 		return fmt.Errorf("gateway: RunAhead is %q, must be %q, %q or %q", c.RunAhead, RunAheadAlways, RunAheadCertain, RunAheadOff)
 	}
@@ -173,6 +177,9 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	if cfg.Model != nil {
+		cfg.Model = frugal{cfg.Model, cfg.Price}
+	}
 	m, err := newMerger(cfg.Model, cfg.Price)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)

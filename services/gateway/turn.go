@@ -71,7 +71,7 @@ func (s *Service) run(ctx context.Context, t *turn) (*gatewayv1.AskResponse, err
 	if err != nil {
 		return nil, err
 	}
-	merged := s.merge(ctx, t, branches)
+	merged := s.merge(s.withMergeBudget(ctx, t), t, branches)
 	reply := s.reply(ctx, t, decision, branches, merged)
 	s.record(ctx, t, reply)
 	return reply, nil
