@@ -7,6 +7,7 @@ import (
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
@@ -34,9 +35,10 @@ type ledger struct {
 	currency string
 
 	mu      sync.Mutex
-	router  wrap.Spend            // kept for it or, once the routing is final, spent by it
-	size    wrap.Spend            // of a share
-	entries map[string]wrap.Spend // by assignment: its share or, once it is done, what it took
+	router  wrap.Spend             // kept for it or, once the routing is final, spent by it
+	size    wrap.Spend             // of a share
+	begun   map[string]bool        // assignments that have one
+	entries map[*branch]wrap.Spend // a branch's share or, once it is done, what it took
 }
 
 // newLedger returns the ledger of a budget, which may be nil, as is the ledger if the budget bounds nothing.
@@ -47,7 +49,7 @@ func newLedger(b *commonv1.Budget) *ledger {
 	}
 	return &ledger{
 		total: total, currency: b.GetMaxCost().GetCurrencyCode(), size: total, router: divided(total, routerPart),
-		entries: map[string]wrap.Spend{},
+		begun: map[string]bool{}, entries: map[*branch]wrap.Spend{},
 	}
 }
 
@@ -61,7 +63,7 @@ func (l *ledger) routed(d *routerv1.RoutingDecision) {
 	defer l.mu.Unlock()
 	shares := 0
 	for _, a := range d.GetAssignments() {
-		if _, begun := l.entries[a.GetAssignmentId()]; !begun {
+		if !l.begun[a.GetAssignmentId()] {
 			shares++
 		}
 	}
@@ -83,36 +85,40 @@ func (l *ledger) routed(d *routerv1.RoutingDecision) {
 
 // share sets aside what an assignment may take, and returns it as the specialist is told. A share is never empty, which
 // would stand for no bound: one token or micro is too little for any call, so the specialist makes none.
-func (l *ledger) share(assignmentID string) *commonv1.Budget {
+func (l *ledger) share(b *branch, assignmentID string) *commonv1.Budget {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entries[assignmentID] = l.size
-	b := &commonv1.Budget{}
+	left := l.left() // of which an assignment that nobody planned for takes no more than there is
+	size := wrap.Spend{
+		Tokens: max(min(l.size.Tokens, left.Tokens), 0), CostMicros: max(min(l.size.CostMicros, left.CostMicros), 0),
+	}
+	l.begun[assignmentID], l.entries[b] = true, size
+	share := &commonv1.Budget{}
 	if l.total.Tokens > 0 {
-		b.MaxTokens = max(l.size.Tokens, 1)
+		share.MaxTokens = max(size.Tokens, 1)
 	}
 	if l.total.CostMicros > 0 {
-		b.MaxCost = &commonv1.Cost{AmountMicros: max(l.size.CostMicros, 1), CurrencyCode: l.currency}
+		share.MaxCost = &commonv1.Cost{AmountMicros: max(size.CostMicros, 1), CurrencyCode: l.currency}
 	}
-	return b
+	return share
 }
 
-// settle counts what a branch took that is done, in place of its share.
-func (l *ledger) settle(b *branch) {
+// settle counts what a branch took in place of its share, once it has ended with an answer or an error. One that has no
+// share, since it was answered before the turn was resumed, is counted too.
+func (l *ledger) settle(b *branch, answer *specialistv1.Answer, err error) {
 	if l == nil {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	id := b.assignment.GetAssignmentId()
-	used, all := b.taken()
+	used, all := taken(answer, b.spent, err)
 	if !all {
 		used = nil
 	}
-	l.entries[id] = l.spentOf(used, b.answer.GetCost(), l.entries[id])
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries[b] = l.spentOf(used, answer.GetCost(), l.entries[b])
 }
 
 // rest is what the merge may take: all that nobody has spent or may still spend. Below zero: nothing.
@@ -137,7 +143,7 @@ func orNothing(n int64) int64 {
 	return n
 }
 
-// left is what is neither spent nor set aside, where the budget is bounded. l.mu is held.
+// left is what is neither spent nor set aside, and means nothing where the budget is not bounded. l.mu is held.
 func (l *ledger) left() wrap.Spend {
 	left := minus(l.total, l.router)
 	for _, spend := range l.entries {

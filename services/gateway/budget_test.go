@@ -39,15 +39,33 @@ func decided(final bool, used *commonv1.Usage, cost *commonv1.Cost, ids string) 
 	return d
 }
 
-// done settles an assignment that was answered, or failed with an error.
-func (l *ledger) done(id string, used *commonv1.Usage, cost *commonv1.Cost, err error) {
-	b := &branch{assignment: &routerv1.Assignment{AssignmentId: id}, err: err}
-	if err == nil {
-		b.answer = &specialistv1.Answer{Usage: used, Cost: cost}
-	} else {
-		b.spent = used
+// parts plays the assignments of a turn, named by letters, to its ledger.
+type parts struct {
+	*ledger
+	branches map[string]*branch
+}
+
+func newParts(b *commonv1.Budget) parts { return parts{newLedger(b), map[string]*branch{}} }
+
+// begin gives each assignment its share and returns the last.
+func (p parts) begin(ids string) (share *commonv1.Budget) {
+	for _, id := range ids {
+		b := &branch{assignment: &routerv1.Assignment{AssignmentId: string(id)}}
+		p.branches[string(id)] = b
+		share = p.share(b, string(id))
 	}
-	l.settle(b)
+	return share
+}
+
+// end settles an assignment that was answered, or failed with an error.
+func (p parts) end(id string, used *commonv1.Usage, cost *commonv1.Cost, err error) {
+	b := p.branches[id]
+	if err != nil {
+		b.spent = used
+		p.settle(b, nil, err)
+		return
+	}
+	p.settle(b, &specialistv1.Answer{Usage: used, Cost: cost}, nil)
 }
 
 func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
@@ -58,72 +76,68 @@ func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		play func(*ledger) (last *commonv1.Budget)
+		play func(parts) (last *commonv1.Budget)
 		want *commonv1.Budget // of the last share
 		rest wrap.Spend       // for the merge
 	}{
-		{"one assignment gets all", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(true, nil, nil, "a"))
-			return l.share("a")
+		{"one assignment gets all", func(p parts) *commonv1.Budget {
+			p.routed(decided(true, nil, nil, "a"))
+			return p.begin("a")
 		}, share(10_000, 1000), wrap.Spend{Tokens: -1, CostMicros: -1}},
-		{"two share what the merge leaves", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(true, nil, nil, "ab"))
-			l.share("a")
-			return l.share("b")
+		{"two share what the merge leaves", func(p parts) *commonv1.Budget {
+			p.routed(decided(true, nil, nil, "ab"))
+			return p.begin("ab")
 		}, share(4000, 400), wrap.Spend{Tokens: 2000, CostMicros: 200}},
-		{"the router's work counts", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(true, tokens(1000), usd(20), "ab"))
-			l.share("a")
-			return l.share("b")
+		{"the router's work counts", func(p parts) *commonv1.Budget {
+			p.routed(decided(true, tokens(1000), usd(20), "ab"))
+			return p.begin("ab")
 		}, share(3500, 390), wrap.Spend{Tokens: 2000, CostMicros: 200}},
-		{"the router's work of unknown cost counts as a tenth", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(true, tokens(1000), nil, "a"))
-			return l.share("a")
+		{"the router's work of unknown cost counts as a tenth", func(p parts) *commonv1.Budget {
+			p.routed(decided(true, tokens(1000), nil, "a"))
+			return p.begin("a")
 		}, share(9000, 900), wrap.Spend{Tokens: -1, CostMicros: -1}},
-		{"what is not used is left for the merge", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(true, nil, nil, "ab"))
-			l.share("a")
-			last := l.share("b")
-			l.done("a", tokens(1000), usd(100), nil)
-			l.done("b", tokens(500), nil, nil) // at an unknown price
+		{"what is not used is left for the merge", func(p parts) *commonv1.Budget {
+			p.routed(decided(true, nil, nil, "ab"))
+			last := p.begin("ab")
+			p.end("a", tokens(1000), usd(100), nil)
+			p.end("b", tokens(500), nil, nil) // at an unknown price
 			return last
 		}, share(4000, 400), wrap.Spend{Tokens: 8500, CostMicros: 500}},
-		{"what a failed one told counts, and all where it was cut off", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(true, nil, nil, "abc"))
-			l.share("a")
-			l.share("b")
-			last := l.share("c")
-			l.done("a", tokens(500), nil, bug)
-			l.done("b", tokens(500), nil, gone)
-			l.done("c", &commonv1.Usage{}, nil, bug) // asked no model
+		{"what a failed one told counts, and all where it was cut off", func(p parts) *commonv1.Budget {
+			p.routed(decided(true, nil, nil, "abc"))
+			last := p.begin("abc")
+			p.end("a", tokens(500), nil, bug)
+			p.end("b", tokens(500), nil, gone)
+			p.end("c", &commonv1.Usage{}, nil, bug) // asked no model
 			return last
 		}, share(2666, 266), wrap.Spend{Tokens: 10_000 - 500 - 2666, CostMicros: 1000 - 266 - 266}},
-		{"before the routing is final, a tenth and one share are kept", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(false, nil, nil, "ab"))
-			l.share("a")
-			return l.share("b")
+		{"before the routing is final, a tenth and one share are kept", func(p parts) *commonv1.Budget {
+			p.routed(decided(false, nil, nil, "ab"))
+			return p.begin("ab")
 		}, share(2333, 233), wrap.Spend{Tokens: 9000 - 2*2333, CostMicros: 900 - 2*233}},
-		{"what the final routing adds shares what is left", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(false, nil, nil, "ab"))
-			l.share("a")
-			l.share("b")
-			l.done("b", tokens(333), usd(33), bug) // was wrong
-			l.routed(decided(true, tokens(1000), usd(100), "acd"))
-			l.share("c")
-			return l.share("d")
+		{"what the final routing adds shares what is left", func(p parts) *commonv1.Budget {
+			p.routed(decided(false, nil, nil, "ab"))
+			p.begin("ab")
+			p.end("b", tokens(333), usd(33), bug) // was wrong
+			p.routed(decided(true, tokens(1000), usd(100), "acd"))
+			return p.begin("cd")
 		}, share((9000-2333-333-2000)/2, (900-233-233-200)/2), wrap.Spend{Tokens: 2000, CostMicros: 200}},
-		{"what is overspent leaves next to nothing", func(l *ledger) *commonv1.Budget {
-			l.routed(decided(true, tokens(20_000), usd(2000), "ab"))
-			return l.share("a")
+		{"one that was not planned for gets no more than there is", func(p parts) *commonv1.Budget {
+			p.routed(decided(true, nil, nil, "a"))
+			return p.begin("ax")
+		}, share(1, 1), wrap.Spend{Tokens: -1, CostMicros: -1}},
+		{"what is overspent leaves next to nothing", func(p parts) *commonv1.Budget {
+			p.routed(decided(true, tokens(20_000), usd(2000), "ab"))
+			return p.begin("a")
 		}, share(1, 1), wrap.Spend{Tokens: -1, CostMicros: -1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLedger(budget)
-			if diff := cmp.Diff(tt.want, tt.play(l), protocmp.Transform()); diff != "" {
+			p := newParts(budget)
+			if diff := cmp.Diff(tt.want, tt.play(p), protocmp.Transform()); diff != "" {
 				t.Errorf("share (-want +got):\n%s", diff)
 			}
-			if got := l.rest(); got != tt.rest {
+			if got := p.rest(); got != tt.rest {
 				t.Errorf("for the merge %v, want %v", got, tt.rest)
 			}
 		})
@@ -132,16 +146,16 @@ func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
 
 func TestWhatABudgetDoesNotBoundIsNotBounded(t *testing.T) {
 	for _, none := range []*commonv1.Budget{nil, {}, {MaxCost: usd(0)}} {
-		if l := newLedger(none); l != nil || l.share("a") != nil {
+		if p := newParts(none); p.ledger != nil || p.begin("a") != nil {
 			t.Errorf("%v bounds something", none)
 		}
 	}
-	l := newLedger(&commonv1.Budget{MaxTokens: 100})
-	l.routed(decided(true, tokens(10), usd(10), "ab"))
-	if got := l.share("a"); got.GetMaxTokens() != 35 || got.GetMaxCost() != nil {
+	p := newParts(&commonv1.Budget{MaxTokens: 100})
+	p.routed(decided(true, tokens(10), usd(10), "ab"))
+	if got := p.begin("a"); got.GetMaxTokens() != 35 || got.GetMaxCost() != nil {
 		t.Errorf("share %v", got)
 	}
-	if got := l.rest(); got != (wrap.Spend{Tokens: 55}) {
+	if got := p.rest(); got != (wrap.Spend{Tokens: 55}) {
 		t.Errorf("rest %v", got)
 	}
 }
@@ -152,35 +166,36 @@ func TestNobodyGoesBeyondTheBudget(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		total := 1000 + r.Int64N(10_000)
-		l := newLedger(&commonv1.Budget{MaxTokens: total})
+		p := newParts(&commonv1.Budget{MaxTokens: total})
 		spent := int64(0)
-		begin := func(d *routerv1.RoutingDecision) (begun []string, shares []int64) {
-			l.routed(d)
+		begin := func(d *routerv1.RoutingDecision) map[string]int64 {
+			p.routed(d)
+			shares := map[string]int64{}
 			for _, a := range d.GetAssignments() {
-				if _, ok := l.entries[a.GetAssignmentId()]; !ok {
-					begun, shares = append(begun, a.GetAssignmentId()), append(shares, l.share(a.GetAssignmentId()).GetMaxTokens())
+				if id := a.GetAssignmentId(); p.branches[id] == nil {
+					shares[id] = p.begin(id).GetMaxTokens()
 				}
 			}
-			return begun, shares
+			return shares
 		}
-		end := func(ids []string, shares []int64) {
-			for i, id := range ids {
-				used := r.Int64N(shares[i] + 1)
+		end := func(shares map[string]int64) {
+			for id, share := range shares {
+				used := r.Int64N(share + 1)
 				spent += used
-				l.done(id, tokens(used), nil, nil)
+				p.end(id, tokens(used), nil, nil)
 			}
 		}
-		provisional, first := begin(decided(false, nil, nil, "abcd"[:1+r.IntN(4)]))
+		provisional := begin(decided(false, nil, nil, "abcd"[:1+r.IntN(4)]))
 		router := r.Int64N(total / 10)
 		spent += router
 		if r.IntN(2) == 0 {
-			end(provisional, first)
+			end(provisional)
 			provisional = nil
 		}
-		final, second := begin(decided(true, tokens(router), nil, "cdef"[:1+r.IntN(4)]))
-		end(final, second)
-		end(provisional, first)
-		if rest := l.rest().Tokens; rest != total-spent && (rest != -1 || spent < total) {
+		final := begin(decided(true, tokens(router), nil, "cdef"[:1+r.IntN(4)]))
+		end(final)
+		end(provisional)
+		if rest := p.rest().Tokens; rest != total-spent && (rest != -1 || spent != total) {
 			t.Fatalf("seed %d: %d of %d are spent and %d left", seed, spent, total, rest)
 		}
 	}

@@ -59,12 +59,12 @@ func (c *sharedCart) fill(ctx context.Context, read func(context.Context) (*cart
 }
 
 // cartFor returns the turn's cart for a specialist whose tools read it. Nil: the specialist needs none, or reads it itself.
-func (s *Service) cartFor(ctx context.Context, b *branch) *cartv1.Cart {
-	sc := b.turn.scope
-	if s.cfg.Cart == nil || sc.CartID == "" || !s.directory.readsCart(sc.StoreID, b.assignment.GetSpecialist()) {
+func (s *Service) cartFor(ctx context.Context, t *turn, specialist string) *cartv1.Cart {
+	sc := t.scope
+	if s.cfg.Cart == nil || sc.CartID == "" || !s.directory.readsCart(sc.StoreID, specialist) {
 		return nil
 	}
-	cart, err := b.turn.cart.get(ctx, func(ctx context.Context) (*cartv1.Cart, error) {
+	cart, err := t.cart.get(ctx, func(ctx context.Context) (*cartv1.Cart, error) {
 		due, _ := ctx.Deadline()
 		ctx, cancel := context.WithTimeout(ctx, min(maxCartTime, time.Until(due)/10))
 		defer cancel()

@@ -90,7 +90,7 @@ func (s *Service) runBranch(ctx context.Context, b *branch) {
 	defer span.End()
 	b.turn.events.agentStarted(a)
 	b.answer, b.err = s.answer(ctx, b)
-	b.turn.ledger.settle(b)
+	b.turn.ledger.settle(b, b.answer, b.err)
 	if b.err != nil {
 		f := failure(b.err)
 		span.SetAttributes(attribute.String(telemetry.KeyErrorType, f.GetCode()))
@@ -116,7 +116,7 @@ func (s *Service) answer(ctx context.Context, b *branch) (answer *specialistv1.A
 	}
 	ctx, cancel := context.WithCancel(ctx) // releases the stream, however this ends
 	defer cancel()
-	stream, err := client.Answer(ctx, s.request(ctx, b))
+	stream, err := client.Answer(ctx, s.equipped(ctx, b, b.assignment.GetSpecialist(), b.request()))
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", b.assignment.GetSpecialist(), err)
 	}

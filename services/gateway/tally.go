@@ -5,6 +5,7 @@ import (
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
@@ -63,22 +64,22 @@ func routerTold(d *routerv1.RoutingDecision) bool {
 
 // addBranch adds what a branch took. Of one that failed, the cost is unknown if it asked models, or may have.
 func (t *tally) addBranch(b *branch) {
-	used, all := b.taken()
+	used, all := taken(b.answer, b.spent, b.err)
 	t.add(used, b.answer.GetCost())
 	t.unknown = t.unknown || !all
 }
 
-// taken is what the branch's model calls took as far as that was told, and whether it is all: a specialist that was cut off
-// may have been in the midst of a call.
-func (b *branch) taken() (u *commonv1.Usage, all bool) {
-	if b.err == nil {
-		return b.answer.GetUsage(), true
+// taken is what the model calls of an assignment took as far as that was told, and whether it is all: a specialist that was
+// cut off may have been in the midst of a call. The outcome is an answer, or an error and what was told before.
+func taken(answer *specialistv1.Answer, told *commonv1.Usage, err error) (used *commonv1.Usage, all bool) {
+	if err == nil {
+		return answer.GetUsage(), true
 	}
-	switch rpc.Reason(rpc.Status(b.err)) {
+	switch rpc.Reason(rpc.Status(err)) {
 	case "DEADLINE", "CANCELED", "PEER_UNAVAILABLE":
-		return b.spent, false
+		return told, false
 	}
-	return b.spent, b.spent != nil
+	return told, told != nil
 }
 
 // cost is the sum, or nil if it is not known.
