@@ -25,7 +25,8 @@ const (
 	maxGroups = 64
 )
 
-// turn is one message on its way to a reply. It is made by admit and not changed afterwards.
+// turn is one message on its way to a reply. It is made by admit and not changed afterwards, save its cart and its ledger,
+// which look after themselves.
 type turn struct {
 	scope     scope.Scope
 	store     *gatewayv1.Store
@@ -37,6 +38,8 @@ type turn struct {
 	place     *state.Place                  // in the lines of its request and its thread; nil: it needs none
 	journal   *journal                      // nil: nobody can resume the turn
 	replied   *gatewayv1.AskResponse        // another call of the same request has been answered with this
+	cart      sharedCart
+	ledger    *ledger // nil: the turn has no budget
 	begun     time.Time
 	events    *events // nil: nobody listens
 }
@@ -52,7 +55,7 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest, ev *even
 	if err != nil {
 		return nil, err
 	}
-	t := &turn{store: store, message: req.GetMessage(), requestID: req.GetRequestId(), begun: begun, events: ev}
+	t := &turn{store: store, message: req.GetMessage(), requestID: req.GetRequestId(), begun: begun, events: ev, ledger: newLedger(s.cfg.Budget)}
 	t.scope = s.scopeOf(req, store)
 	if t.requestID == "" && req.GetThreadId() == "" {
 		return t, nil // until it is recorded nobody else can know of it, so there is nothing to wait for

@@ -81,6 +81,7 @@ func (c *crew) runAhead(ctx context.Context, d *routerv1.RoutingDecision) {
 	if !c.service.ahead.allowed() {
 		return
 	}
+	c.turn.ledger.routed(d)
 	c.due = c.service.branchesDue(ctx, len(d.GetAssignments()))
 	for _, a := range d.GetAssignments() {
 		if !c.service.ahead.wants(a) {
@@ -97,6 +98,7 @@ func (c *crew) runAhead(ctx context.Context, d *routerv1.RoutingDecision) {
 // collect works on the final decision and waits until all of its assignments are done or late. Branches that run ahead with
 // the same work go on, the others are cancelled, and what is missing is started. The branches are in the order of the routing.
 func (c *crew) collect(ctx context.Context, d *routerv1.RoutingDecision) []*branch {
+	c.turn.ledger.routed(d)
 	due := c.service.branchesDue(ctx, len(d.GetAssignments()))
 	branches := make([]*branch, len(d.GetAssignments()))
 	for i, a := range d.GetAssignments() {
@@ -146,6 +148,7 @@ func (c *crew) findAhead(b *branch) *branch {
 // run works on one assignment, unless it was answered before the turn was resumed.
 func (c *crew) run(ctx context.Context, b *branch, due time.Time) {
 	if a := c.turn.journal.answer(b.asked.GetAssignmentId()); a != nil {
+		c.turn.ledger.settle(b, a, nil)
 		b.resume(a)
 		return
 	}

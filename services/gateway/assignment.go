@@ -1,6 +1,10 @@
 package gateway
 
 import (
+	"context"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
@@ -11,4 +15,26 @@ func (b *branch) request() *specialistv1.AnswerRequest {
 		History: b.turn.history, Reason: b.assignment.GetReason(), StoreName: b.turn.store.GetName(),
 		Summary: b.turn.summary, ShownProducts: b.turn.shown,
 	}
+}
+
+// equipped is a request with what the turn sets aside for it at the last moment: the cart, which it may have to wait for,
+// and a share of the budget. The request itself is not changed, since it says whether two branches do the same work.
+func (s *Service) equipped(
+	ctx context.Context, b *branch, specialist string, req *specialistv1.AnswerRequest,
+) *specialistv1.AnswerRequest {
+	if ctx.Err() != nil {
+		return req // nobody will be asked
+	}
+	budget := b.turn.ledger.share(b, req.GetAssignmentId())
+	cart := s.cartFor(ctx, b.turn, specialist)
+	if cart == nil && budget == nil {
+		return req
+	}
+	full := &specialistv1.AnswerRequest{Cart: cart, Budget: budget}
+	to := full.ProtoReflect()
+	req.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		to.Set(field, value) // shares what is large: nobody changes it
+		return true
+	})
+	return full
 }

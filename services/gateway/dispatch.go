@@ -35,6 +35,7 @@ func (s *Service) runBranch(ctx context.Context, b *branch) {
 		))
 	defer span.End()
 	answer, err := s.answer(ctx, b)
+	b.turn.ledger.settle(b, answer, err)
 	switch {
 	case errors.Is(context.Cause(ctx), errNotWanted):
 		span.SetAttributes(attribute.String(telemetry.KeyRunAheadOutcome, outcomeCanceled))
@@ -66,7 +67,7 @@ func (s *Service) answer(ctx context.Context, b *branch) (answer *specialistv1.A
 	}
 	ctx, cancel := context.WithCancel(ctx) // releases the stream, however this ends
 	defer cancel()
-	stream, err := client.Answer(ctx, b.asked)
+	stream, err := client.Answer(ctx, s.equipped(ctx, b, name, b.asked))
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", name, orLate(ctx, err))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
@@ -42,6 +43,9 @@ const (
 	DefaultMaxTurns         = 1024
 	DefaultMaxTurnsPerStore = 512
 )
+
+// instrumentation names the package in traces and metrics.
+const instrumentation = "github.com/quartet-commerce/quartet/services/gateway"
 
 // Peer is one specialist.
 type Peer struct {
@@ -80,14 +84,16 @@ type Config struct {
 	RunAhead RunAhead
 	// Lease is how long a gateway that is not heard of keeps its turn. Zero: DefaultLease.
 	Lease time.Duration
-	// MaxTurns bounds the turns in flight in this process. Zero: DefaultMaxTurns.
+	// MaxTurns bounds the turns in flight in this process; what comes beyond is refused. Zero: DefaultMaxTurns.
 	MaxTurns int
-	// MaxTurnsPerStore bounds those of one store. Zero: DefaultMaxTurnsPerStore.
+	// MaxTurnsPerStore bounds those of one store, so that it leaves room for the others. Zero: DefaultMaxTurnsPerStore.
 	MaxTurnsPerStore int
 	// Budget bounds the models' work on one turn. Nil: it is not bounded.
 	Budget *commonv1.Budget
 	// Now dates turns and threads. Nil: time.Now. Deadlines follow the real clock.
 	Now func() time.Time
+	// MeterProvider makes the metrics of turns. Nil: the global one.
+	MeterProvider metric.MeterProvider
 	// NewID makes identifiers of turns and threads, which must be unique and hard to guess: a guest's thread is protected
 	// by nothing else. Nil: 128 random bits.
 	NewID func() string
@@ -108,6 +114,10 @@ func (c Config) Validate() error {
 		return errors.New("gateway: a duration in Config is negative")
 	case c.MaxTurns < 0 || c.MaxTurnsPerStore < 0:
 		return errors.New("gateway: a limit of turns in Config is negative")
+	case c.Budget.GetMaxTokens() < 0 || c.Budget.GetMaxCost().GetAmountMicros() < 0:
+		return errors.New("gateway: Budget is negative")
+	case c.Budget.GetMaxCost() != nil && c.Budget.GetMaxCost().GetCurrencyCode() == "":
+		return errors.New("gateway: Budget has money of no currency")
 	case !c.RunAhead.valid():
 		return fmt.Errorf("gateway: RunAhead is %q, must be %q, %q or %q", c.RunAhead, RunAheadAlways, RunAheadCertain, RunAheadOff)
 	}
@@ -135,6 +145,9 @@ func (c Config) withDefaults() Config {
 	if c.NewID == nil {
 		c.NewID = randomID
 	}
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -154,6 +167,7 @@ type Service struct {
 	directory *directory
 	merger    *merger
 	ahead     *ahead // nil: nothing runs ahead
+	limiter   *limiter
 	stores    stores
 	threads   threads
 	tracer    trace.Tracer
@@ -165,6 +179,9 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	if cfg.Model != nil {
+		cfg.Model = frugal{cfg.Model, cfg.Price}
+	}
 	m, err := newMerger(cfg.Model, cfg.Price)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
@@ -173,14 +190,19 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	l, err := newLimiter(cfg.MaxTurns, cfg.MaxTurnsPerStore, cfg.MeterProvider.Meter(instrumentation))
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	return &Service{
 		cfg:       cfg,
 		directory: newDirectory(cfg.Specialists),
 		merger:    m,
 		ahead:     ahead,
+		limiter:   l,
 		stores:    stores{redis: cfg.Redis},
 		threads:   threads{redis: cfg.Redis, ttl: cfg.ThreadTTL, lease: cfg.Lease},
-		tracer:    otel.Tracer("github.com/quartet-commerce/quartet/services/gateway"),
+		tracer:    otel.Tracer(instrumentation),
 	}, nil
 }
 

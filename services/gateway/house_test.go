@@ -77,6 +77,7 @@ func split(message string) *routerv1.RoutingDecision {
 type fakeSpecialist struct {
 	specialistv1.UnimplementedSpecialistServiceServer
 	name     string
+	cart     bool // it reads the cart
 	describe func(context.Context) error
 	answer   func(*specialistv1.AnswerRequest, answerStream) error
 
@@ -93,6 +94,7 @@ func (f *fakeSpecialist) Describe(ctx context.Context, _ *specialistv1.DescribeR
 	}
 	return &specialistv1.DescribeResponse{Specialist: &specialistv1.Specialist{
 		Name: f.name, Purpose: "Answers what concerns " + f.name + ".", Available: true,
+		ReadsCart: f.cart,
 	}}, nil
 }
 

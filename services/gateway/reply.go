@@ -39,15 +39,13 @@ func (s *Service) reply(
 		RequestId:   t.requestID,
 	}
 	bill := tally{usage: &commonv1.Usage{}}
-	bill.add(d.GetUsage(), d.GetCost())
+	bill.addRouter(d)
 	for _, b := range branches {
 		r.Results = append(r.Results, b.result())
-		if b.err != nil {
-			bill.unknown = true // it may have asked models before it failed
-			continue
+		bill.addBranch(b)
+		if b.err == nil {
+			collect(r, b.answer)
 		}
-		collect(r, b.answer)
-		bill.add(b.answer.GetUsage(), b.answer.GetCost())
 	}
 	if m.merge != nil {
 		bill.addMerge(m.merge)

@@ -34,6 +34,11 @@ func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelF
 // ask admits one message and runs its turn. It is all of Ask and, with somebody listening to events, of AskStream. The
 // context has a deadline.
 func (s *Service) ask(ctx context.Context, req *gatewayv1.AskRequest, ev *events) (*gatewayv1.AskResponse, error) {
+	leave, err := s.limiter.enter(req.GetStoreId())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	t, err := s.admit(ctx, req, ev)
 	if err != nil {
 		return nil, err
@@ -72,7 +77,7 @@ func (s *Service) run(ctx context.Context, t *turn) (*gatewayv1.AskResponse, err
 	if err != nil {
 		return nil, held.lost(err)
 	}
-	merged := s.merge(ctx, t, branches)
+	merged := s.merge(s.withMergeBudget(ctx, t), t, branches)
 	reply := s.reply(ctx, t, decision, branches, merged)
 	if err := s.record(ctx, t, reply); err != nil {
 		return nil, err

@@ -45,6 +45,8 @@ const (
 	KeyRunAheadOutcome = "quartet.run_ahead.outcome"
 	// KeyRunAheadWasted is, on the span of a turn that ran ahead, the tokens known to have gone to what was not wanted.
 	KeyRunAheadWasted = "quartet.run_ahead.wasted_tokens"
+	KeyLimit            = "quartet.limit"
+	KeyOutcome          = "quartet.outcome"
 )
 
 // Values of KeyOperation. A span's name is the operation, a space, and the model, agent, workflow or tool.
@@ -67,6 +69,12 @@ const (
 	MetricRunAheadWasted = "quartet.run_ahead.wasted_tokens"
 	// MetricRunAheadActive is 1 while turns run ahead and 0 while they rest because too much was wasted.
 	MetricRunAheadActive = "quartet.run_ahead.active"
+	// MetricTurnsInFlight is the number of turns that are being worked on.
+	MetricTurnsInFlight = "quartet.turns.in_flight"
+	// MetricTurnsRefused counts turns that a limit kept out, by KeyLimit: process or store.
+	MetricTurnsRefused = "quartet.turns.refused"
+	// MetricSummaries counts summaries of threads by KeyOutcome: written, failed or dropped.
+	MetricSummaries = "quartet.summaries"
 )
 
 // DurationBuckets returns the histogram boundaries of MetricModelDuration, in seconds.
