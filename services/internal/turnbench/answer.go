@@ -66,7 +66,7 @@ const decision = `{"assignments":[` +
 
 // toolCalls are the tools that the fake model calls where they are offered, with their arguments.
 var toolCalls = map[string]string{
-	"search_catalog":  `{"query":"trail running shoes","options":{"size":"42"}}`,
+	"search_catalog":  `{"query":"` + productID + `","options":{"size":"42"}}`,
 	"search_policies": `{"query":"return policy"}`,
 }
 
@@ -118,9 +118,9 @@ func words(content string) (string, error) {
 	}
 	switch {
 	case len(result.Products) > 0:
-		first, last := result.Products[0], result.Products[len(result.Products)-1]
-		return fmt.Sprintf("Yes, we have trail running shoes in size 42. The %s is %s. If you would like something else, "+
-			"have a look at the %s, which is %s.", first.Title, first.Price, last.Title, last.Price), nil
+		p := result.Products[0]
+		return fmt.Sprintf("Yes, we have the %s in size 42. It is %s, and it is in stock, so it can be sent to you at once. "+
+			"If you would rather have another colour, or another size of it, just say so.", p.Title, p.Price), nil
 	case len(result.Passages) > 0:
 		said := []rune(result.Passages[0].Text)
 		return strings.TrimSpace(string(said[:min(len(said), shownRunes)])), nil

@@ -20,14 +20,16 @@ import (
 )
 
 const (
-	// Message of the turn, of two parts that the router's rules find too.
+	// Message of the turn, of two parts that the router's rules find too. It asks for a product by its id, so that the tools are
+	// look-ups: what a search of words costs depends on the catalog and is none of the turn's.
 	Message = searchPart + ", and " + policyPart
 	// CallsPerTurn is how many model calls the turn makes: routing, two for each of two specialists, merging.
 	CallsPerTurn = 6
 	// PathCalls are those on the critical path: routing, the two of a specialist, merging.
 	PathCalls = 4
 
-	searchPart = "Do you have trail running shoes in size 42"
+	productID  = "TR-SHOE-005" // of the demo store
+	searchPart = "Do you have " + productID + " in size 42"
 	policyPart = "what is your return policy?"
 )
 
