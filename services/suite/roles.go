@@ -89,12 +89,13 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 	}
 	return gateway.New(gateway.Config{
 		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Router: routerClient, Specialists: peers,
-		TurnTimeout: cfg.TurnTimeout, Logger: cfg.Logger,
+		TurnTimeout: cfg.TurnTimeout, RunAhead: cfg.RunAhead, MaxTurns: cfg.MaxTurns, MaxTurnsPerStore: cfg.MaxTurnsPerStore,
+		Logger: cfg.Logger,
 	})
 }
 
 func buildRouter(cfg Config, _ *dialer) (registrar, error) {
-	c := router.Config{Logger: cfg.Logger}
+	c := router.Config{Logger: cfg.Logger, AlwaysAskModel: cfg.AlwaysAskModel}
 	if cfg.FastModel != nil {
 		c.Model, c.Price = cfg.FastModel.Model, cfg.FastModel.Price
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
@@ -34,6 +35,12 @@ type Config struct {
 	Network *rpc.Network
 	// TurnTimeout bounds a turn, and any other call, whose caller set no deadline. Zero: 60 seconds.
 	TurnTimeout time.Duration
+	// RunAhead says when the gateway starts specialists before the routing is final. Zero: gateway.RunAheadAlways.
+	RunAhead gateway.RunAhead
+	// MaxTurns and MaxTurnsPerStore bound the gateway's turns in flight. Zero: its defaults.
+	MaxTurns, MaxTurnsPerStore int
+	// AlwaysAskModel has the router ask its model also where its rules are certain.
+	AlwaysAskModel bool
 	// DrainTimeout is how long a stopping server waits for running calls. Zero: rpc's default.
 	DrainTimeout time.Duration
 	// DrainDelay is how long a stopping server goes on serving after it has reported NOT_SERVING, so that its callers

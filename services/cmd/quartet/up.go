@@ -33,6 +33,7 @@ type houseConfig struct {
 	logger    *slog.Logger
 	listeners map[string][]net.Listener
 	demo      bool
+	tune      func(*suite.Config) // changes what the flags do not say; may be nil
 }
 
 // openHouse starts everything and fills in the demo stores. The caller closes the house also after an error of its own.
@@ -62,6 +63,9 @@ func openHouse(ctx context.Context, hc houseConfig, env environment) (h *house, 
 		h.notes = append(h.notes, "state embedded (forgets on exit; --redis keeps it)")
 	} else {
 		h.notes = append(h.notes, "state in Redis")
+	}
+	if hc.tune != nil {
+		hc.tune(&h.cfg)
 	}
 	six, err := suite.NewAll(h.cfg, hc.listeners)
 	if err != nil {

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package turnbench
+
+import "time"
+
+// cpuTime returns zero: the system does not tell.
+func cpuTime() time.Duration { return 0 }
+
+// MaxOpenFiles returns zero: not known.
+func MaxOpenFiles() uint64 { return 0 }
