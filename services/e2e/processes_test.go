@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -67,21 +69,30 @@ func build(t *testing.T) string {
 	return program
 }
 
-func startProcesses(t *testing.T) *processes {
+// processConfig says what the six services stand on. The zero value: an embedded Redis and the offline model.
+type processConfig struct {
+	redis string       // URL
+	model http.Handler // speaks for the model
+	env   []string     // settings, such as QUARTET_LEASE=1s
+}
+
+func startProcesses(t *testing.T, cfg processConfig) *processes {
 	t.Helper()
-	redisServer, err := state.Embedded()
-	if err != nil {
-		t.Fatal(err)
+	if cfg.redis == "" {
+		redisServer, err := state.Embedded()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = redisServer.Close() })
+		cfg.redis = redisServer.URL()
 	}
-	t.Cleanup(func() { _ = redisServer.Close() })
-	brain, err := offline.New(offline.Config{})
-	if err != nil {
-		t.Fatal(err)
+	if cfg.model == nil {
+		cfg.model = newBrain(t)
 	}
-	modelServer := httptest.NewServer(brain)
+	modelServer := httptest.NewServer(cfg.model)
 	t.Cleanup(modelServer.Close)
 	p := &processes{t: t, program: build(t), addr: make(map[string]string), running: make(map[string]*process)}
-	p.env = append(os.Environ(), "QUARTET_REDIS="+redisServer.URL(), "QUARTET_MODEL_URL="+modelServer.URL+"/v1",
+	p.env = append(append(os.Environ(), cfg.env...), "QUARTET_REDIS="+cfg.redis, "QUARTET_MODEL_URL="+modelServer.URL+"/v1",
 		"QUARTET_MODEL="+offline.Model, "QUARTET_FAST_MODEL="+offline.ModelFast)
 	for _, role := range suite.Roles() {
 		p.addr[role] = freeAddress(t)
@@ -97,6 +108,25 @@ func startProcesses(t *testing.T) *processes {
 	return p
 }
 
+func newBrain(t *testing.T) http.Handler {
+	t.Helper()
+	brain, err := offline.New(offline.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return brain
+}
+
+// loadDemo loads the demo stores through the gateway and the data services.
+func (p *processes) loadDemo() {
+	p.t.Helper()
+	load := exec.CommandContext(p.t.Context(), p.program, "load", "--demo", "--gateway-addr="+p.addr[suite.Gateway])
+	load.Env = p.env
+	if out, err := load.CombinedOutput(); err != nil {
+		p.t.Fatalf("load: %v\n%s", err, out)
+	}
+}
+
 // freeAddress returns a loopback address that nobody listens on now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
@@ -110,12 +140,18 @@ func freeAddress(t *testing.T) string {
 
 func (p *processes) start(role string) {
 	p.t.Helper()
-	proc := &process{cmd: exec.Command(p.program, "serve", role, "--listen="+p.addr[role])}
+	p.startAs(role, role)
+}
+
+// startAs starts one more process of a role, under a name that has an address.
+func (p *processes) startAs(name, role string) {
+	p.t.Helper()
+	proc := &process{cmd: exec.Command(p.program, "serve", role, "--listen="+p.addr[name])}
 	proc.cmd.Env, proc.cmd.Stdout, proc.cmd.Stderr = p.env, proc, proc
 	if err := proc.cmd.Start(); err != nil {
-		p.t.Fatalf("start %s: %v", role, err)
+		p.t.Fatalf("start %s: %v", name, err)
 	}
-	p.running[role] = proc
+	p.running[name] = proc
 }
 
 // awaitServing waits until the service reports that it serves.
@@ -168,12 +204,8 @@ func (p *processes) stopAll() {
 const twoParts = "Do you have trail running shoes in size 42, and what is your return policy?"
 
 func TestSixProcessesSurviveALostSpecialist(t *testing.T) {
-	p := startProcesses(t)
-	load := exec.CommandContext(t.Context(), p.program, "load", "--demo", "--gateway-addr="+p.addr[suite.Gateway])
-	load.Env = p.env
-	if out, err := load.CombinedOutput(); err != nil {
-		t.Fatalf("load: %v\n%s", err, out)
-	}
+	p := startProcesses(t, processConfig{})
+	p.loadDemo()
 	gateway := gatewayv1.NewGatewayServiceClient(p.dial(suite.Gateway))
 	ask := func() *gatewayv1.AskResponse {
 		t.Helper()

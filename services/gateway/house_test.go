@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -115,6 +116,14 @@ func (f *fakeSpecialist) calls() ([]*specialistv1.AnswerRequest, []scope.Scope) 
 	return slices.Clone(f.requests), slices.Clone(f.scopes)
 }
 
+// priced answers as a fake specialist does, for 15 tokens.
+func (f *fakeSpecialist) priced(req *specialistv1.AnswerRequest, stream answerStream) error {
+	return sayAnswer(stream, &specialistv1.Answer{
+		Text: fmt.Sprintf("%s says %s.", f.name, req.GetSubQuery()), Confidence: 0.9,
+		Usage: &commonv1.Usage{InputTokens: 10, OutputTokens: 5, ModelCalls: 2},
+	})
+}
+
 // say sends an answer with confidence 0.9, word by word and then whole.
 func say(stream answerStream, text string) error {
 	return sayAnswer(stream, &specialistv1.Answer{Text: text, Confidence: 0.9})
@@ -139,6 +148,7 @@ type house struct {
 	specialists map[string]*fakeSpecialist
 	stops       map[string]func()
 	config      Config // what differs from the defaults
+	redisFault  redisFault
 
 	service *Service
 	client  gatewayv1.GatewayServiceClient
@@ -169,7 +179,7 @@ func open(t *testing.T, model agentloop.Model) *house {
 
 func (h *house) start() {
 	h.t.Helper()
-	h.serve("router", func(r grpc.ServiceRegistrar) { routerv1.RegisterRouterServiceServer(r, h.router) })
+	h.serveRouter()
 	for _, name := range specialistNames {
 		h.serveSpecialist(name)
 	}
@@ -204,8 +214,13 @@ func (h *house) redisClient() redis.UniversalClient {
 		Addr: h.redis.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
+	c.AddHook(&h.redisFault)
 	h.t.Cleanup(func() { c.Close() })
 	return c
+}
+
+func (h *house) serveRouter() {
+	h.serve("router", func(r grpc.ServiceRegistrar) { routerv1.RegisterRouterServiceServer(r, h.router) })
 }
 
 func (h *house) serveSpecialist(name string) {
