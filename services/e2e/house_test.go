@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -51,11 +52,13 @@ func newHouse(t *testing.T) *house {
 // newHouseOn starts a house whose state is in the Redis at url, and loads the demo stores.
 func newHouseOn(t *testing.T, url string) *house {
 	t.Helper()
+	return newHouseWith(t, url, newBrain(t))
+}
+
+// newHouseWith is newHouseOn with a model of its own, which speaks for both models.
+func newHouseWith(t *testing.T, url string, brain http.Handler) *house {
+	t.Helper()
 	client, err := state.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	brain, err := offline.New(offline.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

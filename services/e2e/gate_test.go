@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/quartet-commerce/quartet/services/internal/offline"
+)
+
+// gate is a model behind a gate. It counts calls by who makes them, and holds those that a test wants held.
+type gate struct {
+	model http.Handler
+
+	mu    sync.Mutex
+	calls map[string]int
+	fault http.HandlerFunc // answers in place of the model; nil: the model does
+	hold  func(caller string, nth int) bool
+	held  chan string   // gets the caller of each call that is held
+	open  chan struct{} // closed: held calls go on
+}
+
+func newGate(model http.Handler) *gate { return &gate{model: model, calls: make(map[string]int)} }
+
+// set counts from zero again and holds the calls for which hold says so, until release.
+func (g *gate) set(hold func(caller string, nth int) bool) (held <-chan string, release func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls = make(map[string]int)
+	g.hold, g.held, g.open = hold, make(chan string, 64), make(chan struct{})
+	return g.held, sync.OnceFunc(func() { close(g.open) })
+}
+
+// setFault makes every call fail as fault does; nil mends it.
+func (g *gate) setFault(fault http.HandlerFunc) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fault = fault
+}
+
+// count is how many calls somebody has made since set.
+func (g *gate) count(caller string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.calls[caller]
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	caller := callerOf(body)
+	g.mu.Lock()
+	g.calls[caller]++
+	hold := g.hold != nil && g.hold(caller, g.calls[caller])
+	held, open, fault := g.held, g.open, g.fault
+	g.mu.Unlock()
+	if fault != nil {
+		fault(w, r)
+		return
+	}
+	if hold {
+		held <- caller
+		select {
+		case <-open:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	g.model.ServeHTTP(w, r)
+}
+
+// callerOf tells who asks a model, by the tools that it offers and by its prompt.
+func callerOf(body []byte) string {
+	var req struct {
+		Model    string
+		Messages []struct{ Content string }
+		Tools    []struct{ Function struct{ Name string } }
+	}
+	if json.Unmarshal(body, &req) != nil || len(req.Messages) == 0 {
+		return "nobody"
+	}
+	for _, t := range req.Tools {
+		switch t.Function.Name {
+		case "search_catalog":
+			return "search"
+		case "search_policies":
+			return "support"
+		}
+	}
+	switch system := req.Messages[0].Content; {
+	case len(req.Tools) > 0:
+		return "another specialist"
+	case strings.HasPrefix(system, "You edit the reply"):
+		return "merge"
+	case strings.HasPrefix(system, "You keep the notes"):
+		return "notes"
+	case req.Model == offline.ModelFast:
+		return "router"
+	}
+	return "nobody"
+}
