@@ -147,7 +147,8 @@ type house struct {
 	router      *fakeRouter
 	specialists map[string]*fakeSpecialist
 	stops       map[string]func()
-	config      Config // what differs from the defaults
+	config      Config        // what differs from the defaults
+	ahead       time.Duration // of the Redis server's clock
 	redisFault  redisFault
 
 	service *Service

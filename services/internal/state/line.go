@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -103,9 +104,18 @@ func (p *Place) WaitBy(ctx context.Context, enter func(context.Context) (ahead i
 		}
 		if err != nil {
 			_ = p.Leave(ctx) // the lease runs out anyway
-			return err
+			return inTime(ctx, err)
 		}
 	}
+}
+
+// inTime returns err, or that time is up when it is: a command that was cut short by the deadline says that the network
+// was too slow.
+func inTime(ctx context.Context, err error) error {
+	if due, ok := ctx.Deadline(); ok && !time.Now().Before(due) {
+		return fmt.Errorf("wait in line: %w", context.DeadlineExceeded)
+	}
+	return err
 }
 
 // Keep renews the lease until ctx ends, and returns nil then. It returns ErrNotFirst when the place is lost; it does not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -213,4 +214,19 @@ func TestNoPlaceIsAlwaysTheFirst(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestWaitingForAServerThatDoesNotAnswerEndsAtTheDeadline(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	client := redis.NewClient(&redis.Options{Addr: silent.Addr().String(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), lease/3)
+	defer cancel()
+	if err := place(client, "p").Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Wait: %v", err)
+	}
 }

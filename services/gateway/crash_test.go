@@ -1,0 +1,332 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+)
+
+// mortal is a gateway that dies as by kill -9: from then on no command of its reaches Redis, and its calls end.
+type mortal struct {
+	client gatewayv1.GatewayServiceClient
+	ctx    context.Context // of the calls to it
+	kill   func()
+
+	dead     atomic.Bool
+	commands atomic.Int64 // that it has given
+	last     int64        // it dies at this command; 0: at none
+	late     bool         // it dies when the command has been carried out
+	dies     func(redis.Cmder) bool
+}
+
+// mortalGateway serves one more gateway in the house. It dies at kill, or at the command that dies names, if not nil.
+func (h *house) mortalGateway(name string, dies func(redis.Cmder) bool) *mortal {
+	m := &mortal{dies: dies}
+	var cancel context.CancelFunc
+	m.ctx, cancel = context.WithCancel(h.t.Context())
+	m.kill = func() { m.dead.Store(true); cancel() }
+	h.t.Cleanup(cancel)
+	client := h.redisClient()
+	client.AddHook(m)
+	h.serveGateway(name, client)
+	m.client = gatewayv1.NewGatewayServiceClient(h.dial(name))
+	return m
+}
+
+func (m *mortal) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (m *mortal) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if m.dead.Load() {
+			return net.ErrClosed
+		}
+		if m.commands.Add(1) != m.last && (m.dies == nil || !m.dies(cmd)) {
+			return next(ctx, cmd)
+		}
+		if m.late {
+			_ = next(ctx, cmd)
+		}
+		m.kill()
+		cmd.SetErr(net.ErrClosed)
+		return net.ErrClosed
+	}
+}
+
+func (m *mortal) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// isRecord tells the command that records a turn.
+func isRecord(cmd redis.Cmder) bool {
+	args := cmd.Args()
+	return len(args) > 1 && args[1] == recordScript.Hash()
+}
+
+// leasesRunOut lets the time of the Redis server pass until every place is lost.
+func (h *house) leasesRunOut() {
+	h.ahead += DefaultLease + time.Second
+	h.redis.SetTime(time.Now().Add(h.ahead))
+}
+
+// priced says something that cost a model call.
+func priced(stream answerStream, text string) error {
+	return sayAnswer(stream, &specialistv1.Answer{Text: text, Confidence: 0.9, Usage: &commonv1.Usage{InputTokens: 10, OutputTokens: 1, ModelCalls: 1}})
+}
+
+// A gateway dies at some stage of a turn of two specialists and a merge, and the request is made again of another one.
+func TestATurnIsResumedWhereItsGatewayDied(t *testing.T) {
+	tests := []struct {
+		name            string
+		search, support int  // how often each shall have been asked in all
+		router          int  // likewise
+		late            bool // dies after recording
+	}{
+		{"in the router", 1, 1, 2, false},
+		{"in both specialists", 2, 2, 1, false},
+		{"in one specialist", 1, 2, 1, false},
+		{"in the merge", 1, 1, 1, false},
+		{"at recording", 1, 1, 1, false},
+		{"after recording", 1, 1, 1, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t, miniredis.RunT(t))
+			var first *mortal
+			journaled := func(fields ...string) {
+				eventually(t, func() bool {
+					keys, _ := h.redis.HKeys(journalKey("demo", "r1"))
+					return !slices.ContainsFunc(fields, func(f string) bool { return !slices.Contains(keys, f) })
+				})
+			}
+			var died atomic.Bool
+			die := func(at string, fields ...string) {
+				if tt.name == at && died.CompareAndSwap(false, true) {
+					journaled(fields...)
+					first.kill()
+				}
+			}
+			h.router.route = func(req *routerv1.RouteRequest, stream routeStream) error {
+				die("in the router", "hash")
+				return stream.Send(&routerv1.RouteResponse{Decision: split(req.GetMessage())})
+			}
+			var begun sync.WaitGroup
+			begun.Add(2)
+			h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+				if tt.name == "in both specialists" && !died.Load() {
+					begun.Done()
+					<-stream.Context().Done()
+					return stream.Context().Err()
+				}
+				return priced(stream, "Search says shoes.")
+			}
+			h.specialists["support"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+				if tt.name == "in both specialists" && !died.Load() {
+					begun.Done()
+					begun.Wait()
+				}
+				die("in both specialists", "decision")
+				die("in one specialist", "decision", "answer:a1")
+				if stream.Context().Err() != nil {
+					return stream.Context().Err()
+				}
+				return priced(stream, "Support says returns.")
+			}
+			h.config.Model = scripted.Func(func(*agentloop.Request) scripted.Step {
+				die("in the merge", "decision", "answer:a1", "answer:a2")
+				return scripted.Step{Text: "Search says shoes. Support says returns.", Usage: &agentloop.Usage{InputTokens: 5, OutputTokens: 5}}
+			})
+			h.start()
+			first = h.mortalGateway("first", func(cmd redis.Cmder) bool {
+				if !isRecord(cmd) || tt.name != "at recording" && !tt.late {
+					return false
+				}
+				journaled("decision", "answer:a1", "answer:a2")
+				return true
+			})
+			first.late = tt.late
+			req := named("r1", "search: shoes | support: returns")
+			_, _ = first.client.Ask(first.ctx, req) // nobody is there to get the reply
+			turn := h.redis.HGet(journalKey("demo", "r1"), "turn")
+			h.leasesRunOut()
+			reply, err := h.client.Ask(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reply.GetTurnId() != turn || reply.GetText() != "Search says shoes. Support says returns." {
+				t.Errorf("turn %s: reply %v", turn, reply)
+			}
+			if u := reply.GetUsage(); u.GetModelCalls() != 3 || u.GetInputTokens() != 25 {
+				t.Errorf("usage %v", u)
+			}
+			search, _ := h.specialists["search"].calls()
+			support, _ := h.specialists["support"].calls()
+			if len(h.router.requests) != tt.router || len(search) != tt.search || len(support) != tt.support {
+				t.Errorf("the router was asked %d times, search %d, support %d; want %d, %d, %d",
+					len(h.router.requests), len(search), len(support), tt.router, tt.search, tt.support)
+			}
+			h.wantOneTurn("t1", reply)
+		})
+	}
+}
+
+// wantOneTurn checks that a thread holds one turn, with its messages once.
+func (h *house) wantOneTurn(thread string, reply *gatewayv1.AskResponse) {
+	h.t.Helper()
+	got, err := h.thread(thread)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if len(got.GetMessages()) != 2 || got.GetMessages()[1].GetText() != reply.GetText() || !slices.Equal(got.GetTurnIds(), []string{reply.GetTurnId()}) {
+		h.t.Errorf("thread %v of reply %q", got, reply.GetText())
+	}
+	kept, err := h.client.GetTurn(h.t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: reply.GetTurnId()})
+	if diff := cmp.Diff(reply, kept.GetTurn(), protocmp.Transform()); err != nil || diff != "" {
+		h.t.Errorf("the turn that is kept: %v (-reply +kept):\n%s", err, diff)
+	}
+}
+
+// A gateway dies at its n-th command to Redis, before or after it was carried out, for every n. Whatever was journaled by
+// then is not done again, and the turn is there once.
+func TestDeathAtAnyCommandLosesAndDoublesNothing(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	for _, name := range []string{"search", "support"} {
+		h.specialists[name].answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
+			return priced(stream, name+" says "+req.GetSubQuery()+".")
+		}
+	}
+	h.start()
+	for _, late := range []bool{false, true} {
+		for n, died := int64(1), true; died; n++ {
+			id := fmt.Sprintf("r%d-%v", n, late)
+			req := named(id, "search: "+id+" | support: returns of "+id)
+			req.ThreadId = "thread-" + id
+			first := h.mortalGateway("first-"+id, nil)
+			first.last, first.late = n, late
+			_, err := first.client.Ask(first.ctx, req)
+			died = first.dead.Load()
+			if !died && err != nil {
+				t.Fatalf("%s: %v", id, err)
+			}
+			before, _ := h.redis.HKeys(journalKey("demo", id))
+			turn := h.redis.HGet(journalKey("demo", id), "turn")
+			asked := h.askedFor(id)
+			h.leasesRunOut()
+			reply, err := h.client.Ask(t.Context(), req)
+			if err != nil {
+				t.Fatalf("%s: %v", id, err)
+			}
+			if turn != "" && reply.GetTurnId() != turn {
+				t.Errorf("%s: turn %s was resumed as %s", id, turn, reply.GetTurnId())
+			}
+			for name, field := range map[string]string{"search": "answer:a1", "support": "answer:a2"} {
+				finished := slices.Contains(before, field) || slices.Contains(before, "done")
+				if again := h.askedFor(id)[name] - asked[name]; finished && again != 0 {
+					t.Errorf("%s: %s had answered and was asked again", id, name)
+				}
+			}
+			if u := reply.GetUsage(); u.GetModelCalls() != 2 {
+				t.Errorf("%s: usage %v", id, u)
+			}
+			h.wantOneTurn(req.GetThreadId(), reply)
+		}
+	}
+}
+
+// askedFor returns how often each specialist was asked for a request.
+func (h *house) askedFor(id string) map[string]int {
+	n := map[string]int{}
+	for name, s := range h.specialists {
+		calls, scopes := s.calls()
+		for i := range calls {
+			if scopes[i].ThreadID == "thread-"+id {
+				n[name]++
+			}
+		}
+	}
+	return n
+}
+
+func TestAGatewayThatWasOnlyPausedIsFenced(t *testing.T) {
+	for _, id := range []string{"r1", ""} { // without an id the thread's line fences
+		t.Run("id "+id, func(t *testing.T) {
+			h := open(t, nil)
+			g := h.gate("search")
+			second := h.mortalGateway("second", nil) // does not die
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				_, err := h.client.Ask(t.Context(), named(id, "search: shoes"))
+				wantStatus(t, err, codes.Aborted, "TURN_TAKEN_OVER")
+			})
+			<-g.entered
+			h.specialists["search"].answer = nil
+			h.leasesRunOut()
+			reply, err := second.client.Ask(t.Context(), named(id, "search: shoes"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			close(g.open)
+			wg.Wait()
+			h.wantOneTurn("t1", reply)
+		})
+	}
+}
+
+func TestATurnThatIsTakenOverIsStoppedAtOnce(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	h.config.Lease = time.Second
+	h.start()
+	g := h.gate("search") // never opens
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := h.client.Ask(t.Context(), named("r1", "search: shoes"))
+		wantStatus(t, err, codes.Aborted, "TURN_TAKEN_OVER")
+	})
+	<-g.entered
+	h.redis.Del(requestLine("demo", "r1")) // as one does who finds the lease run out
+	wg.Wait()
+}
+
+func TestALeaseRunsOutByItselfAndIsRenewedByTheLiving(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	h.config.Lease = time.Second
+	h.start()
+	g := h.gate("search")
+	first := h.mortalGateway("first", nil)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := first.client.Ask(first.ctx, named("r1", "search: shoes"))
+		wantStatus(t, err, codes.Canceled, "")
+	})
+	<-g.entered
+	ctx, cancel := context.WithTimeout(t.Context(), 2200*time.Millisecond) // more than two leases
+	defer cancel()
+	_, err := h.client.Ask(ctx, named("r1", "search: shoes"))
+	wantStatus(t, err, codes.DeadlineExceeded, "DEADLINE")
+	first.kill()
+	wg.Wait()
+	close(g.open)
+	reply, err := h.client.Ask(t.Context(), named("r1", "search: shoes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.wantOneTurn("t1", reply)
+}

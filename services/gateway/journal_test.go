@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+// slow is a Redis whose commands wait until they may go on.
+type slow struct {
+	mortal
+	entered chan struct{}
+	goOn    chan struct{}
+}
+
+func (s *slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		s.entered <- struct{}{}
+		<-s.goOn
+		return next(ctx, cmd)
+	}
+}
+
+// journalOf returns a journal whose place is the first, and what holds its commands.
+func journalOf(t *testing.T, h *house) (*journal, *slow) {
+	t.Helper()
+	client := h.redisClient()
+	place := state.NewPlace(client, "p1", time.Minute, requestLine("demo", "r1"))
+	if err := place.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := journalScript.Load(t.Context(), client).Err(); err != nil { // else the first write takes two commands
+		t.Fatal(err)
+	}
+	s := &slow{entered: make(chan struct{}, 100), goOn: make(chan struct{})}
+	client.AddHook(s)
+	return &journal{
+		ctx: t.Context(), due: time.Now().Add(time.Minute), redis: client, key: journalKey("demo", "r1"), place: place,
+		ttl: time.Hour, logger: slog.New(slog.DiscardHandler),
+	}, s
+}
+
+func TestAJournalIsWrittenBehindTheTurnInFewWrites(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	j, redis := journalOf(t, h)
+	j.answered("a0", &specialistv1.Answer{Text: "before the routing was final"})
+	j.decided(split("search: x"))
+	<-redis.entered // the first write is under way, and nobody waits for it
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() { j.answered(fmt.Sprintf("a%d", i+1), &specialistv1.Answer{Text: "x"}) })
+	}
+	wg.Wait()
+	j.answered("late", &specialistv1.Answer{Text: "cut", FinishReason: specialistv1.FinishReason_FINISH_REASON_DEADLINE})
+	close(redis.goOn)
+	j.close(false)
+	j.answered("after", &specialistv1.Answer{Text: "x"})
+	fields, err := h.redis.HKeys(j.key)
+	if err != nil || len(fields) != 12 || slices.Contains(fields, "answer:late") || slices.Contains(fields, "answer:after") {
+		t.Errorf("fields %v, %v", fields, err)
+	}
+	if more := len(redis.entered); more != 1 {
+		t.Errorf("%d further writes, want 1", more)
+	}
+	if ttl := h.redis.TTL(j.key); ttl != time.Hour {
+		t.Errorf("is kept for %v", ttl)
+	}
+}
+
+func TestAnswersBeforeTheRoutingAreNotWrittenWithoutIt(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	j, _ := journalOf(t, h)
+	j.answered("a1", &specialistv1.Answer{Text: "x"})
+	j.close(false)
+	if h.redis.Exists(j.key) {
+		t.Error("an answer was kept to who knows what")
+	}
+}
+
+func TestARecordedTurnWritesNoMoreToItsJournal(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	j, redis := journalOf(t, h)
+	j.decided(split("search: x"))
+	<-redis.entered
+	j.answered("a1", &specialistv1.Answer{Text: "x"})
+	var wg sync.WaitGroup
+	wg.Go(func() { j.close(true) })
+	eventually(t, func() bool {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.closed
+	})
+	close(redis.goOn)
+	wg.Wait()
+	if fields, err := h.redis.HKeys(j.key); err != nil || !slices.Equal(fields, []string{"decision"}) {
+		t.Errorf("fields %v, %v", fields, err)
+	}
+}
+
+func TestOneWhoHasLostItsPlaceWritesNothingToTheJournal(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	j, redis := journalOf(t, h)
+	close(redis.goOn)
+	h.redis.Del(requestLine("demo", "r1"))
+	j.decided(split("search: x"))
+	j.close(false)
+	if h.redis.Exists(j.key) {
+		t.Error("it wrote")
+	}
+}
+
+func TestTheJournalOfARecordedTurnHoldsNoWordOfTheShopper(t *testing.T) {
+	h := open(t, nil)
+	if _, err := h.client.Ask(t.Context(), named("r1", "search: shoes")); err != nil {
+		t.Fatal(err)
+	}
+	fields, err := h.redis.HKeys(journalKey("demo", "r1"))
+	slices.Sort(fields)
+	if want := []string{"done", "hash", "thread", "turn"}; err != nil || !slices.Equal(fields, want) {
+		t.Errorf("fields %v, %v, want %v", fields, err, want)
+	}
+}
+
+// The commands on the way of a turn, beside those of its journal, each a round trip.
+func TestATurnTakesFewRoundTrips(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	h.start()
+	counted := func(cmd redis.Cmder) bool { return !slices.Contains(cmd.Args(), any(journalScript.Hash())) }
+	var mu sync.Mutex
+	n := 0
+	gateway := h.mortalGateway("counted", func(cmd redis.Cmder) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if counted(cmd) {
+			n++
+		}
+		return false
+	})
+	for i, tt := range []struct {
+		request, thread string
+		want            int
+	}{
+		{"warm", "up", 0}, // the scripts are not in the server yet
+		{"", "", 2}, {"", "t1", 3}, {"r1", "", 3}, {"r2", "t2", 3},
+	} {
+		n = 0
+		req := named(tt.request, "search: shoes")
+		req.ThreadId = tt.thread
+		if _, err := gateway.client.Ask(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && n != tt.want {
+			t.Errorf("request %q, thread %q: %d round trips, want %d", tt.request, tt.thread, n, tt.want)
+		}
+	}
+}
+
+// A client that loses the connection repeats a command that may have been carried out.
+func TestATurnThatIsRecordedTwiceIsThereOnce(t *testing.T) {
+	h := open(t, nil)
+	for _, id := range []string{"", "r1"} {
+		req := named(id, "search: shoes")
+		req.ThreadId = "t" + id
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		turn, err := h.service.admit(ctx, req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := h.service.record(ctx, turn, &gatewayv1.AskResponse{Text: "here", TurnId: turn.scope.TurnID}); err != nil {
+				t.Errorf("request %q: %v", id, err)
+			}
+		}
+		if got, err := h.thread(req.GetThreadId()); err != nil || len(got.GetMessages()) != 2 {
+			t.Errorf("request %q: thread %v, %v", id, got, err)
+		}
+	}
+}
