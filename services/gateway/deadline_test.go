@@ -21,6 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 // schedule is when the parts of a turn are slow. It is read from the number of the case.
@@ -282,6 +283,22 @@ func TestWhatCanNotFinishIsNotStarted(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestASpecialistIsNotAskedWhenThereIsNoTimeToAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		h.start()
+		for left, want := range map[time.Duration]int{leastCall - 1: 0, leastCall: 1} {
+			ctx, cancel := context.WithTimeout(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}), left)
+			_, err := h.service.answer(ctx, newBranch(&turn{message: "hats"}, split("support: hats").GetAssignments()[0]))
+			cancel()
+			requests, _ := h.specialists["support"].calls()
+			if len(requests) != want || (err == nil) != (want == 1) {
+				t.Errorf("with %v left: asked %d times, %v", left, len(requests), err)
+			}
+			h.specialists["support"].requests = nil
+		}
+	})
 }
 
 func TestATurnWithoutADeadlineGetsOne(t *testing.T) {
