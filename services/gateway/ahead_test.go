@@ -30,7 +30,11 @@ func thinks(guessed, decided *routerv1.RoutingDecision) func(*routerv1.RouteRequ
 		if err := stream.Send(&routerv1.RouteResponse{Decision: guessed}); err != nil {
 			return err
 		}
-		time.Sleep(time.Second) // in the bubble
+		select {
+		case <-time.After(time.Second):
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
 		return stream.Send(&routerv1.RouteResponse{Decision: decided})
 	}
 }

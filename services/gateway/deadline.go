@@ -13,6 +13,9 @@ const (
 	// leastTurn is the shortest time in which a message is routed. Describing and routing may take all that they are given,
 	// and each of several specialists still has leastCall.
 	leastTurn = 3 * leastCall
+	// streamEnd is how long a stream may go on after its last word before it is cut. Streams end by themselves, unless the
+	// peer is stuck.
+	streamEnd = 100 * time.Millisecond
 )
 
 // timeLeft is how long a turn may still last. Its context has a deadline.

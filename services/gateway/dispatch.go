@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -86,6 +87,7 @@ func (s *Service) answer(ctx context.Context, b *branch) (answer *specialistv1.A
 				return nil, fmt.Errorf("ask %s: the answer is empty", name)
 			}
 			answer = a
+			defer time.AfterFunc(streamEnd, cancel).Stop()
 		}
 		b.passOn(ctx, ev)
 	}

@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
@@ -87,6 +89,9 @@ func TestRunningAheadIsCountedAndRestsWhenItIsWasted(t *testing.T) {
 	before := otel.GetMeterProvider()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	spans, tracers := tracetest.NewSpanRecorder(), otel.GetTracerProvider()
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)))
+	t.Cleanup(func() { otel.SetTracerProvider(tracers) })
 	inBubble(t, func(t *testing.T, h *house) {
 		h.router.route = thinks(guess("search: shoes | recommend: hats | promotions: codes"), split("search: shoes"))
 		for _, s := range h.specialists {
@@ -97,6 +102,9 @@ func TestRunningAheadIsCountedAndRestsWhenItIsWasted(t *testing.T) {
 		want := map[string]int64{"branches confirmed": 1, "branches canceled": 2, "wasted": 200, "active": 1}
 		if diff := cmp.Diff(want, aheadMetrics(t, reader)); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		if got := wastedOf(spans.Ended()); got != 200 {
+			t.Errorf("the turn's span tells of %d wasted tokens", got)
 		}
 		for h.service.ahead.guard.allowed() {
 			h.ask("shoes")
@@ -110,6 +118,18 @@ func TestRunningAheadIsCountedAndRestsWhenItIsWasted(t *testing.T) {
 			t.Errorf("%d guesses were started, and then %d", len(requests), len(again))
 		}
 	})
+}
+
+// wastedOf is what the span of a turn says was wasted.
+func wastedOf(spans []sdktrace.ReadOnlySpan) int64 {
+	for _, s := range spans {
+		for _, kv := range s.Attributes() {
+			if kv.Key == telemetry.KeyRunAheadWasted {
+				return kv.Value.AsInt64()
+			}
+		}
+	}
+	return -1
 }
 
 // aheadMetrics reads what was counted of running ahead.

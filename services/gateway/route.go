@@ -91,6 +91,9 @@ func (s *Service) askRouter(
 			return decision, fmt.Errorf("route: %w", err)
 		case !final && resp.GetDecision() != nil:
 			decision = proto.CloneOf(resp.GetDecision())
+			if decision.GetStage() == routerv1.DecisionStage_DECISION_STAGE_FINAL {
+				defer time.AfterFunc(streamEnd, cancel).Stop()
+			}
 			if provisional != nil && isProvisional(decision) {
 				early := proto.CloneOf(decision) // what stands if the router fails is made fit anew
 				s.sanitize(early, specialists, t.message)

@@ -1,0 +1,97 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+)
+
+// describer is a client that describes itself after a second, with a purpose and a tool.
+type describer struct {
+	specialistv1.SpecialistServiceClient
+	asked   atomic.Int64
+	purpose atomic.Value
+	waits   time.Duration
+}
+
+func (d *describer) Describe(ctx context.Context, _ *specialistv1.DescribeRequest, _ ...grpc.CallOption) (*specialistv1.DescribeResponse, error) {
+	d.asked.Add(1)
+	select {
+	case <-time.After(d.waits):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return &specialistv1.DescribeResponse{Specialist: &specialistv1.Specialist{
+		Name: "search", Purpose: d.purpose.Load().(string), Tools: []*specialistv1.ToolInfo{{Name: "look", ParametersJson: "{}"}},
+	}}, nil
+}
+
+// directoryOf is a directory of one specialist.
+func directoryOf(waits time.Duration) (*directory, *describer) {
+	d := &describer{waits: waits}
+	d.purpose.Store("Finds things.")
+	return newDirectory([]Peer{{Name: "search", Client: d}}), d
+}
+
+func TestToolsAreNotOfferedAndStoresShareWhatIsTheSame(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	d, peer := directoryOf(0)
+	one, _ := d.describe(ctx, "one")
+	two, _ := d.describe(ctx, "two")
+	if one[0].GetTools() != nil || one[0].GetPurpose() == "" || one[0] != two[0] {
+		t.Errorf("described as %v and %v", one, two)
+	}
+	peer.purpose.Store("Finds hats.")
+	if three, _ := d.describe(ctx, "three"); three[0].GetPurpose() != "Finds hats." || one[0].GetPurpose() != "Finds things." {
+		t.Errorf("described as %v and %v", one, three)
+	}
+}
+
+func TestOneTurnRenewsADescriptionForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, peer := directoryOf(500 * time.Millisecond)
+		describe := func() time.Duration {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			begun := time.Now()
+			if found, notes := d.describe(ctx, "demo"); len(found) != 1 {
+				t.Errorf("notes %v", notes)
+			}
+			return time.Since(begun)
+		}
+		describe()
+		time.Sleep(describeTTL)
+		var slow atomic.Int64
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if describe() > 0 {
+					slow.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if peer.asked.Load() != 2 || slow.Load() != 1 {
+			t.Errorf("asked %d times, and %d turns waited", peer.asked.Load(), slow.Load())
+		}
+	})
+}
+
+func TestDescribingTakesNoMoreThanAQuarterOfATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := directoryOf(time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if found, notes := d.describe(ctx, "demo"); len(found) != 0 || len(notes) != 1 || timeLeft(ctx) != 750*time.Millisecond {
+			t.Errorf("%v left, %v, %v", timeLeft(ctx), found, notes)
+		}
+	})
+}
