@@ -163,7 +163,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	m, err := newMerger(cfg.Model, cfg.Price)
+	m, err := newMerger(cfg.Model, cfg.Price, cfg.MergeReserve)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
