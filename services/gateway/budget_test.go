@@ -25,7 +25,7 @@ func usd(micros int64) *commonv1.Cost {
 	return &commonv1.Cost{AmountMicros: micros, CurrencyCode: "USD"}
 }
 
-func tokens(n int64) *commonv1.Usage { return &commonv1.Usage{InputTokens: n, ModelCalls: 1} }
+func usageOf(n int64) *commonv1.Usage { return &commonv1.Usage{InputTokens: n, ModelCalls: 1} }
 
 // decided is a decision for assignments named by letters.
 func decided(final bool, used *commonv1.Usage, cost *commonv1.Cost, ids string) *routerv1.RoutingDecision {
@@ -89,25 +89,25 @@ func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
 			return p.begin("ab")
 		}, share(4000, 400), wrap.Spend{Tokens: 2000, CostMicros: 200}},
 		{"the router's work counts", func(p parts) *commonv1.Budget {
-			p.routed(decided(true, tokens(1000), usd(20), "ab"))
+			p.routed(decided(true, usageOf(1000), usd(20), "ab"))
 			return p.begin("ab")
 		}, share(3500, 390), wrap.Spend{Tokens: 2000, CostMicros: 200}},
 		{"the router's work of unknown cost counts as a tenth", func(p parts) *commonv1.Budget {
-			p.routed(decided(true, tokens(1000), nil, "a"))
+			p.routed(decided(true, usageOf(1000), nil, "a"))
 			return p.begin("a")
 		}, share(9000, 900), wrap.Spend{Tokens: -1, CostMicros: -1}},
 		{"what is not used is left for the merge", func(p parts) *commonv1.Budget {
 			p.routed(decided(true, nil, nil, "ab"))
 			last := p.begin("ab")
-			p.end("a", tokens(1000), usd(100), nil)
-			p.end("b", tokens(500), nil, nil) // at an unknown price
+			p.end("a", usageOf(1000), usd(100), nil)
+			p.end("b", usageOf(500), nil, nil) // at an unknown price
 			return last
 		}, share(4000, 400), wrap.Spend{Tokens: 8500, CostMicros: 500}},
 		{"what a failed one told counts, and all where it was cut off", func(p parts) *commonv1.Budget {
 			p.routed(decided(true, nil, nil, "abc"))
 			last := p.begin("abc")
-			p.end("a", tokens(500), nil, bug)
-			p.end("b", tokens(500), nil, gone)
+			p.end("a", usageOf(500), nil, bug)
+			p.end("b", usageOf(500), nil, gone)
 			p.end("c", &commonv1.Usage{}, nil, bug) // asked no model
 			return last
 		}, share(2666, 266), wrap.Spend{Tokens: 10_000 - 500 - 2666, CostMicros: 1000 - 266 - 266}},
@@ -118,8 +118,8 @@ func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
 		{"what the final routing adds shares what is left", func(p parts) *commonv1.Budget {
 			p.routed(decided(false, nil, nil, "ab"))
 			p.begin("ab")
-			p.end("b", tokens(333), usd(33), bug) // was wrong
-			p.routed(decided(true, tokens(1000), usd(100), "acd"))
+			p.end("b", usageOf(333), usd(33), bug) // was wrong
+			p.routed(decided(true, usageOf(1000), usd(100), "acd"))
 			return p.begin("cd")
 		}, share((9000-2333-333-2000)/2, (900-233-233-200)/2), wrap.Spend{Tokens: 2000, CostMicros: 200}},
 		{"one that was not planned for gets no more than there is", func(p parts) *commonv1.Budget {
@@ -127,7 +127,7 @@ func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
 			return p.begin("ax")
 		}, share(1, 1), wrap.Spend{Tokens: -1, CostMicros: -1}},
 		{"what is overspent leaves next to nothing", func(p parts) *commonv1.Budget {
-			p.routed(decided(true, tokens(20_000), usd(2000), "ab"))
+			p.routed(decided(true, usageOf(20_000), usd(2000), "ab"))
 			return p.begin("a")
 		}, share(1, 1), wrap.Spend{Tokens: -1, CostMicros: -1}},
 	}
@@ -151,7 +151,7 @@ func TestWhatABudgetDoesNotBoundIsNotBounded(t *testing.T) {
 		}
 	}
 	p := newParts(&commonv1.Budget{MaxTokens: 100})
-	p.routed(decided(true, tokens(10), usd(10), "ab"))
+	p.routed(decided(true, usageOf(10), usd(10), "ab"))
 	if got := p.begin("a"); got.GetMaxTokens() != 35 || got.GetMaxCost() != nil {
 		t.Errorf("share %v", got)
 	}
@@ -182,7 +182,7 @@ func TestNobodyGoesBeyondTheBudget(t *testing.T) {
 			for id, share := range shares {
 				used := r.Int64N(share + 1)
 				spent += used
-				p.end(id, tokens(used), nil, nil)
+				p.end(id, usageOf(used), nil, nil)
 			}
 		}
 		provisional := begin(decided(false, nil, nil, "abcd"[:1+r.IntN(4)]))
@@ -192,7 +192,7 @@ func TestNobodyGoesBeyondTheBudget(t *testing.T) {
 			end(provisional)
 			provisional = nil
 		}
-		final := begin(decided(true, tokens(router), nil, "cdef"[:1+r.IntN(4)]))
+		final := begin(decided(true, usageOf(router), nil, "cdef"[:1+r.IntN(4)]))
 		end(final)
 		end(provisional)
 		if rest := p.rest().Tokens; rest != total-spent && (rest != -1 || spent != total) {
@@ -221,7 +221,7 @@ func TestSpecialistsAndMergeKeepToTheTurnsBudget(t *testing.T) {
 			for _, name := range []string{"search", "support"} {
 				answer := h.specialists[name].answer
 				h.specialists[name].answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
-					return answer(req, using{stream, tokens(tt.used)})
+					return answer(req, using{stream, usageOf(tt.used)})
 				}
 			}
 			reply := h.ask(shoesAndReturns)

@@ -1,10 +1,9 @@
 package gateway
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
@@ -16,41 +15,161 @@ const (
 	// wordShare is the part of a section's longer words that must come back when it holds no facts. Rewording is fine, so
 	// it is low.
 	wordShare = 0.25
-	// longWord is the length, in letters, from which a word says what a text is about.
-	longWord = 5
+	// wholeWordShare is the same for a text that was cut, of which nobody knows whether the section's end was still to come.
+	wholeWordShare = 0.6
+	// stemLength is how many letters of a word count. Words that have fewer say nothing of what a text is about.
+	stemLength = 4
 )
 
-// covers reports whether a merged text still holds an answer: enough of its key facts, which are product titles, codes,
-// order numbers and the numbers in its text; or, for an answer without any, enough of its words.
-func covers(merged string, a *specialistv1.Answer) bool {
-	text := fold(a.GetText())
-	inMerged := fold(merged)
-	facts, kept := 0, 0
-	count := func(found bool) {
-		facts++
+// coverage tells which sections a merged text holds.
+type coverage struct {
+	base     string // language to read the text in where it does not show its own
+	sections []section
+}
+
+// section is an answer, as coverage looks at it.
+type section struct {
+	query, text string
+	facts       []fact // without those that any text may have
+	titles      []string
+	keys        map[string]bool
+	stems       map[string]bool
+}
+
+func newCoverage(base string, branches []*branch) *coverage {
+	c := &coverage{base: base}
+	for _, b := range branches {
+		c.sections = append(c.sections, newSection(base, b.assignment.GetSubQuery(), b.answer))
+	}
+	return c
+}
+
+func newSection(base, query string, a *specialistv1.Answer) section {
+	s := section{query: query, text: a.GetText(), stems: stems(a.GetText())}
+	if own := languageOf(s.text); own != "" {
+		base = own
+	}
+	all, _ := factsOf(s.text, base)
+	for _, f := range all {
+		if !f.plain && !hasFact(s.facts, f) {
+			s.facts = append(s.facts, f)
+		}
+	}
+	s.keys = keysOf(s.text, base)
+	folded := fold(s.text)
+	for _, name := range names(a) {
+		if name = fold(name); name != "" && strings.Contains(folded, name) {
+			s.titles = append(s.titles, name)
+		}
+	}
+	return s
+}
+
+// hasFact reports whether one of the facts says the same.
+func hasFact(facts []fact, f fact) bool {
+	for _, g := range facts {
+		if f.in(g.keys()) {
+			return true
+		}
+	}
+	return false
+}
+
+// missing returns which sections a text does not hold, in order. One that the model finished may leave out the weaker half
+// of a section; in one that was cut, nothing may be missing.
+func (c *coverage) missing(text string, finished bool) []int {
+	base := c.base
+	if own := languageOf(text); own != "" {
+		base = own
+	}
+	m := merging{text: text, folded: fold(text), keys: keysOf(text, base), stems: stems(text)}
+	var out []int
+	for i := range c.sections {
+		if !c.covered(i, m, finished) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// merging is a merged text, as coverage looks at it.
+type merging struct {
+	text, folded string
+	keys, stems  map[string]bool
+}
+
+// covered reports whether a text holds a section: enough of its facts, which are product titles, codes, dates and
+// numbers; or, if it has none, enough of its words. What another section says as well shows nothing, unless there is
+// nothing else.
+func (c *coverage) covered(i int, m merging, finished bool) bool {
+	s := c.sections[i]
+	own, kept, ownKept := 0, 0, 0
+	count := func(found, shared bool) {
 		if found {
 			kept++
 		}
-	}
-	for _, name := range names(a) {
-		if name = fold(name); name != "" && strings.Contains(text, name) {
-			count(strings.Contains(inMerged, name))
+		if !shared {
+			own++
+		}
+		if found && !shared {
+			ownKept++
 		}
 	}
-	have := numbers(merged)
-	for _, n := range numbers(a.GetText()) {
-		count(slices.Contains(have, n))
+	for _, title := range s.titles {
+		count(strings.Contains(m.folded, title), c.elsewhere(i, func(o section) bool { return strings.Contains(fold(o.text), title) }))
 	}
-	if facts > 0 {
-		return float64(kept) >= factShare*float64(facts)
+	for _, f := range s.facts {
+		count(f.in(m.keys), c.elsewhere(i, func(o section) bool { return f.in(o.keys) }))
 	}
-	long := longWords(text)
-	for _, w := range long {
-		if strings.Contains(inMerged, " "+w+" ") {
+	all := len(s.titles) + len(s.facts)
+	share := factShare
+	if !finished {
+		share = 1
+	}
+	switch {
+	case all == 0:
+		return c.retold(i, m, finished)
+	case own > 0 && float64(ownKept) < share*float64(own):
+		return false
+	}
+	return float64(kept) >= share*float64(all)
+}
+
+// retold reports whether a text has the words of a section without facts. Where the text is in another language than the
+// section, those of its question speak for it, which the shopper wrote.
+func (c *coverage) retold(i int, m merging, finished bool) bool {
+	s := c.sections[i]
+	if strings.Contains(m.folded, fold(s.text)) {
+		return true
+	}
+	words, share := s.stems, wordShare
+	if from, to := languageOf(s.text), languageOf(m.text); from != "" && to != "" && from != to {
+		words = stems(s.query)
+	}
+	if !finished {
+		share = wholeWordShare
+	}
+	own, kept := 0, 0
+	for w := range words {
+		if c.elsewhere(i, func(o section) bool { return o.stems[w] }) {
+			continue
+		}
+		own++
+		if m.stems[w] {
 			kept++
 		}
 	}
-	return float64(kept) >= wordShare*float64(len(long))
+	return own > 0 && float64(kept) >= share*float64(own)
+}
+
+// elsewhere reports whether something is true of a section other than the i-th.
+func (c *coverage) elsewhere(i int, is func(section) bool) bool {
+	for j, o := range c.sections {
+		if j != i && is(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // names are the names that code put beside the text.
@@ -68,42 +187,50 @@ func names(a *specialistv1.Answer) []string {
 	return out
 }
 
-// number matches an amount, a count, or the digits of a code.
-var number = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
-
-// numbers returns the different numbers of two digits or more, in a form that does not depend on how a language writes
-// them: 1,299.50 and 1.299,50 are both 129950, and 40.00 is 40. Single digits are often written as words.
-func numbers(text string) []string {
-	var out []string
-	for _, n := range number.FindAllString(text, -1) {
-		for _, zeros := range []string{".00", ",00"} {
-			n = strings.TrimSuffix(n, zeros)
-		}
-		n = strings.NewReplacer(".", "", ",", "").Replace(n)
-		if len(n) > 1 && !slices.Contains(out, n) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
 // fold turns a text into lower-case words between single spaces, with a space at either end, so that whole words can be
 // looked for.
 func fold(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := foldedWords(text)
 	if len(words) == 0 {
 		return ""
 	}
 	return " " + strings.Join(words, " ") + " "
 }
 
-// longWords returns the different long words of a folded text.
-func longWords(folded string) []string {
+// foldedWords returns the words of a text in lower case. Of scripts without spaces between words, each character is one.
+func foldedWords(text string) []string {
 	var out []string
-	for _, w := range strings.Fields(folded) {
-		if len([]rune(w)) >= longWord && !slices.Contains(out, w) {
-			out = append(out, w)
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !isLetter(r) && !isDigit(r) && !isUnspaced(r) }) {
+		begin := 0
+		for i, r := range w {
+			if isUnspaced(r) {
+				out = append(out, w[begin:i], string(r))
+				begin = i + utf8.RuneLen(r)
+			}
 		}
+		out = append(out, w[begin:])
+	}
+	return slices.DeleteFunc(out, func(w string) bool { return w == "" })
+}
+
+// stems returns the beginnings of the words of a text, which are the same for return, returns and returned. Small words
+// are left out. Of scripts without spaces between words, each two characters that are neighbours are a stem.
+func stems(text string) map[string]bool {
+	out := map[string]bool{}
+	last := ""
+	for _, w := range foldedWords(text) {
+		runes := []rune(w)
+		switch {
+		case isUnspaced(runes[0]):
+			if last != "" {
+				out[last+w] = true
+			}
+			last = w
+			continue
+		case len(runes) >= stemLength && !isSmallWord(w):
+			out[string(runes[:stemLength])] = true
+		}
+		last = ""
 	}
 	return out
 }

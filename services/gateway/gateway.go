@@ -182,7 +182,7 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Model != nil {
 		cfg.Model = frugal{cfg.Model, cfg.Price}
 	}
-	m, err := newMerger(cfg.Model, cfg.Price)
+	m, err := newMerger(cfg.Model, cfg.Price, cfg.MergeReserve)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}

@@ -73,6 +73,16 @@ func languageOf(text string) string {
 	return best
 }
 
+// isSmallWord reports whether a word says something of a text's language, and so little of what it is about.
+func isSmallWord(word string) bool {
+	for _, l := range languages {
+		if strings.Contains(l.words, " "+word+" ") {
+			return true
+		}
+	}
+	return false
+}
+
 // languageTag is the language to answer in as far as it is known: the shopper's locale, or what the message tells.
 func (t *turn) languageTag() string {
 	if t.scope.Locale != "" {

@@ -2,21 +2,19 @@ package gateway
 
 import (
 	"context"
-	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-//go:embed merge.md
-var mergePrompt string
-
-// mergeTemperature keeps the model close to the sections.
-var mergeTemperature = 0.2
+// maxMergeTime bounds a merge, in reserves for it, however much time the turn has left.
+const maxMergeTime = 2
 
 // merged is the text of a reply and what it took to make it of the answers.
 type merged struct {
@@ -25,64 +23,91 @@ type merged struct {
 	merge  *agentloop.Result // of the model, also when its text was not taken; nil: it was not asked
 }
 
-// merger asks a model to word one reply from several answers. A nil merger never does.
-type merger struct {
-	loop *agentloop.Loop
+// spoken is the reply's text as far as it is made. What was said was sent to those who read events, and stays said.
+type spoken struct {
+	events *events
+	text   strings.Builder
 }
 
-func newMerger(m agentloop.Model, price *agentloop.Price) (*merger, error) {
-	if m == nil {
-		return nil, nil
-	}
-	loop, err := agentloop.New(agentloop.Config{
-		Model: m, System: strings.TrimSpace(mergePrompt), Temperature: &mergeTemperature,
-		MaxSteps: 2, // an answer, and another one if that was empty
-		Price:    price,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("merge: %w", err)
-	}
-	return &merger{loop: loop}, nil
+func (s *spoken) say(text string) {
+	s.text.WriteString(text)
+	s.events.text(text)
 }
 
-// merge makes the reply's text. At least one branch is answered. A single answer passes through; several are worded as
-// one by the model or, when it fails, is late or loses a section, joined by code. What nobody answered is named by code.
-//
-// The model's text is held until it is known to be whole, and then passed on in one piece, so that the pieces that a
-// reader of events gets always add up to the reply.
+func (s *spoken) paragraph(text string) {
+	if s.text.Len() > 0 {
+		text = "\n\n" + text
+	}
+	s.say(text)
+}
+
+// merge makes the reply's text. At least one branch is answered. A single answer passes through. Several are worded as one
+// by the model, sentence by sentence as it writes; what it did not get to, or left out, is added by code, and so is what
+// nobody answered. Every sub-query is then answered in the text or named as not answered.
 func (s *Service) merge(ctx context.Context, t *turn, branches []*branch) merged {
 	if len(branches) == 1 {
 		return s.passThrough(ctx, t, branches[0])
 	}
-	var sections []*branch
-	var unanswered []string
+	var sections, unanswered []*branch
 	for _, b := range branches {
 		if b.err == nil {
 			sections = append(sections, b)
 		} else {
-			unanswered = append(unanswered, b.assignment.GetSubQuery())
+			unanswered = append(unanswered, b)
 		}
 	}
-	m := merged{method: gatewayv1.MergeMethod_MERGE_METHOD_JOINED, text: join(sections)}
+	m := merged{method: gatewayv1.MergeMethod_MERGE_METHOD_JOINED}
+	text := &spoken{events: t.events}
+	missing := sections
 	if s.merger != nil && len(sections) > 1 {
-		ctx, cancel := context.WithDeadline(ctx, replyDue(ctx))
-		defer cancel()
-		result, err := s.merger.loop.Run(ctx, nil, mergeMessage(t, sections, unanswered))
-		m.merge = result
-		if err == nil {
-			err = whole(result, sections)
-		}
-		if err == nil {
-			m.text, m.method = strings.TrimSpace(result.Text), gatewayv1.MergeMethod_MERGE_METHOD_MODEL
-		} else {
-			s.cfg.Logger.WarnContext(ctx, "answers joined by code", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
+		m.merge, missing = s.word(ctx, t, text, branches, sections)
+		switch {
+		case text.text.Len() == 0:
+		case len(missing) == 0:
+			m.method = gatewayv1.MergeMethod_MERGE_METHOD_MODEL
+		default:
+			m.method = gatewayv1.MergeMethod_MERGE_METHOD_MODEL_AND_JOINED
 		}
 	}
-	for _, q := range unanswered {
-		m.text += "\n\n" + sayUnanswered(t.language(), q)
+	for _, b := range missing {
+		text.paragraph(strings.TrimSpace(b.answer.GetText()))
 	}
-	t.events.text(m.text)
+	for _, b := range unanswered {
+		text.paragraph(sayUnanswered(t.language(), b.assignment.GetSubQuery()))
+	}
+	m.text = text.text.String()
 	return m
+}
+
+// word has the model word the sections into the text, and returns which of them the text then lacks.
+func (s *Service) word(
+	ctx context.Context, t *turn, text *spoken, branches, sections []*branch,
+) (*agentloop.Result, []*branch) {
+	ctx, cancel := context.WithDeadline(ctx, s.mergeDue(ctx))
+	defer cancel()
+	w := &wording{spoken: text, grounds: newGrounds(t, branches), sections: join(sections)}
+	result, err := s.merger.word(ctx, mergeMessage(t, branches), w)
+	if err != nil {
+		s.cfg.Logger.WarnContext(ctx, "merge cut short", "store", t.scope.StoreID, "turn", t.scope.TurnID,
+			"passed_on_bytes", text.text.Len(), "error", err)
+	}
+	if text.text.Len() == 0 {
+		return result, sections
+	}
+	var missing []*branch
+	for _, i := range newCoverage(t.language(), sections).missing(text.text.String(), err == nil) {
+		missing = append(missing, sections[i])
+	}
+	return result, missing
+}
+
+// mergeDue is when the model must be done.
+func (s *Service) mergeDue(ctx context.Context) time.Time {
+	due, limit := replyDue(ctx), time.Now().Add(maxMergeTime*s.cfg.MergeReserve)
+	if limit.Before(due) {
+		return limit
+	}
+	return due
 }
 
 // passThrough takes the text of the only answer, which readers of events have seen coming. A specialist whose pieces do
@@ -108,48 +133,68 @@ func join(sections []*branch) string {
 }
 
 // mergeMessage is what the model is given.
-func mergeMessage(t *turn, sections []*branch, unanswered []string) string {
+func mergeMessage(t *turn, branches []*branch) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The shopper's message:\n<message>\n%s\n</message>\n\n", strings.ReplaceAll(t.message, "</message>", ""))
+	fmt.Fprintf(&b, "The shopper's message:\n<message>\n%s\n</message>\n\n", disarm(t.message))
 	if tag := t.languageTag(); tag != "" {
 		fmt.Fprintf(&b, "Language: %s\n", tag)
 	} else {
 		b.WriteString("Language: that of the message\n")
 	}
-	for i, s := range sections {
-		fmt.Fprintf(&b, "\n## Section %d: %s\n%s\n", i+1, oneLine(s.assignment.GetSubQuery()), noHeadings(s.answer.GetText()))
-	}
-	if len(unanswered) > 0 {
-		b.WriteString("\n## Not answered\n")
-		for _, q := range unanswered {
-			fmt.Fprintf(&b, "- %s\n", oneLine(q))
+	n, unanswered := 0, ""
+	for _, s := range branches {
+		query := oneLine(disarm(s.assignment.GetSubQuery()))
+		if s.err != nil {
+			unanswered += "- " + query + "\n"
+			continue
 		}
+		n++
+		fmt.Fprintf(&b, "\n## Section %d: %s\n%s\n", n, query, disarm(noHeadings(s.answer.GetText())))
+	}
+	if unanswered != "" {
+		b.WriteString("\n## Not answered\n" + unanswered)
 	}
 	return b.String()
 }
 
-// whole returns an error unless the model finished a text that has every section in it.
-func whole(result *agentloop.Result, sections []*branch) error {
-	if result.FinishReason != agentloop.FinishStop {
-		return fmt.Errorf("merge: the model's text ended for %q", result.FinishReason)
-	}
-	if strings.TrimSpace(result.Text) == "" {
-		return errors.New("merge: the model's text is empty")
-	}
-	for _, b := range sections {
-		if !covers(result.Text, b.answer) {
-			return fmt.Errorf("merge: the model dropped the section of assignment %s", b.assignment.GetAssignmentId())
+// disarm takes out what a person would not see, and the angle brackets that make a tag, so that nothing can end the
+// message or pass for a mark of the conversation.
+func disarm(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '＜' || r == '‹' || r == '〈' || r == '﹤':
+			return '<'
+		case r != '\n' && r != '\t' && unicode.IsControl(r), unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d':
+			return -1
 		}
+		return r
+	}, text)
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "<")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		bracket := byte('<')
+		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, " \t\n/|!?"))
+		if isLetter(next) || next == '<' || strings.HasPrefix(after, "|") {
+			bracket = '('
+		}
+		b.WriteByte(bracket)
+		text = after
 	}
-	return nil
 }
 
 // noHeadings keeps an answer from looking like several sections.
 func noHeadings(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, l := range lines {
-		if strings.HasPrefix(strings.TrimSpace(l), "#") {
-			lines[i] = strings.TrimLeft(l, "# \t")
+		start := strings.TrimLeftFunc(l, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+		if strings.HasPrefix(start, "#") || strings.HasPrefix(start, "＃") {
+			lines[i] = strings.TrimLeftFunc(start, func(r rune) bool {
+				return r == '#' || r == '＃' || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)
+			})
 		}
 	}
 	return strings.Join(lines, "\n")

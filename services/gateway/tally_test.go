@@ -63,7 +63,7 @@ func TestWhatAFailedRouterSpentIsUnknown(t *testing.T) {
 	h := open(t, nil)
 	for _, name := range specialistNames {
 		h.specialists[name].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
-			return sayAnswer(stream, &specialistv1.Answer{Text: "One.", Usage: tokens(1), Cost: usd(50)})
+			return sayAnswer(stream, &specialistv1.Answer{Text: "One.", Usage: usageOf(1), Cost: usd(50)})
 		}
 	}
 	if got := h.ask("search: shoes").GetCost(); got.GetAmountMicros() != 50 {

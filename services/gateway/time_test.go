@@ -58,21 +58,6 @@ func TestALateSpecialistIsCutAndTheRestMergedInTime(t *testing.T) {
 	})
 }
 
-func TestALateMergeIsReplacedByJoiningBeforeTheDeadline(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
-		h.config.Model = scripted.New(scripted.Step{Text: goodMerge, Delay: time.Hour})
-		h.start()
-		stock(h)
-		reply, took, err := h.askWithin(10*time.Second, shoesAndReturns)
-		if err != nil || reply.GetText() != joined || took < 9*time.Second {
-			t.Errorf("after %v: %v, %v", took, reply, err)
-		}
-		if _, err := h.client.GetTurn(t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: reply.GetTurnId()}); err != nil {
-			t.Errorf("no time was left to record the turn: %v", err)
-		}
-	})
-}
-
 func TestASpecialistThatHandsOverAtItsDeadlineIsHeard(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		h.start()

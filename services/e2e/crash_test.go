@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// crashes is the six services as processes on a real Redis, with a gate before their model.
+type crashes struct {
+	*processes
+	gate  *gate
+	redis redis.UniversalClient
+}
+
+func startCrashes(t *testing.T, url string) *crashes {
+	t.Helper()
+	client, err := state.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	c := &crashes{gate: newGate(newBrain(t)), redis: client}
+	c.processes = startProcesses(t, processConfig{redis: url, model: c.gate, env: []string{"QUARTET_LEASE=1s"}})
+	c.loadDemo()
+	return c
+}
+
+// awaitAnswers waits until the journal of a request holds that many answers of specialists: the journal is written beside
+// the turn.
+func (c *crashes) awaitAnswers(id string, want int) {
+	c.t.Helper()
+	err := c.eventually(func() error {
+		fields, err := c.redis.HKeys(c.t.Context(), state.Key("demo", "request", id)).Result()
+		kept := slices.DeleteFunc(fields, func(f string) bool { return !strings.HasPrefix(f, "answer") })
+		if err == nil && len(kept) < want {
+			err = fmt.Errorf("the journal has %d answers, want %d", len(kept), want)
+		}
+		return err
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// restart serves again as name after a kill.
+func (c *crashes) restart(name string) {
+	c.t.Helper()
+	c.startAs(name, suite.Gateway)
+	c.awaitServing(name)
+}
+
+func (c *crashes) client(name string) gatewayv1.GatewayServiceClient {
+	return gatewayv1.NewGatewayServiceClient(c.dial(name))
+}
+
+// ask sends a message of two parts under a request's id.
+func (c *crashes) ask(name, id string) (*gatewayv1.AskResponse, error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)
+	defer cancel()
+	return c.client(name).Ask(ctx, &gatewayv1.AskRequest{StoreId: "demo", RequestId: id, ThreadId: "thread-" + id, Message: twoParts})
+}
+
+// wantOnce wants a whole reply, and the message in its thread once.
+func (c *crashes) wantOnce(reply *gatewayv1.AskResponse, err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, r := range reply.GetResults() {
+		if r.GetFailure() != nil {
+			c.t.Errorf("%s failed: %v", r.GetAssignment().GetSpecialist(), r.GetFailure())
+		}
+	}
+	thread, err := c.client(suite.Gateway).GetThread(c.t.Context(), &gatewayv1.GetThreadRequest{StoreId: "demo", ThreadId: reply.GetThreadId()})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if m := thread.GetMessages(); len(m) != 2 || m[1].GetText() != reply.GetText() || len(thread.GetTurnIds()) != 1 {
+		c.t.Errorf("the thread holds %v of turns %v", m, thread.GetTurnIds())
+	}
+}
+
+// The gateway is killed at every stage of a turn. The same request, sent to its successor, is answered; what was done
+// before is not done again.
+func TestAGatewayKilledAtAnyStageIsResumed(t *testing.T) {
+	c := startCrashes(t, realRedis(t, freeAddress(t)))
+	stages := []struct {
+		name  string
+		hold  func(caller string, nth int) bool
+		holds int      // calls to wait for before the kill
+		kept  int      // answers in the journal then
+		done  []string // who must not ask a model again
+	}{
+		{"both specialists at work", func(caller string, nth int) bool { return nth == 1 && (caller == "search" || caller == "support") }, 2, 0, nil},
+		{"one specialist done", func(caller string, _ int) bool { return caller == "support" }, 1, 1, []string{"search"}},
+		{"merging", func(caller string, _ int) bool { return caller == "merge" }, 1, 2, []string{"search", "support"}},
+		{"replied", nil, 0, 0, []string{"search", "support", "merge", "router"}},
+	}
+	for i, tt := range stages {
+		t.Run(tt.name, func(t *testing.T) {
+			id := fmt.Sprintf("kill-%d", i)
+			held, release := c.gate.set(tt.hold)
+			first := make(chan *gatewayv1.AskResponse, 1)
+			go func() {
+				reply, _ := c.ask(suite.Gateway, id) // fails with the gateway, save at the last stage
+				first <- reply
+			}()
+			for range tt.holds {
+				<-held
+			}
+			var before *gatewayv1.AskResponse
+			if tt.holds == 0 {
+				before = <-first
+			}
+			c.awaitAnswers(id, tt.kept)
+			c.kill(suite.Gateway)
+			release()
+			c.gate.set(nil)
+			c.restart(suite.Gateway)
+			reply, err := c.ask(suite.Gateway, id)
+			c.wantOnce(reply, err)
+			for _, caller := range tt.done {
+				if n := c.gate.count(caller); n != 0 {
+					t.Errorf("%s asked its model %d times again", caller, n)
+				}
+			}
+			if before != nil && before.GetTurnId() != reply.GetTurnId() {
+				t.Errorf("turn %s became %s", before.GetTurnId(), reply.GetTurnId())
+			}
+			if before == nil {
+				<-first
+			}
+		})
+	}
+}
+
+// A gateway stands still for longer than its lease while another takes its turn over. When it wakes, it must not finish it.
+func TestAGatewayThatStoodStillDoesNotFinishWhatAnotherTookOver(t *testing.T) {
+	c := startCrashes(t, realRedis(t, freeAddress(t)))
+	c.addr["second gateway"] = freeAddress(t)
+	c.restart("second gateway")
+	held, release := c.gate.set(func(caller string, nth int) bool { return caller == "merge" && nth == 1 })
+	type outcome struct {
+		reply *gatewayv1.AskResponse
+		err   error
+	}
+	first := make(chan outcome, 1)
+	go func() {
+		reply, err := c.ask(suite.Gateway, "pause")
+		first <- outcome{reply, err}
+	}()
+	<-held
+	paused := c.running[suite.Gateway].cmd.Process
+	if err := paused.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := c.ask("second gateway", "pause")
+	release()
+	if err := paused.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	c.wantOnce(reply, err)
+	switch got := <-first; {
+	case got.err == nil && got.reply.GetTurnId() == reply.GetTurnId() && got.reply.GetText() == reply.GetText():
+	case status.Code(got.err) == codes.Aborted:
+	default:
+		t.Errorf("the gateway that stood still said %v, %v", got.reply.GetTurnId(), got.err)
+	}
+	c.wantOnce(reply, nil)
+}
+
+// Many callers send the same request to two gateways at once: the work is done once, and all get the same turn.
+func TestTwoGatewaysDoOneRequestOnce(t *testing.T) {
+	c := startCrashes(t, realRedis(t, freeAddress(t)))
+	c.addr["second gateway"] = freeAddress(t)
+	c.restart("second gateway")
+	c.gate.set(nil)
+	const callers = 20
+	replies := make([]*gatewayv1.AskResponse, callers)
+	var group errgroup.Group
+	for i := range callers {
+		group.Go(func() (err error) {
+			replies[i], err = c.ask([]string{suite.Gateway, "second gateway"}[i%2], "once")
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range replies {
+		if r.GetTurnId() != replies[0].GetTurnId() || r.GetText() != replies[0].GetText() {
+			t.Errorf("turns %s and %s", r.GetTurnId(), replies[0].GetTurnId())
+		}
+	}
+	c.wantOnce(replies[0], nil)
+	if n := c.gate.count("merge"); n != 1 {
+		t.Errorf("the reply was worded %d times", n)
+	}
+}
+
+// Redis goes away in the midst of a turn.
+func TestATurnOutlivesItsRedis(t *testing.T) {
+	tests := []struct {
+		name  string
+		start func(t *testing.T) (url string, lose func())
+	}{
+		{"killed and started again with its data", func(t *testing.T) (string, func()) {
+			addr, dir := freeAddress(t), t.TempDir()
+			kept := []string{"--appendonly", "yes", "--appendfsync", "always", "--dir", dir}
+			url, kill := startRedis(t, addr, kept...)
+			return url, func() { kill(); startRedis(t, addr, kept...) }
+		}},
+		{"killed, and its replica made the first by Sentinel", startSentinel},
+	}
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			url, lose := tt.start(t)
+			c := startCrashes(t, url)
+			held, release := c.gate.set(func(caller string, nth int) bool { return caller == "merge" && nth == 1 })
+			id := fmt.Sprintf("redis-%d", i)
+			done := make(chan error, 1)
+			go func() {
+				_, err := c.ask(suite.Gateway, id)
+				done <- err
+			}()
+			<-held
+			lose()
+			release()
+			if err := <-done; err != nil && status.Code(err) != codes.Aborted && status.Code(err) != codes.Unavailable {
+				t.Errorf("in the midst of it: %v", err)
+			}
+			var reply *gatewayv1.AskResponse
+			err := c.eventually(func() (err error) {
+				reply, err = c.ask(suite.Gateway, id)
+				return err
+			})
+			c.wantOnce(reply, err)
+		})
+	}
+}
+
+// eventually tries until it works or startTimeout has passed, and returns the last error.
+func (c *crashes) eventually(try func() error) (err error) {
+	for due := time.Now().Add(startTimeout); time.Now().Before(due); {
+		if err = try(); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond) // other processes are awaited, which no fake clock knows
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+)
+
+// numeral is a number in words.
+type numeral struct{ base, word string }
+
+// The words of the languages that the gateway reads: a word's place says what it means. Words that mean something else as
+// often are left out.
+var (
+	units = map[string]string{ // from 0
+		"en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+		"es": "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
+		"de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
+		"fr": "zéro un deux trois quatre cinq six sept huit - dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf",
+	}
+	tens = map[string]string{ // from 20
+		"en": "twenty thirty forty fifty sixty seventy eighty ninety",
+		"es": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+		"de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+		"fr": "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
+	}
+	months = []string{ // in all languages: few of them mean anything else
+		"january february march april may june july august september october november december",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"januar februar märz april mai juni juli august september oktober november dezember",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"jan feb mar apr - jun jul aug sep oct nov dec", "ene - - abr - - - ago sept - - dic",
+		"jän - mär - - - - - - okt - dez", "janv févr - avr - - juil - sept - - déc",
+	}
+	weekdays = []string{
+		"monday tuesday wednesday thursday friday saturday sunday", "lunes martes miércoles jueves viernes sábado domingo",
+		"montag dienstag mittwoch donnerstag freitag samstag sonntag", "lundi mardi mercredi jeudi vendredi samedi dimanche",
+		"- - - - - sonnabend -",
+	}
+	// alone are the months that say one without a day beside them.
+	alone = " january february april june july august september october november december enero febrero abril junio julio agosto " +
+		"septiembre octubre noviembre diciembre januar februar märz mai juni juli oktober dezember janvier février avril juin " +
+		"juillet août septembre octobre novembre décembre "
+)
+
+var (
+	numerals  = numeralWords()
+	monthOf   = places(months)
+	weekdayOf = places(weekdays)
+)
+
+// places maps each word to its place in its line, from 1.
+func places(lines []string) map[string]int {
+	out := map[string]int{}
+	for _, line := range lines {
+		for i, w := range strings.Fields(line) {
+			if w != "-" {
+				out[w] = i + 1
+			}
+		}
+	}
+	return out
+}
+
+// numeralWords maps the words for 0 to 99 of each language to the number.
+func numeralWords() map[numeral]int {
+	out := map[numeral]int{}
+	for base := range units {
+		for n, w := range strings.Fields(units[base]) {
+			out[numeral{base, w}] = n
+		}
+		for i, ten := range strings.Fields(tens[base]) {
+			for n, one := range strings.Fields(units[base])[:10] {
+				value := 20 + 10*i + n
+				switch {
+				case n == 0:
+					out[numeral{base, ten}] = value
+				case base == "de":
+					out[numeral{base, strings.Replace(one, "eins", "ein", 1) + "und" + ten}] = value
+				case base == "es" && i == 0:
+					out[numeral{base, "veinti" + one}] = value
+				default:
+					out[numeral{base, fmt.Sprintf("%s-%s", ten, one)}] = value
+				}
+			}
+		}
+	}
+	for word, n := range map[string]int{"veintidós": 22, "veintitrés": 23, "veintiséis": 26} {
+		out[numeral{"es", word}] = n
+	}
+	delete(out, numeral{"fr", "-"})
+	return out
+}

@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"strconv"
+	"strings"
+)
+
+// maxCount is the highest number that a text may name because it has counted things.
+const maxCount = 12
+
+// grounds are what a merged text may rest on: the facts of the answers, and what the shopper wrote where it only quotes
+// that.
+type grounds struct {
+	base     string // the language's, for what does not show its own
+	keys     map[string]bool
+	units    map[string]bool // what the answers give numbers of
+	shoppers []fact
+}
+
+// newGrounds returns the grounds of a turn's merge.
+func newGrounds(t *turn, branches []*branch) *grounds {
+	g := &grounds{base: t.language(), keys: map[string]bool{}, units: map[string]bool{}}
+	for _, b := range branches {
+		g.shoppers = append(g.shoppers, g.read(b.assignment.GetSubQuery())...)
+		if b.err != nil {
+			continue
+		}
+		g.learn(b.answer.GetText())
+		g.count(len(b.answer.GetProducts()))
+	}
+	g.shoppers = append(g.shoppers, g.read(t.message)...)
+	if code := t.store.GetCurrencyCode(); code != "" {
+		g.keys[moneyKey(code)], g.keys[moneyKey(signOf[code])] = true, true
+	}
+	return g
+}
+
+// read returns the facts of a text.
+func (g *grounds) read(text string) []fact {
+	facts, _ := factsOf(text, g.languageOf(text))
+	return facts
+}
+
+// languageOf is the language to read the numbers of a text in.
+func (g *grounds) languageOf(text string) string {
+	if base := languageOf(text); base != "" {
+		return base
+	}
+	return g.base
+}
+
+// learn takes in an answer.
+func (g *grounds) learn(text string) {
+	for key := range keysOf(text, g.languageOf(text)) {
+		g.keys[key] = true
+	}
+	for _, f := range g.read(text) {
+		if f.unit != "" {
+			g.units[f.unit] = true
+		}
+	}
+	items := 0
+	for line := range strings.Lines(text) {
+		if isItem(line) {
+			items++
+		}
+	}
+	g.count(items)
+}
+
+// count lets a text name a number of things.
+func (g *grounds) count(n int) {
+	if n > 0 && n <= maxCount {
+		g.keys[numberKey(strconv.Itoa(n))] = true
+	}
+}
+
+// hold reports whether all facts of a text rest on something.
+func (g *grounds) hold(text string) bool {
+	for _, f := range g.read(text) {
+		if !f.in(g.keys) && !g.quoted(f) {
+			return false
+		}
+	}
+	return true
+}
+
+// quoted reports whether a fact only repeats what the shopper wrote: a code or an address; or a number that stands as it
+// does there, of something that the answers give no number of. What they say of days, prices or dates is not up to the
+// shopper.
+func (g *grounds) quoted(f fact) bool {
+	for _, said := range g.shoppers {
+		if !f.in(said.keys()) {
+			continue
+		}
+		near := f.left != "" && f.left == said.left || f.unit != "" && f.unit == said.unit
+		if f.name || near && !g.units[f.unit] {
+			return true
+		}
+	}
+	return false
+}
+
+// in reports whether one of the readings is among the keys.
+func (f fact) in(keys map[string]bool) bool {
+	for _, reading := range f.readings {
+		all := true
+		for _, key := range reading {
+			all = all && keys[key]
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// keys are all that the fact may say.
+func (f fact) keys() map[string]bool {
+	out := map[string]bool{}
+	for _, reading := range f.readings {
+		for _, key := range reading {
+			out[key] = true
+		}
+	}
+	for _, key := range f.also {
+		out[key] = true
+	}
+	return out
+}
+
+// keysOf returns the keys of all that a text says.
+func keysOf(text, base string) map[string]bool {
+	facts, words := factsOf(text, base)
+	out := make(map[string]bool, 2*len(facts)+len(words))
+	for _, w := range words {
+		out[w] = true
+	}
+	for _, f := range facts {
+		for key := range f.keys() {
+			out[key] = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+)
+
+// mergeCase is a message, the answers to its parts, and an honest text that somebody has made of them.
+type mergeCase struct {
+	Language string
+	Message  string
+	Sections []struct {
+		Query, Text string
+		Titles      []string
+	}
+	Honest string
+}
+
+func mergeCases(t *testing.T) []mergeCase {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/merges.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []mergeCase
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// turn returns the turn of a case and its branches, all answered.
+func (c mergeCase) turn() (*turn, []*branch) {
+	t := &turn{
+		message: c.Message, scope: scope.Scope{Locale: c.Language},
+		store: &gatewayv1.Store{},
+	}
+	var branches []*branch
+	for i, s := range c.Sections {
+		b := &branch{
+			turn: t, assignment: &routerv1.Assignment{AssignmentId: fmt.Sprintf("a%d", i+1), SubQuery: s.Query},
+			answer: &specialistv1.Answer{Text: s.Text},
+		}
+		for _, title := range s.Titles {
+			b.answer.Products = append(b.answer.Products, &specialistv1.ProductChoice{Title: title})
+		}
+		branches = append(branches, b)
+	}
+	return t, branches
+}
+
+// passed returns what of a text goes out when a model writes it in pieces of a few bytes, and why it stopped there.
+func (c mergeCase) passed(text string) (string, error) {
+	t, branches := c.turn()
+	w := &wording{spoken: &spoken{}, grounds: newGrounds(t, branches), sections: join(branches)}
+	for piece := range slices.Chunk([]byte(text), 5) {
+		if err := w.add(agentloop.TextDelta{Text: string(piece)}); err != nil {
+			return w.spoken.text.String(), err
+		}
+	}
+	err := w.pass(w.sentences.rest())
+	return w.spoken.text.String(), err
+}
+
+func TestHonestMergesPassWhole(t *testing.T) {
+	cases := mergeCases(t)
+	withheld, incomplete := 0, 0
+	for _, c := range cases {
+		said, err := c.passed(c.Honest)
+		if err != nil || said != c.Honest {
+			withheld++
+			t.Errorf("%s\nstopped after %q: %v", c.Honest, said, err)
+		}
+		turn, branches := c.turn()
+		if missing := newCoverage(turn.language(), branches).missing(c.Honest, true); len(missing) > 0 {
+			incomplete++
+			t.Errorf("%s\nsections %v count as missing", c.Honest, missing)
+		}
+	}
+	t.Logf("%d honest merges: %d withheld, %d taken for incomplete", len(cases), withheld, incomplete)
+}
+
+func TestOneChangedFactIsCaught(t *testing.T) {
+	mutants, missed := 0, 0
+	for _, c := range mergeCases(t) {
+		for _, m := range mutantsOf(c) {
+			mutants++
+			if _, err := c.passed(m); err == nil {
+				missed++
+				t.Logf("missed: %s", m)
+			}
+		}
+	}
+	t.Logf("%d merges with one changed digit or code: %d missed", mutants, missed)
+}
+
+// mutantsOf returns the honest text once for each digit and each code, with that changed.
+func mutantsOf(c mergeCase) []string {
+	var out []string
+	all := c.Message
+	for _, s := range c.Sections {
+		all += " " + s.Text
+	}
+	for i := 0; i < len(c.Honest); i++ {
+		b := c.Honest[i]
+		if b < '0' || b > '9' {
+			continue
+		}
+		begin := i
+		for begin > 0 && strings.IndexByte("0123456789.,", c.Honest[begin-1]) >= 0 {
+			begin--
+		}
+		end := i
+		for end < len(c.Honest) && strings.IndexByte("0123456789.,", c.Honest[end]) >= 0 {
+			end++
+		}
+		changed := []byte(c.Honest)
+		changed[i] = '0' + (b-'0'+3)%10
+		if strings.Contains(all, strings.Trim(string(changed[begin:end]), ".,")) {
+			continue // it is something else that the answers say
+		}
+		out = append(out, string(changed))
+	}
+	return out
+}
