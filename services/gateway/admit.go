@@ -65,7 +65,7 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest, ev *even
 		if !known.mayUse(req.GetCustomerId()) {
 			return nil, threadNotFound(req.GetThreadId())
 		}
-		t.history = known.messages
+		t.history, t.summary = known.messages, known.summary
 	}
 	return t, nil
 }

@@ -9,6 +9,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -166,6 +167,7 @@ type Service struct {
 	directory *directory
 	merger    *merger
 	limiter   *limiter
+	summaries *summarizer
 	stores    stores
 	threads   threads
 	tracer    trace.Tracer
@@ -188,16 +190,26 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	t := threads{redis: cfg.Redis, ttl: cfg.ThreadTTL}
+	summaries, err := newSummarizer(cfg, t)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	return &Service{
 		cfg:       cfg,
 		directory: newDirectory(cfg.Specialists),
 		merger:    m,
 		limiter:   l,
+		summaries: summaries,
 		stores:    stores{redis: cfg.Redis},
-		threads:   threads{redis: cfg.Redis, ttl: cfg.ThreadTTL},
+		threads:   t,
 		tracer:    otel.Tracer(instrumentation),
 	}, nil
 }
+
+// Close waits for what goes on after the turns, which is the writing of summaries, and gives up what is left of it when ctx
+// ends. It is called after the last turn has ended, and before what Config holds is closed.
+func (s *Service) Close(ctx context.Context) { s.summaries.close(ctx) }
 
 // Register adds both services to a gRPC server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {

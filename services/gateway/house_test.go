@@ -185,6 +185,7 @@ func (h *house) start() {
 		h.t.Fatal(err)
 	}
 	h.service = s
+	h.t.Cleanup(func() { s.Close(context.Background()) })
 	h.serve("gateway", s.Register)
 	conn := h.dial("gateway")
 	h.client, h.stores = gatewayv1.NewGatewayServiceClient(conn), gatewayv1.NewStoreServiceClient(conn)

@@ -41,6 +41,8 @@ type threads struct {
 type thread struct {
 	id, customer, title string
 	created, updated    time.Time
+	turns               int    // that it has had
+	summary             string // of the first turns; before there is one, the first message, cut
 	messages            []*commonv1.Message
 }
 
@@ -90,10 +92,15 @@ func decodeThread(id string, fields map[string]string) (*thread, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("decode thread %q: %w", id, err)
 	}
-	return &thread{
-		id: id, customer: fields["customer"], title: fields["title"],
+	found := &thread{
+		id: id, customer: fields["customer"], title: fields["title"], summary: fields["summary"],
 		created: time.UnixMilli(created).UTC(), updated: time.UnixMilli(updated).UTC(),
-	}, nil
+	}
+	found.turns, _ = strconv.Atoi(fields["turns"]) // absent: 0
+	if found.summary == "" {
+		found.summary = found.title
+	}
+	return found, nil
 }
 
 // mayUse reports whether a customer may go on with the thread: their own, or a guest's, which becomes theirs when a guest
@@ -140,6 +147,7 @@ func (t threads) writeThread(
 	expired := strconv.FormatInt(score(now.Add(-t.ttl)), 10)
 	p.HSetNX(ctx, about, "title", title)
 	p.HSetNX(ctx, about, "created", now.UnixMilli())
+	p.HIncrBy(ctx, about, "turns", 1)
 	p.HSet(ctx, about, "updated", now.UnixMilli(), "customer", sc.CustomerID)
 	p.RPush(ctx, list, messages...)
 	p.LTrim(ctx, list, -maxMessages, -1)

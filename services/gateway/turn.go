@@ -74,5 +74,6 @@ func (s *Service) run(ctx context.Context, t *turn) (*gatewayv1.AskResponse, err
 	merged := s.merge(s.withMergeBudget(ctx, t), t, branches)
 	reply := s.reply(ctx, t, decision, branches, merged)
 	s.record(ctx, t, reply)
+	s.summaries.start(ctx, t)
 	return reply, nil
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
 
+// closeTimeout is how long a service that has drained may go on with what it does beside its calls.
+const closeTimeout = 5 * time.Second
+
 // Config is what all services share. Every service gets the same; each takes what it needs.
 type Config struct {
 	// Redis holds the state. Required by every role but the router. The caller closes it.
@@ -84,13 +87,19 @@ func (i *Instance) Serve(ctx context.Context, listeners ...net.Listener) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", i.role, err)
 	}
-	return errors.Join(err, i.close())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return errors.Join(err, i.close(ctx))
 }
 
-// close releases the service's own resources, if it has any, and its connections.
-func (i *Instance) close() error {
+// close lets the service finish what it does beside its calls, until ctx ends, and releases its resources, if it has any,
+// and its connections.
+func (i *Instance) close(ctx context.Context) error {
 	var err error
-	if c, ok := i.service.(io.Closer); ok {
+	switch c := i.service.(type) {
+	case interface{ Close(context.Context) }:
+		c.Close(ctx)
+	case io.Closer:
 		err = c.Close()
 	}
 	return errors.Join(err, i.dialer.close())
@@ -113,7 +122,7 @@ func NewAll(cfg Config, further map[string][]net.Listener) (*Suite, error) {
 		}
 		lis, err := cfg.Network.Listen(role)
 		if err != nil {
-			return nil, errors.Join(err, inst.close(), s.abandon())
+			return nil, errors.Join(err, inst.close(context.Background()), s.abandon())
 		}
 		s.instances = append(s.instances, inst)
 		s.listeners = append(s.listeners, append([]net.Listener{lis}, further[role]...))
@@ -134,7 +143,7 @@ func (s *Suite) Serve(ctx context.Context) error {
 func (s *Suite) abandon() error {
 	var err error
 	for i, inst := range s.instances {
-		err = errors.Join(err, inst.close(), s.listeners[i][0].Close())
+		err = errors.Join(err, inst.close(context.Background()), s.listeners[i][0].Close())
 	}
 	return err
 }
