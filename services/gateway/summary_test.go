@@ -83,7 +83,7 @@ func TestASummaryThatFailsLeavesTheOldOne(t *testing.T) {
 		"the model says nothing":   {{}, {Text: " \n"}},
 		"the model breaks":         {{Text: "Wan", Err: errors.New("no")}},
 		"the model hangs":          {{Text: "Wan", Hang: true}},
-		"the text is withheld":    {{Text: "Wan", FinishReason: agentloop.FinishContentFilter}},
+		"the text is withheld":     {{Text: "Wan", FinishReason: agentloop.FinishContentFilter}},
 		"the model makes us panic": {{Check: func(*agentloop.Request) error { panic("kaboom") }}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
@@ -28,7 +31,8 @@ type Config struct {
 	Redis redis.UniversalClient
 	// Model answers shoppers. Required by every role but the router.
 	Model *model.Traced
-	// FastModel classifies messages. Nil: the router goes by its rules alone.
+	// FastModel classifies messages and sums up threads. Nil: the router goes by its rules alone, and a thread's first
+	// message serves as its summary.
 	FastModel *model.Traced
 	// Peers are the targets of the services by role, such as "dns:///search:7302". A role without one is reached in this
 	// process, through Network.
@@ -37,6 +41,8 @@ type Config struct {
 	Network *rpc.Network
 	// TurnTimeout bounds a turn, and any other call, whose caller set no deadline. Zero: 60 seconds.
 	TurnTimeout time.Duration
+	// Turns says how the gateway runs turns.
+	Turns Turns
 	// DrainTimeout is how long a stopping server waits for running calls. Zero: rpc's default.
 	DrainTimeout time.Duration
 	// DrainDelay is how long a stopping server goes on serving after it has reported NOT_SERVING, so that its callers
@@ -46,6 +52,22 @@ type Config struct {
 	CaptureContent bool
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
+}
+
+// Turns says how the gateway runs turns. The zero value is the gateway's defaults, and no budget.
+type Turns struct {
+	// RunAhead says when specialists start before the routing is final.
+	RunAhead gateway.RunAhead
+	// MergeReserve is the time kept for wording one reply from several answers.
+	MergeReserve time.Duration
+	// Lease is how long a gateway that is not heard of keeps its turn.
+	Lease time.Duration
+	// ThreadTTL is how long a thread and its turns are kept after the last message.
+	ThreadTTL time.Duration
+	// Max bounds the turns in flight in a gateway's process, MaxPerStore those of one store.
+	Max, MaxPerStore int
+	// Budget bounds the models' work on one turn. Nil: it is not bounded.
+	Budget *commonv1.Budget
 }
 
 // Instance is one service, ready to serve.
