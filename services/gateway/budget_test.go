@@ -209,7 +209,8 @@ func TestSpecialistsAndMergeKeepToTheTurnsBudget(t *testing.T) {
 		method gatewayv1.MergeMethod
 	}{
 		{"enough", 20_000, 1000, gatewayv1.MergeMethod_MERGE_METHOD_MODEL},
-		{"used up by the specialists", 10_000, 4000, gatewayv1.MergeMethod_MERGE_METHOD_JOINED},
+		{"just enough", 10_000, 4000, gatewayv1.MergeMethod_MERGE_METHOD_MODEL},
+		{"used up by the specialists", 2000, 800, gatewayv1.MergeMethod_MERGE_METHOD_JOINED},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -227,6 +228,11 @@ func TestSpecialistsAndMergeKeepToTheTurnsBudget(t *testing.T) {
 			reply := h.ask(shoesAndReturns)
 			if reply.GetMergeMethod() != tt.method {
 				t.Errorf("method %v, %d calls left", reply.GetMergeMethod(), model.Remaining())
+			}
+			for _, r := range model.Requests() {
+				if left := tt.tokens - 2*tt.used; r.MaxOutputTokens != int(min(left/2, agentloop.DefaultMaxOutputTokens)) {
+					t.Errorf("%d tokens of answer where %d are left", r.MaxOutputTokens, left)
+				}
 			}
 			asked, _ := h.specialists["search"].calls()
 			want := &commonv1.Budget{MaxTokens: tt.tokens * 2 / 5, MaxCost: usd(4)}
