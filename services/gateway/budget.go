@@ -175,8 +175,15 @@ func divided(a wrap.Spend, by int64) wrap.Spend {
 	return wrap.Spend{Tokens: max(a.Tokens, 0) / by, CostMicros: max(a.CostMicros, 0) / by}
 }
 
-// mergeBudgetKey is where a context has the *wrap.Budget of a merge.
+// mergeBudgetKey is where a context has the *mergeBudget of a merge.
 type mergeBudgetKey struct{}
+
+// mergeBudget is what a merge may take, and how long each of its answers may be, in tokens: half of it, so that the other
+// half pays for what the model reads.
+type mergeBudget struct {
+	budget *wrap.Budget
+	output int
+}
 
 // withMergeBudget returns a context in which the merge model keeps to what is left of the turn's budget. Money is bounded
 // only where the price of the model is known in the budget's currency.
@@ -184,11 +191,18 @@ func (s *Service) withMergeBudget(ctx context.Context, t *turn) context.Context 
 	if t.ledger == nil {
 		return ctx
 	}
-	rest := t.ledger.rest()
-	if s.cfg.Price == nil || s.cfg.Price.Currency != t.ledger.currency {
+	rest, output := t.ledger.rest(), int64(agentloop.DefaultMaxOutputTokens)
+	if rest.Tokens > 0 {
+		output = min(output, rest.Tokens/2)
+	}
+	price := s.cfg.Price
+	if price == nil || price.Currency != t.ledger.currency {
 		rest.CostMicros = 0
 	}
-	return context.WithValue(ctx, mergeBudgetKey{}, wrap.NewBudget(rest))
+	if rest.CostMicros > 0 && price.OutputMicros > 0 {
+		output = min(output, int64(float64(rest.CostMicros)/2*1e6/float64(price.OutputMicros)))
+	}
+	return context.WithValue(ctx, mergeBudgetKey{}, &mergeBudget{wrap.NewBudget(rest), int(max(output, 1))})
 }
 
 // frugal is a model that keeps to the budget in its context, if there is one: it refuses a call that might go beyond it.
@@ -199,8 +213,13 @@ type frugal struct {
 
 // Generate implements agentloop.Model.
 func (f frugal) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
-	if b, ok := ctx.Value(mergeBudgetKey{}).(*wrap.Budget); ok {
-		return wrap.Limit(f.Model, b, f.price).Generate(ctx, req)
+	b, ok := ctx.Value(mergeBudgetKey{}).(*mergeBudget)
+	if !ok {
+		return f.Model.Generate(ctx, req)
 	}
-	return f.Model.Generate(ctx, req)
+	short := *req
+	if short.MaxOutputTokens == 0 || short.MaxOutputTokens > b.output {
+		short.MaxOutputTokens = b.output
+	}
+	return wrap.Limit(f.Model, b.budget, f.price).Generate(ctx, &short)
 }

@@ -39,16 +39,16 @@ func decided(final bool, used *commonv1.Usage, cost *commonv1.Cost, ids string) 
 	return d
 }
 
-// parts plays the assignments of a turn, named by letters, to its ledger.
-type parts struct {
+// company plays the assignments of a turn, named by letters, to its ledger.
+type company struct {
 	*ledger
 	branches map[string]*branch
 }
 
-func newParts(b *commonv1.Budget) parts { return parts{newLedger(b), map[string]*branch{}} }
+func newCompany(b *commonv1.Budget) company { return company{newLedger(b), map[string]*branch{}} }
 
 // begin gives each assignment its share and returns the last.
-func (p parts) begin(ids string) (share *commonv1.Budget) {
+func (p company) begin(ids string) (share *commonv1.Budget) {
 	for _, id := range ids {
 		b := &branch{assignment: &routerv1.Assignment{AssignmentId: string(id)}}
 		p.branches[string(id)] = b
@@ -58,7 +58,7 @@ func (p parts) begin(ids string) (share *commonv1.Budget) {
 }
 
 // end settles an assignment that was answered, or failed with an error.
-func (p parts) end(id string, used *commonv1.Usage, cost *commonv1.Cost, err error) {
+func (p company) end(id string, used *commonv1.Usage, cost *commonv1.Cost, err error) {
 	b := p.branches[id]
 	if err != nil {
 		b.spent = used
@@ -76,34 +76,34 @@ func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		play func(parts) (last *commonv1.Budget)
+		play func(company) (last *commonv1.Budget)
 		want *commonv1.Budget // of the last share
 		rest wrap.Spend       // for the merge
 	}{
-		{"one assignment gets all", func(p parts) *commonv1.Budget {
+		{"one assignment gets all", func(p company) *commonv1.Budget {
 			p.routed(decided(true, nil, nil, "a"))
 			return p.begin("a")
 		}, share(10_000, 1000), wrap.Spend{Tokens: -1, CostMicros: -1}},
-		{"two share what the merge leaves", func(p parts) *commonv1.Budget {
+		{"two share what the merge leaves", func(p company) *commonv1.Budget {
 			p.routed(decided(true, nil, nil, "ab"))
 			return p.begin("ab")
 		}, share(4000, 400), wrap.Spend{Tokens: 2000, CostMicros: 200}},
-		{"the router's work counts", func(p parts) *commonv1.Budget {
+		{"the router's work counts", func(p company) *commonv1.Budget {
 			p.routed(decided(true, usageOf(1000), usd(20), "ab"))
 			return p.begin("ab")
 		}, share(3500, 390), wrap.Spend{Tokens: 2000, CostMicros: 200}},
-		{"the router's work of unknown cost counts as a tenth", func(p parts) *commonv1.Budget {
+		{"the router's work of unknown cost counts as a tenth", func(p company) *commonv1.Budget {
 			p.routed(decided(true, usageOf(1000), nil, "a"))
 			return p.begin("a")
 		}, share(9000, 900), wrap.Spend{Tokens: -1, CostMicros: -1}},
-		{"what is not used is left for the merge", func(p parts) *commonv1.Budget {
+		{"what is not used is left for the merge", func(p company) *commonv1.Budget {
 			p.routed(decided(true, nil, nil, "ab"))
 			last := p.begin("ab")
 			p.end("a", usageOf(1000), usd(100), nil)
 			p.end("b", usageOf(500), nil, nil) // at an unknown price
 			return last
 		}, share(4000, 400), wrap.Spend{Tokens: 8500, CostMicros: 500}},
-		{"what a failed one told counts, and all where it was cut off", func(p parts) *commonv1.Budget {
+		{"what a failed one told counts, and all where it was cut off", func(p company) *commonv1.Budget {
 			p.routed(decided(true, nil, nil, "abc"))
 			last := p.begin("abc")
 			p.end("a", usageOf(500), nil, bug)
@@ -111,29 +111,29 @@ func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
 			p.end("c", &commonv1.Usage{}, nil, bug) // asked no model
 			return last
 		}, share(2666, 266), wrap.Spend{Tokens: 10_000 - 500 - 2666, CostMicros: 1000 - 266 - 266}},
-		{"before the routing is final, a tenth and one share are kept", func(p parts) *commonv1.Budget {
+		{"before the routing is final, a tenth and one share are kept", func(p company) *commonv1.Budget {
 			p.routed(decided(false, nil, nil, "ab"))
 			return p.begin("ab")
 		}, share(2333, 233), wrap.Spend{Tokens: 9000 - 2*2333, CostMicros: 900 - 2*233}},
-		{"what the final routing adds shares what is left", func(p parts) *commonv1.Budget {
+		{"what the final routing adds shares what is left", func(p company) *commonv1.Budget {
 			p.routed(decided(false, nil, nil, "ab"))
 			p.begin("ab")
 			p.end("b", usageOf(333), usd(33), bug) // was wrong
 			p.routed(decided(true, usageOf(1000), usd(100), "acd"))
 			return p.begin("cd")
 		}, share((9000-2333-333-2000)/2, (900-233-233-200)/2), wrap.Spend{Tokens: 2000, CostMicros: 200}},
-		{"one that was not planned for gets no more than there is", func(p parts) *commonv1.Budget {
+		{"one that was not planned for gets no more than there is", func(p company) *commonv1.Budget {
 			p.routed(decided(true, nil, nil, "a"))
 			return p.begin("ax")
 		}, share(1, 1), wrap.Spend{Tokens: -1, CostMicros: -1}},
-		{"what is overspent leaves next to nothing", func(p parts) *commonv1.Budget {
+		{"what is overspent leaves next to nothing", func(p company) *commonv1.Budget {
 			p.routed(decided(true, usageOf(20_000), usd(2000), "ab"))
 			return p.begin("a")
 		}, share(1, 1), wrap.Spend{Tokens: -1, CostMicros: -1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newParts(budget)
+			p := newCompany(budget)
 			if diff := cmp.Diff(tt.want, tt.play(p), protocmp.Transform()); diff != "" {
 				t.Errorf("share (-want +got):\n%s", diff)
 			}
@@ -146,11 +146,11 @@ func TestABudgetIsDividedBeforeItIsSpent(t *testing.T) {
 
 func TestWhatABudgetDoesNotBoundIsNotBounded(t *testing.T) {
 	for _, none := range []*commonv1.Budget{nil, {}, {MaxCost: usd(0)}} {
-		if p := newParts(none); p.ledger != nil || p.begin("a") != nil {
+		if p := newCompany(none); p.ledger != nil || p.begin("a") != nil {
 			t.Errorf("%v bounds something", none)
 		}
 	}
-	p := newParts(&commonv1.Budget{MaxTokens: 100})
+	p := newCompany(&commonv1.Budget{MaxTokens: 100})
 	p.routed(decided(true, usageOf(10), usd(10), "ab"))
 	if got := p.begin("a"); got.GetMaxTokens() != 35 || got.GetMaxCost() != nil {
 		t.Errorf("share %v", got)
@@ -160,13 +160,13 @@ func TestWhatABudgetDoesNotBoundIsNotBounded(t *testing.T) {
 	}
 }
 
-// Whatever the routing, and however the parts of a turn come and go: as long as each keeps to its share, the turn keeps to
+// Whatever the routing, and however the company of a turn come and go: as long as each keeps to its share, the turn keeps to
 // its budget.
 func TestNobodyGoesBeyondTheBudget(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		total := 1000 + r.Int64N(10_000)
-		p := newParts(&commonv1.Budget{MaxTokens: total})
+		p := newCompany(&commonv1.Budget{MaxTokens: total})
 		spent := int64(0)
 		begin := func(d *routerv1.RoutingDecision) map[string]int64 {
 			p.routed(d)
@@ -209,7 +209,8 @@ func TestSpecialistsAndMergeKeepToTheTurnsBudget(t *testing.T) {
 		method gatewayv1.MergeMethod
 	}{
 		{"enough", 20_000, 1000, gatewayv1.MergeMethod_MERGE_METHOD_MODEL},
-		{"used up by the specialists", 10_000, 4000, gatewayv1.MergeMethod_MERGE_METHOD_JOINED},
+		{"just enough", 10_000, 4000, gatewayv1.MergeMethod_MERGE_METHOD_MODEL},
+		{"used up by the specialists", 2000, 800, gatewayv1.MergeMethod_MERGE_METHOD_JOINED},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -227,6 +228,11 @@ func TestSpecialistsAndMergeKeepToTheTurnsBudget(t *testing.T) {
 			reply := h.ask(shoesAndReturns)
 			if reply.GetMergeMethod() != tt.method {
 				t.Errorf("method %v, %d calls left", reply.GetMergeMethod(), model.Remaining())
+			}
+			for _, r := range model.Requests() {
+				if left := tt.tokens - 2*tt.used; r.MaxOutputTokens != int(min(left/2, agentloop.DefaultMaxOutputTokens)) {
+					t.Errorf("%d tokens of answer where %d are left", r.MaxOutputTokens, left)
+				}
 			}
 			asked, _ := h.specialists["search"].calls()
 			want := &commonv1.Budget{MaxTokens: tt.tokens * 2 / 5, MaxCost: usd(4)}

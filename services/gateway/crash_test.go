@@ -118,14 +118,19 @@ func TestATurnIsResumedWhereItsGatewayDied(t *testing.T) {
 				})
 			}
 			var died atomic.Bool
-			die := func(at string, fields ...string) {
-				if tt.name == at && died.CompareAndSwap(false, true) {
-					journaled(fields...)
-					first.kill()
+			die := func(at string, fields ...string) bool {
+				if tt.name != at || !died.CompareAndSwap(false, true) {
+					return false
 				}
+				journaled(fields...)
+				first.kill()
+				return true
 			}
 			h.router.route = func(req *routerv1.RouteRequest, stream routeStream) error {
-				die("in the router", "hash")
+				if die("in the router", "hash") {
+					<-stream.Context().Done() // the news takes a while
+					return stream.Context().Err()
+				}
 				return stream.Send(&routerv1.RouteResponse{Decision: split(req.GetMessage())})
 			}
 			var begun sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -135,9 +136,9 @@ func mergeRows() []faultRow {
 func redisRows() []faultRow {
 	row := func(kind string, f func(ctx context.Context, n int) error) faultRow {
 		return faultRow{part: "Redis", fault: kind, begin: func(h *house) func() {
-			h.redisFault.process = f
+			h.redisFault.set(f)
 			return func() {
-				h.redisFault.process = nil
+				h.redisFault.set(nil)
 				h.redis.SetTime(time.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC)) // leases that could not be given up run out
 			}
 		}}
@@ -234,8 +235,15 @@ func yieldText(text string, yield func(agentloop.Chunk, error) bool) {
 
 // redisFault is a go-redis hook that decides on each round trip: an error is what the gateway gets instead of an answer.
 type redisFault struct {
+	mu      sync.Mutex
 	process func(ctx context.Context, n int) error
 	n       int // round trips since process was set
+}
+
+func (f *redisFault) set(process func(ctx context.Context, n int) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.process, f.n = process, 0
 }
 
 func (f *redisFault) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -263,9 +271,12 @@ func (f *redisFault) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 }
 
 func (f *redisFault) trip(ctx context.Context) error {
-	if f.process == nil {
+	f.mu.Lock()
+	f.n++
+	process, n := f.process, f.n
+	f.mu.Unlock()
+	if process == nil {
 		return nil
 	}
-	f.n++
-	return f.process(ctx, f.n)
+	return process(ctx, n)
 }

@@ -10,6 +10,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -168,6 +169,7 @@ type Service struct {
 	merger    *merger
 	ahead     *ahead // nil: nothing runs ahead
 	limiter   *limiter
+	summaries *summarizer
 	stores    stores
 	threads   threads
 	tracer    trace.Tracer
@@ -194,17 +196,27 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	t := threads{redis: cfg.Redis, ttl: cfg.ThreadTTL, lease: cfg.Lease}
+	summaries, err := newSummarizer(cfg, t)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	return &Service{
 		cfg:       cfg,
 		directory: newDirectory(cfg.Specialists),
 		merger:    m,
 		ahead:     ahead,
 		limiter:   l,
+		summaries: summaries,
 		stores:    stores{redis: cfg.Redis},
-		threads:   threads{redis: cfg.Redis, ttl: cfg.ThreadTTL, lease: cfg.Lease},
+		threads:   t,
 		tracer:    otel.Tracer(instrumentation),
 	}, nil
 }
+
+// Close waits for what goes on after the turns, which is the writing of summaries, and gives up what is left of it when ctx
+// ends. It is called after the last turn has ended, and before what Config holds is closed.
+func (s *Service) Close(ctx context.Context) { s.summaries.close(ctx) }
 
 // Register adds both services to a gRPC server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {

@@ -206,6 +206,7 @@ func (h *house) serveGateway(name string, redis redis.UniversalClient) *Service 
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.t.Cleanup(func() { s.Close(context.Background()) })
 	h.serve(name, s.Register)
 	return s
 }

@@ -83,5 +83,6 @@ func (s *Service) run(ctx context.Context, t *turn) (*gatewayv1.AskResponse, err
 		return nil, err
 	}
 	held.settled = true
+	s.summaries.start(ctx, t)
 	return reply, nil
 }

@@ -83,15 +83,20 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 			peers = append(peers, gateway.Peer{Name: r.name, Client: specialistv1.NewSpecialistServiceClient(d.dial(r.name))})
 		}
 	}
-	routerClient := routerv1.NewRouterServiceClient(d.dial(Router))
+	c := gateway.Config{
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
+		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Recommend)),
+		TurnTimeout: cfg.TurnTimeout, RunAhead: cfg.Turns.RunAhead, MergeReserve: cfg.Turns.MergeReserve, Lease: cfg.Turns.Lease,
+		ThreadTTL: cfg.Turns.ThreadTTL, MaxTurns: cfg.Turns.Max, MaxTurnsPerStore: cfg.Turns.MaxPerStore, Budget: cfg.Turns.Budget,
+		Logger: cfg.Logger,
+	}
+	if cfg.FastModel != nil {
+		c.FastModel, c.FastPrice = cfg.FastModel.Model, cfg.FastModel.Price
+	}
 	if d.err != nil {
 		return nil, d.err
 	}
-	return gateway.New(gateway.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Router: routerClient, Specialists: peers,
-		TurnTimeout: cfg.TurnTimeout, RunAhead: cfg.RunAhead, MaxTurns: cfg.MaxTurns, MaxTurnsPerStore: cfg.MaxTurnsPerStore,
-		Logger: cfg.Logger,
-	})
+	return gateway.New(c)
 }
 
 func buildRouter(cfg Config, _ *dialer) (registrar, error) {

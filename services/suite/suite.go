@@ -15,10 +15,15 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
 	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
+
+// closeTimeout is how long a service that has drained may go on with what it does beside its calls.
+const closeTimeout = 5 * time.Second
 
 // Config is what all services share. Every service gets the same; each takes what it needs.
 type Config struct {
@@ -26,7 +31,8 @@ type Config struct {
 	Redis redis.UniversalClient
 	// Model answers shoppers. Required by every role but the router.
 	Model *model.Traced
-	// FastModel classifies messages. Nil: the router goes by its rules alone.
+	// FastModel classifies messages and sums up threads. Nil: the router goes by its rules alone, and a thread's first
+	// message serves as its summary.
 	FastModel *model.Traced
 	// Peers are the targets of the services by role, such as "dns:///search:7302". A role without one is reached in this
 	// process, through Network.
@@ -35,10 +41,8 @@ type Config struct {
 	Network *rpc.Network
 	// TurnTimeout bounds a turn, and any other call, whose caller set no deadline. Zero: 60 seconds.
 	TurnTimeout time.Duration
-	// RunAhead says when the gateway starts specialists before the routing is final. Zero: gateway.RunAheadAlways.
-	RunAhead gateway.RunAhead
-	// MaxTurns and MaxTurnsPerStore bound the gateway's turns in flight. Zero: its defaults.
-	MaxTurns, MaxTurnsPerStore int
+	// Turns says how the gateway runs turns.
+	Turns Turns
 	// AlwaysAskModel has the router ask its model also where its rules are certain.
 	AlwaysAskModel bool
 	// DrainTimeout is how long a stopping server waits for running calls. Zero: rpc's default.
@@ -50,6 +54,22 @@ type Config struct {
 	CaptureContent bool
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
+}
+
+// Turns says how the gateway runs turns. The zero value is the gateway's defaults, and no budget.
+type Turns struct {
+	// RunAhead says when specialists start before the routing is final.
+	RunAhead gateway.RunAhead
+	// MergeReserve is the time kept for wording one reply from several answers.
+	MergeReserve time.Duration
+	// Lease is how long a gateway that is not heard of keeps its turn.
+	Lease time.Duration
+	// ThreadTTL is how long a thread and its turns are kept after the last message.
+	ThreadTTL time.Duration
+	// Max bounds the turns in flight in a gateway's process, MaxPerStore those of one store.
+	Max, MaxPerStore int
+	// Budget bounds the models' work on one turn. Nil: it is not bounded.
+	Budget *commonv1.Budget
 }
 
 // Instance is one service, ready to serve.
@@ -91,13 +111,19 @@ func (i *Instance) Serve(ctx context.Context, listeners ...net.Listener) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", i.role, err)
 	}
-	return errors.Join(err, i.close())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return errors.Join(err, i.close(ctx))
 }
 
-// close releases the service's own resources, if it has any, and its connections.
-func (i *Instance) close() error {
+// close lets the service finish what it does beside its calls, until ctx ends, and releases its resources, if it has any,
+// and its connections.
+func (i *Instance) close(ctx context.Context) error {
 	var err error
-	if c, ok := i.service.(io.Closer); ok {
+	switch c := i.service.(type) {
+	case interface{ Close(context.Context) }:
+		c.Close(ctx)
+	case io.Closer:
 		err = c.Close()
 	}
 	return errors.Join(err, i.dialer.close())
@@ -120,7 +146,7 @@ func NewAll(cfg Config, further map[string][]net.Listener) (*Suite, error) {
 		}
 		lis, err := cfg.Network.Listen(role)
 		if err != nil {
-			return nil, errors.Join(err, inst.close(), s.abandon())
+			return nil, errors.Join(err, inst.close(context.Background()), s.abandon())
 		}
 		s.instances = append(s.instances, inst)
 		s.listeners = append(s.listeners, append([]net.Listener{lis}, further[role]...))
@@ -141,7 +167,7 @@ func (s *Suite) Serve(ctx context.Context) error {
 func (s *Suite) abandon() error {
 	var err error
 	for i, inst := range s.instances {
-		err = errors.Join(err, inst.close(), s.listeners[i][0].Close())
+		err = errors.Join(err, inst.close(context.Background()), s.listeners[i][0].Close())
 	}
 	return err
 }

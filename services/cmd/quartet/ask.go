@@ -25,6 +25,7 @@ import (
 // askFlags are the fields of the question and where it goes.
 type askFlags struct {
 	models  *modelFlags
+	turns   *suite.Turns
 	request gatewayv1.AskRequest
 	groups  string
 	addr    string
@@ -35,13 +36,14 @@ type askFlags struct {
 }
 
 func addAskFlags(fs *flag.FlagSet) *askFlags {
-	f := &askFlags{models: addModelFlags(fs), level: logLevel(fs, slog.LevelWarn)}
+	f := &askFlags{models: addModelFlags(fs), turns: addTurnFlags(fs), level: logLevel(fs, slog.LevelWarn)}
 	fs.StringVar(&f.addr, "addr", "", "`target` of a running gateway, such as 127.0.0.1:7300 (default: start all six services here, with the demo stores)")
 	fs.StringVar(&f.request.StoreId, "store", "demo", "`id` of the store")
 	fs.StringVar(&f.request.CustomerId, "customer", "ava", "`id` of the signed-in customer; empty for a guest")
 	fs.StringVar(&f.groups, "groups", "", "comma-separated `groups` of the customer, such as members")
 	fs.StringVar(&f.request.CartId, "cart", "", "`id` of the cart (default: the customer's)")
 	fs.StringVar(&f.request.ThreadId, "thread", "", "`id` of the conversation to continue (default: a new one)")
+	fs.StringVar(&f.request.RequestId, "request-id", "", "`id` of this request: the same message with the same id is answered once, and has the same reply again (default: none)")
 	fs.StringVar(&f.request.Locale, "locale", "", "shopper's language, such as es-MX (default: told from the message)")
 	fs.StringVar(&f.redis, "redis", "", "`URL` of Redis, whose stores are asked (default: an embedded server with the demo stores, which forgets on exit)")
 	fs.BoolVar(&f.json, "json", false, "print the whole reply as JSON and nothing else")
@@ -100,7 +102,7 @@ func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientCo
 		}
 		return conn, "gateway at " + f.addr + " · " + f.who(), conn.Close, nil
 	}
-	h, err := openHouse(ctx, houseConfig{models: f.models, redis: f.redis, logger: newLogger(env, *f.level), demo: f.redis == ""}, env)
+	h, err := openHouse(ctx, houseConfig{models: f.models, turns: *f.turns, redis: f.redis, logger: newLogger(env, *f.level), demo: f.redis == ""}, env)
 	if err != nil {
 		return nil, "", nil, err
 	}

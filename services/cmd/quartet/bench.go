@@ -166,9 +166,9 @@ func openBench(ctx context.Context, cfg turnbench.Config, redis string, ahead ga
 		models: &modelFlags{url: cfg.Model.BaseURL(), name: benchModel, noStream: cfg.NoStream, silence: benchSilence},
 		redis:  redis, demo: true, logger: newLogger(env, slog.LevelError),
 		tune: func(s *suite.Config) {
-			s.TurnTimeout, s.RunAhead, s.AlwaysAskModel = benchTurnTimeout, ahead, true
-			s.MaxTurns = max(cfg.InFlight, cfg.Concurrency)
-			s.MaxTurnsPerStore = s.MaxTurns
+			s.TurnTimeout, s.Turns.RunAhead, s.AlwaysAskModel = benchTurnTimeout, ahead, true
+			s.Turns.Max = max(cfg.InFlight, cfg.Concurrency)
+			s.Turns.MaxPerStore = s.Turns.Max
 		},
 	}, env)
 	if err != nil {

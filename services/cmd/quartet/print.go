@@ -153,8 +153,12 @@ func totals(a *gatewayv1.AskResponse) string {
 	}
 	parts := []string{
 		count(len(specialists), "specialist"), count(int(u.GetModelCalls()), "model call"), tokens, cost,
-		milliseconds(a.GetDuration().AsDuration()), "thread " + a.GetThreadId(), "trace " + a.GetTraceId(),
+		milliseconds(a.GetDuration().AsDuration()), "thread " + a.GetThreadId(),
 	}
+	if id := a.GetRequestId(); id != "" {
+		parts = append(parts, "request "+id)
+	}
+	parts = append(parts, "trace "+a.GetTraceId())
 	if h := a.GetHandoff(); h.GetRecommended() {
 		parts = append(parts, "a human should look: "+h.GetReason())
 	}

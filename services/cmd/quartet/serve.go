@@ -18,6 +18,7 @@ import (
 // serveFlags configure one service. The same flags fit every role, so that one ConfigMap serves all pods.
 type serveFlags struct {
 	models     *modelFlags
+	turns      *suite.Turns
 	redis      string
 	listen     string
 	insecure   *bool
@@ -31,7 +32,7 @@ type serveFlags struct {
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
-	f := &serveFlags{models: addModelFlags(fs), peers: make(map[string]*string), insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo)}
+	f := &serveFlags{models: addModelFlags(fs), turns: addTurnFlags(fs), peers: make(map[string]*string), insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo)}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
 	fs.BoolVar(&f.rulesOnly, "rules-only", false, "router: never ask a model")
@@ -90,7 +91,7 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 // config is the suite's configuration as the flags say.
 func (f *serveFlags) config(ctx context.Context, role string, env environment, logger *slog.Logger) (suite.Config, func() error, error) {
 	cfg := suite.Config{
-		Peers: make(map[string]string), TurnTimeout: f.turn, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
+		Peers: make(map[string]string), TurnTimeout: f.turn, Turns: *f.turns, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
 		CaptureContent: f.capture, Logger: logger,
 	}
 	for peer, target := range f.peers {
@@ -101,6 +102,9 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 		return cfg, nothing, nil
 	}
 	if err := f.models.models(&cfg, env); err != nil {
+		return cfg, nothing, err
+	}
+	if err := checkBudget(cfg); err != nil {
 		return cfg, nothing, err
 	}
 	if role == suite.Router {

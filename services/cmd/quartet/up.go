@@ -29,6 +29,7 @@ type house struct {
 // houseConfig says how a house is set up.
 type houseConfig struct {
 	models    *modelFlags
+	turns     suite.Turns
 	redis     string
 	logger    *slog.Logger
 	listeners map[string][]net.Listener
@@ -38,7 +39,7 @@ type houseConfig struct {
 
 // openHouse starts everything and fills in the demo stores. The caller closes the house also after an error of its own.
 func openHouse(ctx context.Context, hc houseConfig, env environment) (h *house, err error) {
-	h = &house{cfg: suite.Config{Network: rpc.NewNetwork(), Logger: hc.logger}}
+	h = &house{cfg: suite.Config{Network: rpc.NewNetwork(), Turns: hc.turns, Logger: hc.logger}}
 	// The house outlives the signal that ends the command: servers drain first, then state and telemetry go.
 	ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -52,6 +53,9 @@ func openHouse(ctx context.Context, hc houseConfig, env environment) (h *house, 
 	}
 	h.closers = append(h.closers, flush)
 	if err := h.openModels(ctx, hc, env); err != nil {
+		return h, err
+	}
+	if err := checkBudget(h.cfg); err != nil {
 		return h, err
 	}
 	closeState, err := openState(ctx, &h.cfg, hc.redis)
@@ -130,6 +134,7 @@ var onTCP = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promoti
 func runUp(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("up", "", "Runs all six services in this process: the gateway and the data services on TCP, one port each from --port on.", env)
 	hc := houseConfig{models: addModelFlags(fs)}
+	turns := addTurnFlags(fs)
 	fs.StringVar(&hc.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&hc.demo, "demo", true, "load the demo stores at start; with --redis only if given")
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
@@ -144,7 +149,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if hc.redis != "" && !given(fs, "demo") {
 		hc.demo = false // nobody expects a demo in a Redis of their own
 	}
-	hc.logger = newLogger(env, *level)
+	hc.turns, hc.logger = *turns, newLogger(env, *level)
 	addresses, err := hc.listen(*host, *port, *insecure)
 	if err != nil {
 		return err

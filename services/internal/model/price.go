@@ -13,7 +13,10 @@ import (
 // priceText is what ParsePrice takes.
 var priceText = regexp.MustCompile(`^([0-9.]+)/([0-9.]+)(?:/([0-9.]+))? ([A-Z]{3})$`)
 
-// amountText is an amount of money for a million tokens; six decimals are a millionth.
+// costText is what ParseCost takes.
+var costText = regexp.MustCompile(`^([0-9.]+) ([A-Z]{3})$`)
+
+// amountText is an amount of money; six decimals are a millionth.
 var amountText = regexp.MustCompile(`^([0-9]{1,9})(?:\.([0-9]{1,6}))?$`)
 
 // ParsePrice reads the price of a million tokens, input and output, with the currency: "0.15/0.60 USD". A third number is
@@ -41,6 +44,19 @@ func ParsePrice(s string) (*agentloop.Price, error) {
 		return nil, fmt.Errorf("price %q: cached input: 0 would stand for the price of input", s)
 	}
 	return p, nil
+}
+
+// ParseCost reads an amount of money with the currency, such as "0.02 USD".
+func ParseCost(s string) (*agentloop.Cost, error) {
+	m := costText.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil {
+		return nil, fmt.Errorf(`amount %q: want a number and a currency, as "0.02 USD"`, s)
+	}
+	amount, err := micros(m[1])
+	if err != nil {
+		return nil, fmt.Errorf("amount %q: %w", s, err)
+	}
+	return &agentloop.Cost{Micros: amount, Currency: m[2]}, nil
 }
 
 // micros reads a decimal number, exactly.

@@ -41,3 +41,18 @@ func TestParsePrice(t *testing.T) {
 		}
 	}
 }
+
+func TestParseCost(t *testing.T) {
+	for text, want := range map[string]agentloop.Cost{
+		"0.02 USD": {Micros: 20_000, Currency: "USD"}, " 3 EUR\n": {Micros: 3_000_000, Currency: "EUR"}, "0 CHF": {Currency: "CHF"},
+	} {
+		if got, err := model.ParseCost(text); err != nil || *got != want {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0.02", "USD", "0.02 usd", "0.02USD", "-1 USD", "1e3 USD", "1.2.3 USD", "0.0000001 USD", "0,02 EUR"} {
+		if got, err := model.ParseCost(text); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %+v, error %v, want an error of one line", text, got, err)
+		}
+	}
+}

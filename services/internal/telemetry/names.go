@@ -45,8 +45,8 @@ const (
 	KeyRunAheadOutcome = "quartet.run_ahead.outcome"
 	// KeyRunAheadWasted is, on the span of a turn that ran ahead, the tokens known to have gone to what was not wanted.
 	KeyRunAheadWasted = "quartet.run_ahead.wasted_tokens"
-	KeyLimit            = "quartet.limit"
-	KeyOutcome          = "quartet.outcome"
+	KeyLimit          = "quartet.limit"
+	KeyOutcome        = "quartet.outcome"
 )
 
 // Values of KeyOperation. A span's name is the operation, a space, and the model, agent, workflow or tool.
