@@ -31,7 +31,8 @@ const (
 // A branch that runs ahead does so on a provisional assignment. Until confirm makes that final, its events are held back in
 // their order, so that a wrong guess reaches nobody.
 type branch struct {
-	turn       *turn
+	turn *turn
+	// Guarded by mu until the branch is done and final.
 	assignment *routerv1.Assignment
 	alone      bool // its text is the reply's, so it is passed on as it comes
 
@@ -39,13 +40,14 @@ type branch struct {
 	err      error
 	streamed strings.Builder // what was passed on
 
-	specialist   string // does not change
-	remappedFrom string // neither does this
+	// Set once, before the branch starts.
+	specialist   string
+	remappedFrom string
 	asked        *specialistv1.AnswerRequest
 	cancel       context.CancelCauseFunc // of a branch that runs ahead; else nil
 	final        chan struct{}           // closed by confirm
 
-	mu        sync.Mutex // guards what follows and, until the branch is done, what is above the blank line
+	mu        sync.Mutex // guards what follows, too
 	confirmed bool
 	done      bool
 	kept      bool // the journal has the answer
