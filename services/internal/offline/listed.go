@@ -108,6 +108,16 @@ func idOf(item object) (id, kind string) {
 	return "", ""
 }
 
+// nameOf is the name of the listed item with this id; the id itself for any other.
+func (c *conversation) nameOf(id string) string {
+	for _, item := range c.listed {
+		if own, _ := idOf(item); own == id {
+			return orElse(scalarField(item, "title", "name"), id)
+		}
+	}
+	return id
+}
+
 // deals reports whether a tool has to do with things of the item's kind.
 func (p *profile) deals(item object) bool {
 	_, kind := idOf(item)

@@ -61,6 +61,14 @@ func TestAPlaceInTheListThatWasShownIsLookedUp(t *testing.T) {
 	}
 }
 
+func TestWhatWasLookedUpByItsPlaceIsCalledByItsName(t *testing.T) {
+	req := ask(shownLamps, "how bright is the second one?", []tool{catalogTool})
+	req = after(req, think(req, today), `{"products":[{"product_id":"L2","title":"Reed Lamp","price":"12.00 EUR"}]}`)
+	if got := think(req, today).text; !strings.HasPrefix(got, "Here is what I found for Reed Lamp:") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestPlacesWorkForAnythingThatIsListed(t *testing.T) {
 	const shelf = "Books that the reader saw:\n1. {\"book_id\":\"B7\",\"title\":\"Moss\"}\n2. {\"book_id\":\"B9\",\"title\":\"Fern\"}\n"
 	loan := fn("reserve_book", "Reserves a book for the reader.", `{"type":"object","properties":{"book_id":{"type":"string"}},"required":["book_id"]}`)
