@@ -99,6 +99,9 @@ func (w *writer) withoutResults() string {
 		}
 		return w.say.hello
 	}
+	if item, _ := w.c.pointsAt(w.c.question); item != nil {
+		return sentence(w.item(item))
+	}
 	if told := w.advice(); told != "" {
 		return told
 	}

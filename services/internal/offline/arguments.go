@@ -22,6 +22,7 @@ type filler struct {
 	taken       []span // parts of ask that structured arguments have taken
 	fromResults bool   // an argument came from a tool result
 	chosen      object // the item that an id was taken from
+	item        object // what the question points at, of what was shown before
 }
 
 // role is what a property is for, told by its name and its type.

@@ -26,6 +26,9 @@ func think(req *chatRequest, now time.Time) reply {
 	if form != nil {
 		return limited(string(encode(fillForm(c, form))), req)
 	}
+	if notes, ok := takeNotes(c.system, req.Messages); ok && len(req.Tools) == 0 {
+		return limited(notes, req)
+	}
 	if merged, ok := mergeSections(req.Messages); ok {
 		return limited(merged, req)
 	}

@@ -16,6 +16,7 @@ type conversation struct {
 	context  text     // the last question before this one that names something
 	turn     findings // what tools returned since the question
 	past     findings // what they returned before it
+	listed   []object // what the instructions say was shown before, in that order
 	rounds   int      // how often tools were called since the question
 	now      time.Time
 }
@@ -52,6 +53,8 @@ func readConversation(messages []message, formatted bool, now time.Time) *conver
 	if m := wholeRE.FindStringSubmatch(c.system); m != nil && aside == "" {
 		aside = preceding(m[1], question)
 	}
+	c.listed = listedIn(c.system)
+	c.system = materialRE.ReplaceAllString(c.system, "")
 	c.context = earlier(messages[:max(at, 0)], aside)
 	c.past = gather(messages[:max(at, 0)])
 	c.turn = gather(messages[at+1:])

@@ -8,6 +8,9 @@ import (
 
 // named fills an id or a code: from the question, else from what tools returned.
 func (f *filler) named(p property, required bool) string {
+	if v := f.pointed(p.name); v != "" {
+		return v
+	}
 	if roleOf("", p) == roleCode {
 		if v := f.code(); v != "" && matches(p.Pattern, v) {
 			if f.found.rulesOut(p.name, v) {

@@ -20,6 +20,7 @@ type phrasebook struct {
 	orderIs, orderWith, orderDue     string
 	orderCame, orderHas, orderPlaced string
 	orderFollow, stopped             string
+	asked, told                      string
 	labels                           map[string]string
 }
 
@@ -40,7 +41,8 @@ var phrases = [languages]*phrasebook{
 		saving: "saves %s", until: "It is valid until %s.", not: "not %s", soldOut: "sold out", from: "from %s", upTo: "%s to %s",
 		orderIs: "Your order %s is %s", orderWith: " with %s", orderDue: "; it should arrive by %s", orderCame: "; it arrived on %s", orderHas: "It has %s", orderPlaced: "placed on %s", orderFollow: "Follow it at %s.",
 		stopped: "That is not all: I had to stop before I could look up the rest.",
-		labels:  map[string]string{"tracking number": "tracking", "return in progress": "being returned"},
+		asked:   "The shopper asked: \"%s\".", told: "The answer: %s",
+		labels: map[string]string{"tracking number": "tracking", "return in progress": "being returned"},
 	},
 	spanish: {
 		found: "Esto es lo que he encontrado para %s:", foundPlain: "Esto es lo que he encontrado:", forSubject: "Según %s, esto puede encajar:",
@@ -58,6 +60,7 @@ var phrases = [languages]*phrasebook{
 		saving: "ahorra %s", until: "Es válido hasta el %s.", not: "no %s", soldOut: "agotado", from: "desde %s", upTo: "%s a %s",
 		orderIs: "Tu pedido %s está: %s", orderWith: " con %s", orderDue: "; debería llegar antes del %s", orderCame: "; llegó el %s", orderHas: "Contiene %s", orderPlaced: "realizado el %s", orderFollow: "Puedes seguirlo en %s.",
 		stopped: "No es todo: tuve que parar antes de consultar el resto.",
+		asked:   "Se preguntó: \"%s\".", told: "La respuesta: %s",
 		labels: map[string]string{
 			"sizes": "tallas", "colours": "colores", "ends": "hasta", "placed": "fecha", "other orders": "otros pedidos", "subtotal": "subtotal", "price range": "precios", "quantity": "cantidad", "waterproof": "impermeable", "weight": "peso", "on its way": "en camino", "delivered": "entregado", "cancelled": "cancelado", "being prepared": "en preparación", "waiting for payment": "pendiente de pago", "return in progress": "en devolución", "returned and refunded": "devuelto y reembolsado", "partly on its way": "parcialmente en camino",
 			"order": "pedido", "status": "estado", "total": "total", "items": "artículos", "tracking": "seguimiento", "tracking number": "número de seguimiento", "carrier": "transportista", "stock": "existencias", "price": "precio", "rating": "valoración", "next step": "siguiente paso", "order id": "número de pedido", "size": "talla", "colour": "color"},
@@ -78,6 +81,7 @@ var phrases = [languages]*phrasebook{
 		saving: "spart %s", until: "Er gilt bis %s.", not: "nicht %s", soldOut: "ausverkauft", from: "ab %s", upTo: "%s bis %s",
 		orderIs: "Deine Bestellung %s ist %s", orderWith: " mit %s", orderDue: "; sie sollte bis %s ankommen", orderCame: "; sie kam am %s an", orderHas: "Darin: %s", orderPlaced: "bestellt am %s", orderFollow: "Hier lässt sie sich verfolgen: %s",
 		stopped: "Das ist nicht alles: Ich musste aufhören, bevor ich den Rest nachsehen konnte.",
+		asked:   "Gefragt wurde: \"%s\".", told: "Die Antwort: %s",
 		labels: map[string]string{
 			"sizes": "Größen", "colours": "Farben", "ends": "bis", "placed": "bestellt", "other orders": "weitere Bestellungen", "subtotal": "Zwischensumme", "price range": "Preise", "quantity": "Menge", "waterproof": "wasserdicht", "weight": "Gewicht", "on its way": "unterwegs", "delivered": "zugestellt", "cancelled": "storniert", "being prepared": "in Vorbereitung", "waiting for payment": "noch nicht bezahlt", "return in progress": "auf dem Rückweg", "returned and refunded": "zurückgegeben und erstattet", "partly on its way": "zum Teil unterwegs",
 			"order": "Bestellung", "status": "Status", "total": "Gesamt", "items": "Artikel", "tracking": "Sendungsverfolgung", "tracking number": "Sendungsnummer", "carrier": "Versanddienst", "stock": "Bestand", "price": "Preis", "rating": "Bewertung", "next step": "nächster Schritt", "order id": "Bestellnummer", "size": "Größe", "colour": "Farbe"},
@@ -98,6 +102,7 @@ var phrases = [languages]*phrasebook{
 		saving: "économise %s", until: "Valable jusqu'au %s.", not: "non %s", soldOut: "épuisé", from: "à partir de %s", upTo: "%s à %s",
 		orderIs: "Votre commande %s est %s", orderWith: " avec %s", orderDue: " ; elle devrait arriver avant le %s", orderCame: " ; elle est arrivée le %s", orderHas: "Elle contient %s", orderPlaced: "passée le %s", orderFollow: "Suivi : %s",
 		stopped: "Ce n'est pas tout : j'ai dû m'arrêter avant de consulter le reste.",
+		asked:   "Question posée : \"%s\".", told: "La réponse : %s",
 		labels: map[string]string{
 			"sizes": "tailles", "colours": "couleurs", "ends": "fin", "placed": "passée", "other orders": "autres commandes", "subtotal": "sous-total", "price range": "prix", "quantity": "quantité", "waterproof": "imperméable", "weight": "poids", "on its way": "en route", "delivered": "livrée", "cancelled": "annulée", "being prepared": "en préparation", "waiting for payment": "en attente de paiement", "return in progress": "en cours de retour", "returned and refunded": "retournée et remboursée", "partly on its way": "en partie en route",
 			"order": "commande", "status": "statut", "total": "total", "items": "articles", "tracking": "suivi", "tracking number": "numéro de suivi", "carrier": "transporteur", "stock": "stock", "price": "prix", "rating": "note", "next step": "prochaine étape", "order id": "numéro de commande", "size": "taille", "colour": "couleur"},

@@ -83,6 +83,12 @@ func (p *planner) find(name string) *profile {
 func (p *planner) fill(t *profile, clause text, force bool) (args object, fromResults bool) {
 	f := &filler{ask: clause, context: p.contextOf(clause), found: p.c.all(), now: p.c.now, force: force}
 	f.there = p.placeBefore(f.context)
+	if item, at := p.c.pointsAt(clause); item != nil {
+		f.take(at)
+		if t.deals(item) {
+			f.item = item
+		}
+	}
 	args, ok := f.arguments(t.schema)
 	if !ok {
 		return nil, false

@@ -215,8 +215,6 @@ func (f *findings) rulesOut(name, value string) bool {
 	return slices.ContainsFunc(f.named(name), func(c candidate) bool { return strings.EqualFold(c.value, value) && refused(c.item) })
 }
 
-var ordinals = map[string]int{"first": 0, "second": 1, "third": 2, "fourth": 3}
-
 // best picks one value under a name: the one the question points at, else the greatest saving, else the first.
 func (f *findings) best(name string, ask text) (string, object) {
 	all := slices.DeleteFunc(f.named(name), func(c candidate) bool { return refused(c.item) })

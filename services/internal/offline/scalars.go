@@ -231,6 +231,9 @@ func (f *filler) array(p property, required bool) any {
 	if p.Items.Type != "string" {
 		return nil
 	}
+	if v := f.pointed(p.name); v != "" {
+		return []any{v}
+	}
 	if vals, _ := f.found.values(p.name); len(vals) > 0 {
 		f.fromResults = true
 		return atMost(vals, p.MaxItems)

@@ -19,7 +19,7 @@ func (f *filler) text(parent string, p property, required, sole bool) string {
 			return strings.TrimSpace(f.ask.raw)
 		}
 		if required {
-			return f.query()
+			return orElse(f.called(p), f.query())
 		}
 		words := slices.DeleteFunc(f.queryWords(), func(w string) bool { return pairing[w] || sources[w] || priceFillers[w] })
 		if len(wishes(words)) == 0 {
@@ -53,6 +53,9 @@ func (f *filler) text(parent string, p property, required, sole bool) string {
 
 // anything fills a required string whose name says nothing to the rules.
 func (f *filler) anything(p property, sole bool) string {
+	if v := f.pointed(p.name); v != "" {
+		return v
+	}
 	if v, item := f.found.best(p.name, f.ask); v != "" {
 		f.fromResults, f.chosen = true, item
 		return v

@@ -70,12 +70,12 @@ func lookTimes(what string, times int) scripted.Step {
 }
 
 // serve serves a specialist in memory and returns a client of it.
-func serve(t *testing.T, def specialist.Definition, model agentloop.Model) specialistv1.SpecialistServiceClient {
+func serve(t testing.TB, def specialist.Definition, model agentloop.Model) specialistv1.SpecialistServiceClient {
 	t.Helper()
 	return serveConfig(t, specialist.Config{Definition: def, Model: model})
 }
 
-func serveConfig(t *testing.T, cfg specialist.Config) specialistv1.SpecialistServiceClient {
+func serveConfig(t testing.TB, cfg specialist.Config) specialistv1.SpecialistServiceClient {
 	t.Helper()
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	s, err := specialist.New(cfg)
