@@ -71,6 +71,9 @@ func names(a *specialistv1.Answer) []string {
 // number matches an amount, a count, or the digits of a code.
 var number = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
 
+// unseparated takes the separators out of a number.
+var unseparated = strings.NewReplacer(".", "", ",", "")
+
 // numbers returns the different numbers of two digits or more, in a form that does not depend on how a language writes
 // them: 1,299.50 and 1.299,50 are both 129950, and 40.00 is 40. Single digits are often written as words.
 func numbers(text string) []string {
@@ -79,7 +82,7 @@ func numbers(text string) []string {
 		for _, zeros := range []string{".00", ",00"} {
 			n = strings.TrimSuffix(n, zeros)
 		}
-		n = strings.NewReplacer(".", "", ",", "").Replace(n)
+		n = unseparated.Replace(n)
 		if len(n) > 1 && !slices.Contains(out, n) {
 			out = append(out, n)
 		}
