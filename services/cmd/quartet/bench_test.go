@@ -41,14 +41,14 @@ func TestBenchMeasuresATurnOfTheWholeSuite(t *testing.T) {
 
 func TestMistakesOfBench(t *testing.T) {
 	for says, args := range map[string][]string{
-		"say what to measure":            {},
-		"can not be measured":            {"lunch"},
-		"--turns is 0":                   {"turn", "--turns", "0"},
-		"--concurrency is -1":            {"turn", "--concurrency", "-1"},
-		"--latency is -1s":               {"turn", "--latency", "-1s"},
-		"--in-flight is -4":              {"turn", "--in-flight", "-4"},
-		"always, certain, off":           {"turn", "--run-ahead", "maybe"},
-		"--in-flight must not be 0":      {"turn", "--in-flight", "0", "--memprofile", "/tmp/m"},
+		"say what to measure":       {},
+		"can not be measured":       {"lunch"},
+		"--turns is 0":              {"turn", "--turns", "0"},
+		"--concurrency is -1":       {"turn", "--concurrency", "-1"},
+		"--latency is -1s":          {"turn", "--latency", "-1s"},
+		"--in-flight is -4":         {"turn", "--in-flight", "-4"},
+		"always, certain, off":      {"turn", "--run-ahead", "maybe"},
+		"--in-flight must not be 0": {"turn", "--in-flight", "0", "--memprofile", "/tmp/m"},
 	} {
 		code, _, stderr := quartet(t.Context(), nil, append([]string{"bench"}, args...)...)
 		if code != exitUsage || !strings.Contains(stderr, says) {
