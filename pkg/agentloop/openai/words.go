@@ -1,8 +1,10 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 )
 
 // words are what a model wrote: a string as a rule. Some endpoints send a list of parts, thoughts among them (Mistral), or
@@ -24,7 +26,7 @@ func (w *words) UnmarshalJSON(raw []byte) error {
 	*w = words{}
 	switch raw[0] {
 	case '"':
-		return json.Unmarshal(raw, &w.text)
+		return readString(raw, &w.text)
 	case '[':
 		var parts []words
 		if err := json.Unmarshal(raw, &parts); err != nil {
@@ -54,9 +56,18 @@ type arguments string
 func (a *arguments) UnmarshalJSON(raw []byte) error {
 	switch {
 	case raw[0] == '"':
-		return json.Unmarshal(raw, (*string)(a))
+		return readString(raw, (*string)(a))
 	case string(raw) != "null":
 		*a = arguments(raw)
 	}
+	return nil
+}
+
+// readString reads a JSON string that is known to be well-formed. Most pieces of a stream need no decoding.
+func readString(raw []byte, out *string) error {
+	if bytes.IndexByte(raw, '\\') >= 0 || !utf8.Valid(raw) {
+		return json.Unmarshal(raw, out)
+	}
+	*out = string(raw[1 : len(raw)-1])
 	return nil
 }

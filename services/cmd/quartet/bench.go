@@ -99,12 +99,18 @@ func (f *benchFlags) check(rest []string) error {
 	case f.memProfile != "" && f.cfg.InFlight == 0:
 		return usagef("--memprofile is taken while turns hang, so --in-flight must not be 0")
 	}
-	most, need := turnbench.MaxOpenFiles(), turnbench.FilesNeeded(f.cfg.InFlight)
-	if most > 0 && f.cfg.InFlight > 0 && most < need {
-		return usagef("%d turns in flight need %d open files, of which a process may have %d: raise that (ulimit -n %d) or give a smaller --in-flight",
-			f.cfg.InFlight, need, most, need)
+	return checkOpenFiles(f.cfg.InFlight, turnbench.MaxOpenFiles())
+}
+
+// checkOpenFiles refuses more turns in flight than a process can have connections for, of which most is the number of open
+// files, or zero if that is not known.
+func checkOpenFiles(inFlight int, most uint64) error {
+	need := turnbench.FilesNeeded(inFlight)
+	if inFlight == 0 || most == 0 || most >= need {
+		return nil
 	}
-	return nil
+	return usagef("%d turns in flight need %d open files, and a process may have %d: raise that (ulimit -n %d) or give a smaller --in-flight",
+		inFlight, need, most, need)
 }
 
 // openFiles opens the files of the profiles. The returned function closes them.

@@ -20,6 +20,7 @@ import (
 // limits.
 type loop struct {
 	client   *goopenai.Client
+	http     *http.Client
 	noStream bool
 	route    goopenai.ChatCompletionRequest
 	agents   []agent
@@ -36,8 +37,9 @@ type agent struct {
 func newLoop(baseURL string, requests []json.RawMessage, noStream bool) (*loop, error) {
 	config := goopenai.DefaultConfig("")
 	config.BaseURL = baseURL
-	config.HTTPClient = &http.Client{Transport: openai.NewTransport()} // Go's own would open a connection for almost every call
-	l := &loop{client: goopenai.NewClientWithConfig(config), noStream: noStream}
+	l := &loop{http: &http.Client{Transport: openai.NewTransport()}, noStream: noStream} // Go's own would connect for almost every call
+	config.HTTPClient = l.http
+	l.client = goopenai.NewClientWithConfig(config)
 	results := map[string]string{}
 	for _, raw := range requests {
 		var asked chatRequest
@@ -65,6 +67,9 @@ func newLoop(baseURL string, requests []json.RawMessage, noStream bool) (*loop, 
 	return l, nil
 }
 
+// close gives up the connections that are left.
+func (l *loop) close() { l.http.CloseIdleConnections() }
+
 // nameOf tells the conversations of a turn apart.
 func nameOf(req goopenai.ChatCompletionRequest) string { return req.Tools[0].Function.Name }
 
@@ -80,8 +85,11 @@ func (l *loop) turn(ctx context.Context) error {
 			SubQuery   string `json:"sub_query"`
 		} `json:"assignments"`
 	}
-	if err := json.Unmarshal([]byte(routed.Content), &decided); err != nil || len(decided.Assignments) != len(l.agents) {
-		return fmt.Errorf("route: %d assignments, %w", len(decided.Assignments), err)
+	if err := json.Unmarshal([]byte(routed.Content), &decided); err != nil {
+		return fmt.Errorf("route: %w", err)
+	}
+	if len(decided.Assignments) != len(l.agents) {
+		return fmt.Errorf("route: %d assignments, want %d", len(decided.Assignments), len(l.agents))
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, a := range l.agents {

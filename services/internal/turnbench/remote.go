@@ -12,11 +12,15 @@ import (
 
 // Remote controls a [Fake] that is served elsewhere. It is safe for concurrent use.
 type Remote struct {
-	url string
+	url    string
+	client *http.Client
 }
 
 // NewRemote returns the remote control of the fake model at a URL, such as http://127.0.0.1:4000.
-func NewRemote(url string) *Remote { return &Remote{url: strings.TrimSuffix(url, "/")} }
+func NewRemote(url string) *Remote {
+	once := &http.Transport{DisableKeepAlives: true} // nothing of it is left where memory is measured
+	return &Remote{url: strings.TrimSuffix(url, "/"), client: &http.Client{Transport: once}}
+}
 
 // BaseURL is where the model is asked.
 func (r *Remote) BaseURL() string { return r.url + "/v1" }
@@ -41,7 +45,7 @@ func (r *Remote) do(ctx context.Context, method, path string, body []byte, out a
 	if err != nil {
 		return fmt.Errorf("control the fake model: %w", err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := r.client.Do(req)
 	if err != nil {
 		return fmt.Errorf("control the fake model: %w", err)
 	}

@@ -146,31 +146,40 @@ func (c Config) warm(ctx context.Context, turn Turn) error {
 
 // baseline measures the suite and the hand-written loop.
 func (c Config) baseline(ctx context.Context, suite Turn, r *Report) error {
-	loop, err := c.handWritten(ctx, suite)
-	if err != nil {
+	if err := c.compare(ctx, suite, r); err != nil {
 		return err
 	}
-	if err := c.warm(ctx, loop); err != nil {
+	if err := c.profile(ctx, suite); err != nil {
+		return err
+	}
+	return c.crowds(ctx, suite, r)
+}
+
+// compare measures time and processor time of the suite and of the hand-written loop.
+func (c Config) compare(ctx context.Context, suite Turn, r *Report) error {
+	l, err := c.handWritten(ctx, suite)
+	if err != nil {
+		return fmt.Errorf("hand-written loop: %w", err)
+	}
+	defer l.close()
+	if err := c.warm(ctx, l.turn); err != nil {
 		return fmt.Errorf("hand-written loop: %w", err)
 	}
 	suiteTime, err := c.timed(ctx, suite, "")
 	if err != nil {
 		return err
 	}
-	loopTime, err := c.timed(ctx, loop, "hand-written loop, ")
+	loopTime, err := c.timed(ctx, l.turn, "hand-written loop, ")
 	if err != nil {
 		return err
 	}
 	r.times(suiteTime, loopTime)
-	loads, err := c.loads(ctx, suite, loop)
+	loads, err := c.loads(ctx, suite, l.turn)
 	if err != nil {
 		return err
 	}
 	r.loads(loads[0], loads[1])
-	if err := c.profile(ctx, suite); err != nil {
-		return err
-	}
-	return c.crowds(ctx, suite, r)
+	return nil
 }
 
 // ahead measures what running ahead changes.
@@ -187,8 +196,8 @@ func (c Config) ahead(ctx context.Context, suite Turn, r *Report) error {
 	return nil
 }
 
-// handWritten returns the baseline's turn, which makes the very calls that the suite makes.
-func (c Config) handWritten(ctx context.Context, suite Turn) (Turn, error) {
+// handWritten returns the baseline, which makes the very calls that the suite makes. The caller closes it.
+func (c Config) handWritten(ctx context.Context, suite Turn) (*loop, error) {
 	if err := c.Model.Set(ctx, Behaviour{Record: true}); err != nil {
 		return nil, err
 	}
@@ -199,11 +208,7 @@ func (c Config) handWritten(ctx context.Context, suite Turn) (Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	loop, err := newLoop(c.Model.BaseURL(), seen.Requests, c.NoStream)
-	if err != nil {
-		return nil, fmt.Errorf("hand-written loop: %w", err)
-	}
-	return loop.turn, nil
+	return newLoop(c.Model.BaseURL(), seen.Requests, c.NoStream)
 }
 
 // Asker returns the turn that asks a gateway's store, which must have the demo store's products and policies.
