@@ -335,3 +335,24 @@ func TestALeaseRunsOutByItselfAndIsRenewedByTheLiving(t *testing.T) {
 	}
 	h.wantOneTurn("t1", reply)
 }
+
+func TestATurnThatWasTakenOverGivesNoAnswerThoughRedisIsGone(t *testing.T) {
+	h := open(t, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	turn, err := h.service.admit(ctx, named("r1", "search: shoes"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, lose := context.WithCancelCause(ctx)
+	lose(errTakenOver)
+	h.redis.SetError("LOADING not now")
+	for _, tt := range []struct {
+		ctx  context.Context
+		want error
+	}{{ctx, nil}, {lost, errTakenOver}} {
+		if err := h.service.record(tt.ctx, turn, &gatewayv1.AskResponse{Text: "here"}); err != tt.want {
+			t.Errorf("record: %v, want %v", err, tt.want)
+		}
+	}
+}

@@ -89,23 +89,33 @@ func TestAnswersBeforeTheRoutingAreNotWrittenWithoutIt(t *testing.T) {
 	}
 }
 
-func TestARecordedTurnWritesNoMoreToItsJournal(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
-	j, redis := journalOf(t, h)
-	j.decided(split("search: x"))
-	<-redis.entered
-	j.answered("a1", &specialistv1.Answer{Text: "x"})
-	var wg sync.WaitGroup
-	wg.Go(func() { j.close(true) })
-	eventually(t, func() bool {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		return j.closed
-	})
-	close(redis.goOn)
-	wg.Wait()
-	if fields, err := h.redis.HKeys(j.key); err != nil || !slices.Equal(fields, []string{"decision"}) {
-		t.Errorf("fields %v, %v", fields, err)
+func TestWhatIsStillQueuedIsWrittenOnlyOfATurnThatHasFailed(t *testing.T) {
+	for settled, want := range map[bool][]string{true: {"decision"}, false: {"answer:a1", "decision"}} {
+		t.Run(fmt.Sprintf("settled %v", settled), func(t *testing.T) {
+			h := newHouse(t, miniredis.RunT(t))
+			j, redis := journalOf(t, h)
+			held := newHold(t.Context(), &turn{journal: j, place: j.place})
+			j.decided(split("search: x"))
+			<-redis.entered
+			j.answered("a1", &specialistv1.Answer{Text: "x"})
+			held.settled = settled
+			var wg sync.WaitGroup
+			wg.Go(held.release)
+			eventually(t, func() bool {
+				j.mu.Lock()
+				defer j.mu.Unlock()
+				return j.closed
+			})
+			close(redis.goOn)
+			wg.Wait()
+			fields, err := h.redis.HKeys(j.key)
+			if slices.Sort(fields); err != nil || !slices.Equal(fields, want) {
+				t.Errorf("fields %v, %v, want %v", fields, err, want)
+			}
+			if stands := h.redis.Exists(requestLine("demo", "r1")); stands != settled {
+				t.Errorf("stands in line: %v", stands)
+			}
+		})
 	}
 }
 

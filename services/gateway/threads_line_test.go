@@ -136,6 +136,21 @@ func TestDeletingForgetsRequestsThatWereNeverAnswered(t *testing.T) {
 	}
 }
 
+func TestDeletingForgetsTheRequestThatBeganTheThread(t *testing.T) {
+	h := open(t, nil)
+	before := h.redis.Keys()
+	reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", RequestId: "r1", Message: "search: shoes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.client.DeleteThread(t.Context(), &gatewayv1.DeleteThreadRequest{StoreId: "demo", ThreadId: reply.GetThreadId()}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, h.redis.Keys()); diff != "" {
+		t.Errorf("keys (-before +after):\n%s", diff)
+	}
+}
+
 func TestOneWhoWaitsBehindADeletionBeginsTheThreadAnew(t *testing.T) {
 	h := open(t, nil)
 	h.askIn("t1", "ann", "search: old")
