@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,16 +104,12 @@ func (g *grounds) quoted(f fact) bool {
 
 // in reports whether one of the readings is among the keys.
 func (f fact) in(keys map[string]bool) bool {
-	for _, reading := range f.readings {
-		all := true
-		for _, key := range reading {
-			all = all && keys[key]
-		}
-		if all {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.readings, func(r []string) bool { return allIn(r, keys) }) ||
+		len(f.apart) > 0 && allIn(f.apart, keys)
+}
+
+func allIn(reading []string, keys map[string]bool) bool {
+	return !slices.ContainsFunc(reading, func(key string) bool { return !keys[key] })
 }
 
 // keys are all that the fact may say.
