@@ -43,9 +43,11 @@ var (
 )
 
 var (
-	numerals  = numeralWords()
-	monthOf   = places(months)
-	weekdayOf = places(weekdays)
+	numerals = numeralWords()
+	monthOf  = places(months)
+	// shortMonths are those that a dot may follow.
+	shortMonths = places(months[4:])
+	weekdayOf   = places(weekdays)
 )
 
 // places maps each word to its place in its line, from 1.

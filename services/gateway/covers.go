@@ -30,7 +30,8 @@ type coverage struct {
 // section is an answer, as coverage looks at it.
 type section struct {
 	query, text string
-	facts       []fact // without those that any text may have
+	folded      string
+	facts       []fact // without those that any text may have, each once
 	titles      []string
 	keys        map[string]bool
 	stems       map[string]bool
@@ -45,34 +46,24 @@ func newCoverage(base string, branches []*branch) *coverage {
 }
 
 func newSection(base, query string, a *specialistv1.Answer) section {
-	s := section{query: query, text: a.GetText(), stems: stems(a.GetText())}
+	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), keys: map[string]bool{}, stems: stems(a.GetText())}
 	if own := languageOf(s.text); own != "" {
 		base = own
 	}
-	all, _ := factsOf(s.text, base)
+	all, words := factsOf(s.text, base)
 	for _, f := range all {
-		if !f.plain && !hasFact(s.facts, f) {
+		if !f.plain && !f.in(s.keys) {
 			s.facts = append(s.facts, f)
 		}
+		f.addTo(s.keys)
 	}
-	s.keys = keysOf(s.text, base)
-	folded := fold(s.text)
+	addAll(s.keys, nil, words)
 	for _, name := range names(a) {
-		if name = fold(name); name != "" && strings.Contains(folded, name) {
+		if name = fold(name); name != "" && strings.Contains(s.folded, name) {
 			s.titles = append(s.titles, name)
 		}
 	}
 	return s
-}
-
-// hasFact reports whether one of the facts says the same.
-func hasFact(facts []fact, f fact) bool {
-	for _, g := range facts {
-		if f.in(g.keys()) {
-			return true
-		}
-	}
-	return false
 }
 
 // missing returns which sections a text does not hold, in order. One that the model finished may leave out the weaker half
@@ -82,7 +73,9 @@ func (c *coverage) missing(text string, finished bool) []int {
 	if own := languageOf(text); own != "" {
 		base = own
 	}
-	m := merging{text: text, folded: fold(text), keys: keysOf(text, base), stems: stems(text)}
+	m := merging{text: text, folded: fold(text), keys: map[string]bool{}, stems: stems(text)}
+	facts, words := factsOf(text, base)
+	addAll(m.keys, facts, words)
 	var out []int
 	for i := range c.sections {
 		if !c.covered(i, m, finished) {
@@ -116,7 +109,7 @@ func (c *coverage) covered(i int, m merging, finished bool) bool {
 		}
 	}
 	for _, title := range s.titles {
-		count(strings.Contains(m.folded, title), c.elsewhere(i, func(o section) bool { return strings.Contains(fold(o.text), title) }))
+		count(strings.Contains(m.folded, title), c.elsewhere(i, func(o section) bool { return strings.Contains(o.folded, title) }))
 	}
 	for _, f := range s.facts {
 		count(f.in(m.keys), c.elsewhere(i, func(o section) bool { return f.in(o.keys) }))
@@ -139,7 +132,7 @@ func (c *coverage) covered(i int, m merging, finished bool) bool {
 // section, those of its question speak for it, which the shopper wrote.
 func (c *coverage) retold(i int, m merging, finished bool) bool {
 	s := c.sections[i]
-	if strings.Contains(m.folded, fold(s.text)) {
+	if strings.Contains(m.folded, s.folded) {
 		return true
 	}
 	words, share := s.stems, wordShare
@@ -227,7 +220,7 @@ func stems(text string) map[string]bool {
 			}
 			last = w
 			continue
-		case len(runes) >= stemLength && !isSmallWord(w):
+		case len(runes) >= stemLength && smallWords[w] == nil:
 			out[string(runes[:stemLength])] = true
 		}
 		last = ""

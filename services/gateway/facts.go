@@ -11,6 +11,7 @@ import (
 // fact is something in a text that is true only as it stands: a number, an amount, a code, a date, an address.
 type fact struct {
 	readings [][]string // what it may say; each is keys that belong together
+	apart    []string   // a reading as parts, which other parts do not make up
 	also     []string   // what a text that has it says as well
 	left     string     // the word before it
 	unit     string     // what it counts or is a kind of
@@ -109,14 +110,18 @@ func (r *reader) word(t token) {
 	case isNumeral:
 		r.words = append(r.words, numberKey(strconv.Itoa(n)))
 	case inCapitals(t):
-		r.add(fact{readings: codeReadings(t), name: true})
+		r.add(fact{readings: [][]string{{codeKey(whole)}}, apart: codeParts(t), name: true})
 	}
 	r.at++
 }
 
 // monthThenDay reads a date such as May 3.
 func (r *reader) monthThenDay(month int) bool {
-	if r.next(r.at, ".") == "" {
+	marks := ""
+	if shortMonths[r.tokens[r.at].squeezed()] > 0 {
+		marks = "."
+	}
+	if r.next(r.at, marks) == "" {
 		return false
 	}
 	day := r.tokens[r.at+1]
@@ -152,7 +157,7 @@ func (r *reader) code(t token) {
 			return
 		}
 	}
-	f := fact{readings: codeReadings(t), name: true}
+	f := fact{readings: [][]string{{codeKey(t.squeezed())}}, apart: codeParts(t), name: true}
 	for _, a := range t.atoms {
 		if a.digits && (t.atoms[0].digits || len(a.text) > 2 && strings.ContainsAny(r.text[t.start():t.end()], "-_")) {
 			f.also = append(f.also, numberKey(decimal(a.text, "")))
@@ -163,11 +168,11 @@ func (r *reader) code(t token) {
 	r.at++
 }
 
-// codeReadings lets a code with parts be written with or without what joins them; one such as SAVE10 is one piece.
-func codeReadings(t token) [][]string {
-	readings := [][]string{{codeKey(t.squeezed())}}
+// codeParts returns the keys of a code's parts: a text may write ORD-1001 for ORD 1001 and 256GB for 256 GB. One such as
+// SAVE10 is one piece, and has none.
+func codeParts(t token) []string {
 	if joined := slices.ContainsFunc(t.atoms[1:], func(a atom) bool { return a.glue == "" }); joined && !t.atoms[0].digits {
-		return readings
+		return nil
 	}
 	var apart []string
 	for _, a := range t.atoms {
@@ -177,7 +182,7 @@ func codeReadings(t token) [][]string {
 			apart = append(apart, codeKey(a.text))
 		}
 	}
-	return append(readings, apart)
+	return apart
 }
 
 // number reads a token of digits with what belongs to it: the month, the percent sign, the currency, the hour's mark.
@@ -203,6 +208,9 @@ func (r *reader) number() {
 		for _, v := range values(atoms) {
 			f.readings = append(f.readings, []string{numberKey(v)})
 		}
+	}
+	if first > 0 && r.between(first-1) == "-" { // a code in small letters
+		f.readings = append(f.readings, []string{codeKey(r.tokens[first-1].squeezed() + r.tokens[first].squeezed())})
 	}
 	f.plain = len(atoms) == 1 && len(atoms[0].text) == 1
 	r.at = last

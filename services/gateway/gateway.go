@@ -79,7 +79,8 @@ type Config struct {
 	// TurnTimeout bounds a turn whose context has no deadline. Zero: DefaultTurnTimeout.
 	TurnTimeout time.Duration
 	// MergeReserve is the time kept for merging when several specialists are at work, but never more than a quarter of
-	// what is left of the turn. Zero: DefaultMergeReserve.
+	// what is left of the turn. A merge is given up when its model says nothing for so long, and after twice as long in any
+	// case. Zero: DefaultMergeReserve.
 	MergeReserve time.Duration
 	// RunAhead says when specialists of a provisional routing start before it is final. Zero: RunAheadAlways.
 	RunAhead RunAhead

@@ -1,25 +1,24 @@
 package gateway
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
-
-// maxCount is the highest number that a text may name because it has counted things.
-const maxCount = 12
 
 // grounds are what a merged text may rest on: the facts of the answers, and what the shopper wrote where it only quotes
 // that.
 type grounds struct {
 	base     string // the language's, for what does not show its own
 	keys     map[string]bool
+	counts   map[string]bool // how many products, items and prices an answer has, which a text may say of itself
 	units    map[string]bool // what the answers give numbers of
 	shoppers []fact
 }
 
 // newGrounds returns the grounds of a turn's merge.
 func newGrounds(t *turn, branches []*branch) *grounds {
-	g := &grounds{base: t.language(), keys: map[string]bool{}, units: map[string]bool{}}
+	g := &grounds{base: t.language(), keys: map[string]bool{}, counts: map[string]bool{}, units: map[string]bool{}}
 	for _, b := range branches {
 		g.shoppers = append(g.shoppers, g.read(b.assignment.GetSubQuery())...)
 		if b.err != nil {
@@ -51,34 +50,37 @@ func (g *grounds) languageOf(text string) string {
 
 // learn takes in an answer.
 func (g *grounds) learn(text string) {
-	for key := range keysOf(text, g.languageOf(text)) {
-		g.keys[key] = true
-	}
-	for _, f := range g.read(text) {
+	facts, words := factsOf(text, g.languageOf(text))
+	addAll(g.keys, facts, words)
+	items, prices := 0, 0
+	for _, f := range facts {
 		if f.unit != "" {
 			g.units[f.unit] = true
 		}
+		if f.unit == unitMoney && f.readings[0][0][0] == 'n' {
+			prices++
+		}
 	}
-	items := 0
 	for line := range strings.Lines(text) {
 		if isItem(line) {
 			items++
 		}
 	}
 	g.count(items)
+	g.count(prices)
 }
 
 // count lets a text name a number of things.
 func (g *grounds) count(n int) {
-	if n > 0 && n <= maxCount {
-		g.keys[numberKey(strconv.Itoa(n))] = true
+	if n > 1 {
+		g.counts[numberKey(strconv.Itoa(n))] = true
 	}
 }
 
 // hold reports whether all facts of a text rest on something.
 func (g *grounds) hold(text string) bool {
 	for _, f := range g.read(text) {
-		if !f.in(g.keys) && !g.quoted(f) {
+		if !f.in(g.keys) && !(f.plain && f.in(g.counts)) && !g.quoted(f) {
 			return false
 		}
 	}
@@ -90,7 +92,8 @@ func (g *grounds) hold(text string) bool {
 // shopper.
 func (g *grounds) quoted(f fact) bool {
 	for _, said := range g.shoppers {
-		if !f.in(said.keys()) {
+		keys := map[string]bool{}
+		if said.addTo(keys); !f.in(keys) {
 			continue
 		}
 		near := f.left != "" && f.left == said.left || f.unit != "" && f.unit == said.unit
@@ -103,43 +106,32 @@ func (g *grounds) quoted(f fact) bool {
 
 // in reports whether one of the readings is among the keys.
 func (f fact) in(keys map[string]bool) bool {
-	for _, reading := range f.readings {
-		all := true
-		for _, key := range reading {
-			all = all && keys[key]
-		}
-		if all {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.readings, func(r []string) bool { return allIn(r, keys) }) ||
+		len(f.apart) > 0 && allIn(f.apart, keys)
 }
 
-// keys are all that the fact may say.
-func (f fact) keys() map[string]bool {
-	out := map[string]bool{}
+func allIn(reading []string, keys map[string]bool) bool {
+	return !slices.ContainsFunc(reading, func(key string) bool { return !keys[key] })
+}
+
+// addTo adds all that the fact may say to a set.
+func (f fact) addTo(keys map[string]bool) {
 	for _, reading := range f.readings {
 		for _, key := range reading {
-			out[key] = true
+			keys[key] = true
 		}
 	}
 	for _, key := range f.also {
-		out[key] = true
+		keys[key] = true
 	}
-	return out
 }
 
-// keysOf returns the keys of all that a text says.
-func keysOf(text, base string) map[string]bool {
-	facts, words := factsOf(text, base)
-	out := make(map[string]bool, 2*len(facts)+len(words))
+// addAll adds all that a text says to a set of keys.
+func addAll(keys map[string]bool, facts []fact, words []string) {
 	for _, w := range words {
-		out[w] = true
+		keys[w] = true
 	}
 	for _, f := range facts {
-		for key := range f.keys() {
-			out[key] = true
-		}
+		f.addTo(keys)
 	}
-	return out
 }

@@ -44,19 +44,30 @@ var languages = []struct {
 	},
 }
 
+// smallWords maps each small word to the languages that have it, by their places in languages.
+var smallWords = func() map[string][]int {
+	out := map[string][]int{}
+	for i, l := range languages {
+		for w := range strings.FieldsSeq(l.words) {
+			out[w] = append(out[w], i)
+		}
+	}
+	return out
+}()
+
 // languageOf tells the language of a message by its small words: the base of a tag, or "" when nothing speaks for one
 // language more than for the others.
 func languageOf(text string) string {
 	text = strings.ToLower(text)
-	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
-	best, top, second := "", 0, 0
-	for _, l := range languages {
-		score := 0
-		for _, w := range words {
-			if strings.Contains(l.words, " "+w+" ") {
-				score++
-			}
+	scores := make([]int, len(languages))
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		for _, i := range smallWords[w] {
+			scores[i]++
 		}
+	}
+	best, top, second := "", 0, 0
+	for i, l := range languages {
+		score := scores[i]
 		if l.letters != "" && strings.ContainsAny(text, l.letters) {
 			score += 2
 		}
@@ -71,16 +82,6 @@ func languageOf(text string) string {
 		return ""
 	}
 	return best
-}
-
-// isSmallWord reports whether a word says something of a text's language, and so little of what it is about.
-func isSmallWord(word string) bool {
-	for _, l := range languages {
-		if strings.Contains(l.words, " "+word+" ") {
-			return true
-		}
-	}
-	return false
 }
 
 // languageTag is the language to answer in as far as it is known: the shopper's locale, or what the message tells.

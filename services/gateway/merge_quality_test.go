@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ type mergeCase struct {
 	Honest string
 }
 
-func mergeCases(t *testing.T) []mergeCase {
+func mergeCases(t testing.TB) []mergeCase {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/merges.json")
 	if err != nil {
@@ -103,7 +104,26 @@ func TestOneChangedFactIsCaught(t *testing.T) {
 		}
 	}
 	t.Logf("%d merges with one changed digit or code: %d missed", mutants, missed)
+	if 200*missed > mutants {
+		t.Errorf("%d of %d are missed, more than one in 200", missed, mutants)
+	}
 }
+
+// BenchmarkMergeChecks is what checking one merge costs beside the model: grounds, sentences and coverage.
+func BenchmarkMergeChecks(b *testing.B) {
+	cases := mergeCases(b)
+	for i := 0; b.Loop(); i++ {
+		c := cases[i%len(cases)]
+		if _, err := c.passed(c.Honest); err != nil {
+			b.Fatal(err)
+		}
+		turn, branches := c.turn()
+		newCoverage(turn.language(), branches).missing(c.Honest, true)
+	}
+}
+
+// capitals matches a code, in capitals.
+var capitals = regexp.MustCompile(`[A-Z]{2,}-?\d+|[A-Z]{4,}`)
 
 // mutantsOf returns the honest text once for each digit and each code, with that changed.
 func mutantsOf(c mergeCase) []string {
@@ -127,9 +147,16 @@ func mutantsOf(c mergeCase) []string {
 		}
 		changed := []byte(c.Honest)
 		changed[i] = '0' + (b-'0'+3)%10
-		if strings.Contains(all, strings.Trim(string(changed[begin:end]), ".,")) {
-			continue // it is something else that the answers say
+		switch {
+		case strings.Contains(all, strings.Trim(string(changed[begin:end]), ".,")): // something else that the answers say
+		case begin == 0 || c.Honest[begin-1] == '\n' && c.Honest[end-1] == '.': // the mark of a list
+		default:
+			out = append(out, string(changed))
 		}
+	}
+	for _, at := range capitals.FindAllStringIndex(c.Honest, -1) {
+		changed := []byte(c.Honest)
+		changed[at[0]] = 'A' + (changed[at[0]]-'A'+7)%26
 		out = append(out, string(changed))
 	}
 	return out

@@ -132,9 +132,9 @@ func endAtDot(text string, i, end int) (int, int) {
 		return 0, end
 	}
 	before := text[:i]
-	word := before[strings.LastIndexFunc(before, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("(«“„\"*", r) })+1:]
+	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
 	last, _ := utf8.DecodeLastRuneInString(before)
-	if isDigit(last) || isAbbreviation(word) {
+	if isDigit(last) || isAbbreviation(strings.TrimLeft(word, "(«“„\"*\u00a0\u202f")) {
 		return 0, end
 	}
 	return end, 0
@@ -170,7 +170,7 @@ func isStop(r rune) bool { return strings.ContainsRune(".!?…", r) || isWide(r)
 // isWide reports whether a character ends a sentence without a space behind it.
 func isWide(r rune) bool { return strings.ContainsRune("。！？｡", r) }
 
-func isCloser(r rune) bool { return strings.ContainsRune(")]}\"'”’»›*_`）」』】", r) }
+func isCloser(r rune) bool { return strings.ContainsRune(")]}\"'“”’»›*_`）」』】", r) }
 
 // isItem reports whether a line is an item of a list.
 func isItem(line string) bool {
