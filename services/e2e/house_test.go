@@ -91,7 +91,7 @@ func newHouseWith(t *testing.T, url string, brain http.Handler) *house {
 
 func newModel(t *testing.T, url, name string) *model.Traced {
 	t.Helper()
-	m, err := model.New(model.Config{URL: url + "/v1", Name: name})
+	m, err := model.New(model.Config{URL: url + "/v1", Name: name, MaxSilence: soakTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,11 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,11 +27,48 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/load"
 )
 
-// A thousand turns of fifty stores are in flight at once.
+// A thousand shoppers of fifty stores ask at once.
 const (
 	storesAtOnce   = 50
 	shoppersAtOnce = 20
+	// soakTimeout bounds the thousand turns, also with the race detector on a busy machine.
+	soakTimeout = 5 * time.Minute
 )
+
+// crowd is a model that answers nobody until so many wait, and then a few at a time.
+type crowd struct {
+	model http.Handler
+	want  int
+	slots chan struct{}
+
+	mu      sync.Mutex
+	arrived int
+	all     chan struct{} // closed when so many have arrived
+}
+
+func newCrowd(model http.Handler, want int) *crowd {
+	return &crowd{model: model, want: want, slots: make(chan struct{}, 8), all: make(chan struct{})}
+}
+
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	if c.arrived++; c.arrived == c.want {
+		close(c.all)
+	}
+	c.mu.Unlock()
+	select {
+	case <-c.all:
+	case <-r.Context().Done():
+		return
+	}
+	select {
+	case c.slots <- struct{}{}:
+	case <-r.Context().Done():
+		return
+	}
+	defer func() { <-c.slots }()
+	c.model.ServeHTTP(w, r)
+}
 
 // canary marks everything that belongs to one shopper of one store.
 func canary(store, shopper int) string { return fmt.Sprintf("canary%dx%d", store, shopper) }
@@ -37,16 +76,16 @@ func canary(store, shopper int) string { return fmt.Sprintf("canary%dx%d", store
 // canaries finds whose things a reply holds.
 var canaries = regexp.MustCompile(`canary\d+x\d+`)
 
-// Every shopper of every store asks at once, for an order or for a policy. Each of these carries its owner's canary, and no
-// reply may hold a canary that is not the asker's.
+// Every shopper of every store asks at once, for an order or for a policy; all turns are in flight before a model answers any.
+// Each order and policy carries its owner's canary, and no reply may hold a canary that is not the asker's.
 func TestShoppersAndStoresAtOnceSeeOnlyTheirOwn(t *testing.T) {
-	h := newHouseOn(t, realRedis(t, freeAddress(t)))
+	h := newHouseWith(t, realRedis(t, freeAddress(t)), newCrowd(newBrain(t), storesAtOnce*shoppersAtOnce))
 	for store := range storesAtOnce {
 		h.loadCanaries(t, store)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), soakTimeout)
 	defer cancel()
-	var group errgroup.Group
+	group, ctx := errgroup.WithContext(ctx)
 	for store := range storesAtOnce {
 		for shopper := range shoppersAtOnce {
 			message, want := "where is my order?", canary(store, shopper)
@@ -74,9 +113,6 @@ func TestShoppersAndStoresAtOnceSeeOnlyTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-// soakTimeout bounds the thousand turns, also with the race detector on a busy machine.
-const soakTimeout = 5 * time.Minute
 
 // loadCanaries makes a store with a return policy, in which every shopper has one order. The policy's canary is that of one
 // shopper more than there are.

@@ -17,6 +17,9 @@ const (
 	// describeTimeout bounds one Describe, which is a look into the specialist's own state, but never to more than a quarter
 	// of what is left of the turn.
 	describeTimeout = time.Second
+	// firstDescribe is the same while nothing can stand in, since this specialist has not described itself to this gateway yet.
+	// Services that start together keep each other waiting.
+	firstDescribe = 5 * time.Second
 	// describeTTL is how long a description is taken as it is.
 	describeTTL = 30 * time.Second
 	// describeRetry is how long the last known description stands in before a failed Describe is tried again.
@@ -28,9 +31,10 @@ const (
 type directory struct {
 	peers []Peer
 
-	mu    sync.Mutex
-	known map[describedFor]*described
-	last  map[string]*specialistv1.Specialist // by name, for whichever store
+	mu     sync.Mutex
+	known  map[describedFor]*described
+	last   map[string]*specialistv1.Specialist // by name, for whichever store
+	asking map[describedFor]chan struct{}      // closed when a first description has come or failed
 }
 
 type describedFor struct{ storeID, name string }
@@ -43,6 +47,7 @@ type described struct {
 func newDirectory(peers []Peer) *directory {
 	return &directory{
 		peers: peers, known: map[describedFor]*described{}, last: map[string]*specialistv1.Specialist{},
+		asking: map[describedFor]chan struct{}{},
 	}
 }
 
@@ -65,7 +70,7 @@ func (d *directory) describe(ctx context.Context, storeID string) (found []*spec
 	var wg sync.WaitGroup
 	for i, p := range d.peers {
 		if all[i] = d.fresh(storeID, p.Name); all[i] == nil {
-			wg.Go(func() { all[i], errs[i] = d.ask(ctx, storeID, p) })
+			wg.Go(func() { all[i], errs[i] = d.get(ctx, storeID, p) })
 		}
 	}
 	wg.Wait()
@@ -96,15 +101,55 @@ func (d *directory) fresh(storeID, name string) *specialistv1.Specialist {
 	return nil
 }
 
+// get asks a specialist to describe itself. Turns that need a first description for the same store wait for the one that
+// asks first, so that a crowd asks once.
+func (d *directory) get(ctx context.Context, storeID string, p Peer) (*specialistv1.Specialist, error) {
+	ctx, cancel := context.WithTimeout(ctx, share(ctx, d.patience(p.Name), 4))
+	defer cancel()
+	key := describedFor{storeID, p.Name}
+	for {
+		d.mu.Lock()
+		others, first := d.asking[key], d.known[key] == nil
+		if others == nil {
+			if first {
+				d.asking[key] = make(chan struct{})
+			}
+			d.mu.Unlock()
+			return d.ask(ctx, storeID, p)
+		}
+		d.mu.Unlock()
+		select {
+		case <-others:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if s := d.fresh(storeID, p.Name); s != nil {
+			return s, nil
+		}
+	}
+}
+
+// patience is how long a specialist may take to describe itself.
+func (d *directory) patience(name string) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.last[name] == nil {
+		return firstDescribe
+	}
+	return describeTimeout
+}
+
 // ask asks a specialist to describe itself. When it does not, the last description for this store stands in, or else the
 // last for any store; the error is then nil.
 func (d *directory) ask(ctx context.Context, storeID string, p Peer) (*specialistv1.Specialist, error) {
-	ctx, cancel := context.WithTimeout(ctx, share(ctx, describeTimeout, 4))
-	defer cancel()
 	resp, err := p.Client.Describe(ctx, &specialistv1.DescribeRequest{})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := describedFor{storeID, p.Name}
+	if others := d.asking[key]; others != nil {
+		defer delete(d.asking, key)
+		defer close(others)
+	}
 	if err == nil {
 		s := proto.CloneOf(resp.GetSpecialist())
 		if s == nil {

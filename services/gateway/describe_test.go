@@ -95,3 +95,30 @@ func TestDescribingTakesNoMoreThanAQuarterOfATurn(t *testing.T) {
 		}
 	})
 }
+
+// A crowd in a store that nobody has asked in before waits for one description; a caller that leaves hands the asking on, and
+// a specialist that was never heard has more time.
+func TestACrowdAsksForAFirstDescriptionOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, peer := directoryOf(3 * time.Second)
+		var wg sync.WaitGroup
+		describe := func(limit time.Duration, want int) {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				if found, notes := d.describe(ctx, "demo"); len(found) != want {
+					t.Errorf("within %v: %v, %v", limit, found, notes)
+				}
+			})
+		}
+		describe(4*time.Second, 0) // has a quarter of that for it, which is too little
+		synctest.Wait()
+		for range 100 {
+			describe(time.Minute, 1)
+		}
+		wg.Wait()
+		if n := peer.asked.Load(); n != 2 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}

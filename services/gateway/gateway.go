@@ -189,11 +189,12 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	ahead, err := newAhead(cfg.RunAhead, cfg.Logger)
+	meter := cfg.MeterProvider.Meter(instrumentation)
+	ahead, err := newAhead(cfg.RunAhead, meter, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	l, err := newLimiter(cfg.MaxTurns, cfg.MaxTurnsPerStore, cfg.MeterProvider.Meter(instrumentation))
+	l, err := newLimiter(cfg.MaxTurns, cfg.MaxTurnsPerStore, meter)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -48,7 +47,7 @@ type ahead struct {
 }
 
 // newAhead returns nil if nothing shall run ahead.
-func newAhead(mode RunAhead, log *slog.Logger) (*ahead, error) {
+func newAhead(mode RunAhead, meter metric.Meter, log *slog.Logger) (*ahead, error) {
 	a := &ahead{log: log}
 	switch mode {
 	case RunAheadOff:
@@ -56,7 +55,6 @@ func newAhead(mode RunAhead, log *slog.Logger) (*ahead, error) {
 	case RunAheadCertain:
 		a.least = certainEnough
 	}
-	meter := otel.Meter("github.com/quartet-commerce/quartet/services/gateway")
 	var err error
 	if a.branches, err = meter.Int64Counter(telemetry.MetricRunAheadBranches, metric.WithUnit("{branch}"),
 		metric.WithDescription("Specialists started before the routing was final, by whether it confirmed them.")); err != nil {

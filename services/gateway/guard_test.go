@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"go.opentelemetry.io/otel/metric/noop"
 	"log/slog"
 	"testing"
 	"time"
@@ -169,7 +170,7 @@ func TestTheModesSayWhatRunsAhead(t *testing.T) {
 		{RunAheadCertain, []bool{true, false, true}},
 		{RunAheadOff, []bool{false, false, false}},
 	} {
-		a, err := newAhead(tt.mode, slog.New(slog.DiscardHandler))
+		a, err := newAhead(tt.mode, noop.Meter{}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
