@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
 // cut returns the sentences of a text that comes in pieces of so many bytes, and what was left.
@@ -75,6 +78,19 @@ func TestATextWithoutAPlaceToCutIsGivenUp(t *testing.T) {
 			t.Errorf("%.10q: %d bytes are held after %d sentences", text, held, len(got))
 		}
 	}
+}
+
+func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
+	w := &wording{spoken: &spoken{}, grounds: &grounds{}, sections: strings.Repeat("shoes ", 10_000)}
+	for fed := 0; fed <= maxSentence+longSentence; fed += 100 {
+		if err := w.add(agentloop.TextDelta{Text: strings.Repeat("x", 100)}); err != nil {
+			if !errors.Is(err, errEndless) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Errorf("%d bytes are held", len(w.sentences.rest()))
 }
 
 // Whatever comes, in whatever pieces: the sentences add up to the text, they are the same, and none ends within a number
