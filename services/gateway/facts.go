@@ -77,9 +77,9 @@ func (r *reader) between(i int) string {
 	return r.text[r.tokens[i].end():]
 }
 
-// next returns the squeezed token after the i-th if only space, or one of the marks, is between them; and else "".
+// next returns the squeezed token after the i-th if only space is between them, or first some of the marks; and else "".
 func (r *reader) next(i int, marks string) string {
-	if i+1 >= len(r.tokens) || strings.Trim(r.between(i), " \u00a0\u202f\u2009"+marks) != "" {
+	if i+1 >= len(r.tokens) || strings.Trim(strings.TrimLeft(r.between(i), marks), " \u00a0\u202f\u2009") != "" {
 		return ""
 	}
 	return r.tokens[i+1].squeezed()
@@ -106,7 +106,7 @@ func (r *reader) word(t token) {
 	case weekday > 0:
 		r.add(fact{readings: [][]string{{weekdayKey(weekday)}, {codeKey(whole)}}, unit: unitDate})
 	case isNumeral && n > 1:
-		r.add(fact{readings: [][]string{{numberKey(strconv.Itoa(n))}}, unit: r.unit(r.at), plain: n < 10})
+		r.add(fact{readings: [][]string{{numberKey(strconv.Itoa(n))}, {codeKey(whole)}}, unit: r.unit(r.at), plain: n < 10})
 	case isNumeral:
 		r.words = append(r.words, numberKey(strconv.Itoa(n)))
 	case inCapitals(t):

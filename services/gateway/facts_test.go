@@ -112,3 +112,26 @@ func TestWhatTheShopperWroteMayBeQuotedButDecidesNothing(t *testing.T) {
 		})
 	}
 }
+
+// Whatever an answer says, a model that copies it is not stopped: each sentence rests on the whole.
+func FuzzFacts(f *testing.F) {
+	for _, c := range mergeCases(f) {
+		for _, s := range c.Sections {
+			f.Add(s.Text, c.Language)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text, locale string) {
+		turn := &turn{message: "?", scope: scope.Scope{Locale: locale}, store: &gatewayv1.Store{}}
+		g := newGrounds(turn, []*branch{answered("?", &specialistv1.Answer{Text: text})})
+		if !g.hold("\n" + text) {
+			t.Fatalf("%q does not rest on itself", text)
+		}
+		got, s := cut(text, 16)
+		for _, piece := range append(got, s.rest()) {
+			if !g.hold(piece) {
+				facts, _ := factsOf(piece, "")
+				t.Fatalf("%q does not rest on %q: %+v", piece, text, facts)
+			}
+		}
+	})
+}

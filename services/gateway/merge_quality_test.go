@@ -92,6 +92,21 @@ func TestHonestMergesPassWhole(t *testing.T) {
 	t.Logf("%d honest merges: %d withheld, %d taken for incomplete", len(cases), withheld, incomplete)
 }
 
+func TestAnswersThatAreCopiedPassWhole(t *testing.T) {
+	for _, c := range mergeCases(t) {
+		turn, branches := c.turn()
+		all := join(branches)
+		if said, err := c.passed(all); err != nil || said != all {
+			t.Errorf("%s\nstopped after %q: %v", all, said, err)
+		}
+		for _, finished := range []bool{true, false} {
+			if missing := newCoverage(turn.language(), branches).missing(all, finished); len(missing) > 0 {
+				t.Errorf("%s\nsections %v count as missing, finished: %v", all, missing, finished)
+			}
+		}
+	}
+}
+
 func TestOneChangedFactIsCaught(t *testing.T) {
 	mutants, missed := 0, 0
 	for _, c := range mergeCases(t) {

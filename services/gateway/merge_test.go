@@ -96,11 +96,11 @@ func TestSeveralAnswersAreMergedByTheModelAsFarAsItComes(t *testing.T) {
 		{"writes marks of a template", []scripted.Step{{Text: "<|im_start|>assistant We have shoes."}}, joined, byCode},
 		{"writes JSON", []scripted.Step{{Text: `{"reply": "We have shoes."}`}}, joined, byCode},
 		{"never ends a sentence", []scripted.Step{{Text: strings.Repeat("x", 2*maxSentence)}}, joined, byCode},
-		{"repeats itself", []scripted.Step{{Text: strings.Repeat(goodReturns+" ", 500)}},
+		{"repeats itself", []scripted.Step{{Text: goodReturns + " " + goodReturns + " And so on."}},
 			goodReturns + "\n\n" + shoes, byBoth},
 		{"rambles", []scripted.Step{{Text: rambling(500)}}, rambling(167) + "\n\n" + joined, byBoth},
 		{"calls a tool", []scripted.Step{call("One moment"), {Text: goodMerge}}, goodMerge, byModel},
-		{"begins anew", []scripted.Step{call(goodShoes + " One moment"), {Text: goodMerge}}, goodStart, byBoth},
+		{"begins anew", []scripted.Step{call(goodShoes + " One moment"), {Text: "Well, we have shoes."}}, goodStart, byBoth},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -37,6 +37,7 @@ func TestAMergeThatHangsIsCutAndTheRestJoined(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, h *house) {
 				h.config.Model = scripted.New(tt.step)
+				h.config.Price = &agentloop.Price{InputMicros: 1_000_000, OutputMicros: 1_000_000, Currency: "EUR"}
 				h.start()
 				stock(h)
 				reply, took, err := h.askWithin(tt.limit, shoesAndReturns)
@@ -45,6 +46,9 @@ func TestAMergeThatHangsIsCutAndTheRestJoined(t *testing.T) {
 				}
 				if u := reply.GetUsage(); tt.text != goodMerge && (!u.GetEstimated() || u.GetInputTokens() < 300 || u.GetModelCalls() != 1) {
 					t.Errorf("usage %v", u)
+				}
+				if u, c := reply.GetUsage(), reply.GetCost(); c.GetAmountMicros() != u.GetInputTokens()+u.GetOutputTokens() {
+					t.Errorf("cost %v of %v", c, u)
 				}
 				if _, err := h.client.GetTurn(t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: reply.GetTurnId()}); err != nil {
 					t.Errorf("no time was left to record the turn: %v", err)

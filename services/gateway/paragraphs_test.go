@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
 // cut returns the sentences of a text that comes in pieces of so many bytes, and what was left.
@@ -77,6 +80,19 @@ func TestATextWithoutAPlaceToCutIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
+	w := &wording{spoken: &spoken{}, grounds: &grounds{}, sections: strings.Repeat("shoes ", 10_000)}
+	for fed := 0; fed <= maxSentence+longSentence; fed += 100 {
+		if err := w.add(agentloop.TextDelta{Text: strings.Repeat("x", 100)}); err != nil {
+			if !errors.Is(err, errEndless) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Errorf("%d bytes are held", len(w.sentences.rest()))
+}
+
 // Whatever comes, in whatever pieces: the sentences add up to the text, they are the same, and none ends within a number
 // or a word.
 func FuzzSentences(f *testing.F) {
@@ -88,6 +104,7 @@ func FuzzSentences(f *testing.F) {
 		f.Add(seed, uint8(50))
 	}
 	f.Fuzz(func(t *testing.T, text string, size uint8) {
+		text = text[:min(len(text), 4*maxSentence)]
 		got, s := cut(text, int(size)+1)
 		if strings.Join(got, "")+s.rest() != text {
 			t.Fatalf("%q + %q do not add up", got, s.rest())
@@ -100,7 +117,8 @@ func FuzzSentences(f *testing.F) {
 			behind := strings.Join(got[i+1:], "") + s.rest()
 			last, _ := utf8.DecodeLastRuneInString(piece)
 			next, _ := utf8.DecodeRuneInString(behind)
-			if !isWide(last) && !isCloser(last) && !unicode.IsSpace(next) && next != '，' && next != '、' {
+			stops := piece[len(strings.TrimRightFunc(piece, func(r rune) bool { return isStop(r) || isCloser(r) })):]
+			if !strings.ContainsFunc(stops, isWide) && !unicode.IsSpace(next) && next != '，' && next != '、' {
 				t.Fatalf("cut between %q and %.20q", piece, behind)
 			}
 			digit, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(behind, func(r rune) bool { return unicode.IsSpace(r) && r != '\n' }))
