@@ -299,6 +299,7 @@ func TestADeadSpecialistIsStillRoutedToAndItsPartNamed(t *testing.T) {
 
 func TestASpecialistThatNeverDescribedItselfIsLeftOut(t *testing.T) {
 	h := open(t, nil)
+	clear(h.service.directory.last)
 	h.stops["support"]()
 	reply := h.ask("search: shoes")
 	if n := len(h.router.lastRequest().GetSpecialists()); n != 3 {

@@ -11,7 +11,7 @@ if request ~= '' then
   if kept[1] and kept[1] ~= hash then leave() return {'reused'} end
   if kept[2] then leave() return {'done', kept[3]} end
 end
-if known then
+if known then -- it may be the customer's own, or a guest's, which becomes theirs when a guest signs in on the way
   local owner = redis.call('HGET', thread, 'customer')
   if owner and owner ~= '' and owner ~= customer then leave() return {'foreign'} end
 end

@@ -104,10 +104,6 @@ func decodeThread(id string, fields map[string]string, messages []string) (*thre
 	return t, nil
 }
 
-// mayUse reports whether a customer may go on with the thread: their own, or a guest's, which becomes theirs when a guest
-// signs in on the way.
-func (t *thread) mayUse(customerID string) bool { return t.customer == "" || t.customer == customerID }
-
 // turn returns a recorded reply, or a *fault.NotFound.
 func (t threads) turn(ctx context.Context, storeID, id string) (*gatewayv1.AskResponse, error) {
 	raw, err := t.redis.Get(ctx, turnKey(storeID, id)).Bytes()

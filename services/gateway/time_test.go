@@ -8,6 +8,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
@@ -189,6 +190,8 @@ func TestAReaderThatTakesNothingHoldsTheTurnNoLongerThanItsDeadline(t *testing.T
 		for err == nil {
 			_, err = stream.Recv()
 		}
-		wantStatus(t, err, codes.DeadlineExceeded, "")
+		if status.Code(err) != codes.DeadlineExceeded { // which end of the call notices it first, does not matter
+			t.Errorf("it ends with %v", err)
+		}
 	})
 }
