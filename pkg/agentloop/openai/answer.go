@@ -26,11 +26,30 @@ type choice struct {
 }
 
 type message struct {
-	Content          words      `json:"content"`
-	Refusal          string     `json:"refusal"`
-	ReasoningContent words      `json:"reasoning_content"` // DeepSeek, vLLM and others
-	Reasoning        words      `json:"reasoning"`         // OpenRouter, Groq
-	ToolCalls        []toolCall `json:"tool_calls"`
+	Content          words  `json:"content"`
+	Refusal          string `json:"refusal"`
+	ReasoningContent words  `json:"reasoning_content"` // DeepSeek, vLLM and others
+	Reasoning        words  `json:"reasoning"`         // OpenRouter, Groq
+	// ToolCalls is a list of toolCall, read apart: a decoder that went down to the arguments would double the stack of its
+	// goroutine, which waits for models most of its life.
+	ToolCalls json.RawMessage `json:"tool_calls"`
+}
+
+// calls returns the tool calls. Those of a whole message are numbered, which endpoints leave out there or do wrong.
+func (m *message) calls(whole bool) ([]toolCall, error) {
+	if len(m.ToolCalls) == 0 {
+		return nil, nil
+	}
+	var out []toolCall
+	if err := json.Unmarshal(m.ToolCalls, &out); err != nil {
+		return nil, fmt.Errorf("tool calls: %w", err)
+	}
+	if whole {
+		for i := range out {
+			out[i].Index = &i
+		}
+	}
+	return out, nil
 }
 
 type toolCall struct {
@@ -101,11 +120,16 @@ func (a *answer) decode(raw []byte) (agentloop.Chunk, error) {
 			continue // only one answer is ever asked for
 		}
 		a.choices = true
-		if ch.Delta != nil {
-			a.add(ch.Delta, &c)
-		} else if ch.Message != nil {
-			ch.Message.number()
-			a.add(ch.Message, &c)
+		said, whole := ch.Delta, ch.Delta == nil
+		if whole {
+			said = ch.Message
+		}
+		if said != nil {
+			calls, err := said.calls(whole)
+			if err != nil {
+				return agentloop.Chunk{}, &answerError{fmt.Errorf("the answer is not what was expected: %w", err)}
+			}
+			a.add(said, calls, &c)
 		}
 		if ch.FinishReason != "" && a.finish == "" {
 			a.finish = finishOf(ch.FinishReason)
@@ -114,15 +138,8 @@ func (a *answer) decode(raw []byte) (agentloop.Chunk, error) {
 	return c, nil
 }
 
-// number numbers the calls of a whole message, which endpoints leave out there or do wrong.
-func (m *message) number() {
-	for i := range m.ToolCalls {
-		m.ToolCalls[i].Index = &i
-	}
-}
-
-// add takes in a message or a piece of one.
-func (a *answer) add(m *message, c *agentloop.Chunk) {
+// add takes in a message or a piece of one, and its calls.
+func (a *answer) add(m *message, calls []toolCall, c *agentloop.Chunk) {
 	c.Text += m.Content.text + m.Refusal
 	a.text = a.text || c.Text != ""
 	reasoning := m.ReasoningContent.all()
@@ -130,7 +147,7 @@ func (a *answer) add(m *message, c *agentloop.Chunk) {
 		reasoning = m.Reasoning.all() // some endpoints fill both with the same
 	}
 	c.Reasoning += m.Content.thoughts + reasoning
-	for _, t := range m.ToolCalls {
+	for _, t := range calls {
 		index := -1
 		if t.Index != nil {
 			index = *t.Index

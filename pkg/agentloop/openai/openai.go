@@ -9,6 +9,7 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -202,13 +203,18 @@ const drainTime = 100 * time.Millisecond
 
 // send sends a request and returns the body of the answer.
 func (m *Model) send(ctx context.Context, req *agentloop.Request) (*body, error) {
-	call := &exchange{}
+	sent, err := json.Marshal(m.request(req))
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	call := &exchange{request: sent}
 	ctx = withExchange(ctx, call)
-	var err error
+	// go-openai makes the call and reads refusals; what is asked and answered passes it by, so there is nothing to close: see
+	// tap.
 	if m.cfg.NoStream {
-		_, err = m.client.CreateChatCompletion(ctx, m.request(req))
+		_, err = m.client.CreateChatCompletion(ctx, goopenai.ChatCompletionRequest{Model: m.cfg.Model})
 	} else {
-		_, err = m.client.CreateChatCompletionStream(ctx, m.request(req)) // there is nothing to close: see standIn
+		_, err = m.client.CreateChatCompletionStream(ctx, goopenai.ChatCompletionRequest{Model: m.cfg.Model})
 	}
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -29,6 +30,7 @@ func NewTransport() *http.Transport {
 
 // exchange is what go-openai is not to see of a call, or does not tell. It belongs to the goroutine of the call.
 type exchange struct {
+	request    []byte        // the body to send
 	retryAfter time.Duration // that a refusal asks for
 	body       *body         // of the answer; nil: there is none
 }
@@ -39,7 +41,8 @@ func withExchange(ctx context.Context, e *exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, e)
 }
 
-// tap is a RoundTripper that takes answers aside, which are read here: go-openai drops an error beside choices, the
+// tap is a RoundTripper that sends the exchange's request in place of go-openai's, see wireRequest, and takes answers aside,
+// which are read here: go-openai drops an error beside choices, the
 // reasoning of some endpoints and the lack of an index, and knows no answer that streams unasked or does not although
 // asked. Refusals are left to it but for their headers, which it drops.
 type tap struct {
@@ -56,8 +59,11 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	resp, err := next.RoundTrip(req)
 	call, ok := req.Context().Value(exchangeKey{}).(*exchange)
+	if ok && req.Body != nil {
+		req = call.fill(req)
+	}
+	resp, err := next.RoundTrip(req)
 	if err != nil || !ok {
 		return resp, err
 	}
@@ -70,6 +76,16 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = io.NopCloser(strings.NewReader(standIn))
 	}
 	return resp, nil
+}
+
+// fill returns a request with the exchange's body. The one that it is made of is closed, as RoundTrip must.
+func (e *exchange) fill(req *http.Request) *http.Request {
+	req.Body.Close()
+	filled := *req
+	filled.ContentLength = int64(len(e.request))
+	filled.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(e.request)), nil }
+	filled.Body = io.NopCloser(bytes.NewReader(e.request))
+	return &filled
 }
 
 // limitedBody is the body of a refusal, of which go-openai reads all that there is, and does not close it.

@@ -25,42 +25,46 @@ const (
 // step is an interceptor, written once for unary and streaming calls. It calls next at most once.
 type step func(ctx context.Context, method string, next func(context.Context) error) error
 
-// unary adapts steps to unary calls.
-func unary(steps []step) []grpc.UnaryServerInterceptor {
-	out := make([]grpc.UnaryServerInterceptor, len(steps))
-	for i, do := range steps {
-		out[i] = func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if isHealth(info.FullMethod) {
-				return handle(ctx, req)
-			}
-			var resp any
-			err := do(ctx, info.FullMethod, func(ctx context.Context) (err error) {
-				resp, err = handle(ctx, req)
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
-			return resp, nil
-		}
+// chain makes one step of several, the first one outermost. gRPC's own chains would have two more frames for each of them on
+// the stack of every call that waits.
+func chain(first step, more ...step) step {
+	if len(more) == 0 {
+		return first
 	}
-	return out
+	rest := chain(more[0], more[1:]...)
+	return func(ctx context.Context, method string, next func(context.Context) error) error {
+		return first(ctx, method, func(ctx context.Context) error { return rest(ctx, method, next) })
+	}
 }
 
-// stream adapts steps to streaming calls.
-func stream(steps []step) []grpc.StreamServerInterceptor {
-	out := make([]grpc.StreamServerInterceptor, len(steps))
-	for i, do := range steps {
-		out[i] = func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-			if isHealth(info.FullMethod) {
-				return handle(srv, ss)
-			}
-			return do(ss.Context(), info.FullMethod, func(ctx context.Context) error {
-				return handle(srv, &contextStream{ServerStream: ss, ctx: ctx})
-			})
+// unary adapts a step to unary calls.
+func unary(do step) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		if isHealth(info.FullMethod) {
+			return handle(ctx, req)
 		}
+		var resp any
+		err := do(ctx, info.FullMethod, func(ctx context.Context) (err error) {
+			resp, err = handle(ctx, req)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return resp, nil
 	}
-	return out
+}
+
+// stream adapts a step to streaming calls.
+func stream(do step) grpc.StreamServerInterceptor {
+	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		if isHealth(info.FullMethod) {
+			return handle(srv, ss)
+		}
+		return do(ss.Context(), info.FullMethod, func(ctx context.Context) error {
+			return handle(srv, &contextStream{ServerStream: ss, ctx: ctx})
+		})
+	}
 }
 
 // contextStream is a stream whose handler sees another context.

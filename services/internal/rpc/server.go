@@ -103,15 +103,15 @@ func NewServer(cfg ServerConfig) *Server {
 		health: health.NewServer(),
 	}
 	// Every call passes these, in this order. Health checks pass none of them.
-	steps := []step{
+	steps := chain(
 		s.report,   // writes the log line; turns the error into a status
 		s.recover,  // turns a panic into an error
 		s.deadline, // bounds the call
 		s.scope,    // says whom the call is for
-	}
+	)
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
-		grpc.ChainUnaryInterceptor(unary(steps)...),
-		grpc.ChainStreamInterceptor(stream(steps)...),
+		grpc.UnaryInterceptor(unary(steps)),
+		grpc.StreamInterceptor(stream(steps)),
 	)...)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
