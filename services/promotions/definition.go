@@ -2,7 +2,8 @@ package promotions
 
 import (
 	"context"
-	_ "embed"
+	_ "embed" // the prompt and the examples
+	"strings"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -11,20 +12,19 @@ import (
 //go:embed prompt.md
 var prompt string
 
+// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
+// are no shopper's, and none is of the sets that the router is measured with.
+//
+//go:embed examples.txt
+var examples string
+
 // definition is the promotions specialist.
 func (s *server) definition() specialist.Definition {
 	return specialist.Definition{
 		Name: "promotions",
 		Purpose: "Answers questions about promotions, discounts, coupon and voucher codes, deals and free shipping offers, and " +
 			"finds the one that saves the shopper most on their cart. Not for product prices, refunds or shipping times.",
-		Examples: []string{
-			"do you have any discount codes?",
-			"why does RAINY15 not work on my cart?",
-			"which offer saves me the most right now?",
-			"how much more do I need for free shipping?",
-			"my code SPRING5 is rejected",
-			"does the code SUMMER10 work with my cart?",
-		},
+		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords:    vocabulary,
 		Prompt:      prompt,
 		Tools:       s.tools,

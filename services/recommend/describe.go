@@ -2,8 +2,9 @@ package recommend
 
 import (
 	"context"
-	_ "embed" // the prompt
+	_ "embed" // the prompt and the examples
 	"fmt"
+	"strings"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
@@ -14,18 +15,19 @@ import (
 //go:embed prompt.md
 var prompt string
 
+// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
+// are no shopper's, and none is of the sets that the router is measured with.
+//
+//go:embed examples.txt
+var examples string
+
 // definition is the recommend specialist.
 func (s *Service) definition() specialist.Definition {
 	return specialist.Definition{
 		Name: "recommend",
 		Purpose: "Knows the shopper's cart and recommends: what goes with the cart or with a product, alternatives to a " +
 			"product, gift ideas. Also answers what is in the cart and what it comes to.",
-		Examples: []string{
-			"What would go well with what I have in my cart?",
-			"Is there something similar to the Lea 2 tent, but cheaper?",
-			"Any gift ideas for a hiker under 50 euros?",
-			"Was passt zu meinen Wanderschuhen?",
-		},
+		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords:    vocabulary,
 		Prompt:      prompt,
 		Tools:       s.tools,

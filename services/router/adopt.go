@@ -195,3 +195,19 @@ func (m *mender) position(subQuery string) int {
 	}
 	return at
 }
+
+// common counts what two sorted lists share.
+func common(a, b []string) int {
+	n := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			n, i, j = n+1, i+1, j+1
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	return n
+}

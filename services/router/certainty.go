@@ -2,43 +2,80 @@ package router
 
 import "math"
 
-// Weights of a logistic model of how likely the best specialist of a stretch of words is the right one. Of a grid of
-// weights they were the ones with the fewest mistakes above DefaultCertainThreshold, on the tuned part of testdata/eval
-// and on messages that the rules had not been tuned on, among those that were certain of nearly half of the former. They
-// rank well; as probabilities they are too low for what is plain and too high for what is new.
+// traits are what the certainty of a message's routing rests on: numbers that grow with belief or with doubt.
+type traits [traitCount]float64
+
 const (
-	biasWeight        = 3.2
-	weaknessWeight    = -3.5 // times e to the minus score: a lone weak word
-	productWeight     = -0.8 // the product specialist gets what nobody has words for
-	rivalWeight       = -2.5 // times the next score as a part of the best
-	unexplainedWeight = -2.0 // times the part of the content words that no evidence rests on
+	always     = iota // 1
+	lead              // how much more the words lean to the specialist than to the next, up to maxLead
+	storied           // how much more the words lean to asking for nothing, from -maxLead to maxLead
+	onlyNamed         // 1: they only name a thing
+	onlyServed        // 1: they only ask for a service in general
+	unfamiliar        // 1: they have a verb that nobody published
+	// Of the whole message:
+	unexplained // the logarithm of 1 and the content words that no published keyword rests on
+	several     // 1: there is more than one group
+	unplaced    // the logarithm of 1 and the clauses that have no group of their own
+	swallowed   // 1: a clause that asks is in another's group
+	followUp    // 1: there is a history
+	traitCount
 )
 
-// signWeights are what the signs weigh in the same model.
-var signWeights = [...]struct {
-	sign   sign
-	weight float64
-}{
-	{named, -0.8}, {pointed, -1.5}, {misled, -0.8}, {newVerb, -0.4}, {typo, -0.5}, {served, -0.8}, {stranger, -1},
+// maxLead is where a lead says no more: the examples are sure of themselves soon.
+const maxLead = 5
+
+// beliefs are the weights of a logistic model of how likely the set of specialists is right. TestFitBeliefs fits them to
+// the messages that the rules may be tuned on.
+var beliefs = traits{
+	always: 0.21, lead: 0.60, storied: -0.20, onlyNamed: -0.73, onlyServed: -0.72, unfamiliar: -0.26,
+	unexplained: -0.23, several: -0.99, unplaced: -0.25, swallowed: -0.53, followUp: 0.57,
 }
 
-// certainty turns evidence into how likely the best specialist is right, 0 to 1.
-func (e evidence) certainty(product int) float64 {
-	best, score, next := e.best(product)
-	if score <= 0 {
-		return 0
+// certainty turns traits into how likely a message is routed right, 0 to 1.
+func (t traits) certainty() float64 { return 1 / (1 + math.Exp(-t.believed())) }
+
+// believed returns the logistic model's sum.
+func (t traits) believed() float64 {
+	var x float64
+	for i, v := range t {
+		x += beliefs[i] * v
 	}
-	x := biasWeight + weaknessWeight*math.Exp(-score) + rivalWeight*max(next, 0)/score
-	if e.all > 0 {
-		x += unexplainedWeight * float64(e.all-e.explained) / float64(e.all)
-	}
-	if best == product {
-		x += productWeight
-	}
-	for _, w := range signWeights {
-		if e.signs.has(w.sign) {
-			x += w.weight
+	return x
+}
+
+// traits returns those of a clause for its best specialist.
+func (e evidence) traits(product int) traits {
+	var t traits
+	best, _, _ := e.best(product)
+	t[always], t[lead] = 1, maxLead
+	for i := range e.scores {
+		if i != best {
+			t[lead] = max(min(t[lead], e.leanings[best]-e.leanings[i]), -maxLead)
 		}
 	}
-	return 1 / (1 + math.Exp(-x))
+	t[storied] = max(min(e.story(), maxLead), -maxLead)
+	for _, s := range [...]struct {
+		sign  sign
+		trait int
+	}{{named, onlyNamed}, {served, onlyServed}, {newVerb, unfamiliar}} {
+		if e.signs.has(s.sign) {
+			t[s.trait] = 1
+		}
+	}
+	return t
+}
+
+// weighMessage adds what is known of the whole message to the traits of one of its groups.
+func (r *ruler) weighMessage(t traits) traits {
+	t[unexplained], t[unplaced] = math.Log1p(float64(r.unknown)), math.Log1p(float64(r.unplaced))
+	if len(r.groups) > 1 {
+		t[several] = 1
+	}
+	if r.swallowed {
+		t[swallowed] = 1
+	}
+	if len(r.history) > 0 {
+		t[followUp] = 1
+	}
+	return t
 }

@@ -27,13 +27,14 @@ type splitter struct {
 	// muted marks the words that ask for nothing. Nil: none.
 	muted    []bool
 	language language
+	bearings bearings
 }
 
 func newSplitter(l *lexicon, text string, ws []word) splitter {
 	lang := settle(text, ws)
 	s := splitter{
 		lexicon: l, words: ws, hits: l.find(ws, lang), owners: make([]int, len(ws)), inside: make([]bool, len(ws)),
-		muted: mutedWords(text, ws), language: lang,
+		muted: mutedWords(text, ws), language: lang, bearings: l.habits.bearings(ws, l.redefined),
 	}
 	s.phrases, s.at = phrases(ws, s.muted, lang)
 	weights := make([]float64, len(ws))
@@ -80,11 +81,27 @@ func (s *splitter) split(cs []clause, lo, hi int) []clause {
 			continue
 		}
 		if s.separate(lo, i, right, hi, joined) {
-			cs = append(cs, s.clause(lo, i))
+			cs = s.part(cs, lo, i)
 			lo, i = right, right
 		}
 	}
-	return append(cs, s.clause(lo, hi))
+	return s.part(cs, lo, hi)
+}
+
+// part appends a stretch that nothing visible parts, cut where the examples know two requests for different specialists:
+// "do you sell harps my parcel is not here yet".
+func (s *splitter) part(cs []clause, lo, hi int) []clause {
+	cut := s.bearings.tear(lo, hi, func(i int) bool {
+		return s.inside[i] || s.muted != nil || s.words[i-1].is(linker)
+	})
+	if cut == 0 {
+		return append(cs, s.clause(lo, hi))
+	}
+	cs = s.part(cs, lo, cut)
+	for cut < hi-1 && s.joint(cut) {
+		cut++
+	}
+	return s.part(cs, cut, hi)
 }
 
 func (s *splitter) clause(lo, hi int) clause {
@@ -126,7 +143,7 @@ func (s *splitter) separate(lo, mid, right, hi int, joined bool) bool {
 		return true
 	}
 	end := s.nextJoint(right, hi)
-	return s.adds(lo, mid, right, end) || s.differ(lo, mid, right, end)
+	return s.adds(lo, mid, right, end) || s.differ(lo, mid, right, end) || s.swings(lo, mid, right, end)
 }
 
 // says reports whether any of the words carries meaning.
@@ -196,6 +213,9 @@ func (s *splitter) nextJoint(from, hi int) int {
 	return hi
 }
 
+// near is how many words from a joint are looked at. What is farther away decides nothing there.
+const near = 40
+
 // differ reports whether two stretches clearly belong to different specialists, although the right one does not look
 // like a request: "cheapest tent and return policy". The right one must not merely continue a list that the left one
 // ends with, as in "a discount on tents and backpacks".
@@ -203,7 +223,6 @@ func (s *splitter) differ(lo, mid, right, end int) bool {
 	const (
 		clear  = 1.5 // without a verb
 		slight = 0.8
-		near   = 40 // words; what is farther away decides nothing here
 	)
 	if mid-lo <= 3 && s.words[lo].is(asker) && !s.finite(lo+1, mid) {
 		return false // "which bits and bobs ..."
@@ -226,6 +245,22 @@ func (s *splitter) differ(lo, mid, right, end int) bool {
 		}
 	}
 	return true
+}
+
+// swings reports whether the words lean to one specialist left of a joint and to another one right of it.
+func (s *splitter) swings(lo, mid, right, end int) bool {
+	const (
+		shortest = 3   // words right of the joint
+		left     = 0.5 // how much more each side leans to its own: less on the left, which may go back a long way
+		onRight  = 1
+	)
+	if end-right < shortest {
+		return false
+	}
+	l, r := s.weigh(max(lo, mid-near), mid), s.weigh(right, min(end, right+near))
+	a, _ := l.favourite()
+	b, _ := r.favourite()
+	return a != b && l.leanings[a]-l.leanings[b] > left && r.leanings[b]-r.leanings[a] > onRight
 }
 
 // finite reports whether a verb of a question stands in the words.

@@ -86,8 +86,10 @@ func TestMessagesGoToTheRightSpecialists(t *testing.T) {
 		shown                              bool
 		right, certainRight, singleCertain float64 // per cent
 	}{
-		{"tuned.jsonl", true, 93, 98, 45},
-		{"held.jsonl", false, 68, 85, 34},
+		{"tuned.jsonl", true, 93, 98, 65},
+		{"more_structure.jsonl", true, 66, 91, 0},
+		{"more_phrasing.jsonl", true, 77, 93, 35},
+		{"held.jsonl", false, 80, 95, 60},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			s := assess(l, evalCases(t, c.file), func(m evalCase, r ruling) {

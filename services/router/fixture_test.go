@@ -5,8 +5,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -33,7 +36,11 @@ var four = func() []published {
 		if err != nil {
 			panic(err)
 		}
-		var p published
+		examples, err := os.ReadFile(filepath.Join(filepath.Dir(path), "examples.txt"))
+		if err != nil {
+			panic(err)
+		}
+		p := published{examples: strings.Split(strings.TrimSpace(string(examples)), "\n")}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if kv, ok := n.(*ast.KeyValueExpr); ok {
 				p.read(kv)
@@ -55,8 +62,6 @@ func (p *published) read(kv *ast.KeyValueExpr) {
 			p.name = text(kv.Value)
 		case "Purpose":
 			p.purpose = text(kv.Value)
-		case "Examples":
-			p.examples = list(kv.Value)
 		}
 	case *ast.UnaryExpr:
 		p.publish(key.X, -1, kv.Value)
@@ -124,5 +129,9 @@ func routes(l *lexicon, r ruling) []string {
 
 func testLexicon(t testing.TB) *lexicon {
 	t.Helper()
-	return newLexicon(specialists())
+	return lexiconOf(specialists())
+}
+
+func lexiconOf(specialists []*specialistv1.Specialist) *lexicon {
+	return newLexicon(specialists, learn(specialists))
 }

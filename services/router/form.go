@@ -42,6 +42,9 @@ func (s *splitter) guessFromForm(e *evidence, lo, hi int) {
 		if e.signs.has(misled) {
 			weight += namesThing // which is why another's words are there
 		}
+		if !slices.ContainsFunc(s.words[start:hi], func(w word) bool { return !w.content() }) {
+			weight += namesThing // "kayak", "green tent"
+		}
 		e.add(l.product, weight, "names a thing")
 		e.signs |= named
 		s.name(e, first, hi)

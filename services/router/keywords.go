@@ -27,7 +27,7 @@ func extended(specialists []*specialistv1.Specialist, keywords []*routerv1.Routi
 		for j, k := range extra {
 			replaced[j] = termStems(k)
 		}
-		merged := &specialistv1.Specialist{Name: s.GetName(), Examples: s.GetExamples(), Keywords: extra}
+		merged := &specialistv1.Specialist{Name: s.GetName(), Keywords: extra}
 		for _, k := range s.GetKeywords() {
 			stems := termStems(k)
 			if !slices.ContainsFunc(replaced, func(r []string) bool { return slices.Equal(r, stems) }) {
@@ -59,6 +59,20 @@ func termStems(k *specialistv1.Keyword) []string {
 	return stems
 }
 
+// redefined returns the stems of the single words among a store's keywords.
+func redefined(keywords []*routerv1.RoutingKeyword) map[string]bool {
+	var stems map[string]bool
+	for _, k := range keywords {
+		if term := termStems(k.GetKeyword()); len(term) == 1 {
+			if stems == nil {
+				stems = map[string]bool{}
+			}
+			stems[term[0]] = true
+		}
+	}
+	return stems
+}
+
 // strangers returns the names in a store's keywords that are none of the specialists', each once, in order.
 func strangers(names []string, keywords []*routerv1.RoutingKeyword) []string {
 	var out []string
@@ -70,72 +84,102 @@ func strangers(names []string, keywords []*routerv1.RoutingKeyword) []string {
 	return out
 }
 
-// maxLexicons bounds the lexicons kept: one for each set of specialists, and for each store with keywords of its own. With
-// all keywords that a store may have, one takes less than 0.5 MiB, and about a millisecond to make again
-// (BenchmarkNewLexicon).
-const maxLexicons = 64
+// Bounds of what is kept. There is a lexicon for each set of specialists, and for each store with keywords of its own;
+// with all keywords that a store may have, one takes less than 0.5 MiB, and some milliseconds to make again
+// (BenchmarkNewLexicon). Stores share the habits, of which there is one for each set of specialists: about 2 MiB, and about
+// 20 ms to learn again (BenchmarkLearn).
+const (
+	maxLexicons = 64
+	maxHabits   = 4
+)
 
-// lexicons remembers compiled lexicons by what they were compiled from. The zero value is ready.
+// lexicons remembers compiled lexicons, and habits, by what they were made from. The zero value is ready.
 type lexicons struct {
-	once sync.Once
-	seed maphash.Seed
-	mu   sync.Mutex
-	byID map[uint64]*lexicon
+	once   sync.Once
+	seed   maphash.Seed
+	mu     sync.Mutex
+	byID   map[uint64]*lexicon
+	habits map[uint64]*habits
 }
 
 // of returns the lexicon of the specialists and a store's keywords.
 func (c *lexicons) of(specialists []*specialistv1.Specialist, keywords []*routerv1.RoutingKeyword) *lexicon {
 	c.once.Do(func() { c.seed = maphash.MakeSeed() })
-	id := c.id(specialists, keywords)
+	examples := c.examplesID(specialists)
+	id := c.id(examples, specialists, keywords)
 	c.mu.Lock()
-	l := c.byID[id]
+	l, h := c.byID[id], c.habits[examples]
 	c.mu.Unlock()
 	if l != nil {
 		return l
 	}
-	l = newLexicon(extended(specialists, keywords))
+	if h == nil {
+		h = learn(specialists)
+	}
+	l = newLexicon(extended(specialists, keywords), h)
+	l.redefined = redefined(keywords)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byID == nil {
-		c.byID = map[uint64]*lexicon{}
+		c.byID, c.habits = map[uint64]*lexicon{}, map[uint64]*habits{}
 	}
-	for old := range c.byID {
-		if len(c.byID) < maxLexicons {
-			break
-		}
-		delete(c.byID, old) // any: which one is asked for next is not known
-	}
-	c.byID[id] = l
+	keep(c.byID, id, l, maxLexicons)
+	keep(c.habits, examples, h, maxHabits)
 	return l
 }
 
-// id hashes all that a lexicon is made of.
-func (c *lexicons) id(specialists []*specialistv1.Specialist, keywords []*routerv1.RoutingKeyword) uint64 {
+// keep puts a value into a map of at most most.
+func keep[V any](m map[uint64]V, id uint64, v V, most int) {
+	if _, there := m[id]; !there {
+		for old := range m {
+			if len(m) < most {
+				break
+			}
+			delete(m, old) // any: which one is asked for next is not known
+		}
+	}
+	m[id] = v
+}
+
+// examplesID hashes the examples of the specialists.
+func (c *lexicons) examplesID(specialists []*specialistv1.Specialist) uint64 {
 	var h maphash.Hash
 	h.SetSeed(c.seed)
-	text := func(s string) {
-		maphash.WriteComparable(&h, len(s)) // so that where one text ends and the next begins counts
-		h.WriteString(s)
-	}
-	keyword := func(k *specialistv1.Keyword) {
-		text(k.GetTerm())
-		maphash.WriteComparable(&h, math.Float64bits(k.GetWeight())) // bits, since a NaN never equals itself
-	}
 	maphash.WriteComparable(&h, len(specialists))
 	for _, s := range specialists {
-		text(s.GetName())
+		maphash.WriteComparable(&h, len(s.GetExamples()))
+		for _, e := range s.GetExamples() {
+			writeText(&h, e)
+		}
+	}
+	return h.Sum64()
+}
+
+// id hashes all that a lexicon is made of. Examples is the hash of the examples.
+func (c *lexicons) id(examples uint64, specialists []*specialistv1.Specialist, keywords []*routerv1.RoutingKeyword) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	keyword := func(k *specialistv1.Keyword) {
+		writeText(&h, k.GetTerm())
+		maphash.WriteComparable(&h, math.Float64bits(k.GetWeight())) // bits, since a NaN never equals itself
+	}
+	maphash.WriteComparable(&h, examples)
+	for _, s := range specialists {
+		writeText(&h, s.GetName())
 		maphash.WriteComparable(&h, len(s.GetKeywords()))
 		for _, k := range s.GetKeywords() {
 			keyword(k)
 		}
-		maphash.WriteComparable(&h, len(s.GetExamples()))
-		for _, e := range s.GetExamples() {
-			text(e)
-		}
 	}
 	for _, k := range keywords {
-		text(k.GetSpecialist())
+		writeText(&h, k.GetSpecialist())
 		keyword(k.GetKeyword())
 	}
 	return h.Sum64()
+}
+
+// writeText writes a text with its length, so that where one ends and the next begins counts.
+func writeText(h *maphash.Hash, s string) {
+	maphash.WriteComparable(h, len(s))
+	h.WriteString(s)
 }

@@ -80,6 +80,9 @@ func TestLexiconsFollowWhatIsPublishedAndAreBounded(t *testing.T) {
 		t.Error("the lexicon was compiled again")
 	}
 	own := c.of(a, []*routerv1.RoutingKeyword{keyword("search", "gondola", 1)})
+	if own.habits != first.habits {
+		t.Error("the examples were learned again for a store with keywords")
+	}
 	if own == first || c.of(a, []*routerv1.RoutingKeyword{keyword("search", "gondola", 1)}) != own {
 		t.Error("a store with keywords has not a lexicon of its own")
 	}
@@ -89,6 +92,10 @@ func TestLexiconsFollowWhatIsPublishedAndAreBounded(t *testing.T) {
 	a[0].Keywords[0].Weight++
 	if c.of(a, nil) == first {
 		t.Error("another weight did not change the lexicon")
+	}
+	a[0].Examples = a[0].Examples[1:]
+	if changed := c.of(a, nil); changed == first || changed.habits == first.habits {
+		t.Error("other examples did not change the lexicon")
 	}
 	for i := range maxLexicons + 10 {
 		last := c.of(a, []*routerv1.RoutingKeyword{keyword("search", fmt.Sprint("gondola", i), 1)})
@@ -104,8 +111,9 @@ func BenchmarkNewLexicon(b *testing.B) {
 	for i := range maxKeywords {
 		keywords = append(keywords, keyword(four[i%4].name, fmt.Sprintf("word%d of the store", i), 2))
 	}
+	h := learn(s)
 	b.ReportAllocs()
 	for b.Loop() {
-		newLexicon(extended(s, keywords))
+		newLexicon(extended(s, keywords), h)
 	}
 }

@@ -290,15 +290,56 @@ func sortFrames(fs []frame) {
 // denials say that what follows is not what the shopper wants, or only a name. "I have not received it" is none of them.
 var denials = buildFrames(map[float64]string{
 	0: `not asking about|not asking for|not asking if|not asking whether|not asking|not about|not talking about|
-		not looking for|not interested in|dont need|do not need|dont want|do not want|dont care about|no need for|
-		no need to|never mind|forget|forget about|
+		isnt about|dont tell me|dont send|question is not|question isnt|not here for|not after|not writing about|dont bother|please no|no more|
+		not looking for|not interested in|dont need|do not need|dont want|do not want|dont care|do not care|no need for|
+		no need to|never mind|nevermind|forget|forget about|scrap|skip|leave out|ignore|leaving aside|setting aside|
 		that says|saying|suche nichts|brauche nichts|will nichts|demande pas de|demande pas|not complaining|
-		not returning|not buying|already know|already found|already have|weiss schon|ya se|sais deja|called|titled|
+		not returning|not buying|neednt tell|need not tell|wont ask|will not ask|not asked for|never asked for|drop the|drop my|
+		leave the|without going into|last thing i need|cancel my question|no me digan|no me digas|no me diga|
+		pas pour cela|pas pour ca|ne veux ni|no quiero ni|weder|ni|already know|already found|already have|weiss schon|ya se|sais deja|called|titled|
 		with the title|entitled|intitule|titulado|mit dem titel|nothing to do with|instead of|rather than|other than|
-		no quiero|no necesito|no busco|no pregunto por|en vez de|no me interesa|
+		no quiero|no necesito|no busco|no pregunto por|no es por|no se trata de|en vez de|no me interesa|no hace falta|olvide|
+		olvida|olvidad|olvidaos|dejad|nada de|
 		nicht um|nicht uber|geht nicht um|geht mir nicht um|nichts kaufen|brauche kein|brauche keine|brauche keinen|
-		suche kein|suche keine|will kein|
-		will keine|statt|pas besoin de|pas besoin d|ne veux pas|ne cherche pas|ne parle pas de|au lieu de`,
+		bitte kein|bitte keine|bitte keinen|mochte kein|mochte keine|mochte keinen|frage nicht|interessiert mich nicht|
+		suche kein|suche keine|suche keinen|will kein|will keine|will keinen|vergessen sie|vergesst|vergiss|
+		statt|pas besoin de|pas besoin d|ne veux pas|veux pas|veux plus|ne cherche pas|cherche pas|ne parle pas de|
+		oubliez|oublie|inutile de|laissez tomber|au lieu de|plutot que`,
+})
+
+// settlements are in sentences that say what needs no answer any more.
+var settlements = buildFrames(map[float64]string{
+	0: `already found|already got|already have|already know|already own|already ordered|found it|found everything|got it now|
+		sorted it|sorted that|is sorted|all sorted|is settled|fine now|leave that|leave it|drop that|no longer need|
+		is not the problem|isnt the problem|not the issue|problem solved|changed my mind|just wanted to say|
+		hat sich erledigt|erledigt|schon gefunden|schon gekauft|habe schon|hab schon|ya lo encontre|ya tengo|ya llevo|
+		ya compre|ya esta resuelto|deja trouve|deja achete|deja pris|ai deja|est regle`,
+})
+
+// injections are in sentences that are meant for a machine, or want what nobody may give.
+var injections = buildFrames(map[float64]string{
+	0: `previous instructions|prior instructions|above instructions|your instructions|all instructions|earlier instructions|
+		your rules|your guidelines|all rules|system prompt|your prompt|you are now|from now on you|developer mode|
+		you must answer|you must respond|you must reply|you must now|pretend you|pretend to be|pretend that you|act as|
+		repeat after|repeat the word|classify|override|jailbreak|new task|new instructions|end of user|role system|
+		drop table|script alert|admin password|no restrictions|without restrictions|do anything now|route this|
+		route everything|route all|send this to|send everything to|send all|the router|your database|hidden discount|
+		secret code|all customers|other customers orders|respond only|answer only with|output only|
+		tus instrucciones|sus instrucciones|instrucciones anteriores|tus reglas|eres un modelo|eres ahora|ahora eres|
+		sin restricciones|tes instructions|vos instructions|instructions precedentes|tes consignes|vos consignes|
+		tu es maintenant|tes regles|deine anweisungen|deine regeln|alle anweisungen|vorherigen anweisungen|
+		bisherigen anweisungen|ihre anweisungen|du bist jetzt|systemprompt|systemtext|istruzioni precedenti|
+		tue istruzioni`,
+})
+
+// wishes are ways of asking that are no question.
+var wishes = buildFrames(map[float64]string{
+	0: `please|id like|id love|id prefer|id rather|would like|could do with|want to know|need to know|tell me|let me know|
+		send me|show me|asks whether|asks if|wants to know|wonder if|wonder whether|wondering if|wondering whether|
+		looking for|hunting for|
+		me gustaria|quisiera|quiero saber|diganme|dime|me pregunto|necesito|por favor|mochte wissen|will wissen|
+		hatte gern|hatte gerne|wurde gern|wurde gerne|ich mochte|ich suche|ich brauche|bitte|frage mich|
+		je voudrais|j aimerais|aimerais|je cherche|dites moi|je veux savoir|je me demande|il me faut|il me faudrait`,
 })
 
 // prefaces come before the question that they announce.

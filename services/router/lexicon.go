@@ -33,16 +33,18 @@ type lexicon struct {
 	catchAll int
 	product  int                 // -1: there is none
 	byStem   map[string][]entry  // by first stem, longest first
-	similar  map[string][]string // stems of five letters and more by their first two letters, for slips of the finger
+	similar  map[string][]string // stems of minTypo letters and more by their first two letters, for slips of the finger
 	known    map[string]bool
-	examples [][][]string // per specialist and example, its content stems, sorted
+	habits   *habits
+	// redefined are the stems of the words that a store has its own idea of. May be nil.
+	redefined map[string]bool
 }
 
-// newLexicon compiles the specialists' keywords and examples.
-func newLexicon(specialists []*specialistv1.Specialist) *lexicon {
+// newLexicon compiles the specialists' keywords. Habits is what their examples teach.
+func newLexicon(specialists []*specialistv1.Specialist, h *habits) *lexicon {
 	l := &lexicon{
 		byStem: map[string][]entry{}, similar: map[string][]string{}, known: map[string]bool{},
-		catchAll: len(specialists) - 1, product: -1,
+		catchAll: len(specialists) - 1, product: -1, habits: h,
 	}
 	for i, s := range specialists {
 		l.names = append(l.names, s.GetName())
@@ -55,17 +57,6 @@ func newLexicon(specialists []*specialistv1.Specialist) *lexicon {
 		for _, k := range s.GetKeywords() {
 			l.add(i, k)
 		}
-		var examples [][]string
-		for _, e := range s.GetExamples() {
-			ws := splitWords(e)
-			examples = append(examples, contentStems(ws))
-			for _, w := range ws {
-				if w.stem[0] == '<' {
-					l.insert(entry{reason: strconv.Quote(e[w.start:w.end]), stems: []string{w.stem}, specialist: i, weight: shapeWeight})
-				}
-			}
-		}
-		l.examples = append(l.examples, examples)
 	}
 	for _, entries := range l.byStem {
 		slices.SortStableFunc(entries, func(a, b entry) int { return len(b.stems) - len(a.stems) })
@@ -86,15 +77,15 @@ func (l *lexicon) add(specialist int, k *specialistv1.Keyword) {
 			continue
 		}
 		l.known[w.stem] = true
-		if len(w.stem) >= 5 && w.content() {
+		if len(w.stem) >= minTypo && w.content() {
 			l.similar[w.stem[:2]] = append(l.similar[w.stem[:2]], w.stem)
 		}
 	}
 	l.insert(e)
 }
 
-// shapeWeight is the weight of a word that is known by its shape.
-const shapeWeight = 1.5
+// minTypo is how many letters a stem has at least in which a slip is looked for: of shorter ones too many are neighbours.
+const minTypo = 6
 
 // insert adds an entry. Of two with the same stems, such as "return" and "returns", the stronger stays.
 func (l *lexicon) insert(e entry) {
@@ -107,20 +98,6 @@ func (l *lexicon) insert(e entry) {
 	case math.Abs(e.weight) > math.Abs(l.byStem[e.stems[0]][same].weight):
 		l.byStem[e.stems[0]][same] = e
 	}
-}
-
-// contentStems returns the distinct stems of the words that carry meaning, sorted.
-func contentStems(ws []word) []string { return appendStems(nil, ws) }
-
-// appendStems appends the distinct stems of the words that carry meaning, sorted, to an empty slice.
-func appendStems(stems []string, ws []word) []string {
-	for _, w := range ws {
-		if w.content() {
-			stems = append(stems, w.stem)
-		}
-	}
-	slices.Sort(stems)
-	return slices.Compact(stems)
 }
 
 // hit is a term found in a message: words from to to-1.
@@ -191,7 +168,7 @@ func (l *lexicon) corrected(ws []word, lang language) (stems []string, typo []bo
 	stems, typo = make([]string, len(ws)), make([]bool, len(ws))
 	for i, w := range ws {
 		stems[i] = w.stem
-		if len(w.stem) < 5 || l.known[w.stem] || !w.content() {
+		if len(w.stem) < minTypo || w.stem[0] == '<' || l.known[w.stem] || !w.content() || w.senses != nil {
 			continue
 		}
 		for _, s := range l.similar[w.stem[:2]] {
@@ -245,34 +222,4 @@ func withoutInner(hits []hit) []hit {
 		kept = append(kept, h)
 	}
 	return kept
-}
-
-// likeness returns how much of the words' meaning one of the specialist's examples has, 0 to 1. What is less than a half
-// may come back as 0.
-func (l *lexicon) likeness(specialist int, stems []string) float64 {
-	best := 0.0
-	for _, example := range l.examples[specialist] {
-		longer := max(len(example), len(stems))
-		if shorter := min(len(example), len(stems)); shorter == 0 || 2*shorter < longer {
-			continue // can not be half alike
-		}
-		best = max(best, float64(common(example, stems))/float64(longer))
-	}
-	return best
-}
-
-// common counts what two sorted lists share.
-func common(a, b []string) int {
-	n := 0
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] == b[j]:
-			n, i, j = n+1, i+1, j+1
-		case a[i] < b[j]:
-			i++
-		default:
-			j++
-		}
-	}
-	return n
 }

@@ -116,13 +116,17 @@ func (t *turn) patience(ctx context.Context) time.Duration {
 	return patience
 }
 
+// maxExamples is how many examples of each specialist the model is shown; the rules learn from all of them.
+const maxExamples = 6
+
 // systemPrompt is the prompt with one line for each specialist, the store's own words among it.
 func systemPrompt(req *routerv1.RouteRequest) string {
 	var b strings.Builder
 	b.WriteString(prompt)
 	for _, s := range req.GetSpecialists() {
 		fmt.Fprintf(&b, "- %s: %s", s.GetName(), oneLine(s.GetPurpose()))
-		for i, e := range s.GetExamples() {
+		examples := s.GetExamples()
+		for i, e := range examples[:min(len(examples), maxExamples)] {
 			if i == 0 {
 				b.WriteString(" Examples: ")
 			} else {

@@ -5,36 +5,76 @@ import (
 	"strings"
 )
 
-// mutedWords marks the words that ask for nothing: what the shopper says not to be asking about, and what others wrote.
-// It is nil if there are none.
-func mutedWords(text string, ws []word) []bool {
-	muted := quotedWords(text, ws)
-	for i := 0; i < len(ws); i++ {
-		f, ok := matchAt(denials, ws, i)
-		if !ok {
-			ok = declines(ws, i)
-		}
-		if !ok {
-			continue
-		}
-		if muted == nil {
-			muted = make([]bool, len(ws))
-		}
-		for end := i + max(1, len(f.words)); i < end; i++ {
-			muted[i] = true
-		}
-		for ; i < len(ws) && ws[i].gap != gapHard && !endsDenial(ws, i); i++ {
-			muted[i] = true
-		}
-		i--
-	}
-	return muted
+// muter marks the words that ask for nothing: what others wrote, what is meant for a machine, and what the shopper says
+// not to want or to have settled.
+type muter struct {
+	text  string
+	words []word
+	// marks is nil until there is one.
+	marks []bool
 }
 
-// declines reports whether a refusal such as "no discounts please, just ..." begins at i.
+// mutedWords returns the marks; nil if there are none.
+func mutedWords(text string, ws []word) []bool {
+	m := muter{text: text, words: ws}
+	m.quotes()
+	m.mail()
+	m.denials()
+	m.sentences()
+	return m.marks
+}
+
+func (m *muter) mark(lo, hi int) {
+	if m.marks == nil {
+		m.marks = make([]bool, len(m.words))
+	}
+	for i := lo; i < hi; i++ {
+		m.marks[i] = true
+	}
+}
+
+// span returns the words that begin between two places of the text, in bytes.
+func (m *muter) span(from, to int) (lo, hi int) {
+	before := func(w word, at int) int { return w.start - at }
+	lo, _ = slices.BinarySearchFunc(m.words, from, before)
+	hi, _ = slices.BinarySearchFunc(m.words, to, before)
+	return lo, hi
+}
+
+// denials marks what follows "not asking about", "no discounts please" and the like.
+func (m *muter) denials() {
+	ws := m.words
+	for i := 0; i < len(ws); i++ {
+		f, ok := matchAt(denials, ws, i)
+		if !ok && !declines(ws, i) {
+			continue
+		}
+		lo := i
+		for i += max(1, len(f.words)); i < len(ws) && ws[i].gap != gapHard && !endsDenial(ws, i); i++ {
+		}
+		m.mark(lo, i)
+		i--
+	}
+}
+
+// declines reports whether a refusal such as "no discounts please, just ..." or "not the red one" begins at i.
 func declines(ws []word, i int) bool {
-	notA := ws[i].norm == "not" && i+1 < len(ws) && ws[i+1].is(determiner)
-	if ws[i].norm != "no" && !notA || i > 0 && ws[i].gap == gapNone {
+	if i > 0 && ws[i].gap == gapNone {
+		return false
+	}
+	begins := i == 0 || ws[i].gap == gapHard
+	switch ws[i].norm {
+	case "neither":
+		return begins
+	case "not", "nicht", "pas":
+		if i+1 == len(ws) || !ws[i+1].is(determiner) {
+			return false
+		}
+		if begins {
+			return true
+		}
+	case "no":
+	default:
 		return false
 	}
 	for j := i + 1; j < min(len(ws), i+5); j++ {
@@ -58,53 +98,120 @@ func endsDenial(ws []word, i int) bool {
 	default:
 		opens := w.gap == gapComma && w.is(subject|helper|opens)
 		joins := w.is(linker) && (i+1 == len(ws) || !ws[i+1].content()) // "returns and delivery" goes on
-		return opens || joins || w.is(condition|contrast)
+		anew := w.is(subject) && i+1 < len(ws) && ws[i+1].is(verbFirst) // "i dont want credit i want my money"
+		return opens || joins || anew || w.is(condition|contrast)
 	}
+}
+
+// sentences marks the sentences that speak to a machine ("you are now in developer mode") and those that say what is
+// settled ("I have found it already").
+func (m *muter) sentences() {
+	for lo := 0; lo < len(m.words); {
+		hi, injected, settled := lo+1, m.labelled(lo), false
+		for ; hi < len(m.words) && m.words[hi].gap != gapHard; hi++ {
+		}
+		for i := lo; i < hi; i++ {
+			_, is := matchAt(injections, m.words[:hi], i)
+			injected = injected || is
+			_, is = matchAt(settlements, m.words[:hi], i)
+			settled = settled || is
+		}
+		if injected || settled && !m.words[hi-1].asked {
+			m.mark(lo, m.turn(lo, hi))
+		}
+		lo = hi
+	}
+}
+
+// labelled reports whether words are marked as a machine's: "SYSTEM: ...", "[assistant] ...".
+func (m *muter) labelled(i int) bool {
+	switch w := m.words[i]; w.norm {
+	case "system", "assistant", "router", "admin", "developer":
+		tagged := w.start > 0 && strings.IndexByte("[<{/", m.text[w.start-1]) >= 0
+		return tagged || strings.IndexAny(m.text[w.end:], ":]\"") == 0
+	}
+	return false
+}
+
+// turn returns where, from lo to hi-1, the shopper comes to something else: ", but do you have ...", "[/system] Do you ...".
+func (m *muter) turn(lo, hi int) int {
+	for i := lo + 1; i < hi; i++ {
+		w := m.words[i]
+		closed := strings.ContainsAny(m.text[m.words[i-1].end:w.start], "]}>")
+		if closed || w.is(contrast) || w.gap == gapComma && w.is(helper|asker) {
+			return i
+		}
+	}
+	return hi
 }
 
 // longQuote is how many words a quotation has at least: less may be a name, as in "a sign that says SALE".
 const longQuote = 4
 
-// quotedWords marks what stands in quotation marks or on lines that begin with '>'; nil if there is nothing.
-func quotedWords(text string, ws []word) []bool {
-	if !strings.ContainsAny(text, "\"“„«>") {
-		return nil
-	}
-	quoted := make([]bool, len(ws))
-	mark := func(from, to int) {
-		lo, _ := slices.BinarySearchFunc(ws, from, func(w word, at int) int { return w.start - at })
-		hi, _ := slices.BinarySearchFunc(ws, to, func(w word, at int) int { return w.start - at })
-		if hi-lo >= longQuote || text[from] == '>' {
-			for i := lo; i < hi; i++ {
-				quoted[i] = true
-			}
-		}
-	}
-	at := 0
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, ">") {
-			mark(at, at+len(line))
-		}
-		at += len(line)
-	}
-	for at := 0; ; {
-		open := strings.IndexAny(text[at:], "\"“„«")
+// quotes marks what stands in quotation marks.
+func (m *muter) quotes() {
+	for at := 0; at < len(m.text); {
+		open := strings.IndexAny(m.text[at:], "\"“„«")
 		if open < 0 {
-			return quoted
+			return
 		}
 		open += at
-		if open > 0 && text[open-1] >= '0' && text[open-1] <= '9' {
+		if open > 0 && m.text[open-1] >= '0' && m.text[open-1] <= '9' {
 			at = open + 1 // inches
 			continue
 		}
-		end := strings.IndexAny(text[open+1:], "\"”“»")
+		end := strings.IndexAny(m.text[open+1:], "\"”“»")
 		if end < 0 {
-			return quoted
+			return
 		}
-		mark(open, open+1+end)
+		if lo, hi := m.span(open, open+1+end); hi-lo >= longQuote {
+			m.mark(lo, hi)
+		}
 		at = open + 2 + end
-		if at >= len(text) {
-			return quoted
+	}
+}
+
+// mail marks the lines that begin with '>' and the line above that says whose they are, and forwarded mails: from a
+// header on to a blank line.
+func (m *muter) mail() {
+	if !strings.Contains(m.text, "\n") && !strings.HasPrefix(m.text, ">") {
+		return
+	}
+	forwarded, at, above := false, 0, 0
+	for line := range strings.Lines(m.text) {
+		trimmed := strings.ToLower(strings.TrimSpace(line))
+		quoted := strings.HasPrefix(trimmed, ">")
+		forwarded = heads(trimmed) || forwarded && trimmed != ""
+		if quoted || forwarded {
+			m.mark(m.span(at, at+len(line)))
+		}
+		if before := m.text[above:at]; quoted && attributes(before) {
+			m.mark(m.span(above, at))
+		}
+		above, at = at, at+len(line)
+	}
+}
+
+// heads reports whether a line is one of a forwarded mail's head.
+func heads(line string) bool {
+	for _, h := range [...]string{"from:", "subject:", "von:", "betreff:", "asunto:", "objet:", "oggetto:", "onderwerp:"} {
+		if strings.HasPrefix(line, h) {
+			return true
 		}
 	}
+	return strings.HasPrefix(line, "--") && strings.Trim(line, "- ") != ""
+}
+
+// attributes reports whether a line says who wrote what follows: "On Tuesday you wrote:".
+func attributes(line string) bool {
+	line = strings.ToLower(strings.TrimSpace(line))
+	if !strings.HasSuffix(line, ":") {
+		return false
+	}
+	for _, verb := range [...]string{"wrote", "schrieb", "écrit", "escribi", "scritto", "schreef", "fwd"} {
+		if strings.Contains(line, verb) {
+			return true
+		}
+	}
+	return false
 }

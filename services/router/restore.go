@@ -148,7 +148,16 @@ func (m *mender) stemsOf(those []int) []string {
 }
 
 // meaning returns the stems of the words that carry meaning: each once, sorted.
-func meaning(text string) []string { return contentStems(splitWords(text)) }
+func meaning(text string) []string {
+	var stems []string
+	for _, w := range splitWords(text) {
+		if w.content() {
+			stems = append(stems, w.stem)
+		}
+	}
+	slices.Sort(stems)
+	return slices.Compact(stems)
+}
 
 // stemsOf returns the stems of the words that carry meaning, or of all if none does: each once, sorted.
 func stemsOf(text string) []string {

@@ -21,7 +21,9 @@ type ruling struct {
 	drafts []draft
 	// certainty is that of the least certain draft.
 	certainty float64
-	notes     []string
+	// traits are what that rests on. Zero where it is no matter of evidence.
+	traits traits
+	notes  []string
 }
 
 // group is a run of clauses for one specialist: words from lo to hi-1.
@@ -29,7 +31,10 @@ type group struct {
 	lo, hi     int
 	specialist int
 	reason     string
-	certainty  float64
+	// traits are those of its least sure clause. Zero: there is no evidence.
+	traits traits
+	// atMost bounds the certainty.
+	atMost float64
 	// object is the noun phrase that the group is about, as the shopper wrote it. May be empty.
 	object string
 }
@@ -37,10 +42,17 @@ type group struct {
 // weak is the score below which nothing is known of a clause.
 const weak = 0.5
 
+// How much more words must lean to one specialist than to the next where no published keyword speaks for any.
+const (
+	leastLead  = 1   // a clause among others
+	leastGuess = 0.3 // a message that has to go somewhere
+)
+
 // Certainties that do not come from scores: how often such a guess is right is not known, only that it is or is not
 // worth asking a model.
 const (
 	sureGreeting   = 0.95 // nothing but "hi"
+	sureNothing    = 0.8  // all is quoted, settled or meant for a machine
 	unsureQuestion = 0.3  // a question that no published word is in
 	unsureThing    = 0.6  // "a kite for a beginner" beside another request: nearly always a product
 	unsureRider    = 0.6  // words of which nothing is known, beside others
@@ -52,6 +64,9 @@ const (
 const (
 	maxFollowUp = 8 // words of a message that may lean on what was said before
 	maxLookBack = 4 // messages
+
+	// longMessage is how many words a message has at most in which a clause that asks nothing may be a request.
+	longMessage = 30
 )
 
 // ruler applies the rules to one message.
@@ -62,7 +77,11 @@ type ruler struct {
 	groups  []group
 	pending int    // first word of clauses that wait for the next group, or -1
 	alone   bool   // the message is one clause
+	tale    bool   // the message is long, and asks: what does not ask in it is the story around
 	order   string // the order number in the message, if any
+	// unknown counts the content words that no evidence rests on, unplaced the clauses that have no group of their own.
+	unknown, unplaced int
+	swallowed         bool // a clause that asks has no group of its own
 }
 
 // rule splits a message and assigns its parts. The message must not be empty.
@@ -71,7 +90,9 @@ func rule(l *lexicon, text string, history []string) ruling {
 	r := &ruler{splitter: newSplitter(l, text, ws), text: text, history: history, pending: -1}
 	clauses := slices.DeleteFunc(r.clauses(), r.noise)
 	r.alone = len(clauses) == 1
+	r.tale = len(ws) > longMessage && slices.ContainsFunc(clauses, r.asks)
 	for i, c := range clauses {
+		r.unknown += c.all - c.explained
 		r.place(c, i == len(clauses)-1)
 	}
 	r.settlePending()
@@ -112,24 +133,34 @@ func (r *ruler) greeting() ruling {
 // place puts a clause into the group that it belongs to, or lets it wait for the next one.
 func (r *ruler) place(c clause, last bool) {
 	specialist, score, _ := c.best(r.lexicon.product)
+	if r.tale && score <= asksOfIt && r.pending >= 0 && r.asks(c) {
+		// "Last month a banner said that there is a sale. Has it started?"
+		if around := r.clause(max(r.pending, c.lo-reach), c.hi); around.solid > 1 {
+			c.evidence = around.evidence
+			specialist, score, _ = c.best(r.lexicon.product)
+		}
+	}
 	follows := len(r.groups) > 0 && r.pending < 0
 	behind := score >= weak && r.backdrop(c, specialist)
 	fragment := c.signs.has(named) && score <= namesThing && follows && !r.wants(c)
+	if favourite, lead := c.favourite(); score < weak && lead > leastLead && r.asks(c) {
+		specialist, score, c.scores[favourite] = favourite, weak, weak
+	}
 	switch {
-	case r.mute(c) || fragment:
+	case r.mute(c) || fragment || r.background(c):
 		if follows && last || fragment {
 			r.extend(c)
 			if g := &r.groups[len(r.groups)-1]; fragment {
-				g.certainty = min(g.certainty, unsureRider)
+				g.atMost = min(g.atMost, unsureRider)
 			}
-		} else if r.pending < 0 {
-			r.pending = c.lo
+		} else {
+			r.wait(c)
 		}
 	case r.alone && len(r.history) > 0 && r.leansBack(c):
 		r.pending = c.lo
 	case r.alone && specialist == r.lexicon.product && c.signs&(framed|named|pointed|inquired) == 0 && r.tells(c):
 		r.pending = c.lo // "you sent me the wrong colour"
-	case score >= weak && follows && (r.remark(c, specialist, score) || behind && last):
+	case score >= weak && follows && (r.remark(c, specialist, score) || behind && last || r.stays(c, specialist)):
 		r.extend(c)
 	case score >= weak && !(behind && !last):
 		r.open(c, specialist)
@@ -138,10 +169,29 @@ func (r *ruler) place(c clause, last bool) {
 	case score < weak && follows && !(r.tells(c) && !last):
 		r.extend(c)
 	default:
-		if r.pending < 0 {
-			r.pending = c.lo
-		}
+		r.wait(c)
 	}
+}
+
+// background reports whether a clause is the story around what the message asks.
+func (r *ruler) background(c clause) bool {
+	const nearly = -1 // a story is told in more ways than there are examples of
+	return (r.tale || !r.alone && c.story() > nearly) && !r.asks(c)
+}
+
+// stays reports whether a clause speaks hardly more for its specialist than for that of the group before.
+func (r *ruler) stays(c clause, specialist int) bool {
+	const hardly = 0.5
+	before := r.groups[len(r.groups)-1].specialist
+	return specialist != before && c.leanings[specialist]-c.leanings[before] < hardly
+}
+
+// wait lets a clause wait for the next group.
+func (r *ruler) wait(c clause) {
+	if r.pending < 0 {
+		r.pending = c.lo
+	}
+	r.unplaced++
 }
 
 // leansBack reports whether a message says little without what was said before: "even if I washed it?", "and in blue?",
@@ -170,50 +220,41 @@ func (r *ruler) mute(c clause) bool {
 
 // open adds a clause with evidence of its own: to the last group if that has the same specialist, else as a new one.
 func (r *ruler) open(c clause, specialist int) {
-	sure := c.certainty(r.lexicon.product)
+	sure := c.traits(r.lexicon.product)
 	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == specialist {
 		g := &r.groups[n]
 		_, score, next := c.best(r.lexicon.product)
-		if next < 0.3*score {
-			sure = max(sure, min(g.certainty, 0.8)) // one more sign of the same, and none of another
+		if one := next < 0.3*score; one == (sure.believed() < g.traits.believed()) {
+			sure = g.traits // one more sign of the same, and none of another, takes nothing away
 		}
-		r.widen(g, c.hi, sure)
+		r.widen(g, c.hi)
+		g.traits = sure
 		if g.object == "" {
 			g.object = r.object(c)
 		}
 		return
 	}
-	g := group{lo: c.lo, hi: c.hi, specialist: specialist, certainty: sure, reason: c.why(specialist), object: r.object(c)}
-	if r.pending >= 0 {
-		g.certainty *= 0.95
-	}
+	g := group{lo: c.lo, hi: c.hi, specialist: specialist, traits: sure, atMost: 1, reason: c.why(specialist), object: r.object(c)}
 	r.groups = append(r.groups, r.withPending(g))
 }
 
-// widen lets a group reach to hi, over the clauses that wait, and be no more certain than what it gains.
-func (r *ruler) widen(g *group, hi int, certainty float64) {
-	g.hi, g.certainty, r.pending = hi, min(g.certainty, certainty), -1
-}
+// widen lets a group reach to hi, over the clauses that wait.
+func (r *ruler) widen(g *group, hi int) { g.hi, r.pending = hi, -1 }
 
 // withPending puts the clauses that wait before a group.
 func (r *ruler) withPending(g group) group {
 	if r.pending >= 0 {
 		g.lo = r.pending
 	}
-	r.widen(&g, g.hi, g.certainty)
+	r.widen(&g, g.hi)
 	return g
 }
 
 // extend adds a clause without evidence of its own to the last group.
 func (r *ruler) extend(c clause) {
-	g := &r.groups[len(r.groups)-1]
-	g.hi = c.hi
-	switch unknown := c.all - c.explained; {
-	case unknown >= 4:
-		g.certainty *= 0.75
-	case unknown > 0:
-		g.certainty *= 0.92
-	}
+	r.groups[len(r.groups)-1].hi = c.hi
+	r.unplaced++
+	r.swallowed = r.swallowed || r.asks(c) && !r.mute(c)
 }
 
 // remark reports whether a clause asks something about what was said before and names nothing itself, so that words like
@@ -235,13 +276,23 @@ func (r *ruler) settlePending() {
 		return
 	}
 	g := group{lo: c.lo, hi: c.hi}
-	g.specialist, g.certainty, g.reason = r.guess(c)
+	g.specialist, g.atMost, g.reason = r.guess(c)
+	if g.reason == likeExamples {
+		c.scores[g.specialist] = max(c.scores[g.specialist], weak)
+		g.traits = c.traits(r.lexicon.product)
+	}
 	r.groups = append(r.groups, g)
 }
+
+// likeExamples is the reason where nothing else speaks for a specialist.
+const likeExamples = "resembles examples"
 
 // guess decides on a whole message of which nothing is known.
 func (r *ruler) guess(c clause) (specialist int, certainty float64, reason string) {
 	l, content := r.lexicon, 0
+	if r.mute(c) {
+		return l.catchAll, sureNothing, "asks for nothing that a store does"
+	}
 	nonsense := true
 	for _, w := range r.words[c.lo:c.hi] {
 		if w.content() {
@@ -261,6 +312,9 @@ func (r *ruler) guess(c clause) (specialist int, certainty float64, reason strin
 			return d.specialist, unsureFollow, "follows up on the message before"
 		}
 	}
+	if favourite, lead := c.favourite(); lead > leastGuess {
+		return favourite, 1, likeExamples
+	}
 	if l.product >= 0 && !r.tells(c) && r.thing(c.lo, c.hi) {
 		return l.product, unsureProduct, "may name a product"
 	}
@@ -269,19 +323,25 @@ func (r *ruler) guess(c clause) (specialist int, certainty float64, reason strin
 
 // ruling turns the groups into drafts.
 func (r *ruler) ruling() ruling {
-	out := ruling{certainty: 1}
+	out := ruling{certainty: 2}
 	r.order = r.orderNumber()
 	for i, g := range r.groups {
-		lo := trimLead(r.words, g.lo, g.hi)
+		lo, sure := trimLead(r.words, g.lo, g.hi), g.atMost
+		t := r.weighMessage(g.traits)
+		if g.traits != (traits{}) {
+			sure = min(sure, t.certainty())
+		}
+		if sure < out.certainty {
+			out.certainty, out.traits = sure, t
+		}
 		d := draft{
-			specialist: g.specialist, reason: g.reason, confidence: g.certainty, at: r.words[lo].start,
+			specialist: g.specialist, reason: g.reason, confidence: sure, at: r.words[lo].start,
 			text: strings.TrimSpace(excerpt(r.text, r.words, lo, g.hi)),
 		}
 		if about := r.antecedent(i, d.text); about != "" && len(d.text)+len(about) < maxMessage-12 {
 			d.text += " (about: " + about + ")"
 		}
 		out.drafts = append(out.drafts, d)
-		out.certainty = min(out.certainty, g.certainty)
 	}
 	if len(out.drafts) > maxAssignments {
 		out.drafts = gather(out.drafts)

@@ -20,7 +20,7 @@ const (
 	// DefaultModelTimeout bounds the model's part of a decision, the correction round included.
 	DefaultModelTimeout = 5 * time.Second
 	// DefaultCertainThreshold is the certainty from which on the rules decide alone.
-	DefaultCertainThreshold = 0.75
+	DefaultCertainThreshold = 0.9
 )
 
 // Config configures a Service. The zero value routes by rules alone.

@@ -31,6 +31,49 @@ func (r *ruler) tells(c clause) bool {
 	return !strings.Contains(excerpt(r.text, r.words, c.hi-1, c.hi), "?")
 }
 
+// asks reports whether a clause has the form of a request: a question, an order or a wish.
+func (r *ruler) asks(c clause) bool {
+	if r.words[c.hi-1].asked {
+		return true
+	}
+	if r.sentenceAsks(c.hi) && !r.tells(c) && !r.words[c.lo].is(preposition) && !r.leans(c.lo, c.hi) {
+		return true
+	}
+	start, prefaced := r.skipPreface(c.lo, c.hi)
+	first, next := r.words[start], word{}
+	if start+1 < c.hi {
+		next = r.words[start+1]
+	}
+	switch {
+	case prefaced, first.is(imperative), first.is(verbFirst):
+		return true
+	case first.is(asker) && next.is(helper), first.is(helper) && next.is(subject|pointer|determiner|possessed):
+		return true
+	}
+	for i := c.lo; i < c.hi; i++ {
+		if f, ok := matchAt(frames, r.words[:c.hi], i); ok && f.own >= seeks && len(f.words) > 1 {
+			return true
+		}
+		if _, ok := matchAt(wishes, r.words[:c.hi], i); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// sentenceAsks reports whether the sentence that the word at i is in, or that ends before it, is a question.
+func (s *splitter) sentenceAsks(i int) bool {
+	for i--; i < len(s.words); i++ {
+		if s.words[i].asked {
+			return true
+		}
+		if i+1 < len(s.words) && s.words[i+1].gap == gapHard {
+			return false
+		}
+	}
+	return false
+}
+
 // maxThing is how many words with a meaning a thing's name has at most, with all that is said of it.
 const maxThing = 8
 
@@ -115,7 +158,7 @@ func (r *ruler) wants(c clause) bool {
 
 // pushThing gives a clause that only names something to the product specialist.
 func (r *ruler) pushThing(c clause) {
-	g := group{lo: c.lo, hi: c.hi, specialist: r.lexicon.product, certainty: unsureThing, reason: "names a thing"}
+	g := group{lo: c.lo, hi: c.hi, specialist: r.lexicon.product, atMost: unsureThing, reason: "names a thing"}
 	lo := r.skipLead(c.lo, c.hi)
 	for lo+1 < c.hi && r.words[lo].is(determiner) {
 		lo++
@@ -126,7 +169,8 @@ func (r *ruler) pushThing(c clause) {
 	}
 	g.object = r.text[r.words[lo].start:r.words[end-1].end]
 	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == g.specialist {
-		r.widen(&r.groups[n], g.hi, g.certainty)
+		r.widen(&r.groups[n], g.hi)
+		r.groups[n].atMost = min(r.groups[n].atMost, g.atMost)
 		return
 	}
 	r.groups = append(r.groups, r.withPending(g))

@@ -258,7 +258,7 @@ func gibberish(s string) bool {
 		return false
 	}
 	for _, row := range keyboardRows {
-		if len(s) >= 4 && strings.Contains(row, s[:4]) {
+		if strings.Contains(row, s[:min(4, len(s))]) {
 			return true
 		}
 	}

@@ -2,8 +2,9 @@ package search
 
 import (
 	"context"
-	_ "embed" // the prompt
+	_ "embed" // the prompt and the examples
 	"fmt"
+	"strings"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -12,18 +13,19 @@ import (
 //go:embed prompt.md
 var prompt string
 
+// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
+// are no shopper's, and none is of the sets that the router is measured with.
+//
+//go:embed examples.txt
+var examples string
+
 // definition is the search specialist.
 func (s *Service) definition() specialist.Definition {
 	return specialist.Definition{
 		Name: "search",
 		Purpose: "Finds products in the store's catalog: what the store sells, prices, sizes, colours, stock, the cheapest or " +
 			"dearest of a kind, how many there are, and facts about a product.",
-		Examples: []string{
-			"Do you have trail running shoes in size 42 under 120 euros?",
-			"What is your cheapest two-person tent?",
-			"Is the rain jacket in stock in blue?",
-			"¿Tenéis mochilas de 30 litros?",
-		},
+		Examples: strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords: speaksFor,
 		Prompt:   prompt,
 		Tools:    s.tools,

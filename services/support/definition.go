@@ -1,8 +1,9 @@
 package support
 
 import (
-	_ "embed"
+	_ "embed" // the prompt and the examples
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -10,6 +11,12 @@ import (
 
 //go:embed prompt.md
 var prompt string
+
+// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
+// are no shopper's, and none is of the sets that the router is measured with.
+//
+//go:embed examples.txt
+var examples string
 
 // desk is the support specialist's view of the service.
 type desk struct {
@@ -26,15 +33,7 @@ func (d *desk) definition() specialist.Definition {
 		Purpose: "Answers questions about the shopper's own orders (status, tracking, delivery) and about the store's rules " +
 			"(returns, refunds, shipping, warranty, payment, contact). Also takes greetings, thanks, complaints, requests for a " +
 			"human, and anything else that no other specialist is for.",
-		Examples: []string{
-			"where is my order QT-10031?",
-			"what is your return policy?",
-			"my parcel arrived damaged",
-			"how long does delivery take?",
-			"can I talk to a person?",
-			"thanks, that was all",
-			"hello",
-		},
+		Examples: strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords: vocabulary,
 		Prompt:   prompt,
 		Tools:    d.tools,

@@ -62,8 +62,8 @@ func TestRulesOnPublicMessages(t *testing.T) {
 		certain      float64
 		certainRight float64
 	}{
-		{"customer service", "bitext/bitext_8k.csv", 1, 3, "support", 8_000, 80, 25, 94},
-		{"product queries", "chorus/judgments.csv", 0, -1, "search", 60, 93, 0, 0},
+		{"customer service", "bitext/bitext_8k.csv", 1, 3, "support", 8_000, 96, 75, 99},
+		{"product queries", "chorus/judgments.csv", 0, -1, "search", 60, 95, 0, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
