@@ -38,26 +38,35 @@ const (
 // crowd is a model that answers nobody until so many wait, and then a few at a time.
 type crowd struct {
 	model http.Handler
-	want  int
 	slots chan struct{}
 
-	mu      sync.Mutex
-	arrived int
-	all     chan struct{} // closed when so many have arrived
+	mu    sync.Mutex
+	await int           // how many more must come
+	all   chan struct{} // closed when they have
 }
 
-func newCrowd(model http.Handler, want int) *crowd {
-	return &crowd{model: model, want: want, slots: make(chan struct{}, 8), all: make(chan struct{})}
+// newCrowd waits for nobody until gather is called.
+func newCrowd(model http.Handler) *crowd {
+	all := make(chan struct{})
+	close(all)
+	return &crowd{model: model, slots: make(chan struct{}, 8), all: all}
+}
+
+func (c *crowd) gather(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.await, c.all = n, make(chan struct{})
 }
 
 func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
-	if c.arrived++; c.arrived == c.want {
+	if c.await--; c.await == 0 {
 		close(c.all)
 	}
+	all := c.all
 	c.mu.Unlock()
 	select {
-	case <-c.all:
+	case <-all:
 	case <-r.Context().Done():
 		return
 	}
@@ -79,10 +88,13 @@ var canaries = regexp.MustCompile(`canary\d+x\d+`)
 // Every shopper of every store asks at once, for an order or for a policy; all turns are in flight before a model answers any.
 // Each order and policy carries its owner's canary, and no reply may hold a canary that is not the asker's.
 func TestShoppersAndStoresAtOnceSeeOnlyTheirOwn(t *testing.T) {
-	h := newHouseWith(t, realRedis(t, freeAddress(t)), newCrowd(newBrain(t), storesAtOnce*shoppersAtOnce))
+	crowd := newCrowd(newBrain(t))
+	h := newHouseWith(t, realRedis(t, freeAddress(t)), crowd)
+	h.ask(t, "hi!") // the specialists describe themselves before the crowd comes
 	for store := range storesAtOnce {
 		h.loadCanaries(t, store)
 	}
+	crowd.gather(storesAtOnce * shoppersAtOnce)
 	ctx, cancel := context.WithTimeout(t.Context(), soakTimeout)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)

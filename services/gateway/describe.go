@@ -121,7 +121,9 @@ func (d *directory) get(ctx context.Context, storeID string, p Peer) (*specialis
 		select {
 		case <-others:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.standIn(key, ctx.Err())
 		}
 		if s := d.fresh(storeID, p.Name); s != nil {
 			return s, nil
@@ -163,11 +165,16 @@ func (d *directory) ask(ctx context.Context, storeID string, p Peer) (*specialis
 		d.last[p.Name] = s
 		return s, nil
 	}
+	return d.standIn(key, err)
+}
+
+// standIn returns what stands in for a description that did not come, or else why it did not. d.mu is held.
+func (d *directory) standIn(key describedFor, err error) (*specialistv1.Specialist, error) {
 	if k := d.known[key]; k != nil {
 		k.until = time.Now().Add(describeRetry)
 		return k.specialist, nil
 	}
-	if s := d.last[p.Name]; s != nil {
+	if s := d.last[key.name]; s != nil {
 		s = proto.CloneOf(s)
 		s.Available, s.UnavailableReason = true, "" // that was said of another store
 		d.known[key] = &described{specialist: s, until: time.Now().Add(describeRetry)}

@@ -122,3 +122,27 @@ func TestACrowdAsksForAFirstDescriptionOnce(t *testing.T) {
 		}
 	})
 }
+
+// A crowd in another store waits no longer than one would alone: then what was said of the first store stands in for all.
+func TestACrowdThatWaitsInVainMakesDoWithWhatIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, peer := directoryOf(0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		d.describe(ctx, "demo")
+		peer.waits = time.Hour
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				if found, notes := d.describe(ctx, "other"); len(found) != 1 {
+					t.Errorf("notes %v", notes)
+				}
+			})
+		}
+		begun := time.Now()
+		wg.Wait()
+		if took := time.Since(begun); took != describeTimeout {
+			t.Errorf("after %v", took)
+		}
+	})
+}
