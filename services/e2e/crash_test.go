@@ -16,6 +16,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -98,7 +99,7 @@ func (c *crashes) wantOnce(reply *gatewayv1.AskResponse, err error) {
 // The gateway is killed at every stage of a turn. The same request, sent to its successor, is answered; what was done
 // before is not done again.
 func TestAGatewayKilledAtAnyStageIsResumed(t *testing.T) {
-	c := startCrashes(t, realRedis(t, freeAddress(t)))
+	c := startCrashes(t, redistest.Single(t))
 	stages := []struct {
 		name  string
 		hold  func(caller string, nth int) bool
@@ -151,8 +152,8 @@ func TestAGatewayKilledAtAnyStageIsResumed(t *testing.T) {
 
 // A gateway stands still for longer than its lease while another takes its turn over. When it wakes, it must not finish it.
 func TestAGatewayThatStoodStillDoesNotFinishWhatAnotherTookOver(t *testing.T) {
-	c := startCrashes(t, realRedis(t, freeAddress(t)))
-	c.addr["second gateway"] = freeAddress(t)
+	c := startCrashes(t, redistest.Single(t))
+	c.addr["second gateway"] = redistest.FreeAddr(t)
 	c.restart("second gateway")
 	held, release := c.gate.set(func(caller string, nth int) bool { return caller == "merge" && nth == 1 })
 	type outcome struct {
@@ -186,8 +187,8 @@ func TestAGatewayThatStoodStillDoesNotFinishWhatAnotherTookOver(t *testing.T) {
 
 // Many callers send the same request to two gateways at once: the work is done once, and all get the same turn.
 func TestTwoGatewaysDoOneRequestOnce(t *testing.T) {
-	c := startCrashes(t, realRedis(t, freeAddress(t)))
-	c.addr["second gateway"] = freeAddress(t)
+	c := startCrashes(t, redistest.Single(t))
+	c.addr["second gateway"] = redistest.FreeAddr(t)
 	c.restart("second gateway")
 	c.gate.set(nil)
 	const callers = 20
@@ -217,15 +218,15 @@ func TestTwoGatewaysDoOneRequestOnce(t *testing.T) {
 func TestATurnOutlivesItsRedis(t *testing.T) {
 	tests := []struct {
 		name  string
-		start func(t *testing.T) (url string, lose func())
+		start func(t testing.TB) (url string, lose func())
 	}{
-		{"killed and started again with its data", func(t *testing.T) (string, func()) {
-			addr, dir := freeAddress(t), t.TempDir()
+		{"killed and started again with its data", func(t testing.TB) (string, func()) {
+			addr, dir := redistest.FreeAddr(t), t.TempDir()
 			kept := []string{"--appendonly", "yes", "--appendfsync", "always", "--dir", dir}
-			url, kill := startRedis(t, addr, kept...)
-			return url, func() { kill(); startRedis(t, addr, kept...) }
+			kill := redistest.Start(t, addr, kept...)
+			return "redis://" + addr, func() { kill(); redistest.Start(t, addr, kept...) }
 		}},
-		{"killed, and its replica made the first by Sentinel", startSentinel},
+		{"killed, and its replica made the first by Sentinel", redistest.Sentinel},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

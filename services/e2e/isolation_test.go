@@ -25,6 +25,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/demo"
 	"github.com/quartet-commerce/quartet/services/internal/load"
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
 )
 
 // A thousand shoppers of fifty stores ask at once.
@@ -89,7 +90,7 @@ var canaries = regexp.MustCompile(`canary\d+x\d+`)
 // Each order and policy carries its owner's canary, and no reply may hold a canary that is not the asker's.
 func TestShoppersAndStoresAtOnceSeeOnlyTheirOwn(t *testing.T) {
 	crowd := newCrowd(newBrain(t))
-	h := newHouseWith(t, realRedis(t, freeAddress(t)), crowd)
+	h := newHouseWith(t, redistest.Single(t), crowd)
 	h.ask(t, "hi!") // the specialists describe themselves before the crowd comes
 	for store := range storesAtOnce {
 		h.loadCanaries(t, store)

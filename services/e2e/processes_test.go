@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,6 +23,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/offline"
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -95,7 +95,7 @@ func startProcesses(t *testing.T, cfg processConfig) *processes {
 	p.env = append(append(os.Environ(), cfg.env...), "QUARTET_REDIS="+cfg.redis, "QUARTET_MODEL_URL="+modelServer.URL+"/v1",
 		"QUARTET_MODEL="+offline.Model, "QUARTET_FAST_MODEL="+offline.ModelFast)
 	for _, role := range suite.Roles() {
-		p.addr[role] = freeAddress(t)
+		p.addr[role] = redistest.FreeAddr(t)
 		p.env = append(p.env, fmt.Sprintf("QUARTET_%s_ADDR=%s", strings.ToUpper(role), p.addr[role]))
 	}
 	t.Cleanup(p.stopAll)
@@ -125,17 +125,6 @@ func (p *processes) loadDemo() {
 	if out, err := load.CombinedOutput(); err != nil {
 		p.t.Fatalf("load: %v\n%s", err, out)
 	}
-}
-
-// freeAddress returns a loopback address that nobody listens on now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lis.Close()
-	return lis.Addr().String()
 }
 
 func (p *processes) start(role string) {

@@ -3,72 +3,25 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc/codes"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// realCluster starts a Redis that is a cluster of one and returns a client. It refuses a command whose keys do not lie on
-// one slot.
-func realCluster(t *testing.T) redis.UniversalClient {
-	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("redis-server is not installed, and this is CI")
-		}
-		t.Skip("redis-server is not installed")
-	}
-	port, bus := freePort(t), freePort(t)
-	cmd := exec.Command(path, "--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "", "--appendonly", "no",
-		"--cluster-enabled", "yes", "--cluster-port", bus)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	single := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, MaxRetries: -1})
-	defer single.Close()
-	eventually(t, func() bool { return single.Ping(t.Context()).Err() == nil })
-	if err := single.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func() bool { return strings.Contains(single.ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
-	client, err := state.Open(t.Context(), "redis+cluster://127.0.0.1:"+port)
+func TestTurnsAreOrderedRecordedAndForgottenOnARealCluster(t *testing.T) {
+	client, err := state.Open(t.Context(), redistest.Cluster(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	return client
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func TestTurnsAreOrderedRecordedAndForgottenOnARealCluster(t *testing.T) {
-	client := realCluster(t)
 	h := newHouse(t, miniredis.RunT(t)) // of another gateway, which is not asked
 	h.start()
 	real := h.serveGateway("real", client)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -29,8 +30,8 @@ func withEach(t *testing.T, test func(t *testing.T, client redis.UniversalClient
 		test(t, open(t, server.URL()))
 	})
 	t.Run("redis", func(t *testing.T) {
-		addr := freeAddr(t)
-		realRedis(t, addr, inMemory...)
+		addr := redistest.FreeAddr(t)
+		redistest.Start(t, addr, redistest.InMemory...)
 		test(t, open(t, "redis://"+addr))
 	})
 }
@@ -71,7 +72,7 @@ func TestALineIsServedInOrderAndOneAtATime(t *testing.T) {
 				}
 			})
 			// The next one comes when this one stands in the line.
-			eventually(t, func() error {
+			redistest.Eventually(t, func() error {
 				if n := client.LLen(t.Context(), first.Keys()[0]).Val(); n != int64(i+2) {
 					return fmt.Errorf("%d in line", n)
 				}

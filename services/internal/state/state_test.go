@@ -18,6 +18,7 @@ import (
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -157,7 +158,7 @@ func wantLine(t *testing.T, err error, want string) {
 }
 
 func TestOpenSaysWhereNobodyAnswers(t *testing.T) {
-	addr := freeAddr(t)
+	addr := redistest.FreeAddr(t)
 	for name, tt := range map[string]struct{ url, where string }{
 		"a server":  {"redis://:hunter2@" + addr + "/0", "redis at " + addr + " can not be used"},
 		"sentinels": {"redis+sentinel://:hunter2@" + addr + "/0?master=m", "redis at sentinels " + addr + " (master m)"},
@@ -177,7 +178,7 @@ func TestOpenSaysWhereNobodyAnswers(t *testing.T) {
 func TestOpenGivesUpWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := state.Open(ctx, "redis://"+freeAddr(t)); !errors.Is(err, context.Canceled) {
+	if _, err := state.Open(ctx, "redis://"+redistest.FreeAddr(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -219,7 +220,7 @@ func TestEmbeddedKeysExpireByTheClock(t *testing.T) {
 	if err := client.Set(t.Context(), "k", "v", 20*time.Millisecond).Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
+	redistest.Eventually(t, func() error {
 		if err := client.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
 			return fmt.Errorf("the key has not expired: %v", err)
 		}
@@ -235,33 +236,4 @@ func open(t *testing.T, url string) redis.UniversalClient {
 	}
 	t.Cleanup(func() { client.Close() })
 	return client
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// eventually tries until it succeeds, for what the real clock or another process decides.
-func eventually(t *testing.T, try func() error) {
-	t.Helper()
-	timeout := time.After(20 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		select {
-		case <-timeout:
-			t.Fatal(err)
-		case <-tick.C:
-		}
-	}
 }

@@ -1,0 +1,145 @@
+// Package redistest starts real Redis servers for tests, which are killed when the test ends. Where redis-server is not
+// installed, a test is skipped, and fails in CI.
+//
+// Only tests import it. It must not import a service.
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// patience is how long a server may take to start or to change; a loaded machine needs a few seconds.
+const patience = 30 * time.Second
+
+// InMemory are arguments of a server that writes nothing to disk.
+var InMemory = []string{"--save", "", "--appendonly", "no"}
+
+// FreeAddr returns a loopback address that nobody listens on now.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Start starts redis-server on addr and waits until it accepts connections. It works in a folder of its own unless args
+// name another. The returned function kills it.
+func Start(t testing.TB, addr string, args ...string) (kill func()) {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("redis-server is not installed, and this is CI")
+		}
+		t.Skip("redis-server is not installed")
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	cmd := exec.Command(path, append(args, "--bind", "127.0.0.1", "--port", port)...)
+	cmd.Dir = t.TempDir()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dead := false
+	kill = func() {
+		if !dead {
+			dead = true
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // it was killed
+		}
+	}
+	t.Cleanup(kill)
+	Eventually(t, func() error {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err
+	})
+	return kill
+}
+
+// Single starts a server that writes nothing to disk, and returns its URL.
+func Single(t testing.TB) (url string) {
+	t.Helper()
+	addr := FreeAddr(t)
+	Start(t, addr, InMemory...)
+	return "redis://" + addr
+}
+
+// Cluster starts a cluster of one server and returns its URL. It refuses a command whose keys do not lie on one slot.
+func Cluster(t testing.TB) (url string) {
+	t.Helper()
+	addr := FreeAddr(t)
+	_, bus, _ := net.SplitHostPort(FreeAddr(t))
+	Start(t, addr, append([]string{"--cluster-enabled", "yes", "--cluster-port", bus}, InMemory...)...)
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	defer client.Close()
+	if err := client.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, func() error { return holds(client.ClusterInfo(t.Context()), "cluster_state:ok") })
+	return "redis+cluster://" + addr
+}
+
+// Sentinel starts a server, its replica and a Sentinel that watches both, and returns the URL. The returned function kills
+// the server and waits until the replica has taken its place.
+func Sentinel(t testing.TB) (url string, failOver func()) {
+	t.Helper()
+	first, second, sentinel := FreeAddr(t), FreeAddr(t), FreeAddr(t)
+	_, port, _ := net.SplitHostPort(first)
+	kill := Start(t, first, InMemory...)
+	Start(t, second, append([]string{"--replicaof", "127.0.0.1 " + port}, InMemory...)...)
+	await(t, second, "replication", "master_link_status:up")
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := "sentinel monitor shop 127.0.0.1 " + port + " 1\nsentinel down-after-milliseconds shop 500\nsentinel failover-timeout shop 5000\n"
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Start(t, sentinel, conf, "--sentinel")
+	await(t, sentinel, "sentinel", "slaves=1")
+	return "redis+sentinel://" + sentinel + "/0?master=shop", func() {
+		kill()
+		await(t, second, "replication", "role:master")
+	}
+}
+
+// await waits until a section of what a server says of itself has a text in it.
+func await(t testing.TB, addr, section, want string) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	defer client.Close()
+	Eventually(t, func() error { return holds(client.Info(t.Context(), section), want) })
+}
+
+func holds(reply *redis.StringCmd, want string) error {
+	text, err := reply.Result()
+	if err == nil && !strings.Contains(text, want) {
+		err = fmt.Errorf("no %q in %q", want, text)
+	}
+	return err
+}
+
+// Eventually tries until it works, and fails the test when it has not for half a minute. It is for other processes, whose
+// time no fake clock tells.
+func Eventually(t testing.TB, try func() error) {
+	t.Helper()
+	var err error
+	for due := time.Now().Add(patience); time.Now().Before(due); time.Sleep(10 * time.Millisecond) {
+		if err = try(); err == nil {
+			return
+		}
+	}
+	t.Fatal(err)
+}
