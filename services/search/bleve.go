@@ -3,271 +3,141 @@ package search
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2"
-	"github.com/blevesearch/bleve/v2/analysis/analyzer/custom"
-	"github.com/blevesearch/bleve/v2/analysis/lang/en"
-	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
-	"github.com/blevesearch/bleve/v2/analysis/token/porter"
-	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
+	"github.com/blevesearch/bleve/v2/analysis"
+	"github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/index/scorch"
-	"github.com/blevesearch/bleve/v2/mapping"
-	blevequery "github.com/blevesearch/bleve/v2/search/query"
 	index "github.com/blevesearch/bleve_index_api"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
 
-// field is one searched part of a product.
-type field struct {
-	name   string
-	boost  float64
-	strong bool // says what the product is, where a description merely mentions
-	text   func(p *catalogv1.Product) string
+// bleveIndex is an Index in memory. The library keeps dictionaries and postings, field by field; lookup.go reads them and
+// reckons what they are worth, over all fields together.
+type bleveIndex struct {
+	idx     bleve.Index
+	lengths [numFields]lengths
+	stems   map[string]string // of the words seen last
+	// ids are the product ids by document, as far as they were asked for since the last update.
+	ids  []atomic.Pointer[string]
+	pool sync.Pool // of *scratch
 }
 
-// fields are searched in this order. The best field of a term counts whole, the others add a little.
-var fields = [...]field{
-	{"title", 3, true, func(p *catalogv1.Product) string { return p.GetTitle() }},
-	{"category", 2.5, true, func(p *catalogv1.Product) string { return categoryText(p, false) }},
-	{"brand", 2, true, func(p *catalogv1.Product) string { return p.GetBrand() }},
-	{"tags", 2, true, func(p *catalogv1.Product) string { return strings.Join(p.GetTags(), " | ") }},
-	{"attributes", 1.5, true, attributeText},
-	{"section", 1, false, func(p *catalogv1.Product) string { return categoryText(p, true) }},
-	{"description", 0.7, false, func(p *catalogv1.Product) string { return p.GetDescription() }},
-}
+// lengths tells the mean length of a field, of the products that have it. What was replaced or removed still counts:
+// the mean hardly moves for it.
+type lengths struct{ products, words int }
+
+func (l lengths) mean() float64 { return float64(l.words) / float64(max(1, l.products)) }
 
 const (
-	// restShare is what a term's further fields add to its best one.
-	restShare = 0.3
-	// synonymShare is what a synonym is worth beside the word itself.
-	synonymShare = 0.8
-	// typoShare is what a word that was taken for a typo is worth.
-	typoShare = 0.6
+	// segmentSize bounds the products that are written at once, and with it the memory that this takes. They make one
+	// segment of the index, and the fewer there are, the faster is a search.
+	segmentSize = 20_000
+	// stemsKept bounds the words whose stems are remembered.
+	stemsKept = 100_000
 )
-
-// bleveIndex is an Index in memory: BM25 over English stems.
-type bleveIndex struct {
-	idx bleve.Index
-}
 
 // newBleveIndex returns an empty index. It owns a goroutine until it is closed.
 func newBleveIndex() (Index, error) {
-	// The in-memory index that bleve offers by default counts no field lengths, which BM25 needs; scorch does.
-	m, err := indexMapping()
+	idx, err := bleve.NewUsing("", bleve.NewIndexMapping(), scorch.Name, scorch.Name, nil)
 	if err != nil {
 		return nil, fmt.Errorf("create index: %w", err)
 	}
-	idx, err := bleve.NewUsing("", m, scorch.Name, scorch.Name, nil)
-	if err != nil {
-		return nil, fmt.Errorf("create index: %w", err)
-	}
-	return &bleveIndex{idx: idx}, nil
+	b := &bleveIndex{idx: idx, stems: make(map[string]string)}
+	b.pool.New = func() any { return new(scratch) }
+	return b, nil
 }
 
-// stems names the analyzer of all fields. It keeps stop words: which words say nothing is for the query to decide, and
-// "down" says much about a jacket.
-const stems = "stems"
-
-func indexMapping() (*mapping.IndexMappingImpl, error) {
-	text := bleve.NewTextFieldMapping()
-	text.Analyzer = stems
-	text.Store, text.DocValues, text.IncludeTermVectors, text.IncludeInAll = false, false, false, false
-	doc := bleve.NewDocumentStaticMapping()
-	for _, f := range fields {
-		doc.AddFieldMappingsAt(f.name, text)
-	}
-	m := bleve.NewIndexMapping()
-	err := m.AddCustomAnalyzer(stems, map[string]any{
-		"type": custom.Name, "tokenizer": unicode.Name,
-		"token_filters": []string{en.PossessiveName, lowercase.Name, porter.Name},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("analyzer: %w", err)
-	}
-	m.DefaultMapping = doc
-	m.ScoringModel = index.BM25Scoring
-	return m, nil
-}
-
-// Update writes one batch.
+// Update writes the removals together with the first products.
 func (b *bleveIndex) Update(_ context.Context, put []*catalogv1.Product, remove []string) error {
-	batch := b.idx.NewBatch()
+	writer, err := b.idx.Advanced()
+	if err != nil {
+		return fmt.Errorf("update index: %w", err)
+	}
+	b.ids = make([]atomic.Pointer[string], len(b.ids)+len(put))
+	batch := index.NewBatch()
 	for _, id := range remove {
 		batch.Delete(id)
 	}
-	for _, p := range put {
-		doc := make(map[string]any, len(fields))
-		for _, f := range fields {
-			doc[f.name] = strings.Join(words(f.text(p)), " ")
+	for {
+		n := min(segmentSize, len(put))
+		for _, p := range put[:n] {
+			batch.Update(b.document(p))
 		}
-		if err := batch.Index(p.GetProductId(), doc); err != nil {
-			return fmt.Errorf("index product %q: %w", p.GetProductId(), err)
+		if err := writer.Batch(batch); err != nil {
+			return fmt.Errorf("update index: %w", err)
 		}
+		if put = put[n:]; len(put) == 0 {
+			return nil
+		}
+		batch.Reset()
 	}
-	if err := b.idx.Batch(batch); err != nil {
-		return fmt.Errorf("update index: %w", err)
-	}
-	return nil
 }
 
-// Search looks each term up in each field.
-func (b *bleveIndex) Search(ctx context.Context, terms []Term) ([]Match, error) {
-	found := make(map[string]*Match)
-	for i, term := range terms {
-		scores, err := b.term(ctx, term)
-		if err != nil {
-			return nil, fmt.Errorf("search index: %w", err)
+// document is a product as the library takes it.
+func (b *bleveIndex) document(p *catalogv1.Product) *document.Document {
+	doc := document.NewDocument(p.GetProductId())
+	for i, ws := range partsOf(p, b.stemAll) {
+		if len(ws) == 0 {
+			continue
 		}
-		for id, s := range scores {
-			m := found[id]
-			if m == nil {
-				m = &Match{ProductID: id}
-				found[id] = m
+		b.lengths[i].products++
+		b.lengths[i].words += len(ws)
+		text := []byte(strings.Join(ws, " "))
+		doc.AddField(document.NewTextFieldCustom(fields[i].name, nil, text, index.IndexField, spaced{}))
+	}
+	return doc
+}
+
+// stemAll puts stems in place of the words.
+func (b *bleveIndex) stemAll(ws []string) []string {
+	for i, w := range ws {
+		s, ok := b.stems[w]
+		if !ok {
+			if len(b.stems) == stemsKept {
+				clear(b.stems)
 			}
-			m.Score += s.value()
-			m.Terms = append(m.Terms, i)
-			if s.strong {
-				m.Strong = append(m.Strong, i)
-			}
+			s = stem(w)
+			b.stems[w] = s
 		}
+		ws[i] = s
 	}
-	out := make([]Match, 0, len(found))
-	for _, m := range found {
-		out = append(out, *m)
-	}
-	return out, nil
+	return ws
 }
 
-// termScore is how well one product meets one term.
-type termScore struct {
-	best, sum float64
-	strong    bool
-}
+// spaced is the analyzer of text that was taken apart already: it cuts at spaces.
+type spaced struct{}
 
-func (s termScore) value() float64 { return s.best + restShare*(s.sum-s.best) }
-
-// term scores every product that has the term or a synonym of it, or else words that look like it.
-func (b *bleveIndex) term(ctx context.Context, term Term) (map[string]termScore, error) {
-	scores := make(map[string]termScore)
-	if err := b.collect(ctx, scores, fields[:], 1, func() blevequery.Query { return bleve.NewMatchQuery(term.Text) }); err != nil {
-		return nil, err
-	}
-	for _, alternative := range term.Alternatives {
-		err := b.collect(ctx, scores, fields[:], synonymShare, func() blevequery.Query {
-			q := bleve.NewMatchQuery(strings.Join(words(alternative), " "))
-			q.SetOperator(blevequery.MatchQueryOperatorAnd)
-			return q
-		})
-		if err != nil {
-			return nil, err
+// Analyze implements analysis.Analyzer.
+func (spaced) Analyze(text []byte) analysis.TokenStream {
+	out := make(analysis.TokenStream, 0, 1+strings.Count(string(text), " "))
+	for start := 0; start < len(text); {
+		end := start
+		for end < len(text) && text[end] != ' ' {
+			end++
 		}
-	}
-	if len(scores) > 0 || term.Known || typos(term.Text) == 0 {
-		return scores, nil
-	}
-	// Only what says what a product is: among all words of all descriptions, one that looks alike is soon found.
-	err := b.collect(ctx, scores, strongFields(), typoShare, func() blevequery.Query {
-		q := bleve.NewMatchQuery(term.Text)
-		q.SetFuzziness(typos(term.Text))
-		q.SetPrefix(1)
-		return q
-	})
-	return scores, err
-}
-
-// strongFields are the fields that say what a product is.
-func strongFields() []field {
-	var out []field
-	for _, f := range fields {
-		if f.strong {
-			out = append(out, f)
-		}
+		out = append(out, &analysis.Token{Term: text[start:end], Start: start, End: end, Position: len(out) + 1})
+		start = end + 1
 	}
 	return out
 }
 
-// typos is how many letters of a word may be wrong: none in short words and numbers, where another word is near. The
-// stem counts, for stems are what is compared.
-func typos(word string) int {
-	n := len([]rune(stem(word)))
-	switch {
-	case n < 5 || strings.ContainsAny(word, "0123456789"):
-		return 0
-	case n < 8:
-		return 1
+// id returns the product id of a document.
+func (b *bleveIndex) id(reader index.IndexReader, doc uint32) (string, error) {
+	if id := b.ids[doc].Load(); id != nil {
+		return *id, nil
 	}
-	return 2
-}
-
-// collect runs the query on each field of in and adds share of its scores.
-func (b *bleveIndex) collect(
-	ctx context.Context, scores map[string]termScore, in []field, share float64, q func() blevequery.Query,
-) error {
-	count, err := b.idx.DocCount()
-	if err != nil || count == 0 {
-		return err
+	id, err := reader.ExternalID(index.NewIndexInternalID(nil, uint64(doc)))
+	if err != nil {
+		return "", err
 	}
-	for _, f := range in {
-		query := q()
-		query.(blevequery.FieldableQuery).SetField(f.name)
-		result, err := b.idx.SearchInContext(ctx, bleve.NewSearchRequestOptions(query, int(count), 0, false))
-		if err != nil {
-			return err
-		}
-		for _, hit := range result.Hits {
-			s := scores[hit.ID]
-			value := hit.Score * f.boost * share
-			s.best = max(s.best, value)
-			s.sum += value
-			s.strong = s.strong || f.strong
-			scores[hit.ID] = s
-		}
-	}
-	return nil
+	b.ids[doc].Store(&id)
+	return id, nil
 }
 
 // Close stops the index's goroutine and frees its memory.
 func (b *bleveIndex) Close() error { return b.idx.Close() }
-
-// categoryText joins the names of the category path, either those of one kind of thing ("Tents") or those of several
-// ("Stoves & cookware"): a pot is found by the latter, but is not therefore a stove.
-func categoryText(p *catalogv1.Product, several bool) string {
-	var names []string
-	for _, name := range p.GetCategoryPath() {
-		if len(kinds(name)) > 1 == several {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, " | ")
-}
-
-// attributeText is what attributes and options say in words. Sizes are left out: they would match every number in a
-// query.
-func attributeText(p *catalogv1.Product) string {
-	var parts []string
-	for _, a := range p.GetAttributes() {
-		switch v := a.GetValue().(type) {
-		case *catalogv1.Attribute_Text:
-			parts = append(parts, v.Text)
-		case *catalogv1.Attribute_Number:
-			parts = append(parts, strconv.FormatFloat(v.Number, 'f', -1, 64)+" "+a.GetUnit())
-		case *catalogv1.Attribute_Flag:
-			if v.Flag {
-				parts = append(parts, a.GetName())
-			}
-		}
-	}
-	seen := make(map[string]bool)
-	for _, v := range p.GetVariants() {
-		for name, value := range v.GetOptions() {
-			if !seen[value] && fold(name) != "size" {
-				seen[value] = true
-				parts = append(parts, value)
-			}
-		}
-	}
-	return strings.Join(parts, " | ")
-}
