@@ -57,7 +57,15 @@ func addEvalFlags(fs *flag.FlagSet) *evalFlags {
 	return f
 }
 
-func runEval(ctx context.Context, args []string, env environment) (err error) {
+// runEval measures what the first argument says.
+func runEval(ctx context.Context, args []string, env environment) error {
+	if len(args) > 0 && args[0] == "search" {
+		return runEvalSearch(ctx, args[1:], env)
+	}
+	return runEvalRouting(ctx, args, env)
+}
+
+func runEvalRouting(ctx context.Context, args []string, env environment) (err error) {
 	fs := newFlags("eval", "routing FILE", evalAbout, env)
 	f := addEvalFlags(fs)
 	rest, err := parse(fs, args, env)
@@ -103,7 +111,7 @@ func (f *evalFlags) check(rest []string) error {
 	case len(rest) == 0:
 		return usagef("say what to measure, %s", usage)
 	case rest[0] != "routing":
-		return usagef("%q can not be measured; routing can, %s", rest[0], usage)
+		return usagef("%q can not be measured; routing can, %s, and so can search: quartet eval search --help", rest[0], usage)
 	case len(rest) != 2:
 		return usagef("give one file or - for stdin, %s", usage)
 	case !slices.Contains([]string{routerRules, routerModel, routerAuto}, f.router):
