@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -114,13 +115,16 @@ type spaced struct{}
 
 // Analyze implements analysis.Analyzer.
 func (spaced) Analyze(text []byte) analysis.TokenStream {
-	out := make(analysis.TokenStream, 0, 1+strings.Count(string(text), " "))
-	for start := 0; start < len(text); {
-		end := start
-		for end < len(text) && text[end] != ' ' {
-			end++
+	n := 1 + bytes.Count(text, []byte(" "))
+	tokens, out := make([]analysis.Token, n), make(analysis.TokenStream, n)
+	start := 0
+	for i := range tokens {
+		end := len(text)
+		if length := bytes.IndexByte(text[start:], ' '); length >= 0 {
+			end = start + length
 		}
-		out = append(out, &analysis.Token{Term: text[start:end], Start: start, End: end, Position: len(out) + 1})
+		tokens[i] = analysis.Token{Term: text[start:end], Start: start, End: end, Position: i + 1}
+		out[i] = &tokens[i]
 		start = end + 1
 	}
 	return out

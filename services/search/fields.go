@@ -1,9 +1,12 @@
 package search
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
@@ -60,7 +63,7 @@ func partsOf(p *catalogv1.Product, stems func([]string) []string) parts {
 		ws := words(text)
 		out[field] = append(out[field], stems(ws)...)
 		if fields[field].strong && field != attributesField {
-			near = append(near, joined(ws)...)
+			near = append(append(near, joined(ws)...), models(text)...)
 		}
 	}
 	add(titleField, p.GetTitle())
@@ -101,6 +104,20 @@ func joined(ws []string) []string {
 	return out
 }
 
+// models are words with digits that were cut into more than two, written as one.
+func models(text string) []string {
+	var out []string
+	for _, w := range strings.Fields(text) {
+		if !strings.ContainsAny(w, "0123456789") {
+			continue
+		}
+		if ws := words(w); len(ws) > 2 {
+			out = append(out, strings.Join(ws, ""))
+		}
+	}
+	return out
+}
+
 // longestCaption is the length of a caption, in bytes.
 const longestCaption = 200
 
@@ -127,13 +144,21 @@ func attributeText(p *catalogv1.Product) string {
 			}
 		}
 	}
-	n := len(all)
+	options := make(map[string]bool)
 	for _, v := range p.GetVariants() {
 		for name, value := range v.GetOptions() {
-			if fold(name) != "size" && !slices.Contains(all[n:], value) {
-				all = append(all, value)
+			if fold(name) != "size" {
+				options[value] = true
 			}
 		}
 	}
-	return strings.Join(all, " | ")
+	return strings.Join(append(all, slices.Sorted(maps.Keys(options))...), " | ")
+}
+
+// sameText reports whether two products are the same to an index.
+func sameText(a, b *catalogv1.Product) bool {
+	return a.GetTitle() == b.GetTitle() && a.GetBrand() == b.GetBrand() && a.GetDescription() == b.GetDescription() &&
+		slices.Equal(a.GetCategoryPath(), b.GetCategoryPath()) && slices.Equal(a.GetTags(), b.GetTags()) &&
+		slices.EqualFunc(a.GetAttributes(), b.GetAttributes(), func(x, y *catalogv1.Attribute) bool { return proto.Equal(x, y) }) &&
+		attributeText(a) == attributeText(b)
 }

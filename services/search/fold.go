@@ -3,6 +3,7 @@ package search
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	porterstemmer "github.com/blevesearch/go-porterstemmer"
 )
@@ -12,33 +13,41 @@ import (
 // see the same words.
 func words(text string) []string {
 	var out []string
-	var b strings.Builder
+	word := make([]byte, 0, 64)
+	number := true // word has digits and separators only
 	flush := func() {
-		if w := strings.Trim(strings.TrimSuffix(b.String(), "'s"), "'."); w != "" {
+		if w := strings.Trim(strings.TrimSuffix(string(word), "'s"), "'."); w != "" {
 			out = append(out, w)
 		}
-		b.Reset()
+		word, number = word[:0], true
 	}
-	runes := []rune(strings.ToLower(strings.ReplaceAll(text, "’", "'")))
-	for i, r := range runes {
-		prevDigit := i > 0 && unicode.IsDigit(runes[i-1])
-		nextDigit := i+1 < len(runes) && unicode.IsDigit(runes[i+1])
+	prevDigit := false
+	for i, r := range text {
+		digit := unicode.IsDigit(r)
 		switch {
+		case digit:
+			word = utf8.AppendRune(word, r)
 		case unicode.IsLetter(r) || unicode.IsMark(r):
-			if prevDigit && allDigits(b.String()) {
+			if prevDigit && number {
 				flush()
 			}
-			b.WriteRune(r)
-		case unicode.IsDigit(r), r == '\'':
-			b.WriteRune(r)
-		case (r == '.' || r == ',') && prevDigit && nextDigit:
-			b.WriteByte('.')
-		default:
+			word, number = utf8.AppendRune(word, unicode.ToLower(r)), false
+		case r == '\'' || r == '’':
+			word, number = append(word, '\''), false
+		case (r == '.' || r == ',') && prevDigit && startsWithDigit(text[i+1:]):
+			word = append(word, '.')
+		case len(word) > 0:
 			flush()
 		}
+		prevDigit = digit
 	}
 	flush()
 	return out
+}
+
+func startsWithDigit(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsDigit(r)
 }
 
 func allDigits(s string) bool {

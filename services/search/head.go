@@ -2,6 +2,7 @@ package search
 
 import (
 	"strings"
+	"unicode"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
@@ -13,7 +14,7 @@ import (
 func titleHead(p *catalogv1.Product) []string {
 	known := qualities(p)
 	for _, part := range titleParts(p.GetTitle()) {
-		ws := words(part)
+		ws := words(withoutModels(part))
 		for len(ws) > 0 && endsInQuality(ws, known) {
 			ws = ws[:len(ws)-1]
 		}
@@ -41,6 +42,18 @@ func titleParts(title string) []string {
 		out = append(out, strings.Join(ws[start:], " "))
 	}
 	return out
+}
+
+// withoutModels puts one word in place of those in which letters and digits run together or are joined, as they do in the
+// names of models.
+func withoutModels(part string) string {
+	ws := strings.Fields(part)
+	for i, w := range ws {
+		if strings.ContainsAny(w, "0123456789") && strings.ContainsFunc(w, unicode.IsLetter) {
+			ws[i] = "model0"
+		}
+	}
+	return strings.Join(ws, " ")
 }
 
 // endsInQuality reports whether the last word says how a thing is and not what: a number, its unit, a model's name, a

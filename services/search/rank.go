@@ -89,6 +89,9 @@ type attempt struct {
 func (v *view) choose(q query, matches []Match) ranking {
 	n := q.firm()
 	named, name := v.namedCategories(q)
+	if !v.complete(named, q, matches) {
+		named, name = nil, ""
+	}
 	called := slices.ContainsFunc(matches, func(m Match) bool { return m.Strong.Has(q.head) })
 	known := named != nil || q.head < 0 || called
 	for _, a := range []attempt{
@@ -212,6 +215,24 @@ func (v *view) namedCategories(q query) (map[string]bool, string) {
 		}
 	}
 	return nil, ""
+}
+
+// completeShare is the least part of the products called by a category's name that must be in it, for others not to be
+// left out.
+const completeShare = 0.1
+
+// complete reports whether the categories hold what they are named after, and not just a stray product of many.
+func (v *view) complete(named map[string]bool, q query, matches []Match) bool {
+	called, inside := 0, 0
+	for _, m := range matches {
+		if e := v.entries[m.ProductID]; e != nil && m.Strong.Has(q.head) {
+			called++
+			if inCategories(named)(e) {
+				inside++
+			}
+		}
+	}
+	return float64(inside) >= completeShare*float64(called)
 }
 
 // reason says which words a candidate has, as the shopper wrote them.

@@ -78,56 +78,92 @@ type view struct {
 	facts   facts
 }
 
-// facts are what the whole catalog says about itself.
+// newView returns the view of an empty catalog over an empty index.
+func newView(index Index) *view {
+	return &view{entries: make(map[string]*entry), folded: make(map[string]string), index: index, facts: newFacts()}
+}
+
+// facts are what the whole catalog says about itself. They are counted as products come and go.
 type facts struct {
 	currency   string            // of most variants
 	categories map[string]string // folded -> as written
-	options    map[string]bool   // folded names
-	attributes map[string]bool   // folded names
+	presents   int               // products that a tag or a category says to make presents
 	tags       map[string]int    // folded -> products
-	presents   bool              // some tag or category is of presents
+	attributes map[string]int    // folded names -> products
+	options    map[string]int    // folded names -> variants
+	paths      map[string]int    // folded categories -> products
+	currencies map[string]int    // -> variants
 }
 
-func newFacts(entries map[string]*entry) facts {
-	f := facts{
-		categories: make(map[string]string),
-		options:    make(map[string]bool),
-		attributes: make(map[string]bool),
-		tags:       make(map[string]int),
+func newFacts() facts {
+	return facts{
+		categories: make(map[string]string), tags: make(map[string]int), attributes: make(map[string]int),
+		options: make(map[string]int), paths: make(map[string]int), currencies: make(map[string]int),
 	}
-	currencies := make(map[string]int)
-	for _, e := range entries {
-		for i, key := range e.categories {
+}
+
+// count adds a product, or with by -1 takes it out again.
+func (f *facts) count(e *entry, by int) {
+	for i, key := range e.categories {
+		if adjust(f.paths, key, by) {
 			f.categories[key] = e.product.GetCategoryPath()[i]
-			f.presents = f.presents || slices.ContainsFunc(words(e.product.GetCategoryPath()[i]), present)
-		}
-		for name := range e.attributes {
-			f.attributes[name] = true
-		}
-		for tag := range e.tags {
-			f.tags[tag]++
-			f.presents = f.presents || slices.ContainsFunc(words(tag), present)
-		}
-		for i, v := range e.product.GetVariants() {
-			currencies[v.GetPrice().GetCurrencyCode()]++
-			for name := range e.options[i] {
-				f.options[name] = true
-			}
+		} else {
+			delete(f.categories, key)
 		}
 	}
-	for code, n := range currencies {
-		if best := currencies[f.currency]; n > best || n == best && code < f.currency {
+	for name := range e.attributes {
+		adjust(f.attributes, name, by)
+	}
+	for tag := range e.tags {
+		adjust(f.tags, tag, by)
+	}
+	for i, v := range e.product.GetVariants() {
+		adjust(f.currencies, v.GetPrice().GetCurrencyCode(), by)
+		for name := range e.options[i] {
+			adjust(f.options, name, by)
+		}
+	}
+	if e.present() {
+		f.presents += by
+	}
+}
+
+// settle finds the currency, once all products are counted.
+func (f *facts) settle() {
+	f.currency = ""
+	for code, n := range f.currencies {
+		if best := f.currencies[f.currency]; n > best || n == best && code < f.currency {
 			f.currency = code
 		}
 	}
-	return f
+}
+
+// adjust changes a count, and reports whether anything is left of it.
+func adjust(counts map[string]int, key string, by int) bool {
+	counts[key] += by
+	if counts[key] == 0 {
+		delete(counts, key)
+		return false
+	}
+	return true
+}
+
+// present reports whether a tag or a category says that the product makes a present.
+func (e *entry) present() bool {
+	says := func(text string) bool { return slices.ContainsFunc(words(text), present) }
+	for tag := range e.tags {
+		if says(tag) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.product.GetCategoryPath(), says)
 }
 
 func present(word string) bool { return presents[word] }
 
 // query reads a query to this store: where no product is marked as a present, any may be one.
 func (v *view) query(vocabulary *vocabulary, text string) query {
-	if !v.facts.presents {
+	if v.facts.presents == 0 {
 		text = strings.Join(withoutPresents(words(text)), " ")
 	}
 	return vocabulary.parse(text)
