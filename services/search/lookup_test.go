@@ -32,7 +32,7 @@ func TestWhatAProductIsComesBeforeWhatItIsFor(t *testing.T) {
 		"a quality of the product's own":  {"kettle", append(titled("Kettle base", "Kettle lid"), black), []string{"P-3", "P-1", "P-2"}},
 		"a synonym is the thing too":      {"sofa", titled("Couch cover", "Long blue corner couch"), []string{"P-2", "P-1"}},
 		"the word before its synonym":     {"sofa", titled("Blue couch", "Blue sofa"), []string{"P-2", "P-1"}},
-		"neighbours before words apart":   {"river salmon", titled("Salmon from the wild river", "River salmon, wild and good"), []string{"P-2", "P-1"}},
+		"neighbours before words apart":   {"river salmon", titled("A river with good salmon", "Wild river salmon and good"), []string{"P-2", "P-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ids(t, testView(t, c.products), c.query, nil, catalogv1.Sort_SORT_UNSPECIFIED)

@@ -45,8 +45,9 @@ const (
 // rank selects the products that meet the words of q. Without words, that is all of them, by title.
 func (v *view) rank(ctx context.Context, q query) (ranking, error) {
 	if len(q.terms) == 0 {
-		var r ranking
-		for _, e := range v.all() {
+		all := v.all()
+		r := ranking{candidates: make([]candidate, 0, len(all))}
+		for _, e := range all {
 			r.candidates = append(r.candidates, candidate{entry: e})
 		}
 		return r, nil

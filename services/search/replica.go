@@ -197,6 +197,7 @@ func (v *view) take(put []*catalogv1.Product, removed []string) {
 		v.facts.count(e, 1)
 	}
 	v.facts.settle()
+	v.titles.Store(nil)
 }
 
 // forget drops a product's entry, if there is one.

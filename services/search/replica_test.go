@@ -256,6 +256,14 @@ func TestPricesAndStockLeaveTheIndexAlone(t *testing.T) {
 	change("in another category", 4, func(p *catalogv1.Product) { p.CategoryPath = []string{"Lamps"} })
 }
 
+func TestEverythingIsListedAsOfNow(t *testing.T) {
+	c := testCatalog(t, servicetest.Redis(t))
+	put(t, c, "s1", thing("P-1", "lamp"))
+	expect(t, "before", search(t, c, "s1", ""), "P-1")
+	put(t, c, "s1", thing("P-2", "kite"))
+	expect(t, "after", search(t, c, "s1", ""), "P-2", "P-1")
+}
+
 func TestFactsFollowTheCatalog(t *testing.T) {
 	v := newView(noIndex{})
 	gift := thing("P-1", "mug")
@@ -279,9 +287,23 @@ func TestFactsFollowTheCatalog(t *testing.T) {
 	}
 }
 
+// hastyIndex takes nothing once the context has ended.
+type hastyIndex struct{ Index }
+
+func (i hastyIndex) Update(ctx context.Context, put []*catalogv1.Product, remove []string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return i.Index.Update(ctx, put, remove)
+}
+
 func TestReloadOutlivesWhoBeganIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := newCatalog(store{rdb: servicetest.Redis(t)}, func() (Index, error) { cancel(); return newBleveIndex() })
+	c := newCatalog(store{rdb: servicetest.Redis(t)}, func() (Index, error) {
+		cancel()
+		index, err := newBleveIndex()
+		return hastyIndex{index}, err
+	})
 	t.Cleanup(func() { _ = c.close() })
 	put(t, c, "s1", thing("P-1", "lamp"))
 	if err := c.read(ctx, "s1", func(*view) error { return nil }); err != nil {

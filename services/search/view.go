@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
@@ -76,6 +77,7 @@ type view struct {
 	folded  map[string]string // idKey -> product id
 	index   Index
 	facts   facts
+	titles  atomic.Pointer[[]*entry] // all, when they were last asked for; nil after a change
 }
 
 // newView returns the view of an empty catalog over an empty index.
@@ -177,13 +179,17 @@ func (v *view) find(id string) *entry {
 	return v.entries[v.folded[idKey(id)]]
 }
 
-// all returns every product, ordered by title and then by identifier.
+// all returns every product, ordered by title and then by identifier. The caller must not change it.
 func (v *view) all() []*entry {
+	if sorted := v.titles.Load(); sorted != nil {
+		return *sorted
+	}
 	out := make([]*entry, 0, len(v.entries))
 	for _, e := range v.entries {
 		out = append(out, e)
 	}
 	slices.SortFunc(out, byTitle)
+	v.titles.Store(&out)
 	return out
 }
 
