@@ -36,7 +36,7 @@ const progressEvery = 5 * time.Second
 const evalAbout = `Routes the messages of a labelled set and compares where they went with where they should have gone. A set is JSON
 Lines, "-" is stdin; a line is {"id":"m1","text":"where is my order?","gold":["support"]}. Optional: "kind" and "language"
 for a breakdown, and "history", what was said before: strings are the shopper's, else {"role":"assistant","text":"..."}.
-docs/evaluation.md says what each figure means.`
+docs/evaluation.md says what each figure means. 'quartet eval search --help' tells how the search is measured.`
 
 // evalFlags say what is measured and how it is shown.
 type evalFlags struct {

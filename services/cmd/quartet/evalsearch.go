@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,8 +25,12 @@ const evalSearchAbout = `Loads products into a search service of its own, puts j
 people judged relevant. Products are JSON Lines as for 'quartet load', or data sheets of a public collection; judgments
 are CSV: query,docid,rating. Both may be gzip; "-" is stdin. docs/evaluation.md says what each figure means.`
 
-// evalStore is the store that the products are loaded into.
-const evalStore = "eval"
+const (
+	// evalStore is the store that the products are loaded into.
+	evalStore = "eval"
+	// maxEval bounds a measurement.
+	maxEval = time.Hour
+)
 
 // searchFlags say what is measured and how it is shown.
 type searchFlags struct {
@@ -141,6 +147,9 @@ func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, e
 		return nil, err
 	}
 	defer closeClients()
+	// Large catalogs take longer to load than servers allow a call that has no deadline.
+	ctx, cancel := context.WithTimeout(ctx, maxEval)
+	defer cancel()
 	report := &searchReport{}
 	if err := f.load(ctx, clients.Catalog, report, env); err != nil {
 		return nil, err
@@ -193,14 +202,12 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 
 // printSearchReport prints the figures for a person.
 func printSearchReport(w io.Writer, r *searchReport) {
-	fmt.Fprintf(w, "%s · %s, %s without a relevant product · %s\n", count(r.Products, "product"), count(r.Queries, "query"),
-		strconv.Itoa(r.WithoutRelevant), count(r.Judgments, "judgment"))
+	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d · judgments: %d\n",
+		r.Products, r.Queries, r.WithoutRelevant, r.Judgments)
 	rows := [][]string{{"legs", "queries", "nDCG@10", "nDCG@5", "condensed nDCG@10", "recall@100", "no answer", "median", "p99"}}
 	rows = append(rows, figuresRow("all", r.Figures))
-	for legs, figures := range r.Legs {
-		if len(r.Legs) > 1 || legs != "" {
-			rows = append(rows, figuresRow(legs, figures))
-		}
+	for _, legs := range slices.Sorted(maps.Keys(r.Legs)) {
+		rows = append(rows, figuresRow(legs, r.Legs[legs]))
 	}
 	printTable(w, rows)
 	fmt.Fprintf(w, "\nloaded in %.0f ms, first answer after %.0f ms\n", r.LoadMillis, r.IndexMillis)

@@ -38,9 +38,13 @@ func Judgments(r io.Reader) ([]Query, error) {
 	rows := csv.NewReader(in)
 	rows.FieldsPerRecord = -1 // told by the number of the line
 	bad := &LinesError{Wanted: "the columns query,docid,rating, such as: bluetooth speaker,1993197,3"}
+	var syntax *csv.ParseError
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, bad
+	}
+	if err != nil && !errors.As(err, &syntax) {
+		return nil, err
 	}
 	columns, ok := columnsOf(header)
 	if err != nil || !ok {
@@ -50,7 +54,6 @@ func Judgments(r io.Reader) ([]Query, error) {
 	s := set{places: make(map[string]int)}
 	for {
 		row, err := rows.Read()
-		var syntax *csv.ParseError
 		switch {
 		case errors.Is(err, io.EOF):
 			if len(bad.Problems) > 0 || len(s.queries) == 0 {
