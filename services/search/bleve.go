@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2"
-	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
@@ -88,8 +86,7 @@ func (b *bleveIndex) document(p *catalogv1.Product) *document.Document {
 		}
 		b.lengths[i].products++
 		b.lengths[i].words += len(ws)
-		text := []byte(strings.Join(ws, " "))
-		doc.AddField(document.NewTextFieldCustom(fields[i].name, nil, text, index.IndexField, spaced{}))
+		doc.AddField(&wordField{name: fields[i].name, words: ws})
 	}
 	return doc
 }
@@ -102,6 +99,7 @@ func (b *bleveIndex) stemAll(ws []string) []string {
 			if len(b.stems) == stemsKept {
 				clear(b.stems)
 			}
+			w = strings.Clone(w) // it is part of a long text
 			s = stem(w)
 			b.stems[w] = s
 		}
@@ -110,25 +108,54 @@ func (b *bleveIndex) stemAll(ws []string) []string {
 	return ws
 }
 
-// spaced is the analyzer of text that was taken apart already: it cuts at spaces.
-type spaced struct{}
-
-// Analyze implements analysis.Analyzer.
-func (spaced) Analyze(text []byte) analysis.TokenStream {
-	n := 1 + bytes.Count(text, []byte(" "))
-	tokens, out := make([]analysis.Token, n), make(analysis.TokenStream, n)
-	start := 0
-	for i := range tokens {
-		end := len(text)
-		if length := bytes.IndexByte(text[start:], ' '); length >= 0 {
-			end = start + length
-		}
-		tokens[i] = analysis.Token{Term: text[start:end], Start: start, End: end, Position: i + 1}
-		out[i] = &tokens[i]
-		start = end + 1
-	}
-	return out
+// wordField is a field that was taken apart already. It implements the library's document.Field.
+type wordField struct {
+	name        string
+	words       []string
+	frequencies index.TokenFrequencies
 }
+
+// Analyze counts the words.
+func (f *wordField) Analyze() {
+	f.frequencies = make(index.TokenFrequencies, len(f.words))
+	counted := make([]index.TokenFreq, 0, len(f.words))
+	for _, w := range f.words {
+		c := f.frequencies[w]
+		if c == nil {
+			counted = append(counted, index.TokenFreq{Term: []byte(w)})
+			c = &counted[len(counted)-1]
+			f.frequencies[w] = c
+		}
+		c.SetFrequency(c.Frequency() + 1)
+	}
+}
+
+// Name returns the name.
+func (f *wordField) Name() string { return f.name }
+
+// Options says that words are looked up, and nothing else is kept.
+func (f *wordField) Options() index.FieldIndexingOptions { return index.IndexField }
+
+// EncodedFieldType is that of text.
+func (f *wordField) EncodedFieldType() byte { return 't' }
+
+// AnalyzedLength returns the number of words.
+func (f *wordField) AnalyzedLength() int { return len(f.words) }
+
+// AnalyzedTokenFrequencies returns what Analyze counted.
+func (f *wordField) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
+
+// Value returns nothing: the text is not kept.
+func (f *wordField) Value() []byte { return nil }
+
+// ArrayPositions returns nothing: a field is no array.
+func (f *wordField) ArrayPositions() []uint64 { return nil }
+
+// NumPlainTextBytes returns zero: nobody asks for it.
+func (f *wordField) NumPlainTextBytes() uint64 { return 0 }
+
+// Size returns about the bytes that the field takes, for the library's statistics.
+func (f *wordField) Size() int { return 100 * len(f.words) }
 
 // id returns the product id of a document.
 func (b *bleveIndex) id(reader index.IndexReader, doc uint32) (string, error) {

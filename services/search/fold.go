@@ -10,38 +10,41 @@ import (
 
 // words takes text apart into lower-case words. Digits that run into letters are cut off ("30l" is "30", "l"), a
 // possessive 's is dropped, and separators between digits stay ("0.7"). Index and queries share it, so that both sides
-// see the same words.
+// see the same words. They are parts of one text, in lower case.
 func words(text string) []string {
+	text = strings.ToLower(strings.ReplaceAll(text, "’", "'"))
 	var out []string
-	word := make([]byte, 0, 64)
-	number := true // word has digits and separators only
-	flush := func() {
-		if w := strings.Trim(strings.TrimSuffix(string(word), "'s"), "'."); w != "" {
-			out = append(out, w)
+	start, number := -1, true // the word at hand, and whether it is a number so far
+	end := func(at int) {
+		if start < 0 {
+			return
 		}
-		word, number = word[:0], true
+		w := strings.Trim(strings.TrimSuffix(text[start:at], "'s"), "'.")
+		if w != "" {
+			out = append(out, strings.ReplaceAll(w, ",", "."))
+		}
+		start, number = -1, true
 	}
 	prevDigit := false
 	for i, r := range text {
 		digit := unicode.IsDigit(r)
+		letter := !digit && (unicode.IsLetter(r) || unicode.IsMark(r))
 		switch {
-		case digit:
-			word = utf8.AppendRune(word, r)
-		case unicode.IsLetter(r) || unicode.IsMark(r):
-			if prevDigit && number {
-				flush()
+		case digit, letter, r == '\'':
+			if letter && prevDigit && number {
+				end(i)
 			}
-			word, number = utf8.AppendRune(word, unicode.ToLower(r)), false
-		case r == '\'' || r == '’':
-			word, number = append(word, '\''), false
+			if start < 0 {
+				start = i
+			}
+			number = number && digit
 		case (r == '.' || r == ',') && prevDigit && startsWithDigit(text[i+1:]):
-			word = append(word, '.')
-		case len(word) > 0:
-			flush()
+		default:
+			end(i)
 		}
 		prevDigit = digit
 	}
-	flush()
+	end(len(text))
 	return out
 }
 
