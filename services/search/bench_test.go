@@ -35,7 +35,7 @@ func BenchmarkIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate changes one product of a catalog.
+// BenchmarkUpdate writes one product again, as a change of its price or stock does.
 func BenchmarkUpdate(b *testing.B) {
 	products := publicProducts(b)
 	for _, n := range benchSizes {

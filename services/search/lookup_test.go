@@ -49,8 +49,8 @@ func TestWordsMeetHoweverTheyAreWritten(t *testing.T) {
 		"one word for two":       {"flashlight", "Small flash light"},
 		"a number and its unit":  {"32gb card", "Card 32 GB"},
 		"a unit and its number":  {"32 gb card", "Card 32GB"},
-		"a model number":         {"wh1000xm4", "Headset WH-1000XM4"},
-		"part of a model number": {"1000xm4", "Headset WH-1000XM4"},
+		"a model number":         {"kx2000zm4", "Headset KX-2000ZM4"},
+		"part of a model number": {"2000zm4", "Headset KX-2000ZM4"},
 		"a typo":                 {"hedset", "Headset"},
 	} {
 		products := append(titled(c.title), thing("OTHER", "Garden hose"))
