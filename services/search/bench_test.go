@@ -1,44 +1,110 @@
 package search
 
 import (
+	"fmt"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
-	"github.com/quartet-commerce/quartet/services/internal/demo"
-	"github.com/quartet-commerce/quartet/services/internal/scope"
-	"github.com/quartet-commerce/quartet/services/internal/servicetest"
-	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
 
-// BenchmarkSearchCatalog is one call of the tool in the demo store, as a specialist makes it.
-func BenchmarkSearchCatalog(b *testing.B) {
-	sets, err := demo.Load(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
-	if err != nil {
-		b.Fatal(err)
-	}
-	service, err := New(Config{Redis: servicetest.Redis(b), Model: scripted.New()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = service.Close() })
-	if _, err := service.catalog.store.put(b.Context(), "demo", sets[0].Products); err != nil {
-		b.Fatal(err)
-	}
-	limit := 150.0
-	for name, in := range map[string]searchArgs{
-		"words":        {Query: "trail running shoes"},
-		"with options": {Query: "waterproof hiking boots", Options: map[string]any{"size": "42"}, MaxPrice: &limit},
-		"a typo":       {Query: "slepeing bag"},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
+// benchSizes are those of the public catalog and of a large store.
+var benchSizes = []int{19_406, 200_000}
+
+// BenchmarkIndex builds the view of a catalog: its entries and its index. docs/evaluation.md has the command.
+func BenchmarkIndex(b *testing.B) {
+	products := publicProducts(b)
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			products := grown(products, n)
+			before := heap()
+			var v *view
 			for b.Loop() {
-				turn := &specialist.Turn{Scope: scope.Scope{StoreID: "demo"}, Findings: &specialist.Findings{}}
-				if _, err := service.searchTool(b.Context(), turn, in); err != nil {
+				if v != nil {
+					_ = v.index.Close()
+				}
+				v = benchView(b, products)
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "products/s")
+			b.ReportMetric((heap()-before)/(1<<20), "MB")
+			_ = v.index.Close()
+			runtime.KeepAlive(products)
+		})
+	}
+}
+
+// BenchmarkUpdate writes one product again, as a change of its price or stock does.
+func BenchmarkUpdate(b *testing.B) {
+	products := publicProducts(b)
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			products := grown(products, n)
+			v := benchView(b, products)
+			r := &replica{view: v}
+			for i := 0; b.Loop(); i++ {
+				if err := r.apply(b.Context(), change{version: int64(i), put: products[i%n : i%n+1]}); err != nil {
 					b.Fatal(err)
 				}
 			}
+			_ = v.index.Close()
 		})
 	}
+}
+
+// BenchmarkSearch puts the public queries to a catalog, one at a time.
+func BenchmarkSearch(b *testing.B) {
+	products, queries := publicProducts(b), publicQueries(b)
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			v := benchView(b, grown(products, n))
+			s, err := newVocabulary()
+			if err != nil {
+				b.Fatal(err)
+			}
+			runtime.GC()
+			var durations []time.Duration
+			for i := 0; b.Loop(); i++ {
+				begun := time.Now()
+				req := &catalogv1.SearchProductsRequest{Query: queries[i%len(queries)]}
+				f, err := v.search(b.Context(), v.query(s, req.GetQuery()), newFilter(nil), req.GetSort())
+				if err != nil {
+					b.Fatal(err)
+				}
+				searchResponse(f, req)
+				durations = append(durations, time.Since(begun))
+			}
+			slices.Sort(durations)
+			for _, q := range []int{50, 99} {
+				at := durations[len(durations)*q/100]
+				b.ReportMetric(float64(at)/float64(time.Millisecond), fmt.Sprintf("p%d-ms", q))
+			}
+			_ = v.index.Close()
+		})
+	}
+}
+
+// benchView is a catalog in memory as a replica builds it.
+func benchView(b *testing.B, products []*catalogv1.Product) *view {
+	b.Helper()
+	index, err := newBleveIndex()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := index.Update(b.Context(), products, nil); err != nil {
+		b.Fatal(err)
+	}
+	v := newView(index)
+	v.take(products, nil)
+	return v
+}
+
+// heap returns the bytes that live on the heap.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC() // what pools hold goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
 }

@@ -61,12 +61,15 @@ func newFilter(f *catalogv1.Filter) filter {
 	return out
 }
 
-// admit returns the variants that pass, nil if the product does not.
+// admit returns the variants that pass, nil if the product does not. The caller must not change them.
 func (f filter) admit(e *entry) []*catalogv1.Variant {
 	for _, c := range f {
 		if c.product != nil && !c.product(e) {
 			return nil
 		}
+	}
+	if !slices.ContainsFunc(f, func(c condition) bool { return c.variant != nil }) {
+		return e.product.GetVariants()
 	}
 	var out []*catalogv1.Variant
 	for i, v := range e.product.GetVariants() {

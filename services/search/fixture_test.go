@@ -153,7 +153,7 @@ func testView(t *testing.T, products []*catalogv1.Product) *view {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = index.Close() })
-	v := &view{version: 1, entries: make(map[string]*entry), folded: make(map[string]string), index: index}
+	v := newView(index)
 	if err := index.Update(t.Context(), products, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -3,42 +3,54 @@ package search
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	porterstemmer "github.com/blevesearch/go-porterstemmer"
 )
 
 // words takes text apart into lower-case words. Digits that run into letters are cut off ("30l" is "30", "l"), a
 // possessive 's is dropped, and separators between digits stay ("0.7"). Index and queries share it, so that both sides
-// see the same words.
+// see the same words. They are parts of one text, in lower case.
 func words(text string) []string {
+	text = strings.ToLower(strings.ReplaceAll(text, "’", "'"))
 	var out []string
-	var b strings.Builder
-	flush := func() {
-		if w := strings.Trim(strings.TrimSuffix(b.String(), "'s"), "'."); w != "" {
-			out = append(out, w)
+	start, number := -1, true // the word at hand, and whether it is a number so far
+	end := func(at int) {
+		if start < 0 {
+			return
 		}
-		b.Reset()
+		w := strings.Trim(strings.TrimSuffix(text[start:at], "'s"), "'.")
+		if w != "" {
+			out = append(out, strings.ReplaceAll(w, ",", "."))
+		}
+		start, number = -1, true
 	}
-	runes := []rune(strings.ToLower(strings.ReplaceAll(text, "’", "'")))
-	for i, r := range runes {
-		prevDigit := i > 0 && unicode.IsDigit(runes[i-1])
-		nextDigit := i+1 < len(runes) && unicode.IsDigit(runes[i+1])
+	prevDigit := false
+	for i, r := range text {
+		digit := unicode.IsDigit(r)
+		letter := !digit && (unicode.IsLetter(r) || unicode.IsMark(r))
 		switch {
-		case unicode.IsLetter(r) || unicode.IsMark(r):
-			if prevDigit && allDigits(b.String()) {
-				flush()
+		case digit, letter, r == '\'':
+			if letter && prevDigit && number {
+				end(i)
 			}
-			b.WriteRune(r)
-		case unicode.IsDigit(r), r == '\'':
-			b.WriteRune(r)
-		case (r == '.' || r == ',') && prevDigit && nextDigit:
-			b.WriteByte('.')
+			if start < 0 {
+				start = i
+			}
+			number = number && digit
+		case (r == '.' || r == ',') && prevDigit && startsWithDigit(text[i+1:]):
 		default:
-			flush()
+			end(i)
 		}
+		prevDigit = digit
 	}
-	flush()
+	end(len(text))
 	return out
+}
+
+func startsWithDigit(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsDigit(r)
 }
 
 func allDigits(s string) bool {

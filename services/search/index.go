@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"math/bits"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
@@ -25,9 +26,21 @@ type Match struct {
 	ProductID string
 	// Score is the relevance, comparable within one result; higher is better.
 	Score float64
-	// Terms are the positions of the terms that it has, ascending.
-	Terms []int
-	// Strong are the positions of those terms that say what it is, ascending: all but those that are merely mentioned in
-	// its description.
-	Strong []int
+	// Terms are the positions of the terms that it has.
+	Terms TermSet
+	// Strong are the positions of those terms that say what it is: all but those that are merely mentioned in its
+	// description.
+	Strong TermSet
 }
+
+// TermSet is a set of positions of terms, from 0 to 31. The zero value is empty.
+type TermSet uint32
+
+// Has reports whether position i is in the set. No set has a negative one.
+func (s TermSet) Has(i int) bool { return i >= 0 && s&(1<<i) != 0 }
+
+// Add returns the set with position i.
+func (s TermSet) Add(i int) TermSet { return s | 1<<i }
+
+// Len returns how many positions are in the set.
+func (s TermSet) Len() int { return bits.OnesCount32(uint32(s)) }

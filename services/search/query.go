@@ -14,6 +14,8 @@ type Term struct {
 	Alternatives []string
 	// Known is true for a word that is spelled right, and is therefore no other word.
 	Known bool
+	// Head is true for the word that says what the thing is.
+	Head bool
 }
 
 // query is a shopper's wish taken apart.
@@ -76,6 +78,9 @@ func (v *vocabulary) parse(text string) query {
 	if len(head) > 0 {
 		q.head = q.position(head[len(head)-1])
 	}
+	if q.head >= 0 {
+		q.terms[q.head].Head = true
+	}
 	if slices.Contains(q.loose, q.head) { // "a gift for a camper" may be anything
 		q.head, q.heads = -1, nil
 	}
@@ -117,9 +122,9 @@ func (q query) firm() int { return len(q.terms) - len(q.loose) }
 
 // meets returns how many of the terms that must be met a match has.
 func (q query) meets(m Match) int {
-	n := len(m.Terms)
+	n := m.Terms.Len()
 	for _, i := range q.loose {
-		if slices.Contains(m.Terms, i) {
+		if m.Terms.Has(i) {
 			n--
 		}
 	}

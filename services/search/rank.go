@@ -45,8 +45,9 @@ const (
 // rank selects the products that meet the words of q. Without words, that is all of them, by title.
 func (v *view) rank(ctx context.Context, q query) (ranking, error) {
 	if len(q.terms) == 0 {
-		var r ranking
-		for _, e := range v.all() {
+		all := v.all()
+		r := ranking{candidates: make([]candidate, 0, len(all))}
+		for _, e := range all {
 			r.candidates = append(r.candidates, candidate{entry: e})
 		}
 		return r, nil
@@ -67,7 +68,7 @@ func (v *view) rank(ctx context.Context, q query) (ranking, error) {
 func (r *ranking) miss(q query, matches []Match) {
 	r.unknown = true
 	for i := range q.terms {
-		has := func(m Match) bool { return slices.Contains(m.Terms, i) }
+		has := func(m Match) bool { return m.Terms.Has(i) }
 		if slices.Contains(q.loose, i) || slices.ContainsFunc(r.candidates, func(c candidate) bool { return has(c.Match) }) {
 			continue
 		}
@@ -89,7 +90,10 @@ type attempt struct {
 func (v *view) choose(q query, matches []Match) ranking {
 	n := q.firm()
 	named, name := v.namedCategories(q)
-	called := slices.ContainsFunc(matches, func(m Match) bool { return slices.Contains(m.Strong, q.head) })
+	if !v.complete(named, q, matches) {
+		named, name = nil, ""
+	}
+	called := slices.ContainsFunc(matches, func(m Match) bool { return m.Strong.Has(q.head) })
 	known := named != nil || q.head < 0 || called
 	for _, a := range []attempt{
 		{within: true, atLeast: share(n, enough)},
@@ -106,7 +110,7 @@ func (v *view) choose(q query, matches []Match) ranking {
 		}
 		for _, m := range matches {
 			e := v.entries[m.ProductID]
-			if e == nil || q.meets(m) < a.atLeast || a.partial && len(m.Strong) == 0 {
+			if e == nil || q.meets(m) < a.atLeast || a.partial && m.Strong.Len() == 0 {
 				continue
 			}
 			if a.within && named != nil && !inCategories(named)(e) {
@@ -127,7 +131,7 @@ func (v *view) choose(q query, matches []Match) ranking {
 // the thing, and those that lack its numbers. called is true when there are products of that name.
 func (r *ranking) focus(q query, called bool) {
 	if q.head >= 0 {
-		found := r.keep(func(c candidate) bool { return slices.Contains(c.Strong, q.head) })
+		found := r.keep(func(c candidate) bool { return c.Strong.Has(q.head) })
 		r.mentioned = !found && !called
 	}
 	if len(q.measures) > 0 && r.keep(func(c candidate) bool {
@@ -137,7 +141,7 @@ func (r *ranking) focus(q query, called bool) {
 	}
 	if len(q.numbers) > 0 {
 		r.keep(func(c candidate) bool {
-			return !slices.ContainsFunc(q.numbers, func(i int) bool { return !slices.Contains(c.Terms, i) })
+			return !slices.ContainsFunc(q.numbers, func(i int) bool { return !c.Terms.Has(i) })
 		})
 	}
 }
@@ -154,8 +158,8 @@ func (r *ranking) restrict(q query) {
 		if i == q.head || slices.Contains(q.numbers, i) || slices.Contains(q.loose, i) {
 			continue
 		}
-		strong := func(c candidate) bool { return slices.Contains(c.Strong, i) }
-		weak := func(c candidate) bool { return slices.Contains(c.Terms, i) }
+		strong := func(c candidate) bool { return c.Strong.Has(i) }
+		weak := func(c candidate) bool { return c.Terms.Has(i) }
 		switch {
 		case i < q.head && slices.ContainsFunc(r.candidates, strong):
 			has[i] = strong
@@ -188,9 +192,9 @@ func (r *ranking) keep(wanted func(candidate) bool) bool {
 // relevance weighs a match by how many of the query's words it has. A product that has them all, one of them where it
 // counts, comes before any that lacks one.
 func relevance(m Match, n int) float64 {
-	coverage := float64(len(m.Terms)) / float64(n)
+	coverage := float64(m.Terms.Len()) / float64(n)
 	score := m.Score * coverage * coverage
-	if len(m.Terms) == n && len(m.Strong) > 0 {
+	if m.Terms.Len() == n && m.Strong.Len() > 0 {
 		score += completeBonus
 	}
 	return score
@@ -214,14 +218,34 @@ func (v *view) namedCategories(q query) (map[string]bool, string) {
 	return nil, ""
 }
 
+// completeShare is the least part of the products called by a category's name that must be in it, for others not to be
+// left out.
+const completeShare = 0.1
+
+// complete reports whether the categories hold what they are named after, and not just a stray product of many.
+func (v *view) complete(named map[string]bool, q query, matches []Match) bool {
+	called, inside := 0, 0
+	for _, m := range matches {
+		if e := v.entries[m.ProductID]; e != nil && m.Strong.Has(q.head) {
+			called++
+			if inCategories(named)(e) {
+				inside++
+			}
+		}
+	}
+	return float64(inside) >= completeShare*float64(called)
+}
+
 // reason says which words a candidate has, as the shopper wrote them.
 func (q query) reason(c candidate) string {
-	if len(c.Terms) == 0 {
+	if c.Terms == 0 {
 		return ""
 	}
-	texts := make([]string, len(c.Terms))
-	for i, t := range c.Terms {
-		texts[i] = q.terms[t].Text
+	var texts []string
+	for i, t := range q.terms {
+		if c.Terms.Has(i) {
+			texts = append(texts, t.Text)
+		}
 	}
 	return "matches " + strings.Join(texts, ", ")
 }

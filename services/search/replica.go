@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
@@ -23,9 +24,10 @@ type catalog struct {
 // replica is one store's catalog in this process.
 type replica struct {
 	catching chan struct{} // holds one token while somebody catches up
-	mu       sync.RWMutex  // guards view; readers hold it while they search
+	mu       sync.RWMutex  // guards the rest; readers hold it while they search
 	view     *view
-	updates  int // since the index was built
+	updates  int  // of the index since it was built
+	closed   bool // for good
 }
 
 // maxUpdates is how many updates an index takes before it is built anew: the embedded one keeps a segment for each.
@@ -108,8 +110,14 @@ func (c *catalog) catchUp(ctx context.Context, storeID string, r *replica, versi
 	return c.reload(ctx, storeID, r)
 }
 
-// reload reads everything and replaces the view.
+// maxReload bounds a reload.
+const maxReload = 10 * time.Minute
+
+// reload reads everything and replaces the view. It is done for all readers to come, so it goes on when the one that
+// began it has left: a catalog that takes longer to read than readers wait would otherwise never be read.
 func (c *catalog) reload(ctx context.Context, storeID string, r *replica) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxReload)
+	defer cancel()
 	all, err := c.store.load(ctx, storeID)
 	if err != nil {
 		return err
@@ -118,7 +126,8 @@ func (c *catalog) reload(ctx context.Context, storeID string, r *replica) error 
 	if err != nil {
 		return err
 	}
-	v := &view{version: all.version, entries: make(map[string]*entry), folded: make(map[string]string), index: index}
+	v := newView(index)
+	v.version = all.version
 	if len(all.put) > 0 {
 		if err := index.Update(ctx, all.put, nil); err != nil {
 			return errors.Join(err, index.Close())
@@ -126,9 +135,12 @@ func (c *catalog) reload(ctx context.Context, storeID string, r *replica) error 
 	}
 	v.take(all.put, nil)
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errors.Join(errClosed, index.Close())
+	}
 	old := r.view
 	r.view, r.updates = v, 0
-	r.mu.Unlock()
 	return old.index.Close()
 }
 
@@ -136,13 +148,31 @@ func (c *catalog) reload(ctx context.Context, storeID string, r *replica) error 
 func (r *replica) apply(ctx context.Context, c change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.view.index.Update(ctx, c.put, c.removed); err != nil {
-		return err
+	if r.closed {
+		return errClosed
+	}
+	reworded := r.view.reworded(c.put)
+	if len(reworded)+len(c.removed) > 0 {
+		if err := r.view.index.Update(ctx, reworded, c.removed); err != nil {
+			return err
+		}
+		r.updates++
 	}
 	r.view.take(c.put, c.removed)
 	r.view.version = c.version
-	r.updates++
 	return nil
+}
+
+// reworded returns the products that the index has to read again: not those whose price or stock has changed, which is
+// what changes most.
+func (v *view) reworded(put []*catalogv1.Product) []*catalogv1.Product {
+	var out []*catalogv1.Product
+	for _, p := range put {
+		if old := v.entries[p.GetProductId()]; old == nil || !sameText(old.product, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func (r *replica) version() int64 {
@@ -154,16 +184,28 @@ func (r *replica) version() int64 {
 // take puts products into the view and removes others, all but the index.
 func (v *view) take(put []*catalogv1.Product, removed []string) {
 	for _, id := range removed {
-		delete(v.entries, id)
+		v.forget(id)
 		if v.folded[idKey(id)] == id {
 			delete(v.folded, idKey(id))
 		}
 	}
 	for _, p := range put {
-		v.entries[p.GetProductId()] = newEntry(p)
-		v.folded[idKey(p.GetProductId())] = p.GetProductId()
+		v.forget(p.GetProductId())
+		e := newEntry(p)
+		v.entries[e.id()] = e
+		v.folded[idKey(e.id())] = e.id()
+		v.facts.count(e, 1)
 	}
-	v.facts = newFacts(v.entries)
+	v.facts.settle()
+	v.titles.Store(nil)
+}
+
+// forget drops a product's entry, if there is one.
+func (v *view) forget(id string) {
+	if e := v.entries[id]; e != nil {
+		v.facts.count(e, -1)
+		delete(v.entries, id)
+	}
 }
 
 // close frees all indexes. Reads that are under way finish first; later ones fail.
@@ -175,7 +217,7 @@ func (c *catalog) close() error {
 	for _, r := range c.replicas {
 		r.mu.Lock()
 		errs = append(errs, r.view.index.Close())
-		r.view = &view{index: noIndex{}}
+		r.view, r.closed = &view{index: noIndex{}}, true
 		r.mu.Unlock()
 	}
 	c.replicas = nil

@@ -209,3 +209,121 @@ func TestClosed(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errClosed)
 	}
 }
+
+// countingIndex counts the products that an index was told.
+type countingIndex struct {
+	Index
+	put int
+}
+
+func (i *countingIndex) Update(ctx context.Context, put []*catalogv1.Product, remove []string) error {
+	i.put += len(put)
+	return i.Index.Update(ctx, put, remove)
+}
+
+func TestPricesAndStockLeaveTheIndexAlone(t *testing.T) {
+	index := &countingIndex{}
+	c := newCatalog(store{rdb: servicetest.Redis(t)}, func() (Index, error) {
+		var err error
+		index.Index, err = newBleveIndex()
+		return index, err
+	})
+	t.Cleanup(func() { _ = c.close() })
+	change := func(what string, want int, edit func(p *catalogv1.Product)) {
+		t.Helper()
+		p := thing("P-1", "green lamp")
+		edit(p)
+		put(t, c, "s1", p)
+		expect(t, what, search(t, c, "s1", "lamp"), "P-1")
+		if index.put != want {
+			t.Errorf("%s: the index was told %d products, want %d", what, index.put, want)
+		}
+		err := c.read(t.Context(), "s1", func(v *view) error {
+			if got := v.find("P-1").product.GetVariants()[0]; got.GetPrice().GetAmountMinor() != p.GetVariants()[0].GetPrice().GetAmountMinor() {
+				t.Errorf("%s: the price is %v", what, got.GetPrice())
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change("new", 1, func(*catalogv1.Product) {})
+	change("dearer", 1, func(p *catalogv1.Product) { p.Variants[0].Price = eur(999) })
+	change("sold out", 1, func(p *catalogv1.Product) { p.Variants[0].Stock = 0 })
+	change("in another option", 2, func(p *catalogv1.Product) { p.Variants[0].Options = map[string]string{"colour": "red"} })
+	change("with an attribute", 3, func(p *catalogv1.Product) { p.Attributes = []*catalogv1.Attribute{flag("dimmable", true)} })
+	change("in another category", 4, func(p *catalogv1.Product) { p.CategoryPath = []string{"Lamps"} })
+}
+
+func TestEverythingIsListedAsOfNow(t *testing.T) {
+	c := testCatalog(t, servicetest.Redis(t))
+	put(t, c, "s1", thing("P-1", "lamp"))
+	expect(t, "before", search(t, c, "s1", ""), "P-1")
+	put(t, c, "s1", thing("P-2", "kite"))
+	expect(t, "after", search(t, c, "s1", ""), "P-2", "P-1")
+}
+
+func TestFactsFollowTheCatalog(t *testing.T) {
+	v := newView(noIndex{})
+	gift := thing("P-1", "mug")
+	gift.Tags, gift.CategoryPath = []string{"gift"}, []string{"Mugs"}
+	gift.Attributes = []*catalogv1.Attribute{text("glaze", "blue")}
+	gift.Variants[0].Options = map[string]string{"size": "L"}
+	empty := v.facts
+	v.take([]*catalogv1.Product{gift, thing("P-2", "cup")}, nil)
+	v.take([]*catalogv1.Product{gift}, nil) // again
+	want := facts{
+		currency: "EUR", presents: 1, categories: map[string]string{"mug": "Mugs", "thing": "Things"},
+		tags: map[string]int{"gift": 1}, attributes: map[string]int{"glaze": 1}, options: map[string]int{"size": 1},
+		paths: map[string]int{"mug": 1, "thing": 1}, currencies: map[string]int{"EUR": 2},
+	}
+	if diff := cmp.Diff(want, v.facts, cmp.AllowUnexported(facts{})); diff != "" {
+		t.Errorf("after two products (-want +got):\n%s", diff)
+	}
+	v.take(nil, []string{"P-1", "P-2", "P-2"})
+	if diff := cmp.Diff(empty, v.facts, cmp.AllowUnexported(facts{})); diff != "" {
+		t.Errorf("after they are gone (-want +got):\n%s", diff)
+	}
+}
+
+// hastyIndex takes nothing once the context has ended.
+type hastyIndex struct{ Index }
+
+func (i hastyIndex) Update(ctx context.Context, put []*catalogv1.Product, remove []string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return i.Index.Update(ctx, put, remove)
+}
+
+func TestReloadOutlivesWhoBeganIt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := newCatalog(store{rdb: servicetest.Redis(t)}, func() (Index, error) {
+		cancel()
+		index, err := newBleveIndex()
+		return hastyIndex{index}, err
+	})
+	t.Cleanup(func() { _ = c.close() })
+	put(t, c, "s1", thing("P-1", "lamp"))
+	if err := c.read(ctx, "s1", func(*view) error { return nil }); err != nil {
+		t.Errorf("the reload was given up: %v", err)
+	}
+	if v := c.replicas["s1"].view; v.find("P-1") == nil {
+		t.Error("the catalog was not read")
+	}
+}
+
+func TestReloadThatEndsAfterCloseIsDropped(t *testing.T) {
+	var c *catalog
+	c = newCatalog(store{rdb: servicetest.Redis(t)}, func() (Index, error) {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+		return newBleveIndex()
+	})
+	put(t, c, "s1", thing("P-1", "lamp"))
+	if err := c.read(t.Context(), "s1", func(*view) error { return nil }); !errors.Is(err, errClosed) {
+		t.Errorf("error %v, want %v", err, errClosed)
+	}
+}

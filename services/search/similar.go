@@ -64,7 +64,7 @@ func (v *view) wanted(ctx context.Context, q query) (map[string]float64, error) 
 		return nil, fmt.Errorf("similar: %w", err)
 	}
 	for _, m := range matches {
-		met := float64(len(m.Strong)) + mentionShare*float64(len(m.Terms)-len(m.Strong))
+		met := float64(m.Strong.Len()) + mentionShare*float64(m.Terms.Len()-m.Strong.Len())
 		out[m.ProductID] = met / float64(len(q.terms))
 	}
 	return out, nil

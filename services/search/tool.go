@@ -230,9 +230,9 @@ func (v *view) planCategory(p *plan, category string) {
 // planFact takes a wanted fact as an option or as an attribute, whichever the catalog keeps it as.
 func (v *view) planFact(p *plan, name, value string) {
 	switch {
-	case v.facts.options[name]:
+	case v.facts.options[name] > 0:
 		p.filter.Options[name] = value
-	case v.facts.attributes[name], v.facts.tags[name] > 0, v.facts.tags[fold(value)] > 0:
+	case v.facts.attributes[name] > 0, v.facts.tags[name] > 0, v.facts.tags[fold(value)] > 0:
 		p.filter.Attributes[name] = value
 	default:
 		p.notes = append(p.notes, fmt.Sprintf("The catalog does not record %q, so it was not checked.", name))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
@@ -76,72 +77,95 @@ type view struct {
 	folded  map[string]string // idKey -> product id
 	index   Index
 	facts   facts
+	titles  atomic.Pointer[[]*entry] // all, when they were last asked for; nil after a change
 }
 
-// facts are what the whole catalog says about itself.
+// newView returns the view of an empty catalog over an empty index.
+func newView(index Index) *view {
+	return &view{entries: make(map[string]*entry), folded: make(map[string]string), index: index, facts: newFacts()}
+}
+
+// facts are what the whole catalog says about itself. They are counted as products come and go.
 type facts struct {
-	currency   string              // of most variants
-	categories map[string]string   // folded -> as written
-	kinds      map[string][]string // folded category -> the things in it, folded
-	options    map[string]bool     // folded names
-	attributes map[string]bool     // folded names
-	tags       map[string]int      // folded -> products
-	presents   bool                // some tag or category is of presents
+	currency   string            // of most variants
+	categories map[string]string // folded -> as written
+	presents   int               // products that a tag or a category says to make presents
+	tags       map[string]int    // folded -> products
+	attributes map[string]int    // folded names -> products
+	options    map[string]int    // folded names -> variants
+	paths      map[string]int    // folded categories -> products
+	currencies map[string]int    // -> variants
 }
 
-func newFacts(entries map[string]*entry) facts {
-	f := facts{
-		categories: make(map[string]string),
-		kinds:      make(map[string][]string),
-		options:    make(map[string]bool),
-		attributes: make(map[string]bool),
-		tags:       make(map[string]int),
+func newFacts() facts {
+	return facts{
+		categories: make(map[string]string), tags: make(map[string]int), attributes: make(map[string]int),
+		options: make(map[string]int), paths: make(map[string]int), currencies: make(map[string]int),
 	}
-	currencies := make(map[string]int)
-	for _, e := range entries {
-		for i, key := range e.categories {
-			name := e.product.GetCategoryPath()[i]
-			if f.categories[key] != name {
-				f.categories[key], f.kinds[key] = name, kindKeys(name)
-			}
-			f.presents = f.presents || slices.ContainsFunc(words(e.product.GetCategoryPath()[i]), present)
-		}
-		for name := range e.attributes {
-			f.attributes[name] = true
-		}
-		for tag := range e.tags {
-			f.tags[tag]++
-			f.presents = f.presents || slices.ContainsFunc(words(tag), present)
-		}
-		for i, v := range e.product.GetVariants() {
-			currencies[v.GetPrice().GetCurrencyCode()]++
-			for name := range e.options[i] {
-				f.options[name] = true
-			}
+}
+
+// count adds a product, or with by -1 takes it out again.
+func (f *facts) count(e *entry, by int) {
+	for i, key := range e.categories {
+		if adjust(f.paths, key, by) {
+			f.categories[key] = e.product.GetCategoryPath()[i]
+		} else {
+			delete(f.categories, key)
 		}
 	}
-	for code, n := range currencies {
-		if best := currencies[f.currency]; n > best || n == best && code < f.currency {
+	for name := range e.attributes {
+		adjust(f.attributes, name, by)
+	}
+	for tag := range e.tags {
+		adjust(f.tags, tag, by)
+	}
+	for i, v := range e.product.GetVariants() {
+		adjust(f.currencies, v.GetPrice().GetCurrencyCode(), by)
+		for name := range e.options[i] {
+			adjust(f.options, name, by)
+		}
+	}
+	if e.present() {
+		f.presents += by
+	}
+}
+
+// settle finds the currency, once all products are counted.
+func (f *facts) settle() {
+	f.currency = ""
+	for code, n := range f.currencies {
+		if best := f.currencies[f.currency]; n > best || n == best && code < f.currency {
 			f.currency = code
 		}
 	}
-	return f
 }
 
-// kindKeys folds the things that a category's name says it holds.
-func kindKeys(name string) []string {
-	var out []string
-	for _, kind := range kinds(name) {
-		out = append(out, nameKey(kind))
+// adjust changes a count, and reports whether anything is left of it.
+func adjust(counts map[string]int, key string, by int) bool {
+	counts[key] += by
+	if counts[key] == 0 {
+		delete(counts, key)
+		return false
 	}
-	return out
+	return true
+}
+
+// present reports whether a tag or a category says that the product makes a present.
+func (e *entry) present() bool {
+	says := func(text string) bool { return slices.ContainsFunc(words(text), present) }
+	for tag := range e.tags {
+		if says(tag) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.product.GetCategoryPath(), says)
 }
 
 func present(word string) bool { return presents[word] }
 
 // query reads a query to this store: where no product is marked as a present, any may be one.
 func (v *view) query(vocabulary *vocabulary, text string) query {
-	if !v.facts.presents {
+	if v.facts.presents == 0 {
 		text = strings.Join(withoutPresents(words(text)), " ")
 	}
 	return vocabulary.parse(text)
@@ -155,13 +179,17 @@ func (v *view) find(id string) *entry {
 	return v.entries[v.folded[idKey(id)]]
 }
 
-// all returns every product, ordered by title and then by identifier.
+// all returns every product, ordered by title and then by identifier. The caller must not change it.
 func (v *view) all() []*entry {
+	if sorted := v.titles.Load(); sorted != nil {
+		return *sorted
+	}
 	out := make([]*entry, 0, len(v.entries))
 	for _, e := range v.entries {
 		out = append(out, e)
 	}
 	slices.SortFunc(out, byTitle)
+	v.titles.Store(&out)
 	return out
 }
 
@@ -176,9 +204,9 @@ func byTitle(a, b *entry) int {
 // "trail run shoe", but "tent" not by "tent peg".
 func (v *view) categoriesEndingIn(key string) map[string]bool {
 	var out map[string]bool
-	for folded, things := range v.facts.kinds {
-		for _, k := range things {
-			if k == key || strings.HasSuffix(k, " "+key) {
+	for folded, name := range v.facts.categories {
+		for _, kind := range kinds(name) {
+			if k := nameKey(kind); k == key || strings.HasSuffix(k, " "+key) {
 				if out == nil {
 					out = make(map[string]bool)
 				}

@@ -36,7 +36,7 @@ const progressEvery = 5 * time.Second
 const evalAbout = `Routes the messages of a labelled set and compares where they went with where they should have gone. A set is JSON
 Lines, "-" is stdin; a line is {"id":"m1","text":"where is my order?","gold":["support"]}. Optional: "kind" and "language"
 for a breakdown, and "history", what was said before: strings are the shopper's, else {"role":"assistant","text":"..."}.
-docs/evaluation.md says what each figure means.`
+docs/evaluation.md says what each figure means. 'quartet eval search --help' tells how the search is measured.`
 
 // evalFlags say what is measured and how it is shown.
 type evalFlags struct {
@@ -57,7 +57,15 @@ func addEvalFlags(fs *flag.FlagSet) *evalFlags {
 	return f
 }
 
-func runEval(ctx context.Context, args []string, env environment) (err error) {
+// runEval measures what the first argument says.
+func runEval(ctx context.Context, args []string, env environment) error {
+	if len(args) > 0 && args[0] == "search" {
+		return runEvalSearch(ctx, args[1:], env)
+	}
+	return runEvalRouting(ctx, args, env)
+}
+
+func runEvalRouting(ctx context.Context, args []string, env environment) (err error) {
 	fs := newFlags("eval", "routing FILE", evalAbout, env)
 	f := addEvalFlags(fs)
 	rest, err := parse(fs, args, env)
@@ -103,7 +111,7 @@ func (f *evalFlags) check(rest []string) error {
 	case len(rest) == 0:
 		return usagef("say what to measure, %s", usage)
 	case rest[0] != "routing":
-		return usagef("%q can not be measured; routing can, %s", rest[0], usage)
+		return usagef("%q can not be measured; routing can, %s, and so can search: quartet eval search --help", rest[0], usage)
 	case len(rest) != 2:
 		return usagef("give one file or - for stdin, %s", usage)
 	case !slices.Contains([]string{routerRules, routerModel, routerAuto}, f.router):

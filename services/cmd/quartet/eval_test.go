@@ -38,7 +38,7 @@ func TestEvalMistakesInTheCommandLine(t *testing.T) {
 		says string
 	}{
 		{"nothing to measure", nil, 2, "say what to measure"},
-		{"something else to measure", []string{"search", set}, 2, `"search" can not be measured`},
+		{"something else to measure", []string{"merging", set}, 2, `"merging" can not be measured`},
 		{"no file", []string{"routing"}, 2, "give one file"},
 		{"two files", []string{"routing", set, set}, 2, "give one file"},
 		{"an unknown router", []string{"routing", set, "--router", "dice"}, 2, "rules, model, auto"},

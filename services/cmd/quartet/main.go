@@ -50,7 +50,7 @@ func commands() []command {
 		{"up", "", "run all six services in this process", runUp},
 		{"serve", "ROLE", "run one service", runServe},
 		{"load", "FILE|FOLDER...", "load a store's data from JSON Lines files", runLoad},
-		{"eval", "routing FILE", "measure on labelled messages how they are routed", runEval},
+		{"eval", "routing FILE|search", "measure the router on labelled messages, or the search on judged queries", runEval},
 		{"bench", "turn", "measure what a turn costs beside the models' time", runBench},
 		{"model", "", "run the offline model, an OpenAI-compatible stand-in that follows rules", runModel},
 		{"version", "", "print the version", runVersion},

@@ -98,6 +98,13 @@ func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (R
 	return Report{}, fmt.Errorf("unknown kind %q; the kinds are %v", kind, Kinds())
 }
 
+// Products loads products that were read already into a store, as File does.
+func Products(
+	ctx context.Context, c catalogv1.CatalogServiceClient, storeID string, items iter.Seq2[jsonl.Line[*catalogv1.Product], error],
+) (Report, error) {
+	return products(ctx, Clients{Catalog: c}, storeID, items)
+}
+
 // message is a pointer to a generated message.
 type message[T any] interface {
 	*T

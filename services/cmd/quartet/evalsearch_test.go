@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	kites = `{"product_id":"K1","title":"Harbour single-line kite","category_path":["Kites"],"variants":[{"variant_id":"std","price":{"amount_minor":2450,"currency_code":"EUR"},"stock":7}]}
+{"product_id":"K2","title":"Gale stunt kite","category_path":["Kites"],"variants":[{"variant_id":"std","price":{"amount_minor":6900,"currency_code":"EUR"},"stock":2}]}
+{"product_id":"L1","title":"Line winder","category_path":["Spares"],"variants":[{"variant_id":"std","price":{"amount_minor":900,"currency_code":"EUR"},"stock":2}]}
+`
+	kiteJudgments = "query,docid,rating\nstunt kite,K2,3\nstunt kite,K1,1\nwinder,K1,2\nzeppelin,K1,0\n"
+)
+
+// setOf writes products and judgments, and returns the flags that name them.
+func setOf(t *testing.T, products, judgments string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	var flags []string
+	for name, text := range map[string]string{"products": products, "judgments": judgments} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		flags = append(flags, "--"+name, path)
+	}
+	return flags
+}
+
+func TestEvalSearchMistakesAreNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"nothing":                  {nil, 2, "give --products and --judgments"},
+		"an argument":              {[]string{"set.csv"}, 2, `unexpected argument "set.csv"`},
+		"stdin twice":              {[]string{"--products", "-", "--judgments", "-"}, 2, "stdin can not be both"},
+		"timed never":              {append(setOf(t, kites, kiteJudgments), "--repeat", "0"), 2, "--repeat is 0"},
+		"a file that is not there": {[]string{"--products", "/no/such", "--judgments", "/no/such"}, 1, "no such file"},
+		"a wrong judgment":         {setOf(t, kites, kiteJudgments+"kite,K1,good\n"), 2, `line 6: rating is "good"`},
+		"no judgment":              {setOf(t, kites, "query,docid,rating\n"), 2, "there is no line to measure"},
+		"a wrong product": {setOf(t, kites+`{"product_id":"K3","title":""}`, kiteJudgments), 2,
+			"line 4: K3: title: is required"},
+		"a broken product": {setOf(t, kites+`{"product_id":`, kiteJudgments), 2, "wrong lines: 1"},
+		"no product":       {setOf(t, "", kiteJudgments), 2, "there is no line to measure"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "search"}, c.args...)...)
+			if code != c.code || !strings.Contains(stderr, c.says) || out != "" {
+				t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s\nwant %d and %q", code, out, stderr, c.code, c.says)
+			}
+		})
+	}
+}
+
+func TestEvalSearchPrintsTheFigures(t *testing.T) {
+	code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "search", "--misses"}, setOf(t, kites, kiteJudgments)...)...)
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	for _, want := range []string{
+		"products: 3 · queries: 3, without a relevant product: 1 · judgments: 4\n", "\nall            3", "\nlexical        3",
+		"\n\"winder\"  nDCG@10 0.000 · condensed 0.000 · recall@100 0.000\n   1   -  L1  Line winder\n  relevant and not found: K1\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+// searched is what a reader of the JSON looks at.
+type searched struct {
+	NDCG10    float64             `json:"ndcg_at_10"`
+	NDCG5     float64             `json:"ndcg_at_5"`
+	Condensed float64             `json:"condensed_ndcg_at_10"`
+	Recall    float64             `json:"recall_at_100"`
+	NoAnswer  *int                `json:"no_answer_queries"`
+	P50       float64             `json:"p50_ms"`
+	P99       float64             `json:"p99_ms"`
+	Products  int                 `json:"products"`
+	Legs      map[string]searched `json:"legs"`
+	Misses    *[]any              `json:"misses"`
+}
+
+func evalSearch(t *testing.T, args ...string) searched {
+	t.Helper()
+	code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "search", "--json"}, args...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	var got searched
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v in:\n%s", err, out)
+	}
+	return got
+}
+
+func TestEvalSearchAsJSON(t *testing.T) {
+	got := evalSearch(t, setOf(t, kites, kiteJudgments)...)
+	// Of the two queries with a relevant product one finds nothing relevant, and so is half of each.
+	if got.Products != 3 || got.NoAnswer == nil || *got.NoAnswer != 1 || got.Legs["lexical"].NDCG10 != got.NDCG10 || got.Misses != nil {
+		t.Errorf("figures are %+v", got)
+	}
+	if got.NDCG10 <= 0.4 || got.NDCG10 > 0.5 || got.Recall <= 0 || got.P50 <= 0 || got.P99 < got.P50 {
+		t.Errorf("figures are %+v", got)
+	}
+}
+
+// What the search reaches on queries that others collected and judged. The floors lie a little below what is reached;
+// docs/evaluation.md has the figures.
+func TestSearchOnPublicQueries(t *testing.T) {
+	dir := os.Getenv("QUARTET_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
+	}
+	products, judgments := filepath.Join(dir, "chorus", "products.jsonl.gz"), filepath.Join(dir, "chorus", "judgments.csv")
+	if _, err := os.Stat(products); err != nil && os.Getenv("CI") == "" {
+		t.Skipf("no products: set QUARTET_DATA to the folder that holds chorus/products.jsonl.gz")
+	}
+	got := evalSearch(t, "--products", products, "--judgments", judgments)
+	for _, figure := range []struct {
+		name         string
+		value, least float64
+	}{
+		{"nDCG@10", got.NDCG10, 0.78}, {"nDCG@5", got.NDCG5, 0.78}, {"condensed nDCG@10", got.Condensed, 0.84}, {"recall@100", got.Recall, 0.88},
+	} {
+		t.Logf("%s %.4f", figure.name, figure.value)
+		if figure.value < figure.least {
+			t.Errorf("%s is %.4f, want at least %v", figure.name, figure.value, figure.least)
+		}
+	}
+	if got.Products != 19_406 || *got.NoAnswer > 0 {
+		t.Errorf("%d products, and %d queries without an answer", got.Products, *got.NoAnswer)
+	}
+}

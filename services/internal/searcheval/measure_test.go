@@ -1,0 +1,143 @@
+package searcheval
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ranked is an outcome of a ranking: ids separated by spaces.
+func ranked(hits string, grades map[string]int) Outcome {
+	o := Outcome{Query: Query{Text: "q", Grades: grades}, Legs: "lexical", Durations: []time.Duration{time.Millisecond}}
+	for _, id := range strings.Fields(hits) {
+		o.Hits = append(o.Hits, Hit{ProductID: id, Title: "title of " + id})
+	}
+	return o
+}
+
+// The discounts are 1/log2(2), 1/log2(3), 1/log2(4), ... = 1, 0.6309, 0.5, 0.4307; the gains of the grades 1, 2 and 3 are
+// 1, 3 and 7.
+func TestFiguresOfOneQuery(t *testing.T) {
+	all := map[string]int{"a": 3, "b": 2, "c": 0, "d": 1}
+	const ideal = 7 + 3*0.6309297535714575 + 1*0.5
+	for name, c := range map[string]struct {
+		outcome                       Outcome
+		ndcg10, ndcg5, cond10, recall float64
+	}{
+		"the best order":              {ranked("a b d c", all), 1, 1, 1, 1},
+		"nothing":                     {ranked("", all), 0, 0, 0, 0},
+		"the best second":             {ranked("b a", all), (3 + 7*0.6309297535714575) / ideal, (3 + 7*0.6309297535714575) / ideal, (3 + 7*0.6309297535714575) / ideal, 2. / 3},
+		"what is not judged gains 0":  {ranked("x a b d", all), (7*0.6309297535714575 + 3*0.5 + 1*0.43067655807339306) / ideal, (7*0.6309297535714575 + 3*0.5 + 1*0.43067655807339306) / ideal, 1, 1},
+		"a grade of 0 is not dropped": {ranked("c a", all), 7 * 0.6309297535714575 / ideal, 7 * 0.6309297535714575 / ideal, 7 * 0.6309297535714575 / ideal, 1. / 3},
+		"the sixth is not in five":    {ranked("x1 x2 x3 x4 x5 a", map[string]int{"a": 3}), 0.35620718710802255, 0, 1, 1},
+		"the eleventh is not in ten":  {ranked("x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 a", map[string]int{"a": 3}), 0, 0, 1, 1},
+		"the ideal has ten":           {ranked("a b c d e f g h i j", grades(12)), 1, 1, 1, 10. / 12},
+	} {
+		f := Measure([]Outcome{c.outcome}).Figures
+		for figure, pair := range map[string][2]float64{
+			"nDCG@10": {f.NDCG10.Sum, c.ndcg10}, "nDCG@5": {f.NDCG5.Sum, c.ndcg5},
+			"condensed nDCG@10": {f.CondensedNDCG10.Sum, c.cond10}, "recall@100": {f.Recall100.Sum, c.recall},
+		} {
+			if math.Abs(pair[0]-pair[1]) > 1e-12 {
+				t.Errorf("%s: %s is %v, want %v", name, figure, pair[0], pair[1])
+			}
+		}
+	}
+}
+
+// grades are n products of grade 1, named a, b, c and so on.
+func grades(n int) map[string]int {
+	all := make(map[string]int)
+	for i := range n {
+		all[string(rune('a'+i))] = 1
+	}
+	return all
+}
+
+func TestRecallEndsAtAHundred(t *testing.T) {
+	var ids []string
+	for range 100 {
+		ids = append(ids, "x")
+	}
+	r := Measure([]Outcome{ranked(strings.Join(append(slices.Clone(ids[1:]), "a", "b"), " "), map[string]int{"a": 1, "b": 1})})
+	if got := r.Recall100.Sum; got != 0.5 {
+		t.Errorf("recall is %v, want the hundredth hit and not the one after", got)
+	}
+}
+
+func TestMeasureASet(t *testing.T) {
+	vector := ranked("a", map[string]int{"a": 1})
+	vector.Legs, vector.Durations = "lexical+vector", []time.Duration{3 * time.Millisecond}
+	r := Measure([]Outcome{
+		ranked("a", map[string]int{"a": 2}), ranked("", map[string]int{"a": 2, "b": 0}), ranked("x", map[string]int{"a": 0}), vector,
+	})
+	want := Figures{
+		Queries: 4, NDCG10: Mean{2, 3}, NDCG5: Mean{2, 3}, CondensedNDCG10: Mean{2, 3}, Recall100: Mean{2, 3}, NoAnswer: 1, P50: 1, P99: 3,
+	}
+	if diff := cmp.Diff(want, r.Figures); diff != "" {
+		t.Errorf("all (-want +got):\n%s", diff)
+	}
+	if r.WithoutRelevant != 1 || r.Judgments != 5 {
+		t.Errorf("%d queries without a relevant product and %d judgments, want 1 and 5", r.WithoutRelevant, r.Judgments)
+	}
+	if got := r.Legs["lexical+vector"]; got.Queries != 1 || got.P50 != 3 || r.Legs["lexical"].NDCG10 != (Mean{1, 2}) {
+		t.Errorf("legs are %+v", r.Legs)
+	}
+}
+
+func TestMissesAreTheWorstFirst(t *testing.T) {
+	good, bad := ranked("b a x", map[string]int{"a": 2, "b": 1}), ranked("x", map[string]int{"a": 1})
+	bad.Text = "bad"
+	one := 1
+	misses := Measure([]Outcome{good, ranked("a", map[string]int{"a": 1}), bad}).Misses
+	if len(misses) != 2 || misses[0].Query != "bad" {
+		t.Fatalf("misses are %+v, want the bad one and the good one", misses)
+	}
+	if diff := cmp.Diff([]string{"a"}, misses[0].Missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+	if got := misses[1].Hits[0]; !cmp.Equal(got, JudgedHit{ProductID: "b", Title: "title of b", Grade: &one}) || misses[1].Hits[2].Grade != nil {
+		t.Errorf("hits are %+v", misses[1].Hits)
+	}
+}
+
+// The names of the fields are a contract with whoever reads the JSON.
+func TestReportAsJSON(t *testing.T) {
+	r := Measure([]Outcome{ranked("a", map[string]int{"a": 2})})
+	r.Misses = nil
+	got, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const figures = `"queries":1,"ndcg_at_10":1,"ndcg_at_5":1,"condensed_ndcg_at_10":1,"recall_at_100":1,"no_answer_queries":0,"p50_ms":1,"p99_ms":1`
+	if diff := cmp.Diff(`{`+figures+`,"queries_without_relevant":0,"judgments":1,"legs":{"lexical":{`+figures+`}}}`, string(got)); diff != "" {
+		t.Error(diff)
+	}
+	none, err := json.Marshal(Measure(nil))
+	if err != nil || !strings.Contains(string(none), `"ndcg_at_10":null`) || !strings.Contains(string(none), `"misses":[]`) {
+		t.Errorf("of nothing: %s, %v", none, err)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	upTo := func(n int) []time.Duration {
+		var all []time.Duration
+		for i := range n {
+			all = append(all, time.Duration(i+1)*time.Millisecond)
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		n       int
+		q, want float64
+	}{{0, 0.5, 0}, {1, 0.99, 1}, {2, 0.5, 1}, {3, 0.5, 2}, {100, 0.99, 99}, {200, 0.99, 198}} {
+		if got := quantile(upTo(tt.n), tt.q); got != tt.want {
+			t.Errorf("quantile %v of 1 to %d is %v, want %v", tt.q, tt.n, got, tt.want)
+		}
+	}
+}

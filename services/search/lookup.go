@@ -1,0 +1,383 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	index "github.com/blevesearch/bleve_index_api"
+)
+
+// The score of a product is BM25F: the occurrences of a term in all fields are weighed and added up before they saturate,
+// so that a word in title and description is not counted as two. The shares were set as the weights of the fields were.
+const (
+	// saturation is BM25's k1: the more, the more a repeated word is worth.
+	saturation = 1.2
+	// synonymShare is what a synonym is worth beside the word itself.
+	synonymShare = 0.6
+	// typoShare is what a word that was taken for a typo is worth.
+	typoShare = 0.6
+	// headShare of the rarity of the word that says what is wanted goes to products that are it by their title.
+	headShare = 0.5
+	// pairShare of the mean rarity of two neighbours goes to products where they are neighbours too.
+	pairShare = 0.5
+	// shortestCompound is the length of a word that may have been two, in bytes.
+	shortestCompound = 5
+)
+
+// lookup is one search under way.
+type lookup struct {
+	*scratch
+	ctx    context.Context
+	index  *bleveIndex
+	reader index.IndexReader
+	terms  []Term
+	stems  []string // of the terms
+}
+
+// scratch is the memory of a lookup, used over and over. Its slices go by the number of the document.
+type scratch struct {
+	form, term tally // the form of a term at hand, and the best of its forms so far
+	matches    []Match
+	docs       []uint32 // with matches
+}
+
+// tally is what documents are worth.
+type tally struct {
+	worth  []float64
+	strong []bool
+	docs   []uint32 // that are worth anything
+}
+
+func (t *tally) size(n int) {
+	if len(t.worth) < n {
+		t.worth, t.strong = make([]float64, n), make([]bool, n)
+	}
+}
+
+func (t *tally) add(doc uint32, worth float64, strong bool) {
+	if t.worth[doc] == 0 {
+		t.docs = append(t.docs, doc)
+	}
+	t.worth[doc] += worth
+	t.strong[doc] = t.strong[doc] || strong
+}
+
+func (t *tally) reset() {
+	for _, doc := range t.docs {
+		t.worth[doc], t.strong[doc] = 0, false
+	}
+	t.docs = t.docs[:0]
+}
+
+func (s *scratch) size(n int) {
+	s.form.size(n)
+	s.term.size(n)
+	if len(s.matches) < n {
+		s.matches = make([]Match, n)
+	}
+}
+
+func (s *scratch) reset() {
+	s.form.reset()
+	s.term.reset()
+	for _, doc := range s.docs {
+		s.matches[doc] = Match{}
+	}
+	s.docs = s.docs[:0]
+}
+
+// Search reads the postings of every form of each term.
+func (b *bleveIndex) Search(ctx context.Context, terms []Term) ([]Match, error) {
+	source, err := b.idx.Advanced()
+	if err != nil {
+		return nil, fmt.Errorf("search index: %w", err)
+	}
+	reader, err := source.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("search index: %w", err)
+	}
+	defer reader.Close()
+	s := b.pool.Get().(*scratch)
+	defer func() {
+		s.reset()
+		b.pool.Put(s)
+	}()
+	s.size(len(b.ids))
+	l := &lookup{scratch: s, ctx: ctx, index: b, reader: reader, terms: terms}
+	if err := l.run(); err != nil {
+		return nil, fmt.Errorf("search index: %w", err)
+	}
+	out := make([]Match, len(l.docs))
+	for i, doc := range l.docs {
+		out[i] = l.matches[doc]
+		if out[i].ProductID, err = b.id(reader, doc); err != nil {
+			return nil, fmt.Errorf("search index: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// run scores all terms, and then where and how they stand.
+func (l *lookup) run() error {
+	total, err := l.reader.DocCount()
+	if err != nil {
+		return err
+	}
+	for _, t := range l.terms {
+		l.stems = append(l.stems, stem(t.Text))
+	}
+	rarity := make([]float64, len(l.terms))
+	for i := range l.terms {
+		if err := l.forms(i); err != nil {
+			return err
+		}
+		n := float64(len(l.term.docs))
+		rarity[i] = math.Log(1 + (float64(total)-n+0.5)/(n+0.5))
+		l.take(i, rarity[i])
+	}
+	for i, t := range l.terms {
+		if t.Head {
+			if err := l.heads(i, headShare*rarity[i]); err != nil {
+				return err
+			}
+		}
+		if i > 0 {
+			if err := l.neighbours(i, pairShare*(rarity[i-1]+rarity[i])/2); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forms collects every form of term i: the word, the word written as two or together with a neighbour, what means the
+// same, or else what looks like it.
+func (l *lookup) forms(i int) error {
+	l.term.reset()
+	t := l.terms[i]
+	if err := l.word(l.stems[i], 1, false); err != nil {
+		return err
+	}
+	if len(t.Text) >= shortestCompound {
+		err := l.postings(pairsField, l.stems[i], func(doc uint32, _, _ float64) {
+			l.form.add(doc, fields[titleField].weight, true)
+		})
+		if err != nil {
+			return err
+		}
+		l.fold(1)
+	}
+	for at := max(1, i); at <= i+1 && at < len(l.terms); at++ {
+		if err := l.word(stem(l.terms[at-1].Text+l.terms[at].Text), 1, false); err != nil {
+			return err
+		}
+	}
+	for _, alternative := range t.Alternatives {
+		if err := l.phrase(words(alternative)); err != nil {
+			return err
+		}
+	}
+	if len(l.term.docs) > 0 || t.Known || typos(t.Text) == 0 {
+		return nil
+	}
+	return l.lookalikes(l.stems[i], typos(t.Text))
+}
+
+// word collects a stem, from all fields or from the strong ones.
+func (l *lookup) word(stem string, share float64, strong bool) error {
+	for i, f := range fields {
+		if f.weight == 0 || strong && !f.strong {
+			continue
+		}
+		err := l.postings(i, stem, func(doc uint32, frequency, length float64) {
+			l.form.add(doc, f.worth(frequency, length), f.strong)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	l.fold(share)
+	return nil
+}
+
+// worth is BM25F's weight of a word in a field. The length is in mean lengths.
+func (f field) worth(frequency, length float64) float64 {
+	return f.weight * frequency / (1 - f.length + f.length*length)
+}
+
+// phrase collects the documents that have all the words in one field, and is worth the mean of them.
+func (l *lookup) phrase(ws []string) error {
+	if len(ws) == 1 {
+		return l.word(stem(ws[0]), synonymShare, false)
+	}
+	type part struct {
+		words int
+		worth float64
+	}
+	for i, f := range fields {
+		if f.weight == 0 {
+			continue
+		}
+		has := make(map[uint32]part)
+		for n, w := range ws {
+			err := l.postings(i, stem(w), func(doc uint32, frequency, length float64) {
+				if p := has[doc]; p.words == n {
+					has[doc] = part{n + 1, p.worth + f.worth(frequency, length)/float64(len(ws))}
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if len(has) == 0 {
+				break
+			}
+		}
+		for doc, p := range has {
+			if p.words == len(ws) {
+				l.form.add(doc, p.worth, f.strong)
+			}
+		}
+	}
+	l.fold(synonymShare)
+	return nil
+}
+
+// lookalikes collects the words in strong fields that differ in at most n letters, not in the first one. Among all words
+// of all descriptions, one that looks alike is soon found.
+func (l *lookup) lookalikes(word string, n int) error {
+	reader, ok := l.reader.(index.IndexReaderFuzzy)
+	if !ok {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for _, f := range fields {
+		if f.weight == 0 || !f.strong {
+			continue
+		}
+		near, err := dictionary(reader.FieldDictFuzzy(f.name, word, n, string([]rune(word)[:1])))
+		if err != nil {
+			return err
+		}
+		for _, w := range near {
+			if seen[w] {
+				continue
+			}
+			seen[w] = true
+			if err := l.word(w, typoShare, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dictionary reads all entries.
+func dictionary(d index.FieldDict, err error) (terms []string, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	for {
+		e, err := d.Next()
+		if err != nil || e == nil {
+			return terms, err
+		}
+		terms = append(terms, e.Term)
+	}
+}
+
+// fold takes the form at hand into the term: of several forms that a product has, the best counts.
+func (l *lookup) fold(share float64) {
+	for _, doc := range l.form.docs {
+		w := l.form.worth[doc]
+		w = share * w * (saturation + 1) / (w + saturation)
+		l.term.add(doc, max(0, w-l.term.worth[doc]), l.form.strong[doc])
+	}
+	l.form.reset()
+}
+
+// take takes term i into the matches.
+func (l *lookup) take(i int, rarity float64) {
+	for _, doc := range l.term.docs {
+		m := &l.matches[doc]
+		if m.Terms == 0 {
+			l.docs = append(l.docs, doc)
+		}
+		m.Terms = m.Terms.Add(i)
+		if l.term.strong[doc] {
+			m.Strong = m.Strong.Add(i)
+		}
+		m.Score += rarity * l.term.worth[doc]
+	}
+}
+
+// heads adds the bonus to matches that are, by their title, what term i or a synonym says.
+func (l *lookup) heads(i int, bonus float64) error {
+	stems := []string{l.stems[i]}
+	for _, alternative := range l.terms[i].Alternatives {
+		if ws := words(alternative); len(ws) == 1 && !slices.Contains(stems, stem(ws[0])) {
+			stems = append(stems, stem(ws[0]))
+		}
+	}
+	for _, s := range stems {
+		err := l.postings(headField, s, func(doc uint32, _, _ float64) { l.form.add(doc, bonus, true) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, doc := range l.form.docs {
+		if l.matches[doc].Terms != 0 {
+			l.matches[doc].Score += bonus
+		}
+	}
+	l.form.reset()
+	return nil
+}
+
+// neighbours adds the bonus to matches where term i follows the one before.
+func (l *lookup) neighbours(i int, bonus float64) error {
+	return l.postings(pairsField, stem(l.terms[i-1].Text+l.terms[i].Text), func(doc uint32, _, _ float64) {
+		if m := &l.matches[doc]; m.Terms.Has(i-1) && m.Terms.Has(i) {
+			m.Score += bonus
+		}
+	})
+}
+
+// postings hands on each document that has the stem in the field, how often, and the field's length there in mean
+// lengths.
+func (l *lookup) postings(field int, stem string, take func(doc uint32, frequency, length float64)) error {
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	reader, err := l.reader.TermFieldReader(l.ctx, []byte(stem), fields[field].name, true, true, false)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	mean := l.index.lengths[field].mean()
+	var doc index.TermFieldDoc
+	for {
+		d, err := reader.Next(doc.Reset())
+		if err != nil || d == nil {
+			return err
+		}
+		// The library keeps 1/sqrt(length).
+		take(uint32(d.ID.Value()), float64(d.Freq), 1/(d.Norm*d.Norm*mean))
+	}
+}
+
+// typos is how many letters of a word may be wrong: none in short words and numbers, where another word is near. The
+// stem counts, for stems are what is compared.
+func typos(word string) int {
+	n := len([]rune(stem(word)))
+	switch {
+	case n < 5 || strings.ContainsAny(word, "0123456789"):
+		return 0
+	case n < 8:
+		return 1
+	}
+	return 2
+}
