@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/facts"
 )
 
 const (
@@ -31,9 +33,9 @@ type coverage struct {
 type section struct {
 	query, text string
 	folded      string
-	facts       []fact // without those that any text may have, each once
+	facts       []facts.Fact // without those that any text may have, each once
 	titles      []string
-	keys        map[string]bool
+	said        facts.Set
 	stems       map[string]bool
 }
 
@@ -46,18 +48,16 @@ func newCoverage(base string, branches []*branch) *coverage {
 }
 
 func newSection(base, query string, a *specialistv1.Answer) section {
-	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), keys: map[string]bool{}, stems: stems(a.GetText())}
-	if own := languageOf(s.text); own != "" {
-		base = own
-	}
-	all, words := factsOf(s.text, base)
-	for _, f := range all {
-		if !f.plain && !f.in(s.keys) {
+	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), stems: stems(a.GetText())}
+	said := readIn(base, s.text)
+	var before facts.Set
+	for _, f := range said.Facts {
+		if !f.Plain && !before.Has(f) {
 			s.facts = append(s.facts, f)
 		}
-		f.addTo(s.keys)
+		before.AddFacts(f)
 	}
-	addAll(s.keys, nil, words)
+	s.said.Add(said)
 	for _, name := range names(a) {
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) {
 			s.titles = append(s.titles, name)
@@ -69,13 +69,8 @@ func newSection(base, query string, a *specialistv1.Answer) section {
 // missing returns which sections a text does not hold, in order. One that the model finished may leave out the weaker half
 // of a section; in one that was cut, nothing may be missing.
 func (c *coverage) missing(text string, finished bool) []int {
-	base := c.base
-	if own := languageOf(text); own != "" {
-		base = own
-	}
-	m := merging{text: text, folded: fold(text), keys: map[string]bool{}, stems: stems(text)}
-	facts, words := factsOf(text, base)
-	addAll(m.keys, facts, words)
+	m := merging{text: text, folded: fold(text), stems: stems(text)}
+	m.said.Add(readIn(c.base, text))
 	var out []int
 	for i := range c.sections {
 		if !c.covered(i, m, finished) {
@@ -88,7 +83,8 @@ func (c *coverage) missing(text string, finished bool) []int {
 // merging is a merged text, as coverage looks at it.
 type merging struct {
 	text, folded string
-	keys, stems  map[string]bool
+	said         facts.Set
+	stems        map[string]bool
 }
 
 // covered reports whether a text holds a section: enough of its facts, which are product titles, codes, dates and
@@ -112,7 +108,7 @@ func (c *coverage) covered(i int, m merging, finished bool) bool {
 		count(strings.Contains(m.folded, title), c.elsewhere(i, func(o section) bool { return strings.Contains(o.folded, title) }))
 	}
 	for _, f := range s.facts {
-		count(f.in(m.keys), c.elsewhere(i, func(o section) bool { return f.in(o.keys) }))
+		count(m.said.Has(f), c.elsewhere(i, func(o section) bool { return o.said.Has(f) }))
 	}
 	all := len(s.titles) + len(s.facts)
 	share := factShare
@@ -193,10 +189,10 @@ func fold(text string) string {
 // foldedWords returns the words of a text in lower case. Of scripts without spaces between words, each character is one.
 func foldedWords(text string) []string {
 	var out []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !isLetter(r) && !isDigit(r) && !isUnspaced(r) }) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !facts.IsLetter(r) && !facts.IsDigit(r) && !facts.IsUnspaced(r) }) {
 		begin := 0
 		for i, r := range w {
-			if isUnspaced(r) {
+			if facts.IsUnspaced(r) {
 				out = append(out, w[begin:i], string(r))
 				begin = i + utf8.RuneLen(r)
 			}
@@ -214,7 +210,7 @@ func stems(text string) map[string]bool {
 	for _, w := range foldedWords(text) {
 		runes := []rune(w)
 		switch {
-		case isUnspaced(runes[0]):
+		case facts.IsUnspaced(runes[0]):
 			if last != "" {
 				out[last+w] = true
 			}

@@ -1,4 +1,4 @@
-package gateway
+package facts
 
 import (
 	"slices"
@@ -61,7 +61,7 @@ func tokens(text string) []token {
 	}
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
-		if !isLetter(r) && !isDigit(r) {
+		if !IsLetter(r) && !IsDigit(r) {
 			i += n
 			continue
 		}
@@ -79,21 +79,24 @@ func tokens(text string) []token {
 	return out
 }
 
-func isDigit(r rune) bool  { return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r) }
-func isLetter(r rune) bool { return (unicode.IsLetter(r) || unicode.IsMark(r)) && !isUnspaced(r) }
+// IsDigit reports whether a character is a decimal digit of any script.
+func IsDigit(r rune) bool { return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r) }
 
-// isUnspaced reports whether a character is of a script that puts no spaces between words. It belongs to no token.
-func isUnspaced(r rune) bool {
+// IsLetter reports whether a character belongs to a word: a letter or a mark on one, of a script with spaces between words.
+func IsLetter(r rune) bool { return (unicode.IsLetter(r) || unicode.IsMark(r)) && !IsUnspaced(r) }
+
+// IsUnspaced reports whether a character is of a script that puts no spaces between words. No fact holds one.
+func IsUnspaced(r rune) bool {
 	return r >= 0x0e00 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer) || r == 'ー')
 }
 
 // readAtom reads the atom that begins at start.
 func readAtom(text string, start int) atom {
 	first, _ := utf8.DecodeRuneInString(text[start:])
-	a := atom{digits: isDigit(first), upper: !isDigit(first), start: start}
-	same, plain := isLetter, true
+	a := atom{digits: IsDigit(first), upper: !IsDigit(first), start: start}
+	same, plain := IsLetter, true
 	if a.digits {
-		same = isDigit
+		same = IsDigit
 	}
 	for a.end = start; a.end < len(text); {
 		r, n := utf8.DecodeRuneInString(text[a.end:])
