@@ -48,7 +48,8 @@ func newCoverage(base string, branches []*branch) *coverage {
 }
 
 func newSection(base, query string, a *specialistv1.Answer) section {
-	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), stems: stems(a.GetText())}
+	words := foldedWords(a.GetText())
+	s := section{query: query, text: a.GetText(), folded: spaced(words), stems: stemsOf(words)}
 	said := readIn(base, s.text)
 	var before facts.Set
 	for _, f := range said.Facts {
@@ -69,7 +70,8 @@ func newSection(base, query string, a *specialistv1.Answer) section {
 // missing returns which sections a text does not hold, in order. One that the model finished may leave out the weaker half
 // of a section; in one that was cut, nothing may be missing.
 func (c *coverage) missing(text string, finished bool) []int {
-	m := merging{text: text, folded: fold(text), stems: stems(text)}
+	words := foldedWords(text)
+	m := merging{text: text, folded: spaced(words), stems: stemsOf(words)}
 	m.said.Add(readIn(c.base, text))
 	var out []int
 	for i := range c.sections {
@@ -133,7 +135,7 @@ func (c *coverage) retold(i int, m merging, finished bool) bool {
 	}
 	words, share := s.stems, wordShare
 	if from, to := languageOf(s.text), languageOf(m.text); from != "" && to != "" && from != to {
-		words = stems(s.query)
+		words = stemsOf(foldedWords(s.query))
 	}
 	if !finished {
 		share = wholeWordShare
@@ -178,8 +180,9 @@ func names(a *specialistv1.Answer) []string {
 
 // fold turns a text into lower-case words between single spaces, with a space at either end, so that whole words can be
 // looked for.
-func fold(text string) string {
-	words := foldedWords(text)
+func fold(text string) string { return spaced(foldedWords(text)) }
+
+func spaced(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
@@ -202,12 +205,12 @@ func foldedWords(text string) []string {
 	return slices.DeleteFunc(out, func(w string) bool { return w == "" })
 }
 
-// stems returns the beginnings of the words of a text, which are the same for return, returns and returned. Small words
+// stemsOf returns the beginnings of folded words, which are the same for return, returns and returned. Small words
 // are left out. Of scripts without spaces between words, each two characters that are neighbours are a stem.
-func stems(text string) map[string]bool {
-	out := map[string]bool{}
+func stemsOf(words []string) map[string]bool {
+	out := make(map[string]bool, len(words))
 	last := ""
-	for _, w := range foldedWords(text) {
+	for _, w := range words {
 		runes := []rune(w)
 		switch {
 		case facts.IsUnspaced(runes[0]):

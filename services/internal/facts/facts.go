@@ -34,6 +34,7 @@ type Text struct {
 // not known, or "", they are plain words.
 func Of(text, language string) Text {
 	r := reader{text: text, numerals: numerals[language], tokens: tokens(text)}
+	r.said.words = make([]key, 0, len(r.tokens))
 	return r.read()
 }
 

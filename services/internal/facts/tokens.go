@@ -49,16 +49,14 @@ func (t token) squeezed() string {
 	return b.String()
 }
 
+// bytesPerToken is what a token takes of a text, on average: it only saves that slices grow.
+const bytesPerToken = 5
+
 // tokens cuts a text up.
 func tokens(text string) []token {
-	var out []token
-	var chain []atom // atoms that nothing but glue keeps apart
-	flush := func() {
-		if len(chain) > 0 {
-			out = append(out, apart(chain)...)
-		}
-		chain = nil
-	}
+	out := make([]token, 0, len(text)/bytesPerToken+1)
+	atoms := make([]atom, 0, cap(out))
+	begin := 0 // of the chain: atoms that nothing but glue keeps apart
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		if !IsLetter(r) && !IsDigit(r) {
@@ -66,16 +64,18 @@ func tokens(text string) []token {
 			continue
 		}
 		a := readAtom(text, i)
-		if k := len(chain); k > 0 {
-			if a.glue = text[chain[k-1].end:i]; !glues(a.glue, chain[k-1].digits && a.digits) {
-				flush()
-				a.glue = ""
+		if k := len(atoms); k > begin {
+			if a.glue = text[atoms[k-1].end:i]; !glues(a.glue, atoms[k-1].digits && a.digits) {
+				out = apart(out, atoms[begin:])
+				begin, a.glue = k, ""
 			}
 		}
-		chain = append(chain, a)
+		atoms = append(atoms, a)
 		i = a.end
 	}
-	flush()
+	if len(atoms) > begin {
+		out = apart(out, atoms[begin:])
+	}
 	return out
 }
 
@@ -83,7 +83,12 @@ func tokens(text string) []token {
 func IsDigit(r rune) bool { return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r) }
 
 // IsLetter reports whether a character belongs to a word: a letter or a mark on one, of a script with spaces between words.
-func IsLetter(r rune) bool { return (unicode.IsLetter(r) || unicode.IsMark(r)) && !IsUnspaced(r) }
+func IsLetter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r|0x20 && r|0x20 <= 'z'
+	}
+	return (unicode.IsLetter(r) || unicode.IsMark(r)) && !IsUnspaced(r)
+}
 
 // IsUnspaced reports whether a character is of a script that puts no spaces between words. No fact holds one.
 func IsUnspaced(r rune) bool {
@@ -145,12 +150,11 @@ func glues(s string, digits bool) bool {
 	return false
 }
 
-// apart makes tokens of atoms that hang together: one if they are an address, and else as many as there are things.
-func apart(chain []atom) []token {
+// apart appends the tokens of a chain: one if it is an address, and else as many as there are things.
+func apart(out []token, chain []atom) []token {
 	if len(chain) > 1 && isAddress(chain) {
-		return []token{{atoms: chain, address: true}}
+		return append(out, token{atoms: chain, address: true})
 	}
-	var out []token
 	begin := 0
 	for i := 1; i < len(chain); i++ {
 		if parts(chain[begin:], i-begin) {
