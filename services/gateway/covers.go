@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/facts"
 )
 
 const (
@@ -31,9 +33,9 @@ type coverage struct {
 type section struct {
 	query, text string
 	folded      string
-	facts       []fact // without those that any text may have, each once
+	facts       []facts.Fact // without those that any text may have, each once
 	titles      []string
-	keys        map[string]bool
+	said        facts.Set
 	stems       map[string]bool
 }
 
@@ -46,18 +48,17 @@ func newCoverage(base string, branches []*branch) *coverage {
 }
 
 func newSection(base, query string, a *specialistv1.Answer) section {
-	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), keys: map[string]bool{}, stems: stems(a.GetText())}
-	if own := languageOf(s.text); own != "" {
-		base = own
-	}
-	all, words := factsOf(s.text, base)
-	for _, f := range all {
-		if !f.plain && !f.in(s.keys) {
+	words := foldedWords(a.GetText())
+	s := section{query: query, text: a.GetText(), folded: spaced(words), stems: stemsOf(words)}
+	said := readIn(base, s.text)
+	var before facts.Set
+	for _, f := range said.Facts {
+		if !f.Plain && !before.Has(f) {
 			s.facts = append(s.facts, f)
 		}
-		f.addTo(s.keys)
+		before.AddFacts(f)
 	}
-	addAll(s.keys, nil, words)
+	s.said.Add(said)
 	for _, name := range names(a) {
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) {
 			s.titles = append(s.titles, name)
@@ -69,13 +70,9 @@ func newSection(base, query string, a *specialistv1.Answer) section {
 // missing returns which sections a text does not hold, in order. One that the model finished may leave out the weaker half
 // of a section; in one that was cut, nothing may be missing.
 func (c *coverage) missing(text string, finished bool) []int {
-	base := c.base
-	if own := languageOf(text); own != "" {
-		base = own
-	}
-	m := merging{text: text, folded: fold(text), keys: map[string]bool{}, stems: stems(text)}
-	facts, words := factsOf(text, base)
-	addAll(m.keys, facts, words)
+	words := foldedWords(text)
+	m := merging{text: text, folded: spaced(words), stems: stemsOf(words)}
+	m.said.Add(readIn(c.base, text))
 	var out []int
 	for i := range c.sections {
 		if !c.covered(i, m, finished) {
@@ -88,7 +85,8 @@ func (c *coverage) missing(text string, finished bool) []int {
 // merging is a merged text, as coverage looks at it.
 type merging struct {
 	text, folded string
-	keys, stems  map[string]bool
+	said         facts.Set
+	stems        map[string]bool
 }
 
 // covered reports whether a text holds a section: enough of its facts, which are product titles, codes, dates and
@@ -112,7 +110,7 @@ func (c *coverage) covered(i int, m merging, finished bool) bool {
 		count(strings.Contains(m.folded, title), c.elsewhere(i, func(o section) bool { return strings.Contains(o.folded, title) }))
 	}
 	for _, f := range s.facts {
-		count(f.in(m.keys), c.elsewhere(i, func(o section) bool { return f.in(o.keys) }))
+		count(m.said.Has(f), c.elsewhere(i, func(o section) bool { return o.said.Has(f) }))
 	}
 	all := len(s.titles) + len(s.facts)
 	share := factShare
@@ -137,7 +135,7 @@ func (c *coverage) retold(i int, m merging, finished bool) bool {
 	}
 	words, share := s.stems, wordShare
 	if from, to := languageOf(s.text), languageOf(m.text); from != "" && to != "" && from != to {
-		words = stems(s.query)
+		words = stemsOf(foldedWords(s.query))
 	}
 	if !finished {
 		share = wholeWordShare
@@ -182,8 +180,9 @@ func names(a *specialistv1.Answer) []string {
 
 // fold turns a text into lower-case words between single spaces, with a space at either end, so that whole words can be
 // looked for.
-func fold(text string) string {
-	words := foldedWords(text)
+func fold(text string) string { return spaced(foldedWords(text)) }
+
+func spaced(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
@@ -193,10 +192,10 @@ func fold(text string) string {
 // foldedWords returns the words of a text in lower case. Of scripts without spaces between words, each character is one.
 func foldedWords(text string) []string {
 	var out []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !isLetter(r) && !isDigit(r) && !isUnspaced(r) }) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !facts.IsLetter(r) && !facts.IsDigit(r) && !facts.IsUnspaced(r) }) {
 		begin := 0
 		for i, r := range w {
-			if isUnspaced(r) {
+			if facts.IsUnspaced(r) {
 				out = append(out, w[begin:i], string(r))
 				begin = i + utf8.RuneLen(r)
 			}
@@ -206,15 +205,15 @@ func foldedWords(text string) []string {
 	return slices.DeleteFunc(out, func(w string) bool { return w == "" })
 }
 
-// stems returns the beginnings of the words of a text, which are the same for return, returns and returned. Small words
+// stemsOf returns the beginnings of folded words, which are the same for return, returns and returned. Small words
 // are left out. Of scripts without spaces between words, each two characters that are neighbours are a stem.
-func stems(text string) map[string]bool {
-	out := map[string]bool{}
+func stemsOf(words []string) map[string]bool {
+	out := make(map[string]bool, len(words))
 	last := ""
-	for _, w := range foldedWords(text) {
+	for _, w := range words {
 		runes := []rune(w)
 		switch {
-		case isUnspaced(runes[0]):
+		case facts.IsUnspaced(runes[0]):
 			if last != "" {
 				out[last+w] = true
 			}

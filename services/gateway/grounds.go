@@ -1,63 +1,60 @@
 package gateway
 
 import (
-	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/facts"
 )
 
 // grounds are what a merged text may rest on: the facts of the answers, and what the shopper wrote where it only quotes
 // that.
 type grounds struct {
 	base     string // the language's, for what does not show its own
-	keys     map[string]bool
-	counts   map[string]bool // how many products, items and prices an answer has, which a text may say of itself
+	answers  facts.Set
+	counts   facts.Set       // how many products, items and prices an answer has, which a text may say of itself
 	units    map[string]bool // what the answers give numbers of
-	shoppers []fact
+	shoppers []facts.Fact
 }
 
 // newGrounds returns the grounds of a turn's merge.
 func newGrounds(t *turn, branches []*branch) *grounds {
-	g := &grounds{base: t.language(), keys: map[string]bool{}, counts: map[string]bool{}, units: map[string]bool{}}
+	g := &grounds{base: t.language(), units: map[string]bool{}}
 	for _, b := range branches {
-		g.shoppers = append(g.shoppers, g.read(b.assignment.GetSubQuery())...)
+		g.shoppers = append(g.shoppers, g.read(b.assignment.GetSubQuery()).Facts...)
 		if b.err != nil {
 			continue
 		}
 		g.learn(b.answer.GetText())
 		g.count(len(b.answer.GetProducts()))
 	}
-	g.shoppers = append(g.shoppers, g.read(t.message)...)
+	g.shoppers = append(g.shoppers, g.read(t.message).Facts...)
 	if code := t.store.GetCurrencyCode(); code != "" {
-		g.keys[moneyKey(code)], g.keys[moneyKey(signOf[code])] = true, true
+		g.answers.AddCurrency(code)
 	}
 	return g
 }
 
-// read returns the facts of a text.
-func (g *grounds) read(text string) []fact {
-	facts, _ := factsOf(text, g.languageOf(text))
-	return facts
-}
+// read reads a text in its own language, or in the turn's.
+func (g *grounds) read(text string) facts.Text { return readIn(g.base, text) }
 
-// languageOf is the language to read the numbers of a text in.
-func (g *grounds) languageOf(text string) string {
-	if base := languageOf(text); base != "" {
-		return base
+// readIn reads a text in its own language, or in another where it does not show that.
+func readIn(base, text string) facts.Text {
+	if own := languageOf(text); own != "" {
+		base = own
 	}
-	return g.base
+	return facts.Of(text, base)
 }
 
 // learn takes in an answer.
 func (g *grounds) learn(text string) {
-	facts, words := factsOf(text, g.languageOf(text))
-	addAll(g.keys, facts, words)
+	said := g.read(text)
+	g.answers.Add(said)
 	items, prices := 0, 0
-	for _, f := range facts {
-		if f.unit != "" {
-			g.units[f.unit] = true
+	for _, f := range said.Facts {
+		if f.Unit != "" {
+			g.units[f.Unit] = true
 		}
-		if f.unit == unitMoney && f.readings[0][0][0] == 'n' {
+		if f.Unit == facts.Money && f.IsNumber() {
 			prices++
 		}
 	}
@@ -73,14 +70,14 @@ func (g *grounds) learn(text string) {
 // count lets a text name a number of things.
 func (g *grounds) count(n int) {
 	if n > 1 {
-		g.counts[numberKey(strconv.Itoa(n))] = true
+		g.counts.AddNumber(n)
 	}
 }
 
 // hold reports whether all facts of a text rest on something.
 func (g *grounds) hold(text string) bool {
-	for _, f := range g.read(text) {
-		if !f.in(g.keys) && !(f.plain && f.in(g.counts)) && !g.quoted(f) {
+	for _, f := range g.read(text).Facts {
+		if !g.answers.Has(f) && !(f.Plain && g.counts.Has(f)) && !g.quoted(f) {
 			return false
 		}
 	}
@@ -90,48 +87,15 @@ func (g *grounds) hold(text string) bool {
 // quoted reports whether a fact only repeats what the shopper wrote: a code or an address; or a number that stands as it
 // does there, of something that the answers give no number of. What they say of days, prices or dates is not up to the
 // shopper.
-func (g *grounds) quoted(f fact) bool {
+func (g *grounds) quoted(f facts.Fact) bool {
 	for _, said := range g.shoppers {
-		keys := map[string]bool{}
-		if said.addTo(keys); !f.in(keys) {
+		if !f.SaidBy(said) {
 			continue
 		}
-		near := f.left != "" && f.left == said.left || f.unit != "" && f.unit == said.unit
-		if f.name || near && !g.units[f.unit] {
+		near := f.Left != "" && f.Left == said.Left || f.Unit != "" && f.Unit == said.Unit
+		if f.Name || near && !g.units[f.Unit] {
 			return true
 		}
 	}
 	return false
-}
-
-// in reports whether one of the readings is among the keys.
-func (f fact) in(keys map[string]bool) bool {
-	return slices.ContainsFunc(f.readings, func(r []string) bool { return allIn(r, keys) }) ||
-		len(f.apart) > 0 && allIn(f.apart, keys)
-}
-
-func allIn(reading []string, keys map[string]bool) bool {
-	return !slices.ContainsFunc(reading, func(key string) bool { return !keys[key] })
-}
-
-// addTo adds all that the fact may say to a set.
-func (f fact) addTo(keys map[string]bool) {
-	for _, reading := range f.readings {
-		for _, key := range reading {
-			keys[key] = true
-		}
-	}
-	for _, key := range f.also {
-		keys[key] = true
-	}
-}
-
-// addAll adds all that a text says to a set of keys.
-func addAll(keys map[string]bool, facts []fact, words []string) {
-	for _, w := range words {
-		keys[w] = true
-	}
-	for _, f := range facts {
-		f.addTo(keys)
-	}
 }

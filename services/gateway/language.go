@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 )
@@ -65,12 +66,14 @@ func languageOf(text string) string {
 			scores[i]++
 		}
 	}
+	for i, found := range ownLetters(text) {
+		if found {
+			scores[i] += 2
+		}
+	}
 	best, top, second := "", 0, 0
 	for i, l := range languages {
 		score := scores[i]
-		if l.letters != "" && strings.ContainsAny(text, l.letters) {
-			score += 2
-		}
 		switch {
 		case score > top:
 			best, top, second = l.base, score, top
@@ -82,6 +85,20 @@ func languageOf(text string) string {
 		return ""
 	}
 	return best
+}
+
+// ownLetters returns which languages have a letter in a text that the others lack, by their places in languages.
+func ownLetters(text string) []bool {
+	found := make([]bool, len(languages))
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			continue
+		}
+		for i, l := range languages {
+			found[i] = found[i] || strings.ContainsRune(l.letters, r)
+		}
+	}
+	return found
 }
 
 // languageTag is the language to answer in as far as it is known: the shopper's locale, or what the message tells.

@@ -11,6 +11,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/facts"
 )
 
 // maxMergeTime bounds a merge, in reserves for it, however much time the turn has left.
@@ -178,7 +179,7 @@ func disarm(text string) string {
 		}
 		bracket := byte('<')
 		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, " \t\n/|!?"))
-		if isLetter(next) || next == '<' || strings.HasPrefix(after, "|") {
+		if facts.IsLetter(next) || next == '<' || strings.HasPrefix(after, "|") {
 			bracket = '('
 		}
 		b.WriteByte(bracket)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/facts"
 )
 
 // cut returns the sentences of a text that comes in pieces of so many bytes, and what was left.
@@ -122,7 +123,7 @@ func FuzzSentences(f *testing.F) {
 				t.Fatalf("cut between %q and %.20q", piece, behind)
 			}
 			digit, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(behind, func(r rune) bool { return unicode.IsSpace(r) && r != '\n' }))
-			if (isDigit(last) || last == '.' && strings.HasSuffix(strings.TrimRight(piece, "."), "9")) && isDigit(digit) {
+			if (facts.IsDigit(last) || last == '.' && strings.HasSuffix(strings.TrimRight(piece, "."), "9")) && facts.IsDigit(digit) {
 				t.Fatalf("a number is cut between %q and %.20q", piece, behind)
 			}
 		}

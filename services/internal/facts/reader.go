@@ -1,45 +1,30 @@
-package gateway
+package facts
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// fact is something in a text that is true only as it stands: a number, an amount, a code, a date, an address.
-type fact struct {
-	readings [][]string // what it may say; each is keys that belong together
-	apart    []string   // a reading as parts, which other parts do not make up
-	also     []string   // what a text that has it says as well
-	left     string     // the word before it
-	unit     string     // what it counts or is a kind of
-	plain    bool       // a number of one digit, or a number in words: it may be worded away
-	name     bool       // a code or an address, which says the same wherever it stands
-}
-
-const (
-	unitPercent = "%"
-	unitMoney   = "¤"
-	unitDate    = "date"
-	unitTime    = "time"
-)
-
 // minCapitals is the length of words in capitals that are taken for codes. Shorter ones are units, sizes and the like.
 const minCapitals = 4
 
-// factsOf returns the facts of a text, and the keys of its plain words. Numbers in words are read in the language with
-// this base.
-func factsOf(text, base string) (facts []fact, words []string) {
-	r := reader{text: text, base: base, tokens: tokens(text)}
+// reader goes through the tokens of a text.
+type reader struct {
+	text     string
+	numerals map[string]int // of the text's language
+	tokens   []token
+	at       int
+	said     Text
+}
+
+func (r *reader) read() Text {
 	for r.at < len(r.tokens) {
 		t := r.tokens[r.at]
 		switch {
 		case t.address:
-			whole := strings.ToLower(text[t.start():t.end()])
-			whole = strings.TrimPrefix(strings.TrimPrefix(whole, "https://"), "http://")
-			r.add(fact{readings: [][]string{{codeKey(strings.TrimPrefix(whole, "www."))}}, name: true})
+			r.add(Fact{readings: [][]key{{codeKey(address(r.text[t.start():t.end()]))}}, Name: true})
 			r.at++
 		case t.all(true):
 			r.number()
@@ -49,24 +34,21 @@ func factsOf(text, base string) (facts []fact, words []string) {
 			r.code(t)
 		}
 	}
-	return r.facts, r.words
+	return r.said
 }
 
-// reader goes through the tokens of a text.
-type reader struct {
-	text   string
-	base   string
-	tokens []token
-	at     int
-	facts  []fact
-	words  []string
+// address is a URL, mail address or domain without what may be left out.
+func address(s string) string {
+	s = strings.ToLower(s)
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "https://"), "http://")
+	return strings.TrimPrefix(s, "www.")
 }
 
-func (r *reader) add(f fact) {
+func (r *reader) add(f Fact) {
 	if r.at > 0 {
-		f.left = r.tokens[r.at-1].squeezed()
+		f.Left = r.tokens[r.at-1].squeezed()
 	}
-	r.facts = append(r.facts, f)
+	r.said.Facts = append(r.said.Facts, f)
 }
 
 // between is what stands between a token and the next one; for the last one, what follows it.
@@ -88,31 +70,49 @@ func (r *reader) next(i int, marks string) string {
 // word reads a token of letters: a number in words, a month, a weekday or a code in capitals, and mostly none of them.
 func (r *reader) word(t token) {
 	whole := t.squeezed()
-	hyphened := strings.ToLower(r.text[t.start():t.end()])
-	r.words = append(r.words, codeKey(whole))
-	for _, a := range t.atoms {
-		r.words = append(r.words, codeKey(a.text))
+	r.said.words = append(r.said.words, codeKey(whole))
+	if len(t.atoms) > 1 {
+		for _, a := range t.atoms {
+			r.said.words = append(r.said.words, codeKey(a.text))
+		}
 	}
-	n, isNumeral := numerals[numeral{r.base, hyphened}]
-	weekday := weekdayOf[whole]
-	if weekday == 0 {
-		weekday = weekdayOf[strings.TrimSuffix(whole, "s")]
-	}
-	switch {
-	case monthOf[whole] > 0 && r.monthThenDay(monthOf[whole]):
+	n, isNumeral := r.numeral(t)
+	switch m, d := monthOf[whole], weekdayNamed(whole); {
+	case m > 0 && r.monthThenDay(m):
 		return
-	case strings.Contains(alone, " "+whole+" "):
-		r.add(fact{readings: [][]string{{monthKey(monthOf[whole])}, {codeKey(whole)}}, unit: unitDate})
-	case weekday > 0:
-		r.add(fact{readings: [][]string{{weekdayKey(weekday)}, {codeKey(whole)}}, unit: unitDate})
+	case alone[whole] > 0:
+		r.add(Fact{readings: [][]key{{monthKey(m)}, {codeKey(whole)}}, Unit: Date})
+	case d > 0:
+		r.add(Fact{readings: [][]key{{weekdayKey(d)}, {codeKey(whole)}}, Unit: Date})
 	case isNumeral && n > 1:
-		r.add(fact{readings: [][]string{{numberKey(strconv.Itoa(n))}, {codeKey(whole)}}, unit: r.unit(r.at), plain: n < 10})
+		r.add(Fact{readings: [][]key{{countKey(n)}, {codeKey(whole)}}, Unit: r.unit(r.at), Plain: n < 10})
 	case isNumeral:
-		r.words = append(r.words, numberKey(strconv.Itoa(n)))
+		r.said.words = append(r.said.words, countKey(n))
 	case inCapitals(t):
-		r.add(fact{readings: [][]string{{codeKey(whole)}}, apart: codeParts(t), name: true})
+		r.add(Fact{readings: [][]key{{codeKey(whole)}}, apart: codeParts(t), Name: true})
 	}
 	r.at++
+}
+
+// numeral returns the number that a word is in the text's language.
+func (r *reader) numeral(t token) (n int, ok bool) {
+	word := t.atoms[0].text
+	if len(t.atoms) > 1 {
+		word = strings.ToLower(r.text[t.start():t.end()]) // with its hyphens
+	}
+	n, ok = r.numerals[word]
+	return n, ok
+}
+
+// weekdayNamed returns the weekday that a word names, also by its plural, or 0.
+func weekdayNamed(word string) int {
+	if d := weekdayOf[word]; d > 0 {
+		return d
+	}
+	if singular, ok := strings.CutSuffix(word, "s"); ok {
+		return weekdayOf[singular]
+	}
+	return 0
 }
 
 // monthThenDay reads a date such as May 3.
@@ -132,7 +132,7 @@ func (r *reader) monthThenDay(month int) bool {
 	if d == 0 {
 		return false
 	}
-	r.add(fact{readings: [][]string{{dayKey(d, month)}}, also: []string{monthKey(month)}, unit: unitDate})
+	r.add(Fact{readings: [][]key{{dayKey(d, month)}}, also: []key{monthKey(month)}, Unit: Date})
 	r.at += 2
 	return true
 }
@@ -151,13 +151,13 @@ func inCapitals(t token) bool {
 // code reads a token of letters and digits.
 func (r *reader) code(t token) {
 	if len(t.atoms) == 3 && t.atoms[1].text == "h" && t.atoms[0].digits { // 18h30
-		if h, m, ok := clock(t.atoms[0].text, t.atoms[2].text); ok {
-			r.add(fact{readings: [][]string{{timeKey(h, m)}}, unit: unitTime})
+		if h, m, ok := timeOfDay(t.atoms[0].text, t.atoms[2].text); ok {
+			r.add(Fact{readings: [][]key{{timeKey(h, m)}}, Unit: Time})
 			r.at++
 			return
 		}
 	}
-	f := fact{readings: [][]string{{codeKey(t.squeezed())}}, apart: codeParts(t), name: true}
+	f := Fact{readings: [][]key{{codeKey(t.squeezed())}}, apart: codeParts(t), Name: true}
 	for _, a := range t.atoms {
 		if a.digits && (t.atoms[0].digits || len(a.text) > 2 && strings.ContainsAny(r.text[t.start():t.end()], "-_")) {
 			f.also = append(f.also, numberKey(decimal(a.text, "")))
@@ -170,11 +170,11 @@ func (r *reader) code(t token) {
 
 // codeParts returns the keys of a code's parts: a text may write ORD-1001 for ORD 1001 and 256GB for 256 GB. One such as
 // SAVE10 is one piece, and has none.
-func codeParts(t token) []string {
+func codeParts(t token) []key {
 	if joined := slices.ContainsFunc(t.atoms[1:], func(a atom) bool { return a.glue == "" }); joined && !t.atoms[0].digits {
 		return nil
 	}
-	var apart []string
+	var apart []key
 	for _, a := range t.atoms {
 		if a.digits {
 			apart = append(apart, numberKey(decimal(a.text, "")))
@@ -196,9 +196,9 @@ func (r *reader) number() {
 		last++
 		atoms = append(atoms, r.tokens[last].atoms...)
 	}
-	f := fact{readings: r.readings(r.tokens[first].atoms), unit: r.unit(last)}
+	f := Fact{readings: r.readings(r.tokens[first].atoms), Unit: r.unit(last)}
 	if last > first {
-		f.readings = [][]string{nil}
+		f.readings = [][]key{nil}
 		for i := first; i <= last; i++ {
 			f.readings[0] = append(f.readings[0], r.readings(r.tokens[i].atoms)[0]...)
 		}
@@ -206,13 +206,13 @@ func (r *reader) number() {
 			atoms[i-first+1].glue = " "
 		}
 		for _, v := range values(atoms) {
-			f.readings = append(f.readings, []string{numberKey(v)})
+			f.readings = append(f.readings, []key{numberKey(v)})
 		}
 	}
 	if first > 0 && r.between(first-1) == "-" { // a code in small letters
-		f.readings = append(f.readings, []string{codeKey(r.tokens[first-1].squeezed() + r.tokens[first].squeezed())})
+		f.readings = append(f.readings, []key{codeKey(r.tokens[first-1].squeezed() + r.tokens[first].squeezed())})
 	}
-	f.plain = len(atoms) == 1 && len(atoms[0].text) == 1
+	f.Plain = len(atoms) == 1 && len(atoms[0].text) == 1
 	r.at = last
 	r.quantify(&f, atoms)
 	left := r.at
@@ -237,18 +237,18 @@ func (r *reader) continues(i int) bool {
 }
 
 // readings returns what a token of digits may say by itself. There is always one.
-func (r *reader) readings(atoms []atom) [][]string {
-	var out [][]string
+func (r *reader) readings(atoms []atom) [][]key {
+	var out [][]key
 	glue := ""
 	if len(atoms) > 1 {
 		glue = atoms[1].glue
 	}
 	switch glue {
 	case ":":
-		if h, m, ok := clock(atoms[0].text, atoms[1].text); ok && len(atoms) == 2 {
-			out = append(out, []string{timeKey(h, m)})
+		if h, m, ok := timeOfDay(atoms[0].text, atoms[1].text); ok && len(atoms) == 2 {
+			out = append(out, []key{timeKey(h, m)})
 			if m == 0 {
-				out = append(out, []string{numberKey(strconv.Itoa(h))})
+				out = append(out, []key{countKey(h)})
 			}
 			return out
 		}
@@ -256,14 +256,14 @@ func (r *reader) readings(atoms []atom) [][]string {
 		out = dates(atoms)
 	default:
 		for _, v := range values(atoms) {
-			out = append(out, []string{numberKey(v)})
+			out = append(out, []key{numberKey(v)})
 		}
 		if glue == "." {
 			out = append(out, dates(atoms)...)
 		}
 	}
 	if len(out) == 0 || glue == "/" && len(atoms) == 2 {
-		var apart []string
+		var apart []key
 		for _, a := range atoms {
 			apart = append(apart, numberKey(decimal(a.text, "")))
 		}
@@ -279,12 +279,12 @@ func (r *reader) unit(i int) string {
 	word := r.next(i, "-")
 	switch {
 	case sign == '%' || sign == '％' || word == "percent" || word == "prozent" || word == "pourcent":
-		return unitPercent
+		return Percent
 	case (word == "per" || word == "por" || word == "pour") && strings.HasPrefix(r.next(i+1, ""), "cent") ||
 		word == "por" && r.next(i+1, "") == "ciento":
-		return unitPercent
+		return Percent
 	case unicode.Is(unicode.Sc, sign), currencies[word] != "":
-		return unitMoney
+		return Money
 	}
 	if runes := []rune(word); len(runes) > 4 {
 		return string(runes[:4]) // day and days, Tag and Tagen

@@ -1,4 +1,4 @@
-package gateway
+package facts
 
 import (
 	"slices"
@@ -49,51 +49,59 @@ func (t token) squeezed() string {
 	return b.String()
 }
 
+// bytesPerToken is what a token takes of a text, on average: it only saves that slices grow.
+const bytesPerToken = 5
+
 // tokens cuts a text up.
 func tokens(text string) []token {
-	var out []token
-	var chain []atom // atoms that nothing but glue keeps apart
-	flush := func() {
-		if len(chain) > 0 {
-			out = append(out, apart(chain)...)
-		}
-		chain = nil
-	}
+	out := make([]token, 0, len(text)/bytesPerToken+1)
+	atoms := make([]atom, 0, cap(out))
+	begin := 0 // of the chain: atoms that nothing but glue keeps apart
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
-		if !isLetter(r) && !isDigit(r) {
+		if !IsLetter(r) && !IsDigit(r) {
 			i += n
 			continue
 		}
 		a := readAtom(text, i)
-		if k := len(chain); k > 0 {
-			if a.glue = text[chain[k-1].end:i]; !glues(a.glue, chain[k-1].digits && a.digits) {
-				flush()
-				a.glue = ""
+		if k := len(atoms); k > begin {
+			if a.glue = text[atoms[k-1].end:i]; !glues(a.glue, atoms[k-1].digits && a.digits) {
+				out = apart(out, atoms[begin:])
+				begin, a.glue = k, ""
 			}
 		}
-		chain = append(chain, a)
+		atoms = append(atoms, a)
 		i = a.end
 	}
-	flush()
+	if len(atoms) > begin {
+		out = apart(out, atoms[begin:])
+	}
 	return out
 }
 
-func isDigit(r rune) bool  { return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r) }
-func isLetter(r rune) bool { return (unicode.IsLetter(r) || unicode.IsMark(r)) && !isUnspaced(r) }
+// IsDigit reports whether a character is a decimal digit of any script.
+func IsDigit(r rune) bool { return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r) }
 
-// isUnspaced reports whether a character is of a script that puts no spaces between words. It belongs to no token.
-func isUnspaced(r rune) bool {
+// IsLetter reports whether a character belongs to a word: a letter or a mark on one, of a script with spaces between words.
+func IsLetter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r|0x20 && r|0x20 <= 'z'
+	}
+	return (unicode.IsLetter(r) || unicode.IsMark(r)) && !IsUnspaced(r)
+}
+
+// IsUnspaced reports whether a character is of a script that puts no spaces between words. No fact holds one.
+func IsUnspaced(r rune) bool {
 	return r >= 0x0e00 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer) || r == 'ー')
 }
 
 // readAtom reads the atom that begins at start.
 func readAtom(text string, start int) atom {
 	first, _ := utf8.DecodeRuneInString(text[start:])
-	a := atom{digits: isDigit(first), upper: !isDigit(first), start: start}
-	same, plain := isLetter, true
+	a := atom{digits: IsDigit(first), upper: !IsDigit(first), start: start}
+	same, plain := IsLetter, true
 	if a.digits {
-		same = isDigit
+		same = IsDigit
 	}
 	for a.end = start; a.end < len(text); {
 		r, n := utf8.DecodeRuneInString(text[a.end:])
@@ -142,12 +150,11 @@ func glues(s string, digits bool) bool {
 	return false
 }
 
-// apart makes tokens of atoms that hang together: one if they are an address, and else as many as there are things.
-func apart(chain []atom) []token {
+// apart appends the tokens of a chain: one if it is an address, and else as many as there are things.
+func apart(out []token, chain []atom) []token {
 	if len(chain) > 1 && isAddress(chain) {
-		return []token{{atoms: chain, address: true}}
+		return append(out, token{atoms: chain, address: true})
 	}
-	var out []token
 	begin := 0
 	for i := 1; i < len(chain); i++ {
 		if parts(chain[begin:], i-begin) {

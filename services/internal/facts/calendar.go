@@ -1,14 +1,8 @@
-package gateway
+package facts
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// numeral is a number in words.
-type numeral struct{ base, word string }
-
-// The words of the languages that the gateway reads: a word's place says what it means. Words that mean something else as
+// The words of the languages that are read: a word's place says what it means. Words that mean something else as
 // often are left out.
 var (
 	units = map[string]string{ // from 0
@@ -36,15 +30,16 @@ var (
 		"montag dienstag mittwoch donnerstag freitag samstag sonntag", "lundi mardi mercredi jeudi vendredi samedi dimanche",
 		"- - - - - sonnabend -",
 	}
-	// alone are the months that say one without a day beside them.
-	alone = " january february april june july august september october november december enero febrero abril junio julio agosto " +
+	// monthsAlone say a month without a day beside them.
+	monthsAlone = "january february april june july august september october november december enero febrero abril junio julio agosto " +
 		"septiembre octubre noviembre diciembre januar februar märz mai juni juli oktober dezember janvier février avril juin " +
-		"juillet août septembre octobre novembre décembre "
+		"juillet août septembre octobre novembre décembre"
 )
 
 var (
 	numerals = numeralWords()
 	monthOf  = places(months)
+	alone    = places([]string{monthsAlone})
 	// shortMonths are those that a dot may follow.
 	shortMonths = places(months[4:])
 	weekdayOf   = places(weekdays)
@@ -64,31 +59,37 @@ func places(lines []string) map[string]int {
 }
 
 // numeralWords maps the words for 0 to 99 of each language to the number.
-func numeralWords() map[numeral]int {
-	out := map[numeral]int{}
+func numeralWords() map[string]map[string]int {
+	out := map[string]map[string]int{}
 	for base := range units {
-		for n, w := range strings.Fields(units[base]) {
-			out[numeral{base, w}] = n
+		words := map[string]int{}
+		out[base] = words
+		ones := strings.Fields(units[base])
+		for n, w := range ones {
+			words[w] = n
 		}
 		for i, ten := range strings.Fields(tens[base]) {
-			for n, one := range strings.Fields(units[base])[:10] {
-				value := 20 + 10*i + n
-				switch {
-				case n == 0:
-					out[numeral{base, ten}] = value
-				case base == "de":
-					out[numeral{base, strings.Replace(one, "eins", "ein", 1) + "und" + ten}] = value
-				case base == "es" && i == 0:
-					out[numeral{base, "veinti" + one}] = value
-				default:
-					out[numeral{base, fmt.Sprintf("%s-%s", ten, one)}] = value
-				}
+			for n, one := range ones[:10] {
+				words[numeralWord(base, ten, one, i == 0, n)] = 20 + 10*i + n
 			}
 		}
 	}
 	for word, n := range map[string]int{"veintidós": 22, "veintitrés": 23, "veintiséis": 26} {
-		out[numeral{"es", word}] = n
+		out["es"][word] = n
 	}
-	delete(out, numeral{"fr", "-"})
+	delete(out["fr"], "-")
 	return out
+}
+
+// numeralWord returns the word for a ten and n ones.
+func numeralWord(base, ten, one string, twenty bool, n int) string {
+	switch {
+	case n == 0:
+		return ten
+	case base == "de":
+		return strings.Replace(one, "eins", "ein", 1) + "und" + ten
+	case base == "es" && twenty:
+		return "veinti" + one
+	}
+	return ten + "-" + one
 }

@@ -1,21 +1,9 @@
-package gateway
+package facts
 
 import (
 	"strconv"
 	"strings"
 )
-
-// Keys of facts: what a text says, in a form that does not depend on how a language writes it.
-func numberKey(value string) string   { return "n:" + value }
-func percentKey(value string) string  { return "%:" + value }
-func codeKey(squeezed string) string  { return "k:" + squeezed }
-func moneyKey(currency string) string { return "c:" + currency }
-func dayKey(day, month int) string    { return "d:" + strconv.Itoa(day) + "." + strconv.Itoa(month) }
-func monthKey(month int) string       { return "m:" + strconv.Itoa(month) }
-func weekdayKey(day int) string       { return "w:" + strconv.Itoa(day) }
-func timeKey(hour, minute int) string {
-	return "t:" + strconv.Itoa(hour) + ":" + strconv.Itoa(minute)
-}
 
 // values returns what a number may stand for, as plain decimals: 1,299.50 and 1.299,50 are both 1299.5, and 1.299 may be
 // either of two things. It returns nothing for digits that are not one number.
@@ -63,7 +51,7 @@ func decimal(whole, rest string) string {
 }
 
 // dates returns the readings of two or three numbers as a date.
-func dates(atoms []atom) [][]string {
+func dates(atoms []atom) [][]key {
 	if len(atoms) == 3 && len(atoms[0].text) == 4 {
 		return onDay(atoms[2].text, atoms[1].text, atoms[0].text)
 	}
@@ -80,16 +68,16 @@ func dates(atoms []atom) [][]string {
 }
 
 // onDay returns one reading, or none if there is no such day. The year may be empty.
-func onDay(day, month, year string) [][]string {
+func onDay(day, month, year string) [][]key {
 	d, m := small(day, 31), small(month, 12)
 	if d == 0 || m == 0 {
 		return nil
 	}
-	reading := []string{dayKey(d, m)}
+	reading := []key{dayKey(d, m)}
 	if year != "" {
 		reading = append(reading, numberKey(year))
 	}
-	return [][]string{reading}
+	return [][]key{reading}
 }
 
 // small returns the value of one or two digits if it is between 1 and limit, and else 0.

@@ -7,6 +7,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/facts"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -80,8 +81,8 @@ func TestASentenceMayOnlySayWhatTheAnswersSay(t *testing.T) {
 			turn := &turn{message: "Tents?", scope: scope.Scope{Locale: tt.language}, store: &gatewayv1.Store{}}
 			g := newGrounds(turn, []*branch{answered("Tents?", &specialistv1.Answer{Text: answer})})
 			if got := g.hold(tt.text); got != tt.want {
-				facts, _ := factsOf(tt.text, tt.language)
-				t.Errorf("hold(%q) = %v; facts %+v", tt.text, got, facts)
+				said := facts.Of(tt.text, tt.language)
+				t.Errorf("hold(%q) = %v; facts %+v", tt.text, got, said.Facts)
 			}
 		})
 	}
@@ -129,8 +130,8 @@ func FuzzFacts(f *testing.F) {
 		got, s := cut(text, 16)
 		for _, piece := range append(got, s.rest()) {
 			if !g.hold(piece) {
-				facts, _ := factsOf(piece, "")
-				t.Fatalf("%q does not rest on %q: %+v", piece, text, facts)
+				said := facts.Of(piece, "")
+				t.Fatalf("%q does not rest on %q: %+v", piece, text, said.Facts)
 			}
 		}
 	})

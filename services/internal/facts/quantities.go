@@ -1,4 +1,4 @@
-package gateway
+package facts
 
 import (
 	"strconv"
@@ -10,10 +10,13 @@ import (
 // maxListMark is the highest number that may count the items of a list.
 const maxListMark = 20
 
+// CountsItems reports whether the ASCII digits before a dot or a bracket may count the items of a list: 1 to 20.
+func CountsItems(digits string) bool { return small(digits, maxListMark) > 0 }
+
 // listMark passes over a number that counts an item of a list.
 func (r *reader) listMark() bool {
 	t := r.tokens[r.at]
-	if len(t.atoms) > 1 || small(t.atoms[0].text, maxListMark) == 0 {
+	if len(t.atoms) > 1 || !CountsItems(t.atoms[0].text) {
 		return false
 	}
 	after := r.text[t.end():]
@@ -49,22 +52,24 @@ func (r *reader) dayThenMonth() bool {
 	if month == 0 {
 		return false
 	}
-	r.add(fact{readings: [][]string{{dayKey(day, month)}}, also: []string{monthKey(month)}, unit: unitDate})
+	r.add(Fact{readings: [][]key{{dayKey(day, month)}}, also: []key{monthKey(month)}, Unit: Date})
 	r.at = i + 2
 	return true
 }
 
 // quantify makes a number a percentage, an amount or a time if that is what stands behind it.
-func (r *reader) quantify(f *fact, atoms []atom) {
+func (r *reader) quantify(f *Fact, atoms []atom) {
 	switch {
-	case f.unit == unitPercent:
+	case f.Unit == Percent:
 		for _, reading := range f.readings {
-			for i, key := range reading {
-				reading[i] = strings.Replace(key, numberKey(""), percentKey(""), 1)
+			for i := range reading {
+				if reading[i].kind == number {
+					reading[i].kind = percent
+				}
 			}
 		}
-	case f.unit == unitMoney:
-		f.plain = false
+	case f.Unit == Money:
+		f.Plain = false
 		r.currencyAfter()
 	default:
 		if r.hour(f, atoms) {
@@ -77,7 +82,7 @@ func (r *reader) quantify(f *fact, atoms []atom) {
 }
 
 // hour reads what follows a time of day: am, pm, Uhr, h.
-func (r *reader) hour(f *fact, atoms []atom) bool {
+func (r *reader) hour(f *Fact, atoms []atom) bool {
 	minute := "0"
 	switch {
 	case len(atoms) == 2 && (atoms[1].glue == ":" || atoms[1].glue == "."):
@@ -85,7 +90,7 @@ func (r *reader) hour(f *fact, atoms []atom) bool {
 	case len(atoms) != 1:
 		return false
 	}
-	h, m, ok := clock(atoms[0].text, minute)
+	h, m, ok := timeOfDay(atoms[0].text, minute)
 	if !ok {
 		return false
 	}
@@ -94,37 +99,37 @@ func (r *reader) hour(f *fact, atoms []atom) bool {
 		mark += dotted
 	}
 	if mark == "h" && len(atoms) == 1 { // 18 h 30
-		if _, m, ok = clock("0", r.next(r.at+1, "")); ok {
-			f.readings = [][]string{{timeKey(h, m)}}
+		if _, m, ok = timeOfDay("0", r.next(r.at+1, "")); ok {
+			f.readings = [][]key{{timeKey(h, m)}}
 			r.at += 2
 			return true
 		}
 		m = 0
 	}
-	number := numberKey(strconv.Itoa(h))
+	digits := countKey(h)
 	switch mark {
 	case "pm":
 		h = h%12 + 12
 	case "am":
 		h %= 12
 	case "uhr", "h":
-		f.readings = [][]string{{timeKey(h, m)}}
+		f.readings = [][]key{{timeKey(h, m)}}
 		if m == 0 {
-			f.readings = append(f.readings, []string{number})
+			f.readings = append(f.readings, []key{digits})
 		}
 		return true
 	default:
 		return false
 	}
-	f.readings, f.unit, f.plain = [][]string{{timeKey(h, m)}}, unitTime, false
+	f.readings, f.Unit, f.Plain = [][]key{{timeKey(h, m)}}, Time, false
 	if m == 0 {
-		f.also = append(f.also, number, numberKey(strconv.Itoa(h)))
+		f.also = append(f.also, digits, countKey(h))
 	}
 	return true
 }
 
-// clock reads a time of day.
-func clock(hour, minute string) (h, m int, ok bool) {
+// timeOfDay reads an hour and a minute.
+func timeOfDay(hour, minute string) (h, m int, ok bool) {
 	h, errHour := strconv.Atoi(hour)
 	m, errMinute := strconv.Atoi(minute)
 	return h, m, errHour == nil && errMinute == nil && h <= 24 && m < 60 && len(hour) <= 2 && len(minute) <= 2
@@ -156,12 +161,12 @@ func (r *reader) currency(word string) {
 	if code == "" {
 		code = strings.ToUpper(word)
 	}
-	f := fact{readings: [][]string{{moneyKey(code)}, {codeKey(word)}}, unit: unitMoney, plain: true}
+	f := Fact{readings: [][]key{{moneyKey(code)}, {codeKey(word)}}, Unit: Money, Plain: true}
 	if sign := signOf[code]; sign != "" {
 		f.also = append(f.also, moneyKey(sign))
 	}
 	if code == "$" {
 		f.also = append(f.also, moneyKey("USD"))
 	}
-	r.facts = append(r.facts, f)
+	r.said.Facts = append(r.said.Facts, f)
 }

@@ -1,0 +1,134 @@
+// Package facts reads facts out of texts and tells whether what one text says stands in others, however each words it.
+//
+// A fact is something that is true only as it stands: a number, an amount with its currency, a percentage, a date, a month
+// or weekday, a time of day, a code such as SPRING-20, 256GB or WELCOME, a URL, a mail address or a domain. Each way to
+// write it comes to the same: 1,299.50 EUR and 1.299,50 €, 20 % and 20 percent, 3 May and 2026-05-03, 6:30 pm and 18h30,
+// ORD-1001 and ord 1001. What may be read in several ways (1.299; 3/5) has all of these readings, and one is enough.
+//
+// Numbers in words from 0 to 99 are read in English, Spanish, German and French, each in texts of that language only, for
+// many are other words elsewhere; months, weekdays and the words around times, dates and percentages in these four
+// wherever they stand; digits of all scripts. A word in capitals of four letters or more is a code.
+//
+// The package does not judge: it does not know what a number is about, nor that a sentence is negated, nor names of people
+// and things that are plain words. Fractions, ordinals in words, Roman numerals and words for numbers above 99 are not read.
+// Numbers that count the items of a list are no facts. It knows nothing of shops and models, and must not import a service.
+package facts
+
+import "slices"
+
+// Units of facts that have one of their own.
+const (
+	Percent = "%"
+	Money   = "¤" // an amount, and the currency beside it
+	Date    = "date"
+	Time    = "time"
+)
+
+// Text is what a text says. It is only read once made, so goroutines may share it.
+type Text struct {
+	Facts []Fact // in order, repeated as often as they stand there
+	words []key  // of plain words and codes in capitals, which a fact of another text may name too
+}
+
+// Of reads a text. The language is the base of a BCP 47 tag, such as "de"; numbers in words are read in it. In one that is
+// not known, or "", they are plain words.
+func Of(text, language string) Text {
+	r := reader{text: text, numerals: numerals[language], tokens: tokens(text)}
+	r.said.words = make([]key, 0, len(r.tokens))
+	return r.read()
+}
+
+// Fact is something in a text that is true only as it stands. Only Of makes one.
+type Fact struct {
+	// Left is the word before it in the text, in lower case and without hyphens, or "".
+	Left string
+	// Unit is what it counts or is a kind of: one of the constants, or the first four letters of the word behind it, which
+	// are the same for day and days; or "".
+	Unit string
+	// Plain tells a fact that an honest wording may drop: a number of one digit, one below ten in words, a currency.
+	Plain bool
+	// Name tells a code or an address, which says the same wherever it stands.
+	Name bool
+
+	readings [][]key // what it may say, at least one; each is keys that belong together
+	apart    []key   // a reading as parts, which other parts do not make up
+	also     []key   // what a text that has it says as well
+}
+
+// IsNumber reports whether the first thing that a fact may be is a number: an amount, but not the currency beside it.
+func (f Fact) IsNumber() bool { return f.readings[0][0].kind == number }
+
+// SaidBy reports whether another fact says this one too.
+func (f Fact) SaidBy(other Fact) bool {
+	return f.holds(func(k key) bool {
+		return slices.Contains(other.also, k) ||
+			slices.ContainsFunc(other.readings, func(reading []key) bool { return slices.Contains(reading, k) })
+	})
+}
+
+// holds reports whether one of the readings is all known.
+func (f Fact) holds(known func(key) bool) bool {
+	for _, reading := range f.readings {
+		if all(reading, known) {
+			return true
+		}
+	}
+	return len(f.apart) > 0 && all(f.apart, known)
+}
+
+func all(keys []key, known func(key) bool) bool {
+	for _, k := range keys {
+		if !known(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// Set is what some texts say. The zero value says nothing and is ready. Several goroutines may call Has, but none beside
+// one that adds.
+type Set struct{ keys map[key]struct{} }
+
+// Has reports whether the texts say the fact, in one of its readings.
+func (s *Set) Has(f Fact) bool { return f.holds(s.has) }
+
+func (s *Set) has(k key) bool {
+	_, ok := s.keys[k]
+	return ok
+}
+
+// Add adds all that a text says.
+func (s *Set) Add(t Text) {
+	s.add(t.words...)
+	s.AddFacts(t.Facts...)
+}
+
+// AddFacts adds all that facts may say, and nothing of the words around them.
+func (s *Set) AddFacts(facts ...Fact) {
+	for _, f := range facts {
+		for _, reading := range f.readings {
+			s.add(reading...)
+		}
+		s.add(f.also...)
+	}
+}
+
+// AddNumber adds a number.
+func (s *Set) AddNumber(n int) { s.add(countKey(n)) }
+
+// AddCurrency adds a currency by its ISO 4217 code, in capitals, and the sign that it shares with others.
+func (s *Set) AddCurrency(code string) {
+	s.add(moneyKey(code))
+	if sign := signOf[code]; sign != "" {
+		s.add(moneyKey(sign))
+	}
+}
+
+func (s *Set) add(keys ...key) {
+	if s.keys == nil {
+		s.keys = make(map[key]struct{}, len(keys))
+	}
+	for _, k := range keys {
+		s.keys[k] = struct{}{}
+	}
+}
