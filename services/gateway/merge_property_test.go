@@ -151,3 +151,14 @@ func (m randomMerge) answered() []*branch {
 	}
 	return out
 }
+
+func TestASentenceMayBeSaidAsOftenAsTheAnswersSayIt(t *testing.T) {
+	const line = "- Fell Fox trail shoe, 89.95 EUR, 4 in stock."
+	w := &wording{spoken: &spoken{}, sections: "Here:\n" + line + "\n\nGoes with it:\n" + line}
+	for said, want := range []bool{false, false, true} {
+		if got := w.repeated(line); got != want {
+			t.Errorf("said %d times before: repeated is %v", said, got)
+		}
+		w.spoken.text.WriteString(line)
+	}
+}

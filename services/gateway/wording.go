@@ -153,13 +153,19 @@ func (w *wording) pass(sentence string) error {
 		return errMarkup
 	case w.spoken.text.Len()+len(sentence) > mergeGrowth*len(w.sections)+mergeSlack:
 		return errTooLong
-	case len(sentence) >= minRepeat && strings.Contains(w.spoken.text.String(), strings.TrimSpace(sentence)):
+	case len(sentence) >= minRepeat && w.repeated(strings.TrimSpace(sentence)):
 		return errRepeats
 	case !w.grounds.hold(line):
 		return errUngrounded
 	}
 	w.spoken.say(sentence)
 	return nil
+}
+
+// repeated reports whether a sentence was said before, and as often as the answers have it, since two of them may say the same.
+func (w *wording) repeated(sentence string) bool {
+	said := strings.Count(w.spoken.text.String(), sentence)
+	return said > 0 && said >= strings.Count(w.sections, sentence)
 }
 
 // isText reports whether a sentence is free of what is no text for a shopper: broken characters, control characters, tags,
