@@ -12,7 +12,7 @@ import (
 // source has a fact of each kind.
 const source = "The Alder 2 costs 1,249.50 EUR, 20 % less with SPRING-20 until 3 May 2026. Order ORD-10231 comes on Monday " +
 	"between 9 am and 6:30 pm; see https://www.shop.example/track or mail help@shop.example. It is IPX7-rated, weighs 2.4kg, " +
-	"has a 256 GB card and twelve pegs. Open on 7.8. and 2026-09-30, closed in August. 24-month warranty. Gift code WELCOME."
+	"has a 256 GB card and twelve pegs. Open on 7.8. and 2026-09-30, closed in August. 24-month warranty. Gift code WELCOME. Rain-proof."
 
 func TestATextSaysAFactHoweverItIsWorded(t *testing.T) {
 	tests := []struct {
@@ -38,6 +38,7 @@ func TestATextSaysAFactHoweverItIsWorded(t *testing.T) {
 		{"another code", "en", "Use SPRING-25.", false},
 		{"a code in capitals", "en", "Gift code: WELCOME.", true},
 		{"another code in capitals", "en", "Gift code: THANKS.", false},
+		{"a word that is part of another", "en", "It is PROOF.", true},
 		{"an order, apart", "en", "Order ORD 10231 or 10231.", true},
 		{"another order", "en", "Order ORD-10213.", false},
 		{"a date in words", "de", "Bis zum 3. Mai 2026.", true},
@@ -68,6 +69,8 @@ func TestATextSaysAFactHoweverItIsWorded(t *testing.T) {
 		{"another measure", "en", "It weighs 2.6 kg.", false},
 		{"a number in digits for words", "en", "It has 12 pegs.", true},
 		{"a number in words for digits", "de", "Die Garantie beträgt vierundzwanzig Monate.", true},
+		{"a number in two words", "fr", "Garantie de vingt-quatre mois.", true},
+		{"another number in two words", "fr", "Garantie de vingt-cinq mois.", false},
 		{"another number in words", "de", "Die Garantie beträgt sechsunddreißig Monate.", false},
 		{"a number in words that is another word", "en", "At once, we sent six.", false},
 		{"the same in a language without that meaning", "en", "At once we saw it.", true},
