@@ -12,8 +12,10 @@ func TestLanguageOf(t *testing.T) {
 		"Busco unas zapatillas y quiero saber las devoluciones":   "es",
 		"Habt ihr Laufschuhe in 42 und wie ist die Rückgabe?":     "de",
 		"Je cherche des chaussures, quelle est votre politique ?": "fr",
-		"42": "",
-		"":   "",
+		"¿Talla?":   "es",
+		"Größe 42?": "de",
+		"42":        "",
+		"":          "",
 	}
 	for text, want := range tests {
 		if got := languageOf(text); got != want {

@@ -5,13 +5,16 @@
 // write it comes to the same: 1,299.50 EUR and 1.299,50 €, 20 % and 20 percent, 3 May and 2026-05-03, 6:30 pm and 18h30,
 // ORD-1001 and ord 1001. What may be read in several ways (1.299; 3/5) has all of these readings, and one is enough.
 //
-// Numbers in words from 0 to 99 are read in English, Spanish, German and French, each in texts of that language only, for
-// many are other words elsewhere; months, weekdays and the words around times, dates and percentages in these four
-// wherever they stand; digits of all scripts. A word in capitals of four letters or more is a code.
+// Numbers in words up to 99 are read in English, Spanish, German and French, each in texts of that language only, for many
+// are other words elsewhere; those for 0 and 1 are facts in digits only. Months, weekdays and the words around times, dates
+// and percentages are read in all four wherever they stand; months that are other words too, such as May and mars, beside a
+// day only. Digits are read in all scripts. A word in capitals of four letters or more is a code; shorter ones are units and
+// sizes. A number that counts the items of a list is no fact.
 //
-// The package does not judge: it does not know what a number is about, nor that a sentence is negated, nor names of people
-// and things that are plain words. Fractions, ordinals in words, Roman numerals and words for numbers above 99 are not read.
-// Numbers that count the items of a list are no facts. It knows nothing of shops and models, and must not import a service.
+// The package does not judge: it does not know what a number is about, whether a sentence denies it, or the names of people
+// and things that are plain words. Fractions, ordinals in words, Roman numerals and numbers in words from 100 on are not
+// read; of scripts without spaces between words, only digits and signs are. It knows nothing of shops and models, and must
+// not import a service.
 package facts
 
 import "slices"
@@ -26,7 +29,7 @@ const (
 
 // Text is what a text says. It is only read once made, so goroutines may share it.
 type Text struct {
-	Facts []Fact // in order, repeated as often as they stand there
+	Facts []Fact // in order, each as often as it stands there; a currency is before or behind its number
 	words []key  // of plain words and codes in capitals, which a fact of another text may name too
 }
 
@@ -38,7 +41,7 @@ func Of(text, language string) Text {
 	return r.read()
 }
 
-// Fact is something in a text that is true only as it stands. Only Of makes one.
+// Fact is something in a text that is true only as it stands. Of makes them; the zero value is in no set.
 type Fact struct {
 	// Left is the word before it in the text, in lower case and without hyphens, or "".
 	Left string
@@ -56,7 +59,7 @@ type Fact struct {
 }
 
 // IsNumber reports whether the first thing that a fact may be is a number: an amount, but not the currency beside it.
-func (f Fact) IsNumber() bool { return f.readings[0][0].kind == number }
+func (f Fact) IsNumber() bool { return len(f.readings) > 0 && f.readings[0][0].kind == number }
 
 // SaidBy reports whether another fact says this one too.
 func (f Fact) SaidBy(other Fact) bool {

@@ -5,7 +5,7 @@ import "strings"
 // The words of the languages that are read: a word's place says what it means. Words that mean something else as
 // often are left out.
 var (
-	units = map[string]string{ // from 0
+	belowTwenty = map[string]string{ // from 0
 		"en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
 		"es": "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
 		"de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
@@ -61,10 +61,10 @@ func places(lines []string) map[string]int {
 // numeralWords maps the words for 0 to 99 of each language to the number.
 func numeralWords() map[string]map[string]int {
 	out := map[string]map[string]int{}
-	for base := range units {
+	for base := range belowTwenty {
 		words := map[string]int{}
 		out[base] = words
-		ones := strings.Fields(units[base])
+		ones := strings.Fields(belowTwenty[base])
 		for n, w := range ones {
 			words[w] = n
 		}
