@@ -19,6 +19,8 @@ const (
 	pollFirst = 5 * time.Millisecond
 	pollNext  = 20 * time.Millisecond
 	pollFar   = 100 * time.Millisecond
+	// answerTime is what Redis needs for an answer at the most, while it is well.
+	answerTime = 50 * time.Millisecond
 	// keepTimeout bounds one renewal of a lease, and leaving, which is done also after the caller's context has ended.
 	keepTimeout = time.Second
 )
@@ -93,7 +95,10 @@ func (p *Place) Wait(ctx context.Context) error {
 // WaitBy is Wait with a script of the caller's own, which returns what enter of Lua returned.
 func (p *Place) WaitBy(ctx context.Context, enter func(context.Context) (ahead int, err error)) error {
 	for pause := pollFirst; ; pause = min(2*pause, pollNext) {
-		ahead, err := enter(ctx)
+		ahead, err := 0, awaitEnd(ctx)
+		if err == nil {
+			ahead, err = enter(ctx)
+		}
 		switch {
 		case err == nil && ahead == 0:
 			return nil
@@ -107,6 +112,15 @@ func (p *Place) WaitBy(ctx context.Context, enter func(context.Context) (ahead i
 			return inTime(ctx, err)
 		}
 	}
+}
+
+// awaitEnd waits for the end of ctx, and returns its error, if too little is left for Redis to answer: a command that the
+// deadline cuts short looks like a network that is down.
+func awaitEnd(ctx context.Context) error {
+	if due, ok := ctx.Deadline(); ok && time.Until(due) < answerTime {
+		<-ctx.Done()
+	}
+	return ctx.Err()
 }
 
 // inTime returns err, or that time is up when it is: a command that was cut short by the deadline says that the network
