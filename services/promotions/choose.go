@@ -71,13 +71,13 @@ func (o offers) picks(in chooseArgs) (*specialistv1.PromotionChoice, error) {
 		Code: first.GetPromotion().GetCode(), Title: first.GetPromotion().GetTitle(), Saving: first.GetSaving(),
 		Reason: strings.TrimSpace(in.Reason),
 	}
-	set := []candidate{newCandidate(first, o.basket)}
+	set := []*candidate{newCandidate(first, o.basket)}
 	for _, code := range in.Also {
 		e, err := o.pick(code)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(set, func(c candidate) bool { return c.promotion == e.GetPromotion() }) {
+		if slices.ContainsFunc(set, func(c *candidate) bool { return c.promotion == e.GetPromotion() }) {
 			continue // named twice
 		}
 		for _, c := range set {

@@ -41,7 +41,7 @@ func combine(evaluations []*promotionv1.Evaluation, b basket) *promotionv1.Combi
 	if single == nil {
 		return nil
 	}
-	chosen := []candidate{newCandidate(single, b)}
+	chosen := []*candidate{newCandidate(single, b)}
 	together := mostTogether(candidates(evaluations, b), b)
 	if worthOf(together, b).moreThan(chosen[0].alone) {
 		chosen = together
@@ -54,7 +54,7 @@ func combine(evaluations []*promotionv1.Evaluation, b basket) *promotionv1.Combi
 }
 
 // candidates are the stackable promotions that are worth choosing, by worth.
-func candidates(evaluations []*promotionv1.Evaluation, b basket) []candidate {
+func candidates(evaluations []*promotionv1.Evaluation, b basket) []*candidate {
 	var stackable []*promotionv1.Evaluation
 	for _, e := range evaluations {
 		if worthChoosing(e) && e.GetPromotion().GetStackable() {
@@ -62,7 +62,7 @@ func candidates(evaluations []*promotionv1.Evaluation, b basket) []candidate {
 		}
 	}
 	slices.SortFunc(stackable, compareWorth)
-	all := make([]candidate, len(stackable))
+	all := make([]*candidate, len(stackable))
 	for i, e := range stackable {
 		all[i] = newCandidate(e, b)
 	}
@@ -77,9 +77,9 @@ func candidates(evaluations []*promotionv1.Evaluation, b basket) []candidate {
 	return all
 }
 
-func newCandidate(e *promotionv1.Evaluation, b basket) candidate {
+func newCandidate(e *promotionv1.Evaluation, b basket) *candidate {
 	p, saving := e.GetPromotion(), e.GetSaving().GetAmountMinor()
-	c := candidate{promotion: p, alone: worth{saving: saving}}
+	c := &candidate{promotion: p, alone: worth{saving: saving}}
 	if p.GetFreeShipping() != nil {
 		c.alone.ships = saving == 0
 		return c
@@ -121,7 +121,7 @@ func containsCode(codes []string, code string) bool {
 
 // worthOf adds the savings up. Each was computed on the cart's own prices, so their order makes no difference; together
 // they take at most its price off a line, and waive one shipping fee, the largest.
-func worthOf(set []candidate, b basket) worth {
+func worthOf(set []*candidate, b basket) worth {
 	var w worth
 	var fee int64
 	for _, c := range set {
@@ -145,13 +145,18 @@ func worthOf(set []candidate, b basket) worth {
 }
 
 // mostTogether returns the legal combination of candidates, which are sorted by worth, that is worth most.
-func mostTogether(all []candidate, b basket) []candidate {
+func mostTogether(all []*candidate, b basket) []*candidate {
 	s := search{all: all[:min(len(all), maxExact)], basket: b}
 	s.run(0, 1<<len(s.all)-1)
-	chosen := s.pick(s.best)
+	chosen := slices.Clone(s.pick(s.best))
+	so := s.worth
 	for _, c := range all[len(s.all):] {
-		if !slices.ContainsFunc(chosen, func(other candidate) bool { return !combinable(c.promotion, other.promotion) }) {
-			chosen = append(chosen, c)
+		if slices.ContainsFunc(chosen, func(other *candidate) bool { return !combinable(c.promotion, other.promotion) }) {
+			continue
+		}
+		with := append(chosen, c)
+		if w := worthOf(with, b); w.moreThan(so) {
+			chosen, so = with, w
 		}
 	}
 	for i := len(chosen) - 1; i >= 0; i-- {
@@ -165,16 +170,18 @@ func mostTogether(all []candidate, b basket) []candidate {
 // search finds the best legal combination by branch and bound. A further promotion never makes a combination worth less,
 // so only those matter that nothing can be added to.
 type search struct {
-	all    []candidate
+	all    []*candidate
 	basket basket
 	best   uint32
 	worth  worth
+	picked []*candidate // reused
 }
 
 // run tries all combinations of what is chosen with some of what is open, which fits to all that is chosen. The first
 // one found of several that are worth the same is kept: it has the earliest candidates.
 func (s *search) run(chosen, open uint32) {
-	if !s.bound(chosen | open).moreThan(s.worth) {
+	// All together, conflicts or not, are worth as much or more than any combination of them.
+	if !s.sum(chosen|open).moreThan(s.worth) || !worthOf(s.pick(chosen|open), s.basket).moreThan(s.worth) {
 		return
 	}
 	for rest := open; rest != 0; rest &= rest - 1 {
@@ -190,8 +197,8 @@ func (s *search) run(chosen, open uint32) {
 	}
 }
 
-// bound is more than, or what, any combination of some candidates is worth.
-func (s *search) bound(set uint32) worth {
+// sum is as much as some candidates can be worth, found faster than what they are worth.
+func (s *search) sum(set uint32) worth {
 	var w worth
 	for ; set != 0; set &= set - 1 {
 		alone := s.all[bits.TrailingZeros32(set)].alone
@@ -201,12 +208,13 @@ func (s *search) bound(set uint32) worth {
 	return w
 }
 
-func (s *search) pick(set uint32) []candidate {
-	picked := make([]candidate, 0, bits.OnesCount32(set))
+// pick returns candidates by position. They are good until the next call.
+func (s *search) pick(set uint32) []*candidate {
+	s.picked = s.picked[:0]
 	for ; set != 0; set &= set - 1 {
-		picked = append(picked, s.all[bits.TrailingZeros32(set)])
+		s.picked = append(s.picked, s.all[bits.TrailingZeros32(set)])
 	}
-	return picked
+	return s.picked
 }
 
 // refuseConflicts refuses what would apply but can not be combined with what was applied before and still applies. What

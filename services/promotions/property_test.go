@@ -83,8 +83,8 @@ func TestCombinationsOfTwentyAreExact(t *testing.T) {
 		o := evaluate(promotions, b, buyer{}, noon)
 		all := candidates(o.evaluations, b)
 		var most worth
-		var try func(chosen []candidate, i int)
-		try = func(chosen []candidate, i int) {
+		var try func(chosen []*candidate, i int)
+		try = func(chosen []*candidate, i int) {
 			if i == len(all) {
 				if w := worthOf(chosen, b); w.moreThan(most) {
 					most = w
