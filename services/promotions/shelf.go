@@ -4,60 +4,88 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 )
 
-// shelf returns what the catalog offers in the promotion's scope for a price or more, the cheapest first. Of very much
-// it is the cheapest.
-func (f finder) shelf(ctx context.Context, from int64, currency string, cart *cartv1.Cart) ([]offering, error) {
+// shelf is what a catalog offers in a promotion's scope.
+type shelf struct {
+	offered []offering // the cheapest first
+	seen    int64      // price up to which nothing is left out
+}
+
+// shelf returns what is offered for a price or more; of very much, the cheapest.
+func (f finder) shelf(ctx context.Context, from int64, currency string, cart *cartv1.Cart) (shelf, error) {
 	if currency == "" {
 		currency = f.currency()
 	}
 	scope := f.promotion.GetScope()
-	filter := func() *catalogv1.Filter {
-		filter := &catalogv1.Filter{InStock: true, ExcludeProductIds: scope.GetExcludeProductIds()}
-		if from > 0 {
-			filter.MinPrice = &commonv1.Money{AmountMinor: from, CurrencyCode: currency}
-		}
-		return filter
-	}
-	var filters []*catalogv1.Filter // lists of a scope add up, conditions of a filter do not
-	if namesNothing(scope) {
-		filters = append(filters, filter())
-	}
-	if names := scope.GetCategories(); len(names) > 0 {
-		in := filter()
-		in.Categories = names
-		filters = append(filters, in)
-	}
-	if names := scope.GetBrands(); len(names) > 0 {
-		of := filter()
-		of.Brands = names
-		filters = append(filters, of)
-	}
 	products, err := f.byID(ctx, scope.GetProductIds())
 	if err != nil {
-		return nil, err
+		return shelf{}, err
 	}
 	products = slices.DeleteFunc(products, func(p *catalogv1.Product) bool {
 		return slices.Contains(scope.GetExcludeProductIds(), p.GetProductId())
 	})
-	for _, filter := range filters {
+	s := shelf{seen: math.MaxInt64}
+	for _, filter := range filters(scope) {
+		if from > 0 {
+			filter.MinPrice = &commonv1.Money{AmountMinor: from, CurrencyCode: currency}
+		}
 		resp, err := f.goods.SearchProducts(ctx, &catalogv1.SearchProductsRequest{
 			StoreId: f.storeID, Filter: filter, Sort: catalogv1.Sort_SORT_PRICE_ASCENDING, Limit: maxShelf,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("search catalog: %w", err)
+			return shelf{}, fmt.Errorf("search catalog: %w", err)
 		}
 		for _, hit := range resp.GetHits() {
 			products = append(products, hit.GetProduct())
 		}
+		if hits := resp.GetHits(); len(hits) == maxShelf {
+			s.seen = min(s.seen, lowest(hits[len(hits)-1].GetProduct(), from))
+		}
 	}
-	return offerings(products, currency, cart), nil
+	s.offered = offerings(products, currency, cart)
+	return s, nil
+}
+
+// filters admit what a scope names and is in stock: its lists add up, which the conditions of one filter do not.
+func filters(scope *promotionv1.Scope) []*catalogv1.Filter {
+	var filters []*catalogv1.Filter
+	filter := func(categories, brands []string) {
+		filters = append(filters, &catalogv1.Filter{
+			InStock: true, ExcludeProductIds: scope.GetExcludeProductIds(), Categories: categories, Brands: brands,
+		})
+	}
+	if namesNothing(scope) {
+		filter(nil, nil)
+	}
+	if names := scope.GetCategories(); len(names) > 0 {
+		filter(names, nil)
+	}
+	if names := scope.GetBrands(); len(names) > 0 {
+		filter(nil, names)
+	}
+	return filters
+}
+
+// lowest is the lowest price of a product that is from or more: by it a search has sorted.
+func lowest(p *catalogv1.Product, from int64) int64 {
+	var prices []int64
+	for _, v := range p.GetVariants() {
+		if price := v.GetPrice().GetAmountMinor(); price >= from {
+			prices = append(prices, price)
+		}
+	}
+	if len(prices) == 0 {
+		return from
+	}
+	return slices.Min(prices)
 }
 
 // currency is the one that the promotion's amounts are in; empty when it has none.

@@ -124,19 +124,37 @@ func (f finder) missing(ctx context.Context, e *promotionv1.Evaluation, b basket
 	if set := f.promotion.GetBundle(); set != nil && absent(set, qualifying(f.promotion, b)) > 0 {
 		return f.completeSet(ctx, set, b, cart)
 	}
-	offered, err := f.shelf(ctx, 0, b.currency, cart)
-	if err != nil {
-		return nil, err
+	if amount > 0 {
+		return f.reach(ctx, amount, b.currency, cart)
 	}
-	if amount == 0 {
-		return cheapestUnits(offered, units), nil
-	}
-	dearer, err := f.shelf(ctx, amount, b.currency, cart) // the cheapest product that reaches it alone may be far down
-	if err != nil {
-		return nil, err
-	}
-	return reach(append(offered, dearer...), amount), nil
+	shelf, err := f.shelf(ctx, 0, b.currency, cart)
+	return cheapestUnits(shelf.offered, units), err
 }
+
+// reach buys one product, as often as it takes to cost amount: what costs least, then the fewest units.
+func (f finder) reach(ctx context.Context, amount int64, currency string, cart *cartv1.Cart) ([]*cartv1.CartItem, error) {
+	var offered []offering
+	// What costs so little that it takes more than units of it can be passed over, and so can, on a shelf that is seen up to
+	// some price, what is dearer and yet takes as many units.
+	for units := int64(maxOfOne); units > 0; units-- {
+		from := perUnit(amount, units)
+		shelf, err := f.shelf(ctx, from, currency, cart)
+		if err != nil {
+			return nil, err
+		}
+		offered = append(offered, shelf.offered...)
+		for units > 1 && perUnit(amount, units-1) <= shelf.seen {
+			units--
+		}
+		if shelf.seen >= amount {
+			break
+		}
+	}
+	return cheapestOf(offered, amount), nil
+}
+
+// perUnit is the least price of which units cost amount or more.
+func perUnit(amount, units int64) int64 { return (amount-1)/units + 1 }
 
 // cheapestUnits takes units, the cheapest first.
 func cheapestUnits(offered []offering, units int64) []*cartv1.CartItem {
@@ -153,15 +171,15 @@ func cheapestUnits(offered []offering, units int64) []*cartv1.CartItem {
 	return bought
 }
 
-// reach buys one product, as often as it takes to cost amount: what costs least, then the fewest units.
-func reach(offered []offering, amount int64) []*cartv1.CartItem {
+// cheapestOf buys one of what is offered to cost amount or more.
+func cheapestOf(offered []offering, amount int64) []*cartv1.CartItem {
 	var best offering
 	var bestUnits int64
 	for _, o := range offered {
 		if o.price <= 0 {
 			continue
 		}
-		units := (amount + o.price - 1) / o.price
+		units := perUnit(amount, o.price)
 		if units > min(o.stock, maxOfOne) {
 			continue
 		}
