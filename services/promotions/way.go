@@ -15,7 +15,7 @@ import (
 
 const (
 	wayTimeout  = 2 * time.Second // for the catalog, before an answer goes without a way
-	maxWays     = 10              // promotions for which a way is looked for, the nearest first
+	maxWays     = 20              // promotions for which a way is looked for, the nearest first
 	maxSteps    = 3               // purchases that one way may take, such as for an amount and then for a quantity
 	maxOfOne    = 10              // units of one product to reach an amount: nobody buys forty pairs of socks to save
 	maxShelf    = 100             // products of one search
