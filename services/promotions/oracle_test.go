@@ -40,7 +40,10 @@ func unitsOf(p *promotionv1.Promotion, cart *cartv1.Cart) []unit {
 			units = append(units, unit{it.GetProductId(), it.GetBrand(), it.GetCategoryPath()[0], it.GetUnitPrice().GetAmountMinor(), i})
 		}
 	}
-	slices.SortStableFunc(units, func(x, y unit) int { return cmp.Compare(x.price, y.price) })
+	slices.SortStableFunc(units, func(x, y unit) int { // of equal prices by product, then by quantity
+		items := cart.GetItems()
+		return cmp.Or(cmp.Compare(x.price, y.price), cmp.Compare(x.id, y.id), cmp.Compare(items[x.line].GetQuantity(), items[y.line].GetQuantity()))
+	})
 	return units
 }
 

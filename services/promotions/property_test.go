@@ -124,7 +124,7 @@ func checkEvaluation(t *testing.T, seed uint64, b basket, e *promotionv1.Evaluat
 func randomCart(r *rand.Rand) *cartv1.Cart {
 	cart := &cartv1.Cart{}
 	for range r.IntN(6) {
-		it := item(fmt.Sprintf("p%d", r.IntN(5)), 1+r.Int32N(4), r.Int64N(20000), fmt.Sprintf("b%d", r.IntN(3)), fmt.Sprintf("c%d", r.IntN(3)))
+		it := item(fmt.Sprintf("p%d", r.IntN(5)), 1+r.Int32N(4), 499*r.Int64N(40), fmt.Sprintf("b%d", r.IntN(3)), fmt.Sprintf("c%d", r.IntN(3)))
 		it.Available = r.IntN(8) > 0
 		cart.Items = append(cart.Items, it)
 	}
