@@ -15,13 +15,19 @@ import (
 // buyer is the customer as far as promotions care. The zero value is a guest.
 type buyer struct {
 	signedIn bool
+	id       string // empty when the caller did not say who has signed in
 	groups   []string
+	applied  []string       // codes on the cart already
+	used     map[string]use // by upper-case code; what is not in it was never used
 }
+
+// hasApplied reports whether a promotion's code is on the cart already.
+func (w buyer) hasApplied(p *promotionv1.Promotion) bool { return containsCode(w.applied, p.GetCode()) }
 
 // basket is the part of a cart that promotions can apply to.
 type basket struct {
 	currency string
-	items    []*cartv1.CartItem
+	lines    []line // by price, the cheapest first
 }
 
 // newBasket leaves out items that the catalog no longer has, and items in another currency than the cart: amounts of
@@ -37,18 +43,28 @@ func newBasket(cart *cartv1.Cart) basket {
 			b.currency = price.GetCurrencyCode()
 		}
 		if price.GetCurrencyCode() == b.currency {
-			b.items = append(b.items, item)
+			b.lines = append(b.lines, newLine(item))
 		}
+	}
+	// One order for all that follows, so that the order of a cart's items changes no amount.
+	slices.SortFunc(b.lines, func(x, y line) int {
+		return cmp.Or(cmp.Compare(x.price, y.price), cmp.Compare(x.productID, y.productID), cmp.Compare(x.quantity, y.quantity))
+	})
+	for i := range b.lines {
+		b.lines[i].at = i
 	}
 	return b
 }
 
 // subtotal is the sum of the basket's items. Nil when it is empty.
 func (b basket) subtotal() *commonv1.Money {
-	if len(b.items) == 0 {
+	if len(b.lines) == 0 {
 		return nil
 	}
-	sum, _ := totals(linesOf(b.items))
+	var sum int64
+	for i := range b.lines {
+		sum = add(sum, b.lines[i].total())
+	}
 	return b.money(sum)
 }
 
@@ -56,13 +72,21 @@ func (b basket) money(minor int64) *commonv1.Money {
 	return &commonv1.Money{AmountMinor: minor, CurrencyCode: b.currency}
 }
 
-// evaluate returns the verdict of every promotion on a cart, eligible ones first, the largest saving first, then by
-// code; and the code of the best one, or "".
-func evaluate(promotions []*promotionv1.Promotion, b basket, who buyer, now time.Time) ([]*promotionv1.Evaluation, string) {
+// outcome is what a store's promotions are worth to a cart.
+type outcome struct {
+	evaluations []*promotionv1.Evaluation // eligible ones first, the largest saving first, then by code
+	best        string                    // code of the best one that is not applied yet; may be empty
+	together    *promotionv1.Combination  // the best one, whatever is applied; nil when nothing is worth entering
+}
+
+// evaluate returns the verdict of every promotion on a cart, the best one and the best combination.
+func evaluate(promotions []*promotionv1.Promotion, b basket, who buyer, now time.Time) outcome {
 	evaluations := make([]*promotionv1.Evaluation, len(promotions))
 	for i, p := range promotions {
 		evaluations[i] = verdict(p, b, who, now)
 	}
+	o := outcome{evaluations: evaluations, together: combine(evaluations, b)}
+	refuseConflicts(evaluations, who)
 	slices.SortFunc(evaluations, func(x, y *promotionv1.Evaluation) int {
 		if x.GetEligible() != y.GetEligible() {
 			if x.GetEligible() {
@@ -74,18 +98,21 @@ func evaluate(promotions []*promotionv1.Promotion, b basket, who buyer, now time
 			cmp.Compare(y.GetSaving().GetAmountMinor(), x.GetSaving().GetAmountMinor()),
 			compareCodes(x.GetPromotion(), y.GetPromotion()))
 	})
-	return evaluations, bestCode(evaluations)
+	next := bestOf(evaluations, func(e *promotionv1.Evaluation) bool { return !who.hasApplied(e.GetPromotion()) })
+	o.best = next.GetPromotion().GetCode()
+	return o
 }
 
-// bestCode picks the largest saving above zero, or else free shipping. Ties go to the earlier end, then to the code.
-func bestCode(evaluations []*promotionv1.Evaluation) string {
+// bestOf picks, of those that pass, the largest saving above zero, or else free shipping. Ties go to the earlier end, then
+// to the code. Nil when none is worth choosing.
+func bestOf(evaluations []*promotionv1.Evaluation, pass func(*promotionv1.Evaluation) bool) *promotionv1.Evaluation {
 	var best *promotionv1.Evaluation
 	for _, e := range evaluations {
-		if worthChoosing(e) && (best == nil || compareWorth(e, best) < 0) {
+		if worthChoosing(e) && pass(e) && (best == nil || compareWorth(e, best) < 0) {
 			best = e
 		}
 	}
-	return best.GetPromotion().GetCode()
+	return best
 }
 
 // worthChoosing reports whether entering the code gives the shopper anything.
@@ -112,8 +139,15 @@ func endOf(p *promotionv1.Promotion) time.Time {
 	return p.GetEndTime().AsTime()
 }
 
-// verdict evaluates one promotion. When several things speak against it, the reason is the one that the shopper can
-// change least: dates, then who they are, then what is in the cart.
+// usedUp reports whether a promotion has reached one of its limits.
+func usedUp(p *promotionv1.Promotion, who buyer) bool {
+	used := who.used[strings.ToUpper(p.GetCode())]
+	return p.GetUsageLimit() > 0 && used.all >= int64(p.GetUsageLimit()) ||
+		p.GetUsageLimitPerCustomer() > 0 && used.own >= int64(p.GetUsageLimitPerCustomer())
+}
+
+// verdict evaluates one promotion by itself. When several things speak against it, the reason is the one that the shopper can
+// change least: dates, then who they are, then its limits, then what is in the cart.
 func verdict(p *promotionv1.Promotion, b basket, who buyer, now time.Time) *promotionv1.Evaluation {
 	e := &promotionv1.Evaluation{Promotion: p}
 	if reason := refusal(p, b, who, now); reason != promotionv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED {
@@ -132,11 +166,13 @@ func refusal(p *promotionv1.Promotion, b basket, who buyer, now time.Time) promo
 		return promotionv1.RefusalReason_REFUSAL_REASON_EXPIRED
 	case p.GetStartTime() != nil && now.Before(p.GetStartTime().AsTime()):
 		return promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED
-	case len(p.GetCustomerGroups()) > 0 && !who.signedIn:
+	case len(p.GetCustomerGroups()) > 0 && !who.signedIn, p.GetUsageLimitPerCustomer() > 0 && who.id == "":
 		return promotionv1.RefusalReason_REFUSAL_REASON_SIGN_IN_NEEDED
 	case len(p.GetCustomerGroups()) > 0 && !overlap(p.GetCustomerGroups(), who.groups):
 		return promotionv1.RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE
-	case len(b.items) == 0:
+	case usedUp(p, who):
+		return promotionv1.RefusalReason_REFUSAL_REASON_USED_UP
+	case len(b.lines) == 0:
 		return promotionv1.RefusalReason_REFUSAL_REASON_EMPTY_CART
 	case inOtherCurrency(p, b.currency):
 		return promotionv1.RefusalReason_REFUSAL_REASON_CURRENCY
@@ -147,7 +183,7 @@ func refusal(p *promotionv1.Promotion, b basket, who buyer, now time.Time) promo
 // assess compares the qualifying items with what the promotion asks for, and fills in the saving or what is missing.
 func assess(e *promotionv1.Evaluation, b basket) {
 	p := e.GetPromotion()
-	lines := linesOf(qualifying(p, b.items))
+	lines := qualifying(p, b)
 	if len(lines) == 0 {
 		e.RefusalReason = promotionv1.RefusalReason_REFUSAL_REASON_WRONG_ITEMS
 		return

@@ -218,16 +218,16 @@ func TestOrderAndBestCode(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			evaluations, best := evaluate(tt.promotions, newBasket(walkCart()), buyer{}, noon)
+			o := evaluate(tt.promotions, newBasket(walkCart()), buyer{}, noon)
 			var order []string
-			for _, e := range evaluations {
+			for _, e := range o.evaluations {
 				order = append(order, e.GetPromotion().GetCode())
 			}
 			if diff := cmp.Diff(tt.order, order); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
 			}
-			if best != tt.best {
-				t.Errorf("best = %q, want %q", best, tt.best)
+			if o.best != tt.best {
+				t.Errorf("best = %q, want %q", o.best, tt.best)
 			}
 		})
 	}

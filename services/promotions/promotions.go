@@ -2,7 +2,8 @@
 // a cart, and the specialist that proposes one of them. The engine is pure and uses integers only; no model is
 // involved in any amount.
 //
-// The package must not import another service. It reads carts through the generated client of CartService.
+// The package must not import another service. It reads carts and the catalog through the generated clients of their
+// services.
 package promotions
 
 import (
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -33,6 +35,8 @@ type Config struct {
 	CaptureContent bool
 	// Cart reads carts. Nil: only inline carts can be evaluated, and the specialist sees no cart.
 	Cart cartv1.CartServiceClient
+	// Catalog finds the cheapest way to qualify when no promotion applies. Nil: no way is named.
+	Catalog catalogv1.CatalogServiceClient
 	// Now is the clock that decides which promotions run. Nil: time.Now.
 	Now func() time.Time
 	// Logger gets what goes wrong, never customer text. Nil: slog.Default.
@@ -67,7 +71,7 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	data := &server{store: store{cfg.Redis}, cart: cfg.Cart, now: cfg.Now, logger: cfg.Logger}
+	data := &server{store: store{cfg.Redis}, cart: cfg.Cart, goods: cfg.Catalog, now: cfg.Now, logger: cfg.Logger}
 	agent, err := specialist.New(specialist.Config{
 		Definition: data.definition(), Model: cfg.Model, Price: cfg.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})

@@ -12,23 +12,32 @@ import (
 
 // line is a quantity of one product at one price.
 type line struct {
-	productID string
-	quantity  int64
-	price     int64 // of one unit, in minor units
+	at         int // position in the basket
+	productID  string
+	quantity   int64
+	price      int64 // of one unit, in minor units
+	brand      string
+	categories []string // brand and categories are folded, once for all promotions
 }
 
-func linesOf(items []*cartv1.CartItem) []line {
-	lines := make([]line, len(items))
-	for i, item := range items {
-		lines[i] = line{item.GetProductId(), int64(item.GetQuantity()), item.GetUnitPrice().GetAmountMinor()}
+func newLine(item *cartv1.CartItem) line {
+	l := line{
+		productID: item.GetProductId(), quantity: int64(item.GetQuantity()), price: item.GetUnitPrice().GetAmountMinor(),
+		brand: folded(item.GetBrand()), categories: make([]string, len(item.GetCategoryPath())),
 	}
-	return lines
+	for i, name := range item.GetCategoryPath() {
+		l.categories[i] = singular(name)
+	}
+	return l
 }
+
+// total is what the line costs.
+func (l *line) total() int64 { return times(l.price, l.quantity) }
 
 // totals returns what the lines cost together and how many units they are.
-func totals(lines []line) (sum, units int64) {
+func totals(lines []*line) (sum, units int64) {
 	for _, l := range lines {
-		sum = add(sum, times(l.price, l.quantity))
+		sum = add(sum, l.total())
 		units = add(units, l.quantity)
 	}
 	return sum, units
@@ -51,45 +60,56 @@ func times(a, b int64) int64 {
 	return int64(lo)
 }
 
-// qualifying returns the items that count for a promotion: those in its scope, and for a bundle only those of the set.
-func qualifying(p *promotionv1.Promotion, items []*cartv1.CartItem) []*cartv1.CartItem {
-	var in []*cartv1.CartItem
-	for _, item := range items {
-		if set := p.GetBundle(); set != nil && !slices.Contains(set.GetProductIds(), item.GetProductId()) {
+// qualifying returns the lines that count for a promotion, the cheapest first: those in its scope, and for a bundle only
+// those of the set. They must not be changed.
+func qualifying(p *promotionv1.Promotion, b basket) []*line {
+	wanted := newScope(p.GetScope())
+	in := make([]*line, 0, len(b.lines))
+	for i := range b.lines {
+		l := &b.lines[i]
+		if set := p.GetBundle(); set != nil && !slices.Contains(set.GetProductIds(), l.productID) {
 			continue
 		}
-		if inScope(p.GetScope(), item) {
-			in = append(in, item)
+		if wanted.has(l) {
+			in = append(in, l)
 		}
 	}
 	return in
 }
 
-// inScope reports whether any list names the item and no exclusion does. Without lists, everything is named.
-func inScope(s *promotionv1.Scope, item *cartv1.CartItem) bool {
-	if slices.Contains(s.GetExcludeProductIds(), item.GetProductId()) {
+// itemScope is a promotion's scope with its names folded.
+type itemScope struct {
+	*promotionv1.Scope
+	brands, categories []string
+}
+
+func newScope(s *promotionv1.Scope) itemScope {
+	w := itemScope{Scope: s}
+	for _, name := range s.GetBrands() {
+		if brand := folded(name); brand != "" {
+			w.brands = append(w.brands, brand)
+		}
+	}
+	for _, name := range s.GetCategories() {
+		w.categories = append(w.categories, singular(name))
+	}
+	return w
+}
+
+// has reports whether any list names the line's product and no exclusion does. Without lists, everything is named.
+func (w itemScope) has(l *line) bool {
+	if slices.Contains(w.GetExcludeProductIds(), l.productID) {
 		return false
 	}
-	if namesNothing(s) || slices.Contains(s.GetProductIds(), item.GetProductId()) {
-		return true
-	}
-	for _, brand := range s.GetBrands() {
-		if item.GetBrand() != "" && strings.EqualFold(strings.TrimSpace(brand), strings.TrimSpace(item.GetBrand())) {
-			return true
-		}
-	}
-	for _, category := range s.GetCategories() {
-		wanted := singular(category)
-		if slices.ContainsFunc(item.GetCategoryPath(), func(name string) bool { return singular(name) == wanted }) {
-			return true
-		}
-	}
-	return false
+	return namesNothing(w.Scope) || slices.Contains(w.GetProductIds(), l.productID) || slices.Contains(w.brands, l.brand) ||
+		overlap(w.categories, l.categories)
 }
 
 func namesNothing(s *promotionv1.Scope) bool {
 	return len(s.GetProductIds()) == 0 && len(s.GetCategories()) == 0 && len(s.GetBrands()) == 0
 }
+
+func folded(brand string) string { return strings.ToLower(strings.TrimSpace(brand)) }
 
 // singular folds case, space and English plurals, so that "Rain Jackets" and "rain jacket" name one category. Both
 // sides of a comparison go through it, so a word that it mangles still equals itself.

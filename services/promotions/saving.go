@@ -1,7 +1,6 @@
 package promotions
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 
@@ -13,7 +12,7 @@ const fullShare = 10_000
 
 // saving is what an eligible promotion takes off, in minor units. Except for a shipping fee it is at most sum, which is
 // what the qualifying lines cost.
-func saving(p *promotionv1.Promotion, lines []line, sum int64) int64 {
+func saving(p *promotionv1.Promotion, lines []*line, sum int64) int64 {
 	switch benefit := p.GetBenefit().(type) {
 	case *promotionv1.Promotion_PercentOff:
 		s := share(sum, benefit.PercentOff.GetBasisPoints())
@@ -24,7 +23,7 @@ func saving(p *promotionv1.Promotion, lines []line, sum int64) int64 {
 	case *promotionv1.Promotion_AmountOff:
 		return min(benefit.AmountOff.GetAmount().GetAmountMinor(), sum)
 	case *promotionv1.Promotion_BuyXGetY:
-		return freeUnits(benefit.BuyXGetY, lines)
+		return freeUnits(benefit.BuyXGetY, lines, nil)
 	case *promotionv1.Promotion_FreeShipping:
 		return benefit.FreeShipping.GetFee().GetAmountMinor()
 	case *promotionv1.Promotion_Tiered:
@@ -35,11 +34,15 @@ func saving(p *promotionv1.Promotion, lines []line, sum int64) int64 {
 	return 0
 }
 
-// share rounds down to the minor unit, so a store never gives more than it promised. The product has 128 bits.
+// share rounds down to the minor unit, so a store never gives more than it promised.
 func share(sum int64, basisPoints int32) int64 {
-	basisPoints = min(max(basisPoints, 0), fullShare)
-	hi, lo := bits.Mul64(uint64(sum), uint64(basisPoints))
-	quotient, _ := bits.Div64(hi, lo, fullShare)
+	return part(sum, int64(min(max(basisPoints, 0), fullShare)), fullShare)
+}
+
+// part is sum * of / whole, rounded down. The product has 128 bits. It wants 0 <= of <= whole and 0 < whole.
+func part(sum, of, whole int64) int64 {
+	hi, lo := bits.Mul64(uint64(sum), uint64(of))
+	quotient, _ := bits.Div64(hi, lo, uint64(whole))
 	return int64(quotient)
 }
 
@@ -55,8 +58,9 @@ func stepReached(t *promotionv1.Tiered, sum int64) *promotionv1.Tier {
 	return reached
 }
 
-// freeUnits is the price of the cheapest units: as many as there are full groups, times the free ones of a group.
-func freeUnits(x *promotionv1.BuyXGetY, lines []line) int64 {
+// freeUnits is the price of the cheapest units: as many as there are full groups, times the free ones of a group. It
+// adds what each line gives to shares, unless that is nil.
+func freeUnits(x *promotionv1.BuyXGetY, lines []*line, shares []int64) int64 {
 	_, units := totals(lines)
 	group := int64(x.GetBuyQuantity()) + int64(x.GetGetQuantity())
 	if group <= 0 {
@@ -64,24 +68,22 @@ func freeUnits(x *promotionv1.BuyXGetY, lines []line) int64 {
 	}
 	free := units / group * int64(x.GetGetQuantity())
 	var s int64
-	for _, l := range byPrice(lines) {
+	for _, l := range lines {
 		n := min(free, l.quantity)
 		s = add(s, times(l.price, n))
+		if shares != nil {
+			shares[l.at] = times(l.price, n)
+		}
 		free -= n
 	}
 	return s
 }
 
-// byPrice returns the lines sorted, the cheapest first.
-func byPrice(lines []line) []line {
-	return slices.SortedFunc(slices.Values(lines), func(a, b line) int { return cmp.Compare(a.price, b.price) })
-}
-
 // absent counts the products of a set that no line has. Zero for a nil set.
-func absent(set *promotionv1.Bundle, lines []line) int64 {
+func absent(set *promotionv1.Bundle, lines []*line) int64 {
 	var n int64
 	for _, id := range set.GetProductIds() {
-		if !slices.ContainsFunc(lines, func(l line) bool { return l.productID == id }) {
+		if !slices.ContainsFunc(lines, func(l *line) bool { return l.productID == id }) {
 			n++
 		}
 	}
@@ -90,12 +92,12 @@ func absent(set *promotionv1.Bundle, lines []line) int64 {
 
 // bundleSaving forms as many sets as the lines hold, the dearest units first, which favours the shopper, and sums what
 // each costs less than its parts. A set that would cost more than its parts is not formed.
-func bundleSaving(set *promotionv1.Bundle, lines []line) int64 {
+func bundleSaving(set *promotionv1.Bundle, lines []*line) int64 {
 	piles := make([][]line, len(set.GetProductIds()))
 	for i, id := range set.GetProductIds() {
-		for _, l := range slices.Backward(byPrice(lines)) {
+		for _, l := range slices.Backward(lines) {
 			if l.productID == id {
-				piles[i] = append(piles[i], l)
+				piles[i] = append(piles[i], *l)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
@@ -21,7 +22,8 @@ const maxPromotionsABatch = 1_000
 type server struct {
 	promotionv1.UnsafePromotionServiceServer
 	store  store
-	cart   cartv1.CartServiceClient // nil when the deployment has no carts
+	cart   cartv1.CartServiceClient       // nil when the deployment has no carts
+	goods  catalogv1.CatalogServiceClient // nil when the deployment has no catalog
 	now    func() time.Time
 	logger *slog.Logger
 }
@@ -95,9 +97,16 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 	if req.GetTime() != nil {
 		at = req.GetTime().AsTime()
 	}
-	who := buyer{signedIn: req.GetSignedIn(), groups: req.GetCustomerGroups()}
-	evaluations, best := evaluate(promotions, newBasket(cart), who, at)
-	return &promotionv1.EvaluateCartResponse{Evaluations: evaluations, BestCode: best}, nil
+	who := buyer{signedIn: req.GetSignedIn(), id: req.GetCustomerId(), groups: req.GetCustomerGroups(), applied: req.GetAppliedCodes()}
+	if who.used, err = s.store.used(ctx, req.GetStoreId(), who.id, promotions); err != nil {
+		return nil, err
+	}
+	o := evaluate(promotions, newBasket(cart), who, at)
+	resp := &promotionv1.EvaluateCartResponse{Evaluations: o.evaluations, BestCode: o.best, BestCombination: o.together}
+	if o.together == nil {
+		resp.CheapestWay = s.cheapestWay(ctx, req.GetStoreId(), o.evaluations, situation{cart, who, at})
+	}
+	return resp, nil
 }
 
 func (s *server) checkEvaluate(req *promotionv1.EvaluateCartRequest) error {
@@ -117,6 +126,13 @@ func (s *server) checkEvaluate(req *promotionv1.EvaluateCartRequest) error {
 	checkList(&c, "customer_groups", req.GetCustomerGroups(), c.ID)
 	if len(req.GetCustomerGroups()) > 0 && !req.GetSignedIn() {
 		c.Addf("customer_groups", "must be empty unless signed_in is true")
+	}
+	c.OptionalID("customer_id", req.GetCustomerId())
+	if req.GetCustomerId() != "" && !req.GetSignedIn() {
+		c.Addf("customer_id", "must be empty unless signed_in is true")
+	}
+	if n := len(req.GetAppliedCodes()); n > maxApplied {
+		c.Addf("applied_codes", "has %d entries, must have at most %d", n, maxApplied)
 	}
 	checkTime(&c, "time", req.GetTime())
 	return c.Err()

@@ -151,6 +151,12 @@ func TestBadRequestsNameTheirFields(t *testing.T) {
 		{"evaluate for groups of nobody", func() error {
 			return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one", Source: inline, CustomerGroups: []string{"vip"}})
 		}, "customer_groups"},
+		{"evaluate for a customer who is nobody", func() error {
+			return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one", Source: inline, CustomerId: "ada"})
+		}, "customer_id"},
+		{"evaluate with too many codes", func() error {
+			return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one", Source: inline, AppliedCodes: make([]string, maxApplied+1)})
+		}, "applied_codes"},
 		{"evaluate at no time", func() error {
 			return evaluate(&promotionv1.EvaluateCartRequest{StoreId: "one", Source: inline, Time: &timestamppb.Timestamp{Nanos: -1}})
 		}, "time"},
@@ -218,6 +224,27 @@ func TestEvaluateCart(t *testing.T) {
 				t.Errorf("saving (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestEvaluateCartCombinesAndKnowsWhatIsApplied(t *testing.T) {
+	_, conn := serve(t, nil, silent())
+	client := promotionv1.NewPromotionServiceClient(conn)
+	mustUpsert(t, client, "one", promo("TEN", percent(1000), stacks), promo("FIVE", percent(500), stacks), promo("ONE", percent(1200)))
+	req := &promotionv1.EvaluateCartRequest{
+		StoreId: "one", Source: &promotionv1.EvaluateCartRequest_Cart{Cart: walkCart()}, AppliedCodes: []string{"ten"},
+	}
+	resp, err := client.EvaluateCart(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &promotionv1.Combination{Codes: []string{"TEN", "FIVE"}, Saving: eur(3386 + 1693)}
+	if diff := cmp.Diff(want, resp.GetBestCombination(), protocmp.Transform()); diff != "" || resp.GetBestCode() != "FIVE" {
+		t.Errorf("best %q, want FIVE; combination (-want +got):\n%s", resp.GetBestCode(), diff)
+	}
+	last := resp.GetEvaluations()[2]
+	if diff := cmp.Diff([]string{"TEN"}, last.GetConflictingCodes()); diff != "" || last.GetPromotion().GetCode() != "ONE" {
+		t.Errorf("%v conflicts (-want +got):\n%s", last, diff)
 	}
 }
 

@@ -55,10 +55,15 @@ func (s store) list(ctx context.Context, storeID string) ([]*promotionv1.Promoti
 	return promotions, nil
 }
 
-// delete removes a promotion and reports whether there was one.
+// delete removes a promotion and its uses, and reports whether there was one.
 func (s store) delete(ctx context.Context, storeID, code string) (bool, error) {
-	n, err := s.redis.HDel(ctx, key(storeID), strings.ToUpper(code)).Result()
-	return n > 0, state.Error("delete promotion", err)
+	var removed *redis.IntCmd
+	_, err := s.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+		removed = tx.HDel(ctx, key(storeID), strings.ToUpper(code))
+		tx.Del(ctx, usageKey(storeID, code))
+		return nil
+	})
+	return removed.Val() > 0, state.Error("delete promotion", err)
 }
 
 // has reports whether a store has any promotion.

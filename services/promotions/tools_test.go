@@ -244,6 +244,109 @@ func TestAnswerCarriesTheTypedChoice(t *testing.T) {
 	}
 }
 
+// several serves a store whose offers can be combined, but not all with all.
+func several(t *testing.T) *Service {
+	t.Helper()
+	service, conn := serve(t, walkCarts(), silent())
+	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one",
+		promo("TEN", percent(1000), stacks), promo("FIVE", percent(500), stacks), promo("SHIP", freeShipping(eur(495)), stacks, excludes("FIVE")),
+		promo("ALONE", percent(1100)))
+	return service
+}
+
+func TestTheBestCombinationIsListedAndCanBeChosen(t *testing.T) {
+	tools := func(f *specialist.Findings) []agentloop.Tool {
+		return several(t).data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: f})
+	}
+	list, err := servicetest.Run[listResult](t.Context(), t, tools(&specialist.Findings{}), "list_active_promotions", "{}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&together{Codes: []string{"TEN", "FIVE"}, Saving: "50.79 EUR"}, list.Together); diff != "" || list.BestCode != "ALONE" {
+		t.Errorf("best %q; combination (-want +got):\n%s", list.BestCode, diff)
+	}
+	tests := []struct {
+		name, arguments string
+		want            chooseResult
+		err             string
+	}{
+		{"all of it, each once, in any case", `{"code":"five","reason":"r","also":["ten","FIVE","TEN"]}`,
+			chooseResult{Code: "FIVE", Also: []string{"TEN"}, Title: "Offer FIVE", Saving: "50.79 EUR", Reason: "r"}, ""},
+		{"one that stands alone", `{"code":"TEN","reason":"r","also":["ALONE"]}`, chooseResult{},
+			"ALONE does not apply: it can not be combined with TEN. The best code for this cart is ALONE, the best combination TEN with FIVE."},
+		{"two that exclude each other", `{"code":"TEN","reason":"r","also":["SHIP","FIVE"]}`, chooseResult{},
+			"FIVE does not apply: it can not be combined with SHIP. The best code for this cart is ALONE, the best combination TEN with FIVE."},
+		{"one that does not exist", `{"code":"TEN","reason":"r","also":["NOPE"]}`, chooseResult{},
+			`The store has no promotion with the code "NOPE". The best code for this cart is ALONE, the best combination TEN with FIVE.`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := servicetest.Run[chooseResult](t.Context(), t, tools(&specialist.Findings{}), "choose_promotion", tt.arguments)
+			if diff := cmp.Diff(tt.want, got); diff != "" || (err != nil || tt.err != "") && (err == nil || err.Error() != tt.err) {
+				t.Errorf("error %v, want %q; choice (-want +got):\n%s", err, tt.err, diff)
+			}
+		})
+	}
+}
+
+func TestAnswerCarriesACombination(t *testing.T) {
+	several := agentloop.ToolCall{Name: "choose_promotion", Arguments: `{"code":"TEN","reason":"most","also":["SHIP"]}`}
+	_, conn := serve(t, walkCarts(), scripted.New(scripted.Step{ToolCalls: []agentloop.ToolCall{several}}, scripted.Step{Text: "TEN with SHIP."}))
+	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000), stacks), promo("SHIP", freeShipping(eur(495)), stacks))
+	answer := servicetest.Answer(t, conn, shopper("walk"), "any codes?")
+	want := &specialistv1.PromotionChoice{Code: "TEN", AlsoCodes: []string{"SHIP"}, Title: "Offer TEN", Saving: eur(3386 + 495), Reason: "most"}
+	if diff := cmp.Diff(want, answer.GetPromotion(), protocmp.Transform()); diff != "" {
+		t.Errorf("choice (-want +got):\n%s", diff)
+	}
+	action := answer.GetSuggestedActions()[0].GetApplyPromotion()
+	if diff := cmp.Diff(&specialistv1.ApplyPromotion{Code: "TEN", AlsoCodes: []string{"SHIP"}}, action, protocmp.Transform()); diff != "" {
+		t.Errorf("action (-want +got):\n%s", diff)
+	}
+}
+
+func TestACodeThatTheShopperNamesIsListedWhateverItsState(t *testing.T) {
+	service := stocked(t, walkCarts())
+	tests := []struct{ asked, code, refused string }{
+		{"why does old not work?", "OLD", "expired"},
+		{"is STAFF for me", "STAFF", "customer_not_eligible"},
+		{"when can I use (nextyear)?", "NEXTYEAR", "not_started"},
+		{"I folded my oldest tent", "", ""},
+	}
+	for _, tt := range tests {
+		turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}, SubQuery: tt.asked}
+		got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var code, refused string
+		for _, p := range got.Promotions {
+			if p.Refused == "expired" || p.Code == "STAFF" || p.Code == "NEXTYEAR" {
+				code, refused = p.Code, p.Refused
+			}
+		}
+		if code != tt.code || refused != tt.refused {
+			t.Errorf("%s: lists %q as %q, want %q as %q", tt.asked, code, refused, tt.code, tt.refused)
+		}
+	}
+}
+
+func TestToolsKnowWhatThisCustomerHasUsed(t *testing.T) {
+	service, conn := serve(t, walkCarts(), silent())
+	client := promotionv1.NewPromotionServiceClient(conn)
+	mustUpsert(t, client, "one", promo("ONCE", percent(2000), limits(0, 1)), promo("TEN", percent(1000)))
+	for _, want := range []string{"ONCE", "TEN"} {
+		turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
+		got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+		if err != nil || got.BestCode != want {
+			t.Errorf("best %q, %v; want %q", got.BestCode, err, want)
+		}
+		req := &promotionv1.RecordUsageRequest{StoreId: "one", OrderId: "o1", CustomerId: "ada", Codes: []string{"ONCE"}}
+		if _, err := client.RecordUsage(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	_, conn := serve(t, nil, silent())
 	client := specialistv1.NewSpecialistServiceClient(conn)

@@ -2,6 +2,7 @@ package promotions
 
 import (
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -18,14 +19,13 @@ const (
 	maxTiers        = 50
 	maxCartItems    = 200
 	maxCartQuantity = 999
+	maxApplied      = 100
 )
 
 // checkPromotion reports every violation of one promotion as a *fault.Invalid.
 func checkPromotion(p *promotionv1.Promotion) error {
 	var c fault.Checker
-	if !validCode(p.GetCode()) {
-		c.Addf("code", "must be 2 to 40 characters of A-Z a-z 0-9 _ -")
-	}
+	checkCode(&c, "code", p.GetCode())
 	c.Text("title", p.GetTitle(), 1, 200)
 	c.Text("description", p.GetDescription(), 0, 2_000)
 	checkBenefit(&c, p)
@@ -34,8 +34,20 @@ func checkPromotion(p *promotionv1.Promotion) error {
 	c.Range("minimum_quantity", int64(p.GetMinimumQuantity()), 0, 100_000)
 	checkPeriod(&c, p)
 	checkList(&c, "customer_groups", p.GetCustomerGroups(), c.ID)
+	c.Range("usage_limit", int64(p.GetUsageLimit()), 0, math.MaxInt32)
+	c.Range("usage_limit_per_customer", int64(p.GetUsageLimitPerCustomer()), 0, math.MaxInt32)
+	checkList(&c, "excluded_codes", p.GetExcludedCodes(), func(field, code string) { checkCode(&c, field, code) })
+	if containsCode(p.GetExcludedCodes(), p.GetCode()) {
+		c.Addf("excluded_codes", "must not name the promotion itself")
+	}
 	checkOneCurrency(&c, p)
 	return c.Err()
+}
+
+func checkCode(c *fault.Checker, field, code string) {
+	if !validCode(code) {
+		c.Addf(field, "must be 2 to 40 characters of A-Z a-z 0-9 _ -")
+	}
 }
 
 func validCode(code string) bool {

@@ -47,6 +47,9 @@ func TestCheckPromotionNamesTheFieldsAtFault(t *testing.T) {
 		{"end at its start", promo("OK", percent(1), starts(noon), ends(noon)), []string{"end_time"}},
 		{"time out of range", &promotionv1.Promotion{Code: "OK", Title: "T", Benefit: promo("X", percent(1)).Benefit,
 			StartTime: &timestamppb.Timestamp{Seconds: -1 << 60}}, []string{"start_time"}},
+		{"negative limits", promo("OK", percent(1), limits(-1, -1)), []string{"usage_limit", "usage_limit_per_customer"}},
+		{"an exclusion that is no code", promo("OK", percent(1), excludes("FINE", "a b")), []string{"excluded_codes[1]"}},
+		{"an exclusion of itself", promo("OK", percent(1), excludes("ok")), []string{"excluded_codes"}},
 		{"group with a comma", promo("OK", percent(1), groups("vip,staff")), []string{"customer_groups[0]"}},
 	}
 	for _, tt := range tests {

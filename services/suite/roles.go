@@ -126,11 +126,12 @@ func buildRecommend(cfg Config, d *dialer) (registrar, error) {
 
 func buildPromotions(cfg Config, d *dialer) (registrar, error) {
 	cart := cartv1.NewCartServiceClient(d.dial(Recommend))
+	catalog := catalogv1.NewCatalogServiceClient(d.dial(Search))
 	if d.err != nil {
 		return nil, d.err
 	}
 	return promotions.New(promotions.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Cart: cart,
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Cart: cart, Catalog: catalog,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
 }

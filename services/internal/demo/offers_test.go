@@ -35,13 +35,22 @@ func TestPromotionsCoverEveryBenefitAndState(t *testing.T) {
 			if p.GetStackable() {
 				seen["stackable"]++
 			}
+			if p.GetUsageLimit() > 0 {
+				seen["limited"]++
+			}
+			if p.GetUsageLimitPerCustomer() > 0 {
+				seen["limited for each customer"]++
+			}
+			if len(p.GetExcludedCodes()) > 0 {
+				seen["excluding"]++
+			}
 		}
 		want := []string{"expired", "running", "members", "minimum", "stackable",
 			fmt.Sprintf("%T", &promotionv1.Promotion_PercentOff{}), fmt.Sprintf("%T", &promotionv1.Promotion_AmountOff{}),
 			fmt.Sprintf("%T", &promotionv1.Promotion_BuyXGetY{}), fmt.Sprintf("%T", &promotionv1.Promotion_FreeShipping{}),
 			fmt.Sprintf("%T", &promotionv1.Promotion_Tiered{}), fmt.Sprintf("%T", &promotionv1.Promotion_Bundle{})}
 		if d.Store.GetStoreId() == "demo" {
-			want = append(want, "not started")
+			want = append(want, "not started", "limited", "limited for each customer", "excluding")
 		}
 		for _, kind := range want {
 			if seen[kind] == 0 {
@@ -62,6 +71,11 @@ func TestPromotionsNameWhatTheStoreHas(t *testing.T) {
 			}
 		}
 		for _, p := range d.Promotions {
+			for _, code := range p.GetExcludedCodes() {
+				if !slices.ContainsFunc(d.Promotions, func(q *promotionv1.Promotion) bool { return q.GetCode() == code }) {
+					t.Errorf("%s excludes %s, which is not there", p.GetCode(), code)
+				}
+			}
 			if !codeForm.MatchString(p.GetCode()) || codes[strings.ToUpper(p.GetCode())] || p.GetTitle() == "" {
 				t.Errorf("code %q is bad or not the only one", p.GetCode())
 			}

@@ -44,27 +44,33 @@ const (
 	RefusalReason_REFUSAL_REASON_WRONG_ITEMS RefusalReason = 5
 	// The customer is in none of its groups.
 	RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE RefusalReason = 6
-	// It is for certain customers, and nobody is signed in.
+	// It is for certain customers, or has a limit for each customer, and nobody is signed in.
 	RefusalReason_REFUSAL_REASON_SIGN_IN_NEEDED RefusalReason = 7
 	// Its amounts are in another currency than the cart.
 	RefusalReason_REFUSAL_REASON_CURRENCY RefusalReason = 8
 	// The cart is empty.
 	RefusalReason_REFUSAL_REASON_EMPTY_CART RefusalReason = 9
+	// It would apply, but not together with codes that were applied before; conflicting_codes names them.
+	RefusalReason_REFUSAL_REASON_NOT_COMBINABLE RefusalReason = 10
+	// It was used as often as it may be, in all or by this customer.
+	RefusalReason_REFUSAL_REASON_USED_UP RefusalReason = 11
 )
 
 // Enum value maps for RefusalReason.
 var (
 	RefusalReason_name = map[int32]string{
-		0: "REFUSAL_REASON_UNSPECIFIED",
-		1: "REFUSAL_REASON_EXPIRED",
-		2: "REFUSAL_REASON_NOT_STARTED",
-		3: "REFUSAL_REASON_MINIMUM_NOT_MET",
-		4: "REFUSAL_REASON_QUANTITY_NOT_MET",
-		5: "REFUSAL_REASON_WRONG_ITEMS",
-		6: "REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE",
-		7: "REFUSAL_REASON_SIGN_IN_NEEDED",
-		8: "REFUSAL_REASON_CURRENCY",
-		9: "REFUSAL_REASON_EMPTY_CART",
+		0:  "REFUSAL_REASON_UNSPECIFIED",
+		1:  "REFUSAL_REASON_EXPIRED",
+		2:  "REFUSAL_REASON_NOT_STARTED",
+		3:  "REFUSAL_REASON_MINIMUM_NOT_MET",
+		4:  "REFUSAL_REASON_QUANTITY_NOT_MET",
+		5:  "REFUSAL_REASON_WRONG_ITEMS",
+		6:  "REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE",
+		7:  "REFUSAL_REASON_SIGN_IN_NEEDED",
+		8:  "REFUSAL_REASON_CURRENCY",
+		9:  "REFUSAL_REASON_EMPTY_CART",
+		10: "REFUSAL_REASON_NOT_COMBINABLE",
+		11: "REFUSAL_REASON_USED_UP",
 	}
 	RefusalReason_value = map[string]int32{
 		"REFUSAL_REASON_UNSPECIFIED":           0,
@@ -77,6 +83,8 @@ var (
 		"REFUSAL_REASON_SIGN_IN_NEEDED":        7,
 		"REFUSAL_REASON_CURRENCY":              8,
 		"REFUSAL_REASON_EMPTY_CART":            9,
+		"REFUSAL_REASON_NOT_COMBINABLE":        10,
+		"REFUSAL_REASON_USED_UP":               11,
 	}
 )
 
@@ -141,7 +149,13 @@ type Promotion struct {
 	// Customer groups that may use it. Empty: everybody, signed in or not.
 	CustomerGroups []string `protobuf:"bytes,15,rep,name=customer_groups,json=customerGroups,proto3" json:"customer_groups,omitempty"`
 	// True when it may be combined with other stackable promotions.
-	Stackable     bool `protobuf:"varint,16,opt,name=stackable,proto3" json:"stackable,omitempty"`
+	Stackable bool `protobuf:"varint,16,opt,name=stackable,proto3" json:"stackable,omitempty"`
+	// Orders that may use it in all, as RecordUsage counts them. Zero: no limit.
+	UsageLimit int32 `protobuf:"varint,17,opt,name=usage_limit,json=usageLimit,proto3" json:"usage_limit,omitempty"`
+	// Orders of one customer that may use it. Zero: no limit. With a limit, only customers who are known may use it.
+	UsageLimitPerCustomer int32 `protobuf:"varint,18,opt,name=usage_limit_per_customer,json=usageLimitPerCustomer,proto3" json:"usage_limit_per_customer,omitempty"`
+	// Codes that it is not combined with although both are stackable. It is enough that one of the two names the other.
+	ExcludedCodes []string `protobuf:"bytes,19,rep,name=excluded_codes,json=excludedCodes,proto3" json:"excluded_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -305,6 +319,27 @@ func (x *Promotion) GetStackable() bool {
 		return x.Stackable
 	}
 	return false
+}
+
+func (x *Promotion) GetUsageLimit() int32 {
+	if x != nil {
+		return x.UsageLimit
+	}
+	return 0
+}
+
+func (x *Promotion) GetUsageLimitPerCustomer() int32 {
+	if x != nil {
+		return x.UsageLimitPerCustomer
+	}
+	return 0
+}
+
+func (x *Promotion) GetExcludedCodes() []string {
+	if x != nil {
+		return x.ExcludedCodes
+	}
+	return nil
 }
 
 type isPromotion_Benefit interface {
@@ -800,9 +835,11 @@ type Evaluation struct {
 	// How many more qualifying units it takes. Set with QUANTITY_NOT_MET only.
 	MissingQuantity int32 `protobuf:"varint,6,opt,name=missing_quantity,json=missingQuantity,proto3" json:"missing_quantity,omitempty"`
 	// The verdict in one sentence for a shopper, in English.
-	Explanation   string `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Explanation string `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// Applied codes that it can not be combined with, in alphabetical order. Set with NOT_COMBINABLE only.
+	ConflictingCodes []string `protobuf:"bytes,8,rep,name=conflicting_codes,json=conflictingCodes,proto3" json:"conflicting_codes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Evaluation) Reset() {
@@ -882,6 +919,13 @@ func (x *Evaluation) GetExplanation() string {
 		return x.Explanation
 	}
 	return ""
+}
+
+func (x *Evaluation) GetConflictingCodes() []string {
+	if x != nil {
+		return x.ConflictingCodes
+	}
+	return nil
 }
 
 // UpsertPromotionsRequest carries promotions of one store.
@@ -1213,7 +1257,13 @@ type EvaluateCartRequest struct {
 	// True when the customer is known.
 	SignedIn bool `protobuf:"varint,5,opt,name=signed_in,json=signedIn,proto3" json:"signed_in,omitempty"`
 	// Instant to evaluate at. Absent: now.
-	Time          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
+	// The signed-in customer, whose earlier uses count for limits per customer. Empty unless signed_in; without it,
+	// promotions with such a limit need a sign-in.
+	CustomerId string `protobuf:"bytes,7,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
+	// Codes that were applied to the cart before, at most 100. What can not be combined with those of them that apply is
+	// refused. Codes that the store does not have are passed over.
+	AppliedCodes  []string `protobuf:"bytes,8,rep,name=applied_codes,json=appliedCodes,proto3" json:"applied_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1301,6 +1351,20 @@ func (x *EvaluateCartRequest) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *EvaluateCartRequest) GetCustomerId() string {
+	if x != nil {
+		return x.CustomerId
+	}
+	return ""
+}
+
+func (x *EvaluateCartRequest) GetAppliedCodes() []string {
+	if x != nil {
+		return x.AppliedCodes
+	}
+	return nil
+}
+
 type isEvaluateCartRequest_Source interface {
 	isEvaluateCartRequest_Source()
 }
@@ -1325,8 +1389,13 @@ type EvaluateCartResponse struct {
 	// One for each promotion of the store: eligible ones first, the largest saving first, then by code.
 	Evaluations []*Evaluation `protobuf:"bytes,1,rep,name=evaluations,proto3" json:"evaluations,omitempty"`
 	// Code of the one with the largest saving above zero, ties broken by the earlier end, then by code. When nothing
-	// saves money but shipping is free, that one. Empty when none is eligible.
-	BestCode      string `protobuf:"bytes,2,opt,name=best_code,json=bestCode,proto3" json:"best_code,omitempty"`
+	// saves money but shipping is free, that one. Codes that were applied before are left out. Empty when none is eligible.
+	BestCode string `protobuf:"bytes,2,opt,name=best_code,json=bestCode,proto3" json:"best_code,omitempty"`
+	// The codes that save most together on this cart, whatever was applied before; one code when combining saves no more.
+	// Absent when no promotion is worth entering.
+	BestCombination *Combination `protobuf:"bytes,3,opt,name=best_combination,json=bestCombination,proto3" json:"best_combination,omitempty"`
+	// What to buy for the least money so that a promotion applies. Present only when none does and the catalog has a way.
+	CheapestWay   *QualifyingWay `protobuf:"bytes,4,opt,name=cheapest_way,json=cheapestWay,proto3" json:"cheapest_way,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1375,11 +1444,448 @@ func (x *EvaluateCartResponse) GetBestCode() string {
 	return ""
 }
 
+func (x *EvaluateCartResponse) GetBestCombination() *Combination {
+	if x != nil {
+		return x.BestCombination
+	}
+	return nil
+}
+
+func (x *EvaluateCartResponse) GetCheapestWay() *QualifyingWay {
+	if x != nil {
+		return x.CheapestWay
+	}
+	return nil
+}
+
+// Combination is a set of promotions that may be used together.
+type Combination struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Codes, the largest saving first. One or more.
+	Codes []string `protobuf:"bytes,1,rep,name=codes,proto3" json:"codes,omitempty"`
+	// What they save together. Each saving is computed on the cart's own prices; together they take at most its price off
+	// an item, and waive one shipping fee, the largest.
+	Saving        *v1.Money `protobuf:"bytes,2,opt,name=saving,proto3" json:"saving,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Combination) Reset() {
+	*x = Combination{}
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Combination) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Combination) ProtoMessage() {}
+
+func (x *Combination) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Combination.ProtoReflect.Descriptor instead.
+func (*Combination) Descriptor() ([]byte, []int) {
+	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Combination) GetCodes() []string {
+	if x != nil {
+		return x.Codes
+	}
+	return nil
+}
+
+func (x *Combination) GetSaving() *v1.Money {
+	if x != nil {
+		return x.Saving
+	}
+	return nil
+}
+
+// QualifyingWay is a purchase after which a promotion applies.
+type QualifyingWay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The promotion.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// What to add to the cart, with titles and prices of the catalog.
+	Items []*v11.CartItem `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	// What the items cost together, before the saving.
+	Cost *v1.Money `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	// What the promotion then saves on the cart.
+	Saving        *v1.Money `protobuf:"bytes,4,opt,name=saving,proto3" json:"saving,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QualifyingWay) Reset() {
+	*x = QualifyingWay{}
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QualifyingWay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QualifyingWay) ProtoMessage() {}
+
+func (x *QualifyingWay) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QualifyingWay.ProtoReflect.Descriptor instead.
+func (*QualifyingWay) Descriptor() ([]byte, []int) {
+	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *QualifyingWay) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *QualifyingWay) GetItems() []*v11.CartItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *QualifyingWay) GetCost() *v1.Money {
+	if x != nil {
+		return x.Cost
+	}
+	return nil
+}
+
+func (x *QualifyingWay) GetSaving() *v1.Money {
+	if x != nil {
+		return x.Saving
+	}
+	return nil
+}
+
+// RecordUsageRequest names an order and its promotions.
+type RecordUsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the order. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Order, unique in the store. Required.
+	OrderId string `protobuf:"bytes,2,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
+	// Customer who ordered. Empty for a guest.
+	CustomerId string `protobuf:"bytes,3,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
+	// Codes that the order used, 1 to 100, compared without case. A code is counted whether or not the store still has it,
+	// and also beyond its limit: the order was placed.
+	Codes         []string `protobuf:"bytes,4,rep,name=codes,proto3" json:"codes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordUsageRequest) Reset() {
+	*x = RecordUsageRequest{}
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordUsageRequest) ProtoMessage() {}
+
+func (x *RecordUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordUsageRequest.ProtoReflect.Descriptor instead.
+func (*RecordUsageRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RecordUsageRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *RecordUsageRequest) GetOrderId() string {
+	if x != nil {
+		return x.OrderId
+	}
+	return ""
+}
+
+func (x *RecordUsageRequest) GetCustomerId() string {
+	if x != nil {
+		return x.CustomerId
+	}
+	return ""
+}
+
+func (x *RecordUsageRequest) GetCodes() []string {
+	if x != nil {
+		return x.Codes
+	}
+	return nil
+}
+
+// RecordUsageResponse carries the counts.
+type RecordUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each code, in the order of the request.
+	Usages        []*Usage `protobuf:"bytes,1,rep,name=usages,proto3" json:"usages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordUsageResponse) Reset() {
+	*x = RecordUsageResponse{}
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordUsageResponse) ProtoMessage() {}
+
+func (x *RecordUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordUsageResponse.ProtoReflect.Descriptor instead.
+func (*RecordUsageResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RecordUsageResponse) GetUsages() []*Usage {
+	if x != nil {
+		return x.Usages
+	}
+	return nil
+}
+
+// ReleaseUsageRequest names an order and its promotions.
+type ReleaseUsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the order. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Order, as it was recorded. Required.
+	OrderId string `protobuf:"bytes,2,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
+	// Codes to take back, 1 to 100. Codes that the order did not use are passed over.
+	Codes         []string `protobuf:"bytes,3,rep,name=codes,proto3" json:"codes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseUsageRequest) Reset() {
+	*x = ReleaseUsageRequest{}
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseUsageRequest) ProtoMessage() {}
+
+func (x *ReleaseUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseUsageRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseUsageRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ReleaseUsageRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *ReleaseUsageRequest) GetOrderId() string {
+	if x != nil {
+		return x.OrderId
+	}
+	return ""
+}
+
+func (x *ReleaseUsageRequest) GetCodes() []string {
+	if x != nil {
+		return x.Codes
+	}
+	return nil
+}
+
+// ReleaseUsageResponse carries the counts.
+type ReleaseUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each code, in the order of the request.
+	Usages        []*Usage `protobuf:"bytes,1,rep,name=usages,proto3" json:"usages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseUsageResponse) Reset() {
+	*x = ReleaseUsageResponse{}
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseUsageResponse) ProtoMessage() {}
+
+func (x *ReleaseUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseUsageResponse.ProtoReflect.Descriptor instead.
+func (*ReleaseUsageResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReleaseUsageResponse) GetUsages() []*Usage {
+	if x != nil {
+		return x.Usages
+	}
+	return nil
+}
+
+// Usage is how often a promotion was used.
+type Usage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Code of the promotion, in upper case.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// Orders that used it and were not taken back.
+	UsedCount int64 `protobuf:"varint,2,opt,name=used_count,json=usedCount,proto3" json:"used_count,omitempty"`
+	// True when the call changed the count, false when it had been made before.
+	Changed       bool `protobuf:"varint,3,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Usage) Reset() {
+	*x = Usage{}
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Usage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Usage) ProtoMessage() {}
+
+func (x *Usage) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
+func (*Usage) Descriptor() ([]byte, []int) {
+	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Usage) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *Usage) GetUsedCount() int64 {
+	if x != nil {
+		return x.UsedCount
+	}
+	return 0
+}
+
+func (x *Usage) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
 var File_quartet_promotion_v1_promotion_proto protoreflect.FileDescriptor
 
 const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\n" +
-	"$quartet/promotion/v1/promotion.proto\x12\x14quartet.promotion.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1aquartet/cart/v1/cart.proto\x1a\x1equartet/common/v1/common.proto\"\xc1\x06\n" +
+	"$quartet/promotion/v1/promotion.proto\x12\x14quartet.promotion.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1aquartet/cart/v1/cart.proto\x1a\x1equartet/common/v1/common.proto\"\xc2\a\n" +
 	"\tPromotion\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -1400,7 +1906,11 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"start_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12'\n" +
 	"\x0fcustomer_groups\x18\x0f \x03(\tR\x0ecustomerGroups\x12\x1c\n" +
-	"\tstackable\x18\x10 \x01(\bR\tstackableB\t\n" +
+	"\tstackable\x18\x10 \x01(\bR\tstackable\x12\x1f\n" +
+	"\vusage_limit\x18\x11 \x01(\x05R\n" +
+	"usageLimit\x127\n" +
+	"\x18usage_limit_per_customer\x18\x12 \x01(\x05R\x15usageLimitPerCustomer\x12%\n" +
+	"\x0eexcluded_codes\x18\x13 \x03(\tR\rexcludedCodesB\t\n" +
 	"\abenefit\"p\n" +
 	"\n" +
 	"PercentOff\x12!\n" +
@@ -1429,7 +1939,7 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"categories\x18\x02 \x03(\tR\n" +
 	"categories\x12\x16\n" +
 	"\x06brands\x18\x03 \x03(\tR\x06brands\x12.\n" +
-	"\x13exclude_product_ids\x18\x04 \x03(\tR\x11excludeProductIds\"\xf3\x02\n" +
+	"\x13exclude_product_ids\x18\x04 \x03(\tR\x11excludeProductIds\"\xa0\x03\n" +
 	"\n" +
 	"Evaluation\x12=\n" +
 	"\tpromotion\x18\x01 \x01(\v2\x1f.quartet.promotion.v1.PromotionR\tpromotion\x12\x1a\n" +
@@ -1438,7 +1948,8 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\x0erefusal_reason\x18\x04 \x01(\x0e2#.quartet.promotion.v1.RefusalReasonR\rrefusalReason\x12?\n" +
 	"\x0emissing_amount\x18\x05 \x01(\v2\x18.quartet.common.v1.MoneyR\rmissingAmount\x12)\n" +
 	"\x10missing_quantity\x18\x06 \x01(\x05R\x0fmissingQuantity\x12 \n" +
-	"\vexplanation\x18\a \x01(\tR\vexplanation\"u\n" +
+	"\vexplanation\x18\a \x01(\tR\vexplanation\x12+\n" +
+	"\x11conflicting_codes\x18\b \x03(\tR\x10conflictingCodes\"u\n" +
 	"\x17UpsertPromotionsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12?\n" +
 	"\n" +
@@ -1459,18 +1970,50 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\"3\n" +
 	"\x17DeletePromotionResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"\xf8\x01\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"\xbe\x02\n" +
 	"\x13EvaluateCartRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x19\n" +
 	"\acart_id\x18\x02 \x01(\tH\x00R\x06cartId\x12+\n" +
 	"\x04cart\x18\x03 \x01(\v2\x15.quartet.cart.v1.CartH\x00R\x04cart\x12'\n" +
 	"\x0fcustomer_groups\x18\x04 \x03(\tR\x0ecustomerGroups\x12\x1b\n" +
 	"\tsigned_in\x18\x05 \x01(\bR\bsignedIn\x12.\n" +
-	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB\b\n" +
-	"\x06source\"w\n" +
+	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1f\n" +
+	"\vcustomer_id\x18\a \x01(\tR\n" +
+	"customerId\x12#\n" +
+	"\rapplied_codes\x18\b \x03(\tR\fappliedCodesB\b\n" +
+	"\x06source\"\x8d\x02\n" +
 	"\x14EvaluateCartResponse\x12B\n" +
 	"\vevaluations\x18\x01 \x03(\v2 .quartet.promotion.v1.EvaluationR\vevaluations\x12\x1b\n" +
-	"\tbest_code\x18\x02 \x01(\tR\bbestCode*\xdd\x02\n" +
+	"\tbest_code\x18\x02 \x01(\tR\bbestCode\x12L\n" +
+	"\x10best_combination\x18\x03 \x01(\v2!.quartet.promotion.v1.CombinationR\x0fbestCombination\x12F\n" +
+	"\fcheapest_way\x18\x04 \x01(\v2#.quartet.promotion.v1.QualifyingWayR\vcheapestWay\"U\n" +
+	"\vCombination\x12\x14\n" +
+	"\x05codes\x18\x01 \x03(\tR\x05codes\x120\n" +
+	"\x06saving\x18\x02 \x01(\v2\x18.quartet.common.v1.MoneyR\x06saving\"\xb4\x01\n" +
+	"\rQualifyingWay\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12/\n" +
+	"\x05items\x18\x02 \x03(\v2\x19.quartet.cart.v1.CartItemR\x05items\x12,\n" +
+	"\x04cost\x18\x03 \x01(\v2\x18.quartet.common.v1.MoneyR\x04cost\x120\n" +
+	"\x06saving\x18\x04 \x01(\v2\x18.quartet.common.v1.MoneyR\x06saving\"\x81\x01\n" +
+	"\x12RecordUsageRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x19\n" +
+	"\border_id\x18\x02 \x01(\tR\aorderId\x12\x1f\n" +
+	"\vcustomer_id\x18\x03 \x01(\tR\n" +
+	"customerId\x12\x14\n" +
+	"\x05codes\x18\x04 \x03(\tR\x05codes\"J\n" +
+	"\x13RecordUsageResponse\x123\n" +
+	"\x06usages\x18\x01 \x03(\v2\x1b.quartet.promotion.v1.UsageR\x06usages\"a\n" +
+	"\x13ReleaseUsageRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x19\n" +
+	"\border_id\x18\x02 \x01(\tR\aorderId\x12\x14\n" +
+	"\x05codes\x18\x03 \x03(\tR\x05codes\"K\n" +
+	"\x14ReleaseUsageResponse\x123\n" +
+	"\x06usages\x18\x01 \x03(\v2\x1b.quartet.promotion.v1.UsageR\x06usages\"T\n" +
+	"\x05Usage\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x1d\n" +
+	"\n" +
+	"used_count\x18\x02 \x01(\x03R\tusedCount\x12\x18\n" +
+	"\achanged\x18\x03 \x01(\bR\achanged*\x9c\x03\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_EXPIRED\x10\x01\x12\x1e\n" +
@@ -1481,12 +2024,17 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"$REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE\x10\x06\x12!\n" +
 	"\x1dREFUSAL_REASON_SIGN_IN_NEEDED\x10\a\x12\x1b\n" +
 	"\x17REFUSAL_REASON_CURRENCY\x10\b\x12\x1d\n" +
-	"\x19REFUSAL_REASON_EMPTY_CART\x10\t2\xcb\x03\n" +
+	"\x19REFUSAL_REASON_EMPTY_CART\x10\t\x12!\n" +
+	"\x1dREFUSAL_REASON_NOT_COMBINABLE\x10\n" +
+	"\x12\x1a\n" +
+	"\x16REFUSAL_REASON_USED_UP\x10\v2\x96\x05\n" +
 	"\x10PromotionService\x12s\n" +
 	"\x10UpsertPromotions\x12-.quartet.promotion.v1.UpsertPromotionsRequest\x1a..quartet.promotion.v1.UpsertPromotionsResponse(\x01\x12k\n" +
 	"\x0eListPromotions\x12+.quartet.promotion.v1.ListPromotionsRequest\x1a,.quartet.promotion.v1.ListPromotionsResponse\x12n\n" +
 	"\x0fDeletePromotion\x12,.quartet.promotion.v1.DeletePromotionRequest\x1a-.quartet.promotion.v1.DeletePromotionResponse\x12e\n" +
-	"\fEvaluateCart\x12).quartet.promotion.v1.EvaluateCartRequest\x1a*.quartet.promotion.v1.EvaluateCartResponseB\xec\x01\n" +
+	"\fEvaluateCart\x12).quartet.promotion.v1.EvaluateCartRequest\x1a*.quartet.promotion.v1.EvaluateCartResponse\x12b\n" +
+	"\vRecordUsage\x12(.quartet.promotion.v1.RecordUsageRequest\x1a).quartet.promotion.v1.RecordUsageResponse\x12e\n" +
+	"\fReleaseUsage\x12).quartet.promotion.v1.ReleaseUsageRequest\x1a*.quartet.promotion.v1.ReleaseUsageResponseB\xec\x01\n" +
 	"\x18com.quartet.promotion.v1B\x0ePromotionProtoP\x01ZNgithub.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1;promotionv1\xa2\x02\x03QPX\xaa\x02\x14Quartet.Promotion.V1\xca\x02\x14Quartet\\Promotion\\V1\xe2\x02 Quartet\\Promotion\\V1\\GPBMetadata\xea\x02\x16Quartet::Promotion::V1b\x06proto3"
 
 var (
@@ -1502,7 +2050,7 @@ func file_quartet_promotion_v1_promotion_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_promotion_v1_promotion_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_promotion_v1_promotion_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_quartet_promotion_v1_promotion_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_quartet_promotion_v1_promotion_proto_goTypes = []any{
 	(RefusalReason)(0),               // 0: quartet.promotion.v1.RefusalReason
 	(*Promotion)(nil),                // 1: quartet.promotion.v1.Promotion
@@ -1523,10 +2071,18 @@ var file_quartet_promotion_v1_promotion_proto_goTypes = []any{
 	(*DeletePromotionResponse)(nil),  // 16: quartet.promotion.v1.DeletePromotionResponse
 	(*EvaluateCartRequest)(nil),      // 17: quartet.promotion.v1.EvaluateCartRequest
 	(*EvaluateCartResponse)(nil),     // 18: quartet.promotion.v1.EvaluateCartResponse
-	(*v1.Money)(nil),                 // 19: quartet.common.v1.Money
-	(*timestamppb.Timestamp)(nil),    // 20: google.protobuf.Timestamp
-	(*v1.ItemError)(nil),             // 21: quartet.common.v1.ItemError
-	(*v11.Cart)(nil),                 // 22: quartet.cart.v1.Cart
+	(*Combination)(nil),              // 19: quartet.promotion.v1.Combination
+	(*QualifyingWay)(nil),            // 20: quartet.promotion.v1.QualifyingWay
+	(*RecordUsageRequest)(nil),       // 21: quartet.promotion.v1.RecordUsageRequest
+	(*RecordUsageResponse)(nil),      // 22: quartet.promotion.v1.RecordUsageResponse
+	(*ReleaseUsageRequest)(nil),      // 23: quartet.promotion.v1.ReleaseUsageRequest
+	(*ReleaseUsageResponse)(nil),     // 24: quartet.promotion.v1.ReleaseUsageResponse
+	(*Usage)(nil),                    // 25: quartet.promotion.v1.Usage
+	(*v1.Money)(nil),                 // 26: quartet.common.v1.Money
+	(*timestamppb.Timestamp)(nil),    // 27: google.protobuf.Timestamp
+	(*v1.ItemError)(nil),             // 28: quartet.common.v1.ItemError
+	(*v11.Cart)(nil),                 // 29: quartet.cart.v1.Cart
+	(*v11.CartItem)(nil),             // 30: quartet.cart.v1.CartItem
 }
 var file_quartet_promotion_v1_promotion_proto_depIdxs = []int32{
 	2,  // 0: quartet.promotion.v1.Promotion.percent_off:type_name -> quartet.promotion.v1.PercentOff
@@ -1536,38 +2092,50 @@ var file_quartet_promotion_v1_promotion_proto_depIdxs = []int32{
 	6,  // 4: quartet.promotion.v1.Promotion.tiered:type_name -> quartet.promotion.v1.Tiered
 	8,  // 5: quartet.promotion.v1.Promotion.bundle:type_name -> quartet.promotion.v1.Bundle
 	9,  // 6: quartet.promotion.v1.Promotion.scope:type_name -> quartet.promotion.v1.Scope
-	19, // 7: quartet.promotion.v1.Promotion.minimum_subtotal:type_name -> quartet.common.v1.Money
-	20, // 8: quartet.promotion.v1.Promotion.start_time:type_name -> google.protobuf.Timestamp
-	20, // 9: quartet.promotion.v1.Promotion.end_time:type_name -> google.protobuf.Timestamp
-	19, // 10: quartet.promotion.v1.PercentOff.maximum_saving:type_name -> quartet.common.v1.Money
-	19, // 11: quartet.promotion.v1.AmountOff.amount:type_name -> quartet.common.v1.Money
-	19, // 12: quartet.promotion.v1.FreeShipping.fee:type_name -> quartet.common.v1.Money
+	26, // 7: quartet.promotion.v1.Promotion.minimum_subtotal:type_name -> quartet.common.v1.Money
+	27, // 8: quartet.promotion.v1.Promotion.start_time:type_name -> google.protobuf.Timestamp
+	27, // 9: quartet.promotion.v1.Promotion.end_time:type_name -> google.protobuf.Timestamp
+	26, // 10: quartet.promotion.v1.PercentOff.maximum_saving:type_name -> quartet.common.v1.Money
+	26, // 11: quartet.promotion.v1.AmountOff.amount:type_name -> quartet.common.v1.Money
+	26, // 12: quartet.promotion.v1.FreeShipping.fee:type_name -> quartet.common.v1.Money
 	7,  // 13: quartet.promotion.v1.Tiered.tiers:type_name -> quartet.promotion.v1.Tier
-	19, // 14: quartet.promotion.v1.Tier.subtotal:type_name -> quartet.common.v1.Money
-	19, // 15: quartet.promotion.v1.Bundle.price:type_name -> quartet.common.v1.Money
+	26, // 14: quartet.promotion.v1.Tier.subtotal:type_name -> quartet.common.v1.Money
+	26, // 15: quartet.promotion.v1.Bundle.price:type_name -> quartet.common.v1.Money
 	1,  // 16: quartet.promotion.v1.Evaluation.promotion:type_name -> quartet.promotion.v1.Promotion
-	19, // 17: quartet.promotion.v1.Evaluation.saving:type_name -> quartet.common.v1.Money
+	26, // 17: quartet.promotion.v1.Evaluation.saving:type_name -> quartet.common.v1.Money
 	0,  // 18: quartet.promotion.v1.Evaluation.refusal_reason:type_name -> quartet.promotion.v1.RefusalReason
-	19, // 19: quartet.promotion.v1.Evaluation.missing_amount:type_name -> quartet.common.v1.Money
+	26, // 19: quartet.promotion.v1.Evaluation.missing_amount:type_name -> quartet.common.v1.Money
 	1,  // 20: quartet.promotion.v1.UpsertPromotionsRequest.promotions:type_name -> quartet.promotion.v1.Promotion
-	21, // 21: quartet.promotion.v1.UpsertPromotionsResponse.errors:type_name -> quartet.common.v1.ItemError
+	28, // 21: quartet.promotion.v1.UpsertPromotionsResponse.errors:type_name -> quartet.common.v1.ItemError
 	1,  // 22: quartet.promotion.v1.ListPromotionsResponse.promotions:type_name -> quartet.promotion.v1.Promotion
-	22, // 23: quartet.promotion.v1.EvaluateCartRequest.cart:type_name -> quartet.cart.v1.Cart
-	20, // 24: quartet.promotion.v1.EvaluateCartRequest.time:type_name -> google.protobuf.Timestamp
+	29, // 23: quartet.promotion.v1.EvaluateCartRequest.cart:type_name -> quartet.cart.v1.Cart
+	27, // 24: quartet.promotion.v1.EvaluateCartRequest.time:type_name -> google.protobuf.Timestamp
 	10, // 25: quartet.promotion.v1.EvaluateCartResponse.evaluations:type_name -> quartet.promotion.v1.Evaluation
-	11, // 26: quartet.promotion.v1.PromotionService.UpsertPromotions:input_type -> quartet.promotion.v1.UpsertPromotionsRequest
-	13, // 27: quartet.promotion.v1.PromotionService.ListPromotions:input_type -> quartet.promotion.v1.ListPromotionsRequest
-	15, // 28: quartet.promotion.v1.PromotionService.DeletePromotion:input_type -> quartet.promotion.v1.DeletePromotionRequest
-	17, // 29: quartet.promotion.v1.PromotionService.EvaluateCart:input_type -> quartet.promotion.v1.EvaluateCartRequest
-	12, // 30: quartet.promotion.v1.PromotionService.UpsertPromotions:output_type -> quartet.promotion.v1.UpsertPromotionsResponse
-	14, // 31: quartet.promotion.v1.PromotionService.ListPromotions:output_type -> quartet.promotion.v1.ListPromotionsResponse
-	16, // 32: quartet.promotion.v1.PromotionService.DeletePromotion:output_type -> quartet.promotion.v1.DeletePromotionResponse
-	18, // 33: quartet.promotion.v1.PromotionService.EvaluateCart:output_type -> quartet.promotion.v1.EvaluateCartResponse
-	30, // [30:34] is the sub-list for method output_type
-	26, // [26:30] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	19, // 26: quartet.promotion.v1.EvaluateCartResponse.best_combination:type_name -> quartet.promotion.v1.Combination
+	20, // 27: quartet.promotion.v1.EvaluateCartResponse.cheapest_way:type_name -> quartet.promotion.v1.QualifyingWay
+	26, // 28: quartet.promotion.v1.Combination.saving:type_name -> quartet.common.v1.Money
+	30, // 29: quartet.promotion.v1.QualifyingWay.items:type_name -> quartet.cart.v1.CartItem
+	26, // 30: quartet.promotion.v1.QualifyingWay.cost:type_name -> quartet.common.v1.Money
+	26, // 31: quartet.promotion.v1.QualifyingWay.saving:type_name -> quartet.common.v1.Money
+	25, // 32: quartet.promotion.v1.RecordUsageResponse.usages:type_name -> quartet.promotion.v1.Usage
+	25, // 33: quartet.promotion.v1.ReleaseUsageResponse.usages:type_name -> quartet.promotion.v1.Usage
+	11, // 34: quartet.promotion.v1.PromotionService.UpsertPromotions:input_type -> quartet.promotion.v1.UpsertPromotionsRequest
+	13, // 35: quartet.promotion.v1.PromotionService.ListPromotions:input_type -> quartet.promotion.v1.ListPromotionsRequest
+	15, // 36: quartet.promotion.v1.PromotionService.DeletePromotion:input_type -> quartet.promotion.v1.DeletePromotionRequest
+	17, // 37: quartet.promotion.v1.PromotionService.EvaluateCart:input_type -> quartet.promotion.v1.EvaluateCartRequest
+	21, // 38: quartet.promotion.v1.PromotionService.RecordUsage:input_type -> quartet.promotion.v1.RecordUsageRequest
+	23, // 39: quartet.promotion.v1.PromotionService.ReleaseUsage:input_type -> quartet.promotion.v1.ReleaseUsageRequest
+	12, // 40: quartet.promotion.v1.PromotionService.UpsertPromotions:output_type -> quartet.promotion.v1.UpsertPromotionsResponse
+	14, // 41: quartet.promotion.v1.PromotionService.ListPromotions:output_type -> quartet.promotion.v1.ListPromotionsResponse
+	16, // 42: quartet.promotion.v1.PromotionService.DeletePromotion:output_type -> quartet.promotion.v1.DeletePromotionResponse
+	18, // 43: quartet.promotion.v1.PromotionService.EvaluateCart:output_type -> quartet.promotion.v1.EvaluateCartResponse
+	22, // 44: quartet.promotion.v1.PromotionService.RecordUsage:output_type -> quartet.promotion.v1.RecordUsageResponse
+	24, // 45: quartet.promotion.v1.PromotionService.ReleaseUsage:output_type -> quartet.promotion.v1.ReleaseUsageResponse
+	40, // [40:46] is the sub-list for method output_type
+	34, // [34:40] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_quartet_promotion_v1_promotion_proto_init() }
@@ -1593,7 +2161,7 @@ func file_quartet_promotion_v1_promotion_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_promotion_v1_promotion_proto_rawDesc), len(file_quartet_promotion_v1_promotion_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,8 @@ const (
 	PromotionService_ListPromotions_FullMethodName   = "/quartet.promotion.v1.PromotionService/ListPromotions"
 	PromotionService_DeletePromotion_FullMethodName  = "/quartet.promotion.v1.PromotionService/DeletePromotion"
 	PromotionService_EvaluateCart_FullMethodName     = "/quartet.promotion.v1.PromotionService/EvaluateCart"
+	PromotionService_RecordUsage_FullMethodName      = "/quartet.promotion.v1.PromotionService/RecordUsage"
+	PromotionService_ReleaseUsage_FullMethodName     = "/quartet.promotion.v1.PromotionService/ReleaseUsage"
 )
 
 // PromotionServiceClient is the client API for PromotionService service.
@@ -37,11 +39,17 @@ type PromotionServiceClient interface {
 	UpsertPromotions(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertPromotionsRequest, UpsertPromotionsResponse], error)
 	// ListPromotions returns every promotion of a store, by code.
 	ListPromotions(ctx context.Context, in *ListPromotionsRequest, opts ...grpc.CallOption) (*ListPromotionsResponse, error)
-	// DeletePromotion removes one promotion. Deleting one that does not exist succeeds.
+	// DeletePromotion removes one promotion and forgets how often it was used. Deleting one that does not exist succeeds.
 	DeletePromotion(ctx context.Context, in *DeletePromotionRequest, opts ...grpc.CallOption) (*DeletePromotionResponse, error)
-	// EvaluateCart computes, for every promotion of the store, whether it applies to a cart and what it saves.
-	// No model is involved.
+	// EvaluateCart computes, for every promotion of the store, whether it applies to a cart and what it saves, and the best
+	// legal combination. No model is involved.
 	EvaluateCart(ctx context.Context, in *EvaluateCartRequest, opts ...grpc.CallOption) (*EvaluateCartResponse, error)
+	// RecordUsage counts the promotions of one order, for usage limits. The store's backend calls it after the checkout.
+	// Repeating it for the same order counts nothing twice.
+	RecordUsage(ctx context.Context, in *RecordUsageRequest, opts ...grpc.CallOption) (*RecordUsageResponse, error)
+	// ReleaseUsage takes back what RecordUsage counted for an order, such as one that was cancelled. Repeating it changes
+	// nothing.
+	ReleaseUsage(ctx context.Context, in *ReleaseUsageRequest, opts ...grpc.CallOption) (*ReleaseUsageResponse, error)
 }
 
 type promotionServiceClient struct {
@@ -95,6 +103,26 @@ func (c *promotionServiceClient) EvaluateCart(ctx context.Context, in *EvaluateC
 	return out, nil
 }
 
+func (c *promotionServiceClient) RecordUsage(ctx context.Context, in *RecordUsageRequest, opts ...grpc.CallOption) (*RecordUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecordUsageResponse)
+	err := c.cc.Invoke(ctx, PromotionService_RecordUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *promotionServiceClient) ReleaseUsage(ctx context.Context, in *ReleaseUsageRequest, opts ...grpc.CallOption) (*ReleaseUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReleaseUsageResponse)
+	err := c.cc.Invoke(ctx, PromotionService_ReleaseUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PromotionServiceServer is the server API for PromotionService service.
 // All implementations must embed UnimplementedPromotionServiceServer
 // for forward compatibility.
@@ -105,11 +133,17 @@ type PromotionServiceServer interface {
 	UpsertPromotions(grpc.ClientStreamingServer[UpsertPromotionsRequest, UpsertPromotionsResponse]) error
 	// ListPromotions returns every promotion of a store, by code.
 	ListPromotions(context.Context, *ListPromotionsRequest) (*ListPromotionsResponse, error)
-	// DeletePromotion removes one promotion. Deleting one that does not exist succeeds.
+	// DeletePromotion removes one promotion and forgets how often it was used. Deleting one that does not exist succeeds.
 	DeletePromotion(context.Context, *DeletePromotionRequest) (*DeletePromotionResponse, error)
-	// EvaluateCart computes, for every promotion of the store, whether it applies to a cart and what it saves.
-	// No model is involved.
+	// EvaluateCart computes, for every promotion of the store, whether it applies to a cart and what it saves, and the best
+	// legal combination. No model is involved.
 	EvaluateCart(context.Context, *EvaluateCartRequest) (*EvaluateCartResponse, error)
+	// RecordUsage counts the promotions of one order, for usage limits. The store's backend calls it after the checkout.
+	// Repeating it for the same order counts nothing twice.
+	RecordUsage(context.Context, *RecordUsageRequest) (*RecordUsageResponse, error)
+	// ReleaseUsage takes back what RecordUsage counted for an order, such as one that was cancelled. Repeating it changes
+	// nothing.
+	ReleaseUsage(context.Context, *ReleaseUsageRequest) (*ReleaseUsageResponse, error)
 	mustEmbedUnimplementedPromotionServiceServer()
 }
 
@@ -131,6 +165,12 @@ func (UnimplementedPromotionServiceServer) DeletePromotion(context.Context, *Del
 }
 func (UnimplementedPromotionServiceServer) EvaluateCart(context.Context, *EvaluateCartRequest) (*EvaluateCartResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method EvaluateCart not implemented")
+}
+func (UnimplementedPromotionServiceServer) RecordUsage(context.Context, *RecordUsageRequest) (*RecordUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RecordUsage not implemented")
+}
+func (UnimplementedPromotionServiceServer) ReleaseUsage(context.Context, *ReleaseUsageRequest) (*ReleaseUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReleaseUsage not implemented")
 }
 func (UnimplementedPromotionServiceServer) mustEmbedUnimplementedPromotionServiceServer() {}
 func (UnimplementedPromotionServiceServer) testEmbeddedByValue()                          {}
@@ -214,6 +254,42 @@ func _PromotionService_EvaluateCart_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PromotionService_RecordUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecordUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PromotionServiceServer).RecordUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PromotionService_RecordUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PromotionServiceServer).RecordUsage(ctx, req.(*RecordUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PromotionService_ReleaseUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReleaseUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PromotionServiceServer).ReleaseUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PromotionService_ReleaseUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PromotionServiceServer).ReleaseUsage(ctx, req.(*ReleaseUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PromotionService_ServiceDesc is the grpc.ServiceDesc for PromotionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -232,6 +308,14 @@ var PromotionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "EvaluateCart",
 			Handler:    _PromotionService_EvaluateCart_Handler,
+		},
+		{
+			MethodName: "RecordUsage",
+			Handler:    _PromotionService_RecordUsage_Handler,
+		},
+		{
+			MethodName: "ReleaseUsage",
+			Handler:    _PromotionService_ReleaseUsage_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1278,7 +1278,9 @@ type PromotionChoice struct {
 	// What it saves on this cart now, computed by code. Zero for free shipping without a known fee.
 	Saving *v1.Money `protobuf:"bytes,3,opt,name=saving,proto3" json:"saving,omitempty"`
 	// Why this one.
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Codes to enter together with it; saving is then that of all. Empty: it alone.
+	AlsoCodes     []string `protobuf:"bytes,5,rep,name=also_codes,json=alsoCodes,proto3" json:"also_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1339,6 +1341,13 @@ func (x *PromotionChoice) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *PromotionChoice) GetAlsoCodes() []string {
+	if x != nil {
+		return x.AlsoCodes
+	}
+	return nil
 }
 
 // SuggestedAction is something that the store's backend could do for the shopper after asking them.
@@ -1466,7 +1475,9 @@ func (*SuggestedAction_HandOff) isSuggestedAction_Action() {}
 type ApplyPromotion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Code of the promotion.
-	Code          string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// Codes to enter together with it. May be empty.
+	AlsoCodes     []string `protobuf:"bytes,2,rep,name=also_codes,json=alsoCodes,proto3" json:"also_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1506,6 +1517,13 @@ func (x *ApplyPromotion) GetCode() string {
 		return x.Code
 	}
 	return ""
+}
+
+func (x *ApplyPromotion) GetAlsoCodes() []string {
+	if x != nil {
+		return x.AlsoCodes
+	}
+	return nil
 }
 
 // AddToCart proposes a product.
@@ -1770,20 +1788,24 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x03url\x18\b \x01(\tR\x03url\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x85\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa4\x01\n" +
 	"\x0fPromotionChoice\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x120\n" +
 	"\x06saving\x18\x03 \x01(\v2\x18.quartet.common.v1.MoneyR\x06saving\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xb7\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1d\n" +
+	"\n" +
+	"also_codes\x18\x05 \x03(\tR\talsoCodes\"\xb7\x02\n" +
 	"\x0fSuggestedAction\x12P\n" +
 	"\x0fapply_promotion\x18\x01 \x01(\v2%.quartet.specialist.v1.ApplyPromotionH\x00R\x0eapplyPromotion\x12B\n" +
 	"\vadd_to_cart\x18\x02 \x01(\v2 .quartet.specialist.v1.AddToCartH\x00R\taddToCart\x12G\n" +
 	"\fstart_return\x18\x03 \x01(\v2\".quartet.specialist.v1.StartReturnH\x00R\vstartReturn\x12;\n" +
 	"\bhand_off\x18\x04 \x01(\v2\x1e.quartet.specialist.v1.HandOffH\x00R\ahandOffB\b\n" +
-	"\x06action\"$\n" +
+	"\x06action\"C\n" +
 	"\x0eApplyPromotion\x12\x12\n" +
-	"\x04code\x18\x01 \x01(\tR\x04code\"e\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x1d\n" +
+	"\n" +
+	"also_codes\x18\x02 \x03(\tR\talsoCodes\"e\n" +
 	"\tAddToCart\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x1d\n" +

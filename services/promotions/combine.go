@@ -1,0 +1,245 @@
+package promotions
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+)
+
+// maxExact is how many stackable promotions are tried in all legal combinations. Of more, those that save most are, and
+// then each other is added that fits.
+const maxExact = 20
+
+// worth is what a combination gives.
+type worth struct {
+	saving int64
+	ships  bool // waives a shipping fee of unknown height
+}
+
+func (w worth) moreThan(other worth) bool {
+	if w.saving != other.saving {
+		return w.saving > other.saving
+	}
+	return w.ships && !other.ships
+}
+
+// candidate is a promotion that may be part of a combination.
+type candidate struct {
+	promotion *promotionv1.Promotion
+	alone     worth
+	shares    []int64 // what it takes off each line of the basket; nil for shipping
+	conflicts uint32  // candidates that it can not be combined with, by position
+}
+
+// combine returns the combination that saves most. Of several that save the same it is the one with the first promotion,
+// by worth, in which they differ, without the codes that add nothing to it; and one code alone when combining saves no
+// more. Nil when no promotion is worth entering.
+func combine(evaluations []*promotionv1.Evaluation, b basket) *promotionv1.Combination {
+	single := bestOf(evaluations, func(*promotionv1.Evaluation) bool { return true })
+	if single == nil {
+		return nil
+	}
+	chosen := []*candidate{newCandidate(single, b)}
+	together := mostTogether(candidates(evaluations, b), b)
+	if worthOf(together, b).moreThan(chosen[0].alone) {
+		chosen = together
+	}
+	c := &promotionv1.Combination{Saving: b.money(worthOf(chosen, b).saving)}
+	for _, one := range chosen {
+		c.Codes = append(c.Codes, one.promotion.GetCode())
+	}
+	return c
+}
+
+// candidates are the stackable promotions that are worth choosing, by worth.
+func candidates(evaluations []*promotionv1.Evaluation, b basket) []*candidate {
+	var stackable []*promotionv1.Evaluation
+	for _, e := range evaluations {
+		if worthChoosing(e) && e.GetPromotion().GetStackable() {
+			stackable = append(stackable, e)
+		}
+	}
+	slices.SortFunc(stackable, compareWorth)
+	all := make([]*candidate, len(stackable))
+	for i, e := range stackable {
+		all[i] = newCandidate(e, b)
+	}
+	exact := all[:min(len(all), maxExact)]
+	for i := range exact {
+		for j := range exact {
+			if i != j && !combinable(exact[i].promotion, exact[j].promotion) {
+				exact[i].conflicts |= 1 << j
+			}
+		}
+	}
+	return all
+}
+
+func newCandidate(e *promotionv1.Evaluation, b basket) *candidate {
+	p, saving := e.GetPromotion(), e.GetSaving().GetAmountMinor()
+	c := &candidate{promotion: p, alone: worth{saving: saving}}
+	if p.GetFreeShipping() != nil {
+		c.alone.ships = saving == 0
+		return c
+	}
+	c.shares = make([]int64, len(b.lines))
+	lines := qualifying(p, b)
+	if x := p.GetBuyXGetY(); x != nil {
+		freeUnits(x, lines, c.shares)
+	} else {
+		spread(saving, lines, c.shares)
+	}
+	return c
+}
+
+// spread divides a saving among lines by what they cost. What rounding leaves over goes to later lines, so that the
+// parts add up to the saving.
+func spread(saving int64, lines []*line, shares []int64) {
+	sum, _ := totals(lines)
+	if sum == 0 {
+		return
+	}
+	var passed, given int64
+	for _, l := range lines {
+		passed = add(passed, l.total())
+		upTo := part(saving, passed, sum)
+		shares[l.at], given = upTo-given, upTo
+	}
+}
+
+// combinable reports whether two promotions may be used together.
+func combinable(x, y *promotionv1.Promotion) bool {
+	return x.GetStackable() && y.GetStackable() &&
+		!containsCode(x.GetExcludedCodes(), y.GetCode()) && !containsCode(y.GetExcludedCodes(), x.GetCode())
+}
+
+func containsCode(codes []string, code string) bool {
+	return slices.ContainsFunc(codes, func(c string) bool { return strings.EqualFold(c, code) })
+}
+
+// worthOf adds the savings up. Each was computed on the cart's own prices, so their order makes no difference; together
+// they take at most its price off a line, and waive one shipping fee, the largest.
+func worthOf(set []*candidate, b basket) worth {
+	var w worth
+	var fee int64
+	for _, c := range set {
+		if c.shares == nil {
+			fee = max(fee, c.alone.saving)
+			w.ships = w.ships || c.alone.ships
+		}
+	}
+	for i := range b.lines {
+		var off int64
+		for _, c := range set {
+			if c.shares != nil {
+				off = add(off, c.shares[i])
+			}
+		}
+		w.saving = add(w.saving, min(off, b.lines[i].total()))
+	}
+	w.saving = add(w.saving, fee)
+	w.ships = w.ships && fee == 0 // shipping is free already
+	return w
+}
+
+// mostTogether returns the legal combination of candidates, which are sorted by worth, that is worth most.
+func mostTogether(all []*candidate, b basket) []*candidate {
+	s := search{all: all[:min(len(all), maxExact)], basket: b}
+	s.run(0, 1<<len(s.all)-1)
+	chosen := slices.Clone(s.pick(s.best))
+	so := s.worth
+	for _, c := range all[len(s.all):] {
+		if slices.ContainsFunc(chosen, func(other *candidate) bool { return !combinable(c.promotion, other.promotion) }) {
+			continue
+		}
+		with := append(chosen, c)
+		if w := worthOf(with, b); w.moreThan(so) {
+			chosen, so = with, w
+		}
+	}
+	for i := len(chosen) - 1; i >= 0; i-- {
+		if without := slices.Delete(slices.Clone(chosen), i, i+1); !worthOf(chosen, b).moreThan(worthOf(without, b)) {
+			chosen = without
+		}
+	}
+	return chosen
+}
+
+// search finds the best legal combination by branch and bound. A further promotion never makes a combination worth less,
+// so only those matter that nothing can be added to.
+type search struct {
+	all    []*candidate
+	basket basket
+	best   uint32
+	worth  worth
+	picked []*candidate // reused
+}
+
+// run tries all combinations of what is chosen with some of what is open, which fits to all that is chosen. The first
+// one found of several that are worth the same is kept: it has the earliest candidates.
+func (s *search) run(chosen, open uint32) {
+	// All together, conflicts or not, are worth as much or more than any combination of them.
+	if !s.sum(chosen|open).moreThan(s.worth) || !worthOf(s.pick(chosen|open), s.basket).moreThan(s.worth) {
+		return
+	}
+	for rest := open; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros32(rest)
+		if conflicts := s.all[i].conflicts & open; conflicts != 0 {
+			s.run(chosen|1<<i, open&^(1<<i|conflicts))
+			s.run(chosen, open&^(1<<i))
+			return
+		}
+	}
+	if w := worthOf(s.pick(chosen|open), s.basket); w.moreThan(s.worth) {
+		s.best, s.worth = chosen|open, w
+	}
+}
+
+// sum is as much as some candidates can be worth, found faster than what they are worth.
+func (s *search) sum(set uint32) worth {
+	var w worth
+	for ; set != 0; set &= set - 1 {
+		alone := s.all[bits.TrailingZeros32(set)].alone
+		w.saving = add(w.saving, alone.saving)
+		w.ships = w.ships || alone.ships
+	}
+	return w
+}
+
+// pick returns candidates by position. They are good until the next call.
+func (s *search) pick(set uint32) []*candidate {
+	s.picked = s.picked[:0]
+	for ; set != 0; set &= set - 1 {
+		s.picked = append(s.picked, s.all[bits.TrailingZeros32(set)])
+	}
+	return s.picked
+}
+
+// refuseConflicts refuses what would apply but can not be combined with what was applied before and still applies. What
+// was applied is not judged again: the store has combined it already.
+func refuseConflicts(evaluations []*promotionv1.Evaluation, who buyer) {
+	var applied []*promotionv1.Promotion
+	for _, e := range evaluations {
+		if e.GetEligible() && who.hasApplied(e.GetPromotion()) {
+			applied = append(applied, e.GetPromotion())
+		}
+	}
+	for _, e := range evaluations {
+		if !e.GetEligible() || who.hasApplied(e.GetPromotion()) {
+			continue
+		}
+		for _, p := range applied {
+			if !combinable(e.GetPromotion(), p) {
+				e.ConflictingCodes = append(e.ConflictingCodes, p.GetCode())
+			}
+		}
+		if len(e.GetConflictingCodes()) > 0 {
+			slices.Sort(e.ConflictingCodes)
+			e.Eligible, e.Saving = false, nil
+			e.RefusalReason = promotionv1.RefusalReason_REFUSAL_REASON_NOT_COMBINABLE
+			e.Explanation = explain(e)
+		}
+	}
+}
