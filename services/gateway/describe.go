@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/offer"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
 
@@ -34,10 +36,17 @@ type directory struct {
 	mu     sync.Mutex
 	known  map[describedFor]*described
 	last   map[string]*specialistv1.Specialist // by name, for whichever store
+	offers map[string]*offered                 // by store, the last one
 	asking map[describedFor]chan struct{}      // closed when a first description has come or failed
 }
 
 type describedFor struct{ storeID, name string }
+
+// offered is what a store's messages are routed by, with its version.
+type offered struct {
+	specialists []*specialistv1.Specialist
+	version     string
+}
 
 type described struct {
 	specialist *specialistv1.Specialist
@@ -47,7 +56,7 @@ type described struct {
 func newDirectory(peers []Peer) *directory {
 	return &directory{
 		peers: peers, known: map[describedFor]*described{}, last: map[string]*specialistv1.Specialist{},
-		asking: map[describedFor]chan struct{}{},
+		asking: map[describedFor]chan struct{}{}, offers: map[string]*offered{},
 	}
 }
 
@@ -83,6 +92,25 @@ func (d *directory) describe(ctx context.Context, storeID string) (found []*spec
 		found = append(found, s)
 	}
 	return found, notes
+}
+
+// version returns the version of what describe found for a store; "" if it can not be told. It is worked out when a
+// description has changed.
+func (d *directory) version(storeID string, found []*specialistv1.Specialist) string {
+	d.mu.Lock()
+	known := d.offers[storeID]
+	d.mu.Unlock()
+	if known != nil && slices.Equal(known.specialists, found) {
+		return known.version
+	}
+	version, err := offer.Version(found)
+	if err != nil {
+		version = "" // they then travel with each message, and it shows there what is wrong
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.offers[storeID] = &offered{found, version}
+	return version
 }
 
 // fresh returns a description that needs no asking, or nil. Of the turns that find an old one, the first is to ask; the
@@ -160,6 +188,8 @@ func (d *directory) ask(ctx context.Context, storeID string, p Peer) (*specialis
 		s.Name, s.Tools = p.Name, nil
 		if last := d.last[p.Name]; proto.Equal(s, last) {
 			s = last // stores that are told the same share it
+		} else if k := d.known[key]; k != nil && proto.Equal(s, k.specialist) {
+			s = k.specialist // so that it is seen at once that nothing has changed
 		}
 		d.known[key] = &described{specialist: s, until: time.Now().Add(describeTTL)}
 		d.last[p.Name] = s

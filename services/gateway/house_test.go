@@ -24,6 +24,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
@@ -35,23 +36,60 @@ type (
 	answerStream = grpc.ServerStreamingServer[specialistv1.AnswerResponse]
 )
 
-// fakeRouter splits a message such as "search: shoes | support: returns". A nil func does just that.
+// fakeRouter splits a message such as "search: shoes | support: returns". A nil func does just that. It remembers the
+// specialists that it is sent, as a router does, until it is made to forget them.
 type fakeRouter struct {
 	routerv1.UnimplementedRouterServiceServer
 	route func(*routerv1.RouteRequest, routeStream) error
 
 	mu       sync.Mutex
-	requests []*routerv1.RouteRequest
+	requests []*routerv1.RouteRequest // those that it took, with the specialists that they name
+	known    map[string][]*specialistv1.Specialist
+	told     int // how often specialists were sent
 }
 
 func (f *fakeRouter) Route(req *routerv1.RouteRequest, stream routeStream) error {
-	f.mu.Lock()
-	f.requests = append(f.requests, req)
-	f.mu.Unlock()
+	if !f.take(req) {
+		return f.unknown()
+	}
 	if f.route != nil {
 		return f.route(req, stream)
 	}
 	return stream.Send(&routerv1.RouteResponse{Decision: split(req.GetMessage())})
+}
+
+// take reports whether the router knows the specialists of a request, and takes it if so.
+func (f *fakeRouter) take(req *routerv1.RouteRequest) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(req.GetSpecialists()) > 0 {
+		f.told++
+		if f.known == nil {
+			f.known = map[string][]*specialistv1.Specialist{}
+		}
+		f.known[req.GetSpecialistsVersion()] = req.GetSpecialists()
+	}
+	req.Specialists = f.known[req.GetSpecialistsVersion()]
+	if len(req.GetSpecialists()) == 0 {
+		return false
+	}
+	f.requests = append(f.requests, req)
+	return true
+}
+
+// unknown is how a router refuses.
+func (f *fakeRouter) unknown() error {
+	return &fault.Precondition{
+		Reason: commonv1.ErrorReason_ERROR_REASON_SPECIALISTS_UNKNOWN, Subject: "specialists", Description: "send them",
+	}
+}
+
+// forget is a restart, or another router that is asked next. It returns how often specialists were sent until now.
+func (f *fakeRouter) forget() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.known)
+	return f.told
 }
 
 func (f *fakeRouter) lastRequest() *routerv1.RouteRequest {

@@ -67,14 +67,45 @@ func (s *Service) route(
 }
 
 // askRouter returns the final decision. Beside an error it returns the provisional one, if that came.
+//
+// The specialists' own words are large and seldom change, so they are sent only to a router that says that it does not know
+// them: a new one, or the other one of two.
 func (s *Service) askRouter(
 	ctx context.Context, t *turn, specialists []*specialistv1.Specialist, provisional func(*routerv1.RoutingDecision),
 ) (*routerv1.RoutingDecision, error) {
 	ctx, cancel := context.WithTimeout(ctx, share(ctx, maxRouteTime, 3))
 	defer cancel()
-	stream, err := s.cfg.Router.Route(ctx, &routerv1.RouteRequest{
-		Message: t.message, History: t.history, Specialists: specialists, Keywords: t.store.GetRoutingKeywords(),
-	})
+	if provisional != nil {
+		told := provisional
+		provisional = func(d *routerv1.RoutingDecision) {
+			s.sanitize(d, specialists, t.message)
+			told(d)
+		}
+	}
+	req := &routerv1.RouteRequest{
+		Message: t.message, History: t.history, Keywords: t.store.GetRoutingKeywords(),
+		SpecialistsVersion: s.directory.version(t.scope.StoreID, specialists),
+	}
+	if req.GetSpecialistsVersion() != "" {
+		decision, err := s.decisionOf(ctx, req, provisional)
+		if rpc.Reason(rpc.Status(err)) != specialistsUnknown {
+			return decision, err
+		}
+	}
+	req.Specialists = specialists
+	return s.decisionOf(ctx, req, provisional)
+}
+
+// specialistsUnknown is the reason with which a router refuses a version of specialists that it does not know.
+const specialistsUnknown = "SPECIALISTS_UNKNOWN"
+
+// decisionOf asks the router once, and returns what askRouter does. The provisional decision is a copy.
+func (s *Service) decisionOf(
+	ctx context.Context, req *routerv1.RouteRequest, provisional func(*routerv1.RoutingDecision),
+) (*routerv1.RoutingDecision, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := s.cfg.Router.Route(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("route: %w", err)
 	}
@@ -95,10 +126,8 @@ func (s *Service) askRouter(
 				defer time.AfterFunc(streamEnd, cancel).Stop()
 			}
 			if provisional != nil && isProvisional(decision) {
-				early := proto.CloneOf(decision) // what stands if the router fails is made fit anew
-				s.sanitize(early, specialists, t.message)
-				provisional(early)
-				provisional = nil // there is but one
+				provisional(proto.CloneOf(decision)) // what stands if the router fails is made fit anew
+				provisional = nil                    // there is but one
 			}
 		}
 	}

@@ -25,8 +25,9 @@ var specialistName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 func check(req *routerv1.RouteRequest) error {
 	var c fault.Checker
 	c.Text("message", req.GetMessage(), 1, maxMessage)
+	c.OptionalID("specialists_version", req.GetSpecialistsVersion())
 	specialists := req.GetSpecialists()
-	if len(specialists) == 0 {
+	if len(specialists) == 0 && req.GetSpecialistsVersion() == "" {
 		c.Addf("specialists", "is empty; pass what SpecialistService.Describe returns for each specialist")
 	}
 	if len(specialists) > maxSpecialists {

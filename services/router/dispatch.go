@@ -29,7 +29,7 @@ func (t *turn) dispatch(d *routerv1.RoutingDecision, drafts []draft) error {
 		a := &routerv1.Assignment{
 			Specialist: t.lexicon.names[draft.specialist], SubQuery: draft.text, Reason: draft.reason, Confidence: rounded(draft.confidence),
 		}
-		if wanted := t.req.GetSpecialists()[draft.specialist]; !wanted.GetAvailable() {
+		if wanted := t.offered.specialists[draft.specialist]; !wanted.GetAvailable() {
 			a.RemappedFrom, a.Specialist, a.Reason = wanted.GetName(), t.lexicon.names[standIn], unavailable(wanted)
 			if !told[a.RemappedFrom] {
 				told[a.RemappedFrom] = true
@@ -85,7 +85,7 @@ func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 // standIn returns the specialist that answers for those that are not available: the catch-all, else the first that is
 // available, else -1.
 func (t *turn) standIn() int {
-	specialists := t.req.GetSpecialists()
+	specialists := t.offered.specialists
 	if c := t.lexicon.catchAll; specialists[c].GetName() == catchAllName && specialists[c].GetAvailable() {
 		return c
 	}

@@ -97,26 +97,35 @@ const (
 type lexicons struct {
 	once   sync.Once
 	seed   maphash.Seed
-	mu     sync.Mutex
+	making sync.Mutex // held while one is compiled
+	mu     sync.Mutex // of the maps
 	byID   map[uint64]*lexicon
 	habits map[uint64]*habits
 }
 
-// of returns the lexicon of the specialists and a store's keywords.
-func (c *lexicons) of(specialists []*specialistv1.Specialist, keywords []*routerv1.RoutingKeyword) *lexicon {
+// offer works out what is needed of specialists whatever a store adds to them.
+func (c *lexicons) offer(specialists []*specialistv1.Specialist) *offered {
 	c.once.Do(func() { c.seed = maphash.MakeSeed() })
 	examples := c.examplesID(specialists)
-	id := c.id(examples, specialists, keywords)
-	c.mu.Lock()
-	l, h := c.byID[id], c.habits[examples]
-	c.mu.Unlock()
-	if l != nil {
+	return &offered{specialists: specialists, examples: examples, words: c.wordsID(examples, specialists)}
+}
+
+// of returns the lexicon of the specialists and a store's keywords.
+func (c *lexicons) of(o *offered, keywords []*routerv1.RoutingKeyword) *lexicon {
+	id := c.id(o.words, keywords)
+	if l, _ := c.find(id, o.examples); l != nil {
 		return l
 	}
-	if h == nil {
-		h = learn(specialists)
+	c.making.Lock()
+	defer c.making.Unlock()
+	l, h := c.find(id, o.examples)
+	if l != nil {
+		return l // a crowd makes it once
 	}
-	l = newLexicon(extended(specialists, keywords), h)
+	if h == nil {
+		h = learn(o.specialists)
+	}
+	l = newLexicon(extended(o.specialists, keywords), h)
 	l.redefined = redefined(keywords)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,8 +133,15 @@ func (c *lexicons) of(specialists []*specialistv1.Specialist, keywords []*router
 		c.byID, c.habits = map[uint64]*lexicon{}, map[uint64]*habits{}
 	}
 	keep(c.byID, id, l, maxLexicons)
-	keep(c.habits, examples, h, maxHabits)
+	keep(c.habits, o.examples, h, maxHabits)
 	return l
+}
+
+// find returns a lexicon and habits that there are, each nil if it is not.
+func (c *lexicons) find(id, examples uint64) (*lexicon, *habits) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byID[id], c.habits[examples]
 }
 
 // keep puts a value into a map of at most most.
@@ -155,27 +171,36 @@ func (c *lexicons) examplesID(specialists []*specialistv1.Specialist) uint64 {
 	return h.Sum64()
 }
 
-// id hashes all that a lexicon is made of. Examples is the hash of the examples.
-func (c *lexicons) id(examples uint64, specialists []*specialistv1.Specialist, keywords []*routerv1.RoutingKeyword) uint64 {
+// wordsID hashes all that a lexicon is made of, a store's keywords aside. Examples is the hash of the examples.
+func (c *lexicons) wordsID(examples uint64, specialists []*specialistv1.Specialist) uint64 {
 	var h maphash.Hash
 	h.SetSeed(c.seed)
-	keyword := func(k *specialistv1.Keyword) {
-		writeText(&h, k.GetTerm())
-		maphash.WriteComparable(&h, math.Float64bits(k.GetWeight())) // bits, since a NaN never equals itself
-	}
 	maphash.WriteComparable(&h, examples)
 	for _, s := range specialists {
 		writeText(&h, s.GetName())
 		maphash.WriteComparable(&h, len(s.GetKeywords()))
 		for _, k := range s.GetKeywords() {
-			keyword(k)
+			writeKeyword(&h, k)
 		}
 	}
+	return h.Sum64()
+}
+
+// id hashes all that a lexicon is made of. Words is the hash of what the specialists publish.
+func (c *lexicons) id(words uint64, keywords []*routerv1.RoutingKeyword) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	maphash.WriteComparable(&h, words)
 	for _, k := range keywords {
 		writeText(&h, k.GetSpecialist())
-		keyword(k.GetKeyword())
+		writeKeyword(&h, k.GetKeyword())
 	}
 	return h.Sum64()
+}
+
+func writeKeyword(h *maphash.Hash, k *specialistv1.Keyword) {
+	writeText(h, k.GetTerm())
+	maphash.WriteComparable(h, math.Float64bits(k.GetWeight())) // bits, since a NaN never equals itself
 }
 
 // writeText writes a text with its length, so that where one ends and the next begins counts.

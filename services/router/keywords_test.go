@@ -75,31 +75,31 @@ func TestTheModelIsToldAStoresWords(t *testing.T) {
 func TestLexiconsFollowWhatIsPublishedAndAreBounded(t *testing.T) {
 	var c lexicons
 	a := specialists()
-	first := c.of(a, nil)
-	if c.of(a, nil) != first {
+	first := c.of(c.offer(a), nil)
+	if c.of(c.offer(a), nil) != first {
 		t.Error("the lexicon was compiled again")
 	}
-	own := c.of(a, []*routerv1.RoutingKeyword{keyword("search", "gondola", 1)})
+	own := c.of(c.offer(a), []*routerv1.RoutingKeyword{keyword("search", "gondola", 1)})
 	if own.habits != first.habits {
 		t.Error("the examples were learned again for a store with keywords")
 	}
-	if own == first || c.of(a, []*routerv1.RoutingKeyword{keyword("search", "gondola", 1)}) != own {
+	if own == first || c.of(c.offer(a), []*routerv1.RoutingKeyword{keyword("search", "gondola", 1)}) != own {
 		t.Error("a store with keywords has not a lexicon of its own")
 	}
-	if c.of(a, []*routerv1.RoutingKeyword{keyword("support", "gondola", 1)}) == own {
+	if c.of(c.offer(a), []*routerv1.RoutingKeyword{keyword("support", "gondola", 1)}) == own {
 		t.Error("keywords for another specialist did not change the lexicon")
 	}
 	a[0].Keywords[0].Weight++
-	if c.of(a, nil) == first {
+	if c.of(c.offer(a), nil) == first {
 		t.Error("another weight did not change the lexicon")
 	}
 	a[0].Examples = a[0].Examples[1:]
-	if changed := c.of(a, nil); changed == first || changed.habits == first.habits {
+	if changed := c.of(c.offer(a), nil); changed == first || changed.habits == first.habits {
 		t.Error("other examples did not change the lexicon")
 	}
 	for i := range maxLexicons + 10 {
-		last := c.of(a, []*routerv1.RoutingKeyword{keyword("search", fmt.Sprint("gondola", i), 1)})
-		if len(c.byID) > maxLexicons || c.of(a, []*routerv1.RoutingKeyword{keyword("search", fmt.Sprint("gondola", i), 1)}) != last {
+		last := c.of(c.offer(a), []*routerv1.RoutingKeyword{keyword("search", fmt.Sprint("gondola", i), 1)})
+		if len(c.byID) > maxLexicons || c.of(c.offer(a), []*routerv1.RoutingKeyword{keyword("search", fmt.Sprint("gondola", i), 1)}) != last {
 			t.Fatalf("%d lexicons are kept, at most %d wanted and the last among them", len(c.byID), maxLexicons)
 		}
 	}

@@ -324,7 +324,7 @@ func decider(t testing.TB) func(t *testing.T, req *routerv1.RouteRequest, answer
 	return func(t *testing.T, req *routerv1.RouteRequest, answers ...string) (first, last *routerv1.RoutingDecision) {
 		t.Helper()
 		model = says(answers...)
-		last, err := s.newTurn(req).decide(context.Background(), func(d *routerv1.RoutingDecision) error { first = d; return nil })
+		last, err := s.newTurn(req, s.lexicons.offer(req.GetSpecialists())).decide(context.Background(), func(d *routerv1.RoutingDecision) error { first = d; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

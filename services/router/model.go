@@ -13,7 +13,6 @@ import (
 	"time"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
-	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
@@ -97,7 +96,7 @@ func (t *turn) ask(ctx context.Context) (classification, *agentloop.Result, erro
 	temperature := 0.0
 	answer, result, err := agentloop.Generate[classification](ctx, agentloop.GenerateConfig{
 		Model: classifier{t.cfg.Model, &agentloop.OutputSchema{Name: outputName, Schema: fmt.Appendf(nil, askedSchema, names)}},
-		Name:  outputName, Schema: json.RawMessage(takenSchema), System: systemPrompt(t.req), Temperature: &temperature,
+		Name:  outputName, Schema: json.RawMessage(takenSchema), System: t.systemPrompt(), Temperature: &temperature,
 		MaxOutputTokens: maxOutputTokens, Price: t.cfg.Price,
 	}, history(t.req.GetHistory()), t.req.GetMessage())
 	if err != nil {
@@ -120,10 +119,10 @@ func (t *turn) patience(ctx context.Context) time.Duration {
 const maxExamples = 6
 
 // systemPrompt is the prompt with one line for each specialist, the store's own words among it.
-func systemPrompt(req *routerv1.RouteRequest) string {
+func (t *turn) systemPrompt() string {
 	var b strings.Builder
 	b.WriteString(prompt)
-	for _, s := range req.GetSpecialists() {
+	for _, s := range t.offered.specialists {
 		fmt.Fprintf(&b, "- %s: %s", s.GetName(), oneLine(s.GetPurpose()))
 		examples := s.GetExamples()
 		for i, e := range examples[:min(len(examples), maxExamples)] {
@@ -135,7 +134,7 @@ func systemPrompt(req *routerv1.RouteRequest) string {
 			b.WriteString(strconv.Quote(oneLine(e)))
 		}
 		said := " In this store also: "
-		for _, k := range keywordsOf(s.GetName(), req.GetKeywords()) {
+		for _, k := range keywordsOf(s.GetName(), t.req.GetKeywords()) {
 			if k.GetWeight() > 0 {
 				b.WriteString(said + strconv.Quote(oneLine(k.GetTerm())))
 				said = ", "

@@ -75,6 +75,7 @@ func (c Config) withDefaults() Config {
 type Service struct {
 	routerv1.UnsafeRouterServiceServer
 	cfg       Config
+	offers    offers
 	lexicons  lexicons
 	decisions metric.Int64Counter
 }
@@ -98,13 +99,17 @@ func New(cfg Config) (*Service, error) {
 func (s *Service) Register(r grpc.ServiceRegistrar) { routerv1.RegisterRouterServiceServer(r, s) }
 
 // Route implements RouterService: it sends the rules' decision as provisional while a model is asked, and one final
-// decision. Errors: *fault.Invalid for a bad request, *fault.Unavailable if no specialist is available, and those of
-// the stream and its context.
+// decision. Errors: *fault.Invalid for a bad request, *fault.Precondition for a version of specialists that is not known,
+// *fault.Unavailable if no specialist is available, and those of the stream and its context.
 func (s *Service) Route(req *routerv1.RouteRequest, stream grpc.ServerStreamingServer[routerv1.RouteResponse]) error {
 	if err := check(req); err != nil {
 		return err
 	}
-	t := s.newTurn(req)
+	specialists, err := s.offered(req)
+	if err != nil {
+		return err
+	}
+	t := s.newTurn(req, specialists)
 	decision, err := t.decide(stream.Context(), func(provisional *routerv1.RoutingDecision) error {
 		return send(stream, provisional)
 	})

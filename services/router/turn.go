@@ -19,6 +19,7 @@ import (
 type turn struct {
 	cfg     Config
 	req     *routerv1.RouteRequest
+	offered *offered
 	lexicon *lexicon
 	ruling  ruling
 	start   time.Time
@@ -26,8 +27,9 @@ type turn struct {
 	provisional []*routerv1.Assignment
 }
 
-func (s *Service) newTurn(req *routerv1.RouteRequest) *turn {
-	t := &turn{cfg: s.cfg, req: req, start: time.Now(), lexicon: s.lexicons.of(req.GetSpecialists(), req.GetKeywords())}
+func (s *Service) newTurn(req *routerv1.RouteRequest, o *offered) *turn {
+	t := &turn{cfg: s.cfg, req: req, offered: o, start: time.Now()}
+	t.lexicon = s.lexicons.of(o, req.GetKeywords())
 	var said []string
 	for _, m := range req.GetHistory() {
 		if m.GetRole() == commonv1.Role_ROLE_USER {

@@ -124,6 +124,8 @@ const (
 	// Another gateway has taken the turn over, since this one was not heard of for too long. The same request_id gives its
 	// reply. ABORTED.
 	ErrorReason_ERROR_REASON_TURN_TAKEN_OVER ErrorReason = 20
+	// The router does not know the specialists of this version, or not any more; send them in full. FAILED_PRECONDITION.
+	ErrorReason_ERROR_REASON_SPECIALISTS_UNKNOWN ErrorReason = 21
 )
 
 // Enum value maps for ErrorReason.
@@ -150,6 +152,7 @@ var (
 		18: "ERROR_REASON_REQUEST_ID_REUSED",
 		19: "ERROR_REASON_TOO_MANY_TURNS",
 		20: "ERROR_REASON_TURN_TAKEN_OVER",
+		21: "ERROR_REASON_SPECIALISTS_UNKNOWN",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":         0,
@@ -173,6 +176,7 @@ var (
 		"ERROR_REASON_REQUEST_ID_REUSED":   18,
 		"ERROR_REASON_TOO_MANY_TURNS":      19,
 		"ERROR_REASON_TURN_TAKEN_OVER":     20,
+		"ERROR_REASON_SPECIALISTS_UNKNOWN": 21,
 	}
 )
 
@@ -622,7 +626,7 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
-	"\x0eROLE_ASSISTANT\x10\x02*\xce\x05\n" +
+	"\x0eROLE_ASSISTANT\x10\x02*\xf4\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12 \n" +
@@ -645,7 +649,8 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x1bERROR_REASON_TURN_NOT_FOUND\x10\x11\x12\"\n" +
 	"\x1eERROR_REASON_REQUEST_ID_REUSED\x10\x12\x12\x1f\n" +
 	"\x1bERROR_REASON_TOO_MANY_TURNS\x10\x13\x12 \n" +
-	"\x1cERROR_REASON_TURN_TAKEN_OVER\x10\x14B\xd4\x01\n" +
+	"\x1cERROR_REASON_TURN_TAKEN_OVER\x10\x14\x12$\n" +
+	" ERROR_REASON_SPECIALISTS_UNKNOWN\x10\x15B\xd4\x01\n" +
 	"\x15com.quartet.common.v1B\vCommonProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/common/v1;commonv1\xa2\x02\x03QCX\xaa\x02\x11Quartet.Common.V1\xca\x02\x11Quartet\\Common\\V1\xe2\x02\x1dQuartet\\Common\\V1\\GPBMetadata\xea\x02\x13Quartet::Common::V1b\x06proto3"
 
 var (

@@ -234,13 +234,21 @@ type RouteRequest struct {
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// Earlier messages of the thread, the oldest first. May be empty.
 	History []*v1.Message `protobuf:"bytes,2,rep,name=history,proto3" json:"history,omitempty"`
-	// Specialists to choose from, as each describes itself (SpecialistService.Describe). At least one.
+	// Specialists to choose from, as each describes itself (SpecialistService.Describe). At least one, or none beside a
+	// specialists_version that the router knows.
 	Specialists []*v11.Specialist `protobuf:"bytes,3,rep,name=specialists,proto3" json:"specialists,omitempty"`
 	// Words of the store that speak for a specialist, beside those that it publishes itself. At most 200. Those of a
 	// specialist that is not in the request are ignored, with a note.
-	Keywords      []*RoutingKeyword `protobuf:"bytes,4,rep,name=keywords,proto3" json:"keywords,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Keywords []*RoutingKeyword `protobuf:"bytes,4,rep,name=keywords,proto3" json:"keywords,omitempty"`
+	// Version of the specialists, so that they need not travel with every message: the SHA-256, in lower-case hexadecimal, of
+	// each one's length (four bytes, big endian) and encoding (deterministic, as of Go), in order. A router that is sent
+	// specialists with a version remembers them for a while under the version that they have, whatever is said here. Beside no
+	// specialists, a version that the router does not know, or not any more, is FAILED_PRECONDITION with the reason
+	// ERROR_REASON_SPECIALISTS_UNKNOWN: send the request again with the specialists. Empty: the specialists are of this
+	// message alone.
+	SpecialistsVersion string `protobuf:"bytes,5,opt,name=specialists_version,json=specialistsVersion,proto3" json:"specialists_version,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *RouteRequest) Reset() {
@@ -299,6 +307,13 @@ func (x *RouteRequest) GetKeywords() []*RoutingKeyword {
 		return x.Keywords
 	}
 	return nil
+}
+
+func (x *RouteRequest) GetSpecialistsVersion() string {
+	if x != nil {
+		return x.SpecialistsVersion
+	}
+	return ""
 }
 
 // RoutingKeyword is a word or phrase of one store, such as the name of its loyalty scheme.
@@ -689,12 +704,13 @@ var File_quartet_router_v1_router_proto protoreflect.FileDescriptor
 
 const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\n" +
-	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xe2\x01\n" +
+	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\x93\x02\n" +
 	"\fRouteRequest\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\ahistory\x18\x02 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12C\n" +
 	"\vspecialists\x18\x03 \x03(\v2!.quartet.specialist.v1.SpecialistR\vspecialists\x12=\n" +
-	"\bkeywords\x18\x04 \x03(\v2!.quartet.router.v1.RoutingKeywordR\bkeywords\"j\n" +
+	"\bkeywords\x18\x04 \x03(\v2!.quartet.router.v1.RoutingKeywordR\bkeywords\x12/\n" +
+	"\x13specialists_version\x18\x05 \x01(\tR\x12specialistsVersion\"j\n" +
 	"\x0eRoutingKeyword\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
