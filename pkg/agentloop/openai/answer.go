@@ -101,6 +101,14 @@ func (a *answer) read(b *body) (agentloop.Chunk, error) {
 // decode takes in an event. The finish reason and the usage are kept for the end: endpoints repeat the one, and count up
 // the other as they go.
 func (a *answer) decode(raw []byte) (agentloop.Chunk, error) {
+	if c, ok := a.quick(raw); ok {
+		return c, nil
+	}
+	return a.decodeAny(raw)
+}
+
+// decodeAny is decode for an event of any kind.
+func (a *answer) decodeAny(raw []byte) (agentloop.Chunk, error) {
 	var c agentloop.Chunk
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
