@@ -13,6 +13,9 @@ import (
 // maxEvent bounds one event of a stream, and an answer that does not stream, in bytes.
 const maxEvent = 32 << 20
 
+// headBytes is a buffer to look at a body's first character in. What follows is read past it.
+const headBytes = 512
+
 // body is the body of an answer: the events of a stream, or one JSON object, whichever was asked for. What it is shows in
 // its first character, for content types are often wrong.
 type body struct {
@@ -26,7 +29,7 @@ type body struct {
 }
 
 func newBody(raw io.ReadCloser, contentType, key string) *body {
-	return &body{Closer: raw, in: bufio.NewReader(raw), contentType: contentType, key: key}
+	return &body{Closer: raw, in: bufio.NewReaderSize(raw, headBytes), contentType: contentType, key: key}
 }
 
 // next returns the JSON of the next event, or the error that ended the body; io.EOF for its end.

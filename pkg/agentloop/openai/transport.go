@@ -23,6 +23,10 @@ func NewTransport() *http.Transport {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
+		// Requests are larger than Go's 4 KiB too, and are then written past the buffer; events that stream are smaller. A
+		// connection that waits for a model keeps both.
+		WriteBufferSize: 2 << 10,
+		ReadBufferSize:  2 << 10,
 		// HTTP/2 shares one connection among all calls: find out when it is dead.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
