@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -59,35 +60,40 @@ func Setup(ctx context.Context, cfg Config) (shutdown func(context.Context) erro
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	res, err := describe(ctx, cfg)
-	if err != nil {
+	shutdown = func(context.Context) error { return nil }
+	if cfg.Endpoint == "" {
+		otel.SetTracerProvider(ids{})
+		otel.SetMeterProvider(noop.NewMeterProvider())
+	} else if shutdown, err = export(ctx, cfg); err != nil {
 		return nil, err
 	}
-	traces := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
-	metrics := []sdkmetric.Option{sdkmetric.WithResource(res)}
-	if cfg.Endpoint != "" {
-		spans, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(cfg.Endpoint))
-		if err != nil {
-			return nil, fmt.Errorf("export traces to %s: %w", cfg.Endpoint, err)
-		}
-		points, err := otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpointURL(cfg.Endpoint))
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("export metrics to %s: %w", cfg.Endpoint, err), spans.Shutdown(ctx))
-		}
-		traces = append(traces, sdktrace.WithBatcher(spans))
-		metrics = append(metrics, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(points)))
-	} else {
-		traces = append(traces, sdktrace.WithSampler(sdktrace.NeverSample())) // ids, at next to no cost
-	}
-	tp, mp := sdktrace.NewTracerProvider(traces...), sdkmetric.NewMeterProvider(metrics...)
-	otel.SetTracerProvider(tp)
-	otel.SetMeterProvider(mp)
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
 	if log := cfg.Logger; log != nil {
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 			log.Warn("telemetry", slog.String("error", err.Error()))
 		}))
 	}
+	return shutdown, nil
+}
+
+// export installs providers whose spans and points go to the endpoint.
+func export(ctx context.Context, cfg Config) (shutdown func(context.Context) error, err error) {
+	res, err := describe(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	spans, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(cfg.Endpoint))
+	if err != nil {
+		return nil, fmt.Errorf("export traces to %s: %w", cfg.Endpoint, err)
+	}
+	points, err := otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpointURL(cfg.Endpoint))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("export metrics to %s: %w", cfg.Endpoint, err), spans.Shutdown(ctx))
+	}
+	tp := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(spans))
+	mp := sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(points)))
+	otel.SetTracerProvider(tp)
+	otel.SetMeterProvider(mp)
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 		defer cancel()

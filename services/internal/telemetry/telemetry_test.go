@@ -12,6 +12,8 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 	metricsv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"go.uber.org/goleak"
@@ -47,6 +49,36 @@ func TestTraceIDsAreValidWithoutAnExporter(t *testing.T) {
 	}
 	if err := shutdown(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whatever a span is begun in, what is passed on is of the same trace and not sampled, and ending it ends nothing else.
+func TestWithoutAnExporterTracesAreContinuedUnsampled(t *testing.T) {
+	setup(t, Config{})
+	recording := sdktrace.NewTracerProvider()
+	recorded, outer := recording.Tracer("t").Start(t.Context(), "outer")
+	sampled := outer.SpanContext()
+	for name, parent := range map[string]context.Context{
+		"a span that records":      recorded,
+		"a caller that samples":    trace.ContextWithRemoteSpanContext(t.Context(), sampled),
+		"one that does not sample": trace.ContextWithRemoteSpanContext(t.Context(), sampled.WithTraceFlags(0)),
+	} {
+		ctx, span := otel.Tracer("t").Start(parent, "inner")
+		again, inner := otel.Tracer("t").Start(ctx, "innermost")
+		inner.End()
+		span.End()
+		if sc := trace.SpanContextFromContext(again); sc.TraceID() != sampled.TraceID() || sc.IsSampled() || inner.IsRecording() {
+			t.Errorf("in %s: %v", name, sc)
+		}
+	}
+	if !outer.IsRecording() {
+		t.Error("the outer span was ended")
+	}
+	outer.End()
+	one, _ := otel.Tracer("t").Start(t.Context(), "work")
+	other, _ := otel.Tracer("t").Start(t.Context(), "work")
+	if TraceID(one) == TraceID(other) {
+		t.Errorf("two traces have the id %s", TraceID(one))
 	}
 }
 
