@@ -107,7 +107,11 @@ type lexicons struct {
 func (c *lexicons) offer(specialists []*specialistv1.Specialist) *offered {
 	c.once.Do(func() { c.seed = maphash.MakeSeed() })
 	examples := c.examplesID(specialists)
-	return &offered{specialists: specialists, examples: examples, words: c.wordsID(examples, specialists)}
+	o := &offered{specialists: specialists, examples: examples, words: c.wordsID(examples, specialists)}
+	for _, s := range specialists {
+		o.lines = append(o.lines, promptLine(s))
+	}
+	return o
 }
 
 // of returns the lexicon of the specialists and a store's keywords.

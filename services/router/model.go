@@ -13,6 +13,7 @@ import (
 	"time"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
@@ -118,21 +119,28 @@ func (t *turn) patience(ctx context.Context) time.Duration {
 // maxExamples is how many examples of each specialist the model is shown; the rules learn from all of them.
 const maxExamples = 6
 
+// promptLine is what the model is told of a specialist, whatever the store.
+func promptLine(s *specialistv1.Specialist) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "- %s: %s", s.GetName(), oneLine(s.GetPurpose()))
+	examples := s.GetExamples()
+	for i, e := range examples[:min(len(examples), maxExamples)] {
+		if i == 0 {
+			b.WriteString(" Examples: ")
+		} else {
+			b.WriteString("; ")
+		}
+		b.WriteString(strconv.Quote(oneLine(e)))
+	}
+	return b.String()
+}
+
 // systemPrompt is the prompt with one line for each specialist, the store's own words among it.
 func (t *turn) systemPrompt() string {
 	var b strings.Builder
 	b.WriteString(prompt)
-	for _, s := range t.offered.specialists {
-		fmt.Fprintf(&b, "- %s: %s", s.GetName(), oneLine(s.GetPurpose()))
-		examples := s.GetExamples()
-		for i, e := range examples[:min(len(examples), maxExamples)] {
-			if i == 0 {
-				b.WriteString(" Examples: ")
-			} else {
-				b.WriteString("; ")
-			}
-			b.WriteString(strconv.Quote(oneLine(e)))
-		}
+	for i, s := range t.offered.specialists {
+		b.WriteString(t.offered.lines[i])
 		said := " In this store also: "
 		for _, k := range keywordsOf(s.GetName(), t.req.GetKeywords()) {
 			if k.GetWeight() > 0 {

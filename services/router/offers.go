@@ -18,8 +18,9 @@ import (
 // offered are the specialists of a message, with the hashes that are needed of them. It is immutable.
 type offered struct {
 	specialists []*specialistv1.Specialist
-	examples    uint64 // of their examples
-	words       uint64 // of all that a lexicon is made of
+	lines       []string // of each, what the model is told
+	examples    uint64   // of their examples
+	words       uint64   // of all that a lexicon is made of
 }
 
 // Bounds of what is remembered of offers. There is one for each set of specialists and of what is available of it; the
