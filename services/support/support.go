@@ -69,9 +69,9 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	orders := orderStore{cfg.Redis}
+	book := &orderBook{store: orderStore{cfg.Redis}, attempts: attempts{cfg.Redis}, now: cfg.Now}
 	policies := &policyStore{redis: cfg.Redis, words: words}
-	d := &desk{orders: orders, policies: policies, now: cfg.Now, logger: cfg.Logger}
+	d := &desk{orders: book, policies: policies, logger: cfg.Logger}
 	agent, err := specialist.New(specialist.Config{
 		Definition: d.definition(), Model: cfg.Model, Price: cfg.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
@@ -79,7 +79,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		orders:   &orderServer{store: orders},
+		orders:   &orderServer{book: book},
 		policies: &policyServer{store: policies, now: cfg.Now},
 		agent:    agent,
 	}, nil
