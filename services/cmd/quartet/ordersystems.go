@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,10 @@ type orderSystemKey struct {
 	ID         string `json:"id"`
 	SecretFile string `json:"secret_file"`
 	SecretEnv  string `json:"secret_env"`
+}
+
+func orderSystemsFlag(fs *flag.FlagSet) *string {
+	return fs.String("order-systems", "", "support: JSON `file` of the stores that have an order system of their own (docs/orders.md)")
 }
 
 // readOrderSystems reads the file of order systems, by store. No path: there are none.
