@@ -235,3 +235,27 @@ func TestRulesThatCanNotBeMetAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestAStoreWithoutAnOrderSystem(t *testing.T) {
+	model := scripted.New(scripted.Step{Text: "Orders can not be looked up here."})
+	c := serve(t, model)
+	c.haveOrders(t, "one", order("Q-1", "ada", 1))
+	c.haveSettings(t, "one", &orderv1.OrderSettings{NoOrderSystem: true})
+	_, err := c.orders.GetOrder(t.Context(), &orderv1.GetOrderRequest{StoreId: "one", CustomerId: "ada", OrderId: "Q-1"})
+	if status.Code(err) != codes.FailedPrecondition || !cmp.Equal(reasons(err), []string{"NO_ORDER_SYSTEM"}) {
+		t.Errorf("look-up: %v, want FAILED_PRECONDITION", err)
+	}
+	servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: "ada"}, "where is my order?")
+	asked := model.Requests()[0]
+	for _, tool := range asked.Tools {
+		if tool.Name == lookupOrder {
+			t.Error("the model is offered look-ups")
+		}
+	}
+	if prompt := asked.Messages[0].Text; !strings.Contains(prompt, "no order system connected") {
+		t.Errorf("the model is not told:\n%s", prompt)
+	}
+	if _, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", ""); err == nil || !strings.Contains(err.Error(), "can not be looked up here") {
+		t.Errorf("a look-up that was on its way: %v", err)
+	}
+}

@@ -5,7 +5,7 @@
 // source: quartet/order/v1/order.proto
 
 // Package quartet.order.v1 is a store's orders, served by the support service. A store with an order system of its own
-// implements this service and points Quartet at it.
+// answers signed HTTP requests with the same messages in JSON.
 
 package orderv1
 
