@@ -138,7 +138,8 @@ func buildPromotions(cfg Config, d *dialer) (registrar, error) {
 
 func buildSupport(cfg Config, _ *dialer) (registrar, error) {
 	return support.New(support.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, OrderSystems: cfg.OrderSystems,
+		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/model"
+	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
 
@@ -50,6 +51,8 @@ type Config struct {
 	// DrainDelay is how long a stopping server goes on serving after it has reported NOT_SERVING, so that its callers
 	// notice. Zero: none.
 	DrainDelay time.Duration
+	// OrderSystems are those of the stores that keep their orders themselves, by store, for the support service. Nil: none.
+	OrderSystems map[string]orderhttp.Config
 	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
 	CaptureContent bool
 	// Logger gets the services' logs. Nil: slog.Default().

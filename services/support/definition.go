@@ -1,11 +1,12 @@
 package support
 
 import (
+	"context"
 	_ "embed" // the prompt and the examples
 	"log/slog"
 	"strings"
-	"time"
 
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -20,9 +21,8 @@ var examples string
 
 // desk is the support specialist's view of the service.
 type desk struct {
-	orders   orderStore
+	orders   *orderBook
 	policies *policyStore
-	now      func() time.Time
 	logger   *slog.Logger
 }
 
@@ -37,7 +37,20 @@ func (d *desk) definition() specialist.Definition {
 		Keywords: vocabulary,
 		Prompt:   prompt,
 		Tools:    d.tools,
+		Lacks:    d.lacks,
 	}
+}
+
+// lacks switches off what a store without an order system does not have.
+func (d *desk) lacks(ctx context.Context, s scope.Scope) (map[string]string, error) {
+	settings, err := d.orders.store.settings(ctx, s.StoreID)
+	if err != nil || !settings.GetNoOrderSystem() {
+		return nil, err
+	}
+	return map[string]string{
+		lookupOrder: "Orders can not be looked up here: this store has no order system connected. Asked about an order, say so, and " +
+			"search its documents for how to reach it.",
+	}, nil
 }
 
 // vocabulary lists the words that speak for the specialist, by weight.

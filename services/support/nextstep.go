@@ -20,7 +20,8 @@ var statusWords = map[orderv1.OrderStatus]string{
 }
 
 // nextStep says what happens next with an order, or what the shopper can do.
-func nextStep(o *orderv1.Order, now time.Time) string {
+func nextStep(f found, now time.Time) string {
+	o := f.order
 	switch o.GetStatus() {
 	case orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:
 		return "The payment is still missing. The order is prepared once it has been paid."
@@ -31,7 +32,7 @@ func nextStep(o *orderv1.Order, now time.Time) string {
 	case orderv1.OrderStatus_ORDER_STATUS_SHIPPED:
 		return arrival(o, now)
 	case orderv1.OrderStatus_ORDER_STATUS_DELIVERED:
-		return afterDelivery(o, now)
+		return afterDelivery(f.actions)
 	case orderv1.OrderStatus_ORDER_STATUS_CANCELLED:
 		return "Nothing more happens with this order: it was cancelled before it was shipped."
 	case orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED:
@@ -60,21 +61,24 @@ func arrival(o *orderv1.Order, now time.Time) string {
 	return when
 }
 
-func afterDelivery(o *orderv1.Order, now time.Time) string {
-	switch deadline := o.GetReturnDeadline(); {
-	case deadline == nil:
-		return "The order has arrived."
-	case returnable(o, now):
-		return fmt.Sprintf("The order has arrived. A return can be asked for until %s.", dayWords(deadline.AsTime()))
-	default:
-		return fmt.Sprintf("The order has arrived. The time to ask for a return ended on %s.", dayWords(deadline.AsTime()))
+func afterDelivery(actions *orderv1.OrderActions) string {
+	const arrived = "The order has arrived."
+	for _, a := range actions.GetAllowed() {
+		switch {
+		case a.GetKind() != orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN:
+		case a.GetDeadline() == nil:
+			return arrived + " A return can be asked for."
+		default:
+			return fmt.Sprintf(arrived+" A return can be asked for until %s.", dayWords(a.GetDeadline().AsTime()))
+		}
 	}
-}
-
-// returnable reports whether a return can be asked for now. The last day counts to its end.
-func returnable(o *orderv1.Order, now time.Time) bool {
-	return o.GetStatus() == orderv1.OrderStatus_ORDER_STATUS_DELIVERED && o.GetReturnDeadline() != nil &&
-		!now.After(endOfDay(o.GetReturnDeadline().AsTime()))
+	for _, r := range actions.GetRefused() {
+		late := r.GetReason() == orderv1.RefusalReason_REFUSAL_REASON_TOO_LATE
+		if late && r.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN {
+			return fmt.Sprintf(arrived+" The time to ask for a return ended on %s.", dayWords(r.GetDeadline().AsTime()))
+		}
+	}
+	return arrived
 }
 
 // endOfDay is the last instant of the day of t, in UTC.

@@ -19,6 +19,7 @@ const (
 	maxStatusChanges = 100
 	maxOptions       = 50
 	maxOrderQuantity = 1_000_000
+	maxReturns       = 100
 )
 
 // checkOrder reports every violation of one order as a *fault.Invalid. It does not add the order up: fees and taxes
@@ -34,9 +35,12 @@ func checkOrder(o *orderv1.Order) error {
 	checkTime(&c, "create_time", o.GetCreateTime())
 	checkTime(&c, "return_deadline", o.GetReturnDeadline())
 	c.Text("payment_kind", o.GetPaymentKind(), 0, 100)
+	c.Text("email", o.GetEmail(), 0, maxProof)
+	c.Text("postal_code", o.GetPostalCode(), 0, maxProof)
 	checkItems(&c, o.GetItems())
 	checkAmounts(&c, o)
-	checkFulfilments(&c, o.GetFulfilments())
+	checkFulfilments(&c, o)
+	checkReturns(&c, o)
 	if n := len(o.GetHistory()); n > maxStatusChanges {
 		c.Addf("history", "has %d entries, must have at most %d", n, maxStatusChanges)
 	}
@@ -91,7 +95,8 @@ func checkAmounts(c *fault.Checker, o *orderv1.Order) {
 	}
 }
 
-func checkFulfilments(c *fault.Checker, parcels []*orderv1.Fulfilment) {
+func checkFulfilments(c *fault.Checker, o *orderv1.Order) {
+	parcels := o.GetFulfilments()
 	if n := len(parcels); n > maxFulfilments {
 		c.Addf("fulfilments", "has %d entries, must have at most %d", n, maxFulfilments)
 		return
@@ -104,6 +109,43 @@ func checkFulfilments(c *fault.Checker, parcels []*orderv1.Fulfilment) {
 		checkTime(c, field+".ship_time", p.GetShipTime())
 		checkTime(c, field+".estimated_delivery_time", p.GetEstimatedDeliveryTime())
 		checkTime(c, field+".delivery_time", p.GetDeliveryTime())
+		checkUnits(c, field+".items", p.GetItems(), o)
+	}
+}
+
+func checkReturns(c *fault.Checker, o *orderv1.Order) {
+	if n := len(o.GetReturns()); n > maxReturns {
+		c.Addf("returns", "has %d entries, must have at most %d", n, maxReturns)
+		return
+	}
+	for i, r := range o.GetReturns() {
+		field := indexed("returns", i)
+		c.OptionalID(field+".return_id", r.GetReturnId())
+		if _, known := orderv1.ReturnStatus_name[int32(r.GetStatus())]; !known || r.GetStatus() == orderv1.ReturnStatus_RETURN_STATUS_UNSPECIFIED {
+			c.Addf(field+".status", "must be a status of a return")
+		}
+		checkTime(c, field+".request_time", r.GetRequestTime())
+		checkUnits(c, field+".items", r.GetItems(), o)
+		c.Money(field+".refund", r.GetRefund(), false)
+		if m := r.GetRefund(); m != nil && m.GetCurrencyCode() != o.GetTotal().GetCurrencyCode() {
+			c.Addf(field+".refund.currency_code", "must be %s as in total", o.GetTotal().GetCurrencyCode())
+		}
+	}
+}
+
+// checkUnits accepts units of items that the order has, and not more of one than it has.
+func checkUnits(c *fault.Checker, field string, units []*orderv1.ItemQuantity, o *orderv1.Order) {
+	if n := len(units); n > maxOrderItems {
+		c.Addf(field, "has %d entries, must have at most %d", n, maxOrderItems)
+		return
+	}
+	for i, u := range units {
+		at := u.GetItemIndex()
+		if at < 0 || int(at) >= len(o.GetItems()) {
+			c.Addf(indexed(field, i)+".item_index", "is %d, must be the position of an item", at)
+			continue
+		}
+		c.Range(indexed(field, i)+".quantity", int64(u.GetQuantity()), 1, int64(o.GetItems()[at].GetQuantity()))
 	}
 }
 

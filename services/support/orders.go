@@ -21,7 +21,7 @@ const (
 // orderServer implements OrderService.
 type orderServer struct {
 	orderv1.UnsafeOrderServiceServer
-	store orderStore
+	book *orderBook
 }
 
 var _ orderv1.OrderServiceServer = (*orderServer)(nil)
@@ -34,7 +34,7 @@ func (s *orderServer) UpsertOrders(stream orderv1.OrderService_UpsertOrdersServe
 		Items:    (*orderv1.UpsertOrdersRequest).GetOrders,
 		ID:       (*orderv1.Order).GetOrderId,
 		Check:    checkOrder,
-		Put:      s.store.put,
+		Put:      s.book.store.put,
 	}.Run(stream.Context(), stream.Recv)
 	if err != nil {
 		return err
@@ -52,11 +52,32 @@ func (s *orderServer) GetOrder(ctx context.Context, req *orderv1.GetOrderRequest
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	order, err := s.store.get(ctx, req.GetStoreId(), req.GetCustomerId(), id)
+	f, err := s.book.get(ctx, req.GetStoreId(), req.GetCustomerId(), id)
 	if err != nil {
 		return nil, err
 	}
-	return &orderv1.GetOrderResponse{Order: order}, nil
+	return &orderv1.GetOrderResponse{Order: f.order, Actions: f.actions}, nil
+}
+
+// GetGuestOrder returns one order to somebody who is not signed in.
+func (s *orderServer) GetGuestOrder(ctx context.Context, req *orderv1.GetGuestOrderRequest) (*orderv1.GetGuestOrderResponse, error) {
+	id, p := normalOrderID(req.GetOrderId()), proofOf(req.GetEmail(), req.GetPostalCode())
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.ID("order_id", id)
+	c.Text("email", req.GetEmail(), 0, maxProof)
+	c.Text("postal_code", req.GetPostalCode(), 0, maxProof)
+	if p.empty() {
+		c.Addf("proof", "is required: email or postal_code")
+	}
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	f, err := s.book.guest(ctx, req.GetStoreId(), id, p)
+	if err != nil {
+		return nil, err
+	}
+	return &orderv1.GetGuestOrderResponse{Order: f.order, Actions: f.actions}, nil
 }
 
 // ListOrders returns a customer's orders, the newest first.
@@ -72,11 +93,11 @@ func (s *orderServer) ListOrders(ctx context.Context, req *orderv1.ListOrdersReq
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	orders, err := s.store.list(ctx, req.GetStoreId(), req.GetCustomerId(), int64(limit))
+	orders, total, err := s.book.list(ctx, req.GetStoreId(), req.GetCustomerId(), int(limit))
 	if err != nil {
 		return nil, err
 	}
-	return &orderv1.ListOrdersResponse{Orders: orders}, nil
+	return &orderv1.ListOrdersResponse{Orders: orders, TotalCount: int32(total)}, nil
 }
 
 // normalOrderID is the form under which an order is kept: shoppers write "order # qt-10021" for QT-10021.

@@ -68,7 +68,7 @@ func TestUpsertReplacesAndMovesOrders(t *testing.T) {
 	if diff := cmp.Diff([]string{"Q-7", "q-1"}, listed(t, c, "one", "bo", 0)); diff != "" {
 		t.Errorf("bo (-want +got):\n%s", diff)
 	}
-	if n, err := c.service.orders.store.count(t.Context(), "one", "ada"); n != 1 || err != nil {
+	if _, n, err := c.service.orders.book.store.list(t.Context(), "one", "ada", 1); n != 1 || err != nil {
 		t.Errorf("ada's index has %d orders, %v; want 1", n, err)
 	}
 }
@@ -79,7 +79,7 @@ func TestConcurrentMovesLeaveOneOwner(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for range 10 {
-				err := c.service.orders.store.put(t.Context(), "one", []*orderv1.Order{order("Q-1", fmt.Sprintf("c%d", i), 1)})
+				err := c.service.orders.book.store.put(t.Context(), "one", []*orderv1.Order{order("Q-1", fmt.Sprintf("c%d", i), 1)})
 				var unavailable *fault.Unavailable
 				if errors.As(err, &unavailable) {
 					t.Errorf("put: %v", err)
@@ -90,7 +90,7 @@ func TestConcurrentMovesLeaveOneOwner(t *testing.T) {
 	wg.Wait()
 	var owners int
 	for i := range 4 {
-		n, err := c.service.orders.store.count(t.Context(), "one", fmt.Sprintf("c%d", i))
+		_, n, err := c.service.orders.book.store.list(t.Context(), "one", fmt.Sprintf("c%d", i), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

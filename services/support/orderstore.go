@@ -101,8 +101,18 @@ func (s orderStore) putRound(ctx context.Context, storeID string, orders []*orde
 	return again, nil
 }
 
-// get returns an order of a customer. A missing order and another customer's are the same *fault.NotFound.
+// get returns an order of a customer.
 func (s orderStore) get(ctx context.Context, storeID, customerID, id string) (*orderv1.Order, error) {
+	return s.read(ctx, storeID, id, func(o *orderv1.Order) bool { return o.GetCustomerId() == customerID })
+}
+
+// guest returns an order to who can prove that it is theirs.
+func (s orderStore) guest(ctx context.Context, storeID, id string, p proof) (*orderv1.Order, error) {
+	return s.read(ctx, storeID, id, p.of)
+}
+
+// read returns an order if it may be seen. A missing order and one that may not are the same *fault.NotFound.
+func (s orderStore) read(ctx context.Context, storeID, id string, may func(*orderv1.Order) bool) (*orderv1.Order, error) {
 	raw, err := s.redis.HGet(ctx, ordersKey(storeID), id).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, orderNotFound(id)
@@ -114,24 +124,26 @@ func (s orderStore) get(ctx context.Context, storeID, customerID, id string) (*o
 	if err != nil {
 		return nil, err
 	}
-	if order.GetCustomerId() != customerID {
+	if !may(order) {
 		return nil, orderNotFound(id)
 	}
-	return order, nil
+	return withoutProof(order), nil
 }
 
-// list returns up to limit orders of a customer, the newest first.
-func (s orderStore) list(ctx context.Context, storeID, customerID string, limit int64) ([]*orderv1.Order, error) {
-	ids, err := s.redis.ZRevRange(ctx, customerKey(storeID, customerID), 0, limit-1).Result()
-	if err != nil {
-		return nil, state.Error("list orders", err)
+// list returns up to limit orders of a customer, the newest first, and how many there are.
+func (s orderStore) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
+	index := customerKey(storeID, customerID)
+	total, err := s.redis.ZCard(ctx, index).Result()
+	if err != nil || total == 0 {
+		return nil, 0, state.Error("count orders", err)
 	}
-	if len(ids) == 0 {
-		return nil, nil
+	ids, err := s.redis.ZRevRange(ctx, index, 0, int64(limit)-1).Result()
+	if err != nil || len(ids) == 0 {
+		return nil, 0, state.Error("list orders", err)
 	}
 	raws, err := s.redis.HMGet(ctx, ordersKey(storeID), ids...).Result()
 	if err != nil {
-		return nil, state.Error("read orders", err)
+		return nil, 0, state.Error("read orders", err)
 	}
 	orders := make([]*orderv1.Order, 0, len(raws))
 	for _, raw := range raws {
@@ -141,19 +153,19 @@ func (s orderStore) list(ctx context.Context, storeID, customerID string, limit 
 		}
 		order, err := decodeOrder(text)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if order.GetCustomerId() == customerID { // else it changed hands between the two reads
-			orders = append(orders, order)
+			orders = append(orders, withoutProof(order))
 		}
 	}
-	return orders, nil
+	return orders, int(total), nil
 }
 
-// count returns how many orders a customer has.
-func (s orderStore) count(ctx context.Context, storeID, customerID string) (int, error) {
-	n, err := s.redis.ZCard(ctx, customerKey(storeID, customerID)).Result()
-	return int(n), state.Error("count orders", err)
+// withoutProof takes off an order what proves that it is one's own.
+func withoutProof(o *orderv1.Order) *orderv1.Order {
+	o.Email, o.PostalCode = "", ""
+	return o
 }
 
 func decodeOrder(raw string) (*orderv1.Order, error) {

@@ -20,6 +20,12 @@ type orderArgs struct {
 	OrderID string `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it; leave out for their latest order"`
 }
 
+type guestArgs struct {
+	OrderID    string `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it"`
+	Email      string `json:"email,omitempty" jsonschema:"e-mail address that the shopper says was given with the order"`
+	PostalCode string `json:"postal_code,omitempty" jsonschema:"postal code that the shopper says was given with the order"`
+}
+
 type orderResult struct {
 	Order       *shownOrder `json:"order,omitempty"`
 	OtherOrders int         `json:"other_orders"`
@@ -43,6 +49,9 @@ type shownOrder struct {
 	Total    string          `json:"total"`
 	Tracking *shownTracking  `json:"tracking,omitempty"`
 	Earlier  []shownTracking `json:"other_parcels,omitempty"`
+	// What the shopper may ask for and what not, in sentences.
+	Possible    []string `json:"possible,omitempty"`
+	NotPossible []string `json:"not_possible,omitempty"`
 }
 
 type shownItem struct {
@@ -60,53 +69,87 @@ type shownTracking struct {
 	Delivered         string `json:"delivered,omitempty"`
 }
 
+// Words for a model about look-ups that did not work.
+const (
+	ordersDown   = "orders can not be looked up now; say so, and name no status"
+	ordersOff    = "this store's orders can not be looked up here; say so, and offer to pass it on"
+	signIn       = "nobody is signed in, so no order can be looked up: ask the shopper to sign in, or for the order's number with its e-mail address or postal code"
+	guestMissing = "No order has this number with this e-mail address or postal code. Ask the shopper to check both."
+	guestBlocked = "there were too many wrong attempts; ask the shopper to sign in, or to try again in an hour"
+)
+
 // lookupOrder finds an order of the turn's customer, and of nobody else whatever the model writes.
 func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult, error) {
-	s := t.turn.Scope
-	if s.CustomerID == "" {
-		return orderResult{}, errors.New("nobody is signed in, so no order can be looked up: ask the shopper to sign in to the store")
-	}
-	count, err := t.desk.orders.count(ctx, s.StoreID, s.CustomerID)
+	f, total, err := t.findOrder(ctx, normalOrderID(in.OrderID))
 	if err != nil {
-		return orderResult{}, t.desk.forModel(ctx, err, "orders can not be looked up now; say so, and name no status")
+		return orderResult{}, t.orderTrouble(ctx, err)
 	}
-	order, err := t.findOrder(ctx, in.OrderID)
-	if err != nil {
-		return orderResult{}, t.desk.forModel(ctx, err, "orders can not be looked up now; say so, and name no status")
-	}
-	if order == nil {
+	if f.order == nil {
 		t.turn.Found(0)
-		return orderResult{OtherOrders: count, Note: missingNote(in.OrderID, count)}, nil
+		return orderResult{OtherOrders: total, Note: missingNote(in.OrderID, total)}, nil
 	}
-	t.turn.Found(1)
-	t.turn.SetOrder(order)
-	now := t.desk.now()
-	r := orderResult{Order: showOrder(order, now), OtherOrders: max(count-1, 0)}
-	if returnable(order, now) {
-		t.suggestReturn(order.GetOrderId())
-	}
-	if n := len(order.GetItems()); n > maxItemsShown {
-		r.Note = fmt.Sprintf("The order has %d items; the first %d are listed.", n, maxItemsShown)
-	}
-	return r, nil
+	return t.present(f, max(total-1, 0)), nil
 }
 
-// findOrder returns nil without an error when there is no such order. What can not be an id of an order is no order.
-func (t *turnTools) findOrder(ctx context.Context, id string) (*orderv1.Order, error) {
-	s := t.turn.Scope
-	if id = normalOrderID(id); id != "" {
-		order, err := t.desk.orders.get(ctx, s.StoreID, s.CustomerID, id)
-		var missing *fault.NotFound
-		if errors.As(err, &missing) {
-			return nil, nil
-		}
-		return order, err
+// lookupGuestOrder finds an order of a shopper who is not signed in, by what they know of it.
+func (t *turnTools) lookupGuestOrder(ctx context.Context, in guestArgs) (orderResult, error) {
+	id, p := normalOrderID(in.OrderID), proofOf(in.Email, in.PostalCode)
+	if id == "" || p.empty() {
+		return orderResult{}, errors.New(signIn)
 	}
-	orders, err := t.desk.orders.list(ctx, s.StoreID, s.CustomerID, 1)
-	if err != nil || len(orders) == 0 {
-		return nil, err
+	f, err := t.desk.orders.guest(ctx, t.turn.Scope.StoreID, id, p)
+	var missing *fault.NotFound
+	if errors.As(err, &missing) {
+		t.turn.Found(0)
+		return orderResult{Note: guestMissing}, nil
 	}
-	return orders[0], nil
+	if err != nil {
+		return orderResult{}, t.orderTrouble(ctx, err)
+	}
+	return t.present(f, 0), nil
+}
+
+// orderTrouble puts a look-up that failed into words for the model.
+func (t *turnTools) orderTrouble(ctx context.Context, err error) error {
+	var (
+		blocked *fault.Exhausted
+		off     *fault.Precondition
+	)
+	switch {
+	case errors.As(err, &blocked):
+		return errors.New(guestBlocked)
+	case errors.As(err, &off):
+		return errors.New(ordersOff)
+	}
+	return t.desk.forModel(ctx, err, ordersDown)
+}
+
+// present leaves an order in the findings, with what can be done with it, and shows it to the model.
+func (t *turnTools) present(f found, others int) orderResult {
+	t.turn.Found(1)
+	t.turn.SetOrder(f.order)
+	t.propose(f)
+	r := orderResult{Order: showOrder(f, t.desk.orders.now()), OtherOrders: others}
+	if n := len(f.order.GetItems()); n > maxItemsShown {
+		r.Note = fmt.Sprintf("The order has %d items; the first %d are listed.", n, maxItemsShown)
+	}
+	return r
+}
+
+// findOrder returns an order of the customer, the latest without an id, and how many they have. The order is nil when there
+// is no such one.
+func (t *turnTools) findOrder(ctx context.Context, id string) (found, int, error) {
+	s, book := t.turn.Scope, t.desk.orders
+	if id == "" {
+		return book.latest(ctx, s.StoreID, s.CustomerID)
+	}
+	f, err := book.get(ctx, s.StoreID, s.CustomerID, id)
+	var missing *fault.NotFound
+	if err != nil && !errors.As(err, &missing) {
+		return found{}, 0, err
+	}
+	_, total, err := book.list(ctx, s.StoreID, s.CustomerID, 1)
+	return f, total, err
 }
 
 func missingNote(asked string, count int) string {
@@ -119,14 +162,16 @@ func missingNote(asked string, count int) string {
 	return fmt.Sprintf("This customer has no order %s. Ask them to check the number, or look up their latest order without one.", normalOrderID(asked))
 }
 
-func showOrder(o *orderv1.Order, now time.Time) *shownOrder {
+func showOrder(f found, now time.Time) *shownOrder {
+	o := f.order
 	shown := &shownOrder{
 		OrderID:  o.GetOrderId(),
 		Status:   statusWords[o.GetStatus()],
-		NextStep: nextStep(o, now),
+		NextStep: nextStep(f, now),
 		Placed:   dayWords(o.GetCreateTime().AsTime()),
 		Total:    money.Text(o.GetTotal()),
 	}
+	shown.Possible, shown.NotPossible = actionWords(f)
 	for _, item := range o.GetItems()[:min(len(o.GetItems()), maxItemsShown)] {
 		shown.Items = append(shown.Items, shownItem{
 			Title: item.GetTitle(), Quantity: item.GetQuantity(), Options: item.GetOptions(), Price: money.Text(item.GetUnitPrice()),

@@ -17,6 +17,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -30,6 +31,9 @@ type Config struct {
 	Price *agentloop.Price
 	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
 	CaptureContent bool
+	// OrderSystems are those of the stores that keep their orders themselves, by store. The orders of any other store are kept
+	// in Redis. Nil: no store has one.
+	OrderSystems map[string]orderhttp.Config
 	// Now is the clock that decides whether a return is still possible. Nil: time.Now.
 	Now func() time.Time
 	// Logger gets what goes wrong, never customer text. Nil: slog.Default.
@@ -69,9 +73,13 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	orders := orderStore{cfg.Redis}
+	own, err := openRemote(cfg.OrderSystems)
+	if err != nil {
+		return nil, err
+	}
+	book := &orderBook{store: orderStore{cfg.Redis}, own: own, attempts: attempts{cfg.Redis}, now: cfg.Now}
 	policies := &policyStore{redis: cfg.Redis, words: words}
-	d := &desk{orders: orders, policies: policies, now: cfg.Now, logger: cfg.Logger}
+	d := &desk{orders: book, policies: policies, logger: cfg.Logger}
 	agent, err := specialist.New(specialist.Config{
 		Definition: d.definition(), Model: cfg.Model, Price: cfg.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
@@ -79,7 +87,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		orders:   &orderServer{store: orders},
+		orders:   &orderServer{book: book},
 		policies: &policyServer{store: policies, now: cfg.Now},
 		agent:    agent,
 	}, nil

@@ -20,14 +20,14 @@ const (
 	maxPassageShown = 1_500 // characters of a passage that a model is shown
 )
 
+// lookupOrder is the name of the tool that a store without an order system does not have.
+const lookupOrder = "lookup_order"
+
 // tools makes the tools of one turn.
 func (d *desk) tools(t *specialist.Turn) []agentloop.Tool {
 	tt := &turnTools{desk: d, turn: t, done: make(map[string]bool)}
 	return []agentloop.Tool{
-		agentloop.NewTool("lookup_order",
-			"Looks up an order of the signed-in shopper: status, what happens next, items, total and tracking. Call it for any "+
-				"question about the shopper's own order, parcel or delivery. Without order_id it gives their latest order.",
-			tt.lookupOrder),
+		tt.orderTool(),
 		agentloop.NewTool("search_policies",
 			"Searches the store's own documents (returns, refunds, shipping, warranty, payment, privacy, contact ...) and gives the "+
 				"passages to quote. Call it for any question about the store's rules or services. If nothing is found, try once with "+
@@ -37,6 +37,22 @@ func (d *desk) tools(t *specialist.Turn) []agentloop.Tool {
 			"Suggests that a person of the store takes over. Call it only when the shopper asks for a person or is in distress.",
 			tt.suggestHandoff),
 	}
+}
+
+// orderTool looks up orders: the customer's own, or with what a guest knows of one.
+func (t *turnTools) orderTool() agentloop.Tool {
+	if t.turn.Scope.CustomerID == "" {
+		return agentloop.NewTool(lookupOrder,
+			"Looks up an order of a shopper who is not signed in: status, what happens next, items, total, tracking, and what the "+
+				"shopper may ask for. It needs the order's number, and its e-mail address or postal code, as the shopper wrote them. "+
+				"Call it for any question about the shopper's own order, parcel or delivery.",
+			t.lookupGuestOrder)
+	}
+	return agentloop.NewTool(lookupOrder,
+		"Looks up an order of the signed-in shopper: status, what happens next, items, total, tracking, and what the shopper may "+
+			"ask for. Call it for any question about the shopper's own order, parcel or delivery. Without order_id it gives their "+
+			"latest order.",
+		t.lookupOrder)
 }
 
 // turnTools are the tools of one turn, with what they have proposed already: a model that asks twice proposes once.
@@ -66,14 +82,6 @@ func (d *desk) forModel(ctx context.Context, cause error, words string) error {
 	}
 	d.logger.WarnContext(ctx, "support tool failed", slog.Any("error", cause))
 	return errors.New(words)
-}
-
-func (t *turnTools) suggestReturn(orderID string) {
-	if t.first("return " + orderID) {
-		t.turn.AddActions(&specialistv1.SuggestedAction{
-			Action: &specialistv1.SuggestedAction_StartReturn{StartReturn: &specialistv1.StartReturn{OrderId: orderID}},
-		})
-	}
 }
 
 type searchArgs struct {

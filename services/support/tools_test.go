@@ -28,8 +28,7 @@ import (
 func toolsFor(c clients, customer string) []agentloop.Tool {
 	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "one", CustomerID: customer}, Findings: &specialist.Findings{}}
 	d := &desk{
-		orders: c.service.orders.store, policies: c.service.policies.store,
-		now: func() time.Time { return noon }, logger: slog.New(slog.DiscardHandler),
+		orders: c.service.orders.book, policies: c.service.policies.store, logger: slog.New(slog.DiscardHandler),
 	}
 	return d.tools(turn)
 }
@@ -138,7 +137,8 @@ func TestNextStep(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := nextStep(order("Q-1", "ada", 9, tt.options...), noon); !strings.HasPrefix(got, tt.want) {
+			o := order("Q-1", "ada", 9, tt.options...)
+			if got := nextStep(found{o, actionsOf(nil, o, noon)}, noon); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -164,7 +164,12 @@ func call(name, arguments string) scripted.Step {
 }
 
 func TestAnswerCarriesTheOrderAndProposesAReturnInTime(t *testing.T) {
-	startReturn := []*specialistv1.SuggestedAction{{Action: &specialistv1.SuggestedAction_StartReturn{StartReturn: &specialistv1.StartReturn{OrderId: "Q-1"}}}}
+	startReturn := []*specialistv1.SuggestedAction{{Action: &specialistv1.SuggestedAction_StartReturn{StartReturn: &specialistv1.StartReturn{
+		OrderId: "Q-1", Action: &orderv1.AllowedAction{
+			Kind: orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN, Items: []*orderv1.ItemQuantity{{Quantity: 1}},
+			Deadline: timestamppb.New(endOfDay(noon)),
+		},
+	}}}}
 	tests := []struct {
 		name    string
 		order   *orderv1.Order
@@ -231,7 +236,7 @@ func TestHandoffIsProposedOnce(t *testing.T) {
 
 func TestToolsHideTheCauseOfAFailure(t *testing.T) {
 	c := serve(t, silent())
-	if err := c.service.orders.store.redis.Close(); err != nil {
+	if err := c.service.orders.book.store.redis.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for name, arguments := range map[string]string{"lookup_order": "{}", "search_policies": `{"query":"returns"}`} {
@@ -284,7 +289,7 @@ func TestDescribe(t *testing.T) {
 
 func TestNewRefusesAnIncompleteConfig(t *testing.T) {
 	c := serve(t, silent())
-	for i, cfg := range []Config{{Model: silent()}, {Redis: c.service.orders.store.redis}} {
+	for i, cfg := range []Config{{Model: silent()}, {Redis: c.service.orders.book.store.redis}} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("config %d was accepted", i)
 		}

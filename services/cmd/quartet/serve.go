@@ -29,10 +29,11 @@ type serveFlags struct {
 	drainDelay time.Duration
 	peers      map[string]*string
 	level      *slog.Level
+	orders     *string
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
-	f := &serveFlags{models: addModelFlags(fs), turns: addTurnFlags(fs), peers: make(map[string]*string), insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo)}
+	f := &serveFlags{models: addModelFlags(fs), turns: addTurnFlags(fs), peers: make(map[string]*string), insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs)}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
 	fs.BoolVar(&f.rulesOnly, "rules-only", false, "router: never ask a model")
@@ -109,6 +110,12 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	}
 	if role == suite.Router {
 		return cfg, nothing, nil
+	}
+	if role == suite.Support {
+		var err error
+		if cfg.OrderSystems, err = readOrderSystems(*f.orders, env.get); err != nil {
+			return cfg, nothing, err
+		}
 	}
 	closeState, err := openState(ctx, &cfg, f.redis)
 	if err != nil {

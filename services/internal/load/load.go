@@ -46,7 +46,7 @@ type Clients struct {
 
 // Kinds are the kinds of files, in the order in which they must be loaded: a cart needs its products.
 func Kinds() []string {
-	return []string{"stores", "products", "promotions", "carts", "orders", "policies"}
+	return []string{"stores", "products", "promotions", "carts", "order_settings", "orders", "policies"}
 }
 
 // Refusal is one item that was not taken.
@@ -90,6 +90,11 @@ func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (R
 		return promotions(ctx, c, storeID, read[promotionv1.Promotion](in))
 	case "carts":
 		return each(read[cartv1.Cart](in), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })
+	case "order_settings":
+		return each(read[orderv1.OrderSettings](in), func(settings *orderv1.OrderSettings) error {
+			_, err := c.Orders.PutOrderSettings(ctx, &orderv1.PutOrderSettingsRequest{StoreId: storeID, Settings: settings})
+			return err
+		})
 	case "orders":
 		return orders(ctx, c, storeID, read[orderv1.Order](in))
 	case "policies":

@@ -7,7 +7,7 @@ import (
 )
 
 // orderTold are the members of an order that its sentences tell.
-var orderTold = set("order_id order_number order id status state next_step placed items total tracking note carrier tracking_number tracking_url url estimated_delivery delivered")
+var orderTold = set("order_id order_number order id status state next_step placed items total tracking note carrier tracking_number tracking_url url estimated_delivery delivered possible not_possible")
 
 // order tells one order in sentences: how it stands, where the parcel is, what happens next, what is in it.
 func (w *writer) order(o object) string {

@@ -29,6 +29,9 @@ type Definition struct {
 	// Unavailable says why the specialist can not serve the scope's store, in words for the shopper, or "" when it can.
 	// Nil: it always can.
 	Unavailable func(ctx context.Context, s scope.Scope) (string, error)
+	// Lacks says which tools do not work for the scope's store because it has no such system, and why, in a sentence for the
+	// model. They are not offered. What can not be told is not lacking. Nil: none.
+	Lacks func(ctx context.Context, s scope.Scope) (map[string]string, error)
 	// ReadsCart says that the tools read the shopper's cart, so that it comes with each assignment. See Turn.Cart.
 	ReadsCart bool
 	// MaxSteps bounds model calls that may ask for tools. Zero: 4.
@@ -48,4 +51,7 @@ type Turn struct {
 	Cart *cartv1.Cart
 	// Findings collects typed results. Safe for concurrent use.
 	*Findings
+
+	// lacks holds the tools that are switched off for the store, and why.
+	lacks map[string]string
 }

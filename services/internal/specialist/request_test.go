@@ -30,6 +30,13 @@ func systemOf(t *testing.T, req *specialistv1.AnswerRequest) string {
 	return model.Requests()[0].Messages[0].Text
 }
 
+func TestPromptSaysWhyAWholeMessageCameHere(t *testing.T) {
+	const why = "promotions is not available: This store has no promotions."
+	if system := systemOf(t, &specialistv1.AnswerRequest{Reason: why}); !strings.Contains(system, "<reason>\n"+why+"\n</reason>\n") {
+		t.Errorf("the prompt does not say why:\n%s", system)
+	}
+}
+
 func TestPromptHasWhatTheThreadKnows(t *testing.T) {
 	system := systemOf(t, &specialistv1.AnswerRequest{
 		Message: "how bright is the second one? And my order?", Reason: `"bright"`,

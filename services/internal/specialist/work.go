@@ -3,6 +3,7 @@ package specialist
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -33,11 +34,12 @@ func (s *Server) answer(
 	ctx context.Context, sc scope.Scope, req *specialistv1.AnswerRequest, send func(*specialistv1.AnswerResponse) error,
 ) (*specialistv1.Answer, error) {
 	begun := time.Now()
-	turn := &Turn{
-		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Cart: req.GetCart(), Findings: &Findings{},
-	}
 	ctx, cancel := workTime(ctx)
 	defer cancel()
+	turn := &Turn{
+		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Cart: req.GetCart(), Findings: &Findings{},
+		lacks: s.lacks(ctx, sc),
+	}
 	loop, err := s.loop(ctx, turn, req)
 	if err != nil {
 		return nil, err
@@ -87,7 +89,7 @@ func workTime(ctx context.Context) (context.Context, context.CancelFunc) {
 // loop makes the loop of one assignment. Schemas are compiled once per process, so this is cheap.
 func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Loop, error) {
 	cfg := agentloop.Config{
-		Model: s.cfg.Model, System: s.system(turn.Scope, req), Tools: s.tools(turn), MaxSteps: s.cfg.Definition.MaxSteps,
+		Model: s.cfg.Model, System: s.system(turn, req), Tools: s.tools(turn), MaxSteps: s.cfg.Definition.MaxSteps,
 		Temperature: &temperature, Price: s.cfg.Price, Reserve: reserve(ctx), Logger: s.cfg.Logger,
 	}
 	if limit := s.limit(req.GetBudget()); limit != (wrap.Spend{}) {
@@ -138,9 +140,22 @@ func (s *Server) tools(turn *Turn) []agentloop.Tool {
 	if s.cfg.Definition.Tools == nil {
 		return nil
 	}
-	tools := s.cfg.Definition.Tools(turn)
+	tools := slices.DeleteFunc(s.cfg.Definition.Tools(turn), func(t agentloop.Tool) bool { return turn.lacks[t.Name] != "" })
 	for i := range tools {
 		tools[i] = agentotel.Tool(tools[i], agentotel.Config{CaptureContent: s.cfg.CaptureContent})
 	}
 	return tools
+}
+
+// lacks returns the tools that are switched off for the scope's store, and why. A tool that can not be told of is offered:
+// it says itself what does not work.
+func (s *Server) lacks(ctx context.Context, sc scope.Scope) map[string]string {
+	if s.cfg.Definition.Lacks == nil {
+		return nil
+	}
+	lacks, err := s.cfg.Definition.Lacks(ctx, sc)
+	if err != nil {
+		s.cfg.Logger.WarnContext(ctx, "not known what the store lacks", "agent", s.cfg.Definition.Name, "error", err)
+	}
+	return lacks
 }

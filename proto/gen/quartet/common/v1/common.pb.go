@@ -126,6 +126,12 @@ const (
 	ErrorReason_ERROR_REASON_TURN_TAKEN_OVER ErrorReason = 20
 	// The router does not know the specialists of this version, or not any more; send them in full. FAILED_PRECONDITION.
 	ErrorReason_ERROR_REASON_SPECIALISTS_UNKNOWN ErrorReason = 21
+	// Too many wrong attempts were made to prove that an order is one's own. RESOURCE_EXHAUSTED with RetryInfo.
+	ErrorReason_ERROR_REASON_TOO_MANY_ATTEMPTS ErrorReason = 22
+	// The store's own order system can not be reached, or answers what can not be used. UNAVAILABLE with RetryInfo.
+	ErrorReason_ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE ErrorReason = 23
+	// The store has no order system here. FAILED_PRECONDITION.
+	ErrorReason_ERROR_REASON_NO_ORDER_SYSTEM ErrorReason = 24
 )
 
 // Enum value maps for ErrorReason.
@@ -153,30 +159,36 @@ var (
 		19: "ERROR_REASON_TOO_MANY_TURNS",
 		20: "ERROR_REASON_TURN_TAKEN_OVER",
 		21: "ERROR_REASON_SPECIALISTS_UNKNOWN",
+		22: "ERROR_REASON_TOO_MANY_ATTEMPTS",
+		23: "ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE",
+		24: "ERROR_REASON_NO_ORDER_SYSTEM",
 	}
 	ErrorReason_value = map[string]int32{
-		"ERROR_REASON_UNSPECIFIED":         0,
-		"ERROR_REASON_INVALID_FIELD":       1,
-		"ERROR_REASON_STORE_NOT_FOUND":     2,
-		"ERROR_REASON_PRODUCT_NOT_FOUND":   3,
-		"ERROR_REASON_ORDER_NOT_FOUND":     4,
-		"ERROR_REASON_POLICY_NOT_FOUND":    5,
-		"ERROR_REASON_PROMOTION_NOT_FOUND": 6,
-		"ERROR_REASON_VERSION_MISMATCH":    7,
-		"ERROR_REASON_MODEL_RATE_LIMITED":  8,
-		"ERROR_REASON_MODEL_UNAVAILABLE":   9,
-		"ERROR_REASON_STATE_UNAVAILABLE":   10,
-		"ERROR_REASON_PEER_UNAVAILABLE":    11,
-		"ERROR_REASON_DEADLINE":            12,
-		"ERROR_REASON_CANCELED":            13,
-		"ERROR_REASON_INTERNAL":            14,
-		"ERROR_REASON_NOTHING_ANSWERED":    15,
-		"ERROR_REASON_THREAD_NOT_FOUND":    16,
-		"ERROR_REASON_TURN_NOT_FOUND":      17,
-		"ERROR_REASON_REQUEST_ID_REUSED":   18,
-		"ERROR_REASON_TOO_MANY_TURNS":      19,
-		"ERROR_REASON_TURN_TAKEN_OVER":     20,
-		"ERROR_REASON_SPECIALISTS_UNKNOWN": 21,
+		"ERROR_REASON_UNSPECIFIED":              0,
+		"ERROR_REASON_INVALID_FIELD":            1,
+		"ERROR_REASON_STORE_NOT_FOUND":          2,
+		"ERROR_REASON_PRODUCT_NOT_FOUND":        3,
+		"ERROR_REASON_ORDER_NOT_FOUND":          4,
+		"ERROR_REASON_POLICY_NOT_FOUND":         5,
+		"ERROR_REASON_PROMOTION_NOT_FOUND":      6,
+		"ERROR_REASON_VERSION_MISMATCH":         7,
+		"ERROR_REASON_MODEL_RATE_LIMITED":       8,
+		"ERROR_REASON_MODEL_UNAVAILABLE":        9,
+		"ERROR_REASON_STATE_UNAVAILABLE":        10,
+		"ERROR_REASON_PEER_UNAVAILABLE":         11,
+		"ERROR_REASON_DEADLINE":                 12,
+		"ERROR_REASON_CANCELED":                 13,
+		"ERROR_REASON_INTERNAL":                 14,
+		"ERROR_REASON_NOTHING_ANSWERED":         15,
+		"ERROR_REASON_THREAD_NOT_FOUND":         16,
+		"ERROR_REASON_TURN_NOT_FOUND":           17,
+		"ERROR_REASON_REQUEST_ID_REUSED":        18,
+		"ERROR_REASON_TOO_MANY_TURNS":           19,
+		"ERROR_REASON_TURN_TAKEN_OVER":          20,
+		"ERROR_REASON_SPECIALISTS_UNKNOWN":      21,
+		"ERROR_REASON_TOO_MANY_ATTEMPTS":        22,
+		"ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE": 23,
+		"ERROR_REASON_NO_ORDER_SYSTEM":          24,
 	}
 )
 
@@ -626,7 +638,7 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
-	"\x0eROLE_ASSISTANT\x10\x02*\xf4\x05\n" +
+	"\x0eROLE_ASSISTANT\x10\x02*\xe5\x06\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12 \n" +
@@ -650,7 +662,10 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x1eERROR_REASON_REQUEST_ID_REUSED\x10\x12\x12\x1f\n" +
 	"\x1bERROR_REASON_TOO_MANY_TURNS\x10\x13\x12 \n" +
 	"\x1cERROR_REASON_TURN_TAKEN_OVER\x10\x14\x12$\n" +
-	" ERROR_REASON_SPECIALISTS_UNKNOWN\x10\x15B\xd4\x01\n" +
+	" ERROR_REASON_SPECIALISTS_UNKNOWN\x10\x15\x12\"\n" +
+	"\x1eERROR_REASON_TOO_MANY_ATTEMPTS\x10\x16\x12)\n" +
+	"%ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE\x10\x17\x12 \n" +
+	"\x1cERROR_REASON_NO_ORDER_SYSTEM\x10\x18B\xd4\x01\n" +
 	"\x15com.quartet.common.v1B\vCommonProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/common/v1;commonv1\xa2\x02\x03QCX\xaa\x02\x11Quartet.Common.V1\xca\x02\x11Quartet\\Common\\V1\xe2\x02\x1dQuartet\\Common\\V1\\GPBMetadata\xea\x02\x13Quartet::Common::V1b\x06proto3"
 
 var (

@@ -5,7 +5,7 @@
 // source: quartet/order/v1/order.proto
 
 // Package quartet.order.v1 is a store's orders, served by the support service. A store with an order system of its own
-// implements this service and points Quartet at it.
+// answers signed HTTP requests with the same messages in JSON.
 
 package orderv1
 
@@ -13,6 +13,7 @@ import (
 	v1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -25,6 +26,221 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// OrderActionKind is something that a store may do with an order when its customer asks for it.
+type OrderActionKind int32
+
+const (
+	// Not set; refused on write.
+	OrderActionKind_ORDER_ACTION_KIND_UNSPECIFIED OrderActionKind = 0
+	// Cancel all of it.
+	OrderActionKind_ORDER_ACTION_KIND_CANCEL OrderActionKind = 1
+	// Cancel some of it: units that have not left.
+	OrderActionKind_ORDER_ACTION_KIND_CANCEL_ITEMS OrderActionKind = 2
+	// Take other variants of the products bought, before they have left.
+	OrderActionKind_ORDER_ACTION_KIND_CHANGE_ITEMS OrderActionKind = 3
+	// Send it elsewhere.
+	OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS OrderActionKind = 4
+	// Pay for it in another way.
+	OrderActionKind_ORDER_ACTION_KIND_CHANGE_PAYMENT OrderActionKind = 5
+	// Send all or some of it back for the money.
+	OrderActionKind_ORDER_ACTION_KIND_RETURN OrderActionKind = 6
+	// Send all or some of it back for other variants of the products bought.
+	OrderActionKind_ORDER_ACTION_KIND_EXCHANGE OrderActionKind = 7
+)
+
+// Enum value maps for OrderActionKind.
+var (
+	OrderActionKind_name = map[int32]string{
+		0: "ORDER_ACTION_KIND_UNSPECIFIED",
+		1: "ORDER_ACTION_KIND_CANCEL",
+		2: "ORDER_ACTION_KIND_CANCEL_ITEMS",
+		3: "ORDER_ACTION_KIND_CHANGE_ITEMS",
+		4: "ORDER_ACTION_KIND_CHANGE_ADDRESS",
+		5: "ORDER_ACTION_KIND_CHANGE_PAYMENT",
+		6: "ORDER_ACTION_KIND_RETURN",
+		7: "ORDER_ACTION_KIND_EXCHANGE",
+	}
+	OrderActionKind_value = map[string]int32{
+		"ORDER_ACTION_KIND_UNSPECIFIED":    0,
+		"ORDER_ACTION_KIND_CANCEL":         1,
+		"ORDER_ACTION_KIND_CANCEL_ITEMS":   2,
+		"ORDER_ACTION_KIND_CHANGE_ITEMS":   3,
+		"ORDER_ACTION_KIND_CHANGE_ADDRESS": 4,
+		"ORDER_ACTION_KIND_CHANGE_PAYMENT": 5,
+		"ORDER_ACTION_KIND_RETURN":         6,
+		"ORDER_ACTION_KIND_EXCHANGE":       7,
+	}
+)
+
+func (x OrderActionKind) Enum() *OrderActionKind {
+	p := new(OrderActionKind)
+	*p = x
+	return p
+}
+
+func (x OrderActionKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OrderActionKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_order_v1_order_proto_enumTypes[0].Descriptor()
+}
+
+func (OrderActionKind) Type() protoreflect.EnumType {
+	return &file_quartet_order_v1_order_proto_enumTypes[0]
+}
+
+func (x OrderActionKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OrderActionKind.Descriptor instead.
+func (OrderActionKind) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{0}
+}
+
+// RefusalReason says why an action is not possible.
+type RefusalReason int32
+
+const (
+	// Not set; never sent.
+	RefusalReason_REFUSAL_REASON_UNSPECIFIED RefusalReason = 0
+	// The store's rules do not allow it for an order of this status.
+	RefusalReason_REFUSAL_REASON_NOT_OFFERED RefusalReason = 1
+	// It has left.
+	RefusalReason_REFUSAL_REASON_ALREADY_SHIPPED RefusalReason = 2
+	// It has not arrived.
+	RefusalReason_REFUSAL_REASON_NOT_DELIVERED RefusalReason = 3
+	// It was cancelled.
+	RefusalReason_REFUSAL_REASON_ALREADY_CANCELLED RefusalReason = 4
+	// It was sent back, or is about to be.
+	RefusalReason_REFUSAL_REASON_ALREADY_RETURNED RefusalReason = 5
+	// Its items were changed or exchanged, which the store does once.
+	RefusalReason_REFUSAL_REASON_ALREADY_CHANGED RefusalReason = 6
+	// The time to ask for it is over; deadline says when it ended.
+	RefusalReason_REFUSAL_REASON_TOO_LATE RefusalReason = 7
+	// It can not be told how long it is possible, since it is not known when the order arrived.
+	RefusalReason_REFUSAL_REASON_DEADLINE_UNKNOWN RefusalReason = 8
+	// No unit of it is left for it: the store excludes what was bought, or it is not known what has left.
+	RefusalReason_REFUSAL_REASON_NO_ITEMS RefusalReason = 9
+)
+
+// Enum value maps for RefusalReason.
+var (
+	RefusalReason_name = map[int32]string{
+		0: "REFUSAL_REASON_UNSPECIFIED",
+		1: "REFUSAL_REASON_NOT_OFFERED",
+		2: "REFUSAL_REASON_ALREADY_SHIPPED",
+		3: "REFUSAL_REASON_NOT_DELIVERED",
+		4: "REFUSAL_REASON_ALREADY_CANCELLED",
+		5: "REFUSAL_REASON_ALREADY_RETURNED",
+		6: "REFUSAL_REASON_ALREADY_CHANGED",
+		7: "REFUSAL_REASON_TOO_LATE",
+		8: "REFUSAL_REASON_DEADLINE_UNKNOWN",
+		9: "REFUSAL_REASON_NO_ITEMS",
+	}
+	RefusalReason_value = map[string]int32{
+		"REFUSAL_REASON_UNSPECIFIED":       0,
+		"REFUSAL_REASON_NOT_OFFERED":       1,
+		"REFUSAL_REASON_ALREADY_SHIPPED":   2,
+		"REFUSAL_REASON_NOT_DELIVERED":     3,
+		"REFUSAL_REASON_ALREADY_CANCELLED": 4,
+		"REFUSAL_REASON_ALREADY_RETURNED":  5,
+		"REFUSAL_REASON_ALREADY_CHANGED":   6,
+		"REFUSAL_REASON_TOO_LATE":          7,
+		"REFUSAL_REASON_DEADLINE_UNKNOWN":  8,
+		"REFUSAL_REASON_NO_ITEMS":          9,
+	}
+)
+
+func (x RefusalReason) Enum() *RefusalReason {
+	p := new(RefusalReason)
+	*p = x
+	return p
+}
+
+func (x RefusalReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RefusalReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_order_v1_order_proto_enumTypes[1].Descriptor()
+}
+
+func (RefusalReason) Type() protoreflect.EnumType {
+	return &file_quartet_order_v1_order_proto_enumTypes[1]
+}
+
+func (x RefusalReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RefusalReason.Descriptor instead.
+func (RefusalReason) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{1}
+}
+
+// ReturnStatus is where a return stands.
+type ReturnStatus int32
+
+const (
+	// Not set; refused on write.
+	ReturnStatus_RETURN_STATUS_UNSPECIFIED ReturnStatus = 0
+	// Asked for, or on its way back.
+	ReturnStatus_RETURN_STATUS_REQUESTED ReturnStatus = 1
+	// Back at the store.
+	ReturnStatus_RETURN_STATUS_RECEIVED ReturnStatus = 2
+	// Paid back.
+	ReturnStatus_RETURN_STATUS_REFUNDED ReturnStatus = 3
+	// Refused: its units count as not returned.
+	ReturnStatus_RETURN_STATUS_REJECTED ReturnStatus = 4
+)
+
+// Enum value maps for ReturnStatus.
+var (
+	ReturnStatus_name = map[int32]string{
+		0: "RETURN_STATUS_UNSPECIFIED",
+		1: "RETURN_STATUS_REQUESTED",
+		2: "RETURN_STATUS_RECEIVED",
+		3: "RETURN_STATUS_REFUNDED",
+		4: "RETURN_STATUS_REJECTED",
+	}
+	ReturnStatus_value = map[string]int32{
+		"RETURN_STATUS_UNSPECIFIED": 0,
+		"RETURN_STATUS_REQUESTED":   1,
+		"RETURN_STATUS_RECEIVED":    2,
+		"RETURN_STATUS_REFUNDED":    3,
+		"RETURN_STATUS_REJECTED":    4,
+	}
+)
+
+func (x ReturnStatus) Enum() *ReturnStatus {
+	p := new(ReturnStatus)
+	*p = x
+	return p
+}
+
+func (x ReturnStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReturnStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_order_v1_order_proto_enumTypes[2].Descriptor()
+}
+
+func (ReturnStatus) Type() protoreflect.EnumType {
+	return &file_quartet_order_v1_order_proto_enumTypes[2]
+}
+
+func (x ReturnStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReturnStatus.Descriptor instead.
+func (ReturnStatus) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{2}
+}
 
 // OrderStatus is where an order stands as a whole.
 type OrderStatus int32
@@ -87,11 +303,11 @@ func (x OrderStatus) String() string {
 }
 
 func (OrderStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_quartet_order_v1_order_proto_enumTypes[0].Descriptor()
+	return file_quartet_order_v1_order_proto_enumTypes[3].Descriptor()
 }
 
 func (OrderStatus) Type() protoreflect.EnumType {
-	return &file_quartet_order_v1_order_proto_enumTypes[0]
+	return &file_quartet_order_v1_order_proto_enumTypes[3]
 }
 
 func (x OrderStatus) Number() protoreflect.EnumNumber {
@@ -100,7 +316,7 @@ func (x OrderStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OrderStatus.Descriptor instead.
 func (OrderStatus) EnumDescriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{0}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{3}
 }
 
 // Order is one purchase of one customer.
@@ -132,8 +348,17 @@ type Order struct {
 	History []*StatusChange `protobuf:"bytes,12,rep,name=history,proto3" json:"history,omitempty"`
 	// Last day on which a return can be asked for. Absent: not known or not delivered.
 	ReturnDeadline *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=return_deadline,json=returnDeadline,proto3" json:"return_deadline,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Returns of it, in the order asked for.
+	Returns []*Return `protobuf:"bytes,14,rep,name=returns,proto3" json:"returns,omitempty"`
+	// True when its items were changed or exchanged.
+	ItemsChanged bool `protobuf:"varint,15,opt,name=items_changed,json=itemsChanged,proto3" json:"items_changed,omitempty"`
+	// Address that its guest is known by. Written and compared, never returned: who writes the order again gives it again.
+	// May be empty.
+	Email string `protobuf:"bytes,16,opt,name=email,proto3" json:"email,omitempty"`
+	// Postal code that its guest is known by, likewise. May be empty.
+	PostalCode    string `protobuf:"bytes,17,opt,name=postal_code,json=postalCode,proto3" json:"postal_code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Order) Reset() {
@@ -257,6 +482,532 @@ func (x *Order) GetReturnDeadline() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Order) GetReturns() []*Return {
+	if x != nil {
+		return x.Returns
+	}
+	return nil
+}
+
+func (x *Order) GetItemsChanged() bool {
+	if x != nil {
+		return x.ItemsChanged
+	}
+	return false
+}
+
+func (x *Order) GetEmail() string {
+	if x != nil {
+		return x.Email
+	}
+	return ""
+}
+
+func (x *Order) GetPostalCode() string {
+	if x != nil {
+		return x.PostalCode
+	}
+	return ""
+}
+
+// ItemQuantity is some units of one item of an order.
+type ItemQuantity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the item in Order.items, from 0.
+	ItemIndex int32 `protobuf:"varint,1,opt,name=item_index,json=itemIndex,proto3" json:"item_index,omitempty"`
+	// Units, 1 or more.
+	Quantity      int32 `protobuf:"varint,2,opt,name=quantity,proto3" json:"quantity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemQuantity) Reset() {
+	*x = ItemQuantity{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemQuantity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemQuantity) ProtoMessage() {}
+
+func (x *ItemQuantity) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemQuantity.ProtoReflect.Descriptor instead.
+func (*ItemQuantity) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ItemQuantity) GetItemIndex() int32 {
+	if x != nil {
+		return x.ItemIndex
+	}
+	return 0
+}
+
+func (x *ItemQuantity) GetQuantity() int32 {
+	if x != nil {
+		return x.Quantity
+	}
+	return 0
+}
+
+// Return is units that come back.
+type Return struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier, unique in the order. May be empty.
+	ReturnId string `protobuf:"bytes,1,opt,name=return_id,json=returnId,proto3" json:"return_id,omitempty"`
+	// Where it stands. Required.
+	Status ReturnStatus `protobuf:"varint,2,opt,name=status,proto3,enum=quartet.order.v1.ReturnStatus" json:"status,omitempty"`
+	// When it was asked for. Absent: not known.
+	RequestTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=request_time,json=requestTime,proto3" json:"request_time,omitempty"`
+	// What comes back. Empty: all of the order.
+	Items []*ItemQuantity `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	// What was or will be paid back. Absent: not known.
+	Refund        *v1.Money `protobuf:"bytes,5,opt,name=refund,proto3" json:"refund,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Return) Reset() {
+	*x = Return{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Return) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Return) ProtoMessage() {}
+
+func (x *Return) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Return.ProtoReflect.Descriptor instead.
+func (*Return) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Return) GetReturnId() string {
+	if x != nil {
+		return x.ReturnId
+	}
+	return ""
+}
+
+func (x *Return) GetStatus() ReturnStatus {
+	if x != nil {
+		return x.Status
+	}
+	return ReturnStatus_RETURN_STATUS_UNSPECIFIED
+}
+
+func (x *Return) GetRequestTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RequestTime
+	}
+	return nil
+}
+
+func (x *Return) GetItems() []*ItemQuantity {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *Return) GetRefund() *v1.Money {
+	if x != nil {
+		return x.Refund
+	}
+	return nil
+}
+
+// OrderSettings is what a store says of its orders as a whole.
+type OrderSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True when the store's orders can not be looked up here: nothing is, and shoppers are told so.
+	NoOrderSystem bool `protobuf:"varint,1,opt,name=no_order_system,json=noOrderSystem,proto3" json:"no_order_system,omitempty"`
+	// What customers may ask for, at most 20, and one for each kind of action and status. Empty: a return until the order's
+	// own return_deadline, and nothing else.
+	Rules         []*OrderRule `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrderSettings) Reset() {
+	*x = OrderSettings{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderSettings) ProtoMessage() {}
+
+func (x *OrderSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderSettings.ProtoReflect.Descriptor instead.
+func (*OrderSettings) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *OrderSettings) GetNoOrderSystem() bool {
+	if x != nil {
+		return x.NoOrderSystem
+	}
+	return false
+}
+
+func (x *OrderSettings) GetRules() []*OrderRule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// OrderRule allows one kind of action under conditions.
+type OrderRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it allows. Required.
+	Kind OrderActionKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.order.v1.OrderActionKind" json:"kind,omitempty"`
+	// Statuses that the order may have. Cancelling and changing end when something has left, but for the units in
+	// PARTLY_SHIPPED that have not (CANCEL_ITEMS); returns and exchanges begin with DELIVERED. Other statuses are refused.
+	// Empty: PENDING_PAYMENT and PROCESSING, with PARTLY_SHIPPED for CANCEL_ITEMS; DELIVERED for RETURN and EXCHANGE.
+	Statuses []OrderStatus `protobuf:"varint,2,rep,packed,name=statuses,proto3,enum=quartet.order.v1.OrderStatus" json:"statuses,omitempty"`
+	// How long it can be asked for: from the arrival of the last parcel for RETURN and EXCHANGE, else from the purchase. A
+	// window of whole days lasts until the end of its last day in UTC. The return_deadline of an order goes before it. Absent:
+	// any time.
+	Window *durationpb.Duration `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
+	// True when it is not possible once the items were changed or exchanged.
+	UnlessChanged bool `protobuf:"varint,4,opt,name=unless_changed,json=unlessChanged,proto3" json:"unless_changed,omitempty"`
+	// Reasons of which the customer must give one, in the store's words. At most 20. Empty: none is asked for.
+	Reasons []string `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// How money can come back, in the store's words, such as "original payment". At most 20. May be empty.
+	RefundMethods []string `protobuf:"bytes,6,rep,name=refund_methods,json=refundMethods,proto3" json:"refund_methods,omitempty"`
+	// Products that it is not for. At most 1,000.
+	ExcludedProductIds []string `protobuf:"bytes,7,rep,name=excluded_product_ids,json=excludedProductIds,proto3" json:"excluded_product_ids,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *OrderRule) Reset() {
+	*x = OrderRule{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderRule) ProtoMessage() {}
+
+func (x *OrderRule) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderRule.ProtoReflect.Descriptor instead.
+func (*OrderRule) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *OrderRule) GetKind() OrderActionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return OrderActionKind_ORDER_ACTION_KIND_UNSPECIFIED
+}
+
+func (x *OrderRule) GetStatuses() []OrderStatus {
+	if x != nil {
+		return x.Statuses
+	}
+	return nil
+}
+
+func (x *OrderRule) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *OrderRule) GetUnlessChanged() bool {
+	if x != nil {
+		return x.UnlessChanged
+	}
+	return false
+}
+
+func (x *OrderRule) GetReasons() []string {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *OrderRule) GetRefundMethods() []string {
+	if x != nil {
+		return x.RefundMethods
+	}
+	return nil
+}
+
+func (x *OrderRule) GetExcludedProductIds() []string {
+	if x != nil {
+		return x.ExcludedProductIds
+	}
+	return nil
+}
+
+// AllowedAction is something that the store would do with an order, computed from its rules and the order's state.
+type AllowedAction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What.
+	Kind OrderActionKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.order.v1.OrderActionKind" json:"kind,omitempty"`
+	// Last instant at which it can be asked for. Absent: as long as the order's state does not change.
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Units that it is possible for. Empty for CHANGE_ADDRESS and CHANGE_PAYMENT, which are for the order.
+	Items []*ItemQuantity `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	// Reasons of which the customer must give one. Empty: none is asked for.
+	Reasons []string `protobuf:"bytes,4,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// How money can come back. May be empty.
+	RefundMethods []string `protobuf:"bytes,5,rep,name=refund_methods,json=refundMethods,proto3" json:"refund_methods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllowedAction) Reset() {
+	*x = AllowedAction{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllowedAction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllowedAction) ProtoMessage() {}
+
+func (x *AllowedAction) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllowedAction.ProtoReflect.Descriptor instead.
+func (*AllowedAction) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *AllowedAction) GetKind() OrderActionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return OrderActionKind_ORDER_ACTION_KIND_UNSPECIFIED
+}
+
+func (x *AllowedAction) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+func (x *AllowedAction) GetItems() []*ItemQuantity {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *AllowedAction) GetReasons() []string {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *AllowedAction) GetRefundMethods() []string {
+	if x != nil {
+		return x.RefundMethods
+	}
+	return nil
+}
+
+// RefusedAction is something that the store would not do with an order.
+type RefusedAction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What.
+	Kind OrderActionKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.order.v1.OrderActionKind" json:"kind,omitempty"`
+	// Why.
+	Reason RefusalReason `protobuf:"varint,2,opt,name=reason,proto3,enum=quartet.order.v1.RefusalReason" json:"reason,omitempty"`
+	// When the time for it ended. Only with TOO_LATE.
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefusedAction) Reset() {
+	*x = RefusedAction{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefusedAction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefusedAction) ProtoMessage() {}
+
+func (x *RefusedAction) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefusedAction.ProtoReflect.Descriptor instead.
+func (*RefusedAction) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RefusedAction) GetKind() OrderActionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return OrderActionKind_ORDER_ACTION_KIND_UNSPECIFIED
+}
+
+func (x *RefusedAction) GetReason() RefusalReason {
+	if x != nil {
+		return x.Reason
+	}
+	return RefusalReason_REFUSAL_REASON_UNSPECIFIED
+}
+
+func (x *RefusedAction) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+// OrderActions says of every kind of action whether it is possible now.
+type OrderActions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that are, by kind.
+	Allowed []*AllowedAction `protobuf:"bytes,1,rep,name=allowed,proto3" json:"allowed,omitempty"`
+	// Those that are not, by kind.
+	Refused       []*RefusedAction `protobuf:"bytes,2,rep,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrderActions) Reset() {
+	*x = OrderActions{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderActions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderActions) ProtoMessage() {}
+
+func (x *OrderActions) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderActions.ProtoReflect.Descriptor instead.
+func (*OrderActions) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *OrderActions) GetAllowed() []*AllowedAction {
+	if x != nil {
+		return x.Allowed
+	}
+	return nil
+}
+
+func (x *OrderActions) GetRefused() []*RefusedAction {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
 // OrderItem is a quantity of one variant at the price paid.
 type OrderItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -278,7 +1029,7 @@ type OrderItem struct {
 
 func (x *OrderItem) Reset() {
 	*x = OrderItem{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[1]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -290,7 +1041,7 @@ func (x *OrderItem) String() string {
 func (*OrderItem) ProtoMessage() {}
 
 func (x *OrderItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[1]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -303,7 +1054,7 @@ func (x *OrderItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderItem.ProtoReflect.Descriptor instead.
 func (*OrderItem) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{1}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OrderItem) GetProductId() string {
@@ -362,14 +1113,16 @@ type Fulfilment struct {
 	// When it should arrive. Absent: not known.
 	EstimatedDeliveryTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=estimated_delivery_time,json=estimatedDeliveryTime,proto3" json:"estimated_delivery_time,omitempty"`
 	// When it arrived. Absent: not yet.
-	DeliveryTime  *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=delivery_time,json=deliveryTime,proto3" json:"delivery_time,omitempty"`
+	DeliveryTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=delivery_time,json=deliveryTime,proto3" json:"delivery_time,omitempty"`
+	// What is in it. Empty: not known.
+	Items         []*ItemQuantity `protobuf:"bytes,7,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Fulfilment) Reset() {
 	*x = Fulfilment{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[2]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +1134,7 @@ func (x *Fulfilment) String() string {
 func (*Fulfilment) ProtoMessage() {}
 
 func (x *Fulfilment) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[2]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +1147,7 @@ func (x *Fulfilment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fulfilment.ProtoReflect.Descriptor instead.
 func (*Fulfilment) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{2}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Fulfilment) GetCarrier() string {
@@ -439,6 +1192,13 @@ func (x *Fulfilment) GetDeliveryTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Fulfilment) GetItems() []*ItemQuantity {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 // StatusChange is one step in the life of an order.
 type StatusChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -452,7 +1212,7 @@ type StatusChange struct {
 
 func (x *StatusChange) Reset() {
 	*x = StatusChange{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[3]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -464,7 +1224,7 @@ func (x *StatusChange) String() string {
 func (*StatusChange) ProtoMessage() {}
 
 func (x *StatusChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[3]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -477,7 +1237,7 @@ func (x *StatusChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusChange.ProtoReflect.Descriptor instead.
 func (*StatusChange) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{3}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StatusChange) GetStatus() OrderStatus {
@@ -507,7 +1267,7 @@ type UpsertOrdersRequest struct {
 
 func (x *UpsertOrdersRequest) Reset() {
 	*x = UpsertOrdersRequest{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[4]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +1279,7 @@ func (x *UpsertOrdersRequest) String() string {
 func (*UpsertOrdersRequest) ProtoMessage() {}
 
 func (x *UpsertOrdersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[4]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +1292,7 @@ func (x *UpsertOrdersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpsertOrdersRequest.ProtoReflect.Descriptor instead.
 func (*UpsertOrdersRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{4}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpsertOrdersRequest) GetStoreId() string {
@@ -564,7 +1324,7 @@ type UpsertOrdersResponse struct {
 
 func (x *UpsertOrdersResponse) Reset() {
 	*x = UpsertOrdersResponse{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[5]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +1336,7 @@ func (x *UpsertOrdersResponse) String() string {
 func (*UpsertOrdersResponse) ProtoMessage() {}
 
 func (x *UpsertOrdersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[5]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +1349,7 @@ func (x *UpsertOrdersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpsertOrdersResponse.ProtoReflect.Descriptor instead.
 func (*UpsertOrdersResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{5}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpsertOrdersResponse) GetUpsertedCount() int32 {
@@ -628,7 +1388,7 @@ type GetOrderRequest struct {
 
 func (x *GetOrderRequest) Reset() {
 	*x = GetOrderRequest{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[6]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +1400,7 @@ func (x *GetOrderRequest) String() string {
 func (*GetOrderRequest) ProtoMessage() {}
 
 func (x *GetOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[6]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +1413,7 @@ func (x *GetOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOrderRequest.ProtoReflect.Descriptor instead.
 func (*GetOrderRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{6}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetOrderRequest) GetStoreId() string {
@@ -681,14 +1441,16 @@ func (x *GetOrderRequest) GetOrderId() string {
 type GetOrderResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The order.
-	Order         *Order `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
+	Order *Order `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
+	// What its customer may ask for now.
+	Actions       *OrderActions `protobuf:"bytes,2,opt,name=actions,proto3" json:"actions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetOrderResponse) Reset() {
 	*x = GetOrderResponse{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[7]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +1462,7 @@ func (x *GetOrderResponse) String() string {
 func (*GetOrderResponse) ProtoMessage() {}
 
 func (x *GetOrderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[7]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,12 +1475,372 @@ func (x *GetOrderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOrderResponse.ProtoReflect.Descriptor instead.
 func (*GetOrderResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{7}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetOrderResponse) GetOrder() *Order {
 	if x != nil {
 		return x.Order
+	}
+	return nil
+}
+
+func (x *GetOrderResponse) GetActions() *OrderActions {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
+// GetGuestOrderRequest names one order and what a guest knows of it.
+type GetGuestOrderRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the order. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Order to return. A leading '#', spaces and case are forgiven. Required.
+	OrderId string `protobuf:"bytes,2,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
+	// What proves that it is theirs. Required.
+	//
+	// Types that are valid to be assigned to Proof:
+	//
+	//	*GetGuestOrderRequest_Email
+	//	*GetGuestOrderRequest_PostalCode
+	Proof         isGetGuestOrderRequest_Proof `protobuf_oneof:"proof"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetGuestOrderRequest) Reset() {
+	*x = GetGuestOrderRequest{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetGuestOrderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetGuestOrderRequest) ProtoMessage() {}
+
+func (x *GetGuestOrderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetGuestOrderRequest.ProtoReflect.Descriptor instead.
+func (*GetGuestOrderRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetGuestOrderRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *GetGuestOrderRequest) GetOrderId() string {
+	if x != nil {
+		return x.OrderId
+	}
+	return ""
+}
+
+func (x *GetGuestOrderRequest) GetProof() isGetGuestOrderRequest_Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return nil
+}
+
+func (x *GetGuestOrderRequest) GetEmail() string {
+	if x != nil {
+		if x, ok := x.Proof.(*GetGuestOrderRequest_Email); ok {
+			return x.Email
+		}
+	}
+	return ""
+}
+
+func (x *GetGuestOrderRequest) GetPostalCode() string {
+	if x != nil {
+		if x, ok := x.Proof.(*GetGuestOrderRequest_PostalCode); ok {
+			return x.PostalCode
+		}
+	}
+	return ""
+}
+
+type isGetGuestOrderRequest_Proof interface {
+	isGetGuestOrderRequest_Proof()
+}
+
+type GetGuestOrderRequest_Email struct {
+	// E-mail address given with the order. Case is forgiven.
+	Email string `protobuf:"bytes,3,opt,name=email,proto3,oneof"`
+}
+
+type GetGuestOrderRequest_PostalCode struct {
+	// Postal code given with the order. Case, spaces and '-' are forgiven.
+	PostalCode string `protobuf:"bytes,4,opt,name=postal_code,json=postalCode,proto3,oneof"`
+}
+
+func (*GetGuestOrderRequest_Email) isGetGuestOrderRequest_Proof() {}
+
+func (*GetGuestOrderRequest_PostalCode) isGetGuestOrderRequest_Proof() {}
+
+// GetGuestOrderResponse carries the order.
+type GetGuestOrderResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The order.
+	Order *Order `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
+	// What its customer may ask for now.
+	Actions       *OrderActions `protobuf:"bytes,2,opt,name=actions,proto3" json:"actions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetGuestOrderResponse) Reset() {
+	*x = GetGuestOrderResponse{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetGuestOrderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetGuestOrderResponse) ProtoMessage() {}
+
+func (x *GetGuestOrderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetGuestOrderResponse.ProtoReflect.Descriptor instead.
+func (*GetGuestOrderResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *GetGuestOrderResponse) GetOrder() *Order {
+	if x != nil {
+		return x.Order
+	}
+	return nil
+}
+
+func (x *GetGuestOrderResponse) GetActions() *OrderActions {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
+// PutOrderSettingsRequest carries the settings of one store.
+type PutOrderSettingsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store to write to. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// All of its settings. Absent: as if nothing was ever said.
+	Settings      *OrderSettings `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutOrderSettingsRequest) Reset() {
+	*x = PutOrderSettingsRequest{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutOrderSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutOrderSettingsRequest) ProtoMessage() {}
+
+func (x *PutOrderSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutOrderSettingsRequest.ProtoReflect.Descriptor instead.
+func (*PutOrderSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PutOrderSettingsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *PutOrderSettingsRequest) GetSettings() *OrderSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// PutOrderSettingsResponse carries what was written.
+type PutOrderSettingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The settings.
+	Settings      *OrderSettings `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutOrderSettingsResponse) Reset() {
+	*x = PutOrderSettingsResponse{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutOrderSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutOrderSettingsResponse) ProtoMessage() {}
+
+func (x *PutOrderSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutOrderSettingsResponse.ProtoReflect.Descriptor instead.
+func (*PutOrderSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PutOrderSettingsResponse) GetSettings() *OrderSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// GetOrderSettingsRequest names a store.
+type GetOrderSettingsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store to read from. Required.
+	StoreId       string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOrderSettingsRequest) Reset() {
+	*x = GetOrderSettingsRequest{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOrderSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOrderSettingsRequest) ProtoMessage() {}
+
+func (x *GetOrderSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOrderSettingsRequest.ProtoReflect.Descriptor instead.
+func (*GetOrderSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *GetOrderSettingsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+// GetOrderSettingsResponse carries the settings.
+type GetOrderSettingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The settings.
+	Settings      *OrderSettings `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOrderSettingsResponse) Reset() {
+	*x = GetOrderSettingsResponse{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOrderSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOrderSettingsResponse) ProtoMessage() {}
+
+func (x *GetOrderSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOrderSettingsResponse.ProtoReflect.Descriptor instead.
+func (*GetOrderSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *GetOrderSettingsResponse) GetSettings() *OrderSettings {
+	if x != nil {
+		return x.Settings
 	}
 	return nil
 }
@@ -738,7 +1860,7 @@ type ListOrdersRequest struct {
 
 func (x *ListOrdersRequest) Reset() {
 	*x = ListOrdersRequest{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[8]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +1872,7 @@ func (x *ListOrdersRequest) String() string {
 func (*ListOrdersRequest) ProtoMessage() {}
 
 func (x *ListOrdersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[8]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +1885,7 @@ func (x *ListOrdersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOrdersRequest.ProtoReflect.Descriptor instead.
 func (*ListOrdersRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{8}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListOrdersRequest) GetStoreId() string {
@@ -791,14 +1913,16 @@ func (x *ListOrdersRequest) GetLimit() int32 {
 type ListOrdersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The newest first. Empty when the customer has none.
-	Orders        []*Order `protobuf:"bytes,1,rep,name=orders,proto3" json:"orders,omitempty"`
+	Orders []*Order `protobuf:"bytes,1,rep,name=orders,proto3" json:"orders,omitempty"`
+	// Orders that the customer has in all.
+	TotalCount    int32 `protobuf:"varint,2,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListOrdersResponse) Reset() {
 	*x = ListOrdersResponse{}
-	mi := &file_quartet_order_v1_order_proto_msgTypes[9]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +1934,7 @@ func (x *ListOrdersResponse) String() string {
 func (*ListOrdersResponse) ProtoMessage() {}
 
 func (x *ListOrdersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_order_v1_order_proto_msgTypes[9]
+	mi := &file_quartet_order_v1_order_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +1947,7 @@ func (x *ListOrdersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOrdersResponse.ProtoReflect.Descriptor instead.
 func (*ListOrdersResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{9}
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListOrdersResponse) GetOrders() []*Order {
@@ -833,11 +1957,18 @@ func (x *ListOrdersResponse) GetOrders() []*Order {
 	return nil
 }
 
+func (x *ListOrdersResponse) GetTotalCount() int32 {
+	if x != nil {
+		return x.TotalCount
+	}
+	return 0
+}
+
 var File_quartet_order_v1_order_proto protoreflect.FileDescriptor
 
 const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\n" +
-	"\x1cquartet/order/v1/order.proto\x12\x10quartet.order.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\"\x9e\x05\n" +
+	"\x1cquartet/order/v1/order.proto\x12\x10quartet.order.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\"\xae\x06\n" +
 	"\x05Order\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\tR\n" +
@@ -854,7 +1985,46 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	" \x01(\tR\vpaymentKind\x12>\n" +
 	"\vfulfilments\x18\v \x03(\v2\x1c.quartet.order.v1.FulfilmentR\vfulfilments\x128\n" +
 	"\ahistory\x18\f \x03(\v2\x1e.quartet.order.v1.StatusChangeR\ahistory\x12C\n" +
-	"\x0freturn_deadline\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x0ereturnDeadline\"\xb4\x02\n" +
+	"\x0freturn_deadline\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x0ereturnDeadline\x122\n" +
+	"\areturns\x18\x0e \x03(\v2\x18.quartet.order.v1.ReturnR\areturns\x12#\n" +
+	"\ritems_changed\x18\x0f \x01(\bR\fitemsChanged\x12\x14\n" +
+	"\x05email\x18\x10 \x01(\tR\x05email\x12\x1f\n" +
+	"\vpostal_code\x18\x11 \x01(\tR\n" +
+	"postalCode\"I\n" +
+	"\fItemQuantity\x12\x1d\n" +
+	"\n" +
+	"item_index\x18\x01 \x01(\x05R\titemIndex\x12\x1a\n" +
+	"\bquantity\x18\x02 \x01(\x05R\bquantity\"\x84\x02\n" +
+	"\x06Return\x12\x1b\n" +
+	"\treturn_id\x18\x01 \x01(\tR\breturnId\x126\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x1e.quartet.order.v1.ReturnStatusR\x06status\x12=\n" +
+	"\frequest_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vrequestTime\x124\n" +
+	"\x05items\x18\x04 \x03(\v2\x1e.quartet.order.v1.ItemQuantityR\x05items\x120\n" +
+	"\x06refund\x18\x05 \x01(\v2\x18.quartet.common.v1.MoneyR\x06refund\"j\n" +
+	"\rOrderSettings\x12&\n" +
+	"\x0fno_order_system\x18\x01 \x01(\bR\rnoOrderSystem\x121\n" +
+	"\x05rules\x18\x02 \x03(\v2\x1b.quartet.order.v1.OrderRuleR\x05rules\"\xca\x02\n" +
+	"\tOrderRule\x125\n" +
+	"\x04kind\x18\x01 \x01(\x0e2!.quartet.order.v1.OrderActionKindR\x04kind\x129\n" +
+	"\bstatuses\x18\x02 \x03(\x0e2\x1d.quartet.order.v1.OrderStatusR\bstatuses\x121\n" +
+	"\x06window\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12%\n" +
+	"\x0eunless_changed\x18\x04 \x01(\bR\runlessChanged\x12\x18\n" +
+	"\areasons\x18\x05 \x03(\tR\areasons\x12%\n" +
+	"\x0erefund_methods\x18\x06 \x03(\tR\rrefundMethods\x120\n" +
+	"\x14excluded_product_ids\x18\a \x03(\tR\x12excludedProductIds\"\xf5\x01\n" +
+	"\rAllowedAction\x125\n" +
+	"\x04kind\x18\x01 \x01(\x0e2!.quartet.order.v1.OrderActionKindR\x04kind\x126\n" +
+	"\bdeadline\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x124\n" +
+	"\x05items\x18\x03 \x03(\v2\x1e.quartet.order.v1.ItemQuantityR\x05items\x12\x18\n" +
+	"\areasons\x18\x04 \x03(\tR\areasons\x12%\n" +
+	"\x0erefund_methods\x18\x05 \x03(\tR\rrefundMethods\"\xb7\x01\n" +
+	"\rRefusedAction\x125\n" +
+	"\x04kind\x18\x01 \x01(\x0e2!.quartet.order.v1.OrderActionKindR\x04kind\x127\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x1f.quartet.order.v1.RefusalReasonR\x06reason\x126\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\x84\x01\n" +
+	"\fOrderActions\x129\n" +
+	"\aallowed\x18\x01 \x03(\v2\x1f.quartet.order.v1.AllowedActionR\aallowed\x129\n" +
+	"\arefused\x18\x02 \x03(\v2\x1f.quartet.order.v1.RefusedActionR\arefused\"\xb4\x02\n" +
 	"\tOrderItem\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x1d\n" +
@@ -867,7 +2037,7 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\aoptions\x18\x06 \x03(\v2(.quartet.order.v1.OrderItem.OptionsEntryR\aoptions\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc0\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf6\x02\n" +
 	"\n" +
 	"Fulfilment\x12\x18\n" +
 	"\acarrier\x18\x01 \x01(\tR\acarrier\x12'\n" +
@@ -875,7 +2045,8 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\ftracking_url\x18\x03 \x01(\tR\vtrackingUrl\x127\n" +
 	"\tship_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bshipTime\x12R\n" +
 	"\x17estimated_delivery_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x15estimatedDeliveryTime\x12?\n" +
-	"\rdelivery_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fdeliveryTime\"u\n" +
+	"\rdelivery_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fdeliveryTime\x124\n" +
+	"\x05items\x18\a \x03(\v2\x1e.quartet.order.v1.ItemQuantityR\x05items\"u\n" +
 	"\fStatusChange\x125\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1d.quartet.order.v1.OrderStatusR\x06status\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"a\n" +
@@ -891,16 +2062,64 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\tR\n" +
 	"customerId\x12\x19\n" +
-	"\border_id\x18\x03 \x01(\tR\aorderId\"A\n" +
+	"\border_id\x18\x03 \x01(\tR\aorderId\"{\n" +
 	"\x10GetOrderResponse\x12-\n" +
-	"\x05order\x18\x01 \x01(\v2\x17.quartet.order.v1.OrderR\x05order\"e\n" +
+	"\x05order\x18\x01 \x01(\v2\x17.quartet.order.v1.OrderR\x05order\x128\n" +
+	"\aactions\x18\x02 \x01(\v2\x1e.quartet.order.v1.OrderActionsR\aactions\"\x90\x01\n" +
+	"\x14GetGuestOrderRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x19\n" +
+	"\border_id\x18\x02 \x01(\tR\aorderId\x12\x16\n" +
+	"\x05email\x18\x03 \x01(\tH\x00R\x05email\x12!\n" +
+	"\vpostal_code\x18\x04 \x01(\tH\x00R\n" +
+	"postalCodeB\a\n" +
+	"\x05proof\"\x80\x01\n" +
+	"\x15GetGuestOrderResponse\x12-\n" +
+	"\x05order\x18\x01 \x01(\v2\x17.quartet.order.v1.OrderR\x05order\x128\n" +
+	"\aactions\x18\x02 \x01(\v2\x1e.quartet.order.v1.OrderActionsR\aactions\"q\n" +
+	"\x17PutOrderSettingsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12;\n" +
+	"\bsettings\x18\x02 \x01(\v2\x1f.quartet.order.v1.OrderSettingsR\bsettings\"W\n" +
+	"\x18PutOrderSettingsResponse\x12;\n" +
+	"\bsettings\x18\x01 \x01(\v2\x1f.quartet.order.v1.OrderSettingsR\bsettings\"4\n" +
+	"\x17GetOrderSettingsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\"W\n" +
+	"\x18GetOrderSettingsResponse\x12;\n" +
+	"\bsettings\x18\x01 \x01(\v2\x1f.quartet.order.v1.OrderSettingsR\bsettings\"e\n" +
 	"\x11ListOrdersRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\tR\n" +
 	"customerId\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\"E\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\"f\n" +
 	"\x12ListOrdersResponse\x12/\n" +
-	"\x06orders\x18\x01 \x03(\v2\x17.quartet.order.v1.OrderR\x06orders*\x9b\x02\n" +
+	"\x06orders\x18\x01 \x03(\v2\x17.quartet.order.v1.OrderR\x06orders\x12\x1f\n" +
+	"\vtotal_count\x18\x02 \x01(\x05R\n" +
+	"totalCount*\xa4\x02\n" +
+	"\x0fOrderActionKind\x12!\n" +
+	"\x1dORDER_ACTION_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18ORDER_ACTION_KIND_CANCEL\x10\x01\x12\"\n" +
+	"\x1eORDER_ACTION_KIND_CANCEL_ITEMS\x10\x02\x12\"\n" +
+	"\x1eORDER_ACTION_KIND_CHANGE_ITEMS\x10\x03\x12$\n" +
+	" ORDER_ACTION_KIND_CHANGE_ADDRESS\x10\x04\x12$\n" +
+	" ORDER_ACTION_KIND_CHANGE_PAYMENT\x10\x05\x12\x1c\n" +
+	"\x18ORDER_ACTION_KIND_RETURN\x10\x06\x12\x1e\n" +
+	"\x1aORDER_ACTION_KIND_EXCHANGE\x10\a*\xe3\x02\n" +
+	"\rRefusalReason\x12\x1e\n" +
+	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aREFUSAL_REASON_NOT_OFFERED\x10\x01\x12\"\n" +
+	"\x1eREFUSAL_REASON_ALREADY_SHIPPED\x10\x02\x12 \n" +
+	"\x1cREFUSAL_REASON_NOT_DELIVERED\x10\x03\x12$\n" +
+	" REFUSAL_REASON_ALREADY_CANCELLED\x10\x04\x12#\n" +
+	"\x1fREFUSAL_REASON_ALREADY_RETURNED\x10\x05\x12\"\n" +
+	"\x1eREFUSAL_REASON_ALREADY_CHANGED\x10\x06\x12\x1b\n" +
+	"\x17REFUSAL_REASON_TOO_LATE\x10\a\x12#\n" +
+	"\x1fREFUSAL_REASON_DEADLINE_UNKNOWN\x10\b\x12\x1b\n" +
+	"\x17REFUSAL_REASON_NO_ITEMS\x10\t*\x9e\x01\n" +
+	"\fReturnStatus\x12\x1d\n" +
+	"\x19RETURN_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17RETURN_STATUS_REQUESTED\x10\x01\x12\x1a\n" +
+	"\x16RETURN_STATUS_RECEIVED\x10\x02\x12\x1a\n" +
+	"\x16RETURN_STATUS_REFUNDED\x10\x03\x12\x1a\n" +
+	"\x16RETURN_STATUS_REJECTED\x10\x04*\x9b\x02\n" +
 	"\vOrderStatus\x12\x1c\n" +
 	"\x18ORDER_STATUS_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cORDER_STATUS_PENDING_PAYMENT\x10\x01\x12\x1b\n" +
@@ -910,12 +2129,15 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\x16ORDER_STATUS_DELIVERED\x10\x05\x12\x1a\n" +
 	"\x16ORDER_STATUS_CANCELLED\x10\x06\x12!\n" +
 	"\x1dORDER_STATUS_RETURN_REQUESTED\x10\a\x12\x19\n" +
-	"\x15ORDER_STATUS_RETURNED\x10\b2\x9b\x02\n" +
+	"\x15ORDER_STATUS_RETURNED\x10\b2\xd3\x04\n" +
 	"\fOrderService\x12_\n" +
 	"\fUpsertOrders\x12%.quartet.order.v1.UpsertOrdersRequest\x1a&.quartet.order.v1.UpsertOrdersResponse(\x01\x12Q\n" +
 	"\bGetOrder\x12!.quartet.order.v1.GetOrderRequest\x1a\".quartet.order.v1.GetOrderResponse\x12W\n" +
 	"\n" +
-	"ListOrders\x12#.quartet.order.v1.ListOrdersRequest\x1a$.quartet.order.v1.ListOrdersResponseB\xcc\x01\n" +
+	"ListOrders\x12#.quartet.order.v1.ListOrdersRequest\x1a$.quartet.order.v1.ListOrdersResponse\x12`\n" +
+	"\rGetGuestOrder\x12&.quartet.order.v1.GetGuestOrderRequest\x1a'.quartet.order.v1.GetGuestOrderResponse\x12i\n" +
+	"\x10PutOrderSettings\x12).quartet.order.v1.PutOrderSettingsRequest\x1a*.quartet.order.v1.PutOrderSettingsResponse\x12i\n" +
+	"\x10GetOrderSettings\x12).quartet.order.v1.GetOrderSettingsRequest\x1a*.quartet.order.v1.GetOrderSettingsResponseB\xcc\x01\n" +
 	"\x14com.quartet.order.v1B\n" +
 	"OrderProtoP\x01ZFgithub.com/quartet-commerce/quartet/proto/gen/quartet/order/v1;orderv1\xa2\x02\x03QOX\xaa\x02\x10Quartet.Order.V1\xca\x02\x10Quartet\\Order\\V1\xe2\x02\x1cQuartet\\Order\\V1\\GPBMetadata\xea\x02\x12Quartet::Order::V1b\x06proto3"
 
@@ -931,58 +2153,105 @@ func file_quartet_order_v1_order_proto_rawDescGZIP() []byte {
 	return file_quartet_order_v1_order_proto_rawDescData
 }
 
-var file_quartet_order_v1_order_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_order_v1_order_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_quartet_order_v1_order_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_quartet_order_v1_order_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_quartet_order_v1_order_proto_goTypes = []any{
-	(OrderStatus)(0),              // 0: quartet.order.v1.OrderStatus
-	(*Order)(nil),                 // 1: quartet.order.v1.Order
-	(*OrderItem)(nil),             // 2: quartet.order.v1.OrderItem
-	(*Fulfilment)(nil),            // 3: quartet.order.v1.Fulfilment
-	(*StatusChange)(nil),          // 4: quartet.order.v1.StatusChange
-	(*UpsertOrdersRequest)(nil),   // 5: quartet.order.v1.UpsertOrdersRequest
-	(*UpsertOrdersResponse)(nil),  // 6: quartet.order.v1.UpsertOrdersResponse
-	(*GetOrderRequest)(nil),       // 7: quartet.order.v1.GetOrderRequest
-	(*GetOrderResponse)(nil),      // 8: quartet.order.v1.GetOrderResponse
-	(*ListOrdersRequest)(nil),     // 9: quartet.order.v1.ListOrdersRequest
-	(*ListOrdersResponse)(nil),    // 10: quartet.order.v1.ListOrdersResponse
-	nil,                           // 11: quartet.order.v1.OrderItem.OptionsEntry
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*v1.Money)(nil),              // 13: quartet.common.v1.Money
-	(*v1.ItemError)(nil),          // 14: quartet.common.v1.ItemError
+	(OrderActionKind)(0),             // 0: quartet.order.v1.OrderActionKind
+	(RefusalReason)(0),               // 1: quartet.order.v1.RefusalReason
+	(ReturnStatus)(0),                // 2: quartet.order.v1.ReturnStatus
+	(OrderStatus)(0),                 // 3: quartet.order.v1.OrderStatus
+	(*Order)(nil),                    // 4: quartet.order.v1.Order
+	(*ItemQuantity)(nil),             // 5: quartet.order.v1.ItemQuantity
+	(*Return)(nil),                   // 6: quartet.order.v1.Return
+	(*OrderSettings)(nil),            // 7: quartet.order.v1.OrderSettings
+	(*OrderRule)(nil),                // 8: quartet.order.v1.OrderRule
+	(*AllowedAction)(nil),            // 9: quartet.order.v1.AllowedAction
+	(*RefusedAction)(nil),            // 10: quartet.order.v1.RefusedAction
+	(*OrderActions)(nil),             // 11: quartet.order.v1.OrderActions
+	(*OrderItem)(nil),                // 12: quartet.order.v1.OrderItem
+	(*Fulfilment)(nil),               // 13: quartet.order.v1.Fulfilment
+	(*StatusChange)(nil),             // 14: quartet.order.v1.StatusChange
+	(*UpsertOrdersRequest)(nil),      // 15: quartet.order.v1.UpsertOrdersRequest
+	(*UpsertOrdersResponse)(nil),     // 16: quartet.order.v1.UpsertOrdersResponse
+	(*GetOrderRequest)(nil),          // 17: quartet.order.v1.GetOrderRequest
+	(*GetOrderResponse)(nil),         // 18: quartet.order.v1.GetOrderResponse
+	(*GetGuestOrderRequest)(nil),     // 19: quartet.order.v1.GetGuestOrderRequest
+	(*GetGuestOrderResponse)(nil),    // 20: quartet.order.v1.GetGuestOrderResponse
+	(*PutOrderSettingsRequest)(nil),  // 21: quartet.order.v1.PutOrderSettingsRequest
+	(*PutOrderSettingsResponse)(nil), // 22: quartet.order.v1.PutOrderSettingsResponse
+	(*GetOrderSettingsRequest)(nil),  // 23: quartet.order.v1.GetOrderSettingsRequest
+	(*GetOrderSettingsResponse)(nil), // 24: quartet.order.v1.GetOrderSettingsResponse
+	(*ListOrdersRequest)(nil),        // 25: quartet.order.v1.ListOrdersRequest
+	(*ListOrdersResponse)(nil),       // 26: quartet.order.v1.ListOrdersResponse
+	nil,                              // 27: quartet.order.v1.OrderItem.OptionsEntry
+	(*timestamppb.Timestamp)(nil),    // 28: google.protobuf.Timestamp
+	(*v1.Money)(nil),                 // 29: quartet.common.v1.Money
+	(*durationpb.Duration)(nil),      // 30: google.protobuf.Duration
+	(*v1.ItemError)(nil),             // 31: quartet.common.v1.ItemError
 }
 var file_quartet_order_v1_order_proto_depIdxs = []int32{
-	0,  // 0: quartet.order.v1.Order.status:type_name -> quartet.order.v1.OrderStatus
-	12, // 1: quartet.order.v1.Order.create_time:type_name -> google.protobuf.Timestamp
-	2,  // 2: quartet.order.v1.Order.items:type_name -> quartet.order.v1.OrderItem
-	13, // 3: quartet.order.v1.Order.subtotal:type_name -> quartet.common.v1.Money
-	13, // 4: quartet.order.v1.Order.discount:type_name -> quartet.common.v1.Money
-	13, // 5: quartet.order.v1.Order.shipping:type_name -> quartet.common.v1.Money
-	13, // 6: quartet.order.v1.Order.total:type_name -> quartet.common.v1.Money
-	3,  // 7: quartet.order.v1.Order.fulfilments:type_name -> quartet.order.v1.Fulfilment
-	4,  // 8: quartet.order.v1.Order.history:type_name -> quartet.order.v1.StatusChange
-	12, // 9: quartet.order.v1.Order.return_deadline:type_name -> google.protobuf.Timestamp
-	13, // 10: quartet.order.v1.OrderItem.unit_price:type_name -> quartet.common.v1.Money
-	11, // 11: quartet.order.v1.OrderItem.options:type_name -> quartet.order.v1.OrderItem.OptionsEntry
-	12, // 12: quartet.order.v1.Fulfilment.ship_time:type_name -> google.protobuf.Timestamp
-	12, // 13: quartet.order.v1.Fulfilment.estimated_delivery_time:type_name -> google.protobuf.Timestamp
-	12, // 14: quartet.order.v1.Fulfilment.delivery_time:type_name -> google.protobuf.Timestamp
-	0,  // 15: quartet.order.v1.StatusChange.status:type_name -> quartet.order.v1.OrderStatus
-	12, // 16: quartet.order.v1.StatusChange.time:type_name -> google.protobuf.Timestamp
-	1,  // 17: quartet.order.v1.UpsertOrdersRequest.orders:type_name -> quartet.order.v1.Order
-	14, // 18: quartet.order.v1.UpsertOrdersResponse.errors:type_name -> quartet.common.v1.ItemError
-	1,  // 19: quartet.order.v1.GetOrderResponse.order:type_name -> quartet.order.v1.Order
-	1,  // 20: quartet.order.v1.ListOrdersResponse.orders:type_name -> quartet.order.v1.Order
-	5,  // 21: quartet.order.v1.OrderService.UpsertOrders:input_type -> quartet.order.v1.UpsertOrdersRequest
-	7,  // 22: quartet.order.v1.OrderService.GetOrder:input_type -> quartet.order.v1.GetOrderRequest
-	9,  // 23: quartet.order.v1.OrderService.ListOrders:input_type -> quartet.order.v1.ListOrdersRequest
-	6,  // 24: quartet.order.v1.OrderService.UpsertOrders:output_type -> quartet.order.v1.UpsertOrdersResponse
-	8,  // 25: quartet.order.v1.OrderService.GetOrder:output_type -> quartet.order.v1.GetOrderResponse
-	10, // 26: quartet.order.v1.OrderService.ListOrders:output_type -> quartet.order.v1.ListOrdersResponse
-	24, // [24:27] is the sub-list for method output_type
-	21, // [21:24] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	3,  // 0: quartet.order.v1.Order.status:type_name -> quartet.order.v1.OrderStatus
+	28, // 1: quartet.order.v1.Order.create_time:type_name -> google.protobuf.Timestamp
+	12, // 2: quartet.order.v1.Order.items:type_name -> quartet.order.v1.OrderItem
+	29, // 3: quartet.order.v1.Order.subtotal:type_name -> quartet.common.v1.Money
+	29, // 4: quartet.order.v1.Order.discount:type_name -> quartet.common.v1.Money
+	29, // 5: quartet.order.v1.Order.shipping:type_name -> quartet.common.v1.Money
+	29, // 6: quartet.order.v1.Order.total:type_name -> quartet.common.v1.Money
+	13, // 7: quartet.order.v1.Order.fulfilments:type_name -> quartet.order.v1.Fulfilment
+	14, // 8: quartet.order.v1.Order.history:type_name -> quartet.order.v1.StatusChange
+	28, // 9: quartet.order.v1.Order.return_deadline:type_name -> google.protobuf.Timestamp
+	6,  // 10: quartet.order.v1.Order.returns:type_name -> quartet.order.v1.Return
+	2,  // 11: quartet.order.v1.Return.status:type_name -> quartet.order.v1.ReturnStatus
+	28, // 12: quartet.order.v1.Return.request_time:type_name -> google.protobuf.Timestamp
+	5,  // 13: quartet.order.v1.Return.items:type_name -> quartet.order.v1.ItemQuantity
+	29, // 14: quartet.order.v1.Return.refund:type_name -> quartet.common.v1.Money
+	8,  // 15: quartet.order.v1.OrderSettings.rules:type_name -> quartet.order.v1.OrderRule
+	0,  // 16: quartet.order.v1.OrderRule.kind:type_name -> quartet.order.v1.OrderActionKind
+	3,  // 17: quartet.order.v1.OrderRule.statuses:type_name -> quartet.order.v1.OrderStatus
+	30, // 18: quartet.order.v1.OrderRule.window:type_name -> google.protobuf.Duration
+	0,  // 19: quartet.order.v1.AllowedAction.kind:type_name -> quartet.order.v1.OrderActionKind
+	28, // 20: quartet.order.v1.AllowedAction.deadline:type_name -> google.protobuf.Timestamp
+	5,  // 21: quartet.order.v1.AllowedAction.items:type_name -> quartet.order.v1.ItemQuantity
+	0,  // 22: quartet.order.v1.RefusedAction.kind:type_name -> quartet.order.v1.OrderActionKind
+	1,  // 23: quartet.order.v1.RefusedAction.reason:type_name -> quartet.order.v1.RefusalReason
+	28, // 24: quartet.order.v1.RefusedAction.deadline:type_name -> google.protobuf.Timestamp
+	9,  // 25: quartet.order.v1.OrderActions.allowed:type_name -> quartet.order.v1.AllowedAction
+	10, // 26: quartet.order.v1.OrderActions.refused:type_name -> quartet.order.v1.RefusedAction
+	29, // 27: quartet.order.v1.OrderItem.unit_price:type_name -> quartet.common.v1.Money
+	27, // 28: quartet.order.v1.OrderItem.options:type_name -> quartet.order.v1.OrderItem.OptionsEntry
+	28, // 29: quartet.order.v1.Fulfilment.ship_time:type_name -> google.protobuf.Timestamp
+	28, // 30: quartet.order.v1.Fulfilment.estimated_delivery_time:type_name -> google.protobuf.Timestamp
+	28, // 31: quartet.order.v1.Fulfilment.delivery_time:type_name -> google.protobuf.Timestamp
+	5,  // 32: quartet.order.v1.Fulfilment.items:type_name -> quartet.order.v1.ItemQuantity
+	3,  // 33: quartet.order.v1.StatusChange.status:type_name -> quartet.order.v1.OrderStatus
+	28, // 34: quartet.order.v1.StatusChange.time:type_name -> google.protobuf.Timestamp
+	4,  // 35: quartet.order.v1.UpsertOrdersRequest.orders:type_name -> quartet.order.v1.Order
+	31, // 36: quartet.order.v1.UpsertOrdersResponse.errors:type_name -> quartet.common.v1.ItemError
+	4,  // 37: quartet.order.v1.GetOrderResponse.order:type_name -> quartet.order.v1.Order
+	11, // 38: quartet.order.v1.GetOrderResponse.actions:type_name -> quartet.order.v1.OrderActions
+	4,  // 39: quartet.order.v1.GetGuestOrderResponse.order:type_name -> quartet.order.v1.Order
+	11, // 40: quartet.order.v1.GetGuestOrderResponse.actions:type_name -> quartet.order.v1.OrderActions
+	7,  // 41: quartet.order.v1.PutOrderSettingsRequest.settings:type_name -> quartet.order.v1.OrderSettings
+	7,  // 42: quartet.order.v1.PutOrderSettingsResponse.settings:type_name -> quartet.order.v1.OrderSettings
+	7,  // 43: quartet.order.v1.GetOrderSettingsResponse.settings:type_name -> quartet.order.v1.OrderSettings
+	4,  // 44: quartet.order.v1.ListOrdersResponse.orders:type_name -> quartet.order.v1.Order
+	15, // 45: quartet.order.v1.OrderService.UpsertOrders:input_type -> quartet.order.v1.UpsertOrdersRequest
+	17, // 46: quartet.order.v1.OrderService.GetOrder:input_type -> quartet.order.v1.GetOrderRequest
+	25, // 47: quartet.order.v1.OrderService.ListOrders:input_type -> quartet.order.v1.ListOrdersRequest
+	19, // 48: quartet.order.v1.OrderService.GetGuestOrder:input_type -> quartet.order.v1.GetGuestOrderRequest
+	21, // 49: quartet.order.v1.OrderService.PutOrderSettings:input_type -> quartet.order.v1.PutOrderSettingsRequest
+	23, // 50: quartet.order.v1.OrderService.GetOrderSettings:input_type -> quartet.order.v1.GetOrderSettingsRequest
+	16, // 51: quartet.order.v1.OrderService.UpsertOrders:output_type -> quartet.order.v1.UpsertOrdersResponse
+	18, // 52: quartet.order.v1.OrderService.GetOrder:output_type -> quartet.order.v1.GetOrderResponse
+	26, // 53: quartet.order.v1.OrderService.ListOrders:output_type -> quartet.order.v1.ListOrdersResponse
+	20, // 54: quartet.order.v1.OrderService.GetGuestOrder:output_type -> quartet.order.v1.GetGuestOrderResponse
+	22, // 55: quartet.order.v1.OrderService.PutOrderSettings:output_type -> quartet.order.v1.PutOrderSettingsResponse
+	24, // 56: quartet.order.v1.OrderService.GetOrderSettings:output_type -> quartet.order.v1.GetOrderSettingsResponse
+	51, // [51:57] is the sub-list for method output_type
+	45, // [45:51] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_quartet_order_v1_order_proto_init() }
@@ -990,13 +2259,17 @@ func file_quartet_order_v1_order_proto_init() {
 	if File_quartet_order_v1_order_proto != nil {
 		return
 	}
+	file_quartet_order_v1_order_proto_msgTypes[15].OneofWrappers = []any{
+		(*GetGuestOrderRequest_Email)(nil),
+		(*GetGuestOrderRequest_PostalCode)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_order_v1_order_proto_rawDesc), len(file_quartet_order_v1_order_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   11,
+			NumEnums:      4,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

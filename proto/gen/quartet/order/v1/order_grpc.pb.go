@@ -5,7 +5,7 @@
 // source: quartet/order/v1/order.proto
 
 // Package quartet.order.v1 is a store's orders, served by the support service. A store with an order system of its own
-// implements this service and points Quartet at it.
+// answers signed HTTP requests with the same messages in JSON.
 
 package orderv1
 
@@ -22,9 +22,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	OrderService_UpsertOrders_FullMethodName = "/quartet.order.v1.OrderService/UpsertOrders"
-	OrderService_GetOrder_FullMethodName     = "/quartet.order.v1.OrderService/GetOrder"
-	OrderService_ListOrders_FullMethodName   = "/quartet.order.v1.OrderService/ListOrders"
+	OrderService_UpsertOrders_FullMethodName     = "/quartet.order.v1.OrderService/UpsertOrders"
+	OrderService_GetOrder_FullMethodName         = "/quartet.order.v1.OrderService/GetOrder"
+	OrderService_ListOrders_FullMethodName       = "/quartet.order.v1.OrderService/ListOrders"
+	OrderService_GetGuestOrder_FullMethodName    = "/quartet.order.v1.OrderService/GetGuestOrder"
+	OrderService_PutOrderSettings_FullMethodName = "/quartet.order.v1.OrderService/PutOrderSettings"
+	OrderService_GetOrderSettings_FullMethodName = "/quartet.order.v1.OrderService/GetOrderSettings"
 )
 
 // OrderServiceClient is the client API for OrderService service.
@@ -39,6 +42,14 @@ type OrderServiceClient interface {
 	GetOrder(ctx context.Context, in *GetOrderRequest, opts ...grpc.CallOption) (*GetOrderResponse, error)
 	// ListOrders returns a customer's orders, the newest first.
 	ListOrders(ctx context.Context, in *ListOrdersRequest, opts ...grpc.CallOption) (*ListOrdersResponse, error)
+	// GetGuestOrder returns one order to somebody who is not signed in and knows its e-mail address or postal code.
+	// NOT_FOUND when there is none, also when what they know is wrong. RESOURCE_EXHAUSTED, TOO_MANY_ATTEMPTS, after too many
+	// wrong attempts.
+	GetGuestOrder(ctx context.Context, in *GetGuestOrderRequest, opts ...grpc.CallOption) (*GetGuestOrderResponse, error)
+	// PutOrderSettings replaces what a store says of its orders as a whole.
+	PutOrderSettings(ctx context.Context, in *PutOrderSettingsRequest, opts ...grpc.CallOption) (*PutOrderSettingsResponse, error)
+	// GetOrderSettings returns it; those of a store that has said nothing are empty.
+	GetOrderSettings(ctx context.Context, in *GetOrderSettingsRequest, opts ...grpc.CallOption) (*GetOrderSettingsResponse, error)
 }
 
 type orderServiceClient struct {
@@ -82,6 +93,36 @@ func (c *orderServiceClient) ListOrders(ctx context.Context, in *ListOrdersReque
 	return out, nil
 }
 
+func (c *orderServiceClient) GetGuestOrder(ctx context.Context, in *GetGuestOrderRequest, opts ...grpc.CallOption) (*GetGuestOrderResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetGuestOrderResponse)
+	err := c.cc.Invoke(ctx, OrderService_GetGuestOrder_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *orderServiceClient) PutOrderSettings(ctx context.Context, in *PutOrderSettingsRequest, opts ...grpc.CallOption) (*PutOrderSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutOrderSettingsResponse)
+	err := c.cc.Invoke(ctx, OrderService_PutOrderSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *orderServiceClient) GetOrderSettings(ctx context.Context, in *GetOrderSettingsRequest, opts ...grpc.CallOption) (*GetOrderSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetOrderSettingsResponse)
+	err := c.cc.Invoke(ctx, OrderService_GetOrderSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // OrderServiceServer is the server API for OrderService service.
 // All implementations must embed UnimplementedOrderServiceServer
 // for forward compatibility.
@@ -94,6 +135,14 @@ type OrderServiceServer interface {
 	GetOrder(context.Context, *GetOrderRequest) (*GetOrderResponse, error)
 	// ListOrders returns a customer's orders, the newest first.
 	ListOrders(context.Context, *ListOrdersRequest) (*ListOrdersResponse, error)
+	// GetGuestOrder returns one order to somebody who is not signed in and knows its e-mail address or postal code.
+	// NOT_FOUND when there is none, also when what they know is wrong. RESOURCE_EXHAUSTED, TOO_MANY_ATTEMPTS, after too many
+	// wrong attempts.
+	GetGuestOrder(context.Context, *GetGuestOrderRequest) (*GetGuestOrderResponse, error)
+	// PutOrderSettings replaces what a store says of its orders as a whole.
+	PutOrderSettings(context.Context, *PutOrderSettingsRequest) (*PutOrderSettingsResponse, error)
+	// GetOrderSettings returns it; those of a store that has said nothing are empty.
+	GetOrderSettings(context.Context, *GetOrderSettingsRequest) (*GetOrderSettingsResponse, error)
 	mustEmbedUnimplementedOrderServiceServer()
 }
 
@@ -112,6 +161,15 @@ func (UnimplementedOrderServiceServer) GetOrder(context.Context, *GetOrderReques
 }
 func (UnimplementedOrderServiceServer) ListOrders(context.Context, *ListOrdersRequest) (*ListOrdersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListOrders not implemented")
+}
+func (UnimplementedOrderServiceServer) GetGuestOrder(context.Context, *GetGuestOrderRequest) (*GetGuestOrderResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetGuestOrder not implemented")
+}
+func (UnimplementedOrderServiceServer) PutOrderSettings(context.Context, *PutOrderSettingsRequest) (*PutOrderSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PutOrderSettings not implemented")
+}
+func (UnimplementedOrderServiceServer) GetOrderSettings(context.Context, *GetOrderSettingsRequest) (*GetOrderSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetOrderSettings not implemented")
 }
 func (UnimplementedOrderServiceServer) mustEmbedUnimplementedOrderServiceServer() {}
 func (UnimplementedOrderServiceServer) testEmbeddedByValue()                      {}
@@ -177,6 +235,60 @@ func _OrderService_ListOrders_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _OrderService_GetGuestOrder_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetGuestOrderRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OrderServiceServer).GetGuestOrder(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OrderService_GetGuestOrder_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OrderServiceServer).GetGuestOrder(ctx, req.(*GetGuestOrderRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _OrderService_PutOrderSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PutOrderSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OrderServiceServer).PutOrderSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OrderService_PutOrderSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OrderServiceServer).PutOrderSettings(ctx, req.(*PutOrderSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _OrderService_GetOrderSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetOrderSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OrderServiceServer).GetOrderSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OrderService_GetOrderSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OrderServiceServer).GetOrderSettings(ctx, req.(*GetOrderSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // OrderService_ServiceDesc is the grpc.ServiceDesc for OrderService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -191,6 +303,18 @@ var OrderService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListOrders",
 			Handler:    _OrderService_ListOrders_Handler,
+		},
+		{
+			MethodName: "GetGuestOrder",
+			Handler:    _OrderService_GetGuestOrder_Handler,
+		},
+		{
+			MethodName: "PutOrderSettings",
+			Handler:    _OrderService_PutOrderSettings_Handler,
+		},
+		{
+			MethodName: "GetOrderSettings",
+			Handler:    _OrderService_GetOrderSettings_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1361,6 +1361,7 @@ type SuggestedAction struct {
 	//	*SuggestedAction_AddToCart
 	//	*SuggestedAction_StartReturn
 	//	*SuggestedAction_HandOff
+	//	*SuggestedAction_ChangeOrder
 	Action        isSuggestedAction_Action `protobuf_oneof:"action"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1439,6 +1440,15 @@ func (x *SuggestedAction) GetHandOff() *HandOff {
 	return nil
 }
 
+func (x *SuggestedAction) GetChangeOrder() *ChangeOrder {
+	if x != nil {
+		if x, ok := x.Action.(*SuggestedAction_ChangeOrder); ok {
+			return x.ChangeOrder
+		}
+	}
+	return nil
+}
+
 type isSuggestedAction_Action interface {
 	isSuggestedAction_Action()
 }
@@ -1463,6 +1473,11 @@ type SuggestedAction_HandOff struct {
 	HandOff *HandOff `protobuf:"bytes,4,opt,name=hand_off,json=handOff,proto3,oneof"`
 }
 
+type SuggestedAction_ChangeOrder struct {
+	// Cancel, change or exchange an order.
+	ChangeOrder *ChangeOrder `protobuf:"bytes,5,opt,name=change_order,json=changeOrder,proto3,oneof"`
+}
+
 func (*SuggestedAction_ApplyPromotion) isSuggestedAction_Action() {}
 
 func (*SuggestedAction_AddToCart) isSuggestedAction_Action() {}
@@ -1470,6 +1485,8 @@ func (*SuggestedAction_AddToCart) isSuggestedAction_Action() {}
 func (*SuggestedAction_StartReturn) isSuggestedAction_Action() {}
 
 func (*SuggestedAction_HandOff) isSuggestedAction_Action() {}
+
+func (*SuggestedAction_ChangeOrder) isSuggestedAction_Action() {}
 
 // ApplyPromotion proposes to enter a code.
 type ApplyPromotion struct {
@@ -1594,7 +1611,9 @@ func (x *AddToCart) GetQuantity() int32 {
 type StartReturn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Order to return from.
-	OrderId       string `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
+	OrderId string `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
+	// What can be returned, until when, and what to ask the shopper.
+	Action        *v12.AllowedAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1636,6 +1655,68 @@ func (x *StartReturn) GetOrderId() string {
 	return ""
 }
 
+func (x *StartReturn) GetAction() *v12.AllowedAction {
+	if x != nil {
+		return x.Action
+	}
+	return nil
+}
+
+// ChangeOrder proposes what the store's rules allow for an order, but for a return.
+type ChangeOrder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Order to change.
+	OrderId string `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
+	// What can be done, until when, and what to ask the shopper.
+	Action        *v12.AllowedAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeOrder) Reset() {
+	*x = ChangeOrder{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeOrder) ProtoMessage() {}
+
+func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeOrder.ProtoReflect.Descriptor instead.
+func (*ChangeOrder) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ChangeOrder) GetOrderId() string {
+	if x != nil {
+		return x.OrderId
+	}
+	return ""
+}
+
+func (x *ChangeOrder) GetAction() *v12.AllowedAction {
+	if x != nil {
+		return x.Action
+	}
+	return nil
+}
+
 // HandOff proposes that a human takes over.
 type HandOff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1647,7 +1728,7 @@ type HandOff struct {
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1740,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1753,7 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HandOff) GetReason() string {
@@ -1795,12 +1876,13 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x06saving\x18\x03 \x01(\v2\x18.quartet.common.v1.MoneyR\x06saving\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1d\n" +
 	"\n" +
-	"also_codes\x18\x05 \x03(\tR\talsoCodes\"\xb7\x02\n" +
+	"also_codes\x18\x05 \x03(\tR\talsoCodes\"\x80\x03\n" +
 	"\x0fSuggestedAction\x12P\n" +
 	"\x0fapply_promotion\x18\x01 \x01(\v2%.quartet.specialist.v1.ApplyPromotionH\x00R\x0eapplyPromotion\x12B\n" +
 	"\vadd_to_cart\x18\x02 \x01(\v2 .quartet.specialist.v1.AddToCartH\x00R\taddToCart\x12G\n" +
 	"\fstart_return\x18\x03 \x01(\v2\".quartet.specialist.v1.StartReturnH\x00R\vstartReturn\x12;\n" +
-	"\bhand_off\x18\x04 \x01(\v2\x1e.quartet.specialist.v1.HandOffH\x00R\ahandOffB\b\n" +
+	"\bhand_off\x18\x04 \x01(\v2\x1e.quartet.specialist.v1.HandOffH\x00R\ahandOff\x12G\n" +
+	"\fchange_order\x18\x05 \x01(\v2\".quartet.specialist.v1.ChangeOrderH\x00R\vchangeOrderB\b\n" +
 	"\x06action\"C\n" +
 	"\x0eApplyPromotion\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x1d\n" +
@@ -1811,9 +1893,13 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x1d\n" +
 	"\n" +
 	"variant_id\x18\x02 \x01(\tR\tvariantId\x12\x1a\n" +
-	"\bquantity\x18\x03 \x01(\x05R\bquantity\"(\n" +
+	"\bquantity\x18\x03 \x01(\x05R\bquantity\"a\n" +
 	"\vStartReturn\x12\x19\n" +
-	"\border_id\x18\x01 \x01(\tR\aorderId\"!\n" +
+	"\border_id\x18\x01 \x01(\tR\aorderId\x127\n" +
+	"\x06action\x18\x02 \x01(\v2\x1f.quartet.order.v1.AllowedActionR\x06action\"a\n" +
+	"\vChangeOrder\x12\x19\n" +
+	"\border_id\x18\x01 \x01(\tR\aorderId\x127\n" +
+	"\x06action\x18\x02 \x01(\v2\x1f.quartet.order.v1.AllowedActionR\x06action\"!\n" +
 	"\aHandOff\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason*\xd4\x01\n" +
 	"\fFinishReason\x12\x1d\n" +
@@ -1842,7 +1928,7 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
 	(*DescribeRequest)(nil),       // 1: quartet.specialist.v1.DescribeRequest
@@ -1864,62 +1950,67 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*ApplyPromotion)(nil),        // 17: quartet.specialist.v1.ApplyPromotion
 	(*AddToCart)(nil),             // 18: quartet.specialist.v1.AddToCart
 	(*StartReturn)(nil),           // 19: quartet.specialist.v1.StartReturn
-	(*HandOff)(nil),               // 20: quartet.specialist.v1.HandOff
-	nil,                           // 21: quartet.specialist.v1.ProductChoice.OptionsEntry
-	(*v1.Message)(nil),            // 22: quartet.common.v1.Message
-	(*v11.Cart)(nil),              // 23: quartet.cart.v1.Cart
-	(*v1.Budget)(nil),             // 24: quartet.common.v1.Budget
-	(*v1.Usage)(nil),              // 25: quartet.common.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
-	(*v1.Cost)(nil),               // 28: quartet.common.v1.Cost
-	(*v12.Order)(nil),             // 29: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 30: quartet.policy.v1.Passage
-	(*v1.Money)(nil),              // 31: quartet.common.v1.Money
+	(*ChangeOrder)(nil),           // 20: quartet.specialist.v1.ChangeOrder
+	(*HandOff)(nil),               // 21: quartet.specialist.v1.HandOff
+	nil,                           // 22: quartet.specialist.v1.ProductChoice.OptionsEntry
+	(*v1.Message)(nil),            // 23: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 24: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 25: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 26: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 29: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 30: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 31: quartet.policy.v1.Passage
+	(*v1.Money)(nil),              // 32: quartet.common.v1.Money
+	(*v12.AllowedAction)(nil),     // 33: quartet.order.v1.AllowedAction
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	3,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
 	4,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
 	5,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	22, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	23, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	23, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	24, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
 	14, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	24, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	25, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
 	9,  // 7: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
 	10, // 8: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
 	11, // 9: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
 	13, // 10: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
 	8,  // 11: quartet.specialist.v1.AnswerResponse.spent:type_name -> quartet.specialist.v1.Spent
-	25, // 12: quartet.specialist.v1.Spent.usage:type_name -> quartet.common.v1.Usage
+	26, // 12: quartet.specialist.v1.Spent.usage:type_name -> quartet.common.v1.Usage
 	12, // 13: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	26, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	27, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	27, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	28, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
 	0,  // 16: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
 	12, // 17: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	25, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	28, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	27, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	26, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	29, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	28, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
 	14, // 21: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
 	15, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	29, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	30, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	30, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	31, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
 	16, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	21, // 26: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	31, // 27: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	31, // 28: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	22, // 26: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	32, // 27: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	32, // 28: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
 	17, // 29: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
 	18, // 30: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
 	19, // 31: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	20, // 32: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	1,  // 33: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 34: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 35: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 36: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	35, // [35:37] is the sub-list for method output_type
-	33, // [33:35] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	21, // 32: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	20, // 33: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	33, // 34: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	33, // 35: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	1,  // 36: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	6,  // 37: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	2,  // 38: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	7,  // 39: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	38, // [38:40] is the sub-list for method output_type
+	36, // [36:38] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -1939,6 +2030,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
 		(*SuggestedAction_HandOff)(nil),
+		(*SuggestedAction_ChangeOrder)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1946,7 +2038,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

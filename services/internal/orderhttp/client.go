@@ -1,0 +1,212 @@
+package orderhttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+// maxResponse bounds a response: a hundred orders with everything that an order may have fit in.
+const maxResponse = 4 << 20
+
+// The circuit breaker opens after so many failures in a row, and lets one request through after the pause to see.
+const (
+	maxFailures  = 5
+	breakerPause = 10 * time.Second
+)
+
+// ErrNotFound is the error of an order that the order system does not have for who asks.
+var ErrNotFound = errors.New("order system: no such order")
+
+// errRefusedKey is the error of a request whose key or signature was refused.
+var errRefusedKey = errors.New("order system refuses the key")
+
+// Client asks one store's order system. Errors but ErrNotFound and those of the caller's context are a *fault.Unavailable.
+// It is safe for concurrent use.
+type Client struct {
+	cfg     Config
+	base    *url.URL
+	http    *http.Client
+	breaker *gobreaker.CircuitBreaker[[]byte]
+}
+
+// New returns a client. It makes no call.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaultTimeout
+	}
+	base, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("order system: %w", err)
+	}
+	return &Client{
+		cfg: cfg, base: base,
+		http: &http.Client{
+			Transport: cfg.Transport,
+			// A signature is for one path of one host: a redirect is a failure.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		breaker: gobreaker.NewCircuitBreaker[[]byte](gobreaker.Settings{
+			Timeout:     breakerPause,
+			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= maxFailures },
+			// A caller that leaves says nothing of the order system, and neither does an order that it does not have.
+			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrNotFound) },
+		}),
+	}, nil
+}
+
+// query is the body of every request. Fields without a value are left out.
+type query struct {
+	StoreID    string `json:"store_id"`
+	OrderID    string `json:"order_id,omitempty"`
+	CustomerID string `json:"customer_id,omitempty"`
+	Email      string `json:"email,omitempty"`
+	PostalCode string `json:"postal_code,omitempty"`
+	Limit      int    `json:"limit,omitempty"`
+}
+
+// Get returns an order of a customer.
+func (c *Client) Get(ctx context.Context, storeID, customerID, orderID string) (*orderv1.Order, error) {
+	return c.order(ctx, query{StoreID: storeID, CustomerID: customerID, OrderID: orderID})
+}
+
+// Guest returns an order to somebody who knows its e-mail address or postal code; the other is "".
+func (c *Client) Guest(ctx context.Context, storeID, orderID, email, postalCode string) (*orderv1.Order, error) {
+	return c.order(ctx, query{StoreID: storeID, OrderID: orderID, Email: email, PostalCode: postalCode})
+}
+
+func (c *Client) order(ctx context.Context, q query) (*orderv1.Order, error) {
+	out := &orderv1.GetOrderResponse{}
+	if err := c.ask(ctx, "/orders/get", q, out); err != nil {
+		return nil, err
+	}
+	if out.GetOrder() == nil || out.GetActions() != nil {
+		return nil, unavailable(errors.New("the response must have an order and nothing else"))
+	}
+	return out.GetOrder(), nil
+}
+
+// List returns up to limit orders of a customer, the newest first, and how many there are.
+func (c *Client) List(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
+	out := &orderv1.ListOrdersResponse{}
+	if err := c.ask(ctx, "/orders/list", query{StoreID: storeID, CustomerID: customerID, Limit: limit}, out); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return nil, 0, nil // it does not know the customer
+		}
+		return nil, 0, err
+	}
+	if n := len(out.GetOrders()); n > limit || int(out.GetTotalCount()) < n {
+		return nil, 0, unavailable(fmt.Errorf("the response has %d orders of %d, where %d were asked for", n, out.GetTotalCount(), limit))
+	}
+	return out.GetOrders(), int(out.GetTotalCount()), nil
+}
+
+// ask sends one request and reads its response into out.
+func (c *Client) ask(ctx context.Context, path string, q query, out proto.Message) error {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return fmt.Errorf("order system: encode request: %w", err)
+	}
+	_, err = c.breaker.Execute(func() ([]byte, error) {
+		raw, err := c.post(ctx, path, body)
+		if err != nil {
+			return nil, err
+		}
+		return raw, decode(raw, out) // a system that answers nonsense is as good as none
+	})
+	switch {
+	case err == nil, errors.Is(err, ErrNotFound):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return unavailable(err)
+}
+
+// decode is strict: an unknown field may be one that was to change what an order means.
+func decode(raw []byte, out proto.Message) error {
+	proto.Reset(out)
+	if err := protojson.Unmarshal(raw, out); err != nil {
+		return fmt.Errorf("response: %w", err)
+	}
+	return nil
+}
+
+// post sends the body, signed by the first key that is not refused.
+func (c *Client) post(ctx context.Context, path string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	var err error
+	for _, key := range c.cfg.Keys {
+		var raw []byte
+		if raw, err = c.send(ctx, key, path, body); !errors.Is(err, errRefusedKey) {
+			return raw, err
+		}
+	}
+	return nil, err
+}
+
+func (c *Client) send(ctx context.Context, key Key, path string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	key.sign(req, time.Now(), rand.Text(), body)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
+	if err != nil {
+		return nil, fmt.Errorf("read response: %w", err)
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized:
+		return nil, fmt.Errorf("%w %q", errRefusedKey, key.ID)
+	case resp.StatusCode == http.StatusNotFound && kind == "application/json":
+		return nil, ErrNotFound
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("status %d", resp.StatusCode)
+	case kind != "application/json":
+		return nil, fmt.Errorf("content type %q, want application/json", kind)
+	case len(raw) > maxResponse:
+		return nil, fmt.Errorf("response is longer than %d bytes", maxResponse)
+	}
+	return raw, nil
+}
+
+// unavailable wraps a cause, which is logged and never reaches a shopper.
+func unavailable(cause error) error {
+	f := &fault.Unavailable{
+		Reason: commonv1.ErrorReason_ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE, What: "order system of the store", Err: cause,
+	}
+	if errors.Is(cause, gobreaker.ErrOpenState) || errors.Is(cause, gobreaker.ErrTooManyRequests) {
+		f.RetryAfter = breakerPause
+	}
+	return f
+}

@@ -1,0 +1,98 @@
+package support
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+// maxProof bounds an e-mail address or postal code, in characters.
+const maxProof = 254
+
+// proof is what a guest knows of an order: one of the two, in normal form.
+type proof struct{ email, postalCode string }
+
+// proofOf brings what a guest wrote into normal form. The e-mail address counts when both are given.
+func proofOf(email, postalCode string) proof {
+	if email = strings.ToLower(strings.TrimSpace(email)); email != "" {
+		return proof{email: email}
+	}
+	return proof{postalCode: strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(strings.TrimSpace(postalCode)))}
+}
+
+func (p proof) empty() bool { return p == proof{} }
+
+// of reports whether this is what an order's guest knows.
+func (p proof) of(o *orderv1.Order) bool {
+	want := proofOf("", o.GetPostalCode())
+	if p.email != "" {
+		want = proofOf(o.GetEmail(), "")
+	}
+	same := subtle.ConstantTimeCompare([]byte(p.email+"\n"+p.postalCode), []byte(want.email+"\n"+want.postalCode)) == 1
+	return same && !p.empty()
+}
+
+// Wrong attempts that are allowed in each attemptsWindow. Those at one order stop guessing of what its guest knows; those
+// with one proof stop trying it on all orders. Many customers share a postal code, so the second is more.
+const (
+	maxAttemptsAtOrder   = 5
+	maxAttemptsWithProof = 20
+	attemptsWindow       = time.Hour
+)
+
+// attempts counts wrong attempts in Redis, for all replicas together. What was tried is kept as a hash and forgotten after
+// the window.
+type attempts struct{ redis redis.UniversalClient }
+
+func attemptKeys(storeID, id string, p proof) (order, with string) {
+	sum := sha256.Sum256([]byte(p.email + "\n" + p.postalCode))
+	return state.Key(storeID, "orders", "attempts", "order", id),
+		state.Key(storeID, "orders", "attempts", "proof", hex.EncodeToString(sum[:]))
+}
+
+// begin counts an attempt as wrong before it is made, so that many at once are not more than one after the other. It returns
+// a *fault.Exhausted when there were too many.
+func (a attempts) begin(ctx context.Context, storeID, id string, p proof) error {
+	order, with := attemptKeys(storeID, id, p)
+	var atOrder, withProof *redis.IntCmd
+	_, err := a.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+		tx.SetNX(ctx, order, 0, attemptsWindow)
+		tx.SetNX(ctx, with, 0, attemptsWindow)
+		atOrder, withProof = tx.Incr(ctx, order), tx.Incr(ctx, with)
+		return nil
+	})
+	if err != nil {
+		return state.Error("count attempts", err)
+	}
+	if atOrder.Val() <= maxAttemptsAtOrder && withProof.Val() <= maxAttemptsWithProof {
+		return nil
+	}
+	return &fault.Exhausted{
+		Reason: commonv1.ErrorReason_ERROR_REASON_TOO_MANY_ATTEMPTS, What: "attempts to look up an order as a guest",
+		RetryAfter: attemptsWindow,
+	}
+}
+
+// decrScript takes an attempt back, unless its window has ended since: a new counter would begin below zero and never end.
+const decrScript = `
+for _, key in ipairs(KEYS) do
+  if redis.call('EXISTS', key) == 1 then redis.call('DECR', key) end
+end
+return 1`
+
+// succeeded takes back an attempt that was not wrong.
+func (a attempts) succeeded(ctx context.Context, storeID, id string, p proof) error {
+	order, with := attemptKeys(storeID, id, p)
+	return state.Error("count attempts", a.redis.Eval(ctx, decrScript, []string{order, with}).Err())
+}

@@ -1,0 +1,105 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
+)
+
+// remoteOrders are the orders of a store that has an order system of its own. What it answers is checked as if somebody
+// wrote it here: an order must be whole, and of who asked for it, before anybody sees it.
+type remoteOrders struct{ client *orderhttp.Client }
+
+// openRemote makes the order systems of the stores that have one.
+func openRemote(systems map[string]orderhttp.Config) (map[string]orderSource, error) {
+	out := make(map[string]orderSource, len(systems))
+	for storeID, cfg := range systems {
+		if !fault.ValidID(storeID) {
+			return nil, fmt.Errorf("support: order system of store %q: not the id of a store", storeID)
+		}
+		client, err := orderhttp.New(cfg)
+		if err != nil {
+			return nil, fmt.Errorf("support: store %q: %w", storeID, err)
+		}
+		out[storeID] = remoteOrders{client}
+	}
+	return out, nil
+}
+
+func (r remoteOrders) get(ctx context.Context, storeID, customerID, id string) (*orderv1.Order, error) {
+	order, err := r.client.Get(ctx, storeID, customerID, id)
+	if err == nil {
+		err = foreign(order, id)
+	}
+	if err == nil && order.GetCustomerId() != customerID {
+		err = orderhttp.ErrNotFound
+	}
+	return checked(order, id, err)
+}
+
+func (r remoteOrders) guest(ctx context.Context, storeID, id string, p proof) (*orderv1.Order, error) {
+	order, err := r.client.Guest(ctx, storeID, id, p.email, p.postalCode)
+	if err == nil {
+		err = foreign(order, id)
+	}
+	// The order system has compared. What it returns of the proof must agree with what was asked.
+	if err == nil && (order.GetEmail() != "" || order.GetPostalCode() != "") && !p.of(order) {
+		err = orderhttp.ErrNotFound
+	}
+	return checked(order, id, err)
+}
+
+func (r remoteOrders) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
+	orders, total, err := r.client.List(ctx, storeID, customerID, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, o := range orders {
+		err := foreign(o, normalOrderID(o.GetOrderId()))
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case o.GetCustomerId() != customerID:
+			return nil, 0, badAnswer(errors.New("it lists an order of another customer"))
+		case i > 0 && o.GetCreateTime().AsTime().After(orders[i-1].GetCreateTime().AsTime()):
+			return nil, 0, badAnswer(errors.New("its list does not begin with the newest order"))
+		}
+		orders[i] = withoutProof(o)
+	}
+	return orders, total, nil
+}
+
+// foreign reports what is wrong with an order that came from elsewhere and should have an id.
+func foreign(o *orderv1.Order, id string) error {
+	if err := checkOrder(o); err != nil {
+		return badAnswer(err)
+	}
+	if normalOrderID(o.GetOrderId()) != id {
+		return badAnswer(errors.New("asked for one order, it gave another"))
+	}
+	return nil
+}
+
+// checked is the result of a look-up of one order, whose absence has one error wherever orders are.
+func checked(o *orderv1.Order, id string, err error) (*orderv1.Order, error) {
+	switch {
+	case errors.Is(err, orderhttp.ErrNotFound):
+		return nil, orderNotFound(id)
+	case err != nil:
+		return nil, err
+	}
+	return withoutProof(o), nil
+}
+
+func badAnswer(cause error) error {
+	return &fault.Unavailable{
+		Reason: commonv1.ErrorReason_ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE, What: "order system of the store",
+		Err: fmt.Errorf("its answer can not be used: %w", cause),
+	}
+}
