@@ -18,7 +18,7 @@ type legFlags struct {
 
 func addLegFlags(fs *flag.FlagSet) *legFlags {
 	l := &legFlags{}
-	fs.StringVar(&l.embedURL, "embed-url", "", "search: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search goes by words alone); its key is in QUARTET_EMBED_KEY, else OPENAI_API_KEY")
+	fs.StringVar(&l.embedURL, "embed-url", "", "search: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search goes by words alone); its key is in QUARTET_EMBED_KEY")
 	fs.StringVar(&l.embedModel, "embed-model", "", "search: `name` of the embedding model")
 	fs.StringVar(&l.embedType, "embed-input-type", "", "search: input_type of products and of queries, for models that want it, such as \"passage,query\" or \"search_document,search_query\" (default: not sent)")
 	fs.StringVar(&l.rerankURL, "rerank-url", "", "search: whole `URL` of a rerank endpoint, such as http://localhost:8000/v1/rerank (default: none); its key is in QUARTET_RERANK_KEY")
@@ -27,42 +27,53 @@ func addLegFlags(fs *flag.FlagSet) *legFlags {
 	return l
 }
 
-// open sets the legs of a suite that has its state.
-func (l *legFlags) open(cfg *suite.Config, env environment) error {
-	documents, queries, err := l.inputTypes()
+// open sets the legs of a suite that has its state. What it returns lets go of their connections.
+func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() error, err error) {
+	documents, queries, err := l.check()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	switch {
-	case l.embedURL == "" && (l.embedModel != "" || l.embedType != ""):
-		return usagef("--embed-model and --embed-input-type need --embed-url")
-	case l.embedURL != "" && l.embedModel == "":
-		return usagef("--embed-url needs --embed-model")
-	case l.rerankURL == "" && (l.rerankModel != "" || l.rerankStyle != ""):
-		return usagef("--rerank-model and --rerank-style need --rerank-url")
-	case l.rerankURL != "" && l.rerankModel == "" && l.rerankStyle != string(rerank.TEI):
-		return usagef("--rerank-url needs --rerank-model, but for --rerank-style tei")
-	}
+	var closers []func()
 	if l.embedURL != "" {
 		c, err := embed.New(embed.Config{
-			URL: l.embedURL, Model: l.embedModel, Key: cmp.Or(env.get("QUARTET_EMBED_KEY"), env.get("OPENAI_API_KEY")),
+			URL: l.embedURL, Model: l.embedModel, Key: env.get("QUARTET_EMBED_KEY"),
 			DocumentType: documents, QueryType: queries, Cache: embed.RedisCache{Redis: cfg.Redis},
 		})
 		if err != nil {
-			return usageError{err}
+			return nil, usageError{err}
 		}
-		cfg.Embedder = c
+		cfg.Embedder, closers = c, append(closers, c.Close)
 	}
 	if l.rerankURL != "" {
 		c, err := rerank.New(rerank.Config{
 			URL: l.rerankURL, Model: l.rerankModel, Key: env.get("QUARTET_RERANK_KEY"), Style: rerank.Style(l.rerankStyle),
 		})
 		if err != nil {
-			return usageError{err}
+			return nil, usageError{err}
 		}
-		cfg.Reranker = c
+		cfg.Reranker, closers = c, append(closers, c.Close)
 	}
-	return nil
+	return func() error {
+		for _, c := range closers {
+			c()
+		}
+		return nil
+	}, nil
+}
+
+// check refuses flags that do not go together, and returns the input types.
+func (l *legFlags) check() (documents, queries string, err error) {
+	switch {
+	case l.embedURL == "" && (l.embedModel != "" || l.embedType != ""):
+		return "", "", usagef("--embed-model and --embed-input-type need --embed-url")
+	case l.embedURL != "" && l.embedModel == "":
+		return "", "", usagef("--embed-url needs --embed-model")
+	case l.rerankURL == "" && (l.rerankModel != "" || l.rerankStyle != ""):
+		return "", "", usagef("--rerank-model and --rerank-style need --rerank-url")
+	case l.rerankURL != "" && l.rerankModel == "" && l.rerankStyle != string(rerank.TEI):
+		return "", "", usagef("--rerank-url needs --rerank-model, but for --rerank-style tei")
+	}
+	return l.inputTypes()
 }
 
 // inputTypes returns the input_type of products and of queries.

@@ -16,7 +16,11 @@ func openLegs(args ...string) (suite.Config, *legFlags, error) {
 	if err := fs.Parse(args); err != nil {
 		return cfg, l, err
 	}
-	return cfg, l, l.open(&cfg, environment{get: func(string) string { return "" }})
+	closeLegs, err := l.open(&cfg, environment{get: func(string) string { return "" }})
+	if err == nil {
+		err = closeLegs()
+	}
+	return cfg, l, err
 }
 
 func TestLegsAreWhatTheFlagsSay(t *testing.T) {

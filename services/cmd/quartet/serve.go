@@ -118,9 +118,10 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if role != suite.Search {
 		return cfg, closeState, nil
 	}
-	if err := f.legs.open(&cfg, env); err != nil {
+	closeLegs, err := f.legs.open(&cfg, env)
+	if err != nil {
 		return cfg, nothing, errors.Join(err, closeState())
 	}
-	logger.Info("search", "legs", f.legs.describe())
-	return cfg, closeState, nil
+	logger.Info("search goes by " + f.legs.describe())
+	return cfg, func() error { return errors.Join(closeLegs(), closeState()) }, nil
 }

@@ -70,9 +70,11 @@ func openHouse(ctx context.Context, hc houseConfig, env environment) (h *house, 
 		h.notes = append(h.notes, "state in Redis")
 	}
 	if hc.legs != nil {
-		if err := hc.legs.open(&h.cfg, env); err != nil {
+		closeLegs, err := hc.legs.open(&h.cfg, env)
+		if err != nil {
 			return h, err
 		}
+		h.closers = append(h.closers, closeLegs)
 		h.notes = append(h.notes, "search by "+hc.legs.describe())
 	}
 	if hc.tune != nil {
