@@ -72,7 +72,7 @@ func BenchmarkSearch(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				searchResponse(f, req)
+				searchResponse(f, req, nil)
 				durations = append(durations, time.Since(begun))
 			}
 			slices.Sort(durations)

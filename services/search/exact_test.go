@@ -278,7 +278,7 @@ func respond(t *testing.T, v *view, q query, f *catalogv1.Filter, by catalogv1.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	return searchResponse(found, req)
+	return searchResponse(found, req, nil)
 }
 
 // lowest is the lowest price among the matched variants of a hit.

@@ -254,6 +254,7 @@ func (q query) reason(c candidate) string {
 type hit struct {
 	candidate
 	variants []*catalogv1.Variant
+	near     bool // found by its meaning alone
 }
 
 // hits applies the filter to the candidates and keeps their order.

@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
 
-// catalog holds the stores' products in memory and keeps them as new as Redis at each read. It starts no goroutine: a
-// read asks for the version, and the first one that finds itself behind catches up while the others wait.
+// catalog holds the stores' products in memory and keeps them as new as Redis at each read: a read asks for the
+// version, and the first one that finds itself behind catches up while the others wait. Vectors alone are made in the
+// background, by a goroutine for each store that ends with close.
 type catalog struct {
 	store    store
 	newIndex func() (Index, error)
+	embedder Embedder // nil: there are no vectors
+	logger   *slog.Logger
 
 	mu       sync.Mutex
 	closed   bool
@@ -24,6 +28,7 @@ type catalog struct {
 // replica is one store's catalog in this process.
 type replica struct {
 	catching chan struct{} // holds one token while somebody catches up
+	vectors  *vectors      // nil: none are made
 	mu       sync.RWMutex  // guards the rest; readers hold it while they search
 	view     *view
 	updates  int  // of the index since it was built
@@ -73,6 +78,7 @@ func (c *catalog) replica(storeID string, create bool) (*replica, error) {
 	r := c.replicas[storeID]
 	if r == nil && create {
 		r = &replica{catching: make(chan struct{}, 1), view: &view{index: noIndex{}}}
+		r.vectors = startVectors(c.embedder, c.logger, r.products)
 		c.replicas[storeID] = r
 	}
 	return r, nil
@@ -104,9 +110,11 @@ func (c *catalog) catchUp(ctx context.Context, storeID string, r *replica, versi
 			return err
 		}
 		if complete {
+			defer r.vectors.wake()
 			return r.apply(ctx, changes)
 		}
 	}
+	defer r.vectors.wake()
 	return c.reload(ctx, storeID, r)
 }
 
@@ -175,6 +183,27 @@ func (v *view) reworded(put []*catalogv1.Product) []*catalogv1.Product {
 	return out
 }
 
+// vectors returns the vectors of a store. Nil: none are made, or the store was not read yet.
+func (c *catalog) vectors(storeID string) *vectors {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.replicas[storeID]; r != nil {
+		return r.vectors
+	}
+	return nil
+}
+
+// products returns the products of the store, in no particular order.
+func (r *replica) products() []*catalogv1.Product {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	out := make([]*catalogv1.Product, 0, len(r.view.entries))
+	for _, e := range r.view.entries {
+		out = append(out, e.product)
+	}
+	return out
+}
+
 func (r *replica) version() int64 {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -215,6 +244,7 @@ func (c *catalog) close() error {
 	c.closed = true
 	var errs []error
 	for _, r := range c.replicas {
+		r.vectors.stop() // before the lock, which its goroutine takes
 		r.mu.Lock()
 		errs = append(errs, r.view.index.Close())
 		r.view, r.closed = &view{index: noIndex{}}, true

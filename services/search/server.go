@@ -18,6 +18,7 @@ import (
 type server struct {
 	catalogv1.UnsafeCatalogServiceServer
 	catalog    *catalog
+	hybrid     *hybrid
 	vocabulary *vocabulary
 }
 
@@ -152,30 +153,40 @@ func (s *server) SearchProducts(
 		return nil, err
 	}
 	var f found
+	m := s.hybrid.meaning(ctx, s.catalog, req.GetStoreId(), req.GetQuery(), req.GetSort())
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
-		f, err = v.search(ctx, v.query(s.vocabulary, req.GetQuery()), newFilter(req.GetFilter()), req.GetSort())
+		f, err = s.hybrid.find(ctx, v, v.query(s.vocabulary, req.GetQuery()), newFilter(req.GetFilter()), req.GetSort(), &m)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search products: %w", err)
 	}
-	return searchResponse(f, req), nil
+	legs := []string{legLexical}
+	if m.leg != "" {
+		legs = append(legs, m.leg)
+	}
+	if !byPrice(req.GetSort()) {
+		if leg := s.hybrid.rerankHits(ctx, req.GetQuery(), f.hits); leg != "" {
+			legs = append(legs, leg)
+		}
+	}
+	return searchResponse(f, req, legs), nil
 }
 
-func searchResponse(f found, req *catalogv1.SearchProductsRequest) *catalogv1.SearchProductsResponse {
+func searchResponse(f found, req *catalogv1.SearchProductsRequest, legs []string) *catalogv1.SearchProductsResponse {
+	counted := f.counted()
 	out := &catalogv1.SearchProductsResponse{
-		TotalCount:     int32(len(f.hits)),
-		Facets:         facetsOf(f.hits),
+		TotalCount:     int32(len(counted)),
+		Facets:         facetsOf(counted),
 		ExcludedMostBy: f.excludedBy,
-		Legs:           []string{"lexical"},
+		Legs:           legs,
 	}
-	out.MinPrice, out.MaxPrice = prices(f.hits)
-	byPrice := req.GetSort() == catalogv1.Sort_SORT_PRICE_ASCENDING || req.GetSort() == catalogv1.Sort_SORT_PRICE_DESCENDING
+	out.MinPrice, out.MaxPrice = prices(counted)
 	for _, h := range f.hits[:min(orDefault(req.GetLimit(), defaultHits), len(f.hits))] {
-		if byPrice {
+		if byPrice(req.GetSort()) {
 			h.score = 0
 		}
-		out.Hits = append(out.Hits, hitMessage(h, f.query.reason(h.candidate)))
+		out.Hits = append(out.Hits, hitMessage(h, f.reason(h)))
 	}
 	return out
 }

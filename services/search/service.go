@@ -1,8 +1,9 @@
 // Package search serves a store's catalog and the search specialist, which answers product questions from it.
 //
 // Products live in Redis. Every replica keeps them in memory beside a full-text index, and brings both up to date when
-// it is asked: there is no background work, and a write is seen by every replica as soon as it has returned. Filters,
-// prices, stock, counts and extremes are computed here, exactly, over everything that the index finds.
+// it is asked: a write is seen by every replica as soon as it has returned. Filters, prices, stock, counts and extremes are
+// computed here, exactly, over everything that the index finds. Vectors of the products, where an embedder is configured, are
+// made in the background and come later; until then, and whenever they fail, searches go by words.
 //
 // The package must not import another service; it is reached through the generated clients of catalog.v1 and
 // specialist.v1.
@@ -34,7 +35,11 @@ type Config struct {
 	CaptureContent bool
 	// NewIndex makes an empty index, one for each store. Nil: one in memory, BM25 over English.
 	NewIndex func() (Index, error)
-	// Logger gets one line for each answer. Nil: slog.Default().
+	// Embedder makes the vectors for a search by meaning. Nil: searches go by words alone.
+	Embedder Embedder
+	// Reranker has the last word on the order of the best hits. Nil: none has.
+	Reranker Reranker
+	// Logger gets one line for each answer, and for each leg of a search that fails. Nil: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -52,6 +57,7 @@ func (c Config) Validate() error {
 // Service is the search service. It is safe for concurrent use.
 type Service struct {
 	catalog    *catalog
+	hybrid     *hybrid
 	vocabulary *vocabulary
 	specialist *specialist.Server
 }
@@ -65,11 +71,15 @@ func New(cfg Config) (*Service, error) {
 	if cfg.NewIndex == nil {
 		cfg.NewIndex = newBleveIndex
 	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
 	words, err := newVocabulary()
 	if err != nil {
 		return nil, fmt.Errorf("search: vocabulary: %w", err)
 	}
-	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), vocabulary: words}
+	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: words}
+	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
 	s.specialist, err = specialist.New(specialist.Config{
 		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
@@ -82,9 +92,9 @@ func New(cfg Config) (*Service, error) {
 
 // Register registers CatalogService and SpecialistService.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
-	catalogv1.RegisterCatalogServiceServer(r, &server{catalog: s.catalog, vocabulary: s.vocabulary})
+	catalogv1.RegisterCatalogServiceServer(r, &server{catalog: s.catalog, hybrid: s.hybrid, vocabulary: s.vocabulary})
 	s.specialist.Register(r)
 }
 
-// Close frees the indexes. No call may be under way.
+// Close frees the indexes and ends the work on vectors. No call may be under way.
 func (s *Service) Close() error { return s.catalog.close() }

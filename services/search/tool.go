@@ -61,12 +61,16 @@ func (s *Service) searchTool(ctx context.Context, t *specialist.Turn, in searchA
 		return searchResult{}, err
 	}
 	var out outcome
+	m := s.hybrid.meaning(ctx, s.catalog, t.Scope.StoreID, in.Query, sorts[in.Sort])
 	err := s.catalog.read(ctx, t.Scope.StoreID, func(v *view) (err error) {
-		out, err = s.look(ctx, v, in)
+		out, err = s.look(ctx, v, in, &m)
 		return err
 	})
 	if err != nil {
 		return searchResult{}, fmt.Errorf("search the catalog: %w", err)
+	}
+	if out.relevant {
+		s.rerankListed(ctx, in.Query, out.listed)
 	}
 	limit := min(orDefault(int32(in.Limit), defaultListed), len(out.listed))
 	result := searchResult{Products: []productview.View{}, Total: out.total, PriceRange: out.priceRange, Note: out.note}
@@ -110,29 +114,52 @@ type outcome struct {
 	total      int
 	priceRange string
 	note       string
+	relevant   bool // the products are in the order of relevance
 }
 
 // look runs the search that the arguments ask for.
-func (s *Service) look(ctx context.Context, v *view, in searchArgs) (outcome, error) {
+func (s *Service) look(ctx context.Context, v *view, in searchArgs, m *meaning) (outcome, error) {
 	p := v.plan(in)
 	if e := v.find(in.Query); e != nil {
 		return named(e, p), nil
 	}
-	f, err := v.search(ctx, v.query(s.vocabulary, p.text), newFilter(p.filter), sorts[in.Sort])
+	f, err := s.hybrid.find(ctx, v, v.query(s.vocabulary, p.text), newFilter(p.filter), sorts[in.Sort], m)
 	if err != nil {
 		return outcome{}, err
 	}
 	var out outcome
-	if len(f.hits) > 0 {
-		out = outcome{total: len(f.hits), priceRange: rangeText(f.hits), note: f.shortfall()}
-		for _, h := range f.hits {
-			out.listed = append(out.listed, listed{h, f.query.reason(h.candidate)})
-		}
+	if counted := f.counted(); len(counted) > 0 {
+		out = outcome{total: len(counted), priceRange: rangeText(counted), note: f.shortfall()}
 	} else {
 		out = v.nearest(f, p)
 	}
+	if len(out.listed) == 0 {
+		out.relevant = !byPrice(sorts[in.Sort])
+		for _, h := range f.hits {
+			out.listed = append(out.listed, listed{h, f.reason(h)})
+		}
+		if f.near() {
+			out.note = strings.TrimSpace(out.note + " " + nearNote)
+		}
+	}
 	out.note = strings.TrimSpace(strings.Join(append(p.notes, out.note), " "))
 	return out, nil
+}
+
+// nearNote says what products are that no word has found.
+const nearNote = `Those listed as "near in meaning" are not counted in total; they may not be what was asked for.`
+
+// rerankListed puts the products in the reranker's order, if there is one.
+func (s *Service) rerankListed(ctx context.Context, text string, all []listed) {
+	products := make([]*catalogv1.Product, len(all))
+	for i, l := range all {
+		products[i] = l.product
+	}
+	order, _ := s.hybrid.rerank(ctx, text, products)
+	before := slices.Clone(all)
+	for i, at := range order {
+		all[i] = before[at]
+	}
 }
 
 // named is the outcome of a look-up by product id: the product, in any stock.

@@ -109,7 +109,8 @@ func buildRouter(cfg Config, _ *dialer) (registrar, error) {
 
 func buildSearch(cfg Config, _ *dialer) (registrar, error) {
 	return search.New(search.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Embedder: cfg.Embedder, Reranker: cfg.Reranker,
+		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
 }
 

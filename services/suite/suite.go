@@ -21,6 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/search"
 )
 
 // closeTimeout is how long a service that has drained may go on with what it does beside its calls.
@@ -55,6 +56,9 @@ type Config struct {
 	OrderSystems map[string]orderhttp.Config
 	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
 	CaptureContent bool
+	// Embedder and Reranker are legs of the search. Nil: it goes by words alone.
+	Embedder search.Embedder
+	Reranker search.Reranker
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
 }

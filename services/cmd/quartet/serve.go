@@ -18,6 +18,7 @@ import (
 // serveFlags configure one service. The same flags fit every role, so that one ConfigMap serves all pods.
 type serveFlags struct {
 	models     *modelFlags
+	legs       *legFlags
 	turns      *suite.Turns
 	redis      string
 	listen     string
@@ -33,7 +34,10 @@ type serveFlags struct {
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
-	f := &serveFlags{models: addModelFlags(fs), turns: addTurnFlags(fs), peers: make(map[string]*string), insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs)}
+	f := &serveFlags{
+		models: addModelFlags(fs), legs: addLegFlags(fs), turns: addTurnFlags(fs), peers: make(map[string]*string),
+		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
+	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
 	fs.BoolVar(&f.rulesOnly, "rules-only", false, "router: never ask a model")
@@ -121,5 +125,13 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if err != nil {
 		return cfg, nothing, err
 	}
-	return cfg, closeState, nil
+	if role != suite.Search {
+		return cfg, closeState, nil
+	}
+	closeLegs, err := f.legs.open(&cfg, env)
+	if err != nil {
+		return cfg, nothing, errors.Join(err, closeState())
+	}
+	logger.Info("search goes by " + f.legs.describe())
+	return cfg, func() error { return errors.Join(closeLegs(), closeState()) }, nil
 }

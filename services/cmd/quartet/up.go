@@ -29,6 +29,7 @@ type house struct {
 // houseConfig says how a house is set up.
 type houseConfig struct {
 	models    *modelFlags
+	legs      *legFlags // nil: none
 	turns     suite.Turns
 	redis     string
 	logger    *slog.Logger
@@ -67,6 +68,14 @@ func openHouse(ctx context.Context, hc houseConfig, env environment) (h *house, 
 		h.notes = append(h.notes, "state embedded (forgets on exit; --redis keeps it)")
 	} else {
 		h.notes = append(h.notes, "state in Redis")
+	}
+	if hc.legs != nil {
+		closeLegs, err := hc.legs.open(&h.cfg, env)
+		if err != nil {
+			return h, err
+		}
+		h.closers = append(h.closers, closeLegs)
+		h.notes = append(h.notes, "search by "+hc.legs.describe())
 	}
 	if hc.tune != nil {
 		hc.tune(&h.cfg)
@@ -133,7 +142,7 @@ var onTCP = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promoti
 
 func runUp(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("up", "", "Runs all six services in this process: the gateway and the data services on TCP, one port each from --port on.", env)
-	hc := houseConfig{models: addModelFlags(fs)}
+	hc := houseConfig{models: addModelFlags(fs), legs: addLegFlags(fs)}
 	turns := addTurnFlags(fs)
 	fs.StringVar(&hc.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&hc.demo, "demo", true, "load the demo stores at start; with --redis only if given")

@@ -13,7 +13,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
-// Config says which model of a provider to use, and where. All fields are required.
+// Config says which model of a provider to use, and where. All fields are required but for those that say otherwise.
 type Config struct {
 	// Provider is named in errors.
 	Provider string
@@ -21,6 +21,8 @@ type Config struct {
 	BaseURL string
 	// APIKey that the provider gave out. It never shows in an error.
 	APIKey string
+	// KeyOptional allows an empty APIKey: a model on one's own machine needs none.
+	KeyOptional bool
 	// Model is the provider's name for it.
 	Model string
 }
@@ -37,7 +39,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%s: Config.BaseURL %q: want http:// or https:// and a host", c.Provider, u.Redacted())
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return fmt.Errorf("%s: Config.BaseURL must not hold a user, a query or a fragment; the key goes into APIKey", c.Provider)
-	case c.APIKey == "":
+	case c.APIKey == "" && !c.KeyOptional:
 		return fmt.Errorf("%s: Config.APIKey is empty", c.Provider)
 	case strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fmt.Errorf("%s: Config.APIKey holds a character that no key has", c.Provider)

@@ -1256,9 +1256,11 @@ func (x *SearchProductsRequest) GetLimit() int32 {
 // SearchProductsResponse carries the best hits and facts about all matches.
 type SearchProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The best hits, at most limit.
+	// The best hits, at most limit. Where the words of the query are not sure of what is meant, products near in meaning are
+	// among them if the leg "vector" took part; their reason says so.
 	Hits []*Hit `protobuf:"bytes,1,rep,name=hits,proto3" json:"hits,omitempty"`
-	// Matches over the whole catalog, of which hits are the first.
+	// Matches over the whole catalog, of which hits are the first. Hits that are only near in meaning are not counted, neither
+	// here nor in prices and facets.
 	TotalCount int32 `protobuf:"varint,2,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`
 	// Lowest price among the admitted variants of all matches. Absent when nothing matches.
 	MinPrice *v1.Money `protobuf:"bytes,3,opt,name=min_price,json=minPrice,proto3" json:"min_price,omitempty"`
@@ -1268,7 +1270,8 @@ type SearchProductsResponse struct {
 	Facets []*Facet `protobuf:"bytes,5,rep,name=facets,proto3" json:"facets,omitempty"`
 	// When nothing matches: the filter condition that excluded the most, such as "options.size", else empty.
 	ExcludedMostBy string `protobuf:"bytes,6,opt,name=excluded_most_by,json=excludedMostBy,proto3" json:"excluded_most_by,omitempty"`
-	// Legs of the retrieval that took part, such as "lexical". A leg that failed softly is named "vector:failed".
+	// Legs of the retrieval that took part: "lexical", and where they are configured "vector" and "rerank". A leg that failed
+	// softly is named "vector:failed" or "rerank:failed"; "vector:building" has not embedded the products yet.
 	Legs          []string `protobuf:"bytes,7,rep,name=legs,proto3" json:"legs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,258 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/embed"
+)
+
+// Reranker scores how well texts answer a query, in order; higher is better. It is safe for concurrent use.
+type Reranker interface {
+	Scores(ctx context.Context, query string, texts []string) ([]float64, error)
+}
+
+// Names of the legs of a search, and what is added to one that could not take part.
+const (
+	legLexical  = "lexical"
+	legVector   = "vector"
+	legRerank   = "rerank"
+	legFailed   = ":failed"
+	legBuilding = ":building"
+)
+
+const (
+	// legTime bounds what a search waits for an endpoint. Then it goes on without.
+	legTime = time.Second
+	// legRest is how long an endpoint that has failed is not asked, so that not every search waits for it.
+	legRest = 5 * time.Second
+	// fusionRank is k of reciprocal rank fusion, from the paper that proposes it: Cormack, Clarke and Büttcher, "Reciprocal
+	// rank fusion outperforms Condorcet and individual rank learning methods", SIGIR 2009, where 60 did well in pilot runs
+	// and results hardly depended on it.
+	fusionRank = 60
+	// maxNeighbours bounds the products that are found by meaning alone.
+	maxNeighbours = 100
+	// maxReranked bounds the products whose order a reranker decides.
+	maxReranked = 50
+)
+
+// endpoint keeps searches from waiting for a server that does not answer.
+type endpoint struct {
+	leg    string
+	logger *slog.Logger
+	rests  atomic.Int64 // until then, Unix nanoseconds
+}
+
+// ask calls fn within the time that a search has for it, and reports whether it went well.
+func (e *endpoint) ask(ctx context.Context, fn func(ctx context.Context) error) bool {
+	if time.Now().UnixNano() < e.rests.Load() {
+		return false
+	}
+	within, cancel := context.WithTimeout(ctx, legTime)
+	defer cancel()
+	err := fn(within)
+	if err != nil && ctx.Err() == nil { // not when the caller has left
+		e.rests.Store(time.Now().Add(legRest).UnixNano())
+		e.logger.Warn("a leg of the search failed; searches go on without it", "leg", e.leg, "error", err, "rests", legRest)
+	}
+	return err == nil
+}
+
+// hybrid is what searches do beside words.
+type hybrid struct {
+	embedder             Embedder // nil: no vectors
+	reranker             Reranker // nil: no reranking
+	embedding, reranking endpoint
+}
+
+func newHybrid(cfg Config) *hybrid {
+	return &hybrid{
+		embedder: cfg.Embedder, reranker: cfg.Reranker,
+		embedding: endpoint{leg: legVector, logger: cfg.Logger}, reranking: endpoint{leg: legRerank, logger: cfg.Logger},
+	}
+}
+
+// meaning is the part that the vector leg has in one search. The zero value has none.
+type meaning struct {
+	leg     string // as it is named in the result; empty: there is no such leg
+	query   embed.Vector
+	vectors *vectors
+}
+
+// meaning embeds what is looked for. It is called before the catalog is read, for it waits for an endpoint. Extremes are a
+// matter of prices, and nothing is near to no words: then the leg has no part.
+func (h *hybrid) meaning(ctx context.Context, c *catalog, storeID, text string, by catalogv1.Sort) meaning {
+	if h.embedder == nil || text == "" || byPrice(by) {
+		return meaning{}
+	}
+	x := c.vectors(storeID)
+	if x == nil {
+		return meaning{leg: legVector + legBuilding}
+	}
+	m := meaning{leg: x.leg(), vectors: x}
+	if m.leg != legVector {
+		return m
+	}
+	ok := h.embedding.ask(ctx, func(ctx context.Context) (err error) {
+		m.query, err = h.embedder.Query(ctx, text)
+		return err
+	})
+	if !ok {
+		m.leg, m.query = legVector+legFailed, nil
+	}
+	return m
+}
+
+func byPrice(by catalogv1.Sort) bool {
+	return by == catalogv1.Sort_SORT_PRICE_ASCENDING || by == catalogv1.Sort_SORT_PRICE_DESCENDING
+}
+
+// join orders what the words have found by both legs. Where the words alone are sure of what is meant, the products stay
+// those, so that counts, prices and facets are as exact as ever; where they are not, the nearest others that pass the filter
+// are added, marked as such.
+func (m *meaning) join(v *view, f *found, admits filter) error {
+	if m.query == nil || len(f.query.terms) == 0 {
+		return nil
+	}
+	hits := f.hits
+	if !f.sure() {
+		hits = append(slices.Clip(hits), v.others(hits, admits)...)
+	}
+	entries := make([]*entry, len(hits))
+	for i, h := range hits {
+		entries[i] = h.entry
+	}
+	near, err := m.vectors.likeness(m.query, entries)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(near, func(a, b likeness) int { return cmp.Compare(b.cosine, a.cosine) })
+	f.hits = fuse(hits, near)
+	return nil
+}
+
+// sure reports whether the words select products, and not just the nearest to them.
+func (f *found) sure() bool { return len(f.candidates) > 0 && !f.partial && !f.mentioned }
+
+// others returns the products that pass the filter and are not among the hits, by title.
+func (v *view) others(hits []hit, admits filter) []hit {
+	found := make(map[*entry]bool, len(hits))
+	for _, h := range hits {
+		found[h.entry] = true
+	}
+	var out []hit
+	for _, e := range v.all() {
+		if found[e] {
+			continue
+		}
+		if variants := admits.admit(e); len(variants) > 0 {
+			out = append(out, hit{candidate: candidate{entry: e}, variants: variants, near: true})
+		}
+	}
+	return out
+}
+
+// fuse orders hits by the sum of 1/(k + rank) over the legs that have them: the words, which hits are in the order of up to
+// the first that is merely near, and meaning. Those that neither leg has are dropped.
+func fuse(hits []hit, near []likeness) []hit {
+	for i := range hits {
+		hits[i].score = 0
+		if !hits[i].near {
+			hits[i].score = 1 / float64(fusionRank+i+1)
+		}
+	}
+	for rank, l := range near {
+		if hits[l.at].near && rank >= maxNeighbours {
+			continue
+		}
+		hits[l.at].score += 1 / float64(fusionRank+rank+1)
+	}
+	hits = slices.DeleteFunc(hits, func(h hit) bool { return h.score == 0 })
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	return hits
+}
+
+// counted are the hits that the words have found, which are what counts, prices and facets are about.
+func (f *found) counted() []hit {
+	if !f.near() {
+		return f.hits
+	}
+	return slices.DeleteFunc(slices.Clone(f.hits), func(h hit) bool { return h.near })
+}
+
+// near reports whether there are hits that no word has found.
+func (f *found) near() bool { return slices.ContainsFunc(f.hits, func(h hit) bool { return h.near }) }
+
+// reason says why a hit is one.
+func (f *found) reason(h hit) string {
+	if h.near {
+		return "near in meaning"
+	}
+	return f.query.reason(h.candidate)
+}
+
+// find is a search by words, joined with the vector leg's part.
+func (h *hybrid) find(ctx context.Context, v *view, q query, f filter, by catalogv1.Sort, m *meaning) (found, error) {
+	out, err := v.search(ctx, q, f, by)
+	if err != nil {
+		return found{}, err
+	}
+	if err := m.join(v, &out, f); err != nil {
+		h.embedding.logger.Warn("the vector leg failed; the search goes by words", "error", err)
+		m.leg = legVector + legFailed
+	}
+	return out, nil
+}
+
+// rerank returns the order in which the first products answer the text best: positions, of all of them. The leg is empty when
+// there is no reranker or nothing to put in order.
+func (h *hybrid) rerank(ctx context.Context, text string, products []*catalogv1.Product) (order []int, leg string) {
+	order = make([]int, len(products))
+	for i := range order {
+		order[i] = i
+	}
+	top := order[:min(maxReranked, len(order))]
+	if h.reranker == nil || text == "" || len(top) < 2 {
+		return order, ""
+	}
+	texts := make([]string, len(top))
+	for i := range texts {
+		texts[i] = meaningText(products[i])
+	}
+	var scores []float64
+	ok := h.reranking.ask(ctx, func(ctx context.Context) (err error) {
+		scores, err = h.reranker.Scores(ctx, text, texts)
+		if err == nil && len(scores) != len(texts) {
+			err = fmt.Errorf("%d scores for %d texts", len(scores), len(texts))
+		}
+		return err
+	})
+	if !ok {
+		return order, legRerank + legFailed
+	}
+	slices.SortStableFunc(top, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	return order, legRerank
+}
+
+// rerankHits puts the first hits in the reranker's order. The scores stay with the places: those of a reranker do not compare
+// with the rest.
+func (h *hybrid) rerankHits(ctx context.Context, text string, hits []hit) (leg string) {
+	products := make([]*catalogv1.Product, len(hits))
+	for i, hit := range hits {
+		products[i] = hit.product
+	}
+	order, leg := h.rerank(ctx, text, products)
+	before := slices.Clone(hits)
+	for i, at := range order {
+		hits[i] = before[at]
+		hits[i].score = before[i].score
+	}
+	return leg
+}
