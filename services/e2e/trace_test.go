@@ -1,28 +1,50 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
 )
+
+// whole returns the spans of one trace by their parents, without those of Redis, once each one's parent has ended: a
+// server's span ends a moment after its caller has the reply.
+func whole(t *testing.T, traceID string) map[string][]sdktrace.ReadOnlySpan {
+	t.Helper()
+	children := make(map[string][]sdktrace.ReadOnlySpan)
+	redistest.Eventually(t, func() error {
+		clear(children)
+		ended := map[string]bool{"": true}
+		for _, s := range spans.Ended() {
+			if s.SpanContext().TraceID().String() != traceID || strings.Contains(s.InstrumentationScope().Name, "redis") {
+				continue
+			}
+			parent := ""
+			if s.Parent().IsValid() {
+				parent = s.Parent().SpanID().String()
+			}
+			children[parent] = append(children[parent], s)
+			ended[s.SpanContext().SpanID().String()] = true
+		}
+		for parent, spans := range children {
+			if !ended[parent] {
+				return fmt.Errorf("the parent of %q has not ended", spans[0].Name())
+			}
+		}
+		return nil
+	})
+	return children
+}
 
 // treeOf renders the spans of one trace as indented names, children by name, without the spans of Redis.
 func treeOf(t *testing.T, traceID string) []string {
 	t.Helper()
-	children := make(map[string][]sdktrace.ReadOnlySpan)
-	for _, s := range spans.Ended() {
-		if s.SpanContext().TraceID().String() != traceID || strings.Contains(s.InstrumentationScope().Name, "redis") {
-			continue
-		}
-		parent := ""
-		if s.Parent().IsValid() {
-			parent = s.Parent().SpanID().String()
-		}
-		children[parent] = append(children[parent], s)
-	}
+	children := whole(t, traceID)
 	var lines []string
 	var walk func(parent, indent string)
 	walk = func(parent, indent string) {
