@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -45,7 +44,7 @@ func startCrashes(t *testing.T, url string) *crashes {
 // the turn.
 func (c *crashes) awaitAnswers(id string, want int) {
 	c.t.Helper()
-	err := c.eventually(func() error {
+	redistest.Eventually(c.t, func() error {
 		fields, err := c.redis.HKeys(c.t.Context(), state.Key("demo", "request", id)).Result()
 		kept := slices.DeleteFunc(fields, func(f string) bool { return !strings.HasPrefix(f, "answer") })
 		if err == nil && len(kept) < want {
@@ -53,9 +52,6 @@ func (c *crashes) awaitAnswers(id string, want int) {
 		}
 		return err
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
 }
 
 // restart serves again as name after a kill.
@@ -246,22 +242,11 @@ func TestATurnOutlivesItsRedis(t *testing.T) {
 				t.Errorf("in the midst of it: %v", err)
 			}
 			var reply *gatewayv1.AskResponse
-			err := c.eventually(func() (err error) {
+			redistest.Eventually(t, func() (err error) {
 				reply, err = c.ask(suite.Gateway, id)
 				return err
 			})
-			c.wantOnce(reply, err)
+			c.wantOnce(reply, nil)
 		})
 	}
-}
-
-// eventually tries until it works or startTimeout has passed, and returns the last error.
-func (c *crashes) eventually(try func() error) (err error) {
-	for due := time.Now().Add(startTimeout); time.Now().Before(due); {
-		if err = try(); err == nil {
-			return nil
-		}
-		time.Sleep(20 * time.Millisecond) // other processes are awaited, which no fake clock knows
-	}
-	return err
 }

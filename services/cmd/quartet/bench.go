@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -70,9 +69,7 @@ func runBench(ctx context.Context, args []string, env environment) error {
 		return err
 	}
 	if f.json {
-		enc := json.NewEncoder(env.out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(report)
+		return printReportJSON(env.out, report)
 	}
 	printBench(env.out, report, f.where())
 	return nil

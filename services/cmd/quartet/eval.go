@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -96,10 +95,7 @@ func runEvalRouting(ctx context.Context, args []string, env environment) (err er
 		report.Misses = nil
 	}
 	if f.json {
-		enc := json.NewEncoder(env.out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(report)
+		return printReportJSON(env.out, report)
 	}
 	printReport(env.out, report, b.note)
 	return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -87,10 +86,7 @@ func runEvalSearch(ctx context.Context, args []string, env environment) (err err
 		report.Misses = nil
 	}
 	if f.json {
-		enc := json.NewEncoder(env.out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(report)
+		return printReportJSON(env.out, report)
 	}
 	printSearchReport(env.out, report)
 	return nil

@@ -178,3 +178,11 @@ func milliseconds(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
+
+// printReportJSON prints a report as one JSON object, for other programs.
+func printReportJSON(w io.Writer, report any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(report)
+}
