@@ -143,8 +143,10 @@ func sections(request string) string {
 // pieceBytes is how much of an answer goes into one event of a stream: about four tokens.
 const pieceBytes = 16
 
-// send writes the answer as a stream of events, or whole, as the request wants it.
-func (a chatAnswer) send(w http.ResponseWriter, req *chatRequest) {
+// send writes the answer as a stream of events, or whole, as the request wants it. It waits for each event until its
+// part of the call's time has passed: the first piece comes at half time, the others follow evenly, and the end comes at
+// the end.
+func (a chatAnswer) send(w http.ResponseWriter, req *chatRequest, until func(part float64) error) error {
 	finish := "stop"
 	if a.tool != "" {
 		finish = "tool_calls"
@@ -153,20 +155,31 @@ func (a chatAnswer) send(w http.ResponseWriter, req *chatRequest) {
 	usage := fmt.Sprintf(`{"prompt_tokens":1000,"completion_tokens":%d,"total_tokens":%d}`, out, 1000+out)
 	head := fmt.Sprintf(`{"id":"chatcmpl-1","created":1,"model":%s`, quote(req.Model))
 	if !req.Stream {
+		if err := until(1); err != nil {
+			return err
+		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `%s,"object":"chat.completion","choices":[{"index":0,"message":%s,"finish_reason":%q}],"usage":%s}`,
+		_, err := fmt.Fprintf(w, `%s,"object":"chat.completion","choices":[{"index":0,"message":%s,"finish_reason":%q}],"usage":%s}`,
 			head, a.whole(), finish, usage)
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	head += `,"object":"chat.completion.chunk"`
 	flush := http.NewResponseController(w)
-	for _, delta := range a.deltas() {
+	deltas := a.deltas()
+	for i, delta := range deltas {
+		if err := until(0.5 + 0.5*float64(i)/float64(len(deltas))); err != nil {
+			return err
+		}
 		fmt.Fprintf(w, "data: %s,\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", head, delta)
 		_ = flush.Flush() // a caller that has gone shows in the end
 	}
-	fmt.Fprintf(w, "data: %s,\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", head, finish)
-	fmt.Fprintf(w, "data: %s,\"choices\":[],\"usage\":%s}\n\ndata: [DONE]\n\n", head, usage)
+	if err := until(1); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "data: %s,\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n"+
+		"data: %s,\"choices\":[],\"usage\":%s}\n\ndata: [DONE]\n\n", head, finish, head, usage)
+	return err
 }
 
 // callID is the id of every tool call: there is one in a conversation.

@@ -16,7 +16,7 @@ const maxBody = 1 << 20
 
 // Behaviour is how the fake model answers from now on. The zero value answers at once.
 type Behaviour struct {
-	// Latency is the time from a request to the first byte of its answer.
+	// Latency is the time from a request to the end of its answer. A stream begins at half of it.
 	Latency time.Duration `json:"latency"`
 	// Hold keeps the calls that would word a specialist's answer, until their callers go away.
 	Hold bool `json:"hold"`
@@ -40,6 +40,7 @@ type Seen struct {
 // POST /v1/chat/completions asks it; PUT /behaviour sets a [Behaviour], and GET /seen returns what was [Seen] since.
 type Fake struct {
 	mux   *http.ServeMux
+	sleep func(ctx context.Context, d time.Duration) error
 	calls atomic.Int64
 	held  atomic.Int64
 
@@ -48,9 +49,10 @@ type Fake struct {
 	requests  []json.RawMessage
 }
 
-// NewFake returns a model that answers at once.
-func NewFake() *Fake {
-	f := &Fake{mux: http.NewServeMux()}
+// NewFake returns a model that answers at once, and that ends its answers by sleep when it is told to take its time: [Sleep] on a fake
+// clock, [SleepExactly] where time is measured.
+func NewFake(sleep func(ctx context.Context, d time.Duration) error) *Fake {
+	f := &Fake{mux: http.NewServeMux(), sleep: sleep}
 	f.mux.HandleFunc("POST /v1/chat/completions", f.chat)
 	f.mux.HandleFunc("PUT /behaviour", f.set)
 	f.mux.HandleFunc("GET /seen", f.seen)
@@ -104,9 +106,14 @@ func (f *Fake) chat(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err.Error()), http.StatusBadRequest)
 		return
 	}
-	if wait(r.Context(), b.Latency-time.Since(arrived)) == nil {
-		a.send(w, &req)
-	}
+	// A caller that has gone needs no answer.
+	_ = a.send(w, &req, func(part float64) error {
+		wait := time.Duration(part*float64(b.Latency)) - time.Since(arrived)
+		if part < 1 {
+			return Sleep(r.Context(), wait)
+		}
+		return f.sleep(r.Context(), wait)
+	})
 }
 
 // begin returns how a request is to be answered.
@@ -119,8 +126,8 @@ func (f *Fake) begin(raw []byte) Behaviour {
 	return f.behaviour
 }
 
-// wait waits for d, or returns the context's error if that ends first.
-func wait(ctx context.Context, d time.Duration) error {
+// Sleep waits for d, or returns the context's error if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}

@@ -76,7 +76,7 @@ func TestTheFakeModelRefusesWhatItDoesNotKnow(t *testing.T) {
 		"a result that is no object": asking(searchTools, `,{"role":"tool","content":"nothing"}`),
 	} {
 		w := httptest.NewRecorder()
-		NewFake().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
+		NewFake(Sleep).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
 		if w.Code != http.StatusBadRequest {
 			t.Errorf("%s: status %d", name, w.Code)
 		}
@@ -87,7 +87,7 @@ func TestTheFakeModelRefusesWhatItDoesNotKnow(t *testing.T) {
 func TestAnswersStreamIfThatIsWanted(t *testing.T) {
 	ask := func(body string) string {
 		w := httptest.NewRecorder()
-		NewFake().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
+		NewFake(Sleep).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
 		return w.Body.String()
 	}
 	var whole struct {
@@ -123,7 +123,7 @@ func TestAnswersStreamIfThatIsWanted(t *testing.T) {
 
 func TestEachCallTakesItsLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := NewFake()
+		f := NewFake(Sleep)
 		f.behaviour.Latency = 50 * time.Millisecond
 		begun := time.Now()
 		f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(routeRequest)))

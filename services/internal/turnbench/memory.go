@@ -105,7 +105,7 @@ func (c Config) hanging(ctx context.Context, started int, failed <-chan error) e
 			return errors.Join(errors.New("a turn ended that should hang"), err)
 		default:
 		}
-		if err := wait(ctx, look); err != nil {
+		if err := Sleep(ctx, look); err != nil {
 			return fmt.Errorf("%d of %d calls hang: %w", seen.Held, heldPerTurn*started, err)
 		}
 	}

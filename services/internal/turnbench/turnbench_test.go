@@ -18,7 +18,7 @@ import (
 // serve serves a fake model.
 func serve(t *testing.T) *Remote {
 	t.Helper()
-	server := httptest.NewServer(NewFake())
+	server := httptest.NewServer(NewFake(Sleep))
 	t.Cleanup(server.Close)
 	return NewRemote(server.URL)
 }
