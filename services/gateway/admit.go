@@ -51,7 +51,7 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest, ev *even
 	if err := checkAsk(req); err != nil {
 		return nil, err
 	}
-	store, err := s.stores.get(ctx, req.GetStoreId())
+	store, err := s.stores.ofTurn(ctx, req.GetStoreId())
 	if err != nil {
 		return nil, err
 	}

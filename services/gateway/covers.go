@@ -39,18 +39,18 @@ type section struct {
 	stems       map[string]bool
 }
 
-func newCoverage(base string, branches []*branch) *coverage {
+// newCoverage returns the coverage of answers, all of which have been read.
+func newCoverage(base string, branches []*branch, said map[*branch]facts.Text) *coverage {
 	c := &coverage{base: base}
 	for _, b := range branches {
-		c.sections = append(c.sections, newSection(base, b.assignment.GetSubQuery(), b.answer))
+		c.sections = append(c.sections, newSection(b.assignment.GetSubQuery(), b.answer, said[b]))
 	}
 	return c
 }
 
-func newSection(base, query string, a *specialistv1.Answer) section {
+func newSection(query string, a *specialistv1.Answer, said facts.Text) section {
 	words := foldedWords(a.GetText())
 	s := section{query: query, text: a.GetText(), folded: spaced(words), stems: stemsOf(words)}
-	said := readIn(base, s.text)
 	var before facts.Set
 	for _, f := range said.Facts {
 		if !f.Plain && !before.Has(f) {

@@ -8,6 +8,8 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 // answered returns a branch with an answer.
@@ -63,7 +65,8 @@ func TestASectionIsCoveredByItsFactsOrElseByItsWords(t *testing.T) {
 	other := answered("tents?", said("Tents cost 99 EUR."))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newCoverage("en", []*branch{other, answered("Geschenke einpacken?", tt.answer)})
+			branches := []*branch{other, answered("Geschenke einpacken?", tt.answer)}
+			c := newChecks(&turn{scope: scope.Scope{Locale: "en"}}, branches, branches).coverage()
 			if got := !slices.Contains(c.missing(tt.merged, true), 1); got != tt.want {
 				t.Errorf("%q of %q, finished: %v", tt.merged, tt.answer.GetText(), got)
 			}

@@ -174,6 +174,8 @@ type Service struct {
 	stores    stores
 	threads   threads
 	tracer    trace.Tracer
+
+	journalLinger time.Duration
 }
 
 // New returns a service, or an error that says what the configuration lacks. It starts nothing and makes no call.
@@ -210,9 +212,11 @@ func New(cfg Config) (*Service, error) {
 		ahead:     ahead,
 		limiter:   l,
 		summaries: summaries,
-		stores:    stores{redis: cfg.Redis},
+		stores:    newStores(cfg.Redis),
 		threads:   t,
 		tracer:    otel.Tracer(instrumentation),
+
+		journalLinger: journalLinger,
 	}, nil
 }
 

@@ -16,15 +16,26 @@ type grounds struct {
 	shoppers []facts.Fact
 }
 
-// newGrounds returns the grounds of a turn's merge.
-func newGrounds(t *turn, branches []*branch) *grounds {
+// readAnswers reads the texts of the branches that are answered.
+func readAnswers(base string, branches []*branch) map[*branch]facts.Text {
+	said := make(map[*branch]facts.Text, len(branches))
+	for _, b := range branches {
+		if b.err == nil {
+			said[b] = readIn(base, b.answer.GetText())
+		}
+	}
+	return said
+}
+
+// newGrounds returns the grounds of a turn's merge. What was said is that of all answers.
+func newGrounds(t *turn, branches []*branch, said map[*branch]facts.Text) *grounds {
 	g := &grounds{base: t.language(), units: map[string]bool{}}
 	for _, b := range branches {
 		g.shoppers = append(g.shoppers, g.read(b.assignment.GetSubQuery()).Facts...)
 		if b.err != nil {
 			continue
 		}
-		g.learn(b.answer.GetText())
+		g.learn(b.answer.GetText(), said[b])
 		g.count(len(b.answer.GetProducts()))
 	}
 	g.shoppers = append(g.shoppers, g.read(t.message).Facts...)
@@ -45,9 +56,8 @@ func readIn(base, text string) facts.Text {
 	return facts.Of(text, base)
 }
 
-// learn takes in an answer.
-func (g *grounds) learn(text string) {
-	said := g.read(text)
+// learn takes in an answer, and what it says.
+func (g *grounds) learn(text string, said facts.Text) {
 	g.answers.Add(said)
 	items, prices := 0, 0
 	for _, f := range said.Facts {

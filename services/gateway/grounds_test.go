@@ -32,9 +32,9 @@ func TestASentenceMayOnlySayWhatTheAnswersSay(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			turn := &turn{message: "Tents?", scope: scope.Scope{Locale: "en"}, store: &gatewayv1.Store{CurrencyCode: tt.currency}}
-			g := newGrounds(turn, []*branch{answered("Tents?", &specialistv1.Answer{
+			g := groundsOf(turn, answered("Tents?", &specialistv1.Answer{
 				Text: answer, Products: make([]*specialistv1.ProductChoice, 5),
-			})})
+			}))
 			if got := g.hold(tt.text); got != tt.want {
 				t.Errorf("hold(%q) = %v; facts %+v", tt.text, got, g.read(tt.text).Facts)
 			}
@@ -60,12 +60,16 @@ func TestWhatTheShopperWroteMayBeQuotedButDecidesNothing(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			turn := &turn{message: tt.message, scope: scope.Scope{Locale: "en"}, store: &gatewayv1.Store{}}
-			g := newGrounds(turn, []*branch{answered(tt.message, &specialistv1.Answer{Text: tt.answer})})
+			g := groundsOf(turn, answered(tt.message, &specialistv1.Answer{Text: tt.answer}))
 			if got := g.hold(tt.text); got != tt.want {
 				t.Errorf("hold(%q) = %v", tt.text, got)
 			}
 		})
 	}
+}
+
+func groundsOf(t *turn, b *branch) *grounds {
+	return newChecks(t, []*branch{b}, []*branch{b}).grounds()
 }
 
 // Whatever an answer says, a model that copies it is not stopped: each sentence rests on the whole.
@@ -77,7 +81,7 @@ func FuzzGrounds(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, locale string) {
 		turn := &turn{message: "?", scope: scope.Scope{Locale: locale}, store: &gatewayv1.Store{}}
-		g := newGrounds(turn, []*branch{answered("?", &specialistv1.Answer{Text: text})})
+		g := groundsOf(turn, answered("?", &specialistv1.Answer{Text: text}))
 		if !g.hold("\n" + text) {
 			t.Fatalf("%q does not rest on itself", text)
 		}

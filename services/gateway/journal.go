@@ -21,8 +21,13 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// journalTimeout bounds one write to a journal.
-const journalTimeout = time.Second
+const (
+	// journalTimeout bounds one write to a journal.
+	journalTimeout = time.Second
+	// journalLinger is how long a write waits for more to write. What would be written at once competes with the
+	// specialists that start just then, and answers often come together; who resumes the turn repeats that much more.
+	journalLinger = 5 * time.Millisecond
+)
 
 // The fields of a journal beside those that begin.lua and record.lua write.
 const (
@@ -37,7 +42,8 @@ var journalScript = redis.NewScript(state.Lua + journalLua)
 
 // journal is what is kept of a turn while it runs, so that another gateway can take it up. A nil journal keeps nothing.
 //
-// It is written behind the turn's back: one writer at a time, which takes all that waits and ends when nothing does.
+// It is written behind the turn's back: one writer at a time, which lingers, takes all that waits and ends when nothing
+// does.
 // Trouble is logged; it costs a resumed turn some work and nobody anything else.
 type journal struct {
 	ctx    context.Context // of the turn, without its cancellation: what was done is kept when the caller leaves
@@ -48,6 +54,8 @@ type journal struct {
 	ttl    time.Duration
 	logger *slog.Logger
 	before progress
+	linger time.Duration
+	ending chan struct{} // closed by close; nil where nothing lingers
 
 	mu     sync.Mutex
 	queue  []any // fields and values to be written, in turns
@@ -158,6 +166,7 @@ func (j *journal) keep(field string, value proto.Message) {
 // write writes until nothing is queued.
 func (j *journal) write() {
 	for {
+		j.wait()
 		j.mu.Lock()
 		fields := j.queue
 		j.queue = nil
@@ -169,6 +178,19 @@ func (j *journal) write() {
 		if err := j.put(fields); err != nil {
 			j.logger.WarnContext(j.ctx, "journal not written", "error", err)
 		}
+	}
+}
+
+// wait lingers, unless the journal is about to be closed.
+func (j *journal) wait() {
+	if j.linger == 0 {
+		return
+	}
+	t := time.NewTimer(j.linger)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-j.ending:
 	}
 }
 
@@ -189,6 +211,9 @@ func (j *journal) close(recorded bool) {
 	j.closed = true
 	if recorded {
 		j.queue = nil
+	}
+	if j.ending != nil {
+		close(j.ending)
 	}
 	j.mu.Unlock()
 	j.writer.Wait()

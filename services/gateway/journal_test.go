@@ -79,6 +79,23 @@ func TestAJournalIsWrittenBehindTheTurnInFewWrites(t *testing.T) {
 	}
 }
 
+func TestWhatComesTogetherIsWrittenTogether(t *testing.T) {
+	h := newHouse(t, miniredis.RunT(t))
+	j, redis := journalOf(t, h)
+	j.linger, j.ending = time.Hour, make(chan struct{})
+	close(redis.goOn)
+	j.decided(split("search: x"))
+	j.answered("a1", &specialistv1.Answer{Text: "x"})
+	if n := len(redis.entered); n != 0 {
+		t.Errorf("%d writes before the time", n)
+	}
+	j.close(false) // does not wait for an hour
+	fields, err := h.redis.HKeys(j.key)
+	if writes := len(redis.entered); err != nil || len(fields) != 2 || writes != 1 {
+		t.Errorf("fields %v in %d writes, %v", fields, writes, err)
+	}
+}
+
 func TestAnswersBeforeTheRoutingAreNotWrittenWithoutIt(t *testing.T) {
 	h := newHouse(t, miniredis.RunT(t))
 	j, _ := journalOf(t, h)

@@ -86,7 +86,9 @@ func (s *Service) word(
 ) (*agentloop.Result, []*branch) {
 	ctx, cancel := context.WithDeadline(ctx, s.mergeDue(ctx))
 	defer cancel()
-	w := &wording{spoken: text, grounds: newGrounds(t, branches), sections: join(sections)}
+	checks := newChecks(t, branches, sections)
+	defer checks.wait()
+	w := &wording{spoken: text, grounds: checks.grounds, sections: join(sections)}
 	result, err := s.merger.word(ctx, mergeMessage(t, branches), w)
 	if err != nil {
 		s.cfg.Logger.WarnContext(ctx, "merge cut short", "store", t.scope.StoreID, "turn", t.scope.TurnID,
@@ -96,7 +98,7 @@ func (s *Service) word(
 		return result, sections
 	}
 	var missing []*branch
-	for _, i := range newCoverage(t.language(), sections).missing(text.text.String(), err == nil) {
+	for _, i := range checks.coverage().missing(text.text.String(), err == nil) {
 		missing = append(missing, sections[i])
 	}
 	return result, missing

@@ -64,7 +64,7 @@ func (c mergeCase) turn() (*turn, []*branch) {
 // passed returns what of a text goes out when a model writes it in pieces of a few bytes, and why it stopped there.
 func (c mergeCase) passed(text string) (string, error) {
 	t, branches := c.turn()
-	w := &wording{spoken: &spoken{}, grounds: newGrounds(t, branches), sections: join(branches)}
+	w := &wording{spoken: &spoken{}, grounds: newChecks(t, branches, branches).grounds, sections: join(branches)}
 	for piece := range slices.Chunk([]byte(text), 5) {
 		if err := w.add(agentloop.TextDelta{Text: string(piece)}); err != nil {
 			return w.spoken.text.String(), err
@@ -84,7 +84,7 @@ func TestHonestMergesPassWhole(t *testing.T) {
 			t.Errorf("%s\nstopped after %q: %v", c.Honest, said, err)
 		}
 		turn, branches := c.turn()
-		if missing := newCoverage(turn.language(), branches).missing(c.Honest, true); len(missing) > 0 {
+		if missing := newChecks(turn, branches, branches).coverage().missing(c.Honest, true); len(missing) > 0 {
 			incomplete++
 			t.Errorf("%s\nsections %v count as missing", c.Honest, missing)
 		}
@@ -100,7 +100,7 @@ func TestAnswersThatAreCopiedPassWhole(t *testing.T) {
 			t.Errorf("%s\nstopped after %q: %v", all, said, err)
 		}
 		for _, finished := range []bool{true, false} {
-			if missing := newCoverage(turn.language(), branches).missing(all, finished); len(missing) > 0 {
+			if missing := newChecks(turn, branches, branches).coverage().missing(all, finished); len(missing) > 0 {
 				t.Errorf("%s\nsections %v count as missing, finished: %v", all, missing, finished)
 			}
 		}
@@ -133,7 +133,7 @@ func BenchmarkMergeChecks(b *testing.B) {
 			b.Fatal(err)
 		}
 		turn, branches := c.turn()
-		newCoverage(turn.language(), branches).missing(c.Honest, true)
+		newChecks(turn, branches, branches).coverage().missing(c.Honest, true)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestATextWithoutAPlaceToCutIsGivenUp(t *testing.T) {
 }
 
 func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
-	w := &wording{spoken: &spoken{}, grounds: &grounds{}, sections: strings.Repeat("shoes ", 10_000)}
+	w := &wording{spoken: &spoken{}, grounds: func() *grounds { return &grounds{} }, sections: strings.Repeat("shoes ", 10_000)}
 	for fed := 0; fed <= maxSentence+longSentence; fed += 100 {
 		if err := w.add(agentloop.TextDelta{Text: strings.Repeat("x", 100)}); err != nil {
 			if !errors.Is(err, errEndless) {

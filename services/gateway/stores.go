@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/redis/go-redis/v9"
@@ -133,9 +134,17 @@ func currencyForm(s string) bool {
 	return len(s) == 3 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
+// storeMoment is how long a change of a store may go unnoticed by the turns of gateways other than the one that was told.
+const storeMoment = time.Second
+
 // stores keeps what is known of each store.
 type stores struct {
-	redis redis.UniversalClient
+	redis  redis.UniversalClient
+	recent *state.Recent[*gatewayv1.Store]
+}
+
+func newStores(r redis.UniversalClient) stores {
+	return stores{redis: r, recent: state.NewRecent[*gatewayv1.Store](storeMoment)}
 }
 
 func (s stores) put(ctx context.Context, store *gatewayv1.Store) error {
@@ -143,7 +152,13 @@ func (s stores) put(ctx context.Context, store *gatewayv1.Store) error {
 	if err != nil {
 		return fmt.Errorf("encode store: %w", err)
 	}
+	defer s.recent.Forget(store.GetStoreId())
 	return state.Error("write store", s.redis.HSet(ctx, storesKey, store.GetStoreId(), raw).Err())
+}
+
+// ofTurn returns the store of a turn as get does, as of at most storeMoment ago. It must not be modified.
+func (s stores) ofTurn(ctx context.Context, id string) (*gatewayv1.Store, error) {
+	return s.recent.Get(ctx, id, func(ctx context.Context) (*gatewayv1.Store, error) { return s.get(ctx, id) })
 }
 
 // get returns a store, or a *fault.NotFound.

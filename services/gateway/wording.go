@@ -110,7 +110,7 @@ func (m *merger) counted(ctx context.Context, run *agentloop.Run) *agentloop.Res
 // wording is a model's text on its way to the reply.
 type wording struct {
 	spoken    *spoken
-	grounds   *grounds
+	grounds   func() *grounds
 	sections  string // all answers' texts
 	sentences sentences
 	step      int // of the run, whose text is being taken
@@ -155,7 +155,7 @@ func (w *wording) pass(sentence string) error {
 		return errTooLong
 	case len(sentence) >= minRepeat && w.repeated(strings.TrimSpace(sentence)):
 		return errRepeats
-	case !w.grounds.hold(line):
+	case !w.grounds().hold(line):
 		return errUngrounded
 	}
 	w.spoken.say(sentence)

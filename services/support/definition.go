@@ -43,7 +43,7 @@ func (d *desk) definition() specialist.Definition {
 
 // lacks switches off what a store without an order system does not have.
 func (d *desk) lacks(ctx context.Context, s scope.Scope) (map[string]string, error) {
-	settings, err := d.orders.store.settings(ctx, s.StoreID)
+	settings, err := d.orders.store.ofTurn(ctx, s.StoreID)
 	if err != nil || !settings.GetNoOrderSystem() {
 		return nil, err
 	}

@@ -17,7 +17,12 @@ import (
 // customer, and for each customer a sorted set of order ids by the time they were placed. Ids are in upper case.
 // All keys of a store share a slot, so that a script can change them together.
 type orderStore struct {
-	redis redis.UniversalClient
+	redis  redis.UniversalClient
+	recent *state.Recent[*orderv1.OrderSettings]
+}
+
+func newOrderStore(r redis.UniversalClient) orderStore {
+	return orderStore{redis: r, recent: state.NewRecent[*orderv1.OrderSettings](settingsMoment)}
 }
 
 func ordersKey(storeID string) string { return state.Key(storeID, "orders") }

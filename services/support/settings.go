@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/protobuf/proto"
@@ -25,6 +26,15 @@ const (
 )
 
 func settingsKey(storeID string) string { return state.Key(storeID, "orders", "settings") }
+
+// settingsMoment is how long a change of a store's settings may go unnoticed by the turns of replicas other than the one
+// that was told.
+const settingsMoment = time.Second
+
+// ofTurn returns what settings does, as of at most settingsMoment ago. It must not be modified.
+func (s orderStore) ofTurn(ctx context.Context, storeID string) (*orderv1.OrderSettings, error) {
+	return s.recent.Get(ctx, storeID, func(ctx context.Context) (*orderv1.OrderSettings, error) { return s.settings(ctx, storeID) })
+}
 
 // settings returns what a store says of its orders. A store that has said nothing has empty ones.
 func (s orderStore) settings(ctx context.Context, storeID string) (*orderv1.OrderSettings, error) {
@@ -47,6 +57,7 @@ func (s orderStore) putSettings(ctx context.Context, storeID string, settings *o
 	if err != nil {
 		return fmt.Errorf("encode order settings: %w", err)
 	}
+	defer s.recent.Forget(storeID)
 	return state.Error("write order settings", s.redis.Set(ctx, settingsKey(storeID), raw, 0).Err())
 }
 

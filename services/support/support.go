@@ -77,7 +77,7 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	book := &orderBook{store: orderStore{cfg.Redis}, own: own, attempts: attempts{cfg.Redis}, now: cfg.Now}
+	book := &orderBook{store: newOrderStore(cfg.Redis), own: own, attempts: attempts{cfg.Redis}, now: cfg.Now}
 	policies := &policyStore{redis: cfg.Redis, words: words}
 	d := &desk{orders: book, policies: policies, logger: cfg.Logger}
 	agent, err := specialist.New(specialist.Config{
