@@ -55,6 +55,8 @@ func Dial(target string, cfg DialConfig) (*grpc.ClientConn, error) {
 		grpc.WithChainUnaryInterceptor(unaryClient(deadline)),
 		grpc.WithChainStreamInterceptor(streamClient(deadline)),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(orDefault(cfg.MaxMessageBytes, DefaultMaxMessageBytes))),
+		grpc.WithStaticStreamWindowSize(window),
+		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},

@@ -37,6 +37,11 @@ const (
 	// DefaultMaxConnectionAge is when a server asks a client to reconnect, which makes it look for new replicas.
 	DefaultMaxConnectionAge = 10 * time.Minute
 
+	// window is how many bytes a stream may have under way, and connWindow how many all streams of a connection may.
+	// Fixed windows spare the pings with which gRPC would measure the line for each message; messages are small.
+	window     = 1 << 20
+	connWindow = 16 << 20
+
 	// minClientPing is the shortest interval between keepalive pings that a server accepts.
 	minClientPing = 10 * time.Second
 )
@@ -125,6 +130,8 @@ func transportOptions(cfg ServerConfig) []grpc.ServerOption {
 			otelgrpc.WithSpanAttributes(attribute.String(telemetry.KeyService, cfg.Name)),
 		)),
 		grpc.MaxRecvMsgSize(cfg.MaxMessageBytes),
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge:      cfg.MaxConnectionAge,
 			MaxConnectionAgeGrace: cfg.MaxConnectionAgeGrace,
