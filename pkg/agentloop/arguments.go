@@ -26,7 +26,7 @@ func (t Tool) check(raw json.RawMessage) (checked json.RawMessage, repaired bool
 		}
 	}
 	dropNulls(arguments, t.schema.resolved.Schema())
-	if err := t.schema.resolved.Validate(arguments); err != nil {
+	if err := t.schema.validate(arguments); err != nil {
 		return nil, false, fmt.Errorf("against the schema: %s", faultOf(err))
 	}
 	checked, err = json.Marshal(arguments)

@@ -31,7 +31,7 @@ type job struct {
 // runTools runs the calls of one step and appends one tool message for each, in call order, whatever happens. It returns
 // an error only when ctx is done or the consumer stopped.
 func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield func(Event) bool) error {
-	jobs := r.prepareApart(step, calls)
+	jobs := r.prepare(step, calls)
 	toolsCtx := ctx
 	if end, ok := r.toolsEnd(ctx); ok {
 		var cancel context.CancelFunc
@@ -57,23 +57,6 @@ func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield fu
 		r.result.Calls = append(r.result.Calls, j.record)
 	}
 	return err
-}
-
-// prepareApart is prepare on a stack of its own: a validator of schemas takes 8 KiB of it, and a stack that has grown stays
-// large for as long as the run then waits for its model.
-func (r *Run) prepareApart(step int, calls []ToolCall) (jobs []*job) {
-	var panicked any
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() { panicked = recover() }()
-		jobs = r.prepare(step, calls)
-	}()
-	<-done
-	if panicked != nil {
-		panic(panicked) // the caller's to recover, as if nothing had been apart
-	}
-	return jobs
 }
 
 // prepare looks the calls over. An unknown tool, arguments that do not fit and a call that was made before are answered

@@ -66,10 +66,31 @@ func argumentsOf(call ToolCall) json.RawMessage {
 	return json.RawMessage(call.Arguments)
 }
 
-// derived is a schema in its two forms: as sent, and as checked.
+// derived is a schema in its forms: as sent, as checked, and as checked at a glance.
 type derived struct {
 	raw      json.RawMessage
 	resolved *jsonschema.Resolved
+	shape    *shape
+}
+
+// validate returns the validator's error of a value that does not fit. The validator runs on a stack of its own: it takes
+// 8 KiB, and a stack that has grown stays large for as long as the run then waits for its model.
+func (d derived) validate(value any) (err error) {
+	if d.shape.fits(value) {
+		return nil
+	}
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		err = d.resolved.Validate(value)
+	}()
+	<-done
+	if panicked != nil {
+		panic(panicked) // the caller's to recover, as if nothing had been apart
+	}
+	return err
 }
 
 // derivedByType remembers what derive has made: compiling a schema costs more than a step of the loop.
@@ -98,7 +119,7 @@ func derive(t reflect.Type) derived {
 	if err != nil {
 		panic(fmt.Sprintf("agentloop: schema of %v: %v", t, err))
 	}
-	d, _ := derivedByType.LoadOrStore(t, derived{raw: raw, resolved: resolved})
+	d, _ := derivedByType.LoadOrStore(t, derived{raw: raw, resolved: resolved, shape: shapeOf(schema)})
 	return d.(derived)
 }
 
@@ -180,7 +201,7 @@ func (c *schemaCache) of(raw json.RawMessage) (derived, error) {
 	if err != nil {
 		return derived{}, err
 	}
-	made := derived{raw: slices.Clone(raw), resolved: resolved}
+	made := derived{raw: slices.Clone(raw), resolved: resolved, shape: shapeOf(&schema)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.byText) >= maxSchemas {
