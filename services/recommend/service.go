@@ -2,8 +2,8 @@
 // could take the place of a product.
 //
 // Carts live in Redis as product ids and quantities; titles and prices are read from the catalog at each look, so a
-// cart never shows an old price. The package must not import another service; it reaches the catalog through its
-// generated client.
+// cart never shows an old price. The package must not import another service; it reaches the catalog, and the orders for
+// what was bought together, through their generated clients.
 package recommend
 
 import (
@@ -32,6 +32,8 @@ type Config struct {
 	Model agentloop.Model
 	// Catalog is the store's products. Required.
 	Catalog catalogv1.CatalogServiceClient
+	// Orders say what was bought together. Nil: nothing is known of that.
+	Orders CoPurchases
 	// CartTTL is how long a cart is kept after its last write. Zero: DefaultCartTTL.
 	CartTTL time.Duration
 	// Price of the model's tokens. Nil: costs are unknown.
@@ -61,6 +63,8 @@ func (c Config) Validate() error {
 type Service struct {
 	carts      *carts
 	catalog    catalogv1.CatalogServiceClient
+	orders     CoPurchases // may be nil
+	logger     *slog.Logger
 	specialist *specialist.Server
 }
 
@@ -72,9 +76,12 @@ func New(cfg Config) (*Service, error) {
 	if cfg.CartTTL == 0 {
 		cfg.CartTTL = DefaultCartTTL
 	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
 	s := &Service{
 		carts:   &carts{store: store{rdb: cfg.Redis, ttl: cfg.CartTTL}, catalog: cfg.Catalog},
-		catalog: cfg.Catalog,
+		catalog: cfg.Catalog, orders: cfg.Orders, logger: cfg.Logger,
 	}
 	var err error
 	s.specialist, err = specialist.New(specialist.Config{

@@ -143,6 +143,7 @@ func (in similarArgs) check() error {
 
 // wish is a similar_products call as the catalog can serve it.
 type wish struct {
+	service  *Service
 	catalog  catalogv1.CatalogServiceClient
 	storeID  string
 	anchors  []string
@@ -156,7 +157,7 @@ type wish struct {
 // wish fits the arguments to the shopper's cart. What is in it is never proposed.
 func (t *turn) wish(ctx context.Context, in similarArgs, cart *cartv1.Cart) (*wish, error) {
 	w := &wish{
-		catalog: t.service.catalog, storeID: t.Scope.StoreID, query: strings.TrimSpace(in.Query),
+		service: t.service, catalog: t.service.catalog, storeID: t.Scope.StoreID, query: strings.TrimSpace(in.Query),
 		relation: t.relation(in), filter: &catalogv1.Filter{InStock: true}, limit: in.Limit,
 	}
 	if w.limit == 0 {
@@ -257,8 +258,13 @@ func (w *wish) find(ctx context.Context) ([]*catalogv1.Hit, string, error) {
 	}
 	var hits []*catalogv1.Hit
 	if len(w.anchors) > 0 {
+		var known []*catalogv1.Companion
+		if w.relation != catalogv1.Relation_RELATION_ALTERNATIVE {
+			known = w.service.bought(ctx, w.storeID, w.anchors)
+		}
 		resp, err := w.catalog.FindSimilarProducts(ctx, &catalogv1.FindSimilarProductsRequest{
 			StoreId: w.storeID, ProductIds: w.anchors, Relation: w.relation, Query: w.query, Filter: w.filter, Limit: int32(w.limit),
+			Companions: known,
 		})
 		if err != nil {
 			return nil, "", fmt.Errorf("find similar products: %w", err)

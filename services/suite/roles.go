@@ -6,6 +6,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -116,11 +117,12 @@ func buildSearch(cfg Config, _ *dialer) (registrar, error) {
 
 func buildRecommend(cfg Config, d *dialer) (registrar, error) {
 	catalog := catalogv1.NewCatalogServiceClient(d.dial(Search))
+	orders := orderv1.NewOrderServiceClient(d.dial(Support))
 	if d.err != nil {
 		return nil, d.err
 	}
 	return recommend.New(recommend.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Catalog: catalog,
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Catalog: catalog, Orders: orders,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
 }
@@ -151,5 +153,6 @@ var idempotent = []string{
 	catalogv1.CatalogService_SearchProducts_FullMethodName,
 	catalogv1.CatalogService_FindSimilarProducts_FullMethodName,
 	cartv1.CartService_GetCart_FullMethodName,
+	orderv1.OrderService_ListCoPurchases_FullMethodName,
 	specialistv1.SpecialistService_Describe_FullMethodName,
 }
