@@ -32,6 +32,8 @@ type Config struct {
 	Model agentloop.Model
 	// Catalog is the store's products. Required.
 	Catalog catalogv1.CatalogServiceClient
+	// Cart reads carts for the specialist. Nil: those that the service keeps itself.
+	Cart cartv1.CartServiceClient
 	// Orders say what was bought together. Nil: nothing is known of that.
 	Orders CoPurchases
 	// CartTTL is how long a cart is kept after its last write. Zero: DefaultCartTTL.
@@ -61,7 +63,8 @@ func (c Config) Validate() error {
 
 // Service is the recommend service. It is safe for concurrent use.
 type Service struct {
-	carts      *carts
+	carts      *cartBook
+	cart       cartv1.CartServiceClient // of the store's own; may be nil
 	catalog    catalogv1.CatalogServiceClient
 	orders     CoPurchases // may be nil
 	logger     *slog.Logger
@@ -80,7 +83,8 @@ func New(cfg Config) (*Service, error) {
 		cfg.Logger = slog.Default()
 	}
 	s := &Service{
-		carts:   &carts{store: store{rdb: cfg.Redis, ttl: cfg.CartTTL}, catalog: cfg.Catalog},
+		carts:   &cartBook{store: store{rdb: cfg.Redis, ttl: cfg.CartTTL}, catalog: cfg.Catalog},
+		cart:    cfg.Cart,
 		catalog: cfg.Catalog, orders: cfg.Orders, logger: cfg.Logger,
 	}
 	var err error

@@ -109,7 +109,7 @@ func TestSimilarProducts(t *testing.T) {
 		"a query that only is part of a title finds it": {nil, `{"query":"fell boot"}`, []string{"BOOT-1"}, "", nil},
 		"a product that does not exist":                 {inCart, `{"product_ids":["Kayak"]}`, nil, "The store has no product called Kayak.", nil},
 		"an empty cart and a wish":                      {nil, `{"query":"gift","max_price":20}`, []string{"MUG-1"}, "", nil},
-		"an empty cart and no wish":                     {nil, `{}`, nil, "The cart is empty and no product was named.", nil},
+		"an empty cart and no wish":                     {nil, `{}`, nil, "The cart is empty. No product was named.", nil},
 		"nothing for the wish":                          {nil, `{"query":"kayak","max_price":5}`, nil, "Nothing suitable is in stock at or below 5.00 EUR.", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
