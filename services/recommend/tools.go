@@ -22,8 +22,8 @@ const cartDescription = `Returns the shopper's cart: items with title, quantity,
 	`and the categories in it. Call it for any question about the cart, and before recommending something that goes with it.`
 
 const similarDescription = `Finds products that go with, or could replace, some products: those named in product_ids, else ` +
-	`those in the cart. With an empty cart and no product_ids it searches the catalog for query, say for a gift. What is in the ` +
-	`cart already and what is sold out is left out. Every product comes with a reason.`
+	`those in the cart. For a gift or another wish that has nothing to do with the cart, give a query and no product_ids: it ` +
+	`searches the catalog. What is in the cart already and what is sold out is left out. Every product comes with a reason.`
 
 const (
 	defaultListed = 5
@@ -36,7 +36,7 @@ const (
 // similarArgs are the arguments of similar_products.
 type similarArgs struct {
 	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles of the products to start from. Leave out to start from the cart."`
-	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain. Or what to look for when the cart is empty."`
+	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain. Or what to look for, when it is no company for the cart."`
 	Relation   string   `json:"relation,omitempty" jsonschema:"complement for what goes with them, alternative for what could replace them. Leave out for both."`
 	MaxPrice   *float64 `json:"max_price,omitempty" jsonschema:"Highest price, in the store's currency, such as 30."`
 	Limit      int      `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. 5 unless said otherwise."`

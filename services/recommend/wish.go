@@ -19,6 +19,7 @@ type wish struct {
 	cart     seen
 	anchors  []string
 	unknown  []string // names of anchors that the catalog does not have
+	unmet    bool     // nothing in the catalog is what the query says
 	query    string
 	relation catalogv1.Relation
 	filter   *catalogv1.Filter
@@ -34,19 +35,14 @@ func (t *turn) wish(ctx context.Context, in similarArgs, cart seen) (*wish, erro
 	if w.limit == 0 {
 		w.limit = defaultListed
 	}
+	if len(in.ProductIDs) == 0 && w.query == "" && asksForGift(t.SubQuery) {
+		w.query, w.relation = "gift", catalogv1.Relation_RELATION_UNSPECIFIED
+	}
 	for _, item := range cart.GetItems() {
 		w.filter.ExcludeProductIds = append(w.filter.ExcludeProductIds, item.GetProductId())
 	}
-	if len(in.ProductIDs) == 0 {
-		w.anchors = w.filter.GetExcludeProductIds()
-		w.anchors = w.anchors[max(0, len(w.anchors)-maxAnchors):] // the latest additions
-	} else if err := w.resolve(ctx, in.ProductIDs); err != nil {
+	if err := w.start(ctx, in.ProductIDs); err != nil {
 		return nil, err
-	}
-	if len(in.ProductIDs) == 0 && len(w.anchors) == 0 && w.relation == catalogv1.Relation_RELATION_COMPLEMENT {
-		if err := w.anchor(ctx); err != nil {
-			return nil, err
-		}
 	}
 	if in.MaxPrice != nil {
 		code, err := w.currency(ctx)
@@ -56,6 +52,26 @@ func (t *turn) wish(ctx context.Context, in similarArgs, cart seen) (*wish, erro
 		w.filter.MaxPrice = money.FromMajor(*in.MaxPrice, code)
 	}
 	return w, nil
+}
+
+// start finds the products to start from: those that the model named, else the one that the query names by its title, else
+// those of the cart. A query that names none and is to go with nothing is a wish of its own, such as for a gift: then there
+// are none, whatever the cart holds.
+func (w *wish) start(ctx context.Context, names []string) error {
+	if len(names) > 0 {
+		return w.resolve(ctx, names)
+	}
+	if w.relation == catalogv1.Relation_RELATION_COMPLEMENT && w.query != "" ||
+		w.relation == catalogv1.Relation_RELATION_ALTERNATIVE && len(naming(w.query)) > 1 { // one word is a kind of thing
+		if err := w.anchor(ctx); err != nil {
+			return err
+		}
+	}
+	if len(w.anchors) == 0 && (w.query == "" || w.relation == catalogv1.Relation_RELATION_COMPLEMENT) {
+		held := w.filter.GetExcludeProductIds()
+		w.anchors = held[max(0, len(held)-maxAnchors):] // the latest additions
+	}
+	return nil
 }
 
 // resolve finds the products that the model named, by id or else by title.
@@ -83,13 +99,11 @@ func (w *wish) resolve(ctx context.Context, names []string) error {
 
 // anchor starts from the product that the query names by its title, if it names one: what goes with a teapot is no teapot.
 func (w *wish) anchor(ctx context.Context) error {
-	if w.query == "" {
-		return nil
-	}
 	found, err := w.search(ctx, &catalogv1.SearchProductsRequest{Query: w.query, Limit: 1})
 	if err != nil {
 		return err
 	}
+	w.unmet = len(found.GetHits()) == 0
 	if hits := found.GetHits(); len(hits) > 0 && titled(hits[0].GetProduct().GetTitle(), w.query) {
 		w.anchors, w.query = []string{hits[0].GetProduct().GetProductId()}, ""
 	}
@@ -176,6 +190,9 @@ func (w *wish) note(hits []*catalogv1.Hit) string {
 	}
 	if len(w.unknown) > 0 {
 		parts = append(parts, "The store has no product called "+strings.Join(w.unknown, ", ")+".")
+	}
+	if w.unmet && len(hits) > 0 {
+		parts = append(parts, fmt.Sprintf("The store has nothing for %q; this goes with what is in the cart.", w.query))
 	}
 	if len(hits) == 0 {
 		text := "Nothing suitable is in stock"
