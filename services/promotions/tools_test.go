@@ -123,7 +123,7 @@ func TestAStoreWithoutCartsIsToldSo(t *testing.T) {
 		mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000)))
 		tools := service.data.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})
 		got, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", "")
-		if err != nil || len(got.Promotions) != 1 || got.Promotions[0].Eligible || !strings.HasPrefix(got.Note, "This store's carts can not be seen here") {
+		if err != nil || len(got.Promotions) != 1 || got.Promotions[0].Eligible || got.Promotions[0].Explanation != "" || !strings.HasPrefix(got.Note, "This store's carts can not be seen here") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
