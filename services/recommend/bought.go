@@ -14,8 +14,8 @@ const (
 	// maxBoughtTime bounds the look at what was bought together, but never to more than a tenth of what is left of the call.
 	// Then the recommendation goes without.
 	maxBoughtTime = 300 * time.Millisecond
-	// maxBoughtAnchors and maxBought are what one call of ListCoPurchases takes and what is asked for.
-	maxBoughtAnchors = 20
+	// maxBoughtAnchors are the products whose orders are counted, and maxBought those asked for.
+	maxBoughtAnchors = 10
 	maxBought        = 20
 	// boughtRelation is how shoppers read that two products were bought together.
 	boughtRelation = "often bought with"

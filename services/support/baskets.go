@@ -17,7 +17,7 @@ const (
 	// for each other.
 	maxBasket = 100
 	// maxBaskets is how many orders with one product are looked at, the latest.
-	maxBaskets = 1_000
+	maxBaskets = 500
 	// basketsARead bounds the fields of one command, so that it holds up nobody else's.
 	basketsARead = 1_000
 )

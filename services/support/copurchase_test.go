@@ -169,6 +169,26 @@ func TestCoPurchasesTellOfNobodysShopping(t *testing.T) {
 	}
 }
 
+func TestOfManyOrdersTheLatestAreLookedAt(t *testing.T) {
+	c := serve(t, silent())
+	var orders []*orderv1.Order
+	for i := range maxBaskets {
+		products := []string{"boots"}
+		if i%2 == 0 {
+			products = append(products, "socks")
+		}
+		orders = append(orders, order(fmt.Sprintf("N-%d", i), fmt.Sprintf("n%d", i), 1, of(products...)))
+	}
+	for i := range 10 {
+		orders = append(orders, order(fmt.Sprintf("O-%d", i), fmt.Sprintf("o%d", i), 50, of("boots", "laces")), order(fmt.Sprintf("X-%d", i), "x", 1, of("tent")))
+	}
+	c.haveOrders(t, "one", orders...)
+	companies, err := c.service.orders.book.store.companies(t.Context(), "one", []string{"boots"})
+	if err != nil || companies[0].looked != maxBaskets || companies[0].with["laces"] != nil || companies[0].with["socks"].orders != maxBaskets/2 {
+		t.Errorf("%+v, %v", companies, err)
+	}
+}
+
 func TestOrdersOfVeryMuchDoNotCount(t *testing.T) {
 	var many []string
 	for i := range maxBasket + 1 {

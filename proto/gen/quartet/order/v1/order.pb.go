@@ -2075,7 +2075,7 @@ func (x *ListCoPurchasesResponse) GetCoPurchases() []*CoPurchase {
 }
 
 // CoPurchase says how often one product was bought together with another. Orders that are not paid yet, were cancelled or
-// hold more than 100 products do not count; of very many with one product, the latest 1,000 are looked at.
+// hold more than 100 products do not count; of very many with one product, the latest 500 are looked at.
 type CoPurchase struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Product that was bought with it, as orders name it.
