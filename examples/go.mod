@@ -5,12 +5,21 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/quartet-commerce/quartet/pkg/agentloop v0.0.0
+	github.com/quartet-commerce/quartet/proto v0.0.0
 	go.uber.org/goleak v1.3.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc
+	google.golang.org/grpc v1.84.0
+	google.golang.org/protobuf v1.36.12
 )
 
 require (
 	github.com/google/jsonschema-go v0.4.2 // indirect
 	github.com/sashabaranov/go-openai v1.42.0 // indirect
+	golang.org/x/net v0.59.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
 )
 
 replace github.com/quartet-commerce/quartet/pkg/agentloop => ../pkg/agentloop
+
+replace github.com/quartet-commerce/quartet/proto => ../proto

@@ -55,8 +55,8 @@ func newHouseOn(t *testing.T, url string) *house {
 	return newHouseWith(t, url, newBrain(t))
 }
 
-// newHouseWith is newHouseOn with a model of its own, which speaks for both models.
-func newHouseWith(t *testing.T, url string, brain http.Handler) *house {
+// newHouseWith is newHouseOn with a model of its own, which speaks for both models, and a configuration that tune changes.
+func newHouseWith(t *testing.T, url string, brain http.Handler, tune ...func(*suite.Config)) *house {
 	t.Helper()
 	client, err := state.Open(t.Context(), url)
 	if err != nil {
@@ -67,6 +67,9 @@ func newHouseWith(t *testing.T, url string, brain http.Handler) *house {
 		Redis: client, Network: rpc.NewNetwork(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), DrainTimeout: time.Second,
 		Model: newModel(t, modelServer.URL, offline.Model), FastModel: newModel(t, modelServer.URL, offline.ModelFast),
 	}}
+	for _, change := range tune {
+		change(&h.cfg)
+	}
 	six, err := suite.NewAll(h.cfg, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -2,11 +2,12 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/carts"
 )
 
 // maxCartTime bounds the one read of a turn's cart, but never to more than a tenth of what is left of the turn. A
@@ -68,12 +69,11 @@ func (s *Service) cartFor(ctx context.Context, t *turn, specialist string) *cart
 		due, _ := ctx.Deadline()
 		ctx, cancel := context.WithTimeout(ctx, min(maxCartTime, time.Until(due)/10))
 		defer cancel()
-		resp, err := s.cfg.Cart.GetCart(ctx, &cartv1.GetCartRequest{StoreId: sc.StoreID, CartId: sc.CartID})
-		if err != nil {
-			return nil, fmt.Errorf("get cart: %w", err)
-		}
-		return resp.GetCart(), nil
+		return carts.Read(ctx, s.cfg.Cart, sc.StoreID, sc.CartID)
 	})
+	if carts.None(err) {
+		return nil // specialists know what to say of that
+	}
 	if err != nil && ctx.Err() == nil {
 		s.cfg.Logger.WarnContext(ctx, "cart not read; specialists read it themselves", "store", sc.StoreID, "turn", sc.TurnID, "error", err)
 	}

@@ -11,8 +11,10 @@ import (
 	"time"
 	"unicode"
 
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/carts"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
@@ -25,6 +27,7 @@ type offers struct {
 	outcome
 	basket  basket
 	hasCart bool
+	noCart  bool // the store has none
 	now     time.Time
 	asked   string // what the shopper wrote
 	way     *promotionv1.QualifyingWay
@@ -33,14 +36,12 @@ type offers struct {
 // offersFor evaluates the store's promotions for the turn's shopper, on the cart that the assignment came with, else on
 // the one that it reads. Its errors are fit for a model.
 func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, error) {
-	cart := t.Cart
-	o := offers{hasCart: cart != nil || t.Scope.CartID != "" && s.cart != nil, now: s.now(), asked: t.SubQuery + " " + t.Message}
-	if o.hasCart && cart == nil {
-		var err error
-		if cart, err = s.fetchCart(ctx, t.Scope.StoreID, t.Scope.CartID); err != nil {
-			return o, s.forModel(ctx, err, "the cart can not be read now; say so, and name no saving")
-		}
+	o := offers{now: s.now(), asked: t.SubQuery + " " + t.Message}
+	cart, err := s.cartOf(ctx, t)
+	if o.noCart = carts.None(err); err != nil && !o.noCart {
+		return o, s.forModel(ctx, err, "the cart can not be read now; say so, and name no saving")
 	}
+	o.hasCart = cart != nil
 	promotions, err := s.store.list(ctx, t.Scope.StoreID)
 	if err != nil {
 		return o, s.forModel(ctx, err, "the promotions can not be read now; say so, and name no promotion")
@@ -55,6 +56,20 @@ func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, err
 		o.way = s.cheapestWay(ctx, t.Scope.StoreID, o.evaluations, situation{cart, who, o.now})
 	}
 	return o, nil
+}
+
+// cartOf returns the turn's cart; nil if there is none.
+func (s *server) cartOf(ctx context.Context, t *specialist.Turn) (*cartv1.Cart, error) {
+	switch {
+	case t.Cart != nil || s.cart == nil:
+		return t.Cart, nil
+	case t.Scope.CartID != "":
+		return carts.Read(ctx, s.cart, t.Scope.StoreID, t.Scope.CartID)
+	}
+	if none, err := carts.Lacking(ctx, s.cart, t.Scope.StoreID); err == nil && none {
+		return nil, carts.NoCart(t.Scope.StoreID)
+	}
+	return nil, nil // what can not be told is not lacking
 }
 
 // forModel logs the cause and returns words for the model, which must not see how the house is built.
@@ -128,6 +143,8 @@ func (o offers) note(shown []*promotionv1.Evaluation) string {
 	switch {
 	case len(shown) == 0:
 		return "There are no promotions at the moment."
+	case o.noCart:
+		return "This store's carts can not be seen here, so no saving can be computed; these are the offers of the store."
 	case !o.hasCart:
 		return "There is no cart yet, so no saving can be computed; these are the offers of the store."
 	case len(o.basket.lines) == 0:

@@ -2,7 +2,6 @@ package promotions
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
+	"github.com/quartet-commerce/quartet/services/internal/carts"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
@@ -85,7 +85,7 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 	cart := priced(req.GetCart())
 	if id := req.GetCartId(); id != "" {
 		var err error
-		if cart, err = s.fetchCart(ctx, req.GetStoreId(), id); err != nil {
+		if cart, err = carts.Read(ctx, s.cart, req.GetStoreId(), id); err != nil {
 			return nil, err
 		}
 	}
@@ -151,12 +151,4 @@ func priced(cart *cartv1.Cart) *cartv1.Cart {
 		item.Available = item.GetUnitPrice() != nil
 	}
 	return cart
-}
-
-func (s *server) fetchCart(ctx context.Context, storeID, cartID string) (*cartv1.Cart, error) {
-	resp, err := s.cart.GetCart(ctx, &cartv1.GetCartRequest{StoreId: storeID, CartId: cartID})
-	if err != nil {
-		return nil, fmt.Errorf("get cart: %w", err)
-	}
-	return resp.GetCart(), nil
 }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/carts"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
@@ -28,18 +30,28 @@ type fakeCarts struct {
 	carts map[string]*cartv1.Cart
 	err   error
 	reads int
+	none  bool // the stores have no carts
 }
 
 func (f *fakeCarts) GetCart(_ context.Context, req *cartv1.GetCartRequest, _ ...grpc.CallOption) (*cartv1.GetCartResponse, error) {
 	f.reads++
-	if f.err != nil {
+	switch {
+	case f.err != nil:
 		return nil, f.err
+	case f.none:
+		return nil, rpc.Status(carts.NoCart(req.GetStoreId())).Err()
 	}
 	cart := f.carts[req.GetStoreId()+"/"+req.GetCartId()]
 	if cart == nil {
 		cart = &cartv1.Cart{}
 	}
 	return &cartv1.GetCartResponse{Cart: cart}, nil
+}
+
+func (f *fakeCarts) GetCartSettings(
+	context.Context, *cartv1.GetCartSettingsRequest, ...grpc.CallOption,
+) (*cartv1.GetCartSettingsResponse, error) {
+	return &cartv1.GetCartSettingsResponse{Settings: &cartv1.CartSettings{NoCart: f.none}}, f.err
 }
 
 // serve runs the service on an in-memory network, with a Redis of its own.
@@ -180,6 +192,20 @@ func make1001() []*promotionv1.Promotion {
 		many[i] = promo("P1", percent(1))
 	}
 	return many
+}
+
+func TestEvaluateCartOfAStoreWithoutCarts(t *testing.T) {
+	_, conn := serve(t, &fakeCarts{none: true}, silent())
+	client := promotionv1.NewPromotionServiceClient(conn)
+	mustUpsert(t, client, "one", promo("TEN", percent(1000)))
+	byID := &promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "c"}}
+	if _, err := client.EvaluateCart(t.Context(), byID); !carts.None(err) || status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("by its id: %v", err)
+	}
+	inline := &promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_Cart{Cart: walkCart()}}
+	if resp, err := client.EvaluateCart(t.Context(), inline); err != nil || resp.GetBestCode() != "TEN" {
+		t.Errorf("a cart that comes with the call: %v, %v", resp, err)
+	}
 }
 
 func TestEvaluateCart(t *testing.T) {

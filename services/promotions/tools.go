@@ -69,7 +69,7 @@ type listedPromotion struct {
 	Eligible    bool   `json:"eligible"`
 	Saving      string `json:"saving,omitempty"`
 	Refused     string `json:"refused,omitempty"`
-	Explanation string `json:"explanation"`
+	Explanation string `json:"explanation,omitempty"`
 	Missing     string `json:"missing,omitempty"`
 	Starts      string `json:"starts,omitempty"`
 	Ends        string `json:"ends,omitempty"`
@@ -99,7 +99,11 @@ func listTool(t *specialist.Turn, read *specialist.Once[offers]) func(context.Co
 			shown = shown[:maxListed]
 		}
 		for _, e := range shown {
-			r.Promotions = append(r.Promotions, listed(e))
+			l := listed(e)
+			if !o.hasCart && e.GetRefusalReason() == promotionv1.RefusalReason_REFUSAL_REASON_EMPTY_CART {
+				l.Refused, l.Explanation = "", "" // the note says it: that the cart is empty is not known
+			}
+			r.Promotions = append(r.Promotions, l)
 		}
 		return r, nil
 	}

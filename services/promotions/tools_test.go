@@ -117,6 +117,18 @@ func TestListNotes(t *testing.T) {
 	}
 }
 
+func TestAStoreWithoutCartsIsToldSo(t *testing.T) {
+	for name, sc := range map[string]scope.Scope{"a customer": shopper("walk"), "a guest": {StoreID: "one"}} {
+		service, conn := serve(t, &fakeCarts{none: true}, silent())
+		mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000)))
+		tools := service.data.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})
+		got, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", "")
+		if err != nil || len(got.Promotions) != 1 || got.Promotions[0].Eligible || got.Promotions[0].Explanation != "" || !strings.HasPrefix(got.Note, "This store's carts can not be seen here") {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestListCutsLongLists(t *testing.T) {
 	service, conn := serve(t, walkCarts(), silent())
 	var many []*promotionv1.Promotion

@@ -12,6 +12,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/carts"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
@@ -20,14 +21,17 @@ const (
 	maxQuantity = 999
 )
 
-// carts are the shoppers' carts, as the catalog describes their items now.
-type carts struct {
+// cartBook is the shoppers' carts, as the catalog describes their items now.
+type cartBook struct {
 	store   store
 	catalog catalogv1.CatalogServiceClient
 }
 
 // get returns a cart with titles and prices of now.
-func (c *carts) get(ctx context.Context, storeID, cartID string) (*cartv1.Cart, error) {
+func (c *cartBook) get(ctx context.Context, storeID, cartID string) (*cartv1.Cart, error) {
+	if err := c.store.open(ctx, storeID); err != nil {
+		return nil, err
+	}
 	kept, err := c.store.load(ctx, storeID, cartID)
 	if err != nil {
 		return nil, err
@@ -36,7 +40,7 @@ func (c *carts) get(ctx context.Context, storeID, cartID string) (*cartv1.Cart, 
 }
 
 // set replaces all items.
-func (c *carts) set(ctx context.Context, req *cartv1.SetCartRequest) (*cartv1.Cart, error) {
+func (c *cartBook) set(ctx context.Context, req *cartv1.SetCartRequest) (*cartv1.Cart, error) {
 	items, err := c.resolve(ctx, req.GetStoreId(), "items[%d]", req.GetItems())
 	if err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func (c *carts) set(ctx context.Context, req *cartv1.SetCartRequest) (*cartv1.Ca
 }
 
 // add adds a quantity of one variant.
-func (c *carts) add(ctx context.Context, req *cartv1.AddItemRequest) (*cartv1.Cart, error) {
+func (c *cartBook) add(ctx context.Context, req *cartv1.AddItemRequest) (*cartv1.Cart, error) {
 	items, err := c.resolve(ctx, req.GetStoreId(), "item", []*cartv1.CartItem{req.GetItem()})
 	if err != nil {
 		return nil, err
@@ -60,26 +64,30 @@ func (c *carts) add(ctx context.Context, req *cartv1.AddItemRequest) (*cartv1.Ca
 }
 
 // remove removes a variant, or all variants of a product.
-func (c *carts) remove(ctx context.Context, req *cartv1.RemoveItemRequest) (*cartv1.Cart, error) {
+func (c *cartBook) remove(ctx context.Context, req *cartv1.RemoveItemRequest) (*cartv1.Cart, error) {
 	return c.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
 		func(have []*cartv1.CartItem) ([]*cartv1.CartItem, error) {
 			return slices.DeleteFunc(slices.Clone(have), func(i *cartv1.CartItem) bool {
-				return i.GetProductId() == req.GetProductId() &&
+				// The catalog forgives the case of ids, so what was added as "sock-1" may be kept as SOCK-1.
+				return strings.EqualFold(i.GetProductId(), req.GetProductId()) &&
 					(req.GetVariantId() == "" || i.GetVariantId() == req.GetVariantId())
 			}), nil
 		})
 }
 
 // clear removes every item.
-func (c *carts) clear(ctx context.Context, req *cartv1.ClearCartRequest) (*cartv1.Cart, error) {
+func (c *cartBook) clear(ctx context.Context, req *cartv1.ClearCartRequest) (*cartv1.Cart, error) {
 	return c.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
 		func([]*cartv1.CartItem) ([]*cartv1.CartItem, error) { return nil, nil })
 }
 
 // change edits the stored cart and describes what came of it.
-func (c *carts) change(
+func (c *cartBook) change(
 	ctx context.Context, storeID, cartID string, expected *int64, edit func([]*cartv1.CartItem) ([]*cartv1.CartItem, error),
 ) (*cartv1.Cart, error) {
+	if err := c.store.open(ctx, storeID); err != nil {
+		return nil, err
+	}
 	kept, err := c.store.change(ctx, storeID, cartID, expected, edit)
 	if err != nil {
 		return nil, err
@@ -113,7 +121,7 @@ func merged(have, more []*cartv1.CartItem) ([]*cartv1.CartItem, error) {
 
 // resolve checks items against the catalog and returns what of them is kept, with the variant filled in where the
 // product has only one. path is the items' field, with a %d for the index if there are several.
-func (c *carts) resolve(
+func (c *cartBook) resolve(
 	ctx context.Context, storeID, path string, items []*cartv1.CartItem,
 ) ([]*cartv1.CartItem, error) {
 	products, err := c.products(ctx, storeID, items)
@@ -162,7 +170,7 @@ func noVariant(p *catalogv1.Product, id string) string {
 }
 
 // describe adds to a kept cart what the catalog says of its items.
-func (c *carts) describe(ctx context.Context, storeID, cartID string, kept stored) (*cartv1.Cart, error) {
+func (c *cartBook) describe(ctx context.Context, storeID, cartID string, kept stored) (*cartv1.Cart, error) {
 	out := &cartv1.Cart{StoreId: storeID, CartId: cartID, Version: kept.version}
 	if !kept.expire.IsZero() {
 		out.ExpireTime = timestamppb.New(kept.expire)
@@ -172,10 +180,9 @@ func (c *carts) describe(ctx context.Context, storeID, cartID string, kept store
 		return nil, err
 	}
 	for _, item := range kept.items {
-		described := describeItem(item, products[item.GetProductId()])
-		out.Items = append(out.Items, described)
-		addTo(out, described)
+		out.Items = append(out.Items, describeItem(item, products[item.GetProductId()]))
 	}
+	out.Subtotal = carts.Subtotal(out.Items)
 	return out, nil
 }
 
@@ -192,23 +199,8 @@ func describeItem(item *cartv1.CartItem, p *catalogv1.Product) *cartv1.CartItem 
 	return out
 }
 
-// addTo adds an item to the cart's subtotal, which is in the currency of the first item.
-func addTo(cart *cartv1.Cart, item *cartv1.CartItem) {
-	price := item.GetUnitPrice()
-	if cart.Subtotal == nil {
-		code := price.GetCurrencyCode()
-		if code == "" {
-			return
-		}
-		cart.Subtotal = &commonv1.Money{CurrencyCode: code}
-	}
-	if price.GetCurrencyCode() == cart.Subtotal.GetCurrencyCode() {
-		cart.Subtotal.AmountMinor += price.GetAmountMinor() * int64(item.GetQuantity())
-	}
-}
-
 // products reads the products of items from the catalog, by the id as the item has it.
-func (c *carts) products(
+func (c *cartBook) products(
 	ctx context.Context, storeID string, items []*cartv1.CartItem,
 ) (map[string]*catalogv1.Product, error) {
 	out := make(map[string]*catalogv1.Product, len(items))

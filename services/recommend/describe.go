@@ -32,6 +32,7 @@ func (s *Service) definition() specialist.Definition {
 		Prompt:      prompt,
 		Tools:       s.tools,
 		Unavailable: s.unavailable,
+		Lacks:       s.lacks,
 		ReadsCart:   true,
 	}
 }

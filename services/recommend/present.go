@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -34,8 +33,8 @@ type itemView struct {
 	Options   map[string]string `json:"options,omitempty"`
 }
 
-// cartView is the cart as a model reads it. known is false when nobody said which cart is the shopper's.
-func cartView(cart *cartv1.Cart, known bool) cartResult {
+// cartView is the cart as a model reads it.
+func cartView(cart seen) cartResult {
 	out := cartResult{Items: []itemView{}, Subtotal: money.Text(cart.GetSubtotal())}
 	gone := 0
 	for _, item := range cart.GetItems() {
@@ -53,8 +52,8 @@ func cartView(cart *cartv1.Cart, known bool) cartResult {
 		})
 	}
 	switch {
-	case !known:
-		out.Note = "The shopper's cart is not known here."
+	case cart.why != "":
+		out.Note = cart.why
 	case gone > 0:
 		out.Note = counted(gone, "item") + " of the cart can no longer be bought."
 	case len(out.Items) == 0:
@@ -72,8 +71,8 @@ type similarResult struct {
 // Summary says what the result holds, for the call log.
 func (r similarResult) Summary() string { return counted(len(r.Products), "product") }
 
-// result puts the hits before the model and into the findings.
-func (t *turn) result(hits []*catalogv1.Hit, note string) similarResult {
+// result puts the hits before the model and into the findings. Some are proposed for the cart, if there can be one.
+func (t *turn) result(hits []*catalogv1.Hit, note string, propose bool) similarResult {
 	out := similarResult{Products: []productview.View{}, Note: note}
 	for i, h := range hits {
 		variants := matched(h)
@@ -82,7 +81,7 @@ func (t *turn) result(hits []*catalogv1.Hit, note string) similarResult {
 		}
 		choice := productview.Choice(h.GetProduct(), variants, h.GetReason())
 		t.AddProducts(choice)
-		if i < maxProposed {
+		if propose && i < maxProposed {
 			t.AddActions(&specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_AddToCart{
 				AddToCart: &specialistv1.AddToCart{ProductId: choice.GetProductId(), VariantId: choice.GetVariantId(), Quantity: 1},
 			}})

@@ -12,7 +12,7 @@ import (
 // server implements CartService.
 type server struct {
 	cartv1.UnsafeCartServiceServer
-	carts *carts
+	carts *cartBook
 }
 
 var _ cartv1.CartServiceServer = (*server)(nil)

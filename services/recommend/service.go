@@ -2,8 +2,8 @@
 // could take the place of a product.
 //
 // Carts live in Redis as product ids and quantities; titles and prices are read from the catalog at each look, so a
-// cart never shows an old price. The package must not import another service; it reaches the catalog through its
-// generated client.
+// cart never shows an old price. The package must not import another service; it reaches the catalog, and the orders for
+// what was bought together, through their generated clients.
 package recommend
 
 import (
@@ -32,6 +32,10 @@ type Config struct {
 	Model agentloop.Model
 	// Catalog is the store's products. Required.
 	Catalog catalogv1.CatalogServiceClient
+	// Cart reads carts for the specialist. Nil: those that the service keeps itself.
+	Cart cartv1.CartServiceClient
+	// Orders say what was bought together. Nil: nothing is known of that.
+	Orders CoPurchases
 	// CartTTL is how long a cart is kept after its last write. Zero: DefaultCartTTL.
 	CartTTL time.Duration
 	// Price of the model's tokens. Nil: costs are unknown.
@@ -59,8 +63,11 @@ func (c Config) Validate() error {
 
 // Service is the recommend service. It is safe for concurrent use.
 type Service struct {
-	carts      *carts
+	carts      *cartBook
+	cart       cartv1.CartServiceClient // of the store's own; may be nil
 	catalog    catalogv1.CatalogServiceClient
+	orders     CoPurchases // may be nil
+	logger     *slog.Logger
 	specialist *specialist.Server
 }
 
@@ -72,9 +79,13 @@ func New(cfg Config) (*Service, error) {
 	if cfg.CartTTL == 0 {
 		cfg.CartTTL = DefaultCartTTL
 	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
 	s := &Service{
-		carts:   &carts{store: store{rdb: cfg.Redis, ttl: cfg.CartTTL}, catalog: cfg.Catalog},
-		catalog: cfg.Catalog,
+		carts:   &cartBook{store: store{rdb: cfg.Redis, ttl: cfg.CartTTL}, catalog: cfg.Catalog},
+		cart:    cfg.Cart,
+		catalog: cfg.Catalog, orders: cfg.Orders, logger: cfg.Logger,
 	}
 	var err error
 	s.specialist, err = specialist.New(specialist.Config{

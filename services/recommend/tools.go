@@ -2,24 +2,28 @@ package recommend
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"strings"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/carts"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
+
+// cartTool is the name of the tool that a store without a cart does not have.
+const cartTool = "get_cart_context"
 
 const cartDescription = `Returns the shopper's cart: items with title, quantity, price, category and options, the subtotal ` +
 	`and the categories in it. Call it for any question about the cart, and before recommending something that goes with it.`
 
 const similarDescription = `Finds products that go with, or could replace, some products: those named in product_ids, else ` +
-	`those in the cart. With an empty cart and no product_ids it searches the catalog for query, say for a gift. What is in the ` +
-	`cart already and what is sold out is left out. Every product comes with a reason.`
+	`those in the cart. For a gift or another wish that has nothing to do with the cart, give a query and no product_ids: it ` +
+	`searches the catalog. What is in the cart already and what is sold out is left out. Every product comes with a reason.`
 
 const (
 	defaultListed = 5
@@ -32,7 +36,7 @@ const (
 // similarArgs are the arguments of similar_products.
 type similarArgs struct {
 	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles of the products to start from. Leave out to start from the cart."`
-	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain. Or what to look for when the cart is empty."`
+	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain. Or what to look for, when it is no company for the cart."`
 	Relation   string   `json:"relation,omitempty" jsonschema:"complement for what goes with them, alternative for what could replace them. Leave out for both."`
 	MaxPrice   *float64 `json:"max_price,omitempty" jsonschema:"Highest price, in the store's currency, such as 30."`
 	Limit      int      `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. 5 unless said otherwise."`
@@ -49,36 +53,54 @@ var relations = map[string]catalogv1.Relation{
 type turn struct {
 	*specialist.Turn
 	service *Service
-	cart    *specialist.Once[*cartv1.Cart]
+	cart    *specialist.Once[seen]
 }
+
+// seen is the shopper's cart as the turn sees it.
+type seen struct {
+	*cartv1.Cart        // empty if there is none
+	why          string // why it is not seen, in a sentence for the shopper; "" when it is
+	none         bool   // the store has no cart
+}
+
+// Why a cart is not seen.
+const (
+	whyNone    = "This store's carts can not be seen here."
+	whyUnknown = "The shopper's cart is not known here."
+	whyFailed  = "The cart can not be read now."
+)
 
 // tools makes the tools of one turn.
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	u := &turn{Turn: t, service: s}
-	u.cart = specialist.NewOnce(u.readCart)
+	u.cart = specialist.NewOnce(u.look)
 	return []agentloop.Tool{
-		agentloop.NewTool("get_cart_context", cartDescription, func(ctx context.Context, _ struct{}) (cartResult, error) {
+		agentloop.NewTool(cartTool, cartDescription, func(ctx context.Context, _ struct{}) (cartResult, error) {
 			return u.cartContext(ctx)
 		}),
 		agentloop.NewTool("similar_products", similarDescription, u.similar),
 	}
 }
 
-// readCart returns the shopper's cart, empty if there is none: the one that all specialists of the turn see, if the
-// assignment came with it.
-func (t *turn) readCart(ctx context.Context) (*cartv1.Cart, error) {
-	if t.Cart != nil {
-		return t.Cart, nil
-	}
+// look returns the shopper's cart: the one that all specialists of the turn see, if the assignment came with it.
+func (t *turn) look(ctx context.Context) (seen, error) {
 	id := t.cartID()
-	if id == "" {
-		return &cartv1.Cart{}, nil
+	switch {
+	case t.Cart != nil:
+		return seen{Cart: t.Cart}, nil
+	case t.Lacks(cartTool):
+		return seen{why: whyNone, none: true}, nil
+	case id == "":
+		return seen{why: whyUnknown}, nil
 	}
-	cart, err := t.service.carts.get(ctx, t.Scope.StoreID, id)
-	if err != nil {
-		return nil, fmt.Errorf("read the cart: %w", err)
+	cart, err := t.service.readCart(ctx, t.Scope.StoreID, id)
+	switch {
+	case carts.None(err):
+		return seen{why: whyNone, none: true}, nil
+	case err != nil:
+		return seen{}, t.service.forModel(ctx, err, whyFailed+" Say so, and do not guess what is in it.")
 	}
-	return cart, nil
+	return seen{Cart: cart}, nil
 }
 
 // cartID is the shopper's cart: the one that the backend named, or else the one named after the customer.
@@ -87,6 +109,15 @@ func (t *turn) cartID() string {
 		return t.Scope.CartID
 	}
 	return t.Scope.CustomerID
+}
+
+// forModel logs the cause and returns words for the model, which must not see how the house is built.
+func (s *Service) forModel(ctx context.Context, cause error, words string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.logger.WarnContext(ctx, "recommend tool failed", slog.Any("error", cause))
+	return errors.New(words)
 }
 
 // cartContext runs get_cart_context.
@@ -98,27 +129,34 @@ func (t *turn) cartContext(ctx context.Context) (cartResult, error) {
 	if n := len(cart.GetItems()); n > 0 {
 		t.Found(n)
 	}
-	return cartView(cart, t.Cart != nil || t.cartID() != ""), nil
+	return cartView(cart), nil
 }
 
-// similar runs similar_products.
+// similar runs similar_products. A cart that can not be read stops nobody who has said what they look for.
 func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, error) {
 	if err := in.check(); err != nil {
 		return similarResult{}, err
 	}
 	cart, err := t.cart.Get(ctx)
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || len(in.ProductIDs) == 0 && strings.TrimSpace(in.Query) == "") {
 		return similarResult{}, err
+	} else if err != nil {
+		cart.why = whyFailed
 	}
+	hits, note, err := t.search(ctx, in, cart)
+	if err != nil {
+		return similarResult{}, t.service.forModel(ctx, err, "the catalog can not be searched now; say so, and name no product")
+	}
+	return t.result(hits, note, !cart.none), nil
+}
+
+// search finds what the arguments ask for, with a note on what is missing.
+func (t *turn) search(ctx context.Context, in similarArgs, cart seen) ([]*catalogv1.Hit, string, error) {
 	w, err := t.wish(ctx, in, cart)
 	if err != nil {
-		return similarResult{}, err
+		return nil, "", err
 	}
-	hits, note, err := w.find(ctx)
-	if err != nil {
-		return similarResult{}, err
-	}
-	return t.result(hits, note), nil
+	return w.find(ctx)
 }
 
 // check refuses what makes no sense, in words that tell the model what to do.
@@ -139,162 +177,4 @@ func (in similarArgs) check() error {
 		return fmt.Errorf("query is too long; use a few words")
 	}
 	return nil
-}
-
-// wish is a similar_products call as the catalog can serve it.
-type wish struct {
-	catalog  catalogv1.CatalogServiceClient
-	storeID  string
-	anchors  []string
-	unknown  []string // names of anchors that the catalog does not have
-	query    string
-	relation catalogv1.Relation
-	filter   *catalogv1.Filter
-	limit    int
-}
-
-// wish fits the arguments to the shopper's cart. What is in it is never proposed.
-func (t *turn) wish(ctx context.Context, in similarArgs, cart *cartv1.Cart) (*wish, error) {
-	w := &wish{
-		catalog: t.service.catalog, storeID: t.Scope.StoreID, query: strings.TrimSpace(in.Query),
-		relation: t.relation(in), filter: &catalogv1.Filter{InStock: true}, limit: in.Limit,
-	}
-	if w.limit == 0 {
-		w.limit = defaultListed
-	}
-	for _, item := range cart.GetItems() {
-		w.filter.ExcludeProductIds = append(w.filter.ExcludeProductIds, item.GetProductId())
-	}
-	if len(in.ProductIDs) == 0 {
-		w.anchors = w.filter.GetExcludeProductIds()
-		w.anchors = w.anchors[max(0, len(w.anchors)-maxAnchors):] // the latest additions
-	} else if err := w.resolve(ctx, in.ProductIDs); err != nil {
-		return nil, err
-	}
-	if len(in.ProductIDs) == 0 && len(w.anchors) == 0 && w.relation == catalogv1.Relation_RELATION_COMPLEMENT {
-		if err := w.anchor(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if in.MaxPrice != nil {
-		code, err := w.currency(ctx, cart)
-		if err != nil {
-			return nil, err
-		}
-		w.filter.MaxPrice = money.FromMajor(*in.MaxPrice, code)
-	}
-	return w, nil
-}
-
-// resolve finds the products that the model named, by id or else by title.
-func (w *wish) resolve(ctx context.Context, names []string) error {
-	resp, err := w.catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: w.storeID, ProductIds: names})
-	if err != nil {
-		return fmt.Errorf("look up products: %w", err)
-	}
-	for _, p := range resp.GetProducts() {
-		w.anchors = append(w.anchors, p.GetProductId())
-	}
-	for _, name := range resp.GetMissingProductIds() {
-		found, err := w.search(ctx, &catalogv1.SearchProductsRequest{Query: name, Limit: 1})
-		if err != nil {
-			return err
-		}
-		if hits := found.GetHits(); len(hits) > 0 {
-			w.anchors = append(w.anchors, hits[0].GetProduct().GetProductId())
-		} else {
-			w.unknown = append(w.unknown, name)
-		}
-	}
-	return nil
-}
-
-// anchor starts from the product that the query names by its title, if it names one: what goes with a teapot is no teapot.
-func (w *wish) anchor(ctx context.Context) error {
-	if w.query == "" {
-		return nil
-	}
-	found, err := w.search(ctx, &catalogv1.SearchProductsRequest{Query: w.query, Limit: 1})
-	if err != nil {
-		return err
-	}
-	if hits := found.GetHits(); len(hits) > 0 && titled(hits[0].GetProduct().GetTitle(), w.query) {
-		w.anchors, w.query = []string{hits[0].GetProduct().GetProductId()}, ""
-	}
-	return nil
-}
-
-// currency returns the store's currency, as its prices say.
-func (w *wish) currency(ctx context.Context, cart *cartv1.Cart) (string, error) {
-	if code := cart.GetSubtotal().GetCurrencyCode(); code != "" {
-		return code, nil
-	}
-	resp, err := w.search(ctx, &catalogv1.SearchProductsRequest{Limit: 1})
-	return resp.GetMinPrice().GetCurrencyCode(), err
-}
-
-func (w *wish) search(
-	ctx context.Context, req *catalogv1.SearchProductsRequest,
-) (*catalogv1.SearchProductsResponse, error) {
-	req.StoreId = w.storeID
-	if r := []rune(req.GetQuery()); len(r) > maxQuery {
-		req.Query = string(r[:maxQuery])
-	}
-	resp, err := w.catalog.SearchProducts(ctx, req)
-	if err != nil {
-		return nil, fmt.Errorf("search products: %w", err)
-	}
-	return resp, nil
-}
-
-// find returns what the wish comes to, and a note when that is not what was asked for.
-func (w *wish) find(ctx context.Context) ([]*catalogv1.Hit, string, error) {
-	switch {
-	case len(w.unknown) > 0 && len(w.anchors) == 0:
-		return nil, "The store has no product called " + strings.Join(w.unknown, ", ") + ".", nil
-	case len(w.anchors) == 0 && w.query == "":
-		return nil, "The cart is empty and no product was named. Ask what the shopper has in mind, or search with a query.", nil
-	}
-	var hits []*catalogv1.Hit
-	if len(w.anchors) > 0 {
-		resp, err := w.catalog.FindSimilarProducts(ctx, &catalogv1.FindSimilarProductsRequest{
-			StoreId: w.storeID, ProductIds: w.anchors, Relation: w.relation, Query: w.query, Filter: w.filter, Limit: int32(w.limit),
-		})
-		if err != nil {
-			return nil, "", fmt.Errorf("find similar products: %w", err)
-		}
-		hits = resp.GetHits()
-	}
-	if len(hits) == 0 && w.query != "" {
-		resp, err := w.search(ctx, &catalogv1.SearchProductsRequest{Query: w.query, Filter: w.without(w.anchors), Limit: int32(w.limit)})
-		if err != nil {
-			return nil, "", err
-		}
-		hits = resp.GetHits()
-	}
-	return hits, w.note(hits), nil
-}
-
-// without returns the filter with more products left out.
-func (w *wish) without(ids []string) *catalogv1.Filter {
-	return &catalogv1.Filter{
-		InStock: w.filter.GetInStock(), MaxPrice: w.filter.GetMaxPrice(),
-		ExcludeProductIds: slices.Concat(w.filter.GetExcludeProductIds(), ids),
-	}
-}
-
-// note says what the result lacks.
-func (w *wish) note(hits []*catalogv1.Hit) string {
-	var parts []string
-	if len(w.unknown) > 0 {
-		parts = append(parts, "The store has no product called "+strings.Join(w.unknown, ", ")+".")
-	}
-	if len(hits) == 0 {
-		text := "Nothing suitable is in stock"
-		if w.filter.GetMaxPrice() != nil {
-			text += " at or below " + money.Text(w.filter.GetMaxPrice())
-		}
-		parts = append(parts, text+".")
-	}
-	return strings.Join(parts, " ")
 }

@@ -80,7 +80,7 @@ func TestSimilarProducts(t *testing.T) {
 		similar   *catalogv1.FindSimilarProductsRequest
 	}{
 		"the cart is where it starts, and is left out": {
-			inCart, `{"relation":"complement","query":"rain","limit":1}`, []string{"WAX-1"}, "",
+			inCart, `{"relation":"complement","query":"rain","limit":1}`, []string{"WAX-1"}, `The store has nothing for "rain"; this goes`,
 			&catalogv1.FindSimilarProductsRequest{
 				StoreId: "s1", ProductIds: []string{"BOOT-1", "SOCK-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT, Query: "rain",
 				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
@@ -106,10 +106,33 @@ func TestSimilarProducts(t *testing.T) {
 				Filter: &catalogv1.Filter{InStock: true}, Limit: 1,
 			},
 		},
+		"what goes with a product that the query names, whatever is in the cart": {
+			inCart, `{"query":"boot wax","relation":"complement","limit":1}`, []string{"MUG-1"}, "",
+			&catalogv1.FindSimilarProductsRequest{
+				StoreId: "s1", ProductIds: []string{"WAX-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT,
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
+			},
+		},
+		"what could replace a product that the query names": {
+			inCart, `{"query":"boot wax","relation":"alternative","limit":1}`, []string{"MUG-1"}, "",
+			&catalogv1.FindSimilarProductsRequest{
+				StoreId: "s1", ProductIds: []string{"WAX-1"}, Relation: catalogv1.Relation_RELATION_ALTERNATIVE,
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
+			},
+		},
+		"what goes with what the store does not have": {
+			inCart, `{"query":"teapot","relation":"complement","limit":1}`, []string{"WAX-1"}, `The store has nothing for "teapot"; this goes with what is in the cart.`,
+			&catalogv1.FindSimilarProductsRequest{
+				StoreId: "s1", ProductIds: []string{"BOOT-1", "SOCK-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT, Query: "teapot",
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
+			},
+		},
+		"a gift has nothing to do with the cart":        {inCart, `{"query":"gift"}`, []string{"MUG-1"}, "", nil},
+		"a gift that is like nothing in the cart":       {inCart, `{"query":"gift","relation":"alternative"}`, []string{"MUG-1"}, "", nil},
 		"a query that only is part of a title finds it": {nil, `{"query":"fell boot"}`, []string{"BOOT-1"}, "", nil},
 		"a product that does not exist":                 {inCart, `{"product_ids":["Kayak"]}`, nil, "The store has no product called Kayak.", nil},
 		"an empty cart and a wish":                      {nil, `{"query":"gift","max_price":20}`, []string{"MUG-1"}, "", nil},
-		"an empty cart and no wish":                     {nil, `{}`, nil, "The cart is empty and no product was named.", nil},
+		"an empty cart and no wish":                     {nil, `{}`, nil, "The cart is empty. No product was named.", nil},
 		"nothing for the wish":                          {nil, `{"query":"kayak","max_price":5}`, nil, "Nothing suitable is in stock at or below 5.00 EUR.", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,6 +271,24 @@ func TestAsksForCompany(t *testing.T) {
 		if got := asksForCompany(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
+	}
+}
+
+func TestAskingForAGiftStartsFromNoCart(t *testing.T) {
+	for _, text := range []string{"gift ideas, please", "any presents?", "ein Geschenk?", "un regalo"} {
+		catalog := newFakeCatalog()
+		service := newService(t, catalog, scripted.New())
+		tools := service.tools(&specialist.Turn{
+			Scope: scope.Scope{StoreID: "s1"}, SubQuery: text, Findings: &specialist.Findings{},
+			Cart: &cartv1.Cart{Items: []*cartv1.CartItem{{ProductId: "SOCK-1", Quantity: 1}}},
+		})
+		got, err := servicetest.Run[similarResult](t.Context(), t, tools, "similar_products", `{"relation":"complement"}`)
+		if err != nil || len(got.Products) != 1 || got.Products[0].ProductID != "MUG-1" || len(catalog.similar) > 0 {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	if asksForGift("my gifted son needs boots") || asksForGift("what goes with my cart?") {
+		t.Error("a gift is read into what asks for none")
 	}
 }
 

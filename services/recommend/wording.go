@@ -20,7 +20,7 @@ func (t *turn) relation(in similarArgs) catalogv1.Relation {
 var company = [...]string{
 	"go with", "goes with", "go well with", "goes well with", "going with", "pair with", "pairs with", "pairs well with",
 	"passt zu", "passend zu", "passen zu", "va con", "van con", "va bien con", "combina con", "combinan con", "va avec",
-	"vont avec", "va bien avec",
+	"vont avec", "va bien avec", "together with", "bought with", "buy with", "zusammen mit", "junto con",
 }
 
 // asksForCompany reports whether the shopper asks for what goes with something.
@@ -34,23 +34,30 @@ func letters(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
+// gifts are the words for what is to be given away, which says nothing of the cart.
+var gifts = map[string]bool{
+	"gift": true, "present": true, "geschenk": true, "geschenkidee": true, "regalo": true, "cadeau": true, "regali": true,
+	"cadeaux": true, "geschenke": true,
+}
+
+// asksForGift reports whether the shopper looks for something to give away.
+func asksForGift(text string) bool {
+	return slices.ContainsFunc(letters(text), func(word string) bool { return gifts[singular(word)] || gifts[word] })
+}
+
 // titled reports whether every word of the query is one of the title, in the singular or the plural. Articles do not count.
 func titled(title, query string) bool {
 	have := letters(title)
 	for i := range have {
 		have[i] = singular(have[i])
 	}
-	var named bool
-	for _, w := range letters(query) {
-		if articles[w] {
-			continue
-		}
-		if !slices.Contains(have, singular(w)) {
-			return false
-		}
-		named = true
-	}
-	return named
+	words := naming(query)
+	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(have, singular(w)) })
+}
+
+// naming are the words of a query that may name something.
+func naming(query string) []string {
+	return slices.DeleteFunc(letters(query), func(w string) bool { return articles[w] })
 }
 
 // articles are words that name nothing.

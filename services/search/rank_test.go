@@ -162,6 +162,59 @@ func TestMatchingAllWordsBeatsMatchingOne(t *testing.T) {
 	}
 }
 
+// The staff chose SOCK-1 and then LAMP-1 to go with SHOE-1.
+func TestWhatIsKnownToGoTogether(t *testing.T) {
+	v := testView(t, outdoor())
+	bought := func(pairs ...string) (out []*catalogv1.Companion) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, &catalogv1.Companion{ProductId: pairs[i], WithProductId: pairs[i+1], Relation: "often bought with"})
+		}
+		return out
+	}
+	title := func(id string) string { return v.find(id).product.GetTitle() }
+	for name, c := range map[string]struct {
+		anchors  []string
+		relation catalogv1.Relation
+		query    string
+		filter   *catalogv1.Filter
+		known    []*catalogv1.Companion
+		want     []string
+		reason   string // of the first
+	}{
+		"it takes turns with the staff's choice": {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_COMPLEMENT, "", nil,
+			bought("PEG-1", "SHOE-1"), []string{"SOCK-1", "PEG-1", "LAMP-1"}, "goes with " + title("SHOE-1")},
+		"what both say comes first": {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_COMPLEMENT, "", nil,
+			bought("lamp-1", "SHOE-1"), []string{"LAMP-1", "SOCK-1"}, "goes with and often bought with " + title("SHOE-1")},
+		"of two anchors": {[]string{"SHOE-1", "TENT-1"}, catalogv1.Relation_RELATION_COMPLEMENT, "", &catalogv1.Filter{Brands: []string{"Glowworm"}},
+			bought("LAMP-1", "TENT-1"), []string{"LAMP-1", "LAMP-2"}, "goes with " + title("SHOE-1") + ", often bought with " + title("TENT-1")},
+		"what the shopper adds weighs more": {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_COMPLEMENT, "headlamp", nil,
+			bought("PEG-1", "SHOE-1"), []string{"LAMP-1", "SOCK-1", "PEG-1"}, "goes with " + title("SHOE-1")},
+		"not what is excluded, gone, or of something else": {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_COMPLEMENT, "",
+			&catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"PEG-1"}},
+			bought("PEG-1", "SHOE-1", "LAMP-1", "SHOE-1", "NOPE", "SHOE-1", "SHOE-1", "SHOE-1", "TENT-1", "BOOT-1", "TENT-1", "NOPE"),
+			[]string{"SOCK-1"}, "goes with " + title("SHOE-1")},
+		"not in place of an anchor": {[]string{"TENT-1"}, catalogv1.Relation_RELATION_ALTERNATIVE, "", nil,
+			bought("PEG-1", "TENT-1"), []string{"TENT-2"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := v.similar(t.Context(), c.anchors, c.relation, testVocabulary(t).parse(c.query), newFilter(c.filter), c.known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range found {
+				got = append(got, f.id())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if c.reason != "" && found[0].reason != c.reason {
+				t.Errorf("reason %q, want %q", found[0].reason, c.reason)
+			}
+		})
+	}
+}
+
 func TestFindSimilar(t *testing.T) {
 	v := testView(t, outdoor())
 	complement, alternative := catalogv1.Relation_RELATION_COMPLEMENT, catalogv1.Relation_RELATION_ALTERNATIVE
@@ -185,7 +238,7 @@ func TestFindSimilar(t *testing.T) {
 		"complements first, then alternatives":  {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_UNSPECIFIED, "", nil, []string{"SOCK-1", "LAMP-1", "SHOE-2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := v.similar(t.Context(), c.anchors, c.relation, testVocabulary(t).parse(c.query), newFilter(c.filter))
+			found, err := v.similar(t.Context(), c.anchors, c.relation, testVocabulary(t).parse(c.query), newFilter(c.filter), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,6 +32,7 @@ const (
 	defaultHits       = 10
 	maxAnchors        = 50
 	maxSimilar        = 50
+	maxRelation       = 100 // characters of how two products go together
 	defaultSimilar    = 6
 )
 
@@ -204,13 +205,14 @@ func (s *server) FindSimilarProducts(
 		c.Addf("relation", "is not a known relation")
 	}
 	c.Range("limit", int64(req.GetLimit()), 0, maxSimilar)
+	checkCompanions(&c, req.GetCompanions())
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	var companions []companion
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
 		q := v.query(s.vocabulary, req.GetQuery())
-		companions, err = v.similar(ctx, req.GetProductIds(), req.GetRelation(), q, newFilter(req.GetFilter()))
+		companions, err = v.similar(ctx, req.GetProductIds(), req.GetRelation(), q, newFilter(req.GetFilter()), req.GetCompanions())
 		return err
 	})
 	if err != nil {
@@ -221,6 +223,17 @@ func (s *server) FindSimilarProducts(
 		out.Hits = append(out.Hits, hitMessage(c.hit, c.reason))
 	}
 	return out, nil
+}
+
+// checkCompanions checks what a caller knows to go with the anchors.
+func checkCompanions(c *fault.Checker, companions []*catalogv1.Companion) {
+	c.Range("companions", int64(len(companions)), 0, maxSimilar)
+	for i, known := range companions {
+		field := fmt.Sprintf("companions[%d]", i)
+		c.ID(field+".product_id", known.GetProductId())
+		c.ID(field+".with_product_id", known.GetWithProductId())
+		c.Text(field+".relation", known.GetRelation(), 1, maxRelation)
+	}
 }
 
 func orDefault(limit int32, otherwise int) int {

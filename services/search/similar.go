@@ -19,9 +19,10 @@ type companion struct {
 	reason string
 }
 
-// similar returns company for the anchors, best first. Products that meet words of q weigh more.
+// similar returns company for the anchors, best first. Products that meet words of q weigh more; known are products of which
+// the caller knows that they go with an anchor.
 func (v *view) similar(
-	ctx context.Context, anchorIDs []string, relation catalogv1.Relation, q query, f filter,
+	ctx context.Context, anchorIDs []string, relation catalogv1.Relation, q query, f filter, known []*catalogv1.Companion,
 ) ([]companion, error) {
 	var anchors []*entry
 	taken := make(map[string]bool) // never to be returned, or returned already
@@ -40,7 +41,7 @@ func (v *view) similar(
 	}
 	s := selection{view: v, query: q, anchors: anchors, filter: f, wanted: wanted, taken: taken}
 	if relation != catalogv1.Relation_RELATION_ALTERNATIVE {
-		s.addChosen()
+		s.addKnown(known)
 		s.addRanked(s.complement)
 	}
 	if relation != catalogv1.Relation_RELATION_COMPLEMENT {
@@ -90,10 +91,25 @@ func (s *selection) admit(e *entry) (hit, bool) {
 	return hit{candidate: candidate{entry: e}, variants: variants}, len(variants) > 0
 }
 
-// addChosen adds what the store's staff chose: the first choice of every anchor, then the second of each, and so on.
-// Those that meet the shopper's further words come first.
-func (s *selection) addChosen() {
-	start := len(s.out)
+// link is a product that somebody says goes with an anchor, and how.
+type link struct {
+	hit
+	how    string // such as "goes with", followed by the anchor's title
+	anchor *entry
+}
+
+// addKnown adds what the store's staff chose and what the caller knows, each list in its order, as one. Those that meet the
+// shopper's further words come first.
+func (s *selection) addKnown(known []*catalogv1.Companion) {
+	for _, c := range fused(s.chosen(), s.told(known)) {
+		s.taken[c.id()] = true
+		s.out = append(s.out, c)
+	}
+}
+
+// chosen is what the staff chose: the first choice of every anchor, then the second of each, and so on.
+func (s *selection) chosen() []link {
+	var out []link
 	for n, more := 0, true; more; n++ {
 		more = false
 		for _, a := range s.anchors {
@@ -103,13 +119,63 @@ func (s *selection) addChosen() {
 			}
 			more = true
 			if h, ok := s.admit(s.view.find(ids[n])); ok {
-				s.taken[h.id()] = true
-				h.score = chosenScore - float64(n)/100
-				s.out = append(s.out, companion{hit: h, reason: "goes with " + a.product.GetTitle()})
+				out = append(out, link{h, "goes with", a})
 			}
 		}
 	}
-	slices.SortStableFunc(s.out[start:], nearer)
+	return out
+}
+
+// told is what the caller knows, as far as it is of the anchors and in the catalog.
+func (s *selection) told(known []*catalogv1.Companion) []link {
+	var out []link
+	for _, k := range known {
+		anchor := s.view.find(k.GetWithProductId())
+		if anchor == nil || !slices.Contains(s.anchors, anchor) {
+			continue
+		}
+		if h, ok := s.admit(s.view.find(k.GetProductId())); ok {
+			out = append(out, link{h, k.GetRelation(), anchor})
+		}
+	}
+	return out
+}
+
+// fused merges ranked lists by reciprocal rank, so that what stands in both comes before what stands in one. Of equals the
+// earlier list goes first. A product counts once in each list.
+func fused(lists ...[]link) []companion {
+	var out []companion
+	at := make(map[string]int)      // position in out
+	from := make(map[string]string) // anchor of the last reason
+	for _, list := range lists {
+		counted := make(map[string]bool)
+		for _, l := range list {
+			id := l.id()
+			if counted[id] {
+				continue
+			}
+			counted[id] = true
+			i, again := at[id]
+			if !again {
+				i = len(out)
+				at[id], out = i, append(out, companion{hit: l.hit})
+				out[i].score = chosenScore
+			}
+			title := l.anchor.product.GetTitle()
+			switch {
+			case !again:
+				out[i].reason = l.how + " " + title
+			case from[id] == l.anchor.id():
+				out[i].reason = strings.TrimSuffix(out[i].reason, " "+title) + " and " + l.how + " " + title
+			default:
+				out[i].reason += ", " + l.how + " " + title
+			}
+			from[id] = l.anchor.id()
+			out[i].score += 1 / float64(fusionRank+len(counted))
+		}
+	}
+	slices.SortStableFunc(out, nearer)
+	return out
 }
 
 // nearer orders companions by score.
@@ -124,7 +190,7 @@ func (s *selection) wish() {
 }
 
 const (
-	// chosenScore puts the staff's choice above what likeness alone comes to.
+	// chosenScore puts what is known to go together above what likeness alone comes to.
 	chosenScore = 10
 	// wishScore puts what meets half of the shopper's words above that choice.
 	wishScore = 3 * chosenScore

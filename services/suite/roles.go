@@ -6,6 +6,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -26,6 +27,10 @@ const (
 	Promotions = "promotions"
 	Support    = "support"
 )
+
+// Cart is the name under which Config.Peers has the target of the cart service, for those who read carts. It is no role:
+// without a target of its own, the recommend service is it.
+const Cart = "cart"
 
 // role is one row of the table of services.
 type role struct {
@@ -85,7 +90,7 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 	}
 	c := gateway.Config{
 		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
-		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Recommend)),
+		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Cart)),
 		TurnTimeout: cfg.TurnTimeout, RunAhead: cfg.Turns.RunAhead, MergeReserve: cfg.Turns.MergeReserve, Lease: cfg.Turns.Lease,
 		ThreadTTL: cfg.Turns.ThreadTTL, MaxTurns: cfg.Turns.Max, MaxTurnsPerStore: cfg.Turns.MaxPerStore, Budget: cfg.Turns.Budget,
 		Logger: cfg.Logger,
@@ -116,17 +121,23 @@ func buildSearch(cfg Config, _ *dialer) (registrar, error) {
 
 func buildRecommend(cfg Config, d *dialer) (registrar, error) {
 	catalog := catalogv1.NewCatalogServiceClient(d.dial(Search))
+	orders := orderv1.NewOrderServiceClient(d.dial(Support))
+	var cart cartv1.CartServiceClient // nil: its own carts
+	if cfg.Peers[Cart] != "" {
+		cart = cartv1.NewCartServiceClient(d.dial(Cart))
+	}
 	if d.err != nil {
 		return nil, d.err
 	}
 	return recommend.New(recommend.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Catalog: catalog,
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Catalog: catalog, Orders: orders,
+		Cart: cart, CartTTL: cfg.CartTTL,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
 }
 
 func buildPromotions(cfg Config, d *dialer) (registrar, error) {
-	cart := cartv1.NewCartServiceClient(d.dial(Recommend))
+	cart := cartv1.NewCartServiceClient(d.dial(Cart))
 	catalog := catalogv1.NewCatalogServiceClient(d.dial(Search))
 	if d.err != nil {
 		return nil, d.err
@@ -151,5 +162,7 @@ var idempotent = []string{
 	catalogv1.CatalogService_SearchProducts_FullMethodName,
 	catalogv1.CatalogService_FindSimilarProducts_FullMethodName,
 	cartv1.CartService_GetCart_FullMethodName,
+	cartv1.CartService_GetCartSettings_FullMethodName,
+	orderv1.OrderService_ListCoPurchases_FullMethodName,
 	specialistv1.SpecialistService_Describe_FullMethodName,
 }

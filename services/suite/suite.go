@@ -36,8 +36,8 @@ type Config struct {
 	// FastModel classifies messages and sums up threads. Nil: the router goes by its rules alone, and a thread's first
 	// message serves as its summary.
 	FastModel *model.Traced
-	// Peers are the targets of the services by role, such as "dns:///search:7302". A role without one is reached in this
-	// process, through Network.
+	// Peers are the targets of the services by role, such as "dns:///search:7302", and under Cart that of a cart service that
+	// is not the recommend service. A role without one is reached in this process, through Network.
 	Peers map[string]string
 	// Network connects the services of one process. Required unless Peers names every role.
 	Network *rpc.Network
@@ -52,6 +52,8 @@ type Config struct {
 	// DrainDelay is how long a stopping server goes on serving after it has reported NOT_SERVING, so that its callers
 	// notice. Zero: none.
 	DrainDelay time.Duration
+	// CartTTL is how long the recommend service keeps a cart after its last write. Zero: recommend's default.
+	CartTTL time.Duration
 	// OrderSystems are those of the stores that keep their orders themselves, by store, for the support service. Nil: none.
 	OrderSystems map[string]orderhttp.Config
 	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
@@ -208,9 +210,12 @@ func (d *dialer) close() error {
 	return err
 }
 
-// Dial connects to the service of a role as cfg says where it is. The caller closes the connection.
+// Dial connects to the service of a role, or to Cart, as cfg says where it is. The caller closes the connection.
 func Dial(role string, cfg Config) (*grpc.ClientConn, error) {
 	dial := rpc.DialConfig{Idempotent: idempotent}
+	if role == Cart && cfg.Peers[Cart] == "" {
+		role = Recommend
+	}
 	target := cfg.Peers[role]
 	if target == "" {
 		target, dial.Network = "inproc:///"+role, cfg.Network

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/protobuf/proto"
@@ -14,8 +15,8 @@ import (
 )
 
 // orderStore keeps orders in Redis. For each store: a hash from order id to the order, a hash from order id to its
-// customer, and for each customer a sorted set of order ids by the time they were placed. Ids are in upper case.
-// All keys of a store share a slot, so that a script can change them together.
+// basket, and for each customer and each product a sorted set of order ids by the time they were placed. Order ids are in
+// upper case. All keys of a store share a slot, so that a script can change them together.
 type orderStore struct {
 	redis  redis.UniversalClient
 	recent *state.Recent[*orderv1.OrderSettings]
@@ -26,26 +27,30 @@ func newOrderStore(r redis.UniversalClient) orderStore {
 }
 
 func ordersKey(storeID string) string { return state.Key(storeID, "orders") }
-func ownersKey(storeID string) string { return state.Key(storeID, "orders", "owners") }
 func customerKey(storeID, customerID string) string {
 	return state.Key(storeID, "orders", "by-customer", customerID)
 }
 
-// putScript writes one order with its indexes. It refuses when the order's owner is not the one that the caller read,
-// because the key of the old owner's index would then be the wrong one: keys must be named before a script runs.
+// putScript writes one order with its indexes. It refuses when the order's basket is not the one that the caller read,
+// because the keys of the old indexes would then be the wrong ones: keys must be named before a script runs.
 //
-// KEYS: orders, owners, index of the new owner, index of the old one.
-// ARGV: id, order, new owner, time placed in milliseconds, old owner or "".
+// KEYS: orders, baskets, the indexes that it will be in, those that it leaves.
+// ARGV: id, order, new basket, time placed in milliseconds, old basket or "", number of indexes that it will be in.
 const putScript = `
-local owner = redis.call('HGET', KEYS[2], ARGV[1]) or ''
-if owner ~= ARGV[5] then return 0 end
-if owner ~= '' and owner ~= ARGV[3] then redis.call('ZREM', KEYS[4], ARGV[1]) end
+local basket = redis.call('HGET', KEYS[2], ARGV[1]) or ''
+if basket ~= ARGV[5] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
-redis.call('ZADD', KEYS[3], ARGV[4], ARGV[1])
+for i = 3, #KEYS do
+  if i <= 2 + tonumber(ARGV[6]) then
+    redis.call('ZADD', KEYS[i], ARGV[4], ARGV[1])
+  else
+    redis.call('ZREM', KEYS[i], ARGV[1])
+  end
+end
 return 1`
 
-// maxPutRounds bounds how often orders are tried again that changed hands while they were written. One round is enough
+// maxPutRounds bounds how often orders are tried again whose basket changed while they were written. One round is enough
 // unless an order is in a batch twice or is written by several at once.
 const maxPutRounds = 8
 
@@ -61,18 +66,18 @@ func (s orderStore) put(ctx context.Context, storeID string, orders []*orderv1.O
 		}
 	}
 	if len(orders) > 0 {
-		return fmt.Errorf("write orders: order %q keeps changing hands", orders[0].GetOrderId())
+		return fmt.Errorf("write orders: order %q keeps changing", orders[0].GetOrderId())
 	}
 	return nil
 }
 
-// putRound returns the orders that were not written because their owner had changed.
+// putRound returns the orders that were not written because their basket had changed.
 func (s orderStore) putRound(ctx context.Context, storeID string, orders []*orderv1.Order) ([]*orderv1.Order, error) {
 	ids := make([]string, len(orders))
 	for i, o := range orders {
 		ids[i] = normalOrderID(o.GetOrderId())
 	}
-	owners, err := s.redis.HMGet(ctx, ownersKey(storeID), ids...).Result()
+	baskets, err := s.redis.HMGet(ctx, basketsKey(storeID), ids...).Result()
 	if err != nil {
 		return nil, err
 	}
@@ -83,14 +88,12 @@ func (s orderStore) putRound(ctx context.Context, storeID string, orders []*orde
 		if err != nil {
 			return nil, fmt.Errorf("encode order: %w", err)
 		}
-		owner, _ := owners[i].(string)
-		index := customerKey(storeID, o.GetCustomerId())
-		oldIndex := index
-		if owner != "" {
-			oldIndex = customerKey(storeID, owner)
-		}
-		results[i] = pipe.Eval(ctx, putScript, []string{ordersKey(storeID), ownersKey(storeID), index, oldIndex},
-			ids[i], raw, o.GetCustomerId(), o.GetCreateTime().AsTime().UnixMilli(), owner)
+		was, _ := baskets[i].(string)
+		b := basketOf(o)
+		in := b.keys(storeID)
+		left := slices.DeleteFunc(parseBasket(was).keys(storeID), func(key string) bool { return slices.Contains(in, key) })
+		results[i] = pipe.Eval(ctx, putScript, slices.Concat([]string{ordersKey(storeID), basketsKey(storeID)}, in, left),
+			ids[i], raw, b.String(), o.GetCreateTime().AsTime().UnixMilli(), was, len(in))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, err

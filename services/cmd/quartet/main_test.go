@@ -71,6 +71,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"a limit of no turns", nil, []string{"up", "--max-turns", "0"}, 2, "must be 1 or more"},
 		{"a limit that is no number", map[string]string{"QUARTET_MAX_TURNS_PER_STORE": "many"}, []string{"serve", "gateway"}, 2, `QUARTET_MAX_TURNS_PER_STORE="many": must be a whole number`},
 		{"a lease that is too short", nil, []string{"serve", "gateway", "--lease", "10ms"}, 2, "must be 1s or more"},
+		{"a cart for a blink", nil, []string{"serve", "recommend", "--cart-ttl", "1s"}, 2, "must be 1m0s or more"},
 		{"a time without a unit", nil, []string{"ask", "hi", "--thread-ttl", "30"}, 2, "must be a duration"},
 		{"a budget of nothing", nil, []string{"ask", "hi", "--turn-budget-cost", "0 USD"}, 2, "must be more than nothing"},
 		{"a budget without a currency", nil, []string{"ask", "hi", "--turn-budget-cost", "0.02"}, 2, "want a number and a currency"},

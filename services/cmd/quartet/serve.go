@@ -31,12 +31,14 @@ type serveFlags struct {
 	peers      map[string]*string
 	level      *slog.Level
 	orders     *string
+	carts      *cartFlags
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
 		models: addModelFlags(fs), legs: addLegFlags(fs), turns: addTurnFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
+		carts: addCartFlags(fs),
 	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
@@ -102,6 +104,7 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	for peer, target := range f.peers {
 		cfg.Peers[peer] = *target
 	}
+	f.carts.apply(&cfg)
 	nothing := func() error { return nil }
 	if role == suite.Router && f.rulesOnly {
 		return cfg, nothing, nil

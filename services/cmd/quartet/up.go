@@ -146,7 +146,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	turns := addTurnFlags(fs)
 	fs.StringVar(&hc.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&hc.demo, "demo", true, "load the demo stores at start; with --redis only if given")
-	orders := orderSystemsFlag(fs)
+	orders, carts := orderSystemsFlag(fs), addCartFlags(fs)
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure := insecureFlag(fs)
 	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the data services take the ports after it, as in 'quartet serve'")
@@ -164,7 +164,10 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if err != nil {
 		return err
 	}
-	hc.tune = func(cfg *suite.Config) { cfg.OrderSystems = systems }
+	hc.tune = func(cfg *suite.Config) {
+		cfg.OrderSystems = systems
+		carts.apply(cfg)
+	}
 	addresses, err := hc.listen(*host, *port, *insecure)
 	if err != nil {
 		return err

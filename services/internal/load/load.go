@@ -46,7 +46,7 @@ type Clients struct {
 
 // Kinds are the kinds of files, in the order in which they must be loaded: a cart needs its products.
 func Kinds() []string {
-	return []string{"stores", "products", "promotions", "carts", "order_settings", "orders", "policies"}
+	return []string{"stores", "products", "promotions", "cart_settings", "carts", "order_settings", "orders", "policies"}
 }
 
 // Refusal is one item that was not taken.
@@ -88,6 +88,11 @@ func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (R
 		return products(ctx, c, storeID, read[catalogv1.Product](in))
 	case "promotions":
 		return promotions(ctx, c, storeID, read[promotionv1.Promotion](in))
+	case "cart_settings":
+		return each(read[cartv1.CartSettings](in), func(settings *cartv1.CartSettings) error {
+			_, err := c.Carts.PutCartSettings(ctx, &cartv1.PutCartSettingsRequest{StoreId: storeID, Settings: settings})
+			return err
+		})
 	case "carts":
 		return each(read[cartv1.Cart](in), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })
 	case "order_settings":

@@ -55,3 +55,6 @@ type Turn struct {
 	// lacks holds the tools that are switched off for the store, and why.
 	lacks map[string]string
 }
+
+// Lacks reports whether a tool is switched off for the store, since it has no such system.
+func (t *Turn) Lacks(tool string) bool { return t.lacks[tool] != "" }

@@ -26,6 +26,52 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// CartSettings is what a store says of its carts as a whole.
+type CartSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True when the store has no cart that could be seen here: nothing is read, and nothing is proposed for it.
+	NoCart        bool `protobuf:"varint,1,opt,name=no_cart,json=noCart,proto3" json:"no_cart,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CartSettings) Reset() {
+	*x = CartSettings{}
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CartSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CartSettings) ProtoMessage() {}
+
+func (x *CartSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CartSettings.ProtoReflect.Descriptor instead.
+func (*CartSettings) Descriptor() ([]byte, []int) {
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *CartSettings) GetNoCart() bool {
+	if x != nil {
+		return x.NoCart
+	}
+	return false
+}
+
 // Cart is what a shopper means to buy.
 type Cart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -47,7 +93,7 @@ type Cart struct {
 
 func (x *Cart) Reset() {
 	*x = Cart{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[0]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -59,7 +105,7 @@ func (x *Cart) String() string {
 func (*Cart) ProtoMessage() {}
 
 func (x *Cart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[0]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -72,7 +118,7 @@ func (x *Cart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cart.ProtoReflect.Descriptor instead.
 func (*Cart) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{0}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Cart) GetStoreId() string {
@@ -145,7 +191,7 @@ type CartItem struct {
 
 func (x *CartItem) Reset() {
 	*x = CartItem{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[1]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -157,7 +203,7 @@ func (x *CartItem) String() string {
 func (*CartItem) ProtoMessage() {}
 
 func (x *CartItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[1]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -170,7 +216,7 @@ func (x *CartItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CartItem.ProtoReflect.Descriptor instead.
 func (*CartItem) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{1}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CartItem) GetProductId() string {
@@ -249,7 +295,7 @@ type GetCartRequest struct {
 
 func (x *GetCartRequest) Reset() {
 	*x = GetCartRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[2]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -261,7 +307,7 @@ func (x *GetCartRequest) String() string {
 func (*GetCartRequest) ProtoMessage() {}
 
 func (x *GetCartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[2]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -274,7 +320,7 @@ func (x *GetCartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCartRequest.ProtoReflect.Descriptor instead.
 func (*GetCartRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{2}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetCartRequest) GetStoreId() string {
@@ -302,7 +348,7 @@ type GetCartResponse struct {
 
 func (x *GetCartResponse) Reset() {
 	*x = GetCartResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[3]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -314,7 +360,7 @@ func (x *GetCartResponse) String() string {
 func (*GetCartResponse) ProtoMessage() {}
 
 func (x *GetCartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[3]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -327,7 +373,7 @@ func (x *GetCartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCartResponse.ProtoReflect.Descriptor instead.
 func (*GetCartResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{3}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetCartResponse) GetCart() *Cart {
@@ -346,7 +392,8 @@ type SetCartRequest struct {
 	CartId string `protobuf:"bytes,2,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
 	// New items, at most 200.
 	Items []*CartItem `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
-	// Version that the cart must have. Absent: any. Otherwise FAILED_PRECONDITION with the current one.
+	// Version that the cart must have. Absent: any. In another one the call is FAILED_PRECONDITION, reason VERSION_MISMATCH,
+	// with current_version in the metadata.
 	ExpectedVersion *int64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -354,7 +401,7 @@ type SetCartRequest struct {
 
 func (x *SetCartRequest) Reset() {
 	*x = SetCartRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[4]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -366,7 +413,7 @@ func (x *SetCartRequest) String() string {
 func (*SetCartRequest) ProtoMessage() {}
 
 func (x *SetCartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[4]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -379,7 +426,7 @@ func (x *SetCartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCartRequest.ProtoReflect.Descriptor instead.
 func (*SetCartRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{4}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SetCartRequest) GetStoreId() string {
@@ -421,7 +468,7 @@ type SetCartResponse struct {
 
 func (x *SetCartResponse) Reset() {
 	*x = SetCartResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[5]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +480,7 @@ func (x *SetCartResponse) String() string {
 func (*SetCartResponse) ProtoMessage() {}
 
 func (x *SetCartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[5]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +493,7 @@ func (x *SetCartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCartResponse.ProtoReflect.Descriptor instead.
 func (*SetCartResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{5}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SetCartResponse) GetCart() *Cart {
@@ -473,7 +520,7 @@ type AddItemRequest struct {
 
 func (x *AddItemRequest) Reset() {
 	*x = AddItemRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[6]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +532,7 @@ func (x *AddItemRequest) String() string {
 func (*AddItemRequest) ProtoMessage() {}
 
 func (x *AddItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[6]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +545,7 @@ func (x *AddItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddItemRequest.ProtoReflect.Descriptor instead.
 func (*AddItemRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{6}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AddItemRequest) GetStoreId() string {
@@ -540,7 +587,7 @@ type AddItemResponse struct {
 
 func (x *AddItemResponse) Reset() {
 	*x = AddItemResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[7]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +599,7 @@ func (x *AddItemResponse) String() string {
 func (*AddItemResponse) ProtoMessage() {}
 
 func (x *AddItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[7]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +612,7 @@ func (x *AddItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddItemResponse.ProtoReflect.Descriptor instead.
 func (*AddItemResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{7}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AddItemResponse) GetCart() *Cart {
@@ -594,7 +641,7 @@ type RemoveItemRequest struct {
 
 func (x *RemoveItemRequest) Reset() {
 	*x = RemoveItemRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[8]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +653,7 @@ func (x *RemoveItemRequest) String() string {
 func (*RemoveItemRequest) ProtoMessage() {}
 
 func (x *RemoveItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[8]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +666,7 @@ func (x *RemoveItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveItemRequest.ProtoReflect.Descriptor instead.
 func (*RemoveItemRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{8}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RemoveItemRequest) GetStoreId() string {
@@ -668,7 +715,7 @@ type RemoveItemResponse struct {
 
 func (x *RemoveItemResponse) Reset() {
 	*x = RemoveItemResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[9]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -680,7 +727,7 @@ func (x *RemoveItemResponse) String() string {
 func (*RemoveItemResponse) ProtoMessage() {}
 
 func (x *RemoveItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[9]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -693,7 +740,7 @@ func (x *RemoveItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveItemResponse.ProtoReflect.Descriptor instead.
 func (*RemoveItemResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{9}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RemoveItemResponse) GetCart() *Cart {
@@ -718,7 +765,7 @@ type ClearCartRequest struct {
 
 func (x *ClearCartRequest) Reset() {
 	*x = ClearCartRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[10]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +777,7 @@ func (x *ClearCartRequest) String() string {
 func (*ClearCartRequest) ProtoMessage() {}
 
 func (x *ClearCartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[10]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +790,7 @@ func (x *ClearCartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearCartRequest.ProtoReflect.Descriptor instead.
 func (*ClearCartRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{10}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ClearCartRequest) GetStoreId() string {
@@ -778,7 +825,7 @@ type ClearCartResponse struct {
 
 func (x *ClearCartResponse) Reset() {
 	*x = ClearCartResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[11]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -790,7 +837,7 @@ func (x *ClearCartResponse) String() string {
 func (*ClearCartResponse) ProtoMessage() {}
 
 func (x *ClearCartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[11]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -803,7 +850,7 @@ func (x *ClearCartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearCartResponse.ProtoReflect.Descriptor instead.
 func (*ClearCartResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{11}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ClearCartResponse) GetCart() *Cart {
@@ -813,11 +860,206 @@ func (x *ClearCartResponse) GetCart() *Cart {
 	return nil
 }
 
+// PutCartSettingsRequest carries the settings of one store.
+type PutCartSettingsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store to write to. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// All of its settings. Absent: as if nothing was ever said.
+	Settings      *CartSettings `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutCartSettingsRequest) Reset() {
+	*x = PutCartSettingsRequest{}
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutCartSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutCartSettingsRequest) ProtoMessage() {}
+
+func (x *PutCartSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutCartSettingsRequest.ProtoReflect.Descriptor instead.
+func (*PutCartSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PutCartSettingsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *PutCartSettingsRequest) GetSettings() *CartSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// PutCartSettingsResponse carries what was written.
+type PutCartSettingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The settings.
+	Settings      *CartSettings `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutCartSettingsResponse) Reset() {
+	*x = PutCartSettingsResponse{}
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutCartSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutCartSettingsResponse) ProtoMessage() {}
+
+func (x *PutCartSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutCartSettingsResponse.ProtoReflect.Descriptor instead.
+func (*PutCartSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PutCartSettingsResponse) GetSettings() *CartSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// GetCartSettingsRequest names a store.
+type GetCartSettingsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store to read from. Required.
+	StoreId       string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCartSettingsRequest) Reset() {
+	*x = GetCartSettingsRequest{}
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCartSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCartSettingsRequest) ProtoMessage() {}
+
+func (x *GetCartSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCartSettingsRequest.ProtoReflect.Descriptor instead.
+func (*GetCartSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetCartSettingsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+// GetCartSettingsResponse carries the settings.
+type GetCartSettingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The settings.
+	Settings      *CartSettings `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCartSettingsResponse) Reset() {
+	*x = GetCartSettingsResponse{}
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCartSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCartSettingsResponse) ProtoMessage() {}
+
+func (x *GetCartSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCartSettingsResponse.ProtoReflect.Descriptor instead.
+func (*GetCartSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *GetCartSettingsResponse) GetSettings() *CartSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
 var File_quartet_cart_v1_cart_proto protoreflect.FileDescriptor
 
 const file_quartet_cart_v1_cart_proto_rawDesc = "" +
 	"\n" +
-	"\x1aquartet/cart/v1/cart.proto\x12\x0fquartet.cart.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\"\xf8\x01\n" +
+	"\x1aquartet/cart/v1/cart.proto\x12\x0fquartet.cart.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\"'\n" +
+	"\fCartSettings\x12\x17\n" +
+	"\ano_cart\x18\x01 \x01(\bR\x06noCart\"\xf8\x01\n" +
 	"\x04Cart\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x17\n" +
 	"\acart_id\x18\x02 \x01(\tR\x06cartId\x12/\n" +
@@ -880,14 +1122,25 @@ const file_quartet_cart_v1_cart_proto_rawDesc = "" +
 	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
 	"\x11_expected_version\">\n" +
 	"\x11ClearCartResponse\x12)\n" +
-	"\x04cart\x18\x01 \x01(\v2\x15.quartet.cart.v1.CartR\x04cart2\xa2\x03\n" +
+	"\x04cart\x18\x01 \x01(\v2\x15.quartet.cart.v1.CartR\x04cart\"n\n" +
+	"\x16PutCartSettingsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x129\n" +
+	"\bsettings\x18\x02 \x01(\v2\x1d.quartet.cart.v1.CartSettingsR\bsettings\"T\n" +
+	"\x17PutCartSettingsResponse\x129\n" +
+	"\bsettings\x18\x01 \x01(\v2\x1d.quartet.cart.v1.CartSettingsR\bsettings\"3\n" +
+	"\x16GetCartSettingsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\"T\n" +
+	"\x17GetCartSettingsResponse\x129\n" +
+	"\bsettings\x18\x01 \x01(\v2\x1d.quartet.cart.v1.CartSettingsR\bsettings2\xee\x04\n" +
 	"\vCartService\x12L\n" +
 	"\aGetCart\x12\x1f.quartet.cart.v1.GetCartRequest\x1a .quartet.cart.v1.GetCartResponse\x12L\n" +
 	"\aSetCart\x12\x1f.quartet.cart.v1.SetCartRequest\x1a .quartet.cart.v1.SetCartResponse\x12L\n" +
 	"\aAddItem\x12\x1f.quartet.cart.v1.AddItemRequest\x1a .quartet.cart.v1.AddItemResponse\x12U\n" +
 	"\n" +
 	"RemoveItem\x12\".quartet.cart.v1.RemoveItemRequest\x1a#.quartet.cart.v1.RemoveItemResponse\x12R\n" +
-	"\tClearCart\x12!.quartet.cart.v1.ClearCartRequest\x1a\".quartet.cart.v1.ClearCartResponseB\xc4\x01\n" +
+	"\tClearCart\x12!.quartet.cart.v1.ClearCartRequest\x1a\".quartet.cart.v1.ClearCartResponse\x12d\n" +
+	"\x0fPutCartSettings\x12'.quartet.cart.v1.PutCartSettingsRequest\x1a(.quartet.cart.v1.PutCartSettingsResponse\x12d\n" +
+	"\x0fGetCartSettings\x12'.quartet.cart.v1.GetCartSettingsRequest\x1a(.quartet.cart.v1.GetCartSettingsResponseB\xc4\x01\n" +
 	"\x13com.quartet.cart.v1B\tCartProtoP\x01ZDgithub.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1;cartv1\xa2\x02\x03QCX\xaa\x02\x0fQuartet.Cart.V1\xca\x02\x0fQuartet\\Cart\\V1\xe2\x02\x1bQuartet\\Cart\\V1\\GPBMetadata\xea\x02\x11Quartet::Cart::V1b\x06proto3"
 
 var (
@@ -902,52 +1155,64 @@ func file_quartet_cart_v1_cart_proto_rawDescGZIP() []byte {
 	return file_quartet_cart_v1_cart_proto_rawDescData
 }
 
-var file_quartet_cart_v1_cart_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_quartet_cart_v1_cart_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_quartet_cart_v1_cart_proto_goTypes = []any{
-	(*Cart)(nil),                  // 0: quartet.cart.v1.Cart
-	(*CartItem)(nil),              // 1: quartet.cart.v1.CartItem
-	(*GetCartRequest)(nil),        // 2: quartet.cart.v1.GetCartRequest
-	(*GetCartResponse)(nil),       // 3: quartet.cart.v1.GetCartResponse
-	(*SetCartRequest)(nil),        // 4: quartet.cart.v1.SetCartRequest
-	(*SetCartResponse)(nil),       // 5: quartet.cart.v1.SetCartResponse
-	(*AddItemRequest)(nil),        // 6: quartet.cart.v1.AddItemRequest
-	(*AddItemResponse)(nil),       // 7: quartet.cart.v1.AddItemResponse
-	(*RemoveItemRequest)(nil),     // 8: quartet.cart.v1.RemoveItemRequest
-	(*RemoveItemResponse)(nil),    // 9: quartet.cart.v1.RemoveItemResponse
-	(*ClearCartRequest)(nil),      // 10: quartet.cart.v1.ClearCartRequest
-	(*ClearCartResponse)(nil),     // 11: quartet.cart.v1.ClearCartResponse
-	nil,                           // 12: quartet.cart.v1.CartItem.OptionsEntry
-	(*v1.Money)(nil),              // 13: quartet.common.v1.Money
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*CartSettings)(nil),            // 0: quartet.cart.v1.CartSettings
+	(*Cart)(nil),                    // 1: quartet.cart.v1.Cart
+	(*CartItem)(nil),                // 2: quartet.cart.v1.CartItem
+	(*GetCartRequest)(nil),          // 3: quartet.cart.v1.GetCartRequest
+	(*GetCartResponse)(nil),         // 4: quartet.cart.v1.GetCartResponse
+	(*SetCartRequest)(nil),          // 5: quartet.cart.v1.SetCartRequest
+	(*SetCartResponse)(nil),         // 6: quartet.cart.v1.SetCartResponse
+	(*AddItemRequest)(nil),          // 7: quartet.cart.v1.AddItemRequest
+	(*AddItemResponse)(nil),         // 8: quartet.cart.v1.AddItemResponse
+	(*RemoveItemRequest)(nil),       // 9: quartet.cart.v1.RemoveItemRequest
+	(*RemoveItemResponse)(nil),      // 10: quartet.cart.v1.RemoveItemResponse
+	(*ClearCartRequest)(nil),        // 11: quartet.cart.v1.ClearCartRequest
+	(*ClearCartResponse)(nil),       // 12: quartet.cart.v1.ClearCartResponse
+	(*PutCartSettingsRequest)(nil),  // 13: quartet.cart.v1.PutCartSettingsRequest
+	(*PutCartSettingsResponse)(nil), // 14: quartet.cart.v1.PutCartSettingsResponse
+	(*GetCartSettingsRequest)(nil),  // 15: quartet.cart.v1.GetCartSettingsRequest
+	(*GetCartSettingsResponse)(nil), // 16: quartet.cart.v1.GetCartSettingsResponse
+	nil,                             // 17: quartet.cart.v1.CartItem.OptionsEntry
+	(*v1.Money)(nil),                // 18: quartet.common.v1.Money
+	(*timestamppb.Timestamp)(nil),   // 19: google.protobuf.Timestamp
 }
 var file_quartet_cart_v1_cart_proto_depIdxs = []int32{
-	1,  // 0: quartet.cart.v1.Cart.items:type_name -> quartet.cart.v1.CartItem
-	13, // 1: quartet.cart.v1.Cart.subtotal:type_name -> quartet.common.v1.Money
-	14, // 2: quartet.cart.v1.Cart.expire_time:type_name -> google.protobuf.Timestamp
-	12, // 3: quartet.cart.v1.CartItem.options:type_name -> quartet.cart.v1.CartItem.OptionsEntry
-	13, // 4: quartet.cart.v1.CartItem.unit_price:type_name -> quartet.common.v1.Money
-	0,  // 5: quartet.cart.v1.GetCartResponse.cart:type_name -> quartet.cart.v1.Cart
-	1,  // 6: quartet.cart.v1.SetCartRequest.items:type_name -> quartet.cart.v1.CartItem
-	0,  // 7: quartet.cart.v1.SetCartResponse.cart:type_name -> quartet.cart.v1.Cart
-	1,  // 8: quartet.cart.v1.AddItemRequest.item:type_name -> quartet.cart.v1.CartItem
-	0,  // 9: quartet.cart.v1.AddItemResponse.cart:type_name -> quartet.cart.v1.Cart
-	0,  // 10: quartet.cart.v1.RemoveItemResponse.cart:type_name -> quartet.cart.v1.Cart
-	0,  // 11: quartet.cart.v1.ClearCartResponse.cart:type_name -> quartet.cart.v1.Cart
-	2,  // 12: quartet.cart.v1.CartService.GetCart:input_type -> quartet.cart.v1.GetCartRequest
-	4,  // 13: quartet.cart.v1.CartService.SetCart:input_type -> quartet.cart.v1.SetCartRequest
-	6,  // 14: quartet.cart.v1.CartService.AddItem:input_type -> quartet.cart.v1.AddItemRequest
-	8,  // 15: quartet.cart.v1.CartService.RemoveItem:input_type -> quartet.cart.v1.RemoveItemRequest
-	10, // 16: quartet.cart.v1.CartService.ClearCart:input_type -> quartet.cart.v1.ClearCartRequest
-	3,  // 17: quartet.cart.v1.CartService.GetCart:output_type -> quartet.cart.v1.GetCartResponse
-	5,  // 18: quartet.cart.v1.CartService.SetCart:output_type -> quartet.cart.v1.SetCartResponse
-	7,  // 19: quartet.cart.v1.CartService.AddItem:output_type -> quartet.cart.v1.AddItemResponse
-	9,  // 20: quartet.cart.v1.CartService.RemoveItem:output_type -> quartet.cart.v1.RemoveItemResponse
-	11, // 21: quartet.cart.v1.CartService.ClearCart:output_type -> quartet.cart.v1.ClearCartResponse
-	17, // [17:22] is the sub-list for method output_type
-	12, // [12:17] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	2,  // 0: quartet.cart.v1.Cart.items:type_name -> quartet.cart.v1.CartItem
+	18, // 1: quartet.cart.v1.Cart.subtotal:type_name -> quartet.common.v1.Money
+	19, // 2: quartet.cart.v1.Cart.expire_time:type_name -> google.protobuf.Timestamp
+	17, // 3: quartet.cart.v1.CartItem.options:type_name -> quartet.cart.v1.CartItem.OptionsEntry
+	18, // 4: quartet.cart.v1.CartItem.unit_price:type_name -> quartet.common.v1.Money
+	1,  // 5: quartet.cart.v1.GetCartResponse.cart:type_name -> quartet.cart.v1.Cart
+	2,  // 6: quartet.cart.v1.SetCartRequest.items:type_name -> quartet.cart.v1.CartItem
+	1,  // 7: quartet.cart.v1.SetCartResponse.cart:type_name -> quartet.cart.v1.Cart
+	2,  // 8: quartet.cart.v1.AddItemRequest.item:type_name -> quartet.cart.v1.CartItem
+	1,  // 9: quartet.cart.v1.AddItemResponse.cart:type_name -> quartet.cart.v1.Cart
+	1,  // 10: quartet.cart.v1.RemoveItemResponse.cart:type_name -> quartet.cart.v1.Cart
+	1,  // 11: quartet.cart.v1.ClearCartResponse.cart:type_name -> quartet.cart.v1.Cart
+	0,  // 12: quartet.cart.v1.PutCartSettingsRequest.settings:type_name -> quartet.cart.v1.CartSettings
+	0,  // 13: quartet.cart.v1.PutCartSettingsResponse.settings:type_name -> quartet.cart.v1.CartSettings
+	0,  // 14: quartet.cart.v1.GetCartSettingsResponse.settings:type_name -> quartet.cart.v1.CartSettings
+	3,  // 15: quartet.cart.v1.CartService.GetCart:input_type -> quartet.cart.v1.GetCartRequest
+	5,  // 16: quartet.cart.v1.CartService.SetCart:input_type -> quartet.cart.v1.SetCartRequest
+	7,  // 17: quartet.cart.v1.CartService.AddItem:input_type -> quartet.cart.v1.AddItemRequest
+	9,  // 18: quartet.cart.v1.CartService.RemoveItem:input_type -> quartet.cart.v1.RemoveItemRequest
+	11, // 19: quartet.cart.v1.CartService.ClearCart:input_type -> quartet.cart.v1.ClearCartRequest
+	13, // 20: quartet.cart.v1.CartService.PutCartSettings:input_type -> quartet.cart.v1.PutCartSettingsRequest
+	15, // 21: quartet.cart.v1.CartService.GetCartSettings:input_type -> quartet.cart.v1.GetCartSettingsRequest
+	4,  // 22: quartet.cart.v1.CartService.GetCart:output_type -> quartet.cart.v1.GetCartResponse
+	6,  // 23: quartet.cart.v1.CartService.SetCart:output_type -> quartet.cart.v1.SetCartResponse
+	8,  // 24: quartet.cart.v1.CartService.AddItem:output_type -> quartet.cart.v1.AddItemResponse
+	10, // 25: quartet.cart.v1.CartService.RemoveItem:output_type -> quartet.cart.v1.RemoveItemResponse
+	12, // 26: quartet.cart.v1.CartService.ClearCart:output_type -> quartet.cart.v1.ClearCartResponse
+	14, // 27: quartet.cart.v1.CartService.PutCartSettings:output_type -> quartet.cart.v1.PutCartSettingsResponse
+	16, // 28: quartet.cart.v1.CartService.GetCartSettings:output_type -> quartet.cart.v1.GetCartSettingsResponse
+	22, // [22:29] is the sub-list for method output_type
+	15, // [15:22] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_quartet_cart_v1_cart_proto_init() }
@@ -955,17 +1220,17 @@ func file_quartet_cart_v1_cart_proto_init() {
 	if File_quartet_cart_v1_cart_proto != nil {
 		return
 	}
-	file_quartet_cart_v1_cart_proto_msgTypes[4].OneofWrappers = []any{}
-	file_quartet_cart_v1_cart_proto_msgTypes[6].OneofWrappers = []any{}
-	file_quartet_cart_v1_cart_proto_msgTypes[8].OneofWrappers = []any{}
-	file_quartet_cart_v1_cart_proto_msgTypes[10].OneofWrappers = []any{}
+	file_quartet_cart_v1_cart_proto_msgTypes[5].OneofWrappers = []any{}
+	file_quartet_cart_v1_cart_proto_msgTypes[7].OneofWrappers = []any{}
+	file_quartet_cart_v1_cart_proto_msgTypes[9].OneofWrappers = []any{}
+	file_quartet_cart_v1_cart_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_cart_v1_cart_proto_rawDesc), len(file_quartet_cart_v1_cart_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,18 +22,24 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	CartService_GetCart_FullMethodName    = "/quartet.cart.v1.CartService/GetCart"
-	CartService_SetCart_FullMethodName    = "/quartet.cart.v1.CartService/SetCart"
-	CartService_AddItem_FullMethodName    = "/quartet.cart.v1.CartService/AddItem"
-	CartService_RemoveItem_FullMethodName = "/quartet.cart.v1.CartService/RemoveItem"
-	CartService_ClearCart_FullMethodName  = "/quartet.cart.v1.CartService/ClearCart"
+	CartService_GetCart_FullMethodName         = "/quartet.cart.v1.CartService/GetCart"
+	CartService_SetCart_FullMethodName         = "/quartet.cart.v1.CartService/SetCart"
+	CartService_AddItem_FullMethodName         = "/quartet.cart.v1.CartService/AddItem"
+	CartService_RemoveItem_FullMethodName      = "/quartet.cart.v1.CartService/RemoveItem"
+	CartService_ClearCart_FullMethodName       = "/quartet.cart.v1.CartService/ClearCart"
+	CartService_PutCartSettings_FullMethodName = "/quartet.cart.v1.CartService/PutCartSettings"
+	CartService_GetCartSettings_FullMethodName = "/quartet.cart.v1.CartService/GetCartSettings"
 )
 
 // CartServiceClient is the client API for CartService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CartService keeps carts. Writes are meant for the store's backend; no agent calls them.
+// CartService keeps carts. Writes are meant for the store's backend; no agent calls them. For a store that has no cart, all
+// but the settings answer FAILED_PRECONDITION, reason NO_CART.
+//
+// Of a store's own implementation Quartet calls GetCart and GetCartSettings. The latter may be UNIMPLEMENTED: then every
+// store has a cart. NOT_FOUND for a cart means that it is empty.
 type CartServiceClient interface {
 	// GetCart returns a cart with prices and titles of now. A cart that was never written is empty, not an error.
 	GetCart(ctx context.Context, in *GetCartRequest, opts ...grpc.CallOption) (*GetCartResponse, error)
@@ -41,10 +47,14 @@ type CartServiceClient interface {
 	SetCart(ctx context.Context, in *SetCartRequest, opts ...grpc.CallOption) (*SetCartResponse, error)
 	// AddItem adds a quantity of one variant, to the item that has it already or as a new item.
 	AddItem(ctx context.Context, in *AddItemRequest, opts ...grpc.CallOption) (*AddItemResponse, error)
-	// RemoveItem removes one variant, all of it. Removing what is not there succeeds.
+	// RemoveItem removes one variant, all of it, or all variants of a product. Removing what is not there succeeds.
 	RemoveItem(ctx context.Context, in *RemoveItemRequest, opts ...grpc.CallOption) (*RemoveItemResponse, error)
 	// ClearCart removes every item.
 	ClearCart(ctx context.Context, in *ClearCartRequest, opts ...grpc.CallOption) (*ClearCartResponse, error)
+	// PutCartSettings replaces what a store says of its carts as a whole.
+	PutCartSettings(ctx context.Context, in *PutCartSettingsRequest, opts ...grpc.CallOption) (*PutCartSettingsResponse, error)
+	// GetCartSettings returns it; those of a store that has said nothing are empty.
+	GetCartSettings(ctx context.Context, in *GetCartSettingsRequest, opts ...grpc.CallOption) (*GetCartSettingsResponse, error)
 }
 
 type cartServiceClient struct {
@@ -105,11 +115,35 @@ func (c *cartServiceClient) ClearCart(ctx context.Context, in *ClearCartRequest,
 	return out, nil
 }
 
+func (c *cartServiceClient) PutCartSettings(ctx context.Context, in *PutCartSettingsRequest, opts ...grpc.CallOption) (*PutCartSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutCartSettingsResponse)
+	err := c.cc.Invoke(ctx, CartService_PutCartSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *cartServiceClient) GetCartSettings(ctx context.Context, in *GetCartSettingsRequest, opts ...grpc.CallOption) (*GetCartSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetCartSettingsResponse)
+	err := c.cc.Invoke(ctx, CartService_GetCartSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CartServiceServer is the server API for CartService service.
 // All implementations must embed UnimplementedCartServiceServer
 // for forward compatibility.
 //
-// CartService keeps carts. Writes are meant for the store's backend; no agent calls them.
+// CartService keeps carts. Writes are meant for the store's backend; no agent calls them. For a store that has no cart, all
+// but the settings answer FAILED_PRECONDITION, reason NO_CART.
+//
+// Of a store's own implementation Quartet calls GetCart and GetCartSettings. The latter may be UNIMPLEMENTED: then every
+// store has a cart. NOT_FOUND for a cart means that it is empty.
 type CartServiceServer interface {
 	// GetCart returns a cart with prices and titles of now. A cart that was never written is empty, not an error.
 	GetCart(context.Context, *GetCartRequest) (*GetCartResponse, error)
@@ -117,10 +151,14 @@ type CartServiceServer interface {
 	SetCart(context.Context, *SetCartRequest) (*SetCartResponse, error)
 	// AddItem adds a quantity of one variant, to the item that has it already or as a new item.
 	AddItem(context.Context, *AddItemRequest) (*AddItemResponse, error)
-	// RemoveItem removes one variant, all of it. Removing what is not there succeeds.
+	// RemoveItem removes one variant, all of it, or all variants of a product. Removing what is not there succeeds.
 	RemoveItem(context.Context, *RemoveItemRequest) (*RemoveItemResponse, error)
 	// ClearCart removes every item.
 	ClearCart(context.Context, *ClearCartRequest) (*ClearCartResponse, error)
+	// PutCartSettings replaces what a store says of its carts as a whole.
+	PutCartSettings(context.Context, *PutCartSettingsRequest) (*PutCartSettingsResponse, error)
+	// GetCartSettings returns it; those of a store that has said nothing are empty.
+	GetCartSettings(context.Context, *GetCartSettingsRequest) (*GetCartSettingsResponse, error)
 	mustEmbedUnimplementedCartServiceServer()
 }
 
@@ -145,6 +183,12 @@ func (UnimplementedCartServiceServer) RemoveItem(context.Context, *RemoveItemReq
 }
 func (UnimplementedCartServiceServer) ClearCart(context.Context, *ClearCartRequest) (*ClearCartResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ClearCart not implemented")
+}
+func (UnimplementedCartServiceServer) PutCartSettings(context.Context, *PutCartSettingsRequest) (*PutCartSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PutCartSettings not implemented")
+}
+func (UnimplementedCartServiceServer) GetCartSettings(context.Context, *GetCartSettingsRequest) (*GetCartSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetCartSettings not implemented")
 }
 func (UnimplementedCartServiceServer) mustEmbedUnimplementedCartServiceServer() {}
 func (UnimplementedCartServiceServer) testEmbeddedByValue()                     {}
@@ -257,6 +301,42 @@ func _CartService_ClearCart_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CartService_PutCartSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PutCartSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CartServiceServer).PutCartSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CartService_PutCartSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CartServiceServer).PutCartSettings(ctx, req.(*PutCartSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CartService_GetCartSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetCartSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CartServiceServer).GetCartSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CartService_GetCartSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CartServiceServer).GetCartSettings(ctx, req.(*GetCartSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // CartService_ServiceDesc is the grpc.ServiceDesc for CartService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -283,6 +363,14 @@ var CartService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ClearCart",
 			Handler:    _CartService_ClearCart_Handler,
+		},
+		{
+			MethodName: "PutCartSettings",
+			Handler:    _CartService_PutCartSettings_Handler,
+		},
+		{
+			MethodName: "GetCartSettings",
+			Handler:    _CartService_GetCartSettings_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

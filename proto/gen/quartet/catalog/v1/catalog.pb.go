@@ -1370,7 +1370,11 @@ type FindSimilarProductsRequest struct {
 	// Conditions that every hit meets. The anchors themselves are always left out.
 	Filter *Filter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Number of hits to return, 1 to 50. Zero: 6.
-	Limit         int32 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Products known from elsewhere to go with the anchors, such as from what customers bought together: best first, at most
+	// 50. They are ranked together with what the store's staff chose, and not used for RELATION_ALTERNATIVE. Unknown ids are
+	// passed over.
+	Companions    []*Companion `protobuf:"bytes,7,rep,name=companions,proto3" json:"companions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1447,6 +1451,77 @@ func (x *FindSimilarProductsRequest) GetLimit() int32 {
 	return 0
 }
 
+func (x *FindSimilarProductsRequest) GetCompanions() []*Companion {
+	if x != nil {
+		return x.Companions
+	}
+	return nil
+}
+
+// Companion is a product that is known to go with an anchor.
+type Companion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The product. Required.
+	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
+	// The anchor that it goes with. Required.
+	WithProductId string `protobuf:"bytes,2,opt,name=with_product_id,json=withProductId,proto3" json:"with_product_id,omitempty"`
+	// How the two go together, in words that the anchor's title completes, such as "often bought with". 1 to 100 characters.
+	Relation      string `protobuf:"bytes,3,opt,name=relation,proto3" json:"relation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Companion) Reset() {
+	*x = Companion{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Companion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Companion) ProtoMessage() {}
+
+func (x *Companion) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Companion.ProtoReflect.Descriptor instead.
+func (*Companion) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Companion) GetProductId() string {
+	if x != nil {
+		return x.ProductId
+	}
+	return ""
+}
+
+func (x *Companion) GetWithProductId() string {
+	if x != nil {
+		return x.WithProductId
+	}
+	return ""
+}
+
+func (x *Companion) GetRelation() string {
+	if x != nil {
+		return x.Relation
+	}
+	return ""
+}
+
 // FindSimilarProductsResponse carries the company.
 type FindSimilarProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1458,7 +1533,7 @@ type FindSimilarProductsResponse struct {
 
 func (x *FindSimilarProductsResponse) Reset() {
 	*x = FindSimilarProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1545,7 @@ func (x *FindSimilarProductsResponse) String() string {
 func (*FindSimilarProductsResponse) ProtoMessage() {}
 
 func (x *FindSimilarProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1558,7 @@ func (x *FindSimilarProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSimilarProductsResponse.ProtoReflect.Descriptor instead.
 func (*FindSimilarProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FindSimilarProductsResponse) GetHits() []*Hit {
@@ -1605,7 +1680,7 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\tmax_price\x18\x04 \x01(\v2\x18.quartet.common.v1.MoneyR\bmaxPrice\x121\n" +
 	"\x06facets\x18\x05 \x03(\v2\x19.quartet.catalog.v1.FacetR\x06facets\x12(\n" +
 	"\x10excluded_most_by\x18\x06 \x01(\tR\x0eexcludedMostBy\x12\x12\n" +
-	"\x04legs\x18\a \x03(\tR\x04legs\"\xf2\x01\n" +
+	"\x04legs\x18\a \x03(\tR\x04legs\"\xb1\x02\n" +
 	"\x1aFindSimilarProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vproduct_ids\x18\x02 \x03(\tR\n" +
@@ -1613,7 +1688,15 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\brelation\x18\x03 \x01(\x0e2\x1c.quartet.catalog.v1.RelationR\brelation\x12\x14\n" +
 	"\x05query\x18\x04 \x01(\tR\x05query\x122\n" +
 	"\x06filter\x18\x05 \x01(\v2\x1a.quartet.catalog.v1.FilterR\x06filter\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x05R\x05limit\"J\n" +
+	"\x05limit\x18\x06 \x01(\x05R\x05limit\x12=\n" +
+	"\n" +
+	"companions\x18\a \x03(\v2\x1d.quartet.catalog.v1.CompanionR\n" +
+	"companions\"n\n" +
+	"\tCompanion\x12\x1d\n" +
+	"\n" +
+	"product_id\x18\x01 \x01(\tR\tproductId\x12&\n" +
+	"\x0fwith_product_id\x18\x02 \x01(\tR\rwithProductId\x12\x1a\n" +
+	"\brelation\x18\x03 \x01(\tR\brelation\"J\n" +
 	"\x1bFindSimilarProductsResponse\x12+\n" +
 	"\x04hits\x18\x01 \x03(\v2\x17.quartet.catalog.v1.HitR\x04hits*e\n" +
 	"\x04Sort\x12\x14\n" +
@@ -1648,7 +1731,7 @@ func file_quartet_catalog_v1_catalog_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_catalog_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quartet_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_quartet_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_quartet_catalog_v1_catalog_proto_goTypes = []any{
 	(Sort)(0),                           // 0: quartet.catalog.v1.Sort
 	(Relation)(0),                       // 1: quartet.catalog.v1.Relation
@@ -1669,56 +1752,58 @@ var file_quartet_catalog_v1_catalog_proto_goTypes = []any{
 	(*SearchProductsRequest)(nil),       // 16: quartet.catalog.v1.SearchProductsRequest
 	(*SearchProductsResponse)(nil),      // 17: quartet.catalog.v1.SearchProductsResponse
 	(*FindSimilarProductsRequest)(nil),  // 18: quartet.catalog.v1.FindSimilarProductsRequest
-	(*FindSimilarProductsResponse)(nil), // 19: quartet.catalog.v1.FindSimilarProductsResponse
-	nil,                                 // 20: quartet.catalog.v1.Variant.OptionsEntry
-	nil,                                 // 21: quartet.catalog.v1.Filter.OptionsEntry
-	nil,                                 // 22: quartet.catalog.v1.Filter.AttributesEntry
-	(*timestamppb.Timestamp)(nil),       // 23: google.protobuf.Timestamp
-	(*v1.Money)(nil),                    // 24: quartet.common.v1.Money
-	(*v1.ItemError)(nil),                // 25: quartet.common.v1.ItemError
+	(*Companion)(nil),                   // 19: quartet.catalog.v1.Companion
+	(*FindSimilarProductsResponse)(nil), // 20: quartet.catalog.v1.FindSimilarProductsResponse
+	nil,                                 // 21: quartet.catalog.v1.Variant.OptionsEntry
+	nil,                                 // 22: quartet.catalog.v1.Filter.OptionsEntry
+	nil,                                 // 23: quartet.catalog.v1.Filter.AttributesEntry
+	(*timestamppb.Timestamp)(nil),       // 24: google.protobuf.Timestamp
+	(*v1.Money)(nil),                    // 25: quartet.common.v1.Money
+	(*v1.ItemError)(nil),                // 26: quartet.common.v1.ItemError
 }
 var file_quartet_catalog_v1_catalog_proto_depIdxs = []int32{
 	4,  // 0: quartet.catalog.v1.Product.attributes:type_name -> quartet.catalog.v1.Attribute
 	3,  // 1: quartet.catalog.v1.Product.variants:type_name -> quartet.catalog.v1.Variant
-	23, // 2: quartet.catalog.v1.Product.update_time:type_name -> google.protobuf.Timestamp
-	20, // 3: quartet.catalog.v1.Variant.options:type_name -> quartet.catalog.v1.Variant.OptionsEntry
-	24, // 4: quartet.catalog.v1.Variant.price:type_name -> quartet.common.v1.Money
-	24, // 5: quartet.catalog.v1.Variant.list_price:type_name -> quartet.common.v1.Money
-	24, // 6: quartet.catalog.v1.Filter.min_price:type_name -> quartet.common.v1.Money
-	24, // 7: quartet.catalog.v1.Filter.max_price:type_name -> quartet.common.v1.Money
-	21, // 8: quartet.catalog.v1.Filter.options:type_name -> quartet.catalog.v1.Filter.OptionsEntry
-	22, // 9: quartet.catalog.v1.Filter.attributes:type_name -> quartet.catalog.v1.Filter.AttributesEntry
+	24, // 2: quartet.catalog.v1.Product.update_time:type_name -> google.protobuf.Timestamp
+	21, // 3: quartet.catalog.v1.Variant.options:type_name -> quartet.catalog.v1.Variant.OptionsEntry
+	25, // 4: quartet.catalog.v1.Variant.price:type_name -> quartet.common.v1.Money
+	25, // 5: quartet.catalog.v1.Variant.list_price:type_name -> quartet.common.v1.Money
+	25, // 6: quartet.catalog.v1.Filter.min_price:type_name -> quartet.common.v1.Money
+	25, // 7: quartet.catalog.v1.Filter.max_price:type_name -> quartet.common.v1.Money
+	22, // 8: quartet.catalog.v1.Filter.options:type_name -> quartet.catalog.v1.Filter.OptionsEntry
+	23, // 9: quartet.catalog.v1.Filter.attributes:type_name -> quartet.catalog.v1.Filter.AttributesEntry
 	2,  // 10: quartet.catalog.v1.Hit.product:type_name -> quartet.catalog.v1.Product
 	2,  // 11: quartet.catalog.v1.UpsertProductsRequest.products:type_name -> quartet.catalog.v1.Product
-	25, // 12: quartet.catalog.v1.UpsertProductsResponse.errors:type_name -> quartet.common.v1.ItemError
+	26, // 12: quartet.catalog.v1.UpsertProductsResponse.errors:type_name -> quartet.common.v1.ItemError
 	2,  // 13: quartet.catalog.v1.GetProductResponse.product:type_name -> quartet.catalog.v1.Product
 	2,  // 14: quartet.catalog.v1.BatchGetProductsResponse.products:type_name -> quartet.catalog.v1.Product
 	5,  // 15: quartet.catalog.v1.SearchProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
 	0,  // 16: quartet.catalog.v1.SearchProductsRequest.sort:type_name -> quartet.catalog.v1.Sort
 	6,  // 17: quartet.catalog.v1.SearchProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
-	24, // 18: quartet.catalog.v1.SearchProductsResponse.min_price:type_name -> quartet.common.v1.Money
-	24, // 19: quartet.catalog.v1.SearchProductsResponse.max_price:type_name -> quartet.common.v1.Money
+	25, // 18: quartet.catalog.v1.SearchProductsResponse.min_price:type_name -> quartet.common.v1.Money
+	25, // 19: quartet.catalog.v1.SearchProductsResponse.max_price:type_name -> quartet.common.v1.Money
 	7,  // 20: quartet.catalog.v1.SearchProductsResponse.facets:type_name -> quartet.catalog.v1.Facet
 	1,  // 21: quartet.catalog.v1.FindSimilarProductsRequest.relation:type_name -> quartet.catalog.v1.Relation
 	5,  // 22: quartet.catalog.v1.FindSimilarProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
-	6,  // 23: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
-	8,  // 24: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
-	10, // 25: quartet.catalog.v1.CatalogService.GetProduct:input_type -> quartet.catalog.v1.GetProductRequest
-	12, // 26: quartet.catalog.v1.CatalogService.BatchGetProducts:input_type -> quartet.catalog.v1.BatchGetProductsRequest
-	14, // 27: quartet.catalog.v1.CatalogService.DeleteProduct:input_type -> quartet.catalog.v1.DeleteProductRequest
-	16, // 28: quartet.catalog.v1.CatalogService.SearchProducts:input_type -> quartet.catalog.v1.SearchProductsRequest
-	18, // 29: quartet.catalog.v1.CatalogService.FindSimilarProducts:input_type -> quartet.catalog.v1.FindSimilarProductsRequest
-	9,  // 30: quartet.catalog.v1.CatalogService.UpsertProducts:output_type -> quartet.catalog.v1.UpsertProductsResponse
-	11, // 31: quartet.catalog.v1.CatalogService.GetProduct:output_type -> quartet.catalog.v1.GetProductResponse
-	13, // 32: quartet.catalog.v1.CatalogService.BatchGetProducts:output_type -> quartet.catalog.v1.BatchGetProductsResponse
-	15, // 33: quartet.catalog.v1.CatalogService.DeleteProduct:output_type -> quartet.catalog.v1.DeleteProductResponse
-	17, // 34: quartet.catalog.v1.CatalogService.SearchProducts:output_type -> quartet.catalog.v1.SearchProductsResponse
-	19, // 35: quartet.catalog.v1.CatalogService.FindSimilarProducts:output_type -> quartet.catalog.v1.FindSimilarProductsResponse
-	30, // [30:36] is the sub-list for method output_type
-	24, // [24:30] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	19, // 23: quartet.catalog.v1.FindSimilarProductsRequest.companions:type_name -> quartet.catalog.v1.Companion
+	6,  // 24: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
+	8,  // 25: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
+	10, // 26: quartet.catalog.v1.CatalogService.GetProduct:input_type -> quartet.catalog.v1.GetProductRequest
+	12, // 27: quartet.catalog.v1.CatalogService.BatchGetProducts:input_type -> quartet.catalog.v1.BatchGetProductsRequest
+	14, // 28: quartet.catalog.v1.CatalogService.DeleteProduct:input_type -> quartet.catalog.v1.DeleteProductRequest
+	16, // 29: quartet.catalog.v1.CatalogService.SearchProducts:input_type -> quartet.catalog.v1.SearchProductsRequest
+	18, // 30: quartet.catalog.v1.CatalogService.FindSimilarProducts:input_type -> quartet.catalog.v1.FindSimilarProductsRequest
+	9,  // 31: quartet.catalog.v1.CatalogService.UpsertProducts:output_type -> quartet.catalog.v1.UpsertProductsResponse
+	11, // 32: quartet.catalog.v1.CatalogService.GetProduct:output_type -> quartet.catalog.v1.GetProductResponse
+	13, // 33: quartet.catalog.v1.CatalogService.BatchGetProducts:output_type -> quartet.catalog.v1.BatchGetProductsResponse
+	15, // 34: quartet.catalog.v1.CatalogService.DeleteProduct:output_type -> quartet.catalog.v1.DeleteProductResponse
+	17, // 35: quartet.catalog.v1.CatalogService.SearchProducts:output_type -> quartet.catalog.v1.SearchProductsResponse
+	20, // 36: quartet.catalog.v1.CatalogService.FindSimilarProducts:output_type -> quartet.catalog.v1.FindSimilarProductsResponse
+	31, // [31:37] is the sub-list for method output_type
+	25, // [25:31] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_quartet_catalog_v1_catalog_proto_init() }
@@ -1737,7 +1822,7 @@ func file_quartet_catalog_v1_catalog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_catalog_v1_catalog_proto_rawDesc), len(file_quartet_catalog_v1_catalog_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

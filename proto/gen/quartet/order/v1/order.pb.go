@@ -1964,6 +1964,209 @@ func (x *ListOrdersResponse) GetTotalCount() int32 {
 	return 0
 }
 
+// ListCoPurchasesRequest names products whose company in orders is asked for.
+type ListCoPurchasesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the orders. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Products as orders name them, 1 to 20. One that is in no order is passed over.
+	ProductIds []string `protobuf:"bytes,2,rep,name=product_ids,json=productIds,proto3" json:"product_ids,omitempty"`
+	// Number of products to return, 1 to 50. Zero: 10.
+	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCoPurchasesRequest) Reset() {
+	*x = ListCoPurchasesRequest{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCoPurchasesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCoPurchasesRequest) ProtoMessage() {}
+
+func (x *ListCoPurchasesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCoPurchasesRequest.ProtoReflect.Descriptor instead.
+func (*ListCoPurchasesRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ListCoPurchasesRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *ListCoPurchasesRequest) GetProductIds() []string {
+	if x != nil {
+		return x.ProductIds
+	}
+	return nil
+}
+
+func (x *ListCoPurchasesRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// ListCoPurchasesResponse carries the company.
+type ListCoPurchasesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The strongest first; of equals by product_id. None is one of those that were asked for.
+	CoPurchases   []*CoPurchase `protobuf:"bytes,1,rep,name=co_purchases,json=coPurchases,proto3" json:"co_purchases,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCoPurchasesResponse) Reset() {
+	*x = ListCoPurchasesResponse{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCoPurchasesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCoPurchasesResponse) ProtoMessage() {}
+
+func (x *ListCoPurchasesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCoPurchasesResponse.ProtoReflect.Descriptor instead.
+func (*ListCoPurchasesResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ListCoPurchasesResponse) GetCoPurchases() []*CoPurchase {
+	if x != nil {
+		return x.CoPurchases
+	}
+	return nil
+}
+
+// CoPurchase says how often one product was bought together with another. Orders that are not paid yet, were cancelled or
+// hold more than 100 products do not count; of very many with one product, the latest 500 are looked at.
+type CoPurchase struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Product that was bought with it, as orders name it.
+	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
+	// The one of the products asked for that it goes with most.
+	WithProductId string `protobuf:"bytes,2,opt,name=with_product_id,json=withProductId,proto3" json:"with_product_id,omitempty"`
+	// Orders that hold both.
+	OrderCount int32 `protobuf:"varint,3,opt,name=order_count,json=orderCount,proto3" json:"order_count,omitempty"`
+	// Customers who placed these, 3 or more.
+	CustomerCount int32 `protobuf:"varint,4,opt,name=customer_count,json=customerCount,proto3" json:"customer_count,omitempty"`
+	// How many times as often they are bought together as by chance, above 1.
+	Lift float64 `protobuf:"fixed64,5,opt,name=lift,proto3" json:"lift,omitempty"`
+	// Evidence that this is no chance: Dunning's log-likelihood ratio of the two by two table of orders with and without each,
+	// 10.83 or more, which chance alone reaches once in a thousand. Comparable within one store.
+	LogLikelihoodRatio float64 `protobuf:"fixed64,6,opt,name=log_likelihood_ratio,json=logLikelihoodRatio,proto3" json:"log_likelihood_ratio,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *CoPurchase) Reset() {
+	*x = CoPurchase{}
+	mi := &file_quartet_order_v1_order_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CoPurchase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CoPurchase) ProtoMessage() {}
+
+func (x *CoPurchase) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_order_v1_order_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CoPurchase.ProtoReflect.Descriptor instead.
+func (*CoPurchase) Descriptor() ([]byte, []int) {
+	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *CoPurchase) GetProductId() string {
+	if x != nil {
+		return x.ProductId
+	}
+	return ""
+}
+
+func (x *CoPurchase) GetWithProductId() string {
+	if x != nil {
+		return x.WithProductId
+	}
+	return ""
+}
+
+func (x *CoPurchase) GetOrderCount() int32 {
+	if x != nil {
+		return x.OrderCount
+	}
+	return 0
+}
+
+func (x *CoPurchase) GetCustomerCount() int32 {
+	if x != nil {
+		return x.CustomerCount
+	}
+	return 0
+}
+
+func (x *CoPurchase) GetLift() float64 {
+	if x != nil {
+		return x.Lift
+	}
+	return 0
+}
+
+func (x *CoPurchase) GetLogLikelihoodRatio() float64 {
+	if x != nil {
+		return x.LogLikelihoodRatio
+	}
+	return 0
+}
+
 var File_quartet_order_v1_order_proto protoreflect.FileDescriptor
 
 const file_quartet_order_v1_order_proto_rawDesc = "" +
@@ -2093,7 +2296,24 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\x12ListOrdersResponse\x12/\n" +
 	"\x06orders\x18\x01 \x03(\v2\x17.quartet.order.v1.OrderR\x06orders\x12\x1f\n" +
 	"\vtotal_count\x18\x02 \x01(\x05R\n" +
-	"totalCount*\xa4\x02\n" +
+	"totalCount\"j\n" +
+	"\x16ListCoPurchasesRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
+	"\vproduct_ids\x18\x02 \x03(\tR\n" +
+	"productIds\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\"Z\n" +
+	"\x17ListCoPurchasesResponse\x12?\n" +
+	"\fco_purchases\x18\x01 \x03(\v2\x1c.quartet.order.v1.CoPurchaseR\vcoPurchases\"\xe1\x01\n" +
+	"\n" +
+	"CoPurchase\x12\x1d\n" +
+	"\n" +
+	"product_id\x18\x01 \x01(\tR\tproductId\x12&\n" +
+	"\x0fwith_product_id\x18\x02 \x01(\tR\rwithProductId\x12\x1f\n" +
+	"\vorder_count\x18\x03 \x01(\x05R\n" +
+	"orderCount\x12%\n" +
+	"\x0ecustomer_count\x18\x04 \x01(\x05R\rcustomerCount\x12\x12\n" +
+	"\x04lift\x18\x05 \x01(\x01R\x04lift\x120\n" +
+	"\x14log_likelihood_ratio\x18\x06 \x01(\x01R\x12logLikelihoodRatio*\xa4\x02\n" +
 	"\x0fOrderActionKind\x12!\n" +
 	"\x1dORDER_ACTION_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18ORDER_ACTION_KIND_CANCEL\x10\x01\x12\"\n" +
@@ -2129,7 +2349,7 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\x16ORDER_STATUS_DELIVERED\x10\x05\x12\x1a\n" +
 	"\x16ORDER_STATUS_CANCELLED\x10\x06\x12!\n" +
 	"\x1dORDER_STATUS_RETURN_REQUESTED\x10\a\x12\x19\n" +
-	"\x15ORDER_STATUS_RETURNED\x10\b2\xd3\x04\n" +
+	"\x15ORDER_STATUS_RETURNED\x10\b2\xbb\x05\n" +
 	"\fOrderService\x12_\n" +
 	"\fUpsertOrders\x12%.quartet.order.v1.UpsertOrdersRequest\x1a&.quartet.order.v1.UpsertOrdersResponse(\x01\x12Q\n" +
 	"\bGetOrder\x12!.quartet.order.v1.GetOrderRequest\x1a\".quartet.order.v1.GetOrderResponse\x12W\n" +
@@ -2137,7 +2357,8 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"ListOrders\x12#.quartet.order.v1.ListOrdersRequest\x1a$.quartet.order.v1.ListOrdersResponse\x12`\n" +
 	"\rGetGuestOrder\x12&.quartet.order.v1.GetGuestOrderRequest\x1a'.quartet.order.v1.GetGuestOrderResponse\x12i\n" +
 	"\x10PutOrderSettings\x12).quartet.order.v1.PutOrderSettingsRequest\x1a*.quartet.order.v1.PutOrderSettingsResponse\x12i\n" +
-	"\x10GetOrderSettings\x12).quartet.order.v1.GetOrderSettingsRequest\x1a*.quartet.order.v1.GetOrderSettingsResponseB\xcc\x01\n" +
+	"\x10GetOrderSettings\x12).quartet.order.v1.GetOrderSettingsRequest\x1a*.quartet.order.v1.GetOrderSettingsResponse\x12f\n" +
+	"\x0fListCoPurchases\x12(.quartet.order.v1.ListCoPurchasesRequest\x1a).quartet.order.v1.ListCoPurchasesResponseB\xcc\x01\n" +
 	"\x14com.quartet.order.v1B\n" +
 	"OrderProtoP\x01ZFgithub.com/quartet-commerce/quartet/proto/gen/quartet/order/v1;orderv1\xa2\x02\x03QOX\xaa\x02\x10Quartet.Order.V1\xca\x02\x10Quartet\\Order\\V1\xe2\x02\x1cQuartet\\Order\\V1\\GPBMetadata\xea\x02\x12Quartet::Order::V1b\x06proto3"
 
@@ -2154,7 +2375,7 @@ func file_quartet_order_v1_order_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_order_v1_order_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quartet_order_v1_order_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_quartet_order_v1_order_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_quartet_order_v1_order_proto_goTypes = []any{
 	(OrderActionKind)(0),             // 0: quartet.order.v1.OrderActionKind
 	(RefusalReason)(0),               // 1: quartet.order.v1.RefusalReason
@@ -2183,50 +2404,53 @@ var file_quartet_order_v1_order_proto_goTypes = []any{
 	(*GetOrderSettingsResponse)(nil), // 24: quartet.order.v1.GetOrderSettingsResponse
 	(*ListOrdersRequest)(nil),        // 25: quartet.order.v1.ListOrdersRequest
 	(*ListOrdersResponse)(nil),       // 26: quartet.order.v1.ListOrdersResponse
-	nil,                              // 27: quartet.order.v1.OrderItem.OptionsEntry
-	(*timestamppb.Timestamp)(nil),    // 28: google.protobuf.Timestamp
-	(*v1.Money)(nil),                 // 29: quartet.common.v1.Money
-	(*durationpb.Duration)(nil),      // 30: google.protobuf.Duration
-	(*v1.ItemError)(nil),             // 31: quartet.common.v1.ItemError
+	(*ListCoPurchasesRequest)(nil),   // 27: quartet.order.v1.ListCoPurchasesRequest
+	(*ListCoPurchasesResponse)(nil),  // 28: quartet.order.v1.ListCoPurchasesResponse
+	(*CoPurchase)(nil),               // 29: quartet.order.v1.CoPurchase
+	nil,                              // 30: quartet.order.v1.OrderItem.OptionsEntry
+	(*timestamppb.Timestamp)(nil),    // 31: google.protobuf.Timestamp
+	(*v1.Money)(nil),                 // 32: quartet.common.v1.Money
+	(*durationpb.Duration)(nil),      // 33: google.protobuf.Duration
+	(*v1.ItemError)(nil),             // 34: quartet.common.v1.ItemError
 }
 var file_quartet_order_v1_order_proto_depIdxs = []int32{
 	3,  // 0: quartet.order.v1.Order.status:type_name -> quartet.order.v1.OrderStatus
-	28, // 1: quartet.order.v1.Order.create_time:type_name -> google.protobuf.Timestamp
+	31, // 1: quartet.order.v1.Order.create_time:type_name -> google.protobuf.Timestamp
 	12, // 2: quartet.order.v1.Order.items:type_name -> quartet.order.v1.OrderItem
-	29, // 3: quartet.order.v1.Order.subtotal:type_name -> quartet.common.v1.Money
-	29, // 4: quartet.order.v1.Order.discount:type_name -> quartet.common.v1.Money
-	29, // 5: quartet.order.v1.Order.shipping:type_name -> quartet.common.v1.Money
-	29, // 6: quartet.order.v1.Order.total:type_name -> quartet.common.v1.Money
+	32, // 3: quartet.order.v1.Order.subtotal:type_name -> quartet.common.v1.Money
+	32, // 4: quartet.order.v1.Order.discount:type_name -> quartet.common.v1.Money
+	32, // 5: quartet.order.v1.Order.shipping:type_name -> quartet.common.v1.Money
+	32, // 6: quartet.order.v1.Order.total:type_name -> quartet.common.v1.Money
 	13, // 7: quartet.order.v1.Order.fulfilments:type_name -> quartet.order.v1.Fulfilment
 	14, // 8: quartet.order.v1.Order.history:type_name -> quartet.order.v1.StatusChange
-	28, // 9: quartet.order.v1.Order.return_deadline:type_name -> google.protobuf.Timestamp
+	31, // 9: quartet.order.v1.Order.return_deadline:type_name -> google.protobuf.Timestamp
 	6,  // 10: quartet.order.v1.Order.returns:type_name -> quartet.order.v1.Return
 	2,  // 11: quartet.order.v1.Return.status:type_name -> quartet.order.v1.ReturnStatus
-	28, // 12: quartet.order.v1.Return.request_time:type_name -> google.protobuf.Timestamp
+	31, // 12: quartet.order.v1.Return.request_time:type_name -> google.protobuf.Timestamp
 	5,  // 13: quartet.order.v1.Return.items:type_name -> quartet.order.v1.ItemQuantity
-	29, // 14: quartet.order.v1.Return.refund:type_name -> quartet.common.v1.Money
+	32, // 14: quartet.order.v1.Return.refund:type_name -> quartet.common.v1.Money
 	8,  // 15: quartet.order.v1.OrderSettings.rules:type_name -> quartet.order.v1.OrderRule
 	0,  // 16: quartet.order.v1.OrderRule.kind:type_name -> quartet.order.v1.OrderActionKind
 	3,  // 17: quartet.order.v1.OrderRule.statuses:type_name -> quartet.order.v1.OrderStatus
-	30, // 18: quartet.order.v1.OrderRule.window:type_name -> google.protobuf.Duration
+	33, // 18: quartet.order.v1.OrderRule.window:type_name -> google.protobuf.Duration
 	0,  // 19: quartet.order.v1.AllowedAction.kind:type_name -> quartet.order.v1.OrderActionKind
-	28, // 20: quartet.order.v1.AllowedAction.deadline:type_name -> google.protobuf.Timestamp
+	31, // 20: quartet.order.v1.AllowedAction.deadline:type_name -> google.protobuf.Timestamp
 	5,  // 21: quartet.order.v1.AllowedAction.items:type_name -> quartet.order.v1.ItemQuantity
 	0,  // 22: quartet.order.v1.RefusedAction.kind:type_name -> quartet.order.v1.OrderActionKind
 	1,  // 23: quartet.order.v1.RefusedAction.reason:type_name -> quartet.order.v1.RefusalReason
-	28, // 24: quartet.order.v1.RefusedAction.deadline:type_name -> google.protobuf.Timestamp
+	31, // 24: quartet.order.v1.RefusedAction.deadline:type_name -> google.protobuf.Timestamp
 	9,  // 25: quartet.order.v1.OrderActions.allowed:type_name -> quartet.order.v1.AllowedAction
 	10, // 26: quartet.order.v1.OrderActions.refused:type_name -> quartet.order.v1.RefusedAction
-	29, // 27: quartet.order.v1.OrderItem.unit_price:type_name -> quartet.common.v1.Money
-	27, // 28: quartet.order.v1.OrderItem.options:type_name -> quartet.order.v1.OrderItem.OptionsEntry
-	28, // 29: quartet.order.v1.Fulfilment.ship_time:type_name -> google.protobuf.Timestamp
-	28, // 30: quartet.order.v1.Fulfilment.estimated_delivery_time:type_name -> google.protobuf.Timestamp
-	28, // 31: quartet.order.v1.Fulfilment.delivery_time:type_name -> google.protobuf.Timestamp
+	32, // 27: quartet.order.v1.OrderItem.unit_price:type_name -> quartet.common.v1.Money
+	30, // 28: quartet.order.v1.OrderItem.options:type_name -> quartet.order.v1.OrderItem.OptionsEntry
+	31, // 29: quartet.order.v1.Fulfilment.ship_time:type_name -> google.protobuf.Timestamp
+	31, // 30: quartet.order.v1.Fulfilment.estimated_delivery_time:type_name -> google.protobuf.Timestamp
+	31, // 31: quartet.order.v1.Fulfilment.delivery_time:type_name -> google.protobuf.Timestamp
 	5,  // 32: quartet.order.v1.Fulfilment.items:type_name -> quartet.order.v1.ItemQuantity
 	3,  // 33: quartet.order.v1.StatusChange.status:type_name -> quartet.order.v1.OrderStatus
-	28, // 34: quartet.order.v1.StatusChange.time:type_name -> google.protobuf.Timestamp
+	31, // 34: quartet.order.v1.StatusChange.time:type_name -> google.protobuf.Timestamp
 	4,  // 35: quartet.order.v1.UpsertOrdersRequest.orders:type_name -> quartet.order.v1.Order
-	31, // 36: quartet.order.v1.UpsertOrdersResponse.errors:type_name -> quartet.common.v1.ItemError
+	34, // 36: quartet.order.v1.UpsertOrdersResponse.errors:type_name -> quartet.common.v1.ItemError
 	4,  // 37: quartet.order.v1.GetOrderResponse.order:type_name -> quartet.order.v1.Order
 	11, // 38: quartet.order.v1.GetOrderResponse.actions:type_name -> quartet.order.v1.OrderActions
 	4,  // 39: quartet.order.v1.GetGuestOrderResponse.order:type_name -> quartet.order.v1.Order
@@ -2235,23 +2459,26 @@ var file_quartet_order_v1_order_proto_depIdxs = []int32{
 	7,  // 42: quartet.order.v1.PutOrderSettingsResponse.settings:type_name -> quartet.order.v1.OrderSettings
 	7,  // 43: quartet.order.v1.GetOrderSettingsResponse.settings:type_name -> quartet.order.v1.OrderSettings
 	4,  // 44: quartet.order.v1.ListOrdersResponse.orders:type_name -> quartet.order.v1.Order
-	15, // 45: quartet.order.v1.OrderService.UpsertOrders:input_type -> quartet.order.v1.UpsertOrdersRequest
-	17, // 46: quartet.order.v1.OrderService.GetOrder:input_type -> quartet.order.v1.GetOrderRequest
-	25, // 47: quartet.order.v1.OrderService.ListOrders:input_type -> quartet.order.v1.ListOrdersRequest
-	19, // 48: quartet.order.v1.OrderService.GetGuestOrder:input_type -> quartet.order.v1.GetGuestOrderRequest
-	21, // 49: quartet.order.v1.OrderService.PutOrderSettings:input_type -> quartet.order.v1.PutOrderSettingsRequest
-	23, // 50: quartet.order.v1.OrderService.GetOrderSettings:input_type -> quartet.order.v1.GetOrderSettingsRequest
-	16, // 51: quartet.order.v1.OrderService.UpsertOrders:output_type -> quartet.order.v1.UpsertOrdersResponse
-	18, // 52: quartet.order.v1.OrderService.GetOrder:output_type -> quartet.order.v1.GetOrderResponse
-	26, // 53: quartet.order.v1.OrderService.ListOrders:output_type -> quartet.order.v1.ListOrdersResponse
-	20, // 54: quartet.order.v1.OrderService.GetGuestOrder:output_type -> quartet.order.v1.GetGuestOrderResponse
-	22, // 55: quartet.order.v1.OrderService.PutOrderSettings:output_type -> quartet.order.v1.PutOrderSettingsResponse
-	24, // 56: quartet.order.v1.OrderService.GetOrderSettings:output_type -> quartet.order.v1.GetOrderSettingsResponse
-	51, // [51:57] is the sub-list for method output_type
-	45, // [45:51] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	29, // 45: quartet.order.v1.ListCoPurchasesResponse.co_purchases:type_name -> quartet.order.v1.CoPurchase
+	15, // 46: quartet.order.v1.OrderService.UpsertOrders:input_type -> quartet.order.v1.UpsertOrdersRequest
+	17, // 47: quartet.order.v1.OrderService.GetOrder:input_type -> quartet.order.v1.GetOrderRequest
+	25, // 48: quartet.order.v1.OrderService.ListOrders:input_type -> quartet.order.v1.ListOrdersRequest
+	19, // 49: quartet.order.v1.OrderService.GetGuestOrder:input_type -> quartet.order.v1.GetGuestOrderRequest
+	21, // 50: quartet.order.v1.OrderService.PutOrderSettings:input_type -> quartet.order.v1.PutOrderSettingsRequest
+	23, // 51: quartet.order.v1.OrderService.GetOrderSettings:input_type -> quartet.order.v1.GetOrderSettingsRequest
+	27, // 52: quartet.order.v1.OrderService.ListCoPurchases:input_type -> quartet.order.v1.ListCoPurchasesRequest
+	16, // 53: quartet.order.v1.OrderService.UpsertOrders:output_type -> quartet.order.v1.UpsertOrdersResponse
+	18, // 54: quartet.order.v1.OrderService.GetOrder:output_type -> quartet.order.v1.GetOrderResponse
+	26, // 55: quartet.order.v1.OrderService.ListOrders:output_type -> quartet.order.v1.ListOrdersResponse
+	20, // 56: quartet.order.v1.OrderService.GetGuestOrder:output_type -> quartet.order.v1.GetGuestOrderResponse
+	22, // 57: quartet.order.v1.OrderService.PutOrderSettings:output_type -> quartet.order.v1.PutOrderSettingsResponse
+	24, // 58: quartet.order.v1.OrderService.GetOrderSettings:output_type -> quartet.order.v1.GetOrderSettingsResponse
+	28, // 59: quartet.order.v1.OrderService.ListCoPurchases:output_type -> quartet.order.v1.ListCoPurchasesResponse
+	53, // [53:60] is the sub-list for method output_type
+	46, // [46:53] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_quartet_order_v1_order_proto_init() }
@@ -2269,7 +2496,7 @@ func file_quartet_order_v1_order_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_order_v1_order_proto_rawDesc), len(file_quartet_order_v1_order_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   24,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	OrderService_GetGuestOrder_FullMethodName    = "/quartet.order.v1.OrderService/GetGuestOrder"
 	OrderService_PutOrderSettings_FullMethodName = "/quartet.order.v1.OrderService/PutOrderSettings"
 	OrderService_GetOrderSettings_FullMethodName = "/quartet.order.v1.OrderService/GetOrderSettings"
+	OrderService_ListCoPurchases_FullMethodName  = "/quartet.order.v1.OrderService/ListCoPurchases"
 )
 
 // OrderServiceClient is the client API for OrderService service.
@@ -50,6 +51,9 @@ type OrderServiceClient interface {
 	PutOrderSettings(ctx context.Context, in *PutOrderSettingsRequest, opts ...grpc.CallOption) (*PutOrderSettingsResponse, error)
 	// GetOrderSettings returns it; those of a store that has said nothing are empty.
 	GetOrderSettings(ctx context.Context, in *GetOrderSettingsRequest, opts ...grpc.CallOption) (*GetOrderSettingsResponse, error)
+	// ListCoPurchases returns what was bought in one order with some products more often than by chance, as counts over the
+	// orders that were written here. It names no order and no customer, and leaves out what fewer than 3 customers bought.
+	ListCoPurchases(ctx context.Context, in *ListCoPurchasesRequest, opts ...grpc.CallOption) (*ListCoPurchasesResponse, error)
 }
 
 type orderServiceClient struct {
@@ -123,6 +127,16 @@ func (c *orderServiceClient) GetOrderSettings(ctx context.Context, in *GetOrderS
 	return out, nil
 }
 
+func (c *orderServiceClient) ListCoPurchases(ctx context.Context, in *ListCoPurchasesRequest, opts ...grpc.CallOption) (*ListCoPurchasesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListCoPurchasesResponse)
+	err := c.cc.Invoke(ctx, OrderService_ListCoPurchases_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // OrderServiceServer is the server API for OrderService service.
 // All implementations must embed UnimplementedOrderServiceServer
 // for forward compatibility.
@@ -143,6 +157,9 @@ type OrderServiceServer interface {
 	PutOrderSettings(context.Context, *PutOrderSettingsRequest) (*PutOrderSettingsResponse, error)
 	// GetOrderSettings returns it; those of a store that has said nothing are empty.
 	GetOrderSettings(context.Context, *GetOrderSettingsRequest) (*GetOrderSettingsResponse, error)
+	// ListCoPurchases returns what was bought in one order with some products more often than by chance, as counts over the
+	// orders that were written here. It names no order and no customer, and leaves out what fewer than 3 customers bought.
+	ListCoPurchases(context.Context, *ListCoPurchasesRequest) (*ListCoPurchasesResponse, error)
 	mustEmbedUnimplementedOrderServiceServer()
 }
 
@@ -170,6 +187,9 @@ func (UnimplementedOrderServiceServer) PutOrderSettings(context.Context, *PutOrd
 }
 func (UnimplementedOrderServiceServer) GetOrderSettings(context.Context, *GetOrderSettingsRequest) (*GetOrderSettingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetOrderSettings not implemented")
+}
+func (UnimplementedOrderServiceServer) ListCoPurchases(context.Context, *ListCoPurchasesRequest) (*ListCoPurchasesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListCoPurchases not implemented")
 }
 func (UnimplementedOrderServiceServer) mustEmbedUnimplementedOrderServiceServer() {}
 func (UnimplementedOrderServiceServer) testEmbeddedByValue()                      {}
@@ -289,6 +309,24 @@ func _OrderService_GetOrderSettings_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _OrderService_ListCoPurchases_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListCoPurchasesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OrderServiceServer).ListCoPurchases(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OrderService_ListCoPurchases_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OrderServiceServer).ListCoPurchases(ctx, req.(*ListCoPurchasesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // OrderService_ServiceDesc is the grpc.ServiceDesc for OrderService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -315,6 +353,10 @@ var OrderService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetOrderSettings",
 			Handler:    _OrderService_GetOrderSettings_Handler,
+		},
+		{
+			MethodName: "ListCoPurchases",
+			Handler:    _OrderService_ListCoPurchases_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
