@@ -86,7 +86,7 @@ type shownReturn struct {
 const (
 	ordersDown   = "orders can not be looked up now; say so, and name no status"
 	ordersOff    = "this store's orders can not be looked up here; say so, and offer to pass it on"
-	signIn       = "nobody is signed in, so no order can be looked up: ask the shopper to sign in, or for the order's number with its e-mail address or postal code"
+	signIn       = "nobody is signed in, so no order can be looked up: ask the shopper to sign in, or to give the order's number with its e-mail address or postal code"
 	guestMissing = "No order has this number with this e-mail address or postal code. Ask the shopper to check both."
 	guestBlocked = "there were too many wrong attempts; ask the shopper to sign in, or to try again in an hour"
 )
