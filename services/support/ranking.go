@@ -75,36 +75,45 @@ func newPassageIndex(words *lexicon, policies []*policyv1.Policy) *passageIndex 
 	return x
 }
 
-// search returns the best passages for a question, at most limit. It returns none when no passage is about the
-// question: a shared word by chance is not an answer.
-func (x *passageIndex) search(question, language string, limit int) []*policyv1.Passage {
+// candidate is a passage that a search has found.
+type candidate struct {
+	at    int // among the entries
+	score float64
+	near  bool // in meaning, and by no word
+}
+
+// find returns the passages that answer a question by its words, the best first, and whether the question has any words to go
+// by. It returns none when no passage is about the question: a shared word by chance is not an answer.
+func (x *passageIndex) find(question, language string) (found []candidate, asked bool) {
 	content := x.mend(x.words.contentWords(question))
 	if len(content) == 0 {
-		return nil
+		return nil, false
 	}
 	hits, things := x.match(content)
 	rarity, told := x.rarity(hits, len(content))
-	type candidate struct {
-		passage *policyv1.Passage
-		score   float64
-	}
-	var found []candidate
 	for i, h := range hits {
 		if h.answers(len(content), things) || h.titled(x.entries[i]) {
-			found = append(found, candidate{x.entries[i].passage, x.score(x.entries[i], h, rarity, told, language)})
+			found = append(found, candidate{at: i, score: x.score(x.entries[i], h, rarity, told, language)})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-	var passages []*policyv1.Passage
-	for _, c := range found[:min(limit, len(found))] {
+	for i, c := range found {
 		if c.score < nearEnough*found[0].score {
-			break
+			return found[:i], true
 		}
-		p := proto.CloneOf(c.passage)
-		p.Score = c.score
-		passages = append(passages, p)
 	}
-	return passages
+	return found, true
+}
+
+// passages are the first of some candidates, as they are handed out.
+func (x *passageIndex) passages(found []candidate, limit int) []*policyv1.Passage {
+	var out []*policyv1.Passage
+	for _, c := range found[:min(limit, len(found))] {
+		p := proto.CloneOf(x.entries[c.at].passage)
+		p.Score, p.NearInMeaning = c.score, c.near
+		out = append(out, p)
+	}
+	return out
 }
 
 // score is BM25 of one entry, lifted for the lead of a document and for the preferred language.
