@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -61,6 +62,31 @@ var conversations = []conversation{
 		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
 			if len(reply.GetOrders()) != 1 || reply.GetOrders()[0].GetOrderId() != "QT-10029" {
 				t.Errorf("orders are %v", reply.GetOrders())
+			}
+			if len(reply.GetSuggestedActions()) > 0 {
+				t.Errorf("who asks where it is is offered %v", reply.GetSuggestedActions())
+			}
+			if all := reply.GetResults()[0].GetAnswer().GetOrderActions(); len(all.GetAllowed())+len(all.GetRefused()) < 7 {
+				t.Errorf("the backend is not told of all that can be done: %v", all)
+			}
+		},
+	},
+	{
+		name: "what is wanted of an order is answered from the order, then from the rules", message: "can I cancel my order?",
+		specialists: []string{suite.Support}, tools: []string{"lookup_order", "search_policies"},
+		says: []string{"can not be cancelled: it has left already", "QT-10029", "until it is packed"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if len(reply.GetSuggestedActions()) > 0 {
+				t.Errorf("what is not possible is suggested: %v", reply.GetSuggestedActions())
+			}
+		},
+	},
+	{
+		name: "what came back does not come back again", message: "I want to return my order QT-10015",
+		specialists: []string{suite.Support}, tools: []string{"lookup_order"}, says: []string{"can not be returned: it was returned already"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			if len(reply.GetSuggestedActions()) > 0 {
+				t.Errorf("what is not possible is suggested: %v", reply.GetSuggestedActions())
 			}
 		},
 	},
@@ -122,6 +148,11 @@ func TestConversationsThroughAllSixServices(t *testing.T) {
 			}
 			tools := toolsOf(reply)
 			checkCallLog(t, reply)
+			for _, r := range reply.GetResults() {
+				if listed := r.GetAnswer().GetProducts(); r.GetAssignment().GetSpecialist() == suite.Support && len(listed) > 0 {
+					t.Errorf("support lists products: %v", listed)
+				}
+			}
 			for _, want := range c.tools {
 				if !slices.Contains(tools, want) {
 					t.Errorf("%s was not called; called: %v", want, tools)
@@ -170,4 +201,31 @@ func toolsOf(reply *gatewayv1.AskResponse) []string {
 
 func containsAny(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// What is possible and wanted is suggested, and nothing else that is possible.
+func TestTheBackendIsAskedForWhatTheShopperWants(t *testing.T) {
+	h := newHouse(t)
+	for message, want := range map[string]orderv1.OrderActionKind{
+		"can I cancel my order?":         orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL,
+		"I want to change the address":   orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS,
+		"¿puedo cancelar mi pedido?":     orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL,
+		"has my order been sent already": orderv1.OrderActionKind_ORDER_ACTION_KIND_UNSPECIFIED,
+	} {
+		reply, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "finn", Message: message})
+		if err != nil {
+			t.Fatalf("%s: %v", message, err)
+		}
+		var got []orderv1.OrderActionKind
+		for _, a := range reply.GetSuggestedActions() {
+			got = append(got, a.GetChangeOrder().GetAction().GetKind())
+		}
+		if want == orderv1.OrderActionKind_ORDER_ACTION_KIND_UNSPECIFIED && len(got) > 0 || want != 0 && !slices.Equal(got, []orderv1.OrderActionKind{want}) {
+			t.Errorf("%s: suggested %v, want %v alone", message, got, want)
+		}
+		allowed := reply.GetResults()[0].GetAnswer().GetOrderActions().GetAllowed()
+		if len(allowed) != 2 {
+			t.Errorf("%s: allowed are %v, want to cancel and to change the address", message, allowed)
+		}
+	}
 }

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync/atomic"
-	"time"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 )
 
 // Reranker scores how well texts answer a query, in order; higher is better. It is safe for concurrent use.
@@ -29,53 +27,23 @@ const (
 )
 
 const (
-	// legTime bounds what a search waits for an endpoint. Then it goes on without.
-	legTime = time.Second
-	// legRest is how long an endpoint that has failed is not asked, so that not every search waits for it.
-	legRest = 5 * time.Second
-	// fusionRank is k of reciprocal rank fusion, from the paper that proposes it: Cormack, Clarke and Büttcher, "Reciprocal
-	// rank fusion outperforms Condorcet and individual rank learning methods", SIGIR 2009, where 60 did well in pilot runs
-	// and results hardly depended on it.
-	fusionRank = 60
 	// maxNeighbours bounds the products that are found by meaning alone.
 	maxNeighbours = 100
 	// maxReranked bounds the products whose order a reranker decides.
 	maxReranked = 50
 )
 
-// endpoint keeps searches from waiting for a server that does not answer.
-type endpoint struct {
-	leg    string
-	logger *slog.Logger
-	rests  atomic.Int64 // until then, Unix nanoseconds
-}
-
-// ask calls fn within the time that a search has for it, and reports whether it went well.
-func (e *endpoint) ask(ctx context.Context, fn func(ctx context.Context) error) bool {
-	if time.Now().UnixNano() < e.rests.Load() {
-		return false
-	}
-	within, cancel := context.WithTimeout(ctx, legTime)
-	defer cancel()
-	err := fn(within)
-	if err != nil && ctx.Err() == nil { // not when the caller has left
-		e.rests.Store(time.Now().Add(legRest).UnixNano())
-		e.logger.Warn("a leg of the search failed; searches go on without it", "leg", e.leg, "error", err, "rests", legRest)
-	}
-	return err == nil
-}
-
 // hybrid is what searches do beside words.
 type hybrid struct {
 	embedder             Embedder // nil: no vectors
 	reranker             Reranker // nil: no reranking
-	embedding, reranking endpoint
+	embedding, reranking retrieval.Endpoint
 }
 
 func newHybrid(cfg Config) *hybrid {
 	return &hybrid{
 		embedder: cfg.Embedder, reranker: cfg.Reranker,
-		embedding: endpoint{leg: legVector, logger: cfg.Logger}, reranking: endpoint{leg: legRerank, logger: cfg.Logger},
+		embedding: retrieval.Endpoint{Leg: legVector, Logger: cfg.Logger}, reranking: retrieval.Endpoint{Leg: legRerank, Logger: cfg.Logger},
 	}
 }
 
@@ -100,7 +68,7 @@ func (h *hybrid) meaning(ctx context.Context, c *catalog, storeID, text string, 
 	if m.leg != legVector {
 		return m
 	}
-	ok := h.embedding.ask(ctx, func(ctx context.Context) (err error) {
+	ok := h.embedding.Ask(ctx, func(ctx context.Context) (err error) {
 		m.query, err = h.embedder.Query(ctx, text)
 		return err
 	})
@@ -165,14 +133,14 @@ func fuse(hits []hit, near []likeness) []hit {
 	for i := range hits {
 		hits[i].score = 0
 		if !hits[i].near {
-			hits[i].score = 1 / float64(fusionRank+i+1)
+			hits[i].score = retrieval.Fused(i)
 		}
 	}
 	for rank, l := range near {
 		if hits[l.at].near && rank >= maxNeighbours {
 			continue
 		}
-		hits[l.at].score += 1 / float64(fusionRank+rank+1)
+		hits[l.at].score += retrieval.Fused(rank)
 	}
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return h.score == 0 })
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
@@ -205,7 +173,7 @@ func (h *hybrid) find(ctx context.Context, v *view, q query, f filter, by catalo
 		return found{}, err
 	}
 	if err := m.join(v, &out, f); err != nil {
-		h.embedding.logger.Warn("the vector leg failed; the search goes by words", "error", err)
+		h.embedding.Logger.Warn("the vector leg failed; the search goes by words", "error", err)
 		m.leg = legVector + legFailed
 	}
 	return out, nil
@@ -227,7 +195,7 @@ func (h *hybrid) rerank(ctx context.Context, text string, products []*catalogv1.
 		texts[i] = meaningText(products[i])
 	}
 	var scores []float64
-	ok := h.reranking.ask(ctx, func(ctx context.Context) (err error) {
+	ok := h.reranking.Ask(ctx, func(ctx context.Context) (err error) {
 		scores, err = h.reranker.Scores(ctx, text, texts)
 		if err == nil && len(scores) != len(texts) {
 			err = fmt.Errorf("%d scores for %d texts", len(scores), len(texts))

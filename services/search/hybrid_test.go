@@ -324,17 +324,3 @@ func rrf(n int) (out []float64) {
 	}
 	return out
 }
-
-func TestDotIsExact(t *testing.T) {
-	for n := range 12 {
-		var a, b embed.Vector
-		var want float32
-		for i := range n {
-			a, b = append(a, float32(i+1)), append(b, float32(2*i-3))
-			want += a[i] * b[i]
-		}
-		if got := dot(a, b); got != want {
-			t.Errorf("%d dimensions: %v, want %v", n, got, want)
-		}
-	}
-}

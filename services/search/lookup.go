@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	index "github.com/blevesearch/bleve_index_api"
+
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 )
 
 // The score of a product is BM25F: the occurrences of a term in all fields are weighed and added up before they saturate,
@@ -180,10 +181,10 @@ func (l *lookup) forms(i int) error {
 			return err
 		}
 	}
-	if len(l.term.docs) > 0 || t.Known || typos(t.Text) == 0 {
+	if len(l.term.docs) > 0 || t.Known || retrieval.Typos(l.stems[i]) == 0 {
 		return nil
 	}
-	return l.lookalikes(l.stems[i], typos(t.Text))
+	return l.lookalikes(l.stems[i], retrieval.Typos(l.stems[i]))
 }
 
 // word collects a stem, from all fields or from the strong ones.
@@ -367,17 +368,4 @@ func (l *lookup) postings(field int, stem string, take func(doc uint32, frequenc
 		// The library keeps 1/sqrt(length).
 		take(uint32(d.ID.Value()), float64(d.Freq), 1/(d.Norm*d.Norm*mean))
 	}
-}
-
-// typos is how many letters of a word may be wrong: none in short words and numbers, where another word is near. The
-// stem counts, for stems are what is compared.
-func typos(word string) int {
-	n := len([]rune(stem(word)))
-	switch {
-	case n < 5 || strings.ContainsAny(word, "0123456789"):
-		return 0
-	case n < 8:
-		return 1
-	}
-	return 2
 }

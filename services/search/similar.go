@@ -11,6 +11,8 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/productview"
+
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 )
 
 // companion is a product that relates to an anchor.
@@ -171,7 +173,7 @@ func fused(lists ...[]link) []companion {
 				out[i].reason += ", " + l.how + " " + title
 			}
 			from[id] = l.anchor.id()
-			out[i].score += 1 / float64(fusionRank+len(counted))
+			out[i].score += retrieval.Fused(len(counted) - 1)
 		}
 	}
 	slices.SortStableFunc(out, nearer)

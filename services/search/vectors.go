@@ -188,7 +188,7 @@ func (x *vectors) likeness(query embed.Vector, entries []*entry) ([]likeness, er
 		if len(r.vector) != len(query) {
 			return nil, fmt.Errorf("a query has %d dimensions, and a product %d", len(query), len(r.vector))
 		}
-		out = append(out, likeness{at: i, cosine: dot(query, r.vector)})
+		out = append(out, likeness{at: i, cosine: query.Dot(r.vector)})
 	}
 	return out, nil
 }
@@ -197,22 +197,6 @@ func (x *vectors) likeness(query embed.Vector, entries []*entry) ([]likeness, er
 type likeness struct {
 	at     int
 	cosine float32
-}
-
-// dot is the inner product of two vectors of one length. Four sums at once keep the processor from waiting for the last.
-func dot(a, b embed.Vector) float32 {
-	var s0, s1, s2, s3 float32
-	for len(a) >= 4 && len(b) >= 4 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		a, b = a[4:], b[4:]
-	}
-	for i := range a {
-		s0 += a[i] * b[i]
-	}
-	return s0 + s1 + s2 + s3
 }
 
 // meaningText is what of a product is embedded and reranked: what it is first, for long texts are cut.

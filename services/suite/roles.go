@@ -150,7 +150,7 @@ func buildPromotions(cfg Config, d *dialer) (registrar, error) {
 
 func buildSupport(cfg Config, _ *dialer) (registrar, error) {
 	return support.New(support.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, OrderSystems: cfg.OrderSystems,
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Embedder: cfg.Embedder, OrderSystems: cfg.OrderSystems,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
 }

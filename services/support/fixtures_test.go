@@ -72,14 +72,19 @@ type clients struct {
 }
 
 // serve runs the service on an in-memory network, with a Redis of its own.
-func serve(t *testing.T, model agentloop.Model) clients {
+func serve(t *testing.T, model agentloop.Model) clients { return serveBy(t, model, nil) }
+
+// serveBy serves with an embedder.
+func serveBy(t *testing.T, model agentloop.Model, embedder Embedder) clients {
 	t.Helper()
 	service, err := New(Config{
-		Redis: servicetest.Redis(t), Model: model, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
+		Redis: servicetest.Redis(t), Model: model, Embedder: embedder, Now: func() time.Time { return noon },
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = service.Close() })
 	conn := servicetest.Serve(t, "support", service.Register)
 	return clients{service, conn, orderv1.NewOrderServiceClient(conn), policyv1.NewPolicyServiceClient(conn)}
 }
@@ -100,4 +105,10 @@ func (c clients) havePolicies(t *testing.T, storeID string, policies ...*policyv
 	if err != nil || resp.GetErrorCount() > 0 {
 		t.Fatalf("upsert: %v, %v", resp, err)
 	}
+}
+
+// search is what the words of a question find.
+func (x *passageIndex) search(question, language string, limit int) []*policyv1.Passage {
+	found, _ := x.find(question, language)
+	return x.passages(found, limit)
 }

@@ -21,14 +21,15 @@ import (
 // lexicon turns text into terms: words without endings, in the manner of a language, without words that say nothing.
 // It is immutable after newLexicon and safe for concurrent use.
 type lexicon struct {
-	filters   map[string][]analysis.TokenFilter // by language; "" for all others
-	tokenizer analysis.Tokenizer
-	lower     analysis.TokenFilter
-	stop      map[string]bool
-	topics    []topicTerms
-	places    map[string]bool       // names of countries -> whether they are in the European Union
-	foreign   map[string][]weighted // what stands for any country, by language
-	union     map[string][]weighted // what stands for one in the European Union
+	filters    map[string][]analysis.TokenFilter // by language; "" for all others
+	tokenizer  analysis.Tokenizer
+	lower      analysis.TokenFilter
+	stop       map[string]bool
+	topics     []topicTerms
+	topicWords []string              // that name them, in all languages
+	places     map[string]bool       // names of countries -> whether they are in the European Union
+	foreign    map[string][]weighted // what stands for any country, by language
+	union      map[string][]weighted // what stands for one in the European Union
 }
 
 // analyzers are the languages with endings and stop words of their own.
@@ -62,6 +63,7 @@ func newLexicon() (*lexicon, error) {
 	}
 	for _, t := range topics {
 		l.topics = append(l.topics, l.termsOf(t))
+		l.topicWords = append(l.topicWords, strings.Fields(t.en+" "+t.de+" "+t.es+" "+t.fr)...)
 	}
 	l.learnPlaces()
 	return l, nil

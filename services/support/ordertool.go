@@ -17,13 +17,15 @@ import (
 const maxItemsShown = 20
 
 type orderArgs struct {
-	OrderID string `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it; leave out for their latest order"`
+	OrderID string   `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it; leave out for their latest order"`
+	Wants   []string `json:"wants,omitempty" jsonschema:"what the shopper wants to do with the order; leave out when they only ask how it stands"`
 }
 
 type guestArgs struct {
-	OrderID    string `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it"`
-	Email      string `json:"email,omitempty" jsonschema:"e-mail address that the shopper says was given with the order"`
-	PostalCode string `json:"postal_code,omitempty" jsonschema:"postal code that the shopper says was given with the order"`
+	OrderID    string   `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it"`
+	Email      string   `json:"email,omitempty" jsonschema:"e-mail address that the shopper says was given with the order"`
+	PostalCode string   `json:"postal_code,omitempty" jsonschema:"postal code that the shopper says was given with the order"`
+	Wants      []string `json:"wants,omitempty" jsonschema:"what the shopper wants to do with the order; leave out when they only ask how it stands"`
 }
 
 type orderResult struct {
@@ -41,15 +43,19 @@ func (r orderResult) Summary() string {
 }
 
 type shownOrder struct {
-	OrderID  string          `json:"order_id"`
+	OrderID string `json:"order_id"`
+	// Whether what the shopper wants is possible, in sentences.
+	Asked    []string        `json:"asked,omitempty"`
 	Status   string          `json:"status"`
 	NextStep string          `json:"next_step"`
 	Placed   string          `json:"placed"`
 	Items    []shownItem     `json:"items"`
 	Total    string          `json:"total"`
+	PaidBy   string          `json:"paid_by,omitempty"`
 	Tracking *shownTracking  `json:"tracking,omitempty"`
 	Earlier  []shownTracking `json:"other_parcels,omitempty"`
-	// What the shopper may ask for and what not, in sentences.
+	Returns  []shownReturn   `json:"returns,omitempty"`
+	// What the shopper may ask for and what not, in clauses.
 	Possible    []string `json:"possible,omitempty"`
 	NotPossible []string `json:"not_possible,omitempty"`
 }
@@ -69,11 +75,18 @@ type shownTracking struct {
 	Delivered         string `json:"delivered,omitempty"`
 }
 
+type shownReturn struct {
+	Status    string   `json:"status"`
+	Requested string   `json:"requested,omitempty"`
+	Items     []string `json:"items,omitempty"`
+	Refund    string   `json:"refund,omitempty"`
+}
+
 // Words for a model about look-ups that did not work.
 const (
 	ordersDown   = "orders can not be looked up now; say so, and name no status"
 	ordersOff    = "this store's orders can not be looked up here; say so, and offer to pass it on"
-	signIn       = "nobody is signed in, so no order can be looked up: ask the shopper to sign in, or for the order's number with its e-mail address or postal code"
+	signIn       = "nobody is signed in, so no order can be looked up: ask the shopper to sign in, or to give the order's number with its e-mail address or postal code"
 	guestMissing = "No order has this number with this e-mail address or postal code. Ask the shopper to check both."
 	guestBlocked = "there were too many wrong attempts; ask the shopper to sign in, or to try again in an hour"
 )
@@ -88,7 +101,7 @@ func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult,
 		t.turn.Found(0)
 		return orderResult{OtherOrders: total, Note: missingNote(in.OrderID, total)}, nil
 	}
-	return t.present(f, max(total-1, 0)), nil
+	return t.present(f, max(total-1, 0), in.Wants), nil
 }
 
 // lookupGuestOrder finds an order of a shopper who is not signed in, by what they know of it.
@@ -106,7 +119,7 @@ func (t *turnTools) lookupGuestOrder(ctx context.Context, in guestArgs) (orderRe
 	if err != nil {
 		return orderResult{}, t.orderTrouble(ctx, err)
 	}
-	return t.present(f, 0), nil
+	return t.present(f, 0, in.Wants), nil
 }
 
 // orderTrouble puts a look-up that failed into words for the model.
@@ -125,11 +138,11 @@ func (t *turnTools) orderTrouble(ctx context.Context, err error) error {
 }
 
 // present leaves an order in the findings, with what can be done with it, and shows it to the model.
-func (t *turnTools) present(f found, others int) orderResult {
+func (t *turnTools) present(f found, others int, wants []string) orderResult {
 	t.turn.Found(1)
-	t.turn.SetOrder(f.order)
-	t.propose(f)
+	t.turn.SetOrder(f.order, f.actions)
 	r := orderResult{Order: showOrder(f, t.desk.orders.now()), OtherOrders: others}
+	r.Order.Asked = t.answerWants(f, wants)
 	if n := len(f.order.GetItems()); n > maxItemsShown {
 		r.Note = fmt.Sprintf("The order has %d items; the first %d are listed.", n, maxItemsShown)
 	}
@@ -170,12 +183,16 @@ func showOrder(f found, now time.Time) *shownOrder {
 		NextStep: nextStep(f, now),
 		Placed:   dayWords(o.GetCreateTime().AsTime()),
 		Total:    money.Text(o.GetTotal()),
+		PaidBy:   o.GetPaymentKind(),
 	}
 	shown.Possible, shown.NotPossible = actionWords(f)
 	for _, item := range o.GetItems()[:min(len(o.GetItems()), maxItemsShown)] {
 		shown.Items = append(shown.Items, shownItem{
 			Title: item.GetTitle(), Quantity: item.GetQuantity(), Options: item.GetOptions(), Price: money.Text(item.GetUnitPrice()),
 		})
+	}
+	for _, r := range o.GetReturns() {
+		shown.Returns = append(shown.Returns, showReturn(o, r))
 	}
 	current := currentParcel(o)
 	for _, p := range o.GetFulfilments() {
@@ -196,6 +213,25 @@ func showParcel(p *orderv1.Fulfilment) shownTracking {
 		shown.Delivered = dayWords(p.GetDeliveryTime().AsTime())
 	case p.GetEstimatedDeliveryTime() != nil:
 		shown.EstimatedDelivery = dayWords(p.GetEstimatedDeliveryTime().AsTime())
+	}
+	return shown
+}
+
+// returnWords are the statuses of a return as a shopper reads them.
+var returnWords = map[orderv1.ReturnStatus]string{
+	orderv1.ReturnStatus_RETURN_STATUS_REQUESTED: "asked for, or on its way back",
+	orderv1.ReturnStatus_RETURN_STATUS_RECEIVED:  "back at the store",
+	orderv1.ReturnStatus_RETURN_STATUS_REFUNDED:  "paid back",
+	orderv1.ReturnStatus_RETURN_STATUS_REJECTED:  "refused",
+}
+
+func showReturn(o *orderv1.Order, r *orderv1.Return) shownReturn {
+	shown := shownReturn{Status: returnWords[r.GetStatus()], Refund: money.Text(r.GetRefund())}
+	if r.GetRequestTime() != nil {
+		shown.Requested = dayWords(r.GetRequestTime().AsTime())
+	}
+	for _, u := range r.GetItems()[:min(len(r.GetItems()), maxItemsShown)] {
+		shown.Items = append(shown.Items, o.GetItems()[u.GetItemIndex()].GetTitle())
 	}
 	return shown
 }

@@ -95,11 +95,11 @@ func (s *policyServer) SearchPolicies(ctx context.Context, req *policyv1.SearchP
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	passages, err := s.store.search(ctx, req.GetStoreId(), req.GetQuery(), req.GetLanguage(), int(limit))
+	passages, legs, err := s.store.search(ctx, req.GetStoreId(), req.GetQuery(), req.GetLanguage(), int(limit))
 	if err != nil {
 		return nil, err
 	}
-	return &policyv1.SearchPoliciesResponse{Passages: passages}, nil
+	return &policyv1.SearchPoliciesResponse{Passages: passages, Legs: legs}, nil
 }
 
 // checkPolicy reports every violation of one document as a *fault.Invalid.

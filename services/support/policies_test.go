@@ -108,18 +108,18 @@ func TestIndexIsKeptWhileNothingChanges(t *testing.T) {
 	c := serve(t, silent())
 	c.havePolicies(t, "one", handbook()...)
 	store := c.service.policies.store
-	first, err := store.index(t.Context(), "one")
+	first, err := store.current(t.Context(), "one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := store.index(t.Context(), "one"); again != first {
+	if again, _ := store.current(t.Context(), "one"); again.index != first.index {
 		t.Error("the index was made again for nothing")
 	}
 	replica := &policyStore{redis: store.redis, words: store.words}
 	if _, err := replica.delete(t.Context(), "one", "faq"); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := store.index(t.Context(), "one"); again == first {
+	if again, _ := store.current(t.Context(), "one"); again.index == first.index {
 		t.Error("a write by another replica was not noticed")
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -22,18 +24,31 @@ const maxIndexes = 256
 
 // policyStore keeps policy documents in one Redis hash for each store, and beside it a version that changes with every
 // write. Searches run on an index in this process, which is made again when the version is another than the index's;
-// so every replica finds what any of them wrote, and nothing runs in the background. It is safe for concurrent use.
+// so every replica finds what any of them wrote. With an embedder, a goroutine for each new index embeds its passages, until
+// it is done, the index is replaced, or close. It is safe for concurrent use.
 type policyStore struct {
-	redis redis.UniversalClient
-	words *lexicon
+	redis     redis.UniversalClient
+	words     *lexicon
+	embedder  Embedder // nil: documents are searched by words alone
+	embedding retrieval.Endpoint
 
 	mu      sync.Mutex
 	indexes map[string]versioned // by store
+	closed  bool
+	work    sync.WaitGroup // of the goroutines
 }
 
 type versioned struct {
-	version string
-	index   *passageIndex
+	version  string
+	index    *passageIndex
+	meanings *meanings // nil without an embedder
+}
+
+// drop ends what an index has under way.
+func (v versioned) drop() {
+	if v.meanings != nil {
+		v.meanings.cancel()
+	}
 }
 
 func policiesKey(storeID string) string { return state.Key(storeID, "policies") }
@@ -89,32 +104,61 @@ func (s *policyStore) list(ctx context.Context, storeID string) ([]*policyv1.Pol
 	return decodePolicies(all)
 }
 
-// search returns the passages that answer a question, at most limit; none when no document is about it.
-func (s *policyStore) search(ctx context.Context, storeID, question, language string, limit int) ([]*policyv1.Passage, error) {
-	index, err := s.index(ctx, storeID)
+// search returns the passages that answer a question, at most limit, and the legs that took part; none when no document is
+// about it.
+func (s *policyStore) search(ctx context.Context, storeID, question, language string, limit int) ([]*policyv1.Passage, []string, error) {
+	v, err := s.current(ctx, storeID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return index.search(question, language, limit), nil
+	legs := []string{legLexical}
+	found, asked := v.index.find(question, language)
+	if v.meanings != nil && asked && len(v.index.entries) > 0 {
+		var leg string
+		found, leg = s.byMeaning(ctx, v, found, question, limit)
+		legs = append(legs, leg)
+	}
+	return v.index.passages(found, limit), legs, nil
 }
 
-// index returns the index of the store's current documents.
-func (s *policyStore) index(ctx context.Context, storeID string) (*passageIndex, error) {
+// byMeaning joins what the words have found with the vector leg's part, and names the leg.
+func (s *policyStore) byMeaning(ctx context.Context, v versioned, found []candidate, question string, limit int) ([]candidate, string) {
+	leg := v.meanings.leg()
+	if leg != legVector {
+		return found, leg
+	}
+	vectors := *v.meanings.vectors.Load()
+	var query embed.Vector
+	ok := s.embedding.Ask(ctx, func(ctx context.Context) (err error) {
+		query, err = s.embedder.Query(ctx, question)
+		if err == nil && len(query) != len(vectors[0]) {
+			err = fmt.Errorf("a question has %d dimensions, and a passage %d", len(query), len(vectors[0]))
+		}
+		return err
+	})
+	if !ok {
+		return found, legVector + legFailed
+	}
+	return v.index.joined(found, query, vectors, limit), leg
+}
+
+// current returns the index of the store's current documents.
+func (s *policyStore) current(ctx context.Context, storeID string) (versioned, error) {
 	version, err := s.redis.Get(ctx, versionKey(storeID)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, state.Error("read version of policies", err)
+		return versioned{}, state.Error("read version of policies", err)
 	}
 	s.mu.Lock()
 	known, ok := s.indexes[storeID]
 	s.mu.Unlock()
 	if ok && known.version == version {
-		return known.index, nil
+		return known, nil
 	}
 	return s.build(ctx, storeID)
 }
 
 // build makes the index of the documents of one instant and keeps it.
-func (s *policyStore) build(ctx context.Context, storeID string) (*passageIndex, error) {
+func (s *policyStore) build(ctx context.Context, storeID string) (versioned, error) {
 	var version *redis.StringCmd
 	var all *redis.MapStringStringCmd
 	_, err := s.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
@@ -123,30 +167,64 @@ func (s *policyStore) build(ctx context.Context, storeID string) (*passageIndex,
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, state.Error("read policies", err)
+		return versioned{}, state.Error("read policies", err)
 	}
 	policies, err := decodePolicies(all.Val())
 	if err != nil {
-		return nil, err
+		return versioned{}, err
 	}
-	index := newPassageIndex(s.words, policies)
-	s.keep(storeID, versioned{version.Val(), index})
-	return index, nil
+	return s.keep(storeID, versioned{version: version.Val(), index: newPassageIndex(s.words, policies)}), nil
 }
 
-func (s *policyStore) keep(storeID string, v versioned) {
+// keep puts an index in the place of the store's old one, and begins to embed its passages. An index of the same version that
+// another search has made in the meantime stays.
+func (s *policyStore) keep(storeID string, v versioned) versioned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.indexes == nil {
 		s.indexes = make(map[string]versioned)
 	}
-	if _, ok := s.indexes[storeID]; !ok && len(s.indexes) >= maxIndexes {
-		for other := range s.indexes {
+	old, ok := s.indexes[storeID]
+	switch {
+	case ok && old.version == v.version:
+		return old
+	case ok:
+		old.drop()
+	case len(s.indexes) >= maxIndexes:
+		for other, dropped := range s.indexes {
+			dropped.drop()
 			delete(s.indexes, other)
 			break
 		}
 	}
+	if s.embedder != nil {
+		v.meanings = s.begin(v.index)
+	}
 	s.indexes[storeID] = v
+	return v
+}
+
+// begin embeds the passages of an index in the background. It wants the lock.
+func (s *policyStore) begin(index *passageIndex) *meanings {
+	ctx, cancel := context.WithCancel(context.Background())
+	m := &meanings{cancel: cancel}
+	if s.closed || len(index.entries) == 0 {
+		cancel()
+		return m
+	}
+	s.work.Go(func() { m.make(ctx, s.embedder, index.meaningTexts(), s.embedding.Logger) })
+	return m
+}
+
+// close ends the work in the background and waits for it.
+func (s *policyStore) close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, v := range s.indexes {
+		v.drop()
+	}
+	s.mu.Unlock()
+	s.work.Wait()
 }
 
 func decodePolicies(all map[string]string) ([]*policyv1.Policy, error) {

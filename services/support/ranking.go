@@ -23,8 +23,8 @@ const (
 // preference lifts passages in the language that the caller prefers.
 const preference = 2.0
 
-// leading lifts the passage before all sections when the question is a single word: who asks for "returns" wants the
-// rule, not a detail of it.
+// leading lifts the passage before all sections when a single word of the question is in any passage: who asks for "returns"
+// wants the rule, not a detail of it.
 const leading = 1.2
 
 // nearEnough is the share of the best score below which a passage is not worth returning.
@@ -35,7 +35,9 @@ const nearEnough = 0.35
 type passageIndex struct {
 	words   *lexicon
 	entries []entry
-	length  float64 // of the average passage, in terms
+	length  float64                    // of the average passage, in terms
+	terms   map[string]map[string]bool // of all passages, by language
+	spelled []string                   // words that a typo may have been meant to be
 }
 
 // entry is a passage with its terms.
@@ -48,7 +50,7 @@ type entry struct {
 }
 
 func newPassageIndex(words *lexicon, policies []*policyv1.Policy) *passageIndex {
-	x := &passageIndex{words: words}
+	x := &passageIndex{words: words, terms: make(map[string]map[string]bool)}
 	for _, p := range policies {
 		lang := words.languageOf(languageTag(p))
 		title := words.terms(p.GetTitle(), lang)
@@ -65,52 +67,63 @@ func newPassageIndex(words *lexicon, policies []*policyv1.Policy) *passageIndex 
 			}
 			x.length += e.length
 			x.entries = append(x.entries, e)
+			x.learn(e, p.GetTitle(), passage.GetSection())
 		}
 	}
 	x.length = max(x.length/float64(max(len(x.entries), 1)), 1)
+	x.sortSpelled()
 	return x
 }
 
-// search returns the best passages for a question, at most limit. It returns none when no passage is about the
-// question: a shared word by chance is not an answer.
-func (x *passageIndex) search(question, language string, limit int) []*policyv1.Passage {
-	content := x.words.contentWords(question)
+// candidate is a passage that a search has found.
+type candidate struct {
+	at    int // among the entries
+	score float64
+	near  bool // in meaning, and by no word
+}
+
+// find returns the passages that answer a question by its words, the best first, and whether the question has any words to go
+// by. It returns none when no passage is about the question: a shared word by chance is not an answer.
+func (x *passageIndex) find(question, language string) (found []candidate, asked bool) {
+	content := x.mend(x.words.contentWords(question))
 	if len(content) == 0 {
-		return nil
+		return nil, false
 	}
 	hits, things := x.match(content)
-	rarity := x.rarity(hits, len(content))
-	type candidate struct {
-		passage *policyv1.Passage
-		score   float64
-	}
-	var found []candidate
+	rarity, told := x.rarity(hits, len(content))
 	for i, h := range hits {
-		if h.answers(len(content), things) {
-			found = append(found, candidate{x.entries[i].passage, x.score(x.entries[i], h, rarity, language)})
+		if h.answers(len(content), things) || h.titled(x.entries[i]) {
+			found = append(found, candidate{at: i, score: x.score(x.entries[i], h, rarity, told, language)})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-	var passages []*policyv1.Passage
-	for _, c := range found[:min(limit, len(found))] {
+	for i, c := range found {
 		if c.score < nearEnough*found[0].score {
-			break
+			return found[:i], true
 		}
-		p := proto.CloneOf(c.passage)
-		p.Score = c.score
-		passages = append(passages, p)
 	}
-	return passages
+	return found, true
+}
+
+// passages are the first of some candidates, as they are handed out.
+func (x *passageIndex) passages(found []candidate, limit int) []*policyv1.Passage {
+	var out []*policyv1.Passage
+	for _, c := range found[:min(limit, len(found))] {
+		p := proto.CloneOf(x.entries[c.at].passage)
+		p.Score, p.NearInMeaning = c.score, c.near
+		out = append(out, p)
+	}
+	return out
 }
 
 // score is BM25 of one entry, lifted for the lead of a document and for the preferred language.
-func (x *passageIndex) score(e entry, h hit, rarity []float64, language string) float64 {
+func (x *passageIndex) score(e entry, h hit, rarity []float64, told int, language string) float64 {
 	var score float64
 	damping := saturation * (1 - lengthShare + lengthShare*e.length/x.length)
 	for w, frequency := range h.frequency {
 		score += rarity[w] * frequency * (saturation + 1) / (frequency + damping)
 	}
-	if len(h.frequency) == 1 && e.passage.GetSection() == "" {
+	if told == 1 && e.passage.GetSection() == "" {
 		score *= leading
 	}
 	if language != "" && primary(language) == primary(e.passage.GetLanguage()) {
@@ -121,11 +134,17 @@ func (x *passageIndex) score(e entry, h hit, rarity []float64, language string) 
 
 // hit is what an entry has of a question's words.
 type hit struct {
-	frequency []float64 // of each word, weighted by field and by how well the term stands for the word
-	words     int       // that occur at all
-	things    int       // of what the question names; all words of it occur
-	topic     bool      // one of them names a topic
-	topical   bool      // one of them names a topic and is in the title or the section
+	frequency []float64       // of each word, weighted by field and by how well the term stands for the word
+	words     int             // that occur at all
+	things    int             // of what the question names; all words of it occur
+	topic     bool            // one of them names a topic
+	topical   bool            // one of them names a topic and is in the title or the section
+	section   map[string]bool // terms of the section that they stand for
+}
+
+// titled reports whether the question has all words of the title of the entry's section, and these are two or more.
+func (h hit) titled(e entry) bool {
+	return h.words > 1 && len(h.section) > 1 && len(h.section) == len(e.section)
 }
 
 // answers reports whether the entry is about a question of n words that name so many things. The topic of a title is enough, and so is the only
@@ -143,7 +162,7 @@ func (h hit) answers(n, things int) bool {
 }
 
 // match returns what each entry has of the words, and how many things these name.
-func (x *passageIndex) match(content []string) ([]hit, int) {
+func (x *passageIndex) match(content []meant) ([]hit, int) {
 	hits := make([]hit, len(x.entries))
 	for i := range hits {
 		hits[i].frequency = make([]float64, len(content))
@@ -152,15 +171,16 @@ func (x *passageIndex) match(content []string) ([]hit, int) {
 		variants []weighted
 		isTopic  bool
 	}
-	for w, word := range content {
+	for w, asked := range content {
 		meanings := make(map[string]meaning)
 		for i, e := range x.entries {
 			m, known := meanings[e.language]
 			if !known {
-				m.variants, m.isTopic = x.words.variants(word, e.language)
+				m.variants, m.isTopic = x.words.variants(asked.word, e.language)
 				meanings[e.language] = m
 			}
-			hits[i].add(w, e, m.variants, m.isTopic)
+			hits[i].add(w, e, m.variants, m.isTopic && asked.sure)
+			hits[i].frequency[w] *= asked.share
 		}
 	}
 	things := x.things(content)
@@ -176,10 +196,10 @@ func (x *passageIndex) match(content []string) ([]hit, int) {
 
 // things divides the words of a question into the things that they name, each from a first word to before another. Words
 // that follow each other in some passage too are one thing: a "sleeping bag" is neither a bag nor asleep.
-func (x *passageIndex) things(content []string) [][2]int {
+func (x *passageIndex) things(content []meant) [][2]int {
 	var out [][2]int
 	for w := range content {
-		if w > 0 && x.follows(content[w-1], content[w]) {
+		if w > 0 && x.follows(content[w-1].word, content[w].word) {
 			out[len(out)-1][1] = w + 1
 			continue
 		}
@@ -202,6 +222,12 @@ func (h *hit) add(w int, e entry, variants []weighted, isTopic bool) {
 		text, section, title := float64(e.text[v.term]), float64(e.section[v.term]), float64(e.title[v.term])
 		h.frequency[w] += v.share * (textWeight*text + sectionWeight*section + titleWeight*title)
 		titled = titled || section+title > 0
+		if section > 0 {
+			if h.section == nil {
+				h.section = make(map[string]bool)
+			}
+			h.section[v.term] = true
+		}
 	}
 	if h.frequency[w] == 0 {
 		return
@@ -211,9 +237,10 @@ func (h *hit) add(w int, e entry, variants []weighted, isTopic bool) {
 	h.topical = h.topical || isTopic && titled
 }
 
-// rarity is the weight of each word: the fewer passages have it, the more it says.
-func (x *passageIndex) rarity(hits []hit, words int) []float64 {
-	weights := make([]float64, words)
+// rarity is the weight of each word: the fewer passages have it, the more it says. It also returns how many words some
+// passage has.
+func (x *passageIndex) rarity(hits []hit, words int) (weights []float64, told int) {
+	weights = make([]float64, words)
 	total := float64(len(hits))
 	for w := range weights {
 		var having float64
@@ -223,6 +250,9 @@ func (x *passageIndex) rarity(hits []hit, words int) []float64 {
 			}
 		}
 		weights[w] = math.Log(1 + (total-having+0.5)/(having+0.5))
+		if having > 0 {
+			told++
+		}
 	}
-	return weights
+	return weights, told
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -31,6 +32,8 @@ type Config struct {
 	Price *agentloop.Price
 	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
 	CaptureContent bool
+	// Embedder makes the vectors for searching documents by meaning. Nil: they are searched by words alone.
+	Embedder Embedder
 	// OrderSystems are those of the stores that keep their orders themselves, by store. The orders of any other store are kept
 	// in Redis. Nil: no store has one.
 	OrderSystems map[string]orderhttp.Config
@@ -58,7 +61,7 @@ type Service struct {
 	agent    *specialist.Server
 }
 
-// New returns a service. It starts nothing and makes no call.
+// New returns a service. It starts nothing and makes no call. Close it after the server has stopped.
 func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -78,7 +81,9 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	book := &orderBook{store: newOrderStore(cfg.Redis), own: own, attempts: attempts{cfg.Redis}, now: cfg.Now}
-	policies := &policyStore{redis: cfg.Redis, words: words}
+	policies := &policyStore{
+		redis: cfg.Redis, words: words, embedder: cfg.Embedder, embedding: retrieval.Endpoint{Leg: legVector, Logger: cfg.Logger},
+	}
 	d := &desk{orders: book, policies: policies, logger: cfg.Logger}
 	agent, err := specialist.New(specialist.Config{
 		Definition: d.definition(), Model: cfg.Model, Price: cfg.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
@@ -91,6 +96,12 @@ func New(cfg Config) (*Service, error) {
 		policies: &policyServer{store: policies, now: cfg.Now},
 		agent:    agent,
 	}, nil
+}
+
+// Close ends the work on vectors. No call may be under way.
+func (s *Service) Close() error {
+	s.policies.store.close()
+	return nil
 }
 
 // Register adds the three services to a gRPC server.

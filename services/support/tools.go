@@ -42,17 +42,17 @@ func (d *desk) tools(t *specialist.Turn) []agentloop.Tool {
 // orderTool looks up orders: the customer's own, or with what a guest knows of one.
 func (t *turnTools) orderTool() agentloop.Tool {
 	if t.turn.Scope.CustomerID == "" {
-		return agentloop.NewTool(lookupOrder,
-			"Looks up an order of a shopper who is not signed in: status, what happens next, items, total, tracking, and what the "+
-				"shopper may ask for. It needs the order's number, and its e-mail address or postal code, as the shopper wrote them. "+
+		return withWants(agentloop.NewTool(lookupOrder,
+			"Looks up an order of a shopper who is not signed in: status, what happens next, items, total, tracking, and what can be "+
+				"done with it now. It needs the order's number, and its e-mail address or postal code, as the shopper wrote them. "+
 				"Call it for any question about the shopper's own order, parcel or delivery.",
-			t.lookupGuestOrder)
+			t.lookupGuestOrder))
 	}
-	return agentloop.NewTool(lookupOrder,
-		"Looks up an order of the signed-in shopper: status, what happens next, items, total, tracking, and what the shopper may "+
-			"ask for. Call it for any question about the shopper's own order, parcel or delivery. Without order_id it gives their "+
+	return withWants(agentloop.NewTool(lookupOrder,
+		"Looks up an order of the signed-in shopper: status, what happens next, items, total, tracking, and what can be done with "+
+			"it now. Call it for any question about the shopper's own order, parcel or delivery. Without order_id it gives their "+
 			"latest order.",
-		t.lookupOrder)
+		t.lookupOrder))
 }
 
 // turnTools are the tools of one turn, with what they have proposed already: a model that asks twice proposes once.
@@ -113,14 +113,20 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 	if query == "" || utf8.RuneCountInString(query) > maxQuestion {
 		return searchResult{}, errors.New("query must say in a few words what to look for")
 	}
-	passages, err := t.desk.policies.search(ctx, t.turn.Scope.StoreID, query, t.turn.Scope.Locale, shownPassages)
+	passages, _, err := t.desk.policies.search(ctx, t.turn.Scope.StoreID, query, t.turn.Scope.Locale, shownPassages)
 	if err != nil {
 		return searchResult{}, t.desk.forModel(ctx, err, "the store's documents can not be read now; say so, and name no rule")
 	}
-	t.turn.Found(len(passages))
 	r := searchResult{Passages: make([]shownPassage, 0, len(passages))}
-	if len(passages) == 0 {
+	switch {
+	case len(passages) == 0:
+		t.turn.Found(0)
 		r.Note = "No document of the store answers this. Say that you do not know; do not guess."
+	case passages[0].GetNearInMeaning():
+		t.turn.Found(0) // whether one answers it is for the model to say
+		r.Note = "No document has the words of the question. Answer from a passage only if it answers the question; else say that you do not know."
+	default:
+		t.turn.Found(len(passages))
 	}
 	for _, p := range passages {
 		r.Passages = append(r.Passages, shownPassage{

@@ -183,7 +183,8 @@ func TestAnswerCarriesTheOrderAndProposesAReturnInTime(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			answer := ask(t, []*orderv1.Order{tt.order},
-				call("lookup_order", `{}`), call("lookup_order", `{"order_id":"#q-1"}`), scripted.Step{Text: "Here it is."})
+				call("lookup_order", `{"wants":["return"]}`), call("lookup_order", `{"order_id":"#q-1","wants":["return","cancel"]}`),
+				scripted.Step{Text: "Here it is."})
 			if diff := cmp.Diff(tt.order, answer.GetOrder(), protocmp.Transform()); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
 			}

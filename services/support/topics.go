@@ -13,8 +13,9 @@ type topic struct {
 var topics = []topic{
 	{true, "return returns returnable refund", "rückgabe retoure rücksendung zurückgeben zurücksenden zurückschicken erstattung",
 		"devolución devoluciones devolver reembolso", "retour retours retourner renvoyer remboursement rembourser"},
+	{true, "refund refunded money", "erstattung geld", "reembolso dinero", "remboursement rembourser argent"},
 	{true, "exchange swap", "umtausch umtauschen", "cambio cambiar", "échange échanger"},
-	{true, "shipping ship shipped delivery deliver post postage dispatch courier", "versand versandkosten lieferung liefern lieferzeit zustellung",
+	{true, "shipping ship shipped delivery deliver post postage dispatch courier", "versand versandkosten versendet verschickt lieferung liefern liefert lieferzeit zustellung",
 		"envío envíos enviar entrega", "livraison livrer expédition"},
 	{true, "warranty guarantee", "garantie gewährleistung", "garantía", "garantie"},
 	{true, "faulty fault broken breakage defect defective damaged damage", "defekt kaputt beschädigt mangel",
@@ -22,7 +23,7 @@ var topics = []topic{
 	{true, "repair mend fix", "reparatur reparieren", "reparar reparación", "réparation réparer"},
 	{true, "pay payment paying instalments", "zahlung bezahlen zahlen zahlungsarten", "pago pagar pagos", "paiement payer"},
 	{true, "cancel cancellation", "stornieren stornierung", "cancelar cancelación anular", "annuler annulation"},
-	{true, "privacy gdpr", "datenschutz", "privacidad", "confidentialité"},
+	{true, "privacy gdpr data", "datenschutz daten", "privacidad datos", "confidentialité données"},
 	{true, "giftcard", "geschenkgutschein geschenkkarte", "tarjeta-regalo", "carte-cadeau"},
 	{true, "contact phone telephone email e-mail", "kontakt telefon", "contacto teléfono", "contact téléphone"},
 	{true, "openinghours", "öffnungszeiten", "horario", "horaires"},
@@ -33,7 +34,7 @@ var topics = []topic{
 	{true, "member members membership loyalty club", "mitglied mitgliedschaft", "socio socios", "membre membres fidélité"},
 	{false, "opened used unpacked unsealed worn", "geöffnet benutzt gebraucht getragen", "abierto usado", "ouvert utilisé porté"},
 	{false, "sealed unopened unused", "ungeöffnet unbenutzt", "precintado", "scellé"},
-	{false, "cost fee price charge", "kosten gebühr preis", "coste precio gastos", "coût frais prix"},
+	{false, "cost fee price charge", "kosten kostet gebühr preis", "coste cuesta cuestan precio gastos", "coût coûte coûtent frais prix"},
 	{false, "late delay delayed", "verspätet verspätung", "retraso", "retard"},
 	{false, "lost missing", "verloren", "perdido", "perdu"},
 }
@@ -45,7 +46,7 @@ const fillers = `
 	policy policies rule rules information info question questions terms thing things something anything someone anyone stuff
 	shop store hi hello hey thanks thank you i'm i've i'd i'll don't doesn't didn't can't won't isn't it's that's what's there's
 	also just really any some more still ever yet one ones allowed possible there here have has item items product products
-	bitte hallo gibt möchte kann können muss puedo puede quiero cómo cuánto cuándo hola puis-je peux peut combien comment bonjour`
+	bitte hallo gibt möchte kann können muss lange dauert dauern tarda tardan dura dure durée puedo puede quiero cómo cuánto cuándo hola puis-je peux peut combien comment bonjour`
 
 // The words that turns of phrase are made of.
 var (

@@ -18,9 +18,9 @@ type legFlags struct {
 
 func addLegFlags(fs *flag.FlagSet) *legFlags {
 	l := &legFlags{}
-	fs.StringVar(&l.embedURL, "embed-url", "", "search: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search goes by words alone); its key is in QUARTET_EMBED_KEY")
-	fs.StringVar(&l.embedModel, "embed-model", "", "search: `name` of the embedding model")
-	fs.StringVar(&l.embedType, "embed-input-type", "", "search: input_type of products and of queries, for models that want it, such as \"passage,query\" or \"search_document,search_query\" (default: not sent)")
+	fs.StringVar(&l.embedURL, "embed-url", "", "search, support: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search goes by words alone); its key is in QUARTET_EMBED_KEY")
+	fs.StringVar(&l.embedModel, "embed-model", "", "search, support: `name` of the embedding model")
+	fs.StringVar(&l.embedType, "embed-input-type", "", "search, support: input_type of products and documents, and of queries, for models that want it, such as \"passage,query\" or \"search_document,search_query\" (default: not sent)")
 	fs.StringVar(&l.rerankURL, "rerank-url", "", "search: whole `URL` of a rerank endpoint, such as http://localhost:8000/v1/rerank (default: none); its key is in QUARTET_RERANK_KEY")
 	fs.StringVar(&l.rerankModel, "rerank-model", "", "search: `name` of the rerank model; tei needs none")
 	fs.StringVar(&l.rerankStyle, "rerank-style", "", "search: the `API` of the rerank endpoint: cohere (also Jina and vLLM), tei or nim (default cohere)")

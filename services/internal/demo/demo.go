@@ -46,6 +46,8 @@ type Dataset struct {
 	Carts []*cartv1.Cart
 	// Promotions include some that have ended and some that have not begun.
 	Promotions []*promotionv1.Promotion
+	// OrderSettings holds one record, of what customers may ask for.
+	OrderSettings []*orderv1.OrderSettings
 	// Orders of several customers, the oldest first.
 	Orders []*orderv1.Order
 	// Policies are the store's documents.
@@ -69,12 +71,13 @@ func load(data fs.FS, now time.Time) ([]Dataset, error) {
 	for _, store := range stores {
 		id := store.GetStoreId()
 		sets = append(sets, Dataset{
-			Store:      store,
-			Products:   read[catalogv1.Product](&r, path.Join(id, "products.jsonl")),
-			Carts:      read[cartv1.Cart](&r, path.Join(id, "carts.jsonl")),
-			Promotions: read[promotionv1.Promotion](&r, path.Join(id, "promotions.jsonl")),
-			Orders:     read[orderv1.Order](&r, path.Join(id, "orders.jsonl")),
-			Policies:   read[policyv1.Policy](&r, path.Join(id, "policies.jsonl")),
+			Store:         store,
+			Products:      read[catalogv1.Product](&r, path.Join(id, "products.jsonl")),
+			Carts:         read[cartv1.Cart](&r, path.Join(id, "carts.jsonl")),
+			Promotions:    read[promotionv1.Promotion](&r, path.Join(id, "promotions.jsonl")),
+			Orders:        read[orderv1.Order](&r, path.Join(id, "orders.jsonl")),
+			OrderSettings: read[orderv1.OrderSettings](&r, path.Join(id, "order_settings.jsonl")),
+			Policies:      read[policyv1.Policy](&r, path.Join(id, "policies.jsonl")),
 		})
 	}
 	if r.err != nil {

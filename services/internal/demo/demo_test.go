@@ -214,3 +214,20 @@ func TestAbsoluteTimes(t *testing.T) {
 		})
 	}
 }
+
+// The rules of the stores are what their documents say, and name products that there are.
+func TestOrderSettingsNameTheCatalogsProducts(t *testing.T) {
+	for _, d := range datasets(t) {
+		if len(d.OrderSettings) != 1 || len(d.OrderSettings[0].GetRules()) == 0 {
+			t.Fatalf("%s: order settings %v, want one record with rules", d.Store.GetStoreId(), d.OrderSettings)
+		}
+		c := catalogOf(d)
+		for _, rule := range d.OrderSettings[0].GetRules() {
+			for _, id := range rule.GetExcludedProductIds() {
+				if c[id] == nil {
+					t.Errorf("%s: %v excludes %s, which is not in the catalog", d.Store.GetStoreId(), rule.GetKind(), id)
+				}
+			}
+		}
+	}
+}

@@ -205,3 +205,17 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 		}
 	}
 }
+
+func TestDotIsExact(t *testing.T) {
+	for n := range 12 {
+		var a, b embed.Vector
+		var want float32
+		for i := range n {
+			a, b = append(a, float32(i+1)), append(b, float32(2*i-3))
+			want += a[i] * b[i]
+		}
+		if got := a.Dot(b); got != want {
+			t.Errorf("%d dimensions: %v, want %v", n, got, want)
+		}
+	}
+}

@@ -21,6 +21,9 @@ import (
 // DefaultRetryAfter is how long callers are asked to wait when an Unavailable or Exhausted names no delay.
 const DefaultRetryAfter = time.Second
 
+// NoRetry is the delay of an Exhausted that no waiting helps.
+const NoRetry time.Duration = -1
+
 // Violation is one bad field of a request. It reaches the caller as written.
 type Violation struct {
 	// Field is the path of the field, such as "variants[1].price.currency_code".
@@ -127,13 +130,13 @@ func (e *Unavailable) Error() string { return withCause(e.Public(), e.Err) }
 // Unwrap returns the cause, or nil.
 func (e *Unavailable) Unwrap() error { return e.Err }
 
-// Exhausted says that a quota or a rate limit was reached: RESOURCE_EXHAUSTED. Waiting helps.
+// Exhausted says that a quota or a rate limit was reached: RESOURCE_EXHAUSTED. Waiting helps, but for NoRetry.
 type Exhausted struct {
 	// Reason is the machine-readable reason, such as ERROR_REASON_MODEL_RATE_LIMITED.
 	Reason commonv1.ErrorReason
 	// What names the limited part, such as "model endpoint". It reaches the caller.
 	What string
-	// RetryAfter is how long the caller should wait; zero means DefaultRetryAfter.
+	// RetryAfter is how long the caller should wait; zero means DefaultRetryAfter, and NoRetry that it does not help.
 	RetryAfter time.Duration
 	// Err is the cause. It is logged, and never reaches the caller. May be nil.
 	Err error

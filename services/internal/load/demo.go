@@ -24,6 +24,7 @@ func Demo(ctx context.Context, c Clients, set demo.Dataset) error {
 		clean(products(ctx, c, storeID, given(set.Products))),
 		clean(promotions(ctx, c, storeID, given(set.Promotions))),
 		clean(each(given(set.Carts), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })),
+		clean(orderSettings(ctx, c, storeID, given(set.OrderSettings))),
 		clean(orders(ctx, c, storeID, given(set.Orders))),
 		clean(policies(ctx, c, storeID, given(set.Policies))),
 	)

@@ -96,16 +96,21 @@ func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (R
 	case "carts":
 		return each(read[cartv1.Cart](in), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })
 	case "order_settings":
-		return each(read[orderv1.OrderSettings](in), func(settings *orderv1.OrderSettings) error {
-			_, err := c.Orders.PutOrderSettings(ctx, &orderv1.PutOrderSettingsRequest{StoreId: storeID, Settings: settings})
-			return err
-		})
+		return orderSettings(ctx, c, storeID, read[orderv1.OrderSettings](in))
 	case "orders":
 		return orders(ctx, c, storeID, read[orderv1.Order](in))
 	case "policies":
 		return policies(ctx, c, storeID, read[policyv1.Policy](in))
 	}
 	return Report{}, fmt.Errorf("unknown kind %q; the kinds are %v", kind, Kinds())
+}
+
+// orderSettings writes each record over the one before.
+func orderSettings(ctx context.Context, c Clients, storeID string, items lines[*orderv1.OrderSettings]) (Report, error) {
+	return each(items, func(settings *orderv1.OrderSettings) error {
+		_, err := c.Orders.PutOrderSettings(ctx, &orderv1.PutOrderSettingsRequest{StoreId: storeID, Settings: settings})
+		return err
+	})
 }
 
 // Products loads products that were read already into a store, as File does.

@@ -7,9 +7,10 @@ import (
 )
 
 // orderTold are the members of an order that its sentences tell.
-var orderTold = set("order_id order_number order id status state next_step placed items total tracking note carrier tracking_number tracking_url url estimated_delivery delivered possible not_possible")
+var orderTold = set("order_id order_number order id status state next_step placed items total tracking note carrier tracking_number tracking_url url estimated_delivery delivered asked paid_by returns possible not_possible")
 
-// order tells one order in sentences: how it stands, where the parcel is, what happens next, what is in it.
+// order tells one order in sentences: how it stands, where the parcel is, what happens next, what is in it. Who wants
+// something done with it is told whether that is possible, and how it stands.
 func (w *writer) order(o object) string {
 	parcel := o
 	if v, ok := o.get("tracking"); ok {
@@ -35,6 +36,9 @@ func (w *writer) order(o object) string {
 		head += fmt.Sprintf(w.say.orderCame, came)
 	case due != "" && !late:
 		head += fmt.Sprintf(w.say.orderDue, due)
+	}
+	if v, ok := o.get("asked"); ok && len(scalars(v)) > 0 {
+		return strings.Join(append(scalars(v), sentence(head)), " ")
 	}
 	url := scalarField(parcel, "url", "tracking_url", "link")
 	out := []string{sentence(head)}

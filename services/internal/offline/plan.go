@@ -204,6 +204,12 @@ func (p *planner) open() []pick {
 		if isSmallTalk(clause) {
 			continue
 		}
+		if wish := p.wish(clause); len(wish) > 0 {
+			for _, k := range wish {
+				out = addPick(out, k)
+			}
+			continue
+		}
 		fit := p.fitting(clause)
 		if len(fit) == 0 {
 			continue

@@ -226,6 +226,9 @@ func (f *filler) array(p property, required bool) any {
 		return f.options(p)
 	}
 	if len(p.Items.Enum) > 0 {
+		if isWish(p) && asksHowItStands(f.ask) {
+			return nil
+		}
 		return f.enums(one)
 	}
 	if p.Items.Type != "string" {
@@ -274,15 +277,9 @@ func atMost(list []any, n int) []any {
 }
 
 func (f *filler) enums(p property) any {
-	speaks := termsOf(f.ask)
 	var out []any
-	for _, v := range p.Enum {
-		for _, w := range nameWords(v) {
-			if speaks[stem(w)] >= 1 {
-				out = append(out, v)
-				break
-			}
-		}
+	for _, v := range named(p.Enum, f.ask) {
+		out = append(out, v)
 	}
 	if len(out) == 0 {
 		return nil

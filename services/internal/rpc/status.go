@@ -35,7 +35,7 @@ const (
 //	*fault.Exists            ALREADY_EXISTS       ResourceInfo
 //	*fault.Aborted           ABORTED
 //	*fault.Unavailable       UNAVAILABLE          RetryInfo
-//	*fault.Exhausted         RESOURCE_EXHAUSTED   RetryInfo
+//	*fault.Exhausted         RESOURCE_EXHAUSTED   RetryInfo, if waiting helps
 //	a gRPC status            as it is, if it has an ErrorInfo; else see fromPeer
 //	context errors           DEADLINE_EXCEEDED or CANCELED
 //	anything else            INTERNAL with a fixed text
@@ -89,6 +89,9 @@ func walk(err error, method string) *status.Status {
 	case *fault.Unavailable:
 		return with(codes.Unavailable, e.Public(), e.Reason, nil, retryInfo(e.RetryAfter))
 	case *fault.Exhausted:
+		if e.RetryAfter == fault.NoRetry {
+			return with(codes.ResourceExhausted, e.Public(), e.Reason, nil)
+		}
 		return with(codes.ResourceExhausted, e.Public(), e.Reason, nil, retryInfo(e.RetryAfter))
 	case interface{ GRPCStatus() *status.Status }:
 		return fromPeer(e.GRPCStatus(), method)

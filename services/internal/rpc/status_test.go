@@ -85,6 +85,11 @@ func TestStatus(t *testing.T) {
 			code: codes.ResourceExhausted, message: "model: limit reached",
 			details: []proto.Message{info("MODEL_RATE_LIMITED", nil), retry(7 * time.Second)},
 		},
+		"a quota that no waiting helps says nothing of returning": {
+			err:  &fault.Exhausted{Reason: commonv1.ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED, What: "budget", RetryAfter: fault.NoRetry},
+			code: codes.ResourceExhausted, message: "budget: limit reached",
+			details: []proto.Message{info("BUDGET_EXHAUSTED", nil)},
+		},
 		"the outermost fault decides": {
 			err:  &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_NOTHING_ANSWERED, What: "turn", Err: notFound},
 			code: codes.Unavailable, message: "turn: temporarily unavailable",

@@ -31,6 +31,7 @@ func compose(turn *Turn, result *agentloop.Result, text string) *specialistv1.An
 		Products:     named(f.products, text),
 		Promotion:    f.promotion,
 		Order:        f.order,
+		OrderActions: f.possible,
 		Passages:     f.passages,
 	}
 	a.SuggestedActions = f.actions

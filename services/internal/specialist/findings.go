@@ -16,6 +16,7 @@ type Findings struct {
 	seen      map[string]bool
 	promotion *specialistv1.PromotionChoice
 	order     *orderv1.Order
+	possible  *orderv1.OrderActions
 	passages  []*policyv1.Passage
 	actions   []*specialistv1.SuggestedAction
 	found     int
@@ -46,11 +47,11 @@ func (f *Findings) SetPromotion(p *specialistv1.PromotionChoice) {
 	f.promotion = p
 }
 
-// SetOrder sets the order that the answer is about; the last one counts.
-func (f *Findings) SetOrder(o *orderv1.Order) {
+// SetOrder sets the order that the answer is about, and what can be done with it; the last one counts.
+func (f *Findings) SetOrder(o *orderv1.Order, possible *orderv1.OrderActions) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.order = o
+	f.order, f.possible = o, possible
 }
 
 // AddPassages adds policy passages that the answer may rest on.

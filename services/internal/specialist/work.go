@@ -73,7 +73,8 @@ func exhausted(err error) error {
 		return err
 	}
 	return &fault.Exhausted{
-		Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_RATE_LIMITED, What: "budget of the assignment", Err: err,
+		Reason: commonv1.ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED, What: "budget of the assignment",
+		RetryAfter: fault.NoRetry, Err: err,
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -111,8 +112,9 @@ func TestABudgetThatPaysForNothingCallsNoModel(t *testing.T) {
 	} {
 		client := serveConfig(t, specialist.Config{Definition: lamps, Model: model, Price: &agentloop.Price{InputMicros: 1, Currency: "USD"}})
 		_, err := ask(t, client, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp", Budget: b})
-		if status.Code(err) != codes.ResourceExhausted || len(model.Requests()) > 0 {
-			t.Errorf("%s: %v after %d calls", name, err, len(model.Requests()))
+		st := status.Convert(err)
+		if st.Code() != codes.ResourceExhausted || rpc.Reason(st) != "BUDGET_EXHAUSTED" || len(st.Details()) != 1 || len(model.Requests()) > 0 {
+			t.Errorf("%s: %v, details %v after %d calls; want the reason alone, for waiting does not help", name, err, st.Details(), len(model.Requests()))
 		}
 	}
 }
@@ -192,7 +194,7 @@ func TestWhatCodeSaysOfFindings(t *testing.T) {
 	def := lamps
 	def.Tools = func(turn *specialist.Turn) []agentloop.Tool {
 		turn.SetPromotion(&specialistv1.PromotionChoice{Code: "GLOW5", Title: "5 % off lamps"})
-		turn.SetOrder(&orderv1.Order{OrderId: "QT-7", Status: orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED})
+		turn.SetOrder(&orderv1.Order{OrderId: "QT-7", Status: orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED}, nil)
 		turn.AddPassages(&policyv1.Passage{PolicyTitle: "Returns", Text: "Thirty days. "},
 			&policyv1.Passage{PolicyTitle: "Bulbs", Text: "No returns."}, &policyv1.Passage{PolicyTitle: "Third", Text: "Too many."})
 		return nil

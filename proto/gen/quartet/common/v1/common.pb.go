@@ -134,6 +134,9 @@ const (
 	ErrorReason_ERROR_REASON_NO_ORDER_SYSTEM ErrorReason = 24
 	// The store has no cart here. FAILED_PRECONDITION.
 	ErrorReason_ERROR_REASON_NO_CART ErrorReason = 25
+	// What was granted for an assignment does not pay for a first model call. RESOURCE_EXHAUSTED without RetryInfo: waiting does
+	// not help, a larger budget does.
+	ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED ErrorReason = 26
 )
 
 // Enum value maps for ErrorReason.
@@ -165,6 +168,7 @@ var (
 		23: "ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE",
 		24: "ERROR_REASON_NO_ORDER_SYSTEM",
 		25: "ERROR_REASON_NO_CART",
+		26: "ERROR_REASON_BUDGET_EXHAUSTED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -193,6 +197,7 @@ var (
 		"ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE": 23,
 		"ERROR_REASON_NO_ORDER_SYSTEM":          24,
 		"ERROR_REASON_NO_CART":                  25,
+		"ERROR_REASON_BUDGET_EXHAUSTED":         26,
 	}
 )
 
@@ -642,7 +647,7 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
-	"\x0eROLE_ASSISTANT\x10\x02*\xff\x06\n" +
+	"\x0eROLE_ASSISTANT\x10\x02*\xa2\a\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12 \n" +
@@ -670,7 +675,8 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x1eERROR_REASON_TOO_MANY_ATTEMPTS\x10\x16\x12)\n" +
 	"%ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE\x10\x17\x12 \n" +
 	"\x1cERROR_REASON_NO_ORDER_SYSTEM\x10\x18\x12\x18\n" +
-	"\x14ERROR_REASON_NO_CART\x10\x19B\xd4\x01\n" +
+	"\x14ERROR_REASON_NO_CART\x10\x19\x12!\n" +
+	"\x1dERROR_REASON_BUDGET_EXHAUSTED\x10\x1aB\xd4\x01\n" +
 	"\x15com.quartet.common.v1B\vCommonProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/common/v1;commonv1\xa2\x02\x03QCX\xaa\x02\x11Quartet.Common.V1\xca\x02\x11Quartet\\Common\\V1\xe2\x02\x1dQuartet\\Common\\V1\\GPBMetadata\xea\x02\x13Quartet::Common::V1b\x06proto3"
 
 var (

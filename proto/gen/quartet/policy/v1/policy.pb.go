@@ -133,7 +133,9 @@ type Passage struct {
 	// BCP 47 tag of the text's language.
 	Language string `protobuf:"bytes,6,opt,name=language,proto3" json:"language,omitempty"`
 	// Relevance, comparable only within one response. Higher is better.
-	Score         float64 `protobuf:"fixed64,7,opt,name=score,proto3" json:"score,omitempty"`
+	Score float64 `protobuf:"fixed64,7,opt,name=score,proto3" json:"score,omitempty"`
+	// True when no word of the question led to it, only its meaning: it is near to the question, and need not answer it.
+	NearInMeaning bool `protobuf:"varint,8,opt,name=near_in_meaning,json=nearInMeaning,proto3" json:"near_in_meaning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -215,6 +217,13 @@ func (x *Passage) GetScore() float64 {
 		return x.Score
 	}
 	return 0
+}
+
+func (x *Passage) GetNearInMeaning() bool {
+	if x != nil {
+		return x.NearInMeaning
+	}
+	return false
 }
 
 // UpsertPoliciesRequest carries documents of one store.
@@ -606,7 +615,10 @@ func (x *SearchPoliciesRequest) GetLimit() int32 {
 type SearchPoliciesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Best first. Empty when no document is about the question.
-	Passages      []*Passage `protobuf:"bytes,1,rep,name=passages,proto3" json:"passages,omitempty"`
+	Passages []*Passage `protobuf:"bytes,1,rep,name=passages,proto3" json:"passages,omitempty"`
+	// Legs of the retrieval that took part: "lexical", and where it is configured "vector". "vector:failed" did not answer;
+	// "vector:building" has not embedded the passages yet.
+	Legs          []string `protobuf:"bytes,2,rep,name=legs,proto3" json:"legs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +660,13 @@ func (x *SearchPoliciesResponse) GetPassages() []*Passage {
 	return nil
 }
 
+func (x *SearchPoliciesResponse) GetLegs() []string {
+	if x != nil {
+		return x.Legs
+	}
+	return nil
+}
+
 var File_quartet_policy_v1_policy_proto protoreflect.FileDescriptor
 
 const file_quartet_policy_v1_policy_proto_rawDesc = "" +
@@ -660,7 +679,7 @@ const file_quartet_policy_v1_policy_proto_rawDesc = "" +
 	"\blanguage\x18\x04 \x01(\tR\blanguage\x12\x10\n" +
 	"\x03url\x18\x05 \x01(\tR\x03url\x12;\n" +
 	"\vupdate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\"\xbb\x01\n" +
+	"updateTime\"\xe3\x01\n" +
 	"\aPassage\x12\x1b\n" +
 	"\tpolicy_id\x18\x01 \x01(\tR\bpolicyId\x12!\n" +
 	"\fpolicy_title\x18\x02 \x01(\tR\vpolicyTitle\x12\x18\n" +
@@ -668,7 +687,8 @@ const file_quartet_policy_v1_policy_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x10\n" +
 	"\x03url\x18\x05 \x01(\tR\x03url\x12\x1a\n" +
 	"\blanguage\x18\x06 \x01(\tR\blanguage\x12\x14\n" +
-	"\x05score\x18\a \x01(\x01R\x05score\"i\n" +
+	"\x05score\x18\a \x01(\x01R\x05score\x12&\n" +
+	"\x0fnear_in_meaning\x18\b \x01(\bR\rnearInMeaning\"i\n" +
 	"\x15UpsertPoliciesRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x125\n" +
 	"\bpolicies\x18\x02 \x03(\v2\x19.quartet.policy.v1.PolicyR\bpolicies\"\x96\x01\n" +
@@ -690,9 +710,10 @@ const file_quartet_policy_v1_policy_proto_rawDesc = "" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12\x1a\n" +
 	"\blanguage\x18\x03 \x01(\tR\blanguage\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\"P\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\"d\n" +
 	"\x16SearchPoliciesResponse\x126\n" +
-	"\bpassages\x18\x01 \x03(\v2\x1a.quartet.policy.v1.PassageR\bpassages2\xa1\x03\n" +
+	"\bpassages\x18\x01 \x03(\v2\x1a.quartet.policy.v1.PassageR\bpassages\x12\x12\n" +
+	"\x04legs\x18\x02 \x03(\tR\x04legs2\xa1\x03\n" +
 	"\rPolicyService\x12g\n" +
 	"\x0eUpsertPolicies\x12(.quartet.policy.v1.UpsertPoliciesRequest\x1a).quartet.policy.v1.UpsertPoliciesResponse(\x01\x12_\n" +
 	"\fListPolicies\x12&.quartet.policy.v1.ListPoliciesRequest\x1a'.quartet.policy.v1.ListPoliciesResponse\x12_\n" +

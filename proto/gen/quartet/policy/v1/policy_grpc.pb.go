@@ -39,7 +39,8 @@ type PolicyServiceClient interface {
 	ListPolicies(ctx context.Context, in *ListPoliciesRequest, opts ...grpc.CallOption) (*ListPoliciesResponse, error)
 	// DeletePolicy removes one document. Deleting one that does not exist succeeds.
 	DeletePolicy(ctx context.Context, in *DeletePolicyRequest, opts ...grpc.CallOption) (*DeletePolicyResponse, error)
-	// SearchPolicies returns the passages that best answer a question; none when no document is about it.
+	// SearchPolicies returns the passages that best answer a question; none when no document is about it. Where documents are
+	// searched by meaning too, those that are merely near to the question take the place of none, marked as such.
 	SearchPolicies(ctx context.Context, in *SearchPoliciesRequest, opts ...grpc.CallOption) (*SearchPoliciesResponse, error)
 }
 
@@ -106,7 +107,8 @@ type PolicyServiceServer interface {
 	ListPolicies(context.Context, *ListPoliciesRequest) (*ListPoliciesResponse, error)
 	// DeletePolicy removes one document. Deleting one that does not exist succeeds.
 	DeletePolicy(context.Context, *DeletePolicyRequest) (*DeletePolicyResponse, error)
-	// SearchPolicies returns the passages that best answer a question; none when no document is about it.
+	// SearchPolicies returns the passages that best answer a question; none when no document is about it. Where documents are
+	// searched by meaning too, those that are merely near to the question take the place of none, marked as such.
 	SearchPolicies(context.Context, *SearchPoliciesRequest) (*SearchPoliciesResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }

@@ -1018,10 +1018,12 @@ type Answer struct {
 	Order *v12.Order `protobuf:"bytes,13,opt,name=order,proto3" json:"order,omitempty"`
 	// Policy passages that the answer rests on.
 	Passages []*v13.Passage `protobuf:"bytes,14,rep,name=passages,proto3" json:"passages,omitempty"`
-	// What the backend could do next. Nothing was done yet.
+	// What the backend could do next. Nothing was done yet. Of what is possible for an order, only what the shopper asked for.
 	SuggestedActions []*SuggestedAction `protobuf:"bytes,15,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// All that the store would do with the order now, and what not, whatever the shopper asked for. Only with order.
+	OrderActions  *v12.OrderActions `protobuf:"bytes,16,opt,name=order_actions,json=orderActions,proto3" json:"order_actions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Answer) Reset() {
@@ -1155,6 +1157,13 @@ func (x *Answer) GetPassages() []*v13.Passage {
 func (x *Answer) GetSuggestedActions() []*SuggestedAction {
 	if x != nil {
 		return x.SuggestedActions
+	}
+	return nil
+}
+
+func (x *Answer) GetOrderActions() *v12.OrderActions {
+	if x != nil {
+		return x.OrderActions
 	}
 	return nil
 }
@@ -1833,7 +1842,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\xfb\x05\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\xc0\x06\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -1855,7 +1864,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\tpromotion\x18\f \x01(\v2&.quartet.specialist.v1.PromotionChoiceR\tpromotion\x12-\n" +
 	"\x05order\x18\r \x01(\v2\x17.quartet.order.v1.OrderR\x05order\x126\n" +
 	"\bpassages\x18\x0e \x03(\v2\x1a.quartet.policy.v1.PassageR\bpassages\x12S\n" +
-	"\x11suggested_actions\x18\x0f \x03(\v2&.quartet.specialist.v1.SuggestedActionR\x10suggestedActions\"\xdc\x02\n" +
+	"\x11suggested_actions\x18\x0f \x03(\v2&.quartet.specialist.v1.SuggestedActionR\x10suggestedActions\x12C\n" +
+	"\rorder_actions\x18\x10 \x01(\v2\x1e.quartet.order.v1.OrderActionsR\forderActions\"\xdc\x02\n" +
 	"\rProductChoice\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x14\n" +
@@ -1962,8 +1972,9 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*v1.Cost)(nil),               // 29: quartet.common.v1.Cost
 	(*v12.Order)(nil),             // 30: quartet.order.v1.Order
 	(*v13.Passage)(nil),           // 31: quartet.policy.v1.Passage
-	(*v1.Money)(nil),              // 32: quartet.common.v1.Money
-	(*v12.AllowedAction)(nil),     // 33: quartet.order.v1.AllowedAction
+	(*v12.OrderActions)(nil),      // 32: quartet.order.v1.OrderActions
+	(*v1.Money)(nil),              // 33: quartet.common.v1.Money
+	(*v12.AllowedAction)(nil),     // 34: quartet.order.v1.AllowedAction
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	3,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
@@ -1992,25 +2003,26 @@ var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	30, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
 	31, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
 	16, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	22, // 26: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	32, // 27: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	32, // 28: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	17, // 29: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	18, // 30: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	19, // 31: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	21, // 32: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	20, // 33: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	33, // 34: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	33, // 35: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	1,  // 36: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 37: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 38: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 39: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	38, // [38:40] is the sub-list for method output_type
-	36, // [36:38] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	32, // 26: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
+	22, // 27: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	33, // 28: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	33, // 29: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	17, // 30: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	18, // 31: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	19, // 32: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	21, // 33: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	20, // 34: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	34, // 35: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	34, // 36: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	1,  // 37: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	6,  // 38: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	2,  // 39: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	7,  // 40: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	39, // [39:41] is the sub-list for method output_type
+	37, // [37:39] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
