@@ -48,6 +48,7 @@ func TestEvalSearchMistakesAreNamed(t *testing.T) {
 			"line 4: K3: title: is required"},
 		"a broken product": {setOf(t, kites+`{"product_id":`, kiteJudgments), 2, "wrong lines: 1"},
 		"no product":       {setOf(t, "", kiteJudgments), 2, "there is no line to measure"},
+		"half a leg":       {append(setOf(t, kites, kiteJudgments), "--embed-url", "http://localhost/v1"), 2, "--embed-url needs --embed-model"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "search"}, c.args...)...)
@@ -64,7 +65,7 @@ func TestEvalSearchPrintsTheFigures(t *testing.T) {
 		t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
 	}
 	for _, want := range []string{
-		"products: 3 · queries: 3, without a relevant product: 1 · judgments: 4\n", "\nall            3", "\nlexical        3",
+		"products: 3 · queries: 3, without a relevant product: 1 · judgments: 4\n", "\nlexical    0.459   0.459      0.459       0.250      50 %          1 ",
 		"\n\"winder\"  nDCG@10 0.000 · condensed 0.000 · recall@100 0.000\n   1   -  L1  Line winder\n  relevant and not found: K1\n",
 	} {
 		if !strings.Contains(out, want) {
@@ -75,16 +76,24 @@ func TestEvalSearchPrintsTheFigures(t *testing.T) {
 
 // searched is what a reader of the JSON looks at.
 type searched struct {
-	NDCG10    float64             `json:"ndcg_at_10"`
-	NDCG5     float64             `json:"ndcg_at_5"`
-	Condensed float64             `json:"condensed_ndcg_at_10"`
-	Recall    float64             `json:"recall_at_100"`
-	NoAnswer  *int                `json:"no_answer_queries"`
-	P50       float64             `json:"p50_ms"`
-	P99       float64             `json:"p99_ms"`
-	Products  int                 `json:"products"`
-	Legs      map[string]searched `json:"legs"`
-	Misses    *[]any              `json:"misses"`
+	NDCG10      float64             `json:"ndcg_at_10"`
+	NDCG5       float64             `json:"ndcg_at_5"`
+	Condensed   float64             `json:"condensed_ndcg_at_10"`
+	Recall      float64             `json:"recall_at_100"`
+	NoAnswer    *int                `json:"no_answer_queries"`
+	Incomplete  int                 `json:"incomplete_queries"`
+	P50         float64             `json:"p50_ms"`
+	P99         float64             `json:"p99_ms"`
+	Products    int                 `json:"products"`
+	EmbedMillis float64             `json:"embed_ms"`
+	Pipeline    string              `json:"pipeline"`
+	Legs        map[string]searched `json:"legs"`
+	Against     *struct {
+		NDCG10 struct {
+			Improved int `json:"improved_queries"`
+		} `json:"ndcg_at_10"`
+	} `json:"against_lexical"`
+	Misses *[]any `json:"misses"`
 }
 
 func evalSearch(t *testing.T, args ...string) searched {
