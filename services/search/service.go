@@ -11,7 +11,6 @@ package search
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/redis/go-redis/v9"
@@ -74,12 +73,9 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	words, err := newVocabulary()
-	if err != nil {
-		return nil, fmt.Errorf("search: vocabulary: %w", err)
-	}
-	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: words}
+	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: newVocabulary()}
 	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
+	var err error
 	s.specialist, err = specialist.New(specialist.Config{
 		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,

@@ -94,11 +94,11 @@ func (m *searchMeasurement) run(ctx context.Context, report *searchReport) (_ []
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	begun := time.Now()
-	m.told = begun
 	first, err := m.catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: evalStore, Limit: 1})
 	if err != nil {
 		return nil, fmt.Errorf("first search: %w", told(cmp.Or(ctx.Err(), err)))
 	}
+	m.told = time.Now()
 	if report.IndexMillis == 0 {
 		report.IndexMillis = millis(time.Since(begun))
 	}
