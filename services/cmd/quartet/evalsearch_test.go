@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -131,6 +135,10 @@ func TestSearchOnPublicQueries(t *testing.T) {
 	if _, err := os.Stat(products); err != nil && os.Getenv("CI") == "" {
 		t.Skipf("no products: set QUARTET_DATA to the folder that holds chorus/products.jsonl.gz")
 	}
+	all := 19_406
+	if every > 1 {
+		products, all = someProducts(t, products, judgments)
+	}
 	got := evalSearch(t, "--products", products, "--judgments", judgments)
 	for _, figure := range []struct {
 		name         string
@@ -143,7 +151,47 @@ func TestSearchOnPublicQueries(t *testing.T) {
 			t.Errorf("%s is %.4f, want at least %v", figure.name, figure.value, figure.least)
 		}
 	}
-	if got.Products != 19_406 || *got.NoAnswer > 0 {
-		t.Errorf("%d products, and %d queries without an answer", got.Products, *got.NoAnswer)
+	if got.Products != all || *got.NoAnswer > 0 {
+		t.Errorf("%d products, want %d, and %d queries without an answer", got.Products, all, *got.NoAnswer)
 	}
+}
+
+// someProducts writes the products that are judged, and one of every few others, to a file of their own.
+func someProducts(t *testing.T, products, judgments string) (path string, n int) {
+	t.Helper()
+	judged, err := os.ReadFile(judgments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(products)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	in, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var some []byte
+	i := 0
+	for line := range bytes.Lines(text) {
+		_, rest, ok := bytes.Cut(line, []byte(`{"id":"`))
+		id, _, closed := bytes.Cut(rest, []byte(`"`))
+		if !ok || !closed {
+			t.Fatalf("line %d does not begin with an id: %.40s", i+1, line)
+		}
+		if i++; i%every == 0 || bytes.Contains(judged, slices.Concat([]byte(","), id, []byte(","))) {
+			some = append(some, line...)
+			n++
+		}
+	}
+	path = filepath.Join(t.TempDir(), "products.jsonl")
+	if err := os.WriteFile(path, some, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, n
 }
