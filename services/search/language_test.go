@@ -2,11 +2,18 @@ package search
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
 // written is a product with a title, a description and a category.
@@ -200,6 +207,71 @@ func TestStemsLeaveNumbersAndShortWordsAlone(t *testing.T) {
 			if got := l.stem(word); got != word {
 				t.Errorf("%s: the stem of %q is %q", l.tag, word, got)
 			}
+		}
+	}
+}
+
+func TestStoresHaveSynonymsOfTheirOwn(t *testing.T) {
+	products := []*catalogv1.Product{thing("KITE", "Gale stunt kite"), thing("CASE", "Padded bag")}
+	view := testView(t, products)
+	own := newVocabulary(map[string][][]string{AllStores: {{"wind sail", "kite"}}, "s1": {{"gig bag", "padded bag"}, {"Flyers", "kites"}}})
+	for _, c := range []struct {
+		store, query string
+		want         []string
+	}{
+		{"s1", "flyer", []string{"KITE"}},
+		{"s1", "gig bag", []string{"CASE"}},
+		{"s1", "wind sails", []string{"KITE"}},
+		{"s2", "flyer", nil},
+		{"s2", "wind sail", []string{"KITE"}},
+	} {
+		found, err := view.search(t.Context(), view.query(own.of(c.store), c.query), nil, catalogv1.Sort_SORT_UNSPECIFIED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, h := range found.hits {
+			got = append(got, h.id())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q finds %v, want %v", c.store, c.query, got, c.want)
+		}
+	}
+}
+
+func TestSynonymsThatCanNotBeUsedAreRefused(t *testing.T) {
+	for want, groups := range map[string][][]string{
+		"group 2 has 1 phrases":       {{"a", "b"}, {"c"}},
+		`"a b c" has 3 words`:         {{"a b c", "d"}},
+		`"..." has 0 words`:           {{"a", "..."}},
+		"group 1 has 21 phrases":      {slices.Repeat([]string{"a"}, maxSynonyms+1)},
+		`synonyms of store "s1": gro`: {{}},
+	} {
+		_, err := New(Config{Redis: servicetest.Redis(t), Model: scripted.New(), Synonyms: map[string][][]string{"s1": groups}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+func TestSearchToolKnowsTheStoresSynonyms(t *testing.T) {
+	s, err := New(Config{
+		Redis: servicetest.Redis(t), Model: scripted.New(), Synonyms: map[string][][]string{"s1": {{"dasher", "running shoes"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for store, want := range map[string]int{"s1": 2, "s2": 0} {
+		put(t, s.catalog, store, outdoor()...)
+		turn := &specialist.Turn{Scope: scope.Scope{StoreID: store}, Findings: &specialist.Findings{}}
+		tool := s.tools(turn)[0]
+		value, err := tool.Run(t.Context(), agentloop.ToolCall{Name: tool.Name, Arguments: `{"query":"dasher"}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := value.(searchResult).Total; got != want {
+			t.Errorf("%s: %d products, want %d", store, got, want)
 		}
 	}
 }

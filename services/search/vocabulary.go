@@ -1,10 +1,16 @@
 package search
 
-import "strings"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // vocabulary is what queries are read with: a lexicon of each language. It is immutable.
 type vocabulary struct {
 	lexicons map[*language]*lexicon
+	stores   map[string]*vocabulary // of those that have synonyms of their own
 }
 
 // lexicon is what a query in one language is read with.
@@ -16,13 +22,58 @@ type lexicon struct {
 	known    map[string]bool     // stems of words that are spelled right
 }
 
-// newVocabulary builds the lexicons.
-func newVocabulary() *vocabulary {
-	v := &vocabulary{lexicons: make(map[*language]*lexicon, len(languages))}
-	for _, l := range languages {
-		v.lexicons[l] = newLexicon(l)
+// AllStores is the name under which Config.Synonyms has those that hold in every store.
+const AllStores = "*"
+
+// newVocabulary builds the lexicons, with what stores call things beside what everybody does.
+func newVocabulary(synonyms map[string][][]string) *vocabulary {
+	v := lexiconsOf(synonyms[AllStores])
+	v.stores = make(map[string]*vocabulary, len(synonyms))
+	for store, groups := range synonyms {
+		v.stores[store] = lexiconsOf(slices.Concat(synonyms[AllStores], groups))
 	}
 	return v
+}
+
+// lexiconsOf builds a lexicon of each language. The groups are in all of them, whatever language they are in.
+func lexiconsOf(groups [][]string) *vocabulary {
+	v := &vocabulary{lexicons: make(map[*language]*lexicon, len(languages))}
+	for _, l := range languages {
+		x := newLexicon(l)
+		for _, group := range groups {
+			x.add(group)
+		}
+		v.lexicons[l] = x
+	}
+	return v
+}
+
+// of returns the vocabulary of a store.
+func (v *vocabulary) of(storeID string) *vocabulary {
+	if own := v.stores[storeID]; own != nil {
+		return own
+	}
+	return v
+}
+
+// maxSynonyms bounds a group of synonyms: each is looked up whenever one is said.
+const maxSynonyms = 20
+
+// CheckSynonyms says which group can not be used, and why.
+func CheckSynonyms(synonyms map[string][][]string) error {
+	for _, store := range slices.Sorted(maps.Keys(synonyms)) {
+		for i, group := range synonyms[store] {
+			if len(group) < 2 || len(group) > maxSynonyms {
+				return fmt.Errorf("synonyms of store %q: group %d has %d phrases, must have 2 to %d", store, i+1, len(group), maxSynonyms)
+			}
+			for _, phrase := range group {
+				if n := len(words(phrase)); n < 1 || n > longestPhrase {
+					return fmt.Errorf("synonyms of store %q: group %d: %q has %d words, must have 1 to %d", store, i+1, phrase, n, longestPhrase)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func newLexicon(l *language) *lexicon {

@@ -124,6 +124,13 @@ func TestEvalSearchAsJSON(t *testing.T) {
 	}
 }
 
+func TestEvalSearchKnowsTheStoresSynonyms(t *testing.T) {
+	flags := append(setOf(t, kites, "query,docid,rating\nflyer,K2,1\n"), "--synonyms", write(t, "synonyms.json", `{"*":[["flyer","stunt kite"]]}`))
+	if got := evalSearch(t, flags...); got.NDCG10 != 1 {
+		t.Errorf("nDCG@10 is %v, want the kite first", got.NDCG10)
+	}
+}
+
 // What the search reaches on queries that others collected and judged. The floors lie a little below what is reached;
 // docs/evaluation.md has the figures.
 func TestSearchOnPublicQueries(t *testing.T) {
