@@ -50,7 +50,7 @@ manifests: tools ## Render the Kubernetes manifests
 	kustomize build deploy/k8s/overlays/dev >/dev/null
 
 .PHONY: check
-check: generated lint modules manifests race ## Everything that CI runs
+check: generated lint modules manifests test race ## Everything that CI runs
 
 .PHONY: up
 up: ## Run all six services here

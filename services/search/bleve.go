@@ -20,7 +20,7 @@ import (
 type bleveIndex struct {
 	idx     bleve.Index
 	lengths [numFields]lengths
-	stems   map[string]string // of the words seen last
+	stems   map[*language]map[string]string // of the words seen last
 	// ids are the product ids by document, as far as they were asked for since the last update.
 	ids  []atomic.Pointer[string]
 	pool sync.Pool // of *scratch
@@ -36,7 +36,7 @@ const (
 	// segmentSize bounds the products that are written at once, and with it the memory that this takes. They make one
 	// segment of the index, and the fewer there are, the faster is a search.
 	segmentSize = 20_000
-	// stemsKept bounds the words whose stems are remembered.
+	// stemsKept bounds the words whose stems are remembered, of each language.
 	stemsKept = 100_000
 )
 
@@ -46,7 +46,7 @@ func newBleveIndex() (Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create index: %w", err)
 	}
-	b := &bleveIndex{idx: idx, stems: make(map[string]string)}
+	b := &bleveIndex{idx: idx, stems: make(map[*language]map[string]string)}
 	b.pool.New = func() any { return new(scratch) }
 	return b, nil
 }
@@ -92,16 +92,20 @@ func (b *bleveIndex) document(p *catalogv1.Product) *document.Document {
 }
 
 // stemAll puts stems in place of the words.
-func (b *bleveIndex) stemAll(ws []string) []string {
+func (b *bleveIndex) stemAll(l *language, ws []string) []string {
+	if b.stems[l] == nil {
+		b.stems[l] = make(map[string]string)
+	}
+	stems := b.stems[l]
 	for i, w := range ws {
-		s, ok := b.stems[w]
+		s, ok := stems[w]
 		if !ok {
-			if len(b.stems) == stemsKept {
-				clear(b.stems)
+			if len(stems) == stemsKept {
+				clear(stems)
 			}
 			w = strings.Clone(w) // it is part of a long text
-			s = stem(w)
-			b.stems[w] = s
+			s = l.stem(w)
+			stems[w] = s
 		}
 		ws[i] = s
 	}

@@ -55,10 +55,12 @@ var fields = [numFields]field{
 // parts are the stems of a product's words, by field.
 type parts [numFields][]string
 
-// partsOf takes a product apart.
-func partsOf(p *catalogv1.Product, stems func([]string) []string) parts {
+// partsOf takes a product apart. stem puts the stems of a language in place of words.
+func partsOf(p *catalogv1.Product, stem func(*language, []string) []string) parts {
 	var out parts
 	var near []string
+	l := languageOf(p)
+	stems := inLanguage(l, stem)
 	add := func(field int, text string) {
 		ws := words(text)
 		out[field] = append(out[field], stems(ws)...)
@@ -81,8 +83,25 @@ func partsOf(p *catalogv1.Product, stems func([]string) []string) parts {
 		add(descriptionField, p.GetDescription())
 	}
 	out[pairsField] = stems(near)
-	out[headField] = stems(titleHead(p))
+	out[headField] = stems(titleHead(p, l))
 	return out
+}
+
+// inLanguage stems by a language, and beside it by English where that makes a difference: then a product is found by its very words in
+// whatever language a store's queries are read.
+func inLanguage(l *language, stem func(*language, []string) []string) func([]string) []string {
+	if l == english {
+		return func(ws []string) []string { return stem(english, ws) }
+	}
+	return func(ws []string) []string {
+		foreign := stem(l, slices.Clone(ws))
+		for i, s := range stem(english, ws) {
+			if s != foreign[i] {
+				foreign = append(foreign, s)
+			}
+		}
+		return foreign
+	}
 }
 
 // categoryOrSection tells the name of one kind of thing ("Tents") from that of several ("Stoves & cookware"): a pot is

@@ -33,7 +33,7 @@ func newFilter(f *catalogv1.Filter) filter {
 		out = append(out, condition{name: name, variant: admits})
 	}
 	if len(f.GetCategories()) > 0 {
-		onProduct("categories", inCategories(keys(f.GetCategories(), nameKey)))
+		onProduct("categories", namedCategories(f.GetCategories()))
 	}
 	if len(f.GetBrands()) > 0 {
 		brands := keys(f.GetBrands(), fold)
@@ -126,6 +126,18 @@ func keys(values []string, key func(string) string) map[string]bool {
 		out[key(v)] = true
 	}
 	return out
+}
+
+// namedCategories admits products of categories that are named as shoppers name them, in the plural of the product's language.
+func namedCategories(names []string) func(e *entry) bool {
+	byKey := inCategories(keys(names, nameKey))
+	return func(e *entry) bool {
+		if byKey(e) || e.language == english {
+			return byKey(e)
+		}
+		wanted := keys(names, e.language.nameKey)
+		return slices.ContainsFunc(e.product.GetCategoryPath(), func(name string) bool { return wanted[e.language.nameKey(name)] })
+	}
 }
 
 func inCategories(wanted map[string]bool) func(e *entry) bool {

@@ -163,11 +163,7 @@ func testView(t *testing.T, products []*catalogv1.Product) *view {
 
 func testVocabulary(t *testing.T) *vocabulary {
 	t.Helper()
-	v, err := newVocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return newVocabulary(nil)
 }
 
 func testCatalog(t *testing.T, rdb redis.UniversalClient) *catalog {

@@ -10,11 +10,21 @@ import (
 // titleHead returns the words of the title that say what the product is: one, or two where the first is too broad. The
 // product "Kestrel keyboard cover, black" is a cover, "Kestrel keyboard black" a keyboard. Nil: the title does not say.
 //
-// In English that is the last word of the first part of the title, once the words are gone that only say how it is.
-func titleHead(p *catalogv1.Product) []string {
+// In English that is the last word of the first part of the title, once the words are gone that only say how it is. Where nouns
+// come first it is the first.
+func titleHead(p *catalogv1.Product, l *language) []string {
 	known := qualities(p)
-	for _, part := range titleParts(p.GetTitle()) {
+	for w := range l.words.qualifiers {
+		known[w] = true
+	}
+	for _, part := range titleParts(p.GetTitle(), l.words.prepositions) {
 		ws := words(withoutModels(part))
+		for l.nounFirst && len(ws) > 0 && known[ws[0]] {
+			ws = ws[1:]
+		}
+		if l.nounFirst && len(ws) > 0 {
+			return ws[:1]
+		}
 		for len(ws) > 0 && endsInQuality(ws, known) {
 			ws = ws[:len(ws)-1]
 		}
@@ -29,7 +39,7 @@ func titleHead(p *catalogv1.Product) []string {
 }
 
 // titleParts cuts a title at punctuation and at prepositions.
-func titleParts(title string) []string {
+func titleParts(title string, prepositions map[string]bool) []string {
 	var out []string
 	for _, part := range strings.FieldsFunc(title, func(r rune) bool { return strings.ContainsRune(",()[]–—|;:", r) }) {
 		ws, start := strings.Fields(part), 0
@@ -61,7 +71,7 @@ func withoutModels(part string) string {
 func endsInQuality(ws []string, known map[string]bool) bool {
 	last := ws[len(ws)-1]
 	measures := len(ws) > 1 && allDigits(ws[len(ws)-2])
-	return measures || len(last) == 1 || strings.ContainsAny(last, "0123456789") || qualifiers[last] || known[last]
+	return measures || len(last) == 1 || strings.ContainsAny(last, "0123456789") || known[last]
 }
 
 // longestQuality is the number of words in an attribute that is a quality. Longer ones describe, in words of any sort.

@@ -35,59 +35,7 @@ type lookup struct {
 	index  *bleveIndex
 	reader index.IndexReader
 	terms  []Term
-	stems  []string // of the terms
-}
-
-// scratch is the memory of a lookup, used over and over. Its slices go by the number of the document.
-type scratch struct {
-	form, term tally // the form of a term at hand, and the best of its forms so far
-	matches    []Match
-	docs       []uint32 // with matches
-}
-
-// tally is what documents are worth.
-type tally struct {
-	worth  []float64
-	strong []bool
-	docs   []uint32 // that are worth anything
-}
-
-func (t *tally) size(n int) {
-	if len(t.worth) < n {
-		t.worth, t.strong = make([]float64, n), make([]bool, n)
-	}
-}
-
-func (t *tally) add(doc uint32, worth float64, strong bool) {
-	if t.worth[doc] == 0 {
-		t.docs = append(t.docs, doc)
-	}
-	t.worth[doc] += worth
-	t.strong[doc] = t.strong[doc] || strong
-}
-
-func (t *tally) reset() {
-	for _, doc := range t.docs {
-		t.worth[doc], t.strong[doc] = 0, false
-	}
-	t.docs = t.docs[:0]
-}
-
-func (s *scratch) size(n int) {
-	s.form.size(n)
-	s.term.size(n)
-	if len(s.matches) < n {
-		s.matches = make([]Match, n)
-	}
-}
-
-func (s *scratch) reset() {
-	s.form.reset()
-	s.term.reset()
-	for _, doc := range s.docs {
-		s.matches[doc] = Match{}
-	}
-	s.docs = s.docs[:0]
+	stems  [][]string // of the terms, in the languages of the products
 }
 
 // Search reads the postings of every form of each term.
@@ -128,7 +76,7 @@ func (l *lookup) run() error {
 		return err
 	}
 	for _, t := range l.terms {
-		l.stems = append(l.stems, stem(t.Text))
+		l.stems = append(l.stems, t.stems(t.Text))
 	}
 	rarity := make([]float64, len(l.terms))
 	for i := range l.terms {
@@ -159,32 +107,48 @@ func (l *lookup) run() error {
 func (l *lookup) forms(i int) error {
 	l.term.reset()
 	t := l.terms[i]
-	if err := l.word(l.stems[i], 1, false); err != nil {
-		return err
-	}
-	if len(t.Text) >= shortestCompound {
-		err := l.postings(pairsField, l.stems[i], func(doc uint32, _, _ float64) {
-			l.form.add(doc, fields[titleField].weight, true)
-		})
-		if err != nil {
+	for _, s := range l.stems[i] {
+		if err := l.word(s, 1, false); err != nil {
 			return err
 		}
-		l.fold(1)
+		if len(t.Text) >= shortestCompound {
+			if err := l.compound(s); err != nil {
+				return err
+			}
+		}
 	}
 	for at := max(1, i); at <= i+1 && at < len(l.terms); at++ {
-		if err := l.word(stem(l.terms[at-1].Text+l.terms[at].Text), 1, false); err != nil {
-			return err
+		for _, s := range t.stems(l.terms[at-1].Text + l.terms[at].Text) {
+			if err := l.word(s, 1, false); err != nil {
+				return err
+			}
 		}
 	}
 	for _, alternative := range t.Alternatives {
-		if err := l.phrase(words(alternative)); err != nil {
+		if err := l.phrase(t, words(alternative)); err != nil {
 			return err
 		}
 	}
-	if len(l.term.docs) > 0 || t.Known || retrieval.Typos(l.stems[i]) == 0 {
+	if len(l.term.docs) > 0 || t.Known {
 		return nil
 	}
-	return l.lookalikes(l.stems[i], retrieval.Typos(l.stems[i]))
+	for _, s := range l.stems[i] {
+		if n := retrieval.Typos(s); n > 0 {
+			if err := l.lookalikes(s, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compound collects a stem that products have as two words.
+func (l *lookup) compound(stem string) error {
+	err := l.postings(pairsField, stem, func(doc uint32, _, _ float64) {
+		l.form.add(doc, fields[titleField].weight, true)
+	})
+	l.fold(1)
+	return err
 }
 
 // word collects a stem, from all fields or from the strong ones.
@@ -209,40 +173,52 @@ func (f field) worth(frequency, length float64) float64 {
 	return f.weight * frequency / (1 - f.length + f.length*length)
 }
 
-// phrase collects the documents that have all the words in one field, and is worth the mean of them.
-func (l *lookup) phrase(ws []string) error {
+// phrase collects the documents that have all the words in one field and language, and is worth the mean of them.
+func (l *lookup) phrase(t Term, ws []string) error {
 	if len(ws) == 1 {
-		return l.word(stem(ws[0]), synonymShare, false)
+		for _, s := range t.stems(ws[0]) {
+			if err := l.word(s, synonymShare, false); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+	for _, stems := range t.phrases(ws) {
+		for i, f := range fields {
+			if f.weight > 0 {
+				if err := l.phraseIn(i, stems); err != nil {
+					return err
+				}
+			}
+		}
+		l.fold(synonymShare)
+	}
+	return nil
+}
+
+// phraseIn collects the documents that have all the stems in a field.
+func (l *lookup) phraseIn(field int, stems []string) error {
 	type part struct {
 		words int
 		worth float64
 	}
-	for i, f := range fields {
-		if f.weight == 0 {
-			continue
-		}
-		has := make(map[uint32]part)
-		for n, w := range ws {
-			err := l.postings(i, stem(w), func(doc uint32, frequency, length float64) {
-				if p := has[doc]; p.words == n {
-					has[doc] = part{n + 1, p.worth + f.worth(frequency, length)/float64(len(ws))}
-				}
-			})
-			if err != nil {
-				return err
+	f := fields[field]
+	has := make(map[uint32]part)
+	for n, s := range stems {
+		err := l.postings(field, s, func(doc uint32, frequency, length float64) {
+			if p := has[doc]; p.words == n {
+				has[doc] = part{n + 1, p.worth + f.worth(frequency, length)/float64(len(stems))}
 			}
-			if len(has) == 0 {
-				break
-			}
-		}
-		for doc, p := range has {
-			if p.words == len(ws) {
-				l.form.add(doc, p.worth, f.strong)
-			}
+		})
+		if err != nil || len(has) == 0 {
+			return err
 		}
 	}
-	l.fold(synonymShare)
+	for doc, p := range has {
+		if p.words == len(stems) {
+			l.form.add(doc, p.worth, f.strong)
+		}
+	}
 	return nil
 }
 
@@ -317,10 +293,14 @@ func (l *lookup) take(i int, rarity float64) {
 
 // heads adds the bonus to matches that are, by their title, what term i or a synonym says.
 func (l *lookup) heads(i int, bonus float64) error {
-	stems := []string{l.stems[i]}
+	stems := slices.Clone(l.stems[i])
 	for _, alternative := range l.terms[i].Alternatives {
-		if ws := words(alternative); len(ws) == 1 && !slices.Contains(stems, stem(ws[0])) {
-			stems = append(stems, stem(ws[0]))
+		if ws := words(alternative); len(ws) == 1 {
+			for _, s := range l.terms[i].stems(ws[0]) {
+				if !slices.Contains(stems, s) {
+					stems = append(stems, s)
+				}
+			}
 		}
 	}
 	for _, s := range stems {
@@ -340,11 +320,19 @@ func (l *lookup) heads(i int, bonus float64) error {
 
 // neighbours adds the bonus to matches where term i follows the one before.
 func (l *lookup) neighbours(i int, bonus float64) error {
-	return l.postings(pairsField, stem(l.terms[i-1].Text+l.terms[i].Text), func(doc uint32, _, _ float64) {
+	for _, s := range l.terms[i].stems(l.terms[i-1].Text + l.terms[i].Text) {
+		err := l.postings(pairsField, s, func(doc uint32, _, _ float64) { l.form.add(doc, bonus, true) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, doc := range l.form.docs {
 		if m := &l.matches[doc]; m.Terms.Has(i-1) && m.Terms.Has(i) {
 			m.Score += bonus
 		}
-	})
+	}
+	l.form.reset()
+	return nil
 }
 
 // postings hands on each document that has the stem in the field, how often, and the field's length there in mean

@@ -16,10 +16,47 @@ type Term struct {
 	Known bool
 	// Head is true for the word that says what the thing is.
 	Head bool
+	// languages are those of the products. Nil: English.
+	languages []*language
+}
+
+// stems returns the stems of a word in the languages of the products, each once.
+func (t Term) stems(word string) []string {
+	if len(t.languages) == 0 {
+		return []string{stem(word)}
+	}
+	out := make([]string, 0, len(t.languages))
+	for _, l := range t.languages {
+		if s := l.stem(word); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// phrases returns the stems of a phrase in each language of the products.
+func (t Term) phrases(ws []string) [][]string {
+	spoken := t.languages
+	if len(spoken) == 0 {
+		spoken = languages[:1]
+	}
+	var out [][]string
+	for _, l := range spoken {
+		stems := make([]string, len(ws))
+		for i, w := range ws {
+			stems[i] = l.stem(w)
+		}
+		if !slices.ContainsFunc(out, func(other []string) bool { return slices.Equal(other, stems) }) {
+			out = append(out, stems)
+		}
+	}
+	return out
 }
 
 // query is a shopper's wish taken apart.
 type query struct {
+	// language is the query's. Nil: English.
+	language *language
 	// terms are the content words, each once. Empty: nothing that tells products apart was said.
 	terms []Term
 	// head is the position of the term that says what the thing is: the tent of "light tent for two". -1: none does.
@@ -48,11 +85,11 @@ const maxTerms = 16
 // longestPhrase is the number of words in the longest synonym phrase.
 const longestPhrase = 2
 
-// parse reads a query.
-func (v *vocabulary) parse(text string) query {
+// parse reads a query to products of these languages.
+func (x *lexicon) parse(text string, spoken []*language) query {
 	ws := digits(words(text))
-	q := query{head: -1}
-	content := v.content(ws)
+	q := query{language: x.language, head: -1}
+	content := x.content(ws)
 	for i, w := range content {
 		if len(q.terms) == maxTerms {
 			break
@@ -63,18 +100,18 @@ func (v *vocabulary) parse(text string) query {
 		if allDigits(w) {
 			q.numbers = append(q.numbers, len(q.terms))
 		}
-		q.terms = append(q.terms, Term{Text: w, Alternatives: v.alternatives(content, i), Known: v.known[stem(w)]})
+		q.terms = append(q.terms, Term{
+			Text: w, Alternatives: x.alternatives(content, i), Known: x.known[x.stem(w)], languages: spoken,
+		})
 	}
 	q.measure(ws)
-	head := v.content(ws[:headEnd(ws)])
+	head := x.content(ws[:x.headEnd(ws)])
 	if len(head) == 0 {
 		head = content
 	}
 	q.loosen(content, head)
-	for len(head) > 1 && (allDigits(head[len(head)-1]) || qualifiers[head[len(head)-1]]) {
-		head = head[:len(head)-1] // the "30 l" of "rucksack 30 l", the "men" of "jacket men"
-	}
-	q.heads = v.namesOf(head)
+	head = x.thing(head)
+	q.heads = x.namesOf(head)
 	if len(head) > 0 {
 		q.head = q.position(head[len(head)-1])
 	}
@@ -87,15 +124,40 @@ func (v *vocabulary) parse(text string) query {
 	return q
 }
 
+// thing cuts off what merely goes with the thing: the "30 l" of "rucksack 30 l", the "men" of "jacket men", and where the thing
+// comes first all that is behind it.
+func (x *lexicon) thing(head []string) []string {
+	beside := func(w string) bool { return allDigits(w) || x.words.qualifiers[w] }
+	if x.nounFirst {
+		for len(head) > 1 && (beside(head[0]) || x.words.vague[head[0]]) {
+			head = head[1:]
+		}
+		return head[:min(1, len(head))]
+	}
+	for len(head) > 1 && beside(head[len(head)-1]) {
+		head = head[:len(head)-1]
+	}
+	return head
+}
+
+// in returns the language of the query.
+func (q query) in() *language {
+	if q.language == nil {
+		return english
+	}
+	return q.language
+}
+
 // position is where a word stands among the terms. -1: it does not.
 func (q query) position(word string) int {
-	return slices.IndexFunc(q.terms, func(t Term) bool { return stem(t.Text) == stem(word) })
+	l := q.in()
+	return slices.IndexFunc(q.terms, func(t Term) bool { return l.stem(t.Text) == l.stem(word) })
 }
 
 // measure notes the numbers that count something.
 func (q *query) measure(ws []string) {
 	for i := range len(ws) - 1 {
-		if n, err := strconv.ParseFloat(ws[i], 64); err == nil && !allDigits(ws[i+1]) && !prepositions[ws[i+1]] {
+		if n, err := strconv.ParseFloat(ws[i], 64); err == nil && !allDigits(ws[i+1]) && !q.in().words.prepositions[ws[i+1]] {
 			if at := q.position(ws[i]); at >= 0 {
 				q.measures = append(q.measures, measure{at, n, ws[i+1]})
 			}
@@ -108,7 +170,7 @@ func (q *query) loosen(content, head []string) {
 	for i, w := range content {
 		last := len(head) > 0 && i == len(head)-1 && nouns[w]
 		free := presents[w] && (i+1 == len(content) || !wrapped[content[i+1]])
-		if at := q.position(w); at >= 0 && (vague[w] && !last || free) && !slices.Contains(q.loose, at) {
+		if at := q.position(w); at >= 0 && (q.in().words.vague[w] && !last || free) && !slices.Contains(q.loose, at) {
 			q.loose = append(q.loose, at)
 		}
 	}
@@ -179,23 +241,23 @@ func digits(ws []string) []string {
 
 // alternatives returns the synonyms of every phrase that covers word i: either half of "rain jacket" may be met by a
 // raincoat.
-func (v *vocabulary) alternatives(content []string, i int) []string {
+func (x *lexicon) alternatives(content []string, i int) []string {
 	var out []string
 	for n := 1; n <= longestPhrase; n++ {
 		for start := max(0, i-n+1); start <= i && start+n <= len(content); start++ {
-			out = append(out, v.synonyms[nameKey(strings.Join(content[start:start+n], " "))]...)
+			out = append(out, x.synonyms[x.nameKey(strings.Join(content[start:start+n], " "))]...)
 		}
 	}
-	return append(out, v.implied[stem(content[i])]...)
+	return append(out, x.implied[x.stem(content[i])]...)
 }
 
 // content returns the words that tell products apart. Prices and sizes do not: they are conditions, not words.
-func (v *vocabulary) content(ws []string) []string {
+func (x *lexicon) content(ws []string) []string {
 	var out []string
 	for i, w := range ws {
-		unit := len(w) == 1 && !allDigits(w) || counted[w] && i > 0 && allDigits(ws[i-1]) && !measured(ws, i-1)
-		stops := v.stop[w] && !(w == "down" && v.material(ws, i))
-		if !stops && !prepositions[w] && !measured(ws, i) && !unit {
+		unit := len(w) == 1 && !allDigits(w) || counted[w] && i > 0 && allDigits(ws[i-1]) && !x.measured(ws, i-1)
+		stops := x.stop[w] && !(w == "down" && x.language == english && x.material(ws, i))
+		if !stops && !x.words.prepositions[w] && !x.measured(ws, i) && !unit {
 			out = append(out, w)
 		}
 	}
@@ -203,22 +265,22 @@ func (v *vocabulary) content(ws []string) []string {
 }
 
 // measured reports whether word i is a number that is a price or a size.
-func measured(ws []string, i int) bool {
-	return allDigits(ws[i]) && (i > 0 && beforeAmount[ws[i-1]] || i+1 < len(ws) && afterAmount[ws[i+1]])
+func (x *lexicon) measured(ws []string, i int) bool {
+	return allDigits(ws[i]) && (i > 0 && x.words.beforeAmount[ws[i-1]] || i+1 < len(ws) && x.words.afterAmount[ws[i+1]])
 }
 
 // material reports whether a "down" is the filling and not the direction: it is before a thing or after a preposition.
-func (v *vocabulary) material(ws []string, i int) bool {
-	if i > 0 && prepositions[ws[i-1]] {
+func (x *lexicon) material(ws []string, i int) bool {
+	if i > 0 && x.words.prepositions[ws[i-1]] {
 		return true
 	}
-	return i+1 < len(ws) && !v.stop[ws[i+1]] && !prepositions[ws[i+1]] && !allDigits(ws[i+1])
+	return i+1 < len(ws) && !x.stop[ws[i+1]] && !x.words.prepositions[ws[i+1]] && !allDigits(ws[i+1])
 }
 
 // headEnd returns where the part ends that says what the thing is: at the first preposition that is not the first word.
-func headEnd(ws []string) int {
+func (x *lexicon) headEnd(ws []string) int {
 	for i, w := range ws {
-		if i > 0 && prepositions[w] {
+		if i > 0 && x.words.prepositions[w] {
 			return i
 		}
 	}
@@ -226,12 +288,12 @@ func headEnd(ws []string) int {
 }
 
 // namesOf returns the folded ends of a head, the longest first, with synonyms after each.
-func (v *vocabulary) namesOf(head []string) []string {
+func (x *lexicon) namesOf(head []string) []string {
 	var out []string
 	for i := range head {
 		key := nameKey(strings.Join(head[i:], " "))
 		out = append(out, key)
-		for _, synonym := range v.synonyms[key] {
+		for _, synonym := range x.synonyms[key] {
 			out = append(out, nameKey(synonym))
 		}
 	}

@@ -276,7 +276,7 @@ func TestFactsFollowTheCatalog(t *testing.T) {
 	want := facts{
 		currency: "EUR", presents: 1, categories: map[string]string{"mug": "Mugs", "thing": "Things"},
 		tags: map[string]int{"gift": 1}, attributes: map[string]int{"glaze": 1}, options: map[string]int{"size": 1},
-		paths: map[string]int{"mug": 1, "thing": 1}, currencies: map[string]int{"EUR": 2},
+		paths: map[string]int{"mug": 1, "thing": 1}, currencies: map[string]int{"EUR": 2}, languages: map[string]int{"en": 2},
 	}
 	if diff := cmp.Diff(want, v.facts, cmp.AllowUnexported(facts{})); diff != "" {
 		t.Errorf("after two products (-want +got):\n%s", diff)

@@ -156,7 +156,7 @@ func (s *server) SearchProducts(
 	var f found
 	m := s.hybrid.meaning(ctx, s.catalog, req.GetStoreId(), req.GetQuery(), req.GetSort())
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
-		f, err = s.hybrid.find(ctx, v, v.query(s.vocabulary, req.GetQuery()), newFilter(req.GetFilter()), req.GetSort(), &m)
+		f, err = s.hybrid.find(ctx, v, v.query(s.vocabulary.of(req.GetStoreId()), req.GetQuery()), newFilter(req.GetFilter()), req.GetSort(), &m)
 		return err
 	})
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *server) FindSimilarProducts(
 	}
 	var companions []companion
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
-		q := v.query(s.vocabulary, req.GetQuery())
+		q := v.query(s.vocabulary.of(req.GetStoreId()), req.GetQuery())
 		companions, err = v.similar(ctx, req.GetProductIds(), req.GetRelation(), q, newFilter(req.GetFilter()), req.GetCompanions())
 		return err
 	})

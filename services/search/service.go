@@ -35,6 +35,9 @@ type Config struct {
 	CaptureContent bool
 	// NewIndex makes an empty index, one for each store. Nil: one in memory, BM25 over English.
 	NewIndex func() (Index, error)
+	// Synonyms are groups of phrases, of one or two words each, that mean the same to a store's shoppers, by store. Those under
+	// AllStores hold in every store. Nil: those that the service knows by itself.
+	Synonyms map[string][][]string
 	// Embedder makes the vectors for a search by meaning. Nil: searches go by words alone.
 	Embedder Embedder
 	// Reranker has the last word on the order of the best hits. Nil: none has.
@@ -50,6 +53,9 @@ func (c Config) Validate() error {
 		return errors.New("search: Redis is required")
 	case c.Model == nil:
 		return errors.New("search: Model is required")
+	}
+	if err := CheckSynonyms(c.Synonyms); err != nil {
+		return fmt.Errorf("search: %w", err)
 	}
 	return nil
 }
@@ -74,12 +80,9 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	words, err := newVocabulary()
-	if err != nil {
-		return nil, fmt.Errorf("search: vocabulary: %w", err)
-	}
-	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: words}
+	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: newVocabulary(cfg.Synonyms)}
 	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
+	var err error
 	s.specialist, err = specialist.New(specialist.Config{
 		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,

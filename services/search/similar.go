@@ -11,7 +11,6 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/productview"
-
 	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 )
 

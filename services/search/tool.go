@@ -63,7 +63,7 @@ func (s *Service) searchTool(ctx context.Context, t *specialist.Turn, in searchA
 	var out outcome
 	m := s.hybrid.meaning(ctx, s.catalog, t.Scope.StoreID, in.Query, sorts[in.Sort])
 	err := s.catalog.read(ctx, t.Scope.StoreID, func(v *view) (err error) {
-		out, err = s.look(ctx, v, in, &m)
+		out, err = s.look(ctx, v, s.vocabulary.of(t.Scope.StoreID), in, &m)
 		return err
 	})
 	if err != nil {
@@ -118,12 +118,12 @@ type outcome struct {
 }
 
 // look runs the search that the arguments ask for.
-func (s *Service) look(ctx context.Context, v *view, in searchArgs, m *meaning) (outcome, error) {
+func (s *Service) look(ctx context.Context, v *view, words *vocabulary, in searchArgs, m *meaning) (outcome, error) {
 	p := v.plan(in)
 	if e := v.find(in.Query); e != nil {
 		return named(e, p), nil
 	}
-	f, err := s.hybrid.find(ctx, v, v.query(s.vocabulary, p.text), newFilter(p.filter), sorts[in.Sort], m)
+	f, err := s.hybrid.find(ctx, v, v.query(words, p.text), newFilter(p.filter), sorts[in.Sort], m)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -17,6 +17,7 @@ type entry struct {
 	tags       map[string]bool
 	attributes map[string]*catalogv1.Attribute
 	options    []map[string]string // of each variant
+	language   *language
 }
 
 func newEntry(p *catalogv1.Product) *entry {
@@ -26,6 +27,7 @@ func newEntry(p *catalogv1.Product) *entry {
 		tags:       make(map[string]bool, len(p.GetTags())),
 		attributes: make(map[string]*catalogv1.Attribute, len(p.GetAttributes())),
 		options:    make([]map[string]string, len(p.GetVariants())),
+		language:   languageOf(p),
 	}
 	for _, name := range p.GetCategoryPath() {
 		e.categories = append(e.categories, nameKey(name))
@@ -95,12 +97,13 @@ type facts struct {
 	options    map[string]int    // folded names -> variants
 	paths      map[string]int    // folded categories -> products
 	currencies map[string]int    // -> variants
+	languages  map[string]int    // tags -> products
 }
 
 func newFacts() facts {
 	return facts{
 		categories: make(map[string]string), tags: make(map[string]int), attributes: make(map[string]int),
-		options: make(map[string]int), paths: make(map[string]int), currencies: make(map[string]int),
+		options: make(map[string]int), paths: make(map[string]int), currencies: make(map[string]int), languages: make(map[string]int),
 	}
 }
 
@@ -125,6 +128,7 @@ func (f *facts) count(e *entry, by int) {
 			adjust(f.options, name, by)
 		}
 	}
+	adjust(f.languages, e.language.tag, by)
 	if e.present() {
 		f.presents += by
 	}
@@ -168,7 +172,7 @@ func (v *view) query(vocabulary *vocabulary, text string) query {
 	if v.facts.presents == 0 {
 		text = strings.Join(withoutPresents(words(text)), " ")
 	}
-	return vocabulary.parse(text)
+	return vocabulary.parse(text, v.facts.spoken()...)
 }
 
 // find looks a product up by an identifier as models write it. Nil: there is none.

@@ -1,51 +1,9 @@
 package search
 
-import (
-	"strings"
-
-	"github.com/blevesearch/bleve/v2/analysis"
-	"github.com/blevesearch/bleve/v2/analysis/lang/en"
-)
-
-// vocabulary is what a query is read with. It is immutable.
-type vocabulary struct {
-	stop     map[string]bool
-	synonyms map[string][]string // stems of a phrase -> phrases that mean the same
-	implied  map[string][]string // stem of a word -> words that serve who asks for it
-	known    map[string]bool     // stems of words that are spelled right
-}
-
-// newVocabulary builds the English vocabulary.
-func newVocabulary() (*vocabulary, error) {
-	v := &vocabulary{
-		stop: make(map[string]bool), synonyms: make(map[string][]string), implied: make(map[string][]string),
-		known: make(map[string]bool),
-	}
-	tokens := analysis.NewTokenMap()
-	if err := tokens.LoadBytes(en.EnglishStopWords); err != nil {
-		return nil, err
-	}
-	for w := range tokens {
-		v.stop[w] = true
-	}
-	for _, w := range strings.Fields(chatter) {
-		v.stop[w] = true
-	}
-	for _, group := range synonymGroups {
-		for i, phrase := range group {
-			key := nameKey(phrase)
-			for _, w := range words(phrase) {
-				v.known[stem(w)] = true
-			}
-			v.synonyms[key] = append(v.synonyms[key], group[:i]...)
-			v.synonyms[key] = append(v.synonyms[key], group[i+1:]...)
-		}
-	}
-	for word, implied := range implications {
-		v.implied[stem(word)] = implied
-		v.known[stem(word)] = true
-	}
-	return v, nil
+// englishWords are those of an English-speaking shopper.
+var englishWords = wordlist{
+	chatter: chatter, vague: vague, prepositions: prepositions, qualifiers: qualifiers,
+	beforeAmount: beforeAmount, afterAmount: afterAmount, synonyms: synonymGroups, implications: implications,
 }
 
 // chatter is what shoppers say around the thing that they want. It never tells products apart.
@@ -123,7 +81,7 @@ var (
 )
 
 // synonymGroups are phrases that mean the same to an English-speaking shopper.
-var synonymGroups = [...][]string{
+var synonymGroups = [][]string{
 	{"rucksack", "backpack", "knapsack"},
 	{"torch", "headlamp", "head torch", "flashlight", "headlight"},
 	{"sneakers", "running shoes", "trainers"},

@@ -61,6 +61,8 @@ type Config struct {
 	// Embedder and Reranker are legs of the search. Nil: it goes by words alone.
 	Embedder search.Embedder
 	Reranker search.Reranker
+	// Synonyms are those of the stores' own words, as search.Config has them. Nil: none.
+	Synonyms map[string][][]string
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
 }

@@ -7,11 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
@@ -21,7 +17,7 @@ import (
 )
 
 const evalSearchAbout = `Loads products into a search service of its own, puts judged queries to it and compares what it ranks first with what
-people judged relevant. Products are JSON Lines as for 'quartet load', or data sheets of a public collection; judgments
+people judged relevant: by words alone, and with each further leg that is configured. Products are JSON Lines as for 'quartet load', or data sheets of a public collection; judgments
 are CSV: query,docid,rating. Both may be gzip; "-" is stdin. docs/evaluation.md says what each figure means.`
 
 const (
@@ -36,11 +32,12 @@ type searchFlags struct {
 	products, judgments string
 	repeat              int
 	json, misses        bool
+	legs                *legFlags
 	level               *slog.Level
 }
 
 func addSearchFlags(fs *flag.FlagSet) *searchFlags {
-	f := &searchFlags{level: logLevel(fs, slog.LevelWarn)}
+	f := &searchFlags{legs: addLegFlags(fs), level: logLevel(fs, slog.LevelWarn)}
 	fs.StringVar(&f.products, "products", "", "`file` of products")
 	fs.StringVar(&f.judgments, "judgments", "", "`file` of judged queries")
 	fs.IntVar(&f.repeat, "repeat", 1, "`number` of times that each query is timed")
@@ -61,7 +58,8 @@ func (f *searchFlags) check(rest []string) error {
 	case f.repeat < 1:
 		return usagef("--repeat is %d, must be at least 1", f.repeat)
 	}
-	return nil
+	_, _, err := f.legs.check()
+	return err
 }
 
 func runEvalSearch(ctx context.Context, args []string, env environment) (err error) {
@@ -97,9 +95,11 @@ type searchReport struct {
 	*searcheval.Report
 	// Products is how many there are.
 	Products int `json:"products"`
-	// LoadMillis is how long it took to write them, and IndexMillis how long until the first search was answered.
+	// LoadMillis is how long it took to write them, IndexMillis how long until the first search by words was answered, and
+	// EmbedMillis how long until all had a vector. Zero: none were made.
 	LoadMillis  float64 `json:"load_ms"`
 	IndexMillis float64 `json:"index_ms"`
+	EmbedMillis float64 `json:"embed_ms,omitzero"`
 }
 
 // readJudgments reads the queries. Wrong lines are a mistake of the caller's, as a wrong flag is.
@@ -128,8 +128,8 @@ func reading(path string, env environment, fn func(io.Reader) error) error {
 	return fn(file)
 }
 
-// measure loads the products into a search service in this process, as a deployment has it, and searches them, telling on
-// the way how far it is when that takes long. No model is asked, and none has to be configured.
+// measure loads the products into services in this process, as a deployment has them, and searches them with one leg more at a
+// time, telling on the way how far it is when that takes long. No language model is asked, and none has to be configured.
 func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, env environment) (_ *searchReport, err error) {
 	quiet := env
 	quiet.get = func(string) string { return "" }
@@ -138,6 +138,12 @@ func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
+	whole := h.cfg
+	closeLegs, err := f.legs.open(&whole, env)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeLegs()) }()
 	clients, closeClients, err := dialData(h.cfg)
 	if err != nil {
 		return nil, err
@@ -150,25 +156,16 @@ func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, e
 	if err := f.load(ctx, clients.Catalog, report, env); err != nil {
 		return nil, err
 	}
-	begun := time.Now()
-	if _, err := clients.Catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: evalStore, Limit: 1}); err != nil {
-		return nil, fmt.Errorf("first search: %w", told(err))
+	var measured []searcheval.Pipeline
+	for _, p := range pipelinesOf(whole) {
+		m := &searchMeasurement{pipeline: p, queries: queries, repeat: f.repeat, env: env}
+		outcomes, err := m.run(ctx, report)
+		if err != nil {
+			return nil, err
+		}
+		measured = append(measured, searcheval.Pipeline{Name: p.name, Outcomes: outcomes})
 	}
-	report.IndexMillis = millis(time.Since(begun))
-	last := time.Now()
-	outcomes, err := searcheval.Run(ctx, searcheval.Config{
-		Catalog: clients.Catalog, StoreID: evalStore, Repeat: f.repeat,
-		Progress: func(searched int) {
-			if time.Since(last) >= progressEvery {
-				last = time.Now()
-				fmt.Fprintf(env.err, "quartet eval: %d of %d queries searched\n", searched, len(queries))
-			}
-		},
-	}, queries)
-	if err != nil {
-		return nil, err
-	}
-	report.Report = searcheval.Measure(outcomes)
+	report.Report = searcheval.Measure(measured)
 	return report, nil
 }
 
@@ -195,45 +192,3 @@ func (f *searchFlags) load(ctx context.Context, catalog catalogv1.CatalogService
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// printSearchReport prints the figures for a person.
-func printSearchReport(w io.Writer, r *searchReport) {
-	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d · judgments: %d\n",
-		r.Products, r.Queries, r.WithoutRelevant, r.Judgments)
-	rows := [][]string{{"legs", "queries", "nDCG@10", "nDCG@5", "condensed nDCG@10", "recall@100", "no answer", "median", "p99"}}
-	rows = append(rows, figuresRow("all", r.Figures))
-	for _, legs := range slices.Sorted(maps.Keys(r.Legs)) {
-		rows = append(rows, figuresRow(legs, r.Legs[legs]))
-	}
-	printTable(w, rows)
-	fmt.Fprintf(w, "\nloaded in %.0f ms, first answer after %.0f ms\n", r.LoadMillis, r.IndexMillis)
-	for _, m := range r.Misses {
-		fmt.Fprintf(w, "\n%q  nDCG@10 %.3f · condensed %.3f · recall@100 %.3f\n", m.Query, m.NDCG10, m.CondensedNDCG10, m.Recall100)
-		for i, h := range m.Hits {
-			grade := "-"
-			if h.Grade != nil {
-				grade = strconv.Itoa(*h.Grade)
-			}
-			fmt.Fprintf(w, "  %2d  %2s  %s  %s\n", i+1, grade, h.ProductID, start(h.Title, shownText))
-		}
-		if len(m.Missing) > 0 {
-			fmt.Fprintf(w, "  relevant and not found: %s\n", strings.Join(m.Missing, " "))
-		}
-	}
-}
-
-func figuresRow(name string, f searcheval.Figures) []string {
-	return []string{
-		name, strconv.Itoa(f.Queries), mean(f.NDCG10), mean(f.NDCG5), mean(f.CondensedNDCG10), mean(f.Recall100),
-		strconv.Itoa(f.NoAnswer), fmt.Sprintf("%.1f ms", f.P50), fmt.Sprintf("%.1f ms", f.P99),
-	}
-}
-
-// mean returns a mean with three digits, or a dash when there is none.
-func mean(m searcheval.Mean) string {
-	v, ok := m.Value()
-	if !ok {
-		return "-"
-	}
-	return fmt.Sprintf("%.3f", v)
-}

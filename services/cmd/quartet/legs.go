@@ -2,11 +2,15 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"flag"
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/rerank"
+	"github.com/quartet-commerce/quartet/services/search"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -14,6 +18,7 @@ import (
 type legFlags struct {
 	embedURL, embedModel, embedType     string
 	rerankURL, rerankModel, rerankStyle string
+	synonyms                            string
 }
 
 func addLegFlags(fs *flag.FlagSet) *legFlags {
@@ -24,6 +29,7 @@ func addLegFlags(fs *flag.FlagSet) *legFlags {
 	fs.StringVar(&l.rerankURL, "rerank-url", "", "search: whole `URL` of a rerank endpoint, such as http://localhost:8000/v1/rerank (default: none); its key is in QUARTET_RERANK_KEY")
 	fs.StringVar(&l.rerankModel, "rerank-model", "", "search: `name` of the rerank model; tei needs none")
 	fs.StringVar(&l.rerankStyle, "rerank-style", "", "search: the `API` of the rerank endpoint: cohere (also Jina and vLLM), tei or nim (default cohere)")
+	fs.StringVar(&l.synonyms, "synonyms", "", "search: JSON `file` of the stores' own synonyms (docs/search.md)")
 	return l
 }
 
@@ -31,6 +37,9 @@ func addLegFlags(fs *flag.FlagSet) *legFlags {
 func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() error, err error) {
 	documents, queries, err := l.check()
 	if err != nil {
+		return nil, err
+	}
+	if cfg.Synonyms, err = readSynonyms(l.synonyms); err != nil {
 		return nil, err
 	}
 	var closers []func()
@@ -59,6 +68,24 @@ func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() er
 		}
 		return nil
 	}, nil
+}
+
+// readSynonyms reads a file of synonyms: by store, or "*" for all, groups of phrases that mean the same. No path: there are none.
+func readSynonyms(path string) (synonyms map[string][][]string, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("synonyms: %w", err)
+	}
+	if err := json.Unmarshal(raw, &synonyms); err != nil {
+		return nil, usagef("synonyms: %s: %w; want such as {\"kites\": [[\"stunt kite\", \"flyer\"]]}", path, err)
+	}
+	if err := search.CheckSynonyms(synonyms); err != nil {
+		return nil, usagef("%s: %w", path, err)
+	}
+	return synonyms, nil
 }
 
 // check refuses flags that do not go together, and returns the input types.

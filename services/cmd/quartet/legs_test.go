@@ -52,6 +52,9 @@ func TestLegsThatCanNotWorkAreRefused(t *testing.T) {
 		"--rerank-model m":      "need --rerank-url",
 		"--rerank-style tei":    "need --rerank-url",
 		"--rerank-url http://x --rerank-model m --rerank-style elsewhere": "unknown style",
+		"--synonyms /no/such":                                    "no such file",
+		"--synonyms " + write(t, "list.json", `["kite"]`):        "want such as",
+		"--synonyms " + write(t, "one.json", `{"s":[["kite"]]}`): "group 1 has 1 phrases",
 	} {
 		if _, _, err := openLegs(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", args, err, want)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -47,22 +48,43 @@ type Figures struct {
 	CondensedNDCG10 Mean `json:"condensed_ndcg_at_10"`
 	// Recall100 is the share of the relevant products that are among the first 100 hits.
 	Recall100 Mean `json:"recall_at_100"`
+	// Unjudged10 is the share of the first 10 hits that nobody judged.
+	Unjudged10 Mean `json:"unjudged_share_at_10"`
 	// NoAnswer is how many queries found nothing.
 	NoAnswer int `json:"no_answer_queries"`
+	// Incomplete is how many queries were answered without a leg that should have taken part.
+	Incomplete int `json:"incomplete_queries"`
 	// P50 and P99 are the shortest times, in milliseconds, that 50 % and 99 % of the timed calls did not exceed.
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
 }
 
-// Report is what Measure found.
+// Pipeline is a search by some legs, and what it made of the queries.
+type Pipeline struct {
+	// Name says which legs it has, joined by "+", such as "lexical+vector".
+	Name string
+	// Outcomes are in the order of the queries, which is the same for all pipelines.
+	Outcomes []Outcome
+}
+
+// PipelineFigures are those of one pipeline.
+type PipelineFigures struct {
+	Figures
+	// AgainstFirst compares it with the first pipeline, query by query. Nil: it is the first.
+	AgainstFirst *Comparison `json:"against_lexical,omitzero"`
+}
+
+// Report is what Measure found. Its figures are those of the last pipeline, which is the whole one.
 type Report struct {
 	Figures
+	// Pipeline is the name of the last one.
+	Pipeline string `json:"pipeline"`
 	// WithoutRelevant is how many queries have no relevant product, and are therefore in no mean.
 	WithoutRelevant int `json:"queries_without_relevant"`
 	// Judgments is how many products were judged, counted by query.
 	Judgments int `json:"judgments"`
-	// Legs are the figures by the legs that answered.
-	Legs map[string]Figures `json:"legs"`
+	// Legs are the figures of each pipeline by its name.
+	Legs map[string]PipelineFigures `json:"legs"`
 	// Misses are the queries that a better order would have served better, the worst first. Nil: they are left out.
 	Misses []Miss `json:"misses,omitzero"`
 }
@@ -86,12 +108,11 @@ type JudgedHit struct {
 	Grade     *int   `json:"grade"`
 }
 
-// Measure computes the figures.
-func Measure(outcomes []Outcome) *Report {
-	r := &Report{Legs: make(map[string]Figures), Misses: []Miss{}}
-	byLegs := make(map[string][]Outcome)
-	for _, o := range outcomes {
-		byLegs[o.Legs] = append(byLegs[o.Legs], o)
+// Measure computes the figures of the pipelines, of which there is at least one.
+func Measure(pipelines []Pipeline) *Report {
+	first, last := pipelines[0], pipelines[len(pipelines)-1]
+	r := &Report{Pipeline: last.Name, Legs: make(map[string]PipelineFigures), Misses: []Miss{}}
+	for _, o := range last.Outcomes {
 		r.Judgments += len(o.Grades)
 		if ideal(o.Grades, 10) == 0 {
 			r.WithoutRelevant++
@@ -99,10 +120,14 @@ func Measure(outcomes []Outcome) *Report {
 			r.Misses = append(r.Misses, m)
 		}
 	}
-	r.Figures = figures(outcomes)
-	for legs, some := range byLegs {
-		r.Legs[legs] = figures(some)
+	for i, p := range pipelines {
+		f := PipelineFigures{Figures: figures(p.Outcomes)}
+		if i > 0 {
+			f.AgainstFirst = compare(first.Outcomes, p.Outcomes)
+		}
+		r.Legs[p.Name] = f
 	}
+	r.Figures = r.Legs[last.Name].Figures
 	slices.SortStableFunc(r.Misses, func(a, b Miss) int { return cmp.Compare(a.NDCG10, b.NDCG10) })
 	return r
 }
@@ -115,13 +140,19 @@ func figures(outcomes []Outcome) Figures {
 		if len(o.Hits) == 0 {
 			f.NoAnswer++
 		}
+		if strings.Contains(o.Legs, ":") { // such as vector:failed
+			f.Incomplete++
+		}
 		if ideal(o.Grades, 10) == 0 {
 			continue
 		}
 		f.NDCG10.add(ndcg(o.Hits, o.Grades, 10))
 		f.NDCG5.add(ndcg(o.Hits, o.Grades, 5))
-		f.CondensedNDCG10.add(ndcg(condensed(o), o.Grades, 10))
+		f.CondensedNDCG10.add(condensed(o))
 		f.Recall100.add(recall(o))
+		if top := o.Hits[:min(10, len(o.Hits))]; len(top) > 0 {
+			f.Unjudged10.add(1 - float64(len(judged(top, o.Grades)))/float64(len(top)))
+		}
 	}
 	slices.Sort(durations)
 	f.P50, f.P99 = quantile(durations, 0.5), quantile(durations, 0.99)
@@ -156,13 +187,16 @@ func gain(grade, place int) float64 {
 	return (math.Exp2(float64(grade)) - 1) / math.Log2(float64(place)+2)
 }
 
-// condensed returns the hits that were judged.
-func condensed(o Outcome) []Hit {
-	return slices.DeleteFunc(slices.Clone(o.Hits), func(h Hit) bool {
-		_, judged := o.Grades[h.ProductID]
-		return !judged
+// judged returns the hits that somebody judged.
+func judged(hits []Hit, grades map[string]int) []Hit {
+	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool {
+		_, ok := grades[h.ProductID]
+		return !ok
 	})
 }
+
+// condensed is the NDCG10 of the ranking less what was not judged.
+func condensed(o Outcome) float64 { return ndcg(judged(o.Hits, o.Grades), o.Grades, 10) }
 
 // recall is the share of the relevant products that are on the first page.
 func recall(o Outcome) float64 {
@@ -182,7 +216,7 @@ func recall(o Outcome) float64 {
 
 func miss(o Outcome) Miss {
 	m := Miss{
-		Query: o.Text, NDCG10: ndcg(o.Hits, o.Grades, 10), CondensedNDCG10: ndcg(condensed(o), o.Grades, 10), Recall100: recall(o),
+		Query: o.Text, NDCG10: ndcg(o.Hits, o.Grades, 10), CondensedNDCG10: condensed(o), Recall100: recall(o),
 		Hits: []JudgedHit{}, Missing: []string{},
 	}
 	for _, h := range o.Hits[:min(10, len(o.Hits))] {

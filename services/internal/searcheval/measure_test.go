@@ -20,6 +20,9 @@ func ranked(hits string, grades map[string]int) Outcome {
 	return o
 }
 
+// measure measures one pipeline.
+func measure(outcomes ...Outcome) *Report { return Measure([]Pipeline{{"lexical", outcomes}}) }
+
 // The discounts are 1/log2(2), 1/log2(3), 1/log2(4), ... = 1, 0.6309, 0.5, 0.4307; the gains of the grades 1, 2 and 3 are
 // 1, 3 and 7.
 func TestFiguresOfOneQuery(t *testing.T) {
@@ -38,7 +41,7 @@ func TestFiguresOfOneQuery(t *testing.T) {
 		"the eleventh is not in ten":  {ranked("x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 a", map[string]int{"a": 3}), 0, 0, 1, 1},
 		"the ideal has ten":           {ranked("a b c d e f g h i j", grades(12)), 1, 1, 1, 10. / 12},
 	} {
-		f := Measure([]Outcome{c.outcome}).Figures
+		f := measure(c.outcome).Figures
 		for figure, pair := range map[string][2]float64{
 			"nDCG@10": {f.NDCG10.Sum, c.ndcg10}, "nDCG@5": {f.NDCG5.Sum, c.ndcg5},
 			"condensed nDCG@10": {f.CondensedNDCG10.Sum, c.cond10}, "recall@100": {f.Recall100.Sum, c.recall},
@@ -64,20 +67,21 @@ func TestRecallEndsAtAHundred(t *testing.T) {
 	for range 100 {
 		ids = append(ids, "x")
 	}
-	r := Measure([]Outcome{ranked(strings.Join(append(slices.Clone(ids[1:]), "a", "b"), " "), map[string]int{"a": 1, "b": 1})})
+	r := measure(ranked(strings.Join(append(slices.Clone(ids[1:]), "a", "b"), " "), map[string]int{"a": 1, "b": 1}))
 	if got := r.Recall100.Sum; got != 0.5 {
 		t.Errorf("recall is %v, want the hundredth hit and not the one after", got)
 	}
 }
 
 func TestMeasureASet(t *testing.T) {
-	vector := ranked("a", map[string]int{"a": 1})
-	vector.Legs, vector.Durations = "lexical+vector", []time.Duration{3 * time.Millisecond}
-	r := Measure([]Outcome{
-		ranked("a", map[string]int{"a": 2}), ranked("", map[string]int{"a": 2, "b": 0}), ranked("x", map[string]int{"a": 0}), vector,
-	})
+	failed := ranked("a x", map[string]int{"a": 1})
+	failed.Legs, failed.Durations = "lexical+vector:failed", []time.Duration{3 * time.Millisecond}
+	r := measure(
+		ranked("a", map[string]int{"a": 2}), ranked("", map[string]int{"a": 2, "b": 0}), ranked("x", map[string]int{"a": 0}), failed,
+	)
 	want := Figures{
-		Queries: 4, NDCG10: Mean{2, 3}, NDCG5: Mean{2, 3}, CondensedNDCG10: Mean{2, 3}, Recall100: Mean{2, 3}, NoAnswer: 1, P50: 1, P99: 3,
+		Queries: 4, NDCG10: Mean{2, 3}, NDCG5: Mean{2, 3}, CondensedNDCG10: Mean{2, 3}, Recall100: Mean{2, 3}, Unjudged10: Mean{0.5, 2},
+		NoAnswer: 1, Incomplete: 1, P50: 1, P99: 3,
 	}
 	if diff := cmp.Diff(want, r.Figures); diff != "" {
 		t.Errorf("all (-want +got):\n%s", diff)
@@ -85,8 +89,8 @@ func TestMeasureASet(t *testing.T) {
 	if r.WithoutRelevant != 1 || r.Judgments != 5 {
 		t.Errorf("%d queries without a relevant product and %d judgments, want 1 and 5", r.WithoutRelevant, r.Judgments)
 	}
-	if got := r.Legs["lexical+vector"]; got.Queries != 1 || got.P50 != 3 || r.Legs["lexical"].NDCG10 != (Mean{1, 2}) {
-		t.Errorf("legs are %+v", r.Legs)
+	if got := r.Legs["lexical"]; got.Figures != r.Figures || got.AgainstFirst != nil || r.Pipeline != "lexical" {
+		t.Errorf("pipeline %q, legs are %+v", r.Pipeline, r.Legs)
 	}
 }
 
@@ -94,7 +98,7 @@ func TestMissesAreTheWorstFirst(t *testing.T) {
 	good, bad := ranked("b a x", map[string]int{"a": 2, "b": 1}), ranked("x", map[string]int{"a": 1})
 	bad.Text = "bad"
 	one := 1
-	misses := Measure([]Outcome{good, ranked("a", map[string]int{"a": 1}), bad}).Misses
+	misses := measure(good, ranked("a", map[string]int{"a": 1}), bad).Misses
 	if len(misses) != 2 || misses[0].Query != "bad" {
 		t.Fatalf("misses are %+v, want the bad one and the good one", misses)
 	}
@@ -108,17 +112,17 @@ func TestMissesAreTheWorstFirst(t *testing.T) {
 
 // The names of the fields are a contract with whoever reads the JSON.
 func TestReportAsJSON(t *testing.T) {
-	r := Measure([]Outcome{ranked("a", map[string]int{"a": 2})})
+	r := measure(ranked("a", map[string]int{"a": 2}))
 	r.Misses = nil
 	got, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const figures = `"queries":1,"ndcg_at_10":1,"ndcg_at_5":1,"condensed_ndcg_at_10":1,"recall_at_100":1,"no_answer_queries":0,"p50_ms":1,"p99_ms":1`
-	if diff := cmp.Diff(`{`+figures+`,"queries_without_relevant":0,"judgments":1,"legs":{"lexical":{`+figures+`}}}`, string(got)); diff != "" {
+	const figures = `"queries":1,"ndcg_at_10":1,"ndcg_at_5":1,"condensed_ndcg_at_10":1,"recall_at_100":1,"unjudged_share_at_10":0,"no_answer_queries":0,"incomplete_queries":0,"p50_ms":1,"p99_ms":1`
+	if diff := cmp.Diff(`{`+figures+`,"pipeline":"lexical","queries_without_relevant":0,"judgments":1,"legs":{"lexical":{`+figures+`}}}`, string(got)); diff != "" {
 		t.Error(diff)
 	}
-	none, err := json.Marshal(Measure(nil))
+	none, err := json.Marshal(measure())
 	if err != nil || !strings.Contains(string(none), `"ndcg_at_10":null`) || !strings.Contains(string(none), `"misses":[]`) {
 		t.Errorf("of nothing: %s, %v", none, err)
 	}

@@ -19,6 +19,8 @@ const (
 	timedHits = 10
 	// rankedJudged is how many judged products are wanted of a ranking.
 	rankedJudged = 10
+	// maxRanked bounds how far they are looked for: a search by meaning never runs out of hits.
+	maxRanked = 2_000
 )
 
 // Config says what is measured, and how.
@@ -53,7 +55,7 @@ type Hit struct{ ProductID, Title string }
 type Outcome struct {
 	Query
 	// Hits are the products in the order of the ranking: the first 100, and those after them that it took to find 10 judged
-	// ones.
+	// ones, 2,000 in all at most.
 	Hits []Hit
 	// Legs are the parts of the search that took part, joined by "+", such as "lexical".
 	Legs string
@@ -98,7 +100,7 @@ func search(ctx context.Context, cfg Config, q Query) (Outcome, error) {
 	return o, nil
 }
 
-// rank fetches the ranking page by page: each leaves out what the ones before had, which changes nothing in the order.
+// rank fetches the ranking page by page: each leaves out what the ones before had, and is ranked as the first was.
 func (o *Outcome) rank(ctx context.Context, cfg Config) error {
 	var seen []string
 	judged := 0
@@ -120,7 +122,7 @@ func (o *Outcome) rank(ctx context.Context, cfg Config) error {
 				judged++
 			}
 		}
-		if judged >= min(rankedJudged, len(o.Grades)) || len(resp.GetHits()) < pageSize {
+		if judged >= min(rankedJudged, len(o.Grades)) || len(resp.GetHits()) < pageSize || len(o.Hits) >= maxRanked {
 			return nil
 		}
 	}

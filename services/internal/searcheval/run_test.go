@@ -52,6 +52,7 @@ func TestRun(t *testing.T) {
 		"on until the judged is there": {350, []int{201}, 0, 300, []int32{100, 100, 100, 10}},
 		"on until ten are there":       {350, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 150, 250}, 0, 200, []int32{100, 100, 10}},
 		"on until the end":             {350, []int{999}, 0, 350, []int32{100, 100, 100, 100, 10}},
+		"not on for ever":              {5_000, []int{9999}, 0, 2_000, append(slices.Repeat([]int32{100}, 20), 10)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			catalog := &fakeCatalog{found: map[string]int{"kite": c.found}}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/searcheval"
+)
+
+// printSearchReport prints the figures for a person.
+func printSearchReport(w io.Writer, r *searchReport) {
+	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d · judgments: %d\n",
+		r.Products, r.Queries, r.WithoutRelevant, r.Judgments)
+	rows := [][]string{{"legs", "nDCG@10", "nDCG@5", "condensed", "recall@100", "unjudged", "no answer", "median", "p99"}}
+	changes := [][]string{{"against lexical", "nDCG@10", "better", "worse", "p", "condensed", "better", "worse", "p"}}
+	pipelines := slices.Sorted(maps.Keys(r.Legs)) // each goes on with the name of the one before
+	for _, name := range pipelines {
+		rows = append(rows, figuresRow(name, r.Legs[name].Figures))
+		if c := r.Legs[name].AgainstFirst; c != nil {
+			changes = append(changes, slices.Concat([]string{name}, changeCells(c.NDCG10), changeCells(c.CondensedNDCG10)))
+		}
+	}
+	printTable(w, rows)
+	if len(changes) > 1 {
+		printTable(w, changes)
+	}
+	fmt.Fprintf(w, "\nloaded in %.0f ms, first answer after %.0f ms", r.LoadMillis, r.IndexMillis)
+	if r.EmbedMillis > 0 {
+		fmt.Fprintf(w, ", all vectors after %.0f ms", r.EmbedMillis)
+	}
+	fmt.Fprintln(w)
+	for _, name := range pipelines {
+		if n := r.Legs[name].Incomplete; n > 0 {
+			fmt.Fprintf(w, "%s: %d queries were answered without a leg that failed, so these are not the figures of all its legs\n", name, n)
+		}
+	}
+	for _, m := range r.Misses {
+		printMiss(w, m)
+	}
+}
+
+// printMiss prints a query that was not answered as it could be.
+func printMiss(w io.Writer, m searcheval.Miss) {
+	fmt.Fprintf(w, "\n%q  nDCG@10 %.3f · condensed %.3f · recall@100 %.3f\n", m.Query, m.NDCG10, m.CondensedNDCG10, m.Recall100)
+	for i, h := range m.Hits {
+		grade := "-"
+		if h.Grade != nil {
+			grade = strconv.Itoa(*h.Grade)
+		}
+		fmt.Fprintf(w, "  %2d  %2s  %s  %s\n", i+1, grade, h.ProductID, start(h.Title, shownText))
+	}
+	if len(m.Missing) > 0 {
+		fmt.Fprintf(w, "  relevant and not found: %s\n", strings.Join(m.Missing, " "))
+	}
+}
+
+func figuresRow(name string, f searcheval.Figures) []string {
+	unjudged := "-"
+	if v, ok := f.Unjudged10.Value(); ok {
+		unjudged = fmt.Sprintf("%.0f %%", 100*v)
+	}
+	return []string{
+		name, mean(f.NDCG10), mean(f.NDCG5), mean(f.CondensedNDCG10), mean(f.Recall100), unjudged,
+		strconv.Itoa(f.NoAnswer), fmt.Sprintf("%.1f ms", f.P50), fmt.Sprintf("%.1f ms", f.P99),
+	}
+}
+
+// changeCells are what a figure has won or lost.
+func changeCells(c searcheval.Change) []string {
+	by := "-"
+	if v, ok := c.Mean.Value(); ok {
+		by = fmt.Sprintf("%+.3f", v)
+	}
+	return []string{by, strconv.Itoa(c.Improved), strconv.Itoa(c.Worsened), fmt.Sprintf("%.3f", c.SignTest)}
+}
+
+// mean returns a mean with three digits, or a dash when there is none.
+func mean(m searcheval.Mean) string {
+	v, ok := m.Value()
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", v)
+}
