@@ -140,6 +140,23 @@ func checkURL(c *fault.Checker, field, value string) {
 	}
 }
 
+// checkUpdate checks an update by itself, before its product is read.
+func checkUpdate(u *catalogv1.VariantUpdate) error {
+	var c fault.Checker
+	c.ID("product_id", u.GetProductId())
+	c.ID("variant_id", u.GetVariantId())
+	c.Money("price", u.GetPrice(), false)
+	c.Money("list_price", u.GetListPrice(), false)
+	c.Range("stock", int64(u.GetStock()), 0, maxStock)
+	if u.GetListPrice() != nil && u.GetClearListPrice() {
+		c.Addf("clear_list_price", "must not be beside list_price")
+	}
+	if u.GetPrice() == nil && u.GetListPrice() == nil && u.Stock == nil && !u.GetClearListPrice() {
+		c.Addf("price", "is not set and nothing else is; set price, list_price, stock or clear_list_price")
+	}
+	return c.Err()
+}
+
 // checkFilter checks a filter as callers send it.
 func checkFilter(c *fault.Checker, f *catalogv1.Filter) {
 	c.Money("filter.min_price", f.GetMinPrice(), false)

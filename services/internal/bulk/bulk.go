@@ -32,9 +32,15 @@ type Upsert[R interface{ GetStoreId() string }, T any] struct {
 	ID func(T) string
 	// Check returns a *fault.Invalid for an item that must be refused, and else nil.
 	Check func(T) error
-	// Put writes the good items of one message, at least one.
+	// Put writes the good items of one message, at least one. With a Refused it has written all but some of them.
 	Put func(ctx context.Context, storeID string, items []T) error
 }
+
+// Refused are the items that only the writing of them shows to be wrong, by their position in what Put was given.
+type Refused map[int]*fault.Invalid
+
+// Error counts them.
+func (r Refused) Error() string { return fmt.Sprintf("%d items were refused", len(r)) }
 
 // Report is the outcome of a stream.
 type Report struct {
@@ -66,15 +72,50 @@ func (u Upsert[R, T]) Run(ctx context.Context, recv func() (R, error)) (Report, 
 		if err := u.checkMessage(&r, req.GetStoreId(), len(items)); err != nil {
 			return r, err
 		}
-		good := u.takeValid(&r, items)
-		if len(good) == 0 {
-			continue
-		}
-		if err := u.Put(ctx, r.StoreID, good); err != nil {
+		refused, err := u.write(ctx, r.StoreID, items)
+		if err != nil {
 			return r, err
 		}
-		r.Upserted += int32(len(good))
+		u.count(&r, items, refused)
 	}
+}
+
+// write writes the good items of a message and returns the violations of the others, by their position.
+func (u Upsert[R, T]) write(ctx context.Context, storeID string, items []T) (map[int]*fault.Invalid, error) {
+	refused := make(map[int]*fault.Invalid)
+	good, positions := make([]T, 0, len(items)), make([]int, 0, len(items))
+	for i, item := range items {
+		var invalid *fault.Invalid
+		if errors.As(u.Check(item), &invalid) {
+			refused[i] = invalid
+		} else {
+			good, positions = append(good, item), append(positions, i)
+		}
+	}
+	if len(good) == 0 {
+		return refused, nil
+	}
+	err := u.Put(ctx, storeID, good)
+	var late Refused
+	if !errors.As(err, &late) {
+		return refused, err
+	}
+	for i, invalid := range late {
+		refused[positions[i]] = invalid
+	}
+	return refused, nil
+}
+
+// count takes the outcome of a message into the report.
+func (u Upsert[R, T]) count(r *Report, items []T, refused map[int]*fault.Invalid) {
+	for i, item := range items {
+		if invalid := refused[i]; invalid == nil {
+			r.Upserted++
+		} else if r.ErrorCount++; len(r.Errors) < maxErrors {
+			r.Errors = append(r.Errors, itemError(r.next+int32(i), u.ID(item), invalid))
+		}
+	}
+	r.next += int32(len(items))
 }
 
 // checkMessage checks a message but for its items, and takes the store from the first.
@@ -91,21 +132,6 @@ func (u Upsert[R, T]) checkMessage(r *Report, storeID string, n int) error {
 		c.Addf(u.Field, "has %d entries, must have at most %d in one message", n, u.MaxItems)
 	}
 	return c.Err()
-}
-
-// takeValid returns the valid items and reports the others.
-func (u Upsert[R, T]) takeValid(r *Report, items []T) []T {
-	good := make([]T, 0, len(items))
-	for _, item := range items {
-		var invalid *fault.Invalid
-		if !errors.As(u.Check(item), &invalid) {
-			good = append(good, item)
-		} else if r.ErrorCount++; len(r.Errors) < maxErrors {
-			r.Errors = append(r.Errors, itemError(r.next, u.ID(item), invalid))
-		}
-		r.next++
-	}
-	return good
 }
 
 // itemError names the first violation as the field, and the others in the description.

@@ -26,7 +26,7 @@ type message struct {
 
 func (m message) GetStoreId() string { return m.store }
 
-// shelf keeps words by store. Each message is one entry.
+// shelf keeps words by store, but for "late". Each message is one entry.
 type shelf struct {
 	kept map[string][][]string
 	err  error
@@ -40,6 +40,15 @@ func (s *shelf) put(_ context.Context, storeID string, words []string) error {
 		s.kept = make(map[string][][]string)
 	}
 	s.kept[storeID] = append(s.kept[storeID], words)
+	refused := make(bulk.Refused)
+	for i, word := range words {
+		if word == "late" {
+			refused[i] = &fault.Invalid{Violations: []fault.Violation{{Field: "word", Description: "is late"}}}
+		}
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("keep: %w", refused)
+	}
 	return nil
 }
 
@@ -97,6 +106,16 @@ func TestGoodItemsAreKeptAndTheOthersNamed(t *testing.T) {
 				{Index: 2, ItemId: "id-", Field: "word", Description: "is required; letters[0]: is not there"},
 			}},
 			map[string][][]string{"one": {{"a"}, {"b"}}},
+		},
+		"what only the writing refuses is named in its place": {
+			[]message{{"one", []string{"a", "bad", "late"}}, {"one", []string{"late", "bad", "b"}}},
+			bulk.Report{StoreID: "one", Upserted: 2, ErrorCount: 4, Errors: []*commonv1.ItemError{
+				{Index: 1, ItemId: "id-bad", Field: "word", Description: "is bad"},
+				{Index: 2, ItemId: "id-late", Field: "word", Description: "is late"},
+				{Index: 3, ItemId: "id-late", Field: "word", Description: "is late"},
+				{Index: 4, ItemId: "id-bad", Field: "word", Description: "is bad"},
+			}},
+			map[string][][]string{"one": {{"a", "late"}, {"late", "b"}}},
 		},
 		"a message without a good item is not written": {
 			[]message{{"one", []string{"bad"}}},

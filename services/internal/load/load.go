@@ -46,7 +46,7 @@ type Clients struct {
 
 // Kinds are the kinds of files, in the order in which they must be loaded: a cart needs its products.
 func Kinds() []string {
-	return []string{"stores", "products", "promotions", "carts", "order_settings", "orders", "policies"}
+	return []string{"stores", "products", "variant_updates", "promotions", "carts", "order_settings", "orders", "policies"}
 }
 
 // Refusal is one item that was not taken.
@@ -86,6 +86,8 @@ func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (R
 		})
 	case "products":
 		return products(ctx, c, storeID, read[catalogv1.Product](in))
+	case "variant_updates":
+		return variantUpdates(ctx, c, storeID, read[catalogv1.VariantUpdate](in))
 	case "promotions":
 		return promotions(ctx, c, storeID, read[promotionv1.Promotion](in))
 	case "carts":
