@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -132,12 +133,34 @@ func TestReplicaReloads(t *testing.T) {
 	}
 }
 
+// Redis forgets the last writes when it is killed before they are on disk, or before its replica has them.
+func TestAForgottenWriteIsForgottenByReplicasToo(t *testing.T) {
+	rdb := servicetest.Redis(t)
+	writer, reader := testCatalog(t, rdb), testCatalog(t, rdb)
+	kept := put(t, writer, "s1", thing("P-1", "old lamp"))
+	forgotten := put(t, writer, "s1", thing("P-2", "red lamp"))
+	expect(t, "before", search(t, reader, "s1", "lamp"), "P-1", "P-2")
+	for _, err := range []error{
+		rdb.XDel(t.Context(), changesKey("s1"), fmt.Sprint(forgotten, "-1")).Err(),
+		rdb.HDel(t.Context(), productKeys("s1")[0], "P-2").Err(),
+		rdb.Set(t.Context(), versionKey("s1"), kept, 0).Err(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for time.Now().UnixMilli() <= forgotten { // no server is up again within a millisecond
+	}
+	put(t, writer, "s1", thing("P-3", "blue lamp"))
+	expect(t, "after", search(t, reader, "s1", "lamp"), "P-3", "P-1")
+}
+
 func TestVersionGrows(t *testing.T) {
 	c := testCatalog(t, servicetest.Redis(t))
 	first := put(t, c, "s1", thing("P-1", "lamp"))
 	second := put(t, c, "s1", thing("P-1", "lamp"), thing("P-2", "lamp"))
-	if first <= 0 || second != first+1 {
-		t.Errorf("versions %d and %d, want one step", first, second)
+	if first <= 0 || second <= first {
+		t.Errorf("versions %d and %d", first, second)
 	}
 }
 
