@@ -255,25 +255,19 @@ func TestUpdateOfADeletedProductIsRefused(t *testing.T) {
 	}
 }
 
-// meddler writes between the reading of products and the writing of what is made of them.
-type meddler struct {
-	redis.Hook
-	meddle func()
-}
+// meddler is called after each command.
+type meddler func(command string)
 
-func (m *meddler) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (m meddler) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (m *meddler) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (m meddler) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-func (m *meddler) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (m meddler) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if once := m.meddle; cmd.Name() == "hmget" && once != nil {
-			m.meddle = nil
-			once()
-		}
+		m(cmd.Name())
 		return err
 	}
 }
@@ -286,11 +280,16 @@ func TestUpdatesAreJudgedByTheProductThatTheyMeet(t *testing.T) {
 	if _, err := s.put(t.Context(), "s1", []*catalogv1.Product{thing("P-1", "lamp")}); err != nil {
 		t.Fatal(err)
 	}
-	rdb.AddHook(&meddler{meddle: func() {
+	meddled := false
+	rdb.AddHook(meddler(func(command string) { // between the reading of the product and the writing
+		if command != "hmget" || meddled {
+			return
+		}
+		meddled = true
 		if _, err := s.put(t.Context(), "s1", []*catalogv1.Product{now}); err != nil {
 			t.Error(err)
 		}
-	}})
+	}))
 	_, refused, err := s.update(t.Context(), "s1", []*catalogv1.VariantUpdate{stocks("P-1", "late", 7), stocks("P-1", "std", 8)})
 	if err != nil || len(refused) > 0 {
 		t.Errorf("refused %v, %v: the variant was there when the update was written", refused, err)
