@@ -49,7 +49,7 @@ func (s *server) UpsertProducts(
 		MaxItems: maxProductsABatch,
 		Items:    (*catalogv1.UpsertProductsRequest).GetProducts,
 		ID:       (*catalogv1.Product).GetProductId,
-		Check:    checkProduct,
+		Check:    accept,
 		Put: func(ctx context.Context, storeID string, products []*catalogv1.Product) (err error) {
 			written := timestamppb.Now()
 			for _, p := range products {
@@ -187,9 +187,13 @@ func (s *server) SearchProducts(
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	req.Query = tidied(req.GetQuery())
 	var f found
 	m := s.hybrid.meaning(ctx, s.catalog, req.GetStoreId(), req.GetQuery(), req.GetSort())
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
+		if err := v.checkCurrency(req.GetFilter()); err != nil {
+			return err
+		}
 		f, err = s.hybrid.find(ctx, v, v.query(s.vocabulary, req.GetQuery()), newFilter(req.GetFilter()), req.GetSort(), &m)
 		return err
 	})
@@ -242,8 +246,12 @@ func (s *server) FindSimilarProducts(
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	req.Query = tidied(req.GetQuery())
 	var companions []companion
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
+		if err := v.checkCurrency(req.GetFilter()); err != nil {
+			return err
+		}
 		q := v.query(s.vocabulary, req.GetQuery())
 		companions, err = v.similar(ctx, req.GetProductIds(), req.GetRelation(), q, newFilter(req.GetFilter()))
 		return err

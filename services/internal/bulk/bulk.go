@@ -134,12 +134,34 @@ func (u Upsert[R, T]) checkMessage(r *Report, storeID string, n int) error {
 	return c.Err()
 }
 
+const (
+	// maxNamed is how many violations of one item are named.
+	maxNamed = 5
+	// maxChars bounds an id, a field and a violation, so that a report of many items fits a message.
+	maxChars = 200
+)
+
 // itemError names the first violation as the field, and the others in the description.
 func itemError(index int32, id string, invalid *fault.Invalid) *commonv1.ItemError {
 	first := invalid.Violations[0]
-	parts := []string{first.Description}
-	for _, v := range invalid.Violations[1:] {
-		parts = append(parts, v.Field+": "+v.Description)
+	parts := []string{short(first.Description)}
+	rest := invalid.Violations[1:]
+	for _, v := range rest[:min(len(rest), maxNamed-1)] {
+		parts = append(parts, short(v.Field)+": "+short(v.Description))
 	}
-	return &commonv1.ItemError{Index: index, ItemId: id, Field: first.Field, Description: strings.Join(parts, "; ")}
+	if more := len(invalid.Violations) - maxNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return &commonv1.ItemError{Index: index, ItemId: short(id), Field: short(first.Field), Description: strings.Join(parts, "; ")}
+}
+
+// short cuts a text that the caller may have sent.
+func short(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > maxChars {
+			return s[:i] + "…"
+		}
+	}
+	return s
 }

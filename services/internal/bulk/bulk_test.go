@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -135,6 +138,42 @@ func TestGoodItemsAreKeptAndTheOthersNamed(t *testing.T) {
 		if diff := cmp.Diff(c.kept, s.kept); diff != "" {
 			t.Errorf("%s: kept (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func TestRefusalsAreShortHoweverMuchIsWrong(t *testing.T) {
+	long := strings.Repeat("ä", 10_000)
+	report, err := bulk.Upsert[message, string]{
+		Field: "words", MaxItems: 1, Items: func(m message) []string { return m.words }, ID: func(word string) string { return word },
+		Check: func(string) error {
+			var c fault.Checker
+			for i := range 100 {
+				c.Addf(fmt.Sprint(i, long), "is %s", long)
+			}
+			return c.Err()
+		},
+	}.Run(t.Context(), once(message{"one", []string{long}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := report.Errors[0]
+	if n := proto.Size(got); n > 10_000 || !strings.HasSuffix(got.GetDescription(), "; and 95 more") {
+		t.Errorf("%d bytes, ending in %q", n, got.GetDescription()[max(0, len(got.GetDescription())-20):])
+	}
+	if !utf8.ValidString(got.GetItemId()) || !utf8.ValidString(got.GetField()) || !utf8.ValidString(got.GetDescription()) {
+		t.Error("a character was cut in two")
+	}
+}
+
+// once returns a stream of one message.
+func once(m message) func() (message, error) {
+	sent := false
+	return func() (message, error) {
+		if sent {
+			return message{}, io.EOF
+		}
+		sent = true
+		return m, nil
 	}
 }
 

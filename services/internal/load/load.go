@@ -30,6 +30,8 @@ const (
 	batchSize = 100
 	// batchBytes closes a batch early, well below gRPC's usual 4 MiB limit of a message.
 	batchBytes = 1 << 20
+	// maxItemBytes is the largest item that is sent: one that no server takes would end the stream, and with it all others.
+	maxItemBytes = 15 << 20
 	// maxRefusals bounds the refusals that a report lists; it goes on counting.
 	maxRefusals = 1000
 )
@@ -155,7 +157,7 @@ func readable[T proto.Message](items lines[T], report *Report, take func(jsonl.L
 		var bad *jsonl.LineError
 		switch {
 		case errors.As(err, &bad):
-			report.refuse(bad.Line, bad.Err.Error())
+			report.refuse(bad.Line, bad.What())
 			continue
 		case err != nil:
 			return err
@@ -177,7 +179,14 @@ type stream[T proto.Message] struct {
 func bulk[T proto.Message](items lines[T], open func() (stream[T], error)) (Report, error) {
 	var report Report
 	b := batcher[T]{open: open}
-	if err := readable(items, &report, b.add); err != nil {
+	err := readable(items, &report, func(line jsonl.Line[T]) error {
+		if size := proto.Size(line.Item); size > maxItemBytes {
+			report.refuse(line.Number, fmt.Sprintf("has %d bytes, must have at most %d", size, maxItemBytes))
+			return nil
+		}
+		return b.add(line)
+	})
+	if err != nil {
 		return report, err
 	}
 	taken, refused, refusals, err := b.finish()

@@ -135,7 +135,8 @@ func (Relation) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
 }
 
-// Product is one thing that a store sells, in one or more variants.
+// Product is one thing that a store sells, in one or more variants. Spaces around its texts, and control and invisible characters
+// in them, are taken out when it is written; NUL is refused.
 type Product struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier, unique in the store. 1 to 64 of letters, digits, '.', '_' and '-'. Required.
@@ -144,21 +145,22 @@ type Product struct {
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// Plain text, at most 20,000 characters. May be empty.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// Brand or maker. May be empty.
+	// Brand or maker, at most 200 characters. May be empty.
 	Brand string `protobuf:"bytes,4,opt,name=brand,proto3" json:"brand,omitempty"`
-	// Category from the broadest to the narrowest, such as ["Footwear", "Trail running shoes"]. At least one.
+	// Category from the broadest to the narrowest, such as ["Footwear", "Trail running shoes"]. 1 to 10 names of at most
+	// 200 characters.
 	CategoryPath []string `protobuf:"bytes,5,rep,name=category_path,json=categoryPath,proto3" json:"category_path,omitempty"`
-	// Free words that describe the product, such as "waterproof" or "gift". At most 50.
+	// Free words that describe the product, such as "waterproof" or "gift". At most 50, of at most 200 characters.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Typed facts, such as {"name": "weight", "number": 310, "unit": "g"}. Names are unique. At most 100.
+	// Typed facts, such as {"name": "weight", "number": 310, "unit": "g"}. Names are unique, spelling aside. At most 100.
 	Attributes []*Attribute `protobuf:"bytes,7,rep,name=attributes,proto3" json:"attributes,omitempty"`
-	// What can be bought. At least one; a product without options has one variant without options.
+	// What can be bought. 1 to 1,000; a product without options has one variant without options.
 	Variants []*Variant `protobuf:"bytes,8,rep,name=variants,proto3" json:"variants,omitempty"`
-	// Address of the product's page. Absolute URL, or empty.
+	// Address of the product's page. Absolute URL of http or https, at most 2,000 characters, or empty.
 	Url string `protobuf:"bytes,9,opt,name=url,proto3" json:"url,omitempty"`
-	// Addresses of pictures, the most important first. Absolute URLs.
+	// Addresses of pictures, the most important first. Absolute URLs of http or https. At most 50.
 	ImageUrls []string `protobuf:"bytes,10,rep,name=image_urls,json=imageUrls,proto3" json:"image_urls,omitempty"`
-	// Product ids that this one goes well with, best first, as the store's staff chose them. May be empty.
+	// Product ids that this one goes well with, best first, as the store's staff chose them. At most 100.
 	ComplementIds []string `protobuf:"bytes,11,rep,name=complement_ids,json=complementIds,proto3" json:"complement_ids,omitempty"`
 	// When the product was last written. Set by the service; ignored on upsert.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -283,11 +285,13 @@ func (x *Product) GetUpdateTime() *timestamppb.Timestamp {
 // Variant is one buyable form of a product, with a price and a stock of its own.
 type Variant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, unique in the product. Same form as product_id. Required.
+	// Identifier, unique in the product, case aside. Same form as product_id. Required.
 	VariantId string `protobuf:"bytes,1,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
-	// Options that tell it apart, such as {"size": "42", "colour": "slate"}. Names in lower case.
+	// Options that tell it apart, such as {"size": "42", "colour": "slate"}. Names in lower case, unique
+	// spelling aside. At most 20.
 	Options map[string]string `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Price now, taxes as the store shows them. Zero or more. Required.
+	// Price now, taxes as the store shows them. 0 to 10^12 minor units. All variants of a product have one currency.
+	// Required.
 	Price *v1.Money `protobuf:"bytes,3,opt,name=price,proto3" json:"price,omitempty"`
 	// Price before a markdown. Above price when present; absent when there is no markdown.
 	ListPrice *v1.Money `protobuf:"bytes,4,opt,name=list_price,json=listPrice,proto3" json:"list_price,omitempty"`
@@ -365,7 +369,7 @@ func (x *Variant) GetStock() int32 {
 // Attribute is one typed fact about a product.
 type Attribute struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name in lower case, such as "waterproof" or "weight". Required.
+	// Name in lower case, such as "waterproof" or "weight", at most 200 characters. Required.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The value. Required.
 	//
@@ -464,12 +468,12 @@ type isAttribute_Value interface {
 }
 
 type Attribute_Text struct {
-	// Words, such as "merino wool".
+	// Words, such as "merino wool". 1 to 200 characters.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3,oneof"`
 }
 
 type Attribute_Number struct {
-	// A quantity in unit.
+	// A quantity in unit, from -10^15 to 10^15.
 	Number float64 `protobuf:"fixed64,3,opt,name=number,proto3,oneof"`
 }
 
@@ -487,22 +491,24 @@ func (*Attribute_Flag) isAttribute_Value() {}
 // Filter narrows a search. Every condition that is set must hold; an empty filter admits everything.
 type Filter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Admits products with one of these names anywhere in their category path. Compared without case and plural.
+	// Admits products with one of these names anywhere in their category path. Compared without case and plural. At
+	// most 1,000.
 	Categories []string `protobuf:"bytes,1,rep,name=categories,proto3" json:"categories,omitempty"`
-	// Admits products of one of these brands. Compared without case.
+	// Admits products of one of these brands. Compared without case. At most 1,000.
 	Brands []string `protobuf:"bytes,2,rep,name=brands,proto3" json:"brands,omitempty"`
-	// Lowest price of an admitted variant, inclusive. Absent: no lower bound.
+	// Lowest price of an admitted variant, inclusive, in a currency that the store has prices in. Absent: no lower bound.
 	MinPrice *v1.Money `protobuf:"bytes,3,opt,name=min_price,json=minPrice,proto3" json:"min_price,omitempty"`
-	// Highest price of an admitted variant, inclusive. Absent: no upper bound.
+	// Highest price of an admitted variant, inclusive, in the same currency. Absent: no upper bound.
 	MaxPrice *v1.Money `protobuf:"bytes,4,opt,name=max_price,json=maxPrice,proto3" json:"max_price,omitempty"`
-	// Admits variants that have every one of these options. Names and values are compared without case.
+	// Admits variants that have every one of these options. Names and values are compared without case. At most
+	// 20.
 	Options map[string]string `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Admits products whose attributes or tags have every one of these. {"waterproof": "true"} means that the flag is
-	// set or the tag present; any other value is compared without case.
+	// set or the tag present; any other value is compared without case. At most 20.
 	Attributes map[string]string `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Admits only variants with stock above zero. One variant must meet price, options and stock together.
 	InStock bool `protobuf:"varint,7,opt,name=in_stock,json=inStock,proto3" json:"in_stock,omitempty"`
-	// Product ids never to return.
+	// Product ids never to return. At most 2,000.
 	ExcludeProductIds []string `protobuf:"bytes,8,rep,name=exclude_product_ids,json=excludeProductIds,proto3" json:"exclude_product_ids,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
