@@ -6,19 +6,24 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
 
 // catalog holds the stores' products in memory and keeps them as new as Redis at each read: a read asks for the
-// version, and the first one that finds itself behind catches up while the others wait. Vectors alone are made in the
-// background, by a goroutine for each store that ends with close.
+// version, and the first one that finds itself behind catches up while the others wait. Vectors are made in the
+// background, by a goroutine for each store that ends with close, and so is an index that takes the place of one that has
+// had many updates.
 type catalog struct {
 	store    store
 	newIndex func() (Index, error)
 	embedder Embedder // nil: there are no vectors
 	logger   *slog.Logger
+	life     context.Context // ends with close
+	end      context.CancelFunc
+	renewals sync.WaitGroup
 
 	mu       sync.Mutex
 	closed   bool
@@ -28,7 +33,9 @@ type catalog struct {
 // replica is one store's catalog in this process.
 type replica struct {
 	catching chan struct{} // holds one token while somebody catches up
+	asOf     time.Time     // when that last began, guarded by the token
 	vectors  *vectors      // nil: none are made
+	renewing atomic.Bool   // an index is being built to take the place of this one
 	mu       sync.RWMutex  // guards the rest; readers hold it while they search
 	view     *view
 	updates  int  // of the index since it was built
@@ -42,7 +49,9 @@ const maxUpdates = 100
 var errClosed = errors.New("search is closed")
 
 func newCatalog(s store, newIndex func() (Index, error)) *catalog {
-	return &catalog{store: s, newIndex: newIndex, replicas: make(map[string]*replica)}
+	c := &catalog{store: s, newIndex: newIndex, replicas: make(map[string]*replica), logger: slog.Default()}
+	c.life, c.end = context.WithCancel(context.Background())
+	return c
 }
 
 // read calls fn with the store's catalog, at least as new as it was when read was called. The view may be used only
@@ -89,13 +98,18 @@ func (c *catalog) catchUp(ctx context.Context, storeID string, r *replica, versi
 	if r.version() == version {
 		return nil
 	}
+	begun := time.Now()
 	select {
 	case r.catching <- struct{}{}:
 		defer func() { <-r.catching }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	// Whoever held the token before may have done the work already; ask again, now that nobody else writes the view.
+	// Whoever held the token before may have done the work already; otherwise ask again, now that nobody else writes the view.
+	if r.asOf.After(begun) {
+		return nil
+	}
+	asOf := time.Now()
 	version, err := c.store.version(ctx, storeID)
 	if err != nil {
 		return err
@@ -104,71 +118,87 @@ func (c *catalog) catchUp(ctx context.Context, storeID string, r *replica, versi
 	if have == version {
 		return nil
 	}
-	if have > 0 && have < version && r.updates < maxUpdates {
-		changes, complete, err := c.store.since(ctx, storeID, have)
-		if err != nil {
-			return err
-		}
-		if complete {
-			defer r.vectors.wake()
-			return r.apply(ctx, changes)
-		}
-	}
-	defer r.vectors.wake()
-	return c.reload(ctx, storeID, r)
-}
-
-// maxReload bounds a reload.
-const maxReload = 10 * time.Minute
-
-// reload reads everything and replaces the view. It is done for all readers to come, so it goes on when the one that
-// began it has left: a catalog that takes longer to read than readers wait would otherwise never be read.
-func (c *catalog) reload(ctx context.Context, storeID string, r *replica) error {
+	// What is done now is done for all readers to come, so it goes on when the one that began it has left: a catalog that
+	// takes longer to read than readers wait would otherwise never be read.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxReload)
 	defer cancel()
-	all, err := c.store.load(ctx, storeID)
+	defer r.vectors.wake()
+	if have == 0 {
+		err = c.reload(ctx, storeID, r)
+	} else {
+		err = c.advance(ctx, storeID, r)
+	}
+	if err == nil {
+		r.asOf = asOf
+	}
+	return err
+}
+
+// advance takes in what has changed since the replica last caught up.
+func (c *catalog) advance(ctx context.Context, storeID string, r *replica) error {
+	changes, err := c.changes(ctx, storeID, r.now())
 	if err != nil {
 		return err
 	}
-	index, err := c.newIndex()
+	if err := r.apply(ctx, changes); err != nil {
+		return err
+	}
+	if r.updates >= maxUpdates {
+		c.renew(storeID, r)
+	}
+	return nil
+}
+
+// maxReload bounds how long a replica takes to catch up.
+const maxReload = 10 * time.Minute
+
+// reload reads everything.
+func (c *catalog) reload(ctx context.Context, storeID string, r *replica) error {
+	v, err := c.build(ctx, storeID)
 	if err != nil {
 		return err
 	}
-	v := newView(index)
-	v.version = all.version
-	if len(all.put) > 0 {
-		if err := index.Update(ctx, all.put, nil); err != nil {
-			return errors.Join(err, index.Close())
-		}
-	}
-	v.take(all.put, nil)
+	return r.replace(v)
+}
+
+// replace puts a view in the place of the one in use.
+func (r *replica) replace(v *view) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return errors.Join(errClosed, index.Close())
+		return errors.Join(errClosed, v.index.Close())
 	}
 	old := r.view
 	r.view, r.updates = v, 0
 	return old.index.Close()
 }
 
-// apply brings the view forward. Should it fail half-way, the version stays and the next read does it again.
+// apply brings the replica forward. Should it fail half-way, the version stays and the next read does it again.
 func (r *replica) apply(ctx context.Context, c change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return errClosed
 	}
-	reworded := r.view.reworded(c.put)
-	if len(reworded)+len(c.removed) > 0 {
-		if err := r.view.index.Update(ctx, reworded, c.removed); err != nil {
-			return err
-		}
+	updated, err := r.view.apply(ctx, c)
+	if updated {
 		r.updates++
 	}
-	r.view.take(c.put, c.removed)
-	r.view.version = c.version
-	return nil
+	return err
+}
+
+// apply brings the view forward and reports whether the index has changed.
+func (v *view) apply(ctx context.Context, c change) (updated bool, err error) {
+	reworded := v.reworded(c.put)
+	if len(reworded)+len(c.removed) > 0 {
+		if err := v.index.Update(ctx, reworded, c.removed); err != nil {
+			return false, err
+		}
+		updated = true
+	}
+	v.take(c.put, c.removed)
+	v.version = c.version
+	return updated, nil
 }
 
 // reworded returns the products that the index has to read again: not those whose price or stock has changed, which is
@@ -210,6 +240,13 @@ func (r *replica) version() int64 {
 	return r.view.version
 }
 
+// now returns the view. Who holds the token may read it: nobody else writes it.
+func (r *replica) now() *view {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.view
+}
+
 // take puts products into the view and removes others, all but the index.
 func (v *view) take(put []*catalogv1.Product, removed []string) {
 	for _, id := range removed {
@@ -242,6 +279,8 @@ func (c *catalog) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
+	c.end()
+	c.renewals.Wait()
 	var errs []error
 	for _, r := range c.replicas {
 		r.vectors.stop() // before the lock, which its goroutine takes

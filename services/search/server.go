@@ -27,6 +27,7 @@ var _ catalogv1.CatalogServiceServer = (*server)(nil)
 // Limits of requests.
 const (
 	maxProductsABatch = 1_000
+	maxUpdatesABatch  = 1_000
 	maxBatchGet       = 200
 	maxHits           = 100
 	defaultHits       = 10
@@ -35,6 +36,9 @@ const (
 	maxRelation       = 100 // characters of how two products go together
 	defaultSimilar    = 6
 )
+
+// errNoMessage is for a stream of writes that ends before it has said anything.
+var errNoMessage = &fault.Invalid{Violations: []fault.Violation{{Field: "store_id", Description: "is required"}}}
 
 // UpsertProducts implements CatalogService. Each message is written as it comes.
 func (s *server) UpsertProducts(
@@ -46,7 +50,7 @@ func (s *server) UpsertProducts(
 		MaxItems: maxProductsABatch,
 		Items:    (*catalogv1.UpsertProductsRequest).GetProducts,
 		ID:       (*catalogv1.Product).GetProductId,
-		Check:    checkProduct,
+		Check:    accept,
 		Put: func(ctx context.Context, storeID string, products []*catalogv1.Product) (err error) {
 			written := timestamppb.Now()
 			for _, p := range products {
@@ -60,10 +64,41 @@ func (s *server) UpsertProducts(
 		return fmt.Errorf("upsert products: %w", err)
 	}
 	if rep.StoreID == "" { // a stream without a message
-		return &fault.Invalid{Violations: []fault.Violation{{Field: "store_id", Description: "is required"}}}
+		return errNoMessage
 	}
 	return stream.SendAndClose(&catalogv1.UpsertProductsResponse{
 		UpsertedCount: rep.Upserted, Errors: rep.Errors, ErrorCount: rep.ErrorCount, CatalogVersion: version,
+	})
+}
+
+// UpdateVariants implements CatalogService. Each message is written as it comes.
+func (s *server) UpdateVariants(
+	stream grpc.ClientStreamingServer[catalogv1.UpdateVariantsRequest, catalogv1.UpdateVariantsResponse],
+) error {
+	var version int64
+	rep, err := bulk.Upsert[*catalogv1.UpdateVariantsRequest, *catalogv1.VariantUpdate]{
+		Field:    "updates",
+		MaxItems: maxUpdatesABatch,
+		Items:    (*catalogv1.UpdateVariantsRequest).GetUpdates,
+		ID:       func(u *catalogv1.VariantUpdate) string { return u.GetProductId() + "/" + u.GetVariantId() },
+		Check:    checkUpdate,
+		Put: func(ctx context.Context, storeID string, updates []*catalogv1.VariantUpdate) error {
+			written, refused, err := s.catalog.store.update(ctx, storeID, updates)
+			version = max(version, written)
+			if err == nil && len(refused) > 0 {
+				return refused
+			}
+			return err
+		},
+	}.Run(stream.Context(), stream.Recv)
+	if err != nil {
+		return fmt.Errorf("update variants: %w", err)
+	}
+	if rep.StoreID == "" { // a stream without a message
+		return errNoMessage
+	}
+	return stream.SendAndClose(&catalogv1.UpdateVariantsResponse{
+		UpdatedCount: rep.Upserted, Errors: rep.Errors, ErrorCount: rep.ErrorCount, CatalogVersion: version,
 	})
 }
 
@@ -153,9 +188,13 @@ func (s *server) SearchProducts(
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	req.Query = tidied(req.GetQuery())
 	var f found
 	m := s.hybrid.meaning(ctx, s.catalog, req.GetStoreId(), req.GetQuery(), req.GetSort())
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
+		if err := v.checkCurrency(req.GetFilter()); err != nil {
+			return err
+		}
 		f, err = s.hybrid.find(ctx, v, v.query(s.vocabulary.of(req.GetStoreId()), req.GetQuery()), newFilter(req.GetFilter()), req.GetSort(), &m)
 		return err
 	})
@@ -209,8 +248,12 @@ func (s *server) FindSimilarProducts(
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	req.Query = tidied(req.GetQuery())
 	var companions []companion
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
+		if err := v.checkCurrency(req.GetFilter()); err != nil {
+			return err
+		}
 		q := v.query(s.vocabulary.of(req.GetStoreId()), req.GetQuery())
 		companions, err = v.similar(ctx, req.GetProductIds(), req.GetRelation(), q, newFilter(req.GetFilter()), req.GetCompanions())
 		return err

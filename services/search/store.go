@@ -17,7 +17,8 @@ import (
 )
 
 // store keeps products in Redis: a hash of products, a version that each write raises, and a capped stream of changed
-// product ids. An entry of the stream is named "<version>-<n>", n from 1, so that a reader sees whether any is missing.
+// product ids. An entry of the stream is named "<version>-<n>", n from 1, and the first of a version has the version before
+// it, so that a reader sees whether any is missing.
 type store struct {
 	rdb redis.UniversalClient
 }
@@ -29,18 +30,18 @@ const (
 	readBatch = 500
 )
 
-// bumpVersion raises the version in KEYS[2]. A store without a version starts at the clock (ARGV[1], Unix
-// milliseconds) and not at 1, so that a store that was lost and filled again never reuses a version that replicas have
-// seen.
+// bumpVersion raises the version in KEYS[2] to the clock (ARGV[1], Unix milliseconds), or by one where it is ahead of that.
+// So no version comes twice with other products behind it, although Redis forgot the last writes when it was restarted or
+// its replica took over: a version that readers have seen is older than the clock by then.
 const bumpVersion = `
-local version = redis.call('INCR', KEYS[2])
-if version == 1 then
-  version = tonumber(ARGV[1])
-  redis.call('SET', KEYS[2], ARGV[1])
-  redis.call('DEL', KEYS[3])
-end
+local before = tonumber(redis.call('GET', KEYS[2]) or 0)
+local version = math.max(before + 1, tonumber(ARGV[1]))
+redis.call('SET', KEYS[2], string.format('%d', version))
+if before == 0 then redis.call('DEL', KEYS[3]) end
 local function changed(n, id)
-  redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], string.format('%d-%d', version, n), 'id', id)
+  local entry = {'id', id}
+  if n == 1 then entry = {'id', id, 'after', string.format('%d', before)} end
+  redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], string.format('%d-%d', version, n), unpack(entry))
 end
 `
 
@@ -104,12 +105,11 @@ type change struct {
 
 // since returns the changes after a version, and false if they are no longer all known.
 func (s store) since(ctx context.Context, storeID string, version int64) (change, bool, error) {
-	next := strconv.FormatInt(version+1, 10)
-	entries, err := s.rdb.XRange(ctx, changesKey(storeID), next+"-1", "+").Result()
+	entries, err := s.rdb.XRange(ctx, changesKey(storeID), strconv.FormatInt(version+1, 10), "+").Result()
 	if err != nil {
 		return change{}, false, state.Error("read catalog changes", err)
 	}
-	if len(entries) == 0 || entries[0].ID != next+"-1" {
+	if len(entries) == 0 || entries[0].Values["after"] != strconv.FormatInt(version, 10) {
 		return change{}, false, nil
 	}
 	last, _, _ := strings.Cut(entries[len(entries)-1].ID, "-")

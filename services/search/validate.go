@@ -2,15 +2,20 @@ package search
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
-// Limits of a product. Lengths are in characters.
+// Limits of a product and of a search; docs/data.md lists them. Lengths are in characters.
 const (
 	maxTitle       = 300
 	maxDescription = 20_000
@@ -19,10 +24,24 @@ const (
 	maxAttributes  = 100
 	maxCategories  = 10
 	maxVariants    = 1_000
+	maxOptions     = 20 // of a variant, or in a filter
+	maxImages      = 50
+	maxComplements = 100
 	maxURL         = 2_000
-	maxQuery       = 1_000
 	maxStock       = 1<<31 - 1
+	maxPrice       = 1_000_000_000_000     // minor units: a cart of them still adds up
+	maxNumber      = 1_000_000_000_000_000 // of an attribute; beyond, float64 has no fractions to tell apart
+
+	maxQuery    = 1_000
+	maxNames    = 1_000 // categories or brands in a filter
+	maxExcluded = 2_000
 )
+
+// accept tidies a product that was sent and checks what is left of it.
+func accept(p *catalogv1.Product) error {
+	tidy(p)
+	return checkProduct(p)
+}
 
 // checkProduct returns nil, or an *fault.Invalid with a path for each violation.
 func checkProduct(p *catalogv1.Product) error {
@@ -41,18 +60,30 @@ func checkProduct(p *catalogv1.Product) error {
 	if p.GetUrl() != "" {
 		checkURL(&c, "url", p.GetUrl())
 	}
-	for i, u := range p.GetImageUrls() {
-		checkURL(&c, fmt.Sprintf("image_urls[%d]", i), u)
+	if few(&c, "image_urls", len(p.GetImageUrls()), maxImages) {
+		for i, u := range p.GetImageUrls() {
+			checkURL(&c, fmt.Sprintf("image_urls[%d]", i), u)
+		}
 	}
-	for i, id := range p.GetComplementIds() {
-		c.ID(fmt.Sprintf("complement_ids[%d]", i), id)
+	if few(&c, "complement_ids", len(p.GetComplementIds()), maxComplements) {
+		for i, id := range p.GetComplementIds() {
+			c.ID(fmt.Sprintf("complement_ids[%d]", i), id)
+		}
 	}
 	return c.Err()
 }
 
+// few refuses a list that is too long. Its entries need not be looked at then.
+func few(c *fault.Checker, field string, n, atMost int) bool {
+	if n > atMost {
+		c.Addf(field, "has %d entries, must have at most %d", n, atMost)
+	}
+	return n <= atMost
+}
+
 func texts(c *fault.Checker, field string, values []string, atMost int) {
-	if len(values) > atMost {
-		c.Addf(field, "has %d entries, must have at most %d", len(values), atMost)
+	if !few(c, field, len(values), atMost) {
+		return
 	}
 	for i, v := range values {
 		c.Text(fmt.Sprintf("%s[%d]", field, i), v, 1, maxName)
@@ -60,22 +91,23 @@ func texts(c *fault.Checker, field string, values []string, atMost int) {
 }
 
 func checkAttributes(c *fault.Checker, attributes []*catalogv1.Attribute) {
-	if len(attributes) > maxAttributes {
-		c.Addf("attributes", "has %d entries, must have at most %d", len(attributes), maxAttributes)
+	if !few(c, "attributes", len(attributes), maxAttributes) {
+		return
 	}
 	seen := make(map[string]bool)
 	for i, a := range attributes {
 		path := fmt.Sprintf("attributes[%d]", i)
-		checkName(c, path+".name", a.GetName())
-		if seen[a.GetName()] {
-			c.Addf(path+".name", "%q is there twice; names must be unique", a.GetName())
-		}
-		seen[a.GetName()] = true
+		checkName(c, path+".name", a.GetName(), seen)
+		c.Text(path+".unit", a.GetUnit(), 0, maxName)
 		switch v := a.GetValue().(type) {
 		case nil:
 			c.Addf(path, "needs one of text, number and flag")
 		case *catalogv1.Attribute_Text:
 			c.Text(path+".text", v.Text, 1, maxName)
+		case *catalogv1.Attribute_Number:
+			if !(math.Abs(v.Number) <= maxNumber) { // nor NaN
+				c.Addf(path+".number", "is %g, must be from -%g to %g", v.Number, float64(maxNumber), float64(maxNumber))
+			}
 		}
 		if _, number := a.GetValue().(*catalogv1.Attribute_Number); !number && a.GetUnit() != "" {
 			c.Addf(path+".unit", "must be empty: only a number has a unit")
@@ -84,32 +116,43 @@ func checkAttributes(c *fault.Checker, attributes []*catalogv1.Attribute) {
 }
 
 func checkVariants(c *fault.Checker, variants []*catalogv1.Variant) {
-	switch n := len(variants); {
-	case n == 0:
+	if len(variants) == 0 {
 		c.Addf("variants", "must have at least one variant")
-	case n > maxVariants:
-		c.Addf("variants", "has %d entries, must have at most %d", n, maxVariants)
+	}
+	if !few(c, "variants", len(variants), maxVariants) {
+		return
 	}
 	seen := make(map[string]bool)
 	for i, v := range variants {
 		path := fmt.Sprintf("variants[%d]", i)
 		c.ID(path+".variant_id", v.GetVariantId())
-		if seen[idKey(v.GetVariantId())] {
-			c.Addf(path+".variant_id", "%q is there twice; ids must be unique in the product", v.GetVariantId())
+		if key := strings.ToLower(v.GetVariantId()); fault.ValidID(key) {
+			if seen[key] {
+				c.Addf(path+".variant_id", "%q is there twice, case aside; ids must be unique in the product", v.GetVariantId())
+			}
+			seen[key] = true
 		}
-		seen[idKey(v.GetVariantId())] = true
-		for name, value := range v.GetOptions() {
-			checkName(c, path+".options", name)
-			c.Text(path+".options."+name, value, 1, maxName)
-		}
+		checkOptions(c, path+".options", v.GetOptions())
 		c.Range(path+".stock", int64(v.GetStock()), 0, maxStock)
 		checkPrices(c, path, v, variants[0].GetPrice().GetCurrencyCode())
+	}
+}
+
+func checkOptions(c *fault.Checker, path string, options map[string]string) {
+	if !few(c, path, len(options), maxOptions) {
+		return
+	}
+	seen := make(map[string]bool)
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		checkName(c, path, name, seen)
+		c.Text(path+"."+short(name), options[name], 1, maxName)
 	}
 }
 
 // checkPrices checks a variant's prices. All variants of a product are priced in the currency of the first.
 func checkPrices(c *fault.Checker, path string, v *catalogv1.Variant, code string) {
 	c.Money(path+".price", v.GetPrice(), true)
+	checkHeight(c, path+".price", v.GetPrice())
 	if v.GetPrice() != nil && v.GetPrice().GetCurrencyCode() != code {
 		c.Addf(path+".price.currency_code", "is %q, must be %q like the first variant's", v.GetPrice().GetCurrencyCode(), code)
 	}
@@ -117,6 +160,7 @@ func checkPrices(c *fault.Checker, path string, v *catalogv1.Variant, code strin
 		return
 	}
 	c.Money(path+".list_price", v.GetListPrice(), true)
+	checkHeight(c, path+".list_price", v.GetListPrice())
 	if v.GetListPrice().GetCurrencyCode() != v.GetPrice().GetCurrencyCode() {
 		c.Addf(path+".list_price.currency_code", "must be the price's currency")
 	}
@@ -125,19 +169,70 @@ func checkPrices(c *fault.Checker, path string, v *catalogv1.Variant, code strin
 	}
 }
 
-func checkName(c *fault.Checker, field, name string) {
-	c.Text(field, name, 1, maxName)
-	if name != strings.ToLower(name) {
-		c.Addf(field, "%q must be in lower case", name)
+// checkHeight refuses a price that is a slip of a finger.
+func checkHeight(c *fault.Checker, field string, m *commonv1.Money) {
+	if m.GetAmountMinor() > maxPrice {
+		c.Addf(field+".amount_minor", "is %d, must be at most %d", m.GetAmountMinor(), int64(maxPrice))
 	}
+}
+
+// checkName checks the name of an option or an attribute, which no other in seen may have, spelling aside.
+func checkName(c *fault.Checker, field, name string, seen map[string]bool) {
+	c.Text(field, name, 1, maxName)
+	key := fold(name)
+	switch {
+	case name == "" || utf8.RuneCountInString(name) > maxName: // said already
+		return
+	case name != strings.ToLower(name):
+		c.Addf(field, "%q must be in lower case", name)
+	case name != tidied(name):
+		c.Addf(field, "%q must have no spaces around it and no hidden characters", name)
+	case key == "":
+		c.Addf(field, "%q must have a letter or a digit", name)
+	case seen[key]:
+		c.Addf(field, "%q is there twice, spelling aside; names must be unique", name)
+	}
+	seen[key] = true
+}
+
+// short is a text that was sent, as much of it as an error shows.
+func short(s string) string {
+	const most = 50
+	if n := 0; len(s) > most {
+		for i := range s {
+			if n++; n > most {
+				return s[:i] + "…"
+			}
+		}
+	}
+	return s
 }
 
 func checkURL(c *fault.Checker, field, value string) {
 	c.Text(field, value, 1, maxURL)
 	u, err := url.Parse(value)
-	if err != nil || !u.IsAbs() || u.Host == "" {
-		c.Addf(field, "must be an absolute URL")
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		c.Addf(field, "must be an absolute URL of https or http")
 	}
+}
+
+// checkUpdate checks an update by itself, before its product is read.
+func checkUpdate(u *catalogv1.VariantUpdate) error {
+	var c fault.Checker
+	c.ID("product_id", u.GetProductId())
+	c.ID("variant_id", u.GetVariantId())
+	c.Money("price", u.GetPrice(), false)
+	checkHeight(&c, "price", u.GetPrice())
+	c.Money("list_price", u.GetListPrice(), false)
+	checkHeight(&c, "list_price", u.GetListPrice())
+	c.Range("stock", int64(u.GetStock()), 0, maxStock)
+	if u.GetListPrice() != nil && u.GetClearListPrice() {
+		c.Addf("clear_list_price", "must not be beside list_price")
+	}
+	if u.GetPrice() == nil && u.GetListPrice() == nil && u.Stock == nil && !u.GetClearListPrice() {
+		c.Addf("price", "is not set and nothing else is; set price, list_price, stock or clear_list_price")
+	}
+	return c.Err()
 }
 
 // checkFilter checks a filter as callers send it.
@@ -149,6 +244,49 @@ func checkFilter(c *fault.Checker, f *catalogv1.Filter) {
 		c.Addf("filter.max_price.currency_code", "must be the currency of min_price")
 	}
 	if low != nil && high != nil && low.GetAmountMinor() > high.GetAmountMinor() {
-		c.Addf("filter.max_price.amount_minor", "must not be below min_price")
+		c.Addf("filter.max_price.amount_minor", "is %d, must not be below min_price, %d", high.GetAmountMinor(), low.GetAmountMinor())
+	}
+	checkNames(c, "filter.categories", f.GetCategories(), nameKey)
+	checkNames(c, "filter.brands", f.GetBrands(), fold)
+	checkPairs(c, "filter.options", f.GetOptions())
+	checkPairs(c, "filter.attributes", f.GetAttributes())
+	few(c, "filter.exclude_product_ids", len(f.GetExcludeProductIds()), maxExcluded)
+}
+
+// checkCurrency refuses bounds in a currency that no price of the store is in: they would admit nothing, and not because of
+// the prices.
+func (v *view) checkCurrency(f *catalogv1.Filter) error {
+	var c fault.Checker
+	check := func(field string, m *commonv1.Money) {
+		if m != nil && len(v.facts.currencies) > 0 && v.facts.currencies[m.GetCurrencyCode()] == 0 {
+			c.Addf(field+".currency_code", "is %q; the store's prices are in %s",
+				m.GetCurrencyCode(), strings.Join(slices.Sorted(maps.Keys(v.facts.currencies)), ", "))
+		}
+	}
+	check("filter.min_price", f.GetMinPrice())
+	check("filter.max_price", f.GetMaxPrice())
+	return c.Err()
+}
+
+// checkNames checks names to filter by, which must have something to compare.
+func checkNames(c *fault.Checker, field string, values []string, key func(string) string) {
+	texts(c, field, values, maxNames)
+	for i, v := range values[:min(len(values), maxNames)] {
+		if v != "" && key(v) == "" {
+			c.Addf(fmt.Sprintf("%s[%d]", field, i), "%q has no letter and no digit", short(v))
+		}
+	}
+}
+
+// checkPairs checks names and values to filter by.
+func checkPairs(c *fault.Checker, field string, values map[string]string) {
+	if !few(c, field, len(values), maxOptions) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		c.Text(field+"."+short(name), values[name], 1, maxName)
+		if fold(name) == "" || utf8.RuneCountInString(name) > maxName {
+			c.Addf(field, "%q must be a name of at most %d characters", short(name), maxName)
+		}
 	}
 }

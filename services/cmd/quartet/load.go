@@ -28,9 +28,9 @@ import (
 const shownRefusals = 20
 
 const loadAbout = `Loads JSON Lines files into a store through the services of a running Quartet. The kind of a file is its name:
-stores.jsonl, products.jsonl, promotions.jsonl, cart_settings.jsonl, carts.jsonl, order_settings.jsonl, orders.jsonl,
-policies.jsonl. A folder stands for all of these that it holds. Bad lines are reported with their number, and the good ones
-loaded.`
+stores.jsonl, products.jsonl, variant_updates.jsonl, promotions.jsonl, cart_settings.jsonl, carts.jsonl, order_settings.jsonl,
+orders.jsonl, policies.jsonl. A folder stands for all of these that it holds. Bad lines are reported with their number, and the
+good ones loaded.`
 
 func runLoad(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("load", "FILE|FOLDER...", loadAbout, env)

@@ -190,8 +190,13 @@ func TestUpLoadAsk(t *testing.T) {
 	if code != 1 || !strings.Contains(loaded, "1 products loaded, 1 refused") || !strings.Contains(loaded, "line 2: ") {
 		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, loaded, stderr)
 	}
+	code, loaded, stderr = quartet(ctx, env, "load", "--store", "kites", writeUpdates(t))
+	if code != 1 || !strings.Contains(loaded, "1 variant_updates loaded, 1 refused") ||
+		!strings.Contains(loaded, `line 2: K1/blue: variant_id: the product has no variant "blue"; it has std`) {
+		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, loaded, stderr)
+	}
 	code, asked, stderr := quartet(ctx, nil, "ask", "--addr", addr["gateway"], "--store", "kites", "--customer", "", "do you have a kite?")
-	if code != 0 || !strings.Contains(asked, "Harbour single-line kite") || !strings.Contains(asked, "24.50 EUR") {
+	if code != 0 || !strings.Contains(asked, "Harbour single-line kite") || !strings.Contains(asked, "19.90 EUR") {
 		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, asked, stderr)
 	}
 	stop()
@@ -226,13 +231,24 @@ func addresses(t *testing.T, out, errOut *output) map[string]string {
 }
 
 func writeStore(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{
+	return writeFiles(t, map[string]string{
 		"stores.jsonl": `{"store_id":"kites","name":"Kite Corner","currency_code":"EUR"}` + "\n",
 		"products.jsonl": `{"product_id":"K1","title":"Harbour single-line kite","category_path":["Kites"],"variants":[{"variant_id":"std","price":{"amount_minor":2450,"currency_code":"EUR"},"stock":7}]}` + "\n" +
 			`{"product_id":"K2","title":"Gale stunt kite","category_path":["Kites"],"variants":[{"variant_id":"std","price":{"amount_minor":6900,"currency_code":"EURO"},"stock":2}]}` + "\n",
-	} {
+	})
+}
+
+func writeUpdates(t *testing.T) string {
+	return writeFiles(t, map[string]string{
+		"variant_updates.jsonl": `{"product_id":"K1","variant_id":"std","price":{"amount_minor":1990,"currency_code":"EUR"}}` + "\n" +
+			`{"product_id":"K1","variant_id":"blue","stock":3}` + "\n",
+	})
+}
+
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -32,9 +32,15 @@ type Upsert[R interface{ GetStoreId() string }, T any] struct {
 	ID func(T) string
 	// Check returns a *fault.Invalid for an item that must be refused, and else nil.
 	Check func(T) error
-	// Put writes the good items of one message, at least one.
+	// Put writes the good items of one message, at least one. With a Refused it has written all but some of them.
 	Put func(ctx context.Context, storeID string, items []T) error
 }
+
+// Refused are the items that only the writing of them shows to be wrong, by their position in what Put was given.
+type Refused map[int]*fault.Invalid
+
+// Error counts them.
+func (r Refused) Error() string { return fmt.Sprintf("%d items were refused", len(r)) }
 
 // Report is the outcome of a stream.
 type Report struct {
@@ -66,15 +72,50 @@ func (u Upsert[R, T]) Run(ctx context.Context, recv func() (R, error)) (Report, 
 		if err := u.checkMessage(&r, req.GetStoreId(), len(items)); err != nil {
 			return r, err
 		}
-		good := u.takeValid(&r, items)
-		if len(good) == 0 {
-			continue
-		}
-		if err := u.Put(ctx, r.StoreID, good); err != nil {
+		refused, err := u.write(ctx, r.StoreID, items)
+		if err != nil {
 			return r, err
 		}
-		r.Upserted += int32(len(good))
+		u.count(&r, items, refused)
 	}
+}
+
+// write writes the good items of a message and returns the violations of the others, by their position.
+func (u Upsert[R, T]) write(ctx context.Context, storeID string, items []T) (map[int]*fault.Invalid, error) {
+	refused := make(map[int]*fault.Invalid)
+	good, positions := make([]T, 0, len(items)), make([]int, 0, len(items))
+	for i, item := range items {
+		var invalid *fault.Invalid
+		if errors.As(u.Check(item), &invalid) {
+			refused[i] = invalid
+		} else {
+			good, positions = append(good, item), append(positions, i)
+		}
+	}
+	if len(good) == 0 {
+		return refused, nil
+	}
+	err := u.Put(ctx, storeID, good)
+	var late Refused
+	if !errors.As(err, &late) {
+		return refused, err
+	}
+	for i, invalid := range late {
+		refused[positions[i]] = invalid
+	}
+	return refused, nil
+}
+
+// count takes the outcome of a message into the report.
+func (u Upsert[R, T]) count(r *Report, items []T, refused map[int]*fault.Invalid) {
+	for i, item := range items {
+		if invalid := refused[i]; invalid == nil {
+			r.Upserted++
+		} else if r.ErrorCount++; len(r.Errors) < maxErrors {
+			r.Errors = append(r.Errors, itemError(r.next+int32(i), u.ID(item), invalid))
+		}
+	}
+	r.next += int32(len(items))
 }
 
 // checkMessage checks a message but for its items, and takes the store from the first.
@@ -93,27 +134,34 @@ func (u Upsert[R, T]) checkMessage(r *Report, storeID string, n int) error {
 	return c.Err()
 }
 
-// takeValid returns the valid items and reports the others.
-func (u Upsert[R, T]) takeValid(r *Report, items []T) []T {
-	good := make([]T, 0, len(items))
-	for _, item := range items {
-		var invalid *fault.Invalid
-		if !errors.As(u.Check(item), &invalid) {
-			good = append(good, item)
-		} else if r.ErrorCount++; len(r.Errors) < maxErrors {
-			r.Errors = append(r.Errors, itemError(r.next, u.ID(item), invalid))
-		}
-		r.next++
-	}
-	return good
-}
+const (
+	// maxNamed is how many violations of one item are named.
+	maxNamed = 5
+	// maxChars bounds an id, a field and a violation, so that a report of many items fits a message.
+	maxChars = 200
+)
 
 // itemError names the first violation as the field, and the others in the description.
 func itemError(index int32, id string, invalid *fault.Invalid) *commonv1.ItemError {
 	first := invalid.Violations[0]
-	parts := []string{first.Description}
-	for _, v := range invalid.Violations[1:] {
-		parts = append(parts, v.Field+": "+v.Description)
+	parts := []string{short(first.Description)}
+	rest := invalid.Violations[1:]
+	for _, v := range rest[:min(len(rest), maxNamed-1)] {
+		parts = append(parts, short(v.Field)+": "+short(v.Description))
 	}
-	return &commonv1.ItemError{Index: index, ItemId: id, Field: first.Field, Description: strings.Join(parts, "; ")}
+	if more := len(invalid.Violations) - maxNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return &commonv1.ItemError{Index: index, ItemId: short(id), Field: short(first.Field), Description: strings.Join(parts, "; ")}
+}
+
+// short cuts a text that the caller may have sent.
+func short(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > maxChars {
+			return s[:i] + "…"
+		}
+	}
+	return s
 }

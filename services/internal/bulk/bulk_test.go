@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -26,7 +29,7 @@ type message struct {
 
 func (m message) GetStoreId() string { return m.store }
 
-// shelf keeps words by store. Each message is one entry.
+// shelf keeps words by store, but for "late". Each message is one entry.
 type shelf struct {
 	kept map[string][][]string
 	err  error
@@ -40,6 +43,15 @@ func (s *shelf) put(_ context.Context, storeID string, words []string) error {
 		s.kept = make(map[string][][]string)
 	}
 	s.kept[storeID] = append(s.kept[storeID], words)
+	refused := make(bulk.Refused)
+	for i, word := range words {
+		if word == "late" {
+			refused[i] = &fault.Invalid{Violations: []fault.Violation{{Field: "word", Description: "is late"}}}
+		}
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("keep: %w", refused)
+	}
 	return nil
 }
 
@@ -98,6 +110,16 @@ func TestGoodItemsAreKeptAndTheOthersNamed(t *testing.T) {
 			}},
 			map[string][][]string{"one": {{"a"}, {"b"}}},
 		},
+		"what only the writing refuses is named in its place": {
+			[]message{{"one", []string{"a", "bad", "late"}}, {"one", []string{"late", "bad", "b"}}},
+			bulk.Report{StoreID: "one", Upserted: 2, ErrorCount: 4, Errors: []*commonv1.ItemError{
+				{Index: 1, ItemId: "id-bad", Field: "word", Description: "is bad"},
+				{Index: 2, ItemId: "id-late", Field: "word", Description: "is late"},
+				{Index: 3, ItemId: "id-late", Field: "word", Description: "is late"},
+				{Index: 4, ItemId: "id-bad", Field: "word", Description: "is bad"},
+			}},
+			map[string][][]string{"one": {{"a", "late"}, {"late", "b"}}},
+		},
 		"a message without a good item is not written": {
 			[]message{{"one", []string{"bad"}}},
 			bulk.Report{StoreID: "one", ErrorCount: 1, Errors: []*commonv1.ItemError{
@@ -116,6 +138,42 @@ func TestGoodItemsAreKeptAndTheOthersNamed(t *testing.T) {
 		if diff := cmp.Diff(c.kept, s.kept); diff != "" {
 			t.Errorf("%s: kept (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func TestRefusalsAreShortHoweverMuchIsWrong(t *testing.T) {
+	long := strings.Repeat("ä", 10_000)
+	report, err := bulk.Upsert[message, string]{
+		Field: "words", MaxItems: 1, Items: func(m message) []string { return m.words }, ID: func(word string) string { return word },
+		Check: func(string) error {
+			var c fault.Checker
+			for i := range 100 {
+				c.Addf(fmt.Sprint(i, long), "is %s", long)
+			}
+			return c.Err()
+		},
+	}.Run(t.Context(), once(message{"one", []string{long}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := report.Errors[0]
+	if n := proto.Size(got); n > 10_000 || !strings.HasSuffix(got.GetDescription(), "; and 95 more") {
+		t.Errorf("%d bytes, ending in %q", n, got.GetDescription()[max(0, len(got.GetDescription())-20):])
+	}
+	if !utf8.ValidString(got.GetItemId()) || !utf8.ValidString(got.GetField()) || !utf8.ValidString(got.GetDescription()) {
+		t.Error("a character was cut in two")
+	}
+}
+
+// once returns a stream of one message.
+func once(m message) func() (message, error) {
+	sent := false
+	return func() (message, error) {
+		if sent {
+			return message{}, io.EOF
+		}
+		sent = true
+		return m, nil
 	}
 }
 

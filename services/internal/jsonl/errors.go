@@ -38,11 +38,19 @@ type LineError struct {
 
 // Error returns place, cause and text in one line.
 func (e *LineError) Error() string {
-	place := fmt.Sprintf("line %d", e.Line)
 	if e.Column > 0 {
-		place += fmt.Sprintf(", column %d", e.Column)
+		return fmt.Sprintf("line %d, %s", e.Line, e.What())
 	}
-	return fmt.Sprintf("%s: %v, in %q", place, e.Err, e.Text)
+	return fmt.Sprintf("line %d: %s", e.Line, e.What())
+}
+
+// What is the error without the number of the line: column, cause and text.
+func (e *LineError) What() string {
+	text := fmt.Sprintf("%v, in %q", e.Err, e.Text)
+	if e.Column > 0 {
+		text = fmt.Sprintf("column %d: %s", e.Column, text)
+	}
+	return text
 }
 
 // Unwrap returns the cause.

@@ -22,6 +22,21 @@ func products(ctx context.Context, c Clients, storeID string, items lines[*catal
 	})
 }
 
+func variantUpdates(ctx context.Context, c Clients, storeID string, items lines[*catalogv1.VariantUpdate]) (Report, error) {
+	return bulk(items, func() (stream[*catalogv1.VariantUpdate], error) {
+		s, err := c.Catalog.UpdateVariants(ctx)
+		return stream[*catalogv1.VariantUpdate]{
+			send: func(batch []*catalogv1.VariantUpdate) error {
+				return s.Send(&catalogv1.UpdateVariantsRequest{StoreId: storeID, Updates: batch})
+			},
+			finish: func() (int32, int32, []*commonv1.ItemError, error) {
+				r, err := s.CloseAndRecv()
+				return r.GetUpdatedCount(), r.GetErrorCount(), r.GetErrors(), err
+			},
+		}, err
+	})
+}
+
 func promotions(ctx context.Context, c Clients, storeID string, items lines[*promotionv1.Promotion]) (Report, error) {
 	return bulk(items, func() (stream[*promotionv1.Promotion], error) {
 		s, err := c.Promotions.UpsertPromotions(ctx)
@@ -58,7 +73,7 @@ func policies(ctx context.Context, c Clients, storeID string, items lines[*polic
 	})
 }
 
-// counted is the response of every bulk write.
+// counted is the response of a bulk write of whole items.
 type counted interface {
 	GetUpsertedCount() int32
 	GetErrorCount() int32

@@ -30,6 +30,8 @@ const (
 	batchSize = 100
 	// batchBytes closes a batch early, well below gRPC's usual 4 MiB limit of a message.
 	batchBytes = 1 << 20
+	// maxItemBytes is the largest item that is sent: one that no server takes would end the stream, and with it all others.
+	maxItemBytes = 15 << 20
 	// maxRefusals bounds the refusals that a report lists; it goes on counting.
 	maxRefusals = 1000
 )
@@ -46,7 +48,9 @@ type Clients struct {
 
 // Kinds are the kinds of files, in the order in which they must be loaded: a cart needs its products.
 func Kinds() []string {
-	return []string{"stores", "products", "promotions", "cart_settings", "carts", "order_settings", "orders", "policies"}
+	return []string{
+		"stores", "products", "variant_updates", "promotions", "cart_settings", "carts", "order_settings", "orders", "policies",
+	}
 }
 
 // Refusal is one item that was not taken.
@@ -86,6 +90,8 @@ func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (R
 		})
 	case "products":
 		return products(ctx, c, storeID, read[catalogv1.Product](in))
+	case "variant_updates":
+		return variantUpdates(ctx, c, storeID, read[catalogv1.VariantUpdate](in))
 	case "promotions":
 		return promotions(ctx, c, storeID, read[promotionv1.Promotion](in))
 	case "cart_settings":
@@ -163,7 +169,7 @@ func readable[T proto.Message](items lines[T], report *Report, take func(jsonl.L
 		var bad *jsonl.LineError
 		switch {
 		case errors.As(err, &bad):
-			report.refuse(bad.Line, bad.Err.Error())
+			report.refuse(bad.Line, bad.What())
 			continue
 		case err != nil:
 			return err
@@ -185,7 +191,14 @@ type stream[T proto.Message] struct {
 func bulk[T proto.Message](items lines[T], open func() (stream[T], error)) (Report, error) {
 	var report Report
 	b := batcher[T]{open: open}
-	if err := readable(items, &report, b.add); err != nil {
+	err := readable(items, &report, func(line jsonl.Line[T]) error {
+		if size := proto.Size(line.Item); size > maxItemBytes {
+			report.refuse(line.Number, fmt.Sprintf("has %d bytes, must have at most %d", size, maxItemBytes))
+			return nil
+		}
+		return b.add(line)
+	})
+	if err != nil {
 		return report, err
 	}
 	taken, refused, refusals, err := b.finish()

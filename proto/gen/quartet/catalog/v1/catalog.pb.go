@@ -135,7 +135,8 @@ func (Relation) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
 }
 
-// Product is one thing that a store sells, in one or more variants.
+// Product is one thing that a store sells, in one or more variants. Spaces around its texts, and control and invisible characters
+// in them, are taken out when it is written; NUL is refused.
 type Product struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier, unique in the store. 1 to 64 of letters, digits, '.', '_' and '-'. Required.
@@ -144,21 +145,22 @@ type Product struct {
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// Plain text, at most 20,000 characters. May be empty.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// Brand or maker. May be empty.
+	// Brand or maker, at most 200 characters. May be empty.
 	Brand string `protobuf:"bytes,4,opt,name=brand,proto3" json:"brand,omitempty"`
-	// Category from the broadest to the narrowest, such as ["Footwear", "Trail running shoes"]. At least one.
+	// Category from the broadest to the narrowest, such as ["Footwear", "Trail running shoes"]. 1 to 10 names of at most
+	// 200 characters.
 	CategoryPath []string `protobuf:"bytes,5,rep,name=category_path,json=categoryPath,proto3" json:"category_path,omitempty"`
-	// Free words that describe the product, such as "waterproof" or "gift". At most 50.
+	// Free words that describe the product, such as "waterproof" or "gift". At most 50, of at most 200 characters.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Typed facts, such as {"name": "weight", "number": 310, "unit": "g"}. Names are unique. At most 100.
+	// Typed facts, such as {"name": "weight", "number": 310, "unit": "g"}. Names are unique, spelling aside. At most 100.
 	Attributes []*Attribute `protobuf:"bytes,7,rep,name=attributes,proto3" json:"attributes,omitempty"`
-	// What can be bought. At least one; a product without options has one variant without options.
+	// What can be bought. 1 to 1,000; a product without options has one variant without options.
 	Variants []*Variant `protobuf:"bytes,8,rep,name=variants,proto3" json:"variants,omitempty"`
-	// Address of the product's page. Absolute URL, or empty.
+	// Address of the product's page. Absolute URL of http or https, at most 2,000 characters, or empty.
 	Url string `protobuf:"bytes,9,opt,name=url,proto3" json:"url,omitempty"`
-	// Addresses of pictures, the most important first. Absolute URLs.
+	// Addresses of pictures, the most important first. Absolute URLs of http or https. At most 50.
 	ImageUrls []string `protobuf:"bytes,10,rep,name=image_urls,json=imageUrls,proto3" json:"image_urls,omitempty"`
-	// Product ids that this one goes well with, best first, as the store's staff chose them. May be empty.
+	// Product ids that this one goes well with, best first, as the store's staff chose them. At most 100.
 	ComplementIds []string `protobuf:"bytes,11,rep,name=complement_ids,json=complementIds,proto3" json:"complement_ids,omitempty"`
 	// When the product was last written. Set by the service; ignored on upsert.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -283,11 +285,13 @@ func (x *Product) GetUpdateTime() *timestamppb.Timestamp {
 // Variant is one buyable form of a product, with a price and a stock of its own.
 type Variant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, unique in the product. Same form as product_id. Required.
+	// Identifier, unique in the product, case aside. Same form as product_id. Required.
 	VariantId string `protobuf:"bytes,1,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
-	// Options that tell it apart, such as {"size": "42", "colour": "slate"}. Names in lower case.
+	// Options that tell it apart, such as {"size": "42", "colour": "slate"}. Names in lower case, unique
+	// spelling aside. At most 20.
 	Options map[string]string `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Price now, taxes as the store shows them. Zero or more. Required.
+	// Price now, taxes as the store shows them. 0 to 10^12 minor units. All variants of a product have one currency.
+	// Required.
 	Price *v1.Money `protobuf:"bytes,3,opt,name=price,proto3" json:"price,omitempty"`
 	// Price before a markdown. Above price when present; absent when there is no markdown.
 	ListPrice *v1.Money `protobuf:"bytes,4,opt,name=list_price,json=listPrice,proto3" json:"list_price,omitempty"`
@@ -365,7 +369,7 @@ func (x *Variant) GetStock() int32 {
 // Attribute is one typed fact about a product.
 type Attribute struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name in lower case, such as "waterproof" or "weight". Required.
+	// Name in lower case, such as "waterproof" or "weight", at most 200 characters. Required.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The value. Required.
 	//
@@ -464,12 +468,12 @@ type isAttribute_Value interface {
 }
 
 type Attribute_Text struct {
-	// Words, such as "merino wool".
+	// Words, such as "merino wool". 1 to 200 characters.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3,oneof"`
 }
 
 type Attribute_Number struct {
-	// A quantity in unit.
+	// A quantity in unit, from -10^15 to 10^15.
 	Number float64 `protobuf:"fixed64,3,opt,name=number,proto3,oneof"`
 }
 
@@ -487,22 +491,24 @@ func (*Attribute_Flag) isAttribute_Value() {}
 // Filter narrows a search. Every condition that is set must hold; an empty filter admits everything.
 type Filter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Admits products with one of these names anywhere in their category path. Compared without case and plural.
+	// Admits products with one of these names anywhere in their category path. Compared without case and plural. At
+	// most 1,000.
 	Categories []string `protobuf:"bytes,1,rep,name=categories,proto3" json:"categories,omitempty"`
-	// Admits products of one of these brands. Compared without case.
+	// Admits products of one of these brands. Compared without case. At most 1,000.
 	Brands []string `protobuf:"bytes,2,rep,name=brands,proto3" json:"brands,omitempty"`
-	// Lowest price of an admitted variant, inclusive. Absent: no lower bound.
+	// Lowest price of an admitted variant, inclusive, in a currency that the store has prices in. Absent: no lower bound.
 	MinPrice *v1.Money `protobuf:"bytes,3,opt,name=min_price,json=minPrice,proto3" json:"min_price,omitempty"`
-	// Highest price of an admitted variant, inclusive. Absent: no upper bound.
+	// Highest price of an admitted variant, inclusive, in the same currency. Absent: no upper bound.
 	MaxPrice *v1.Money `protobuf:"bytes,4,opt,name=max_price,json=maxPrice,proto3" json:"max_price,omitempty"`
-	// Admits variants that have every one of these options. Names and values are compared without case.
+	// Admits variants that have every one of these options. Names and values are compared without case. At most
+	// 20.
 	Options map[string]string `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Admits products whose attributes or tags have every one of these. {"waterproof": "true"} means that the flag is
-	// set or the tag present; any other value is compared without case.
+	// set or the tag present; any other value is compared without case. At most 20.
 	Attributes map[string]string `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Admits only variants with stock above zero. One variant must meet price, options and stock together.
 	InStock bool `protobuf:"varint,7,opt,name=in_stock,json=inStock,proto3" json:"in_stock,omitempty"`
-	// Product ids never to return.
+	// Product ids never to return. At most 2,000.
 	ExcludeProductIds []string `protobuf:"bytes,8,rep,name=exclude_product_ids,json=excludeProductIds,proto3" json:"exclude_product_ids,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -859,6 +865,225 @@ func (x *UpsertProductsResponse) GetCatalogVersion() int64 {
 	return 0
 }
 
+// VariantUpdate is what has changed about one variant. What is not set stays as it is; one field at least must be set.
+type VariantUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Product that the variant is of, as it was upserted. Required.
+	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
+	// Variant to change. Required.
+	VariantId string `protobuf:"bytes,2,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
+	// New price, in the currency that the variant has. Absent: unchanged.
+	Price *v1.Money `protobuf:"bytes,3,opt,name=price,proto3" json:"price,omitempty"`
+	// New price before a markdown, above the price, in its currency. Absent: unchanged.
+	ListPrice *v1.Money `protobuf:"bytes,4,opt,name=list_price,json=listPrice,proto3" json:"list_price,omitempty"`
+	// New stock. Absent: unchanged; zero: sold out.
+	Stock *int32 `protobuf:"varint,5,opt,name=stock,proto3,oneof" json:"stock,omitempty"`
+	// Ends a markdown: the variant has no list price any more. Not beside list_price.
+	ClearListPrice bool `protobuf:"varint,6,opt,name=clear_list_price,json=clearListPrice,proto3" json:"clear_list_price,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *VariantUpdate) Reset() {
+	*x = VariantUpdate{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VariantUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VariantUpdate) ProtoMessage() {}
+
+func (x *VariantUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VariantUpdate.ProtoReflect.Descriptor instead.
+func (*VariantUpdate) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *VariantUpdate) GetProductId() string {
+	if x != nil {
+		return x.ProductId
+	}
+	return ""
+}
+
+func (x *VariantUpdate) GetVariantId() string {
+	if x != nil {
+		return x.VariantId
+	}
+	return ""
+}
+
+func (x *VariantUpdate) GetPrice() *v1.Money {
+	if x != nil {
+		return x.Price
+	}
+	return nil
+}
+
+func (x *VariantUpdate) GetListPrice() *v1.Money {
+	if x != nil {
+		return x.ListPrice
+	}
+	return nil
+}
+
+func (x *VariantUpdate) GetStock() int32 {
+	if x != nil && x.Stock != nil {
+		return *x.Stock
+	}
+	return 0
+}
+
+func (x *VariantUpdate) GetClearListPrice() bool {
+	if x != nil {
+		return x.ClearListPrice
+	}
+	return false
+}
+
+// UpdateVariantsRequest carries updates of one store's variants.
+type UpdateVariantsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store to write to. Required in the first message of the stream; later messages may leave it out, not change it.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Up to 1,000 updates, applied in order.
+	Updates       []*VariantUpdate `protobuf:"bytes,2,rep,name=updates,proto3" json:"updates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateVariantsRequest) Reset() {
+	*x = UpdateVariantsRequest{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateVariantsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateVariantsRequest) ProtoMessage() {}
+
+func (x *UpdateVariantsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateVariantsRequest.ProtoReflect.Descriptor instead.
+func (*UpdateVariantsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *UpdateVariantsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *UpdateVariantsRequest) GetUpdates() []*VariantUpdate {
+	if x != nil {
+		return x.Updates
+	}
+	return nil
+}
+
+// UpdateVariantsResponse reports on a finished stream of updates.
+type UpdateVariantsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Updates that hold now, those included that said what was so already.
+	UpdatedCount int32 `protobuf:"varint,1,opt,name=updated_count,json=updatedCount,proto3" json:"updated_count,omitempty"`
+	// Updates that were refused, at most 1,000 of them. The id of an item is "<product_id>/<variant_id>".
+	Errors []*v1.ItemError `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
+	// Updates that were refused in all.
+	ErrorCount int32 `protobuf:"varint,3,opt,name=error_count,json=errorCount,proto3" json:"error_count,omitempty"`
+	// Version of the store's catalog that holds the updates; zero when they changed nothing.
+	CatalogVersion int64 `protobuf:"varint,4,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *UpdateVariantsResponse) Reset() {
+	*x = UpdateVariantsResponse{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateVariantsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateVariantsResponse) ProtoMessage() {}
+
+func (x *UpdateVariantsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateVariantsResponse.ProtoReflect.Descriptor instead.
+func (*UpdateVariantsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *UpdateVariantsResponse) GetUpdatedCount() int32 {
+	if x != nil {
+		return x.UpdatedCount
+	}
+	return 0
+}
+
+func (x *UpdateVariantsResponse) GetErrors() []*v1.ItemError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+func (x *UpdateVariantsResponse) GetErrorCount() int32 {
+	if x != nil {
+		return x.ErrorCount
+	}
+	return 0
+}
+
+func (x *UpdateVariantsResponse) GetCatalogVersion() int64 {
+	if x != nil {
+		return x.CatalogVersion
+	}
+	return 0
+}
+
 // GetProductRequest names one product.
 type GetProductRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -872,7 +1097,7 @@ type GetProductRequest struct {
 
 func (x *GetProductRequest) Reset() {
 	*x = GetProductRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[8]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +1109,7 @@ func (x *GetProductRequest) String() string {
 func (*GetProductRequest) ProtoMessage() {}
 
 func (x *GetProductRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[8]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +1122,7 @@ func (x *GetProductRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProductRequest.ProtoReflect.Descriptor instead.
 func (*GetProductRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{8}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetProductRequest) GetStoreId() string {
@@ -925,7 +1150,7 @@ type GetProductResponse struct {
 
 func (x *GetProductResponse) Reset() {
 	*x = GetProductResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[9]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1162,7 @@ func (x *GetProductResponse) String() string {
 func (*GetProductResponse) ProtoMessage() {}
 
 func (x *GetProductResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[9]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1175,7 @@ func (x *GetProductResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProductResponse.ProtoReflect.Descriptor instead.
 func (*GetProductResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{9}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetProductResponse) GetProduct() *Product {
@@ -973,7 +1198,7 @@ type BatchGetProductsRequest struct {
 
 func (x *BatchGetProductsRequest) Reset() {
 	*x = BatchGetProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[10]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1210,7 @@ func (x *BatchGetProductsRequest) String() string {
 func (*BatchGetProductsRequest) ProtoMessage() {}
 
 func (x *BatchGetProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[10]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1223,7 @@ func (x *BatchGetProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGetProductsRequest.ProtoReflect.Descriptor instead.
 func (*BatchGetProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{10}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BatchGetProductsRequest) GetStoreId() string {
@@ -1028,7 +1253,7 @@ type BatchGetProductsResponse struct {
 
 func (x *BatchGetProductsResponse) Reset() {
 	*x = BatchGetProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[11]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1265,7 @@ func (x *BatchGetProductsResponse) String() string {
 func (*BatchGetProductsResponse) ProtoMessage() {}
 
 func (x *BatchGetProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[11]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1278,7 @@ func (x *BatchGetProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGetProductsResponse.ProtoReflect.Descriptor instead.
 func (*BatchGetProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{11}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BatchGetProductsResponse) GetProducts() []*Product {
@@ -1083,7 +1308,7 @@ type DeleteProductRequest struct {
 
 func (x *DeleteProductRequest) Reset() {
 	*x = DeleteProductRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[12]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1320,7 @@ func (x *DeleteProductRequest) String() string {
 func (*DeleteProductRequest) ProtoMessage() {}
 
 func (x *DeleteProductRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[12]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1333,7 @@ func (x *DeleteProductRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProductRequest.ProtoReflect.Descriptor instead.
 func (*DeleteProductRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{12}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteProductRequest) GetStoreId() string {
@@ -1136,7 +1361,7 @@ type DeleteProductResponse struct {
 
 func (x *DeleteProductResponse) Reset() {
 	*x = DeleteProductResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[13]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1373,7 @@ func (x *DeleteProductResponse) String() string {
 func (*DeleteProductResponse) ProtoMessage() {}
 
 func (x *DeleteProductResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[13]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1386,7 @@ func (x *DeleteProductResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProductResponse.ProtoReflect.Descriptor instead.
 func (*DeleteProductResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteProductResponse) GetDeleted() bool {
@@ -1190,7 +1415,7 @@ type SearchProductsRequest struct {
 
 func (x *SearchProductsRequest) Reset() {
 	*x = SearchProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[14]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1427,7 @@ func (x *SearchProductsRequest) String() string {
 func (*SearchProductsRequest) ProtoMessage() {}
 
 func (x *SearchProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[14]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1440,7 @@ func (x *SearchProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchProductsRequest.ProtoReflect.Descriptor instead.
 func (*SearchProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SearchProductsRequest) GetStoreId() string {
@@ -1279,7 +1504,7 @@ type SearchProductsResponse struct {
 
 func (x *SearchProductsResponse) Reset() {
 	*x = SearchProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[15]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1516,7 @@ func (x *SearchProductsResponse) String() string {
 func (*SearchProductsResponse) ProtoMessage() {}
 
 func (x *SearchProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[15]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1529,7 @@ func (x *SearchProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchProductsResponse.ProtoReflect.Descriptor instead.
 func (*SearchProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SearchProductsResponse) GetHits() []*Hit {
@@ -1381,7 +1606,7 @@ type FindSimilarProductsRequest struct {
 
 func (x *FindSimilarProductsRequest) Reset() {
 	*x = FindSimilarProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[16]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1618,7 @@ func (x *FindSimilarProductsRequest) String() string {
 func (*FindSimilarProductsRequest) ProtoMessage() {}
 
 func (x *FindSimilarProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[16]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1631,7 @@ func (x *FindSimilarProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSimilarProductsRequest.ProtoReflect.Descriptor instead.
 func (*FindSimilarProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FindSimilarProductsRequest) GetStoreId() string {
@@ -1473,7 +1698,7 @@ type Companion struct {
 
 func (x *Companion) Reset() {
 	*x = Companion{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1710,7 @@ func (x *Companion) String() string {
 func (*Companion) ProtoMessage() {}
 
 func (x *Companion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1723,7 @@ func (x *Companion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Companion.ProtoReflect.Descriptor instead.
 func (*Companion) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Companion) GetProductId() string {
@@ -1533,7 +1758,7 @@ type FindSimilarProductsResponse struct {
 
 func (x *FindSimilarProductsResponse) Reset() {
 	*x = FindSimilarProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1770,7 @@ func (x *FindSimilarProductsResponse) String() string {
 func (*FindSimilarProductsResponse) ProtoMessage() {}
 
 func (x *FindSimilarProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1783,7 @@ func (x *FindSimilarProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSimilarProductsResponse.ProtoReflect.Descriptor instead.
 func (*FindSimilarProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{18}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FindSimilarProductsResponse) GetHits() []*Hit {
@@ -1646,6 +1871,26 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +
 	"\verror_count\x18\x03 \x01(\x05R\n" +
 	"errorCount\x12'\n" +
+	"\x0fcatalog_version\x18\x04 \x01(\x03R\x0ecatalogVersion\"\x85\x02\n" +
+	"\rVariantUpdate\x12\x1d\n" +
+	"\n" +
+	"product_id\x18\x01 \x01(\tR\tproductId\x12\x1d\n" +
+	"\n" +
+	"variant_id\x18\x02 \x01(\tR\tvariantId\x12.\n" +
+	"\x05price\x18\x03 \x01(\v2\x18.quartet.common.v1.MoneyR\x05price\x127\n" +
+	"\n" +
+	"list_price\x18\x04 \x01(\v2\x18.quartet.common.v1.MoneyR\tlistPrice\x12\x19\n" +
+	"\x05stock\x18\x05 \x01(\x05H\x00R\x05stock\x88\x01\x01\x12(\n" +
+	"\x10clear_list_price\x18\x06 \x01(\bR\x0eclearListPriceB\b\n" +
+	"\x06_stock\"o\n" +
+	"\x15UpdateVariantsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12;\n" +
+	"\aupdates\x18\x02 \x03(\v2!.quartet.catalog.v1.VariantUpdateR\aupdates\"\xbd\x01\n" +
+	"\x16UpdateVariantsResponse\x12#\n" +
+	"\rupdated_count\x18\x01 \x01(\x05R\fupdatedCount\x124\n" +
+	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +
+	"\verror_count\x18\x03 \x01(\x05R\n" +
+	"errorCount\x12'\n" +
 	"\x0fcatalog_version\x18\x04 \x01(\x03R\x0ecatalogVersion\"M\n" +
 	"\x11GetProductRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1d\n" +
@@ -1707,9 +1952,10 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\bRelation\x12\x18\n" +
 	"\x14RELATION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13RELATION_COMPLEMENT\x10\x01\x12\x18\n" +
-	"\x14RELATION_ALTERNATIVE\x10\x022\x8e\x05\n" +
+	"\x14RELATION_ALTERNATIVE\x10\x022\xf9\x05\n" +
 	"\x0eCatalogService\x12i\n" +
-	"\x0eUpsertProducts\x12).quartet.catalog.v1.UpsertProductsRequest\x1a*.quartet.catalog.v1.UpsertProductsResponse(\x01\x12[\n" +
+	"\x0eUpsertProducts\x12).quartet.catalog.v1.UpsertProductsRequest\x1a*.quartet.catalog.v1.UpsertProductsResponse(\x01\x12i\n" +
+	"\x0eUpdateVariants\x12).quartet.catalog.v1.UpdateVariantsRequest\x1a*.quartet.catalog.v1.UpdateVariantsResponse(\x01\x12[\n" +
 	"\n" +
 	"GetProduct\x12%.quartet.catalog.v1.GetProductRequest\x1a&.quartet.catalog.v1.GetProductResponse\x12m\n" +
 	"\x10BatchGetProducts\x12+.quartet.catalog.v1.BatchGetProductsRequest\x1a,.quartet.catalog.v1.BatchGetProductsResponse\x12d\n" +
@@ -1731,7 +1977,7 @@ func file_quartet_catalog_v1_catalog_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_catalog_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quartet_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_quartet_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_quartet_catalog_v1_catalog_proto_goTypes = []any{
 	(Sort)(0),                           // 0: quartet.catalog.v1.Sort
 	(Relation)(0),                       // 1: quartet.catalog.v1.Relation
@@ -1743,67 +1989,76 @@ var file_quartet_catalog_v1_catalog_proto_goTypes = []any{
 	(*Facet)(nil),                       // 7: quartet.catalog.v1.Facet
 	(*UpsertProductsRequest)(nil),       // 8: quartet.catalog.v1.UpsertProductsRequest
 	(*UpsertProductsResponse)(nil),      // 9: quartet.catalog.v1.UpsertProductsResponse
-	(*GetProductRequest)(nil),           // 10: quartet.catalog.v1.GetProductRequest
-	(*GetProductResponse)(nil),          // 11: quartet.catalog.v1.GetProductResponse
-	(*BatchGetProductsRequest)(nil),     // 12: quartet.catalog.v1.BatchGetProductsRequest
-	(*BatchGetProductsResponse)(nil),    // 13: quartet.catalog.v1.BatchGetProductsResponse
-	(*DeleteProductRequest)(nil),        // 14: quartet.catalog.v1.DeleteProductRequest
-	(*DeleteProductResponse)(nil),       // 15: quartet.catalog.v1.DeleteProductResponse
-	(*SearchProductsRequest)(nil),       // 16: quartet.catalog.v1.SearchProductsRequest
-	(*SearchProductsResponse)(nil),      // 17: quartet.catalog.v1.SearchProductsResponse
-	(*FindSimilarProductsRequest)(nil),  // 18: quartet.catalog.v1.FindSimilarProductsRequest
-	(*Companion)(nil),                   // 19: quartet.catalog.v1.Companion
-	(*FindSimilarProductsResponse)(nil), // 20: quartet.catalog.v1.FindSimilarProductsResponse
-	nil,                                 // 21: quartet.catalog.v1.Variant.OptionsEntry
-	nil,                                 // 22: quartet.catalog.v1.Filter.OptionsEntry
-	nil,                                 // 23: quartet.catalog.v1.Filter.AttributesEntry
-	(*timestamppb.Timestamp)(nil),       // 24: google.protobuf.Timestamp
-	(*v1.Money)(nil),                    // 25: quartet.common.v1.Money
-	(*v1.ItemError)(nil),                // 26: quartet.common.v1.ItemError
+	(*VariantUpdate)(nil),               // 10: quartet.catalog.v1.VariantUpdate
+	(*UpdateVariantsRequest)(nil),       // 11: quartet.catalog.v1.UpdateVariantsRequest
+	(*UpdateVariantsResponse)(nil),      // 12: quartet.catalog.v1.UpdateVariantsResponse
+	(*GetProductRequest)(nil),           // 13: quartet.catalog.v1.GetProductRequest
+	(*GetProductResponse)(nil),          // 14: quartet.catalog.v1.GetProductResponse
+	(*BatchGetProductsRequest)(nil),     // 15: quartet.catalog.v1.BatchGetProductsRequest
+	(*BatchGetProductsResponse)(nil),    // 16: quartet.catalog.v1.BatchGetProductsResponse
+	(*DeleteProductRequest)(nil),        // 17: quartet.catalog.v1.DeleteProductRequest
+	(*DeleteProductResponse)(nil),       // 18: quartet.catalog.v1.DeleteProductResponse
+	(*SearchProductsRequest)(nil),       // 19: quartet.catalog.v1.SearchProductsRequest
+	(*SearchProductsResponse)(nil),      // 20: quartet.catalog.v1.SearchProductsResponse
+	(*FindSimilarProductsRequest)(nil),  // 21: quartet.catalog.v1.FindSimilarProductsRequest
+	(*Companion)(nil),                   // 22: quartet.catalog.v1.Companion
+	(*FindSimilarProductsResponse)(nil), // 23: quartet.catalog.v1.FindSimilarProductsResponse
+	nil,                                 // 24: quartet.catalog.v1.Variant.OptionsEntry
+	nil,                                 // 25: quartet.catalog.v1.Filter.OptionsEntry
+	nil,                                 // 26: quartet.catalog.v1.Filter.AttributesEntry
+	(*timestamppb.Timestamp)(nil),       // 27: google.protobuf.Timestamp
+	(*v1.Money)(nil),                    // 28: quartet.common.v1.Money
+	(*v1.ItemError)(nil),                // 29: quartet.common.v1.ItemError
 }
 var file_quartet_catalog_v1_catalog_proto_depIdxs = []int32{
 	4,  // 0: quartet.catalog.v1.Product.attributes:type_name -> quartet.catalog.v1.Attribute
 	3,  // 1: quartet.catalog.v1.Product.variants:type_name -> quartet.catalog.v1.Variant
-	24, // 2: quartet.catalog.v1.Product.update_time:type_name -> google.protobuf.Timestamp
-	21, // 3: quartet.catalog.v1.Variant.options:type_name -> quartet.catalog.v1.Variant.OptionsEntry
-	25, // 4: quartet.catalog.v1.Variant.price:type_name -> quartet.common.v1.Money
-	25, // 5: quartet.catalog.v1.Variant.list_price:type_name -> quartet.common.v1.Money
-	25, // 6: quartet.catalog.v1.Filter.min_price:type_name -> quartet.common.v1.Money
-	25, // 7: quartet.catalog.v1.Filter.max_price:type_name -> quartet.common.v1.Money
-	22, // 8: quartet.catalog.v1.Filter.options:type_name -> quartet.catalog.v1.Filter.OptionsEntry
-	23, // 9: quartet.catalog.v1.Filter.attributes:type_name -> quartet.catalog.v1.Filter.AttributesEntry
+	27, // 2: quartet.catalog.v1.Product.update_time:type_name -> google.protobuf.Timestamp
+	24, // 3: quartet.catalog.v1.Variant.options:type_name -> quartet.catalog.v1.Variant.OptionsEntry
+	28, // 4: quartet.catalog.v1.Variant.price:type_name -> quartet.common.v1.Money
+	28, // 5: quartet.catalog.v1.Variant.list_price:type_name -> quartet.common.v1.Money
+	28, // 6: quartet.catalog.v1.Filter.min_price:type_name -> quartet.common.v1.Money
+	28, // 7: quartet.catalog.v1.Filter.max_price:type_name -> quartet.common.v1.Money
+	25, // 8: quartet.catalog.v1.Filter.options:type_name -> quartet.catalog.v1.Filter.OptionsEntry
+	26, // 9: quartet.catalog.v1.Filter.attributes:type_name -> quartet.catalog.v1.Filter.AttributesEntry
 	2,  // 10: quartet.catalog.v1.Hit.product:type_name -> quartet.catalog.v1.Product
 	2,  // 11: quartet.catalog.v1.UpsertProductsRequest.products:type_name -> quartet.catalog.v1.Product
-	26, // 12: quartet.catalog.v1.UpsertProductsResponse.errors:type_name -> quartet.common.v1.ItemError
-	2,  // 13: quartet.catalog.v1.GetProductResponse.product:type_name -> quartet.catalog.v1.Product
-	2,  // 14: quartet.catalog.v1.BatchGetProductsResponse.products:type_name -> quartet.catalog.v1.Product
-	5,  // 15: quartet.catalog.v1.SearchProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
-	0,  // 16: quartet.catalog.v1.SearchProductsRequest.sort:type_name -> quartet.catalog.v1.Sort
-	6,  // 17: quartet.catalog.v1.SearchProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
-	25, // 18: quartet.catalog.v1.SearchProductsResponse.min_price:type_name -> quartet.common.v1.Money
-	25, // 19: quartet.catalog.v1.SearchProductsResponse.max_price:type_name -> quartet.common.v1.Money
-	7,  // 20: quartet.catalog.v1.SearchProductsResponse.facets:type_name -> quartet.catalog.v1.Facet
-	1,  // 21: quartet.catalog.v1.FindSimilarProductsRequest.relation:type_name -> quartet.catalog.v1.Relation
-	5,  // 22: quartet.catalog.v1.FindSimilarProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
-	19, // 23: quartet.catalog.v1.FindSimilarProductsRequest.companions:type_name -> quartet.catalog.v1.Companion
-	6,  // 24: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
-	8,  // 25: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
-	10, // 26: quartet.catalog.v1.CatalogService.GetProduct:input_type -> quartet.catalog.v1.GetProductRequest
-	12, // 27: quartet.catalog.v1.CatalogService.BatchGetProducts:input_type -> quartet.catalog.v1.BatchGetProductsRequest
-	14, // 28: quartet.catalog.v1.CatalogService.DeleteProduct:input_type -> quartet.catalog.v1.DeleteProductRequest
-	16, // 29: quartet.catalog.v1.CatalogService.SearchProducts:input_type -> quartet.catalog.v1.SearchProductsRequest
-	18, // 30: quartet.catalog.v1.CatalogService.FindSimilarProducts:input_type -> quartet.catalog.v1.FindSimilarProductsRequest
-	9,  // 31: quartet.catalog.v1.CatalogService.UpsertProducts:output_type -> quartet.catalog.v1.UpsertProductsResponse
-	11, // 32: quartet.catalog.v1.CatalogService.GetProduct:output_type -> quartet.catalog.v1.GetProductResponse
-	13, // 33: quartet.catalog.v1.CatalogService.BatchGetProducts:output_type -> quartet.catalog.v1.BatchGetProductsResponse
-	15, // 34: quartet.catalog.v1.CatalogService.DeleteProduct:output_type -> quartet.catalog.v1.DeleteProductResponse
-	17, // 35: quartet.catalog.v1.CatalogService.SearchProducts:output_type -> quartet.catalog.v1.SearchProductsResponse
-	20, // 36: quartet.catalog.v1.CatalogService.FindSimilarProducts:output_type -> quartet.catalog.v1.FindSimilarProductsResponse
-	31, // [31:37] is the sub-list for method output_type
-	25, // [25:31] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	29, // 12: quartet.catalog.v1.UpsertProductsResponse.errors:type_name -> quartet.common.v1.ItemError
+	28, // 13: quartet.catalog.v1.VariantUpdate.price:type_name -> quartet.common.v1.Money
+	28, // 14: quartet.catalog.v1.VariantUpdate.list_price:type_name -> quartet.common.v1.Money
+	10, // 15: quartet.catalog.v1.UpdateVariantsRequest.updates:type_name -> quartet.catalog.v1.VariantUpdate
+	29, // 16: quartet.catalog.v1.UpdateVariantsResponse.errors:type_name -> quartet.common.v1.ItemError
+	2,  // 17: quartet.catalog.v1.GetProductResponse.product:type_name -> quartet.catalog.v1.Product
+	2,  // 18: quartet.catalog.v1.BatchGetProductsResponse.products:type_name -> quartet.catalog.v1.Product
+	5,  // 19: quartet.catalog.v1.SearchProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
+	0,  // 20: quartet.catalog.v1.SearchProductsRequest.sort:type_name -> quartet.catalog.v1.Sort
+	6,  // 21: quartet.catalog.v1.SearchProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
+	28, // 22: quartet.catalog.v1.SearchProductsResponse.min_price:type_name -> quartet.common.v1.Money
+	28, // 23: quartet.catalog.v1.SearchProductsResponse.max_price:type_name -> quartet.common.v1.Money
+	7,  // 24: quartet.catalog.v1.SearchProductsResponse.facets:type_name -> quartet.catalog.v1.Facet
+	1,  // 25: quartet.catalog.v1.FindSimilarProductsRequest.relation:type_name -> quartet.catalog.v1.Relation
+	5,  // 26: quartet.catalog.v1.FindSimilarProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
+	22, // 27: quartet.catalog.v1.FindSimilarProductsRequest.companions:type_name -> quartet.catalog.v1.Companion
+	6,  // 28: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
+	8,  // 29: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
+	11, // 30: quartet.catalog.v1.CatalogService.UpdateVariants:input_type -> quartet.catalog.v1.UpdateVariantsRequest
+	13, // 31: quartet.catalog.v1.CatalogService.GetProduct:input_type -> quartet.catalog.v1.GetProductRequest
+	15, // 32: quartet.catalog.v1.CatalogService.BatchGetProducts:input_type -> quartet.catalog.v1.BatchGetProductsRequest
+	17, // 33: quartet.catalog.v1.CatalogService.DeleteProduct:input_type -> quartet.catalog.v1.DeleteProductRequest
+	19, // 34: quartet.catalog.v1.CatalogService.SearchProducts:input_type -> quartet.catalog.v1.SearchProductsRequest
+	21, // 35: quartet.catalog.v1.CatalogService.FindSimilarProducts:input_type -> quartet.catalog.v1.FindSimilarProductsRequest
+	9,  // 36: quartet.catalog.v1.CatalogService.UpsertProducts:output_type -> quartet.catalog.v1.UpsertProductsResponse
+	12, // 37: quartet.catalog.v1.CatalogService.UpdateVariants:output_type -> quartet.catalog.v1.UpdateVariantsResponse
+	14, // 38: quartet.catalog.v1.CatalogService.GetProduct:output_type -> quartet.catalog.v1.GetProductResponse
+	16, // 39: quartet.catalog.v1.CatalogService.BatchGetProducts:output_type -> quartet.catalog.v1.BatchGetProductsResponse
+	18, // 40: quartet.catalog.v1.CatalogService.DeleteProduct:output_type -> quartet.catalog.v1.DeleteProductResponse
+	20, // 41: quartet.catalog.v1.CatalogService.SearchProducts:output_type -> quartet.catalog.v1.SearchProductsResponse
+	23, // 42: quartet.catalog.v1.CatalogService.FindSimilarProducts:output_type -> quartet.catalog.v1.FindSimilarProductsResponse
+	36, // [36:43] is the sub-list for method output_type
+	29, // [29:36] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_quartet_catalog_v1_catalog_proto_init() }
@@ -1816,13 +2071,14 @@ func file_quartet_catalog_v1_catalog_proto_init() {
 		(*Attribute_Number)(nil),
 		(*Attribute_Flag)(nil),
 	}
+	file_quartet_catalog_v1_catalog_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_catalog_v1_catalog_proto_rawDesc), len(file_quartet_catalog_v1_catalog_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	CatalogService_UpsertProducts_FullMethodName      = "/quartet.catalog.v1.CatalogService/UpsertProducts"
+	CatalogService_UpdateVariants_FullMethodName      = "/quartet.catalog.v1.CatalogService/UpdateVariants"
 	CatalogService_GetProduct_FullMethodName          = "/quartet.catalog.v1.CatalogService/GetProduct"
 	CatalogService_BatchGetProducts_FullMethodName    = "/quartet.catalog.v1.CatalogService/BatchGetProducts"
 	CatalogService_DeleteProduct_FullMethodName       = "/quartet.catalog.v1.CatalogService/DeleteProduct"
@@ -39,6 +40,10 @@ type CatalogServiceClient interface {
 	// UpsertProducts creates or replaces products in bulk. Each message may carry many products; a bad product is
 	// reported in the response and does not stop the others.
 	UpsertProducts(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertProductsRequest, UpsertProductsResponse], error)
+	// UpdateVariants changes the price and the stock of variants that exist, in bulk, and nothing else of their products. It is
+	// safe beside other writes: an update and an upsert of one product happen one after the other. A bad update is reported in
+	// the response and does not stop the others.
+	UpdateVariants(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpdateVariantsRequest, UpdateVariantsResponse], error)
 	// GetProduct returns one product. NOT_FOUND when the store has no such product.
 	GetProduct(ctx context.Context, in *GetProductRequest, opts ...grpc.CallOption) (*GetProductResponse, error)
 	// BatchGetProducts returns the products that exist among those asked for, in the order asked.
@@ -71,6 +76,19 @@ func (c *catalogServiceClient) UpsertProducts(ctx context.Context, opts ...grpc.
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type CatalogService_UpsertProductsClient = grpc.ClientStreamingClient[UpsertProductsRequest, UpsertProductsResponse]
+
+func (c *catalogServiceClient) UpdateVariants(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpdateVariantsRequest, UpdateVariantsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CatalogService_ServiceDesc.Streams[1], CatalogService_UpdateVariants_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[UpdateVariantsRequest, UpdateVariantsResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CatalogService_UpdateVariantsClient = grpc.ClientStreamingClient[UpdateVariantsRequest, UpdateVariantsResponse]
 
 func (c *catalogServiceClient) GetProduct(ctx context.Context, in *GetProductRequest, opts ...grpc.CallOption) (*GetProductResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -132,6 +150,10 @@ type CatalogServiceServer interface {
 	// UpsertProducts creates or replaces products in bulk. Each message may carry many products; a bad product is
 	// reported in the response and does not stop the others.
 	UpsertProducts(grpc.ClientStreamingServer[UpsertProductsRequest, UpsertProductsResponse]) error
+	// UpdateVariants changes the price and the stock of variants that exist, in bulk, and nothing else of their products. It is
+	// safe beside other writes: an update and an upsert of one product happen one after the other. A bad update is reported in
+	// the response and does not stop the others.
+	UpdateVariants(grpc.ClientStreamingServer[UpdateVariantsRequest, UpdateVariantsResponse]) error
 	// GetProduct returns one product. NOT_FOUND when the store has no such product.
 	GetProduct(context.Context, *GetProductRequest) (*GetProductResponse, error)
 	// BatchGetProducts returns the products that exist among those asked for, in the order asked.
@@ -154,6 +176,9 @@ type UnimplementedCatalogServiceServer struct{}
 
 func (UnimplementedCatalogServiceServer) UpsertProducts(grpc.ClientStreamingServer[UpsertProductsRequest, UpsertProductsResponse]) error {
 	return status.Error(codes.Unimplemented, "method UpsertProducts not implemented")
+}
+func (UnimplementedCatalogServiceServer) UpdateVariants(grpc.ClientStreamingServer[UpdateVariantsRequest, UpdateVariantsResponse]) error {
+	return status.Error(codes.Unimplemented, "method UpdateVariants not implemented")
 }
 func (UnimplementedCatalogServiceServer) GetProduct(context.Context, *GetProductRequest) (*GetProductResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetProduct not implemented")
@@ -197,6 +222,13 @@ func _CatalogService_UpsertProducts_Handler(srv interface{}, stream grpc.ServerS
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type CatalogService_UpsertProductsServer = grpc.ClientStreamingServer[UpsertProductsRequest, UpsertProductsResponse]
+
+func _CatalogService_UpdateVariants_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(CatalogServiceServer).UpdateVariants(&grpc.GenericServerStream[UpdateVariantsRequest, UpdateVariantsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CatalogService_UpdateVariantsServer = grpc.ClientStreamingServer[UpdateVariantsRequest, UpdateVariantsResponse]
 
 func _CatalogService_GetProduct_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetProductRequest)
@@ -320,6 +352,11 @@ var CatalogService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "UpsertProducts",
 			Handler:       _CatalogService_UpsertProducts_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "UpdateVariants",
+			Handler:       _CatalogService_UpdateVariants_Handler,
 			ClientStreams: true,
 		},
 	},
