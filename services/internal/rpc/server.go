@@ -38,9 +38,10 @@ const (
 	DefaultMaxConnectionAge = 10 * time.Minute
 
 	// window is how many bytes a stream may have under way, and connWindow how many all streams of a connection may.
-	// Fixed windows spare the pings with which gRPC would measure the line for each message; messages are small.
-	window     = 1 << 20
-	connWindow = 16 << 20
+	// Fixed windows spare the pings with which gRPC would measure the line for each message. Messages are small, and who does
+	// not read is soon not sent to.
+	window     = 64 << 10
+	connWindow = 1 << 20
 
 	// minClientPing is the shortest interval between keepalive pings that a server accepts.
 	minClientPing = 10 * time.Second
