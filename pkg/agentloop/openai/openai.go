@@ -203,11 +203,12 @@ const drainTime = 100 * time.Millisecond
 
 // send sends a request and returns the body of the answer.
 func (m *Model) send(ctx context.Context, req *agentloop.Request) (*body, error) {
-	sent, err := json.Marshal(m.request(req))
+	wire := m.request(req)
+	sent, err := json.Marshal(wire)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)
 	}
-	call := &exchange{request: sent}
+	call := &exchange{request: sent, again: func() ([]byte, error) { return json.Marshal(wire) }}
 	ctx = withExchange(ctx, call)
 	// go-openai makes the call and reads refusals; what is asked and answered passes it by, so there is nothing to close: see
 	// tap.

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
@@ -25,8 +24,8 @@ func NewTransport() *http.Transport {
 		ExpectContinueTimeout: time.Second,
 		// Requests are larger than Go's 4 KiB too, and are then written past the buffer; events that stream are smaller. A
 		// connection that waits for a model keeps both.
-		WriteBufferSize: 2 << 10,
-		ReadBufferSize:  2 << 10,
+		WriteBufferSize: 1 << 10,
+		ReadBufferSize:  1 << 10,
 		// HTTP/2 shares one connection among all calls: find out when it is dead.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
@@ -34,9 +33,10 @@ func NewTransport() *http.Transport {
 
 // exchange is what go-openai is not to see of a call, or does not tell. It belongs to the goroutine of the call.
 type exchange struct {
-	request    []byte        // the body to send
-	retryAfter time.Duration // that a refusal asks for
-	body       *body         // of the answer; nil: there is none
+	request    []byte                 // the body to send
+	again      func() ([]byte, error) // makes that anew
+	retryAfter time.Duration          // that a refusal asks for
+	body       *body                  // of the answer; nil: there is none
 }
 
 type exchangeKey struct{}
@@ -65,7 +65,10 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	call, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if ok && req.Body != nil {
-		req = call.fill(req)
+		var err error
+		if req, err = call.fill(req); err != nil {
+			return nil, err
+		}
 	}
 	resp, err := next.RoundTrip(req)
 	if err != nil || !ok {
@@ -82,15 +85,45 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// fill returns a request with the exchange's body. The one that it is made of is closed, as RoundTrip must.
-func (e *exchange) fill(req *http.Request) *http.Request {
+// fill returns a request with the exchange's body. The one that it is made of is closed, as RoundTrip must. What is sent is
+// not kept: a call waits for its answer most of its life, and seldom has to be sent again.
+func (e *exchange) fill(req *http.Request) (*http.Request, error) {
 	req.Body.Close()
+	sent := e.request
+	if sent == nil { // a redirection asks for it again
+		var err error
+		if sent, err = e.again(); err != nil {
+			return nil, err
+		}
+	}
 	filled := *req
-	filled.ContentLength = int64(len(e.request))
-	filled.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(e.request)), nil }
-	filled.Body = io.NopCloser(bytes.NewReader(e.request))
-	return &filled
+	filled.ContentLength = int64(len(sent))
+	filled.GetBody = func() (io.ReadCloser, error) {
+		sent, err := e.again()
+		return &sending{sent}, err
+	}
+	filled.Body, e.request = &sending{sent}, nil
+	return &filled, nil
 }
+
+// sending is the body of a request, which lets go of what was read.
+type sending struct {
+	rest []byte
+}
+
+// Read implements io.Reader.
+func (s *sending) Read(p []byte) (int, error) {
+	if len(s.rest) == 0 {
+		s.rest = nil
+		return 0, io.EOF
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// Close implements io.Closer. It does nothing: it may come while another goroutine reads.
+func (s *sending) Close() error { return nil }
 
 // limitedBody is the body of a refusal, of which go-openai reads all that there is, and does not close it.
 type limitedBody struct {

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -84,14 +85,23 @@ func TestConnectionThatBreaksIsAnError(t *testing.T) {
 
 // TestRedirectionsAreFollowedOrSaid answers with the kinds of redirection that keep the request, and those that lead nowhere.
 func TestRedirectionsAreFollowedOrSaid(t *testing.T) {
-	target := httptest.NewServer(stream(`data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}` + "\n\n"))
+	answer := stream(`data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}` + "\n\n")
+	var first, second []byte
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		second, _ = io.ReadAll(r.Body)
+		answer(w, r)
+	}))
 	defer target.Close()
-	moved := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	moved := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		first, _ = io.ReadAll(r.Body)
 		w.Header().Set("Location", target.URL)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
 	if got, err := collect(t.Context(), moved, ask("hi")); err != nil || len(got) != 2 {
 		t.Errorf("moved: %+v, error %v", got, err)
+	}
+	if !bytes.Contains(first, []byte("hi")) || !bytes.Equal(first, second) {
+		t.Errorf("moved with %q, asked with %q", second, first)
 	}
 	lost := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTemporaryRedirect) })
 	if _, err := collect(t.Context(), lost, ask("hi")); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
