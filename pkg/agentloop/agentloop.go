@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -80,7 +81,7 @@ type Config struct {
 // Loop runs conversations. It is immutable and safe for concurrent use.
 type Loop struct {
 	cfg   Config
-	tools map[string]Tool
+	tools []Tool // few, so that a map of them would be larger and no faster
 	specs []ToolSpec
 }
 
@@ -104,19 +105,28 @@ func New(cfg Config) (*Loop, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	l := &Loop{cfg: cfg, tools: make(map[string]Tool, len(cfg.Tools))}
+	l := &Loop{cfg: cfg, tools: slices.Grow([]Tool(nil), len(cfg.Tools)), specs: slices.Grow([]ToolSpec(nil), len(cfg.Tools))}
 	for _, t := range cfg.Tools {
 		t, err := t.compile()
 		if err != nil {
 			return nil, fmt.Errorf("agentloop: %w", err)
 		}
-		if _, ok := l.tools[t.Name]; ok {
+		if _, ok := l.tool(t.Name); ok {
 			return nil, fmt.Errorf("agentloop: tool name %q is taken", t.Name)
 		}
-		l.tools[t.Name] = t
+		l.tools = append(l.tools, t)
 		l.specs = append(l.specs, t.ToolSpec)
 	}
 	return l, nil
+}
+
+// tool returns the tool of a name.
+func (l *Loop) tool(name string) (Tool, bool) {
+	i := slices.IndexFunc(l.tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return Tool{}, false
+	}
+	return l.tools[i], true
 }
 
 func setDefault[T int | time.Duration](v *T, d T) {

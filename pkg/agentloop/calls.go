@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -92,9 +91,13 @@ func (r *Run) prepare(step int, calls []ToolCall) []*job {
 // newJob checks one call against the tool that it names.
 func (r *Run) newJob(step int, c ToolCall) *job {
 	j := &job{record: CallRecord{ToolCall: c, Step: step}, done: make(chan struct{})}
-	tool, ok := r.loop.tools[c.Name]
+	tool, ok := r.loop.tool(c.Name)
 	if !ok {
-		names := slices.Sorted(maps.Keys(r.loop.tools))
+		var names []string
+		for _, t := range r.loop.tools {
+			names = append(names, t.Name)
+		}
+		slices.Sort(names)
 		j.refuse(fmt.Sprintf("there is no tool %q; the tools are: [%s]", cut(c.Name, 100), strings.Join(names, ", ")))
 		return j
 	}

@@ -15,10 +15,14 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/money"
 )
 
+// addedToPrompt is room, in bytes, for what most turns add to a prompt.
+const addedToPrompt = 512
+
 // system is the definition's prompt with what this turn adds to it. Whatever came from outside stands between tags.
 func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 	sc := turn.Scope
 	var b strings.Builder
+	b.Grow(len(s.prompt) + addedToPrompt)
 	b.WriteString(s.prompt)
 	name := req.GetStoreName()
 	if name == "" {
