@@ -184,13 +184,13 @@ func TestAStoreWithoutCartsSaysSo(t *testing.T) {
 	}
 }
 
-// What three customers bought together is proposed to a fourth, from orders to reply.
+// What some customers bought together is proposed to another, from orders to reply.
 func TestWhatOthersBoughtTogetherIsRecommended(t *testing.T) {
 	h := newHouse(t)
-	const inCart, bought = "HK-BOOT-005", "COOK-009" // ava's shoes, and what nobody but customers would have with them
+	const inCart, bought = "HK-BOOT-005", "HOME-005" // ava's shoes, and what nobody but customers would have with them
 	price := &commonv1.Money{AmountMinor: 1000, CurrencyCode: "EUR"}
 	var orders []*orderv1.Order
-	for i := range 4 {
+	for i := range 8 {
 		o := &orderv1.Order{
 			OrderId: fmt.Sprintf("CO-%d", i), CustomerId: fmt.Sprintf("walker-%d", i), Status: orderv1.OrderStatus_ORDER_STATUS_DELIVERED,
 			CreateTime: timestamppb.New(time.Now().AddDate(0, 0, -i)), Subtotal: price, Total: price,

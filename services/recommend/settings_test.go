@@ -73,20 +73,21 @@ func TestAStoreWithoutCartsHasNone(t *testing.T) {
 }
 
 func TestTheSpecialistOfAStoreWithoutCarts(t *testing.T) {
-	service := newService(t, newFakeCatalog(), scripted.New(
-		scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "similar_products", Arguments: `{"query":"gift"}`}}},
-		scripted.Step{Text: "Camp mug, a gift, from 11.95 EUR."},
-	))
-	conn := servicetest.Serve(t, "recommend", service.Register)
-	withoutCart(t, cartv1.NewCartServiceClient(conn), true)
-	sc := scope.Scope{StoreID: "s1", CustomerID: "ada", CartID: "c1"}
-	described, err := specialistv1.NewSpecialistServiceClient(conn).Describe(scope.NewContext(t.Context(), sc), &specialistv1.DescribeRequest{})
-	if err != nil || len(described.GetSpecialist().GetTools()) != 1 || described.GetSpecialist().GetTools()[0].GetName() != "similar_products" {
-		t.Errorf("described as %v, %v", described, err)
-	}
-	answer := servicetest.Answer(t, conn, sc, "a gift?")
-	if len(answer.GetProducts()) != 1 || len(answer.GetSuggestedActions()) > 0 {
-		t.Errorf("products %v, actions %v", answer.GetProducts(), answer.GetSuggestedActions())
+	for name, sc := range map[string]scope.Scope{"a customer": {StoreID: "s1", CustomerID: "ada", CartID: "c1"}, "a guest": {StoreID: "s1"}} {
+		service := newService(t, newFakeCatalog(), scripted.New(
+			scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "similar_products", Arguments: `{"query":"gift"}`}}},
+			scripted.Step{Text: "Camp mug, a gift, from 11.95 EUR."},
+		))
+		conn := servicetest.Serve(t, "recommend", service.Register)
+		withoutCart(t, cartv1.NewCartServiceClient(conn), true)
+		described, err := specialistv1.NewSpecialistServiceClient(conn).Describe(scope.NewContext(t.Context(), sc), &specialistv1.DescribeRequest{})
+		if err != nil || len(described.GetSpecialist().GetTools()) != 1 || described.GetSpecialist().GetTools()[0].GetName() != "similar_products" {
+			t.Errorf("%s: described as %v, %v", name, described, err)
+		}
+		answer := servicetest.Answer(t, conn, sc, "a gift?")
+		if len(answer.GetProducts()) != 1 || len(answer.GetSuggestedActions()) > 0 {
+			t.Errorf("%s: products %v, actions %v", name, answer.GetProducts(), answer.GetSuggestedActions())
+		}
 	}
 }
 

@@ -138,7 +138,10 @@ func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, erro
 		return similarResult{}, err
 	}
 	cart, err := t.cart.Get(ctx)
-	if err != nil && (ctx.Err() != nil || len(in.ProductIDs) == 0 && strings.TrimSpace(in.Query) == "") {
+	if in.Query = strings.TrimSpace(in.Query); in.Query == "" && len(in.ProductIDs) == 0 && t.wantsGift() {
+		in.Query, in.Relation = "gift", ""
+	}
+	if err != nil && (ctx.Err() != nil || len(in.ProductIDs) == 0 && in.Query == "") {
 		return similarResult{}, err
 	} else if err != nil {
 		cart.why = whyFailed

@@ -29,14 +29,11 @@ type wish struct {
 // wish fits the arguments to the shopper's cart. What is in it is never proposed.
 func (t *turn) wish(ctx context.Context, in similarArgs, cart seen) (*wish, error) {
 	w := &wish{
-		service: t.service, catalog: t.service.catalog, storeID: t.Scope.StoreID, cart: cart, query: strings.TrimSpace(in.Query),
+		service: t.service, catalog: t.service.catalog, storeID: t.Scope.StoreID, cart: cart, query: in.Query,
 		relation: t.relation(in), filter: &catalogv1.Filter{InStock: true}, limit: in.Limit,
 	}
 	if w.limit == 0 {
 		w.limit = defaultListed
-	}
-	if len(in.ProductIDs) == 0 && w.query == "" && asksForGift(t.SubQuery) {
-		w.query, w.relation = "gift", catalogv1.Relation_RELATION_UNSPECIFIED
 	}
 	for _, item := range cart.GetItems() {
 		w.filter.ExcludeProductIds = append(w.filter.ExcludeProductIds, item.GetProductId())

@@ -40,7 +40,9 @@ var gifts = map[string]bool{
 	"cadeaux": true, "geschenke": true,
 }
 
-// asksForGift reports whether the shopper looks for something to give away.
+// wantsGift reports whether the shopper looks for something to give away, and not for what goes with it.
+func (t *turn) wantsGift() bool { return asksForGift(t.SubQuery) && !asksForCompany(t.SubQuery) }
+
 func asksForGift(text string) bool {
 	return slices.ContainsFunc(letters(text), func(word string) bool { return gifts[singular(word)] || gifts[word] })
 }
