@@ -14,18 +14,16 @@ import (
 // come first it is the first.
 func titleHead(p *catalogv1.Product, l *language) []string {
 	known := qualities(p)
-	for w := range l.words.qualifiers {
-		known[w] = true
-	}
+	quality := func(w string) bool { return known[w] || l.words.qualifiers[w] }
 	for _, part := range titleParts(p.GetTitle(), l.words.prepositions) {
 		ws := words(withoutModels(part))
-		for l.nounFirst && len(ws) > 0 && known[ws[0]] {
+		for l.nounFirst && len(ws) > 0 && quality(ws[0]) {
 			ws = ws[1:]
 		}
 		if l.nounFirst && len(ws) > 0 {
 			return ws[:1]
 		}
-		for len(ws) > 0 && endsInQuality(ws, known) {
+		for len(ws) > 0 && endsInQuality(ws, quality) {
 			ws = ws[:len(ws)-1]
 		}
 		switch n := len(ws); {
@@ -68,10 +66,10 @@ func withoutModels(part string) string {
 
 // endsInQuality reports whether the last word says how a thing is and not what: a number, its unit, a model's name, a
 // colour, or whatever the product's data tells to be its quality.
-func endsInQuality(ws []string, known map[string]bool) bool {
+func endsInQuality(ws []string, quality func(string) bool) bool {
 	last := ws[len(ws)-1]
 	measures := len(ws) > 1 && allDigits(ws[len(ws)-2])
-	return measures || len(last) == 1 || strings.ContainsAny(last, "0123456789") || known[last]
+	return measures || len(last) == 1 || strings.ContainsAny(last, "0123456789") || quality(last)
 }
 
 // longestQuality is the number of words in an attribute that is a quality. Longer ones describe, in words of any sort.

@@ -172,7 +172,7 @@ func languageOf(p *catalogv1.Product) *language {
 	}
 	best := 0
 	for i := 1; i < len(languages); i++ {
-		if own[i] >= enoughMarkers && own[i] > against[i] && own[i]-against[i] > own[best]-against[best] {
+		if own[i] >= enoughMarkers && own[i]-against[i] > own[best]-against[best] {
 			best = i
 		}
 	}

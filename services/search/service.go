@@ -33,7 +33,7 @@ type Config struct {
 	Price *agentloop.Price
 	// CaptureContent puts tool arguments and results on spans.
 	CaptureContent bool
-	// NewIndex makes an empty index, one for each store. Nil: one in memory, BM25 over English.
+	// NewIndex makes an empty index, one for each store. Nil: one in memory, BM25 over stems.
 	NewIndex func() (Index, error)
 	// Synonyms are groups of phrases, of one or two words each, that mean the same to a store's shoppers, by store. Those under
 	// AllStores hold in every store. Nil: those that the service knows by itself.

@@ -85,7 +85,7 @@ type searchMeasurement struct {
 // run puts the queries to the pipeline once all its legs take part.
 func (m *searchMeasurement) run(ctx context.Context, report *searchReport) (_ []searcheval.Outcome, err error) {
 	if m.cfg.Embedder != nil {
-		m.embedder = &watchedEmbedder{Embedder: m.cfg.Embedder}
+		m.embedder = &watchedEmbedder{Embedder: m.cfg.Embedder, last: time.Now()}
 		m.cfg.Embedder = m.embedder
 	}
 	var stop func() error
@@ -130,6 +130,8 @@ const (
 	// maxEmbedFailures is how often products may fail to be embedded, with none embedded in between. The service waits longer
 	// before each further time.
 	maxEmbedFailures = 3
+	// embedIdle is how long nothing is embedded when all has been: vectors that are kept beyond a service are not asked for again.
+	embedIdle = 2 * time.Second
 )
 
 // embed waits until all products have a vector and queries get one. What never worked is not tried again.
@@ -141,7 +143,7 @@ func (m *searchMeasurement) embed(ctx context.Context, products int) error {
 		if err != nil && (embedded == 0 || failures >= maxEmbedFailures) {
 			return fmt.Errorf("%d of %d products were embedded: %w", embedded, products, err)
 		}
-		if embedded >= products {
+		if embedded >= products || m.embedder.idle() {
 			ready, err := m.ready(ctx)
 			if ready || err != nil {
 				return err
@@ -177,13 +179,29 @@ type watchedEmbedder struct {
 	mu                 sync.Mutex // guards the rest
 	embedded, failures int        // products so far, and failures since the last of them
 	err                error      // the last, if nothing went well since
+	running            int        // calls for products under way
+	last               time.Time  // when the last of them ended
 }
 
 // Documents implements search.Embedder.
 func (w *watchedEmbedder) Documents(ctx context.Context, texts []string) ([]embed.Vector, error) {
+	w.mu.Lock()
+	w.running++
+	w.mu.Unlock()
 	vs, err := w.Embedder.Documents(ctx, texts)
 	w.note(len(vs), err)
+	w.mu.Lock()
+	w.running--
+	w.last = time.Now()
+	w.mu.Unlock()
 	return vs, err
+}
+
+// idle reports whether no products were embedded for a while, and the last were without a failure.
+func (w *watchedEmbedder) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running == 0 && w.err == nil && time.Since(w.last) >= embedIdle
 }
 
 // Query implements search.Embedder.

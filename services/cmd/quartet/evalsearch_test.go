@@ -125,7 +125,7 @@ func TestEvalSearchAsJSON(t *testing.T) {
 }
 
 func TestEvalSearchKnowsTheStoresSynonyms(t *testing.T) {
-	flags := append(setOf(t, kites, "query,docid,rating\nflyer,K2,1\n"), "--synonyms", write(t, "synonyms.json", `{"*":[["flyer","stunt kite"]]}`))
+	flags := append(setOf(t, kites, "query,docid,rating\nflyer,K2,1\n"), "--synonyms", write(t, "synonyms.json", `{"eval":[["flyer","stunt kite"]]}`))
 	if got := evalSearch(t, flags...); got.NDCG10 != 1 {
 		t.Errorf("nDCG@10 is %v, want the kite first", got.NDCG10)
 	}
