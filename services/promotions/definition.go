@@ -87,6 +87,6 @@ var vocabulary = map[float64][]string{
 		"puntos", "punkte", "gilt", "billiger wenn",
 	},
 	-2: {
-		"zip code", "pin code", "postal code", "bar code", "qr code", "dress code", "code of", "do you offer",
+		"zip code", "pin code", "postal code", "post code", "código postal", "code postal", "bar code", "qr code", "dress code", "code of", "do you offer",
 	},
 }

@@ -87,6 +87,7 @@ var vocabulary = map[float64][]string{
 		"delete my account", "cookies", "gdpr", "newsletter off", "spare parts", "installation", "install it",
 		"assemble", "engrave", "gift wrapped", "wrap it", "hold it for me", "reserve", "call me back", "phone number",
 		"email address", "contact you", "reach you", "complaints", "leave feedback", "leave a review", "careers",
+		"postal code", "post code", "postcode", "zip code", "código postal", "postleitzahl", "code postal",
 		"wheelchair", "branches", "replacement", "address", "gift wrap", "gift receipt", "card balance", "refunded",
 		"still waiting", "not arrived", "never arrived", "hasnt arrived", "has not arrived", "turned up",
 		"pick up in store", "pick it up", "opening", "my data", "store hours", "i ordered", "pedido", "pedidos",

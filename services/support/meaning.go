@@ -3,6 +3,7 @@ package support
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -47,6 +48,9 @@ type meanings struct {
 func (m *meanings) make(ctx context.Context, embedder Embedder, texts []string, logger *slog.Logger) {
 	for wait := embedAgain; ; wait = min(2*wait, embedSeldom) {
 		vectors, err := embedder.Documents(ctx, texts)
+		if err == nil && len(vectors) != len(texts) {
+			err = fmt.Errorf("%d vectors for %d passages", len(vectors), len(texts))
+		}
 		if err == nil {
 			m.vectors.Store(&vectors)
 			m.failed.Store(false)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,40 +79,49 @@ type tau2Task struct {
 }
 
 // readTau2 skips the test where the data is not at hand: it is too large to keep beside the code, and QUARTET_DATA says
-// where it is.
+// where it is. It is read once and must not be changed.
 func readTau2(t *testing.T) (tau2DB, []tau2Task) {
 	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	dir = filepath.Join(dir, "tau2-retail")
-	packed, err := os.Open(filepath.Join(dir, "db.json.gz"))
+	data, err := tau2Data()
 	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
 		t.Skip("no orders: set QUARTET_DATA to the folder that holds tau2-retail")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return data.db, data.tasks
+}
+
+// tau2 is what is read of the domain.
+type tau2 struct {
+	db    tau2DB
+	tasks []tau2Task
+}
+
+var tau2Data = sync.OnceValues(func() (data tau2, err error) {
+	dir := os.Getenv("QUARTET_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	dir = filepath.Join(dir, "tau2-retail")
+	packed, err := os.Open(filepath.Join(dir, "db.json.gz"))
+	if err != nil {
+		return tau2{}, err
+	}
 	defer func() { _ = packed.Close() }()
 	raw, err := gzip.NewReader(packed)
 	if err != nil {
-		t.Fatal(err)
+		return tau2{}, err
 	}
-	var db tau2DB
-	if err := json.NewDecoder(raw).Decode(&db); err != nil {
-		t.Fatal(err)
+	if err := json.NewDecoder(raw).Decode(&data.db); err != nil {
+		return tau2{}, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "tasks.json"))
 	if err != nil {
-		t.Fatal(err)
+		return tau2{}, err
 	}
-	var tasks []tau2Task
-	if err := json.Unmarshal(text, &tasks); err != nil {
-		t.Fatal(err)
-	}
-	return db, tasks
-}
+	return data, json.Unmarshal(text, &data.tasks)
+})
 
 // tau2Statuses are the four statuses of the domain in ours: a processed order has its tracking number.
 var tau2Statuses = map[string]orderv1.OrderStatus{
@@ -189,6 +199,7 @@ func loadTau2(t *testing.T, c clients, db tau2DB) {
 // TestPolicyOfAThousandOrders compares the actions of every order with what the policy says of its status, in the words of
 // the policy.
 func TestPolicyOfAThousandOrders(t *testing.T) {
+	t.Parallel()
 	db, _ := readTau2(t)
 	c := serve(t, silent())
 	loadTau2(t, c, db)
@@ -245,6 +256,7 @@ func refusedOf(a *orderv1.OrderActions) map[string]string {
 
 // TestTasksFindTheirOrders answers every look-up that the tasks expect, for the right customer and for all others.
 func TestTasksFindTheirOrders(t *testing.T) {
+	t.Parallel()
 	db, tasks := readTau2(t)
 	c := serve(t, silent())
 	loadTau2(t, c, db)
@@ -330,6 +342,7 @@ func TestTasksChangeWhatIsAllowed(t *testing.T) {
 
 // TestTasksKnowTheirGuests looks orders up by what the customers of the tasks can prove.
 func TestTasksKnowTheirGuests(t *testing.T) {
+	t.Parallel()
 	db, _ := readTau2(t)
 	c := serve(t, silent())
 	loadTau2(t, c, db)

@@ -60,6 +60,7 @@ func publicSet(t *testing.T, file string, text, kind int, gold string) []routeev
 // What the rules reach on messages that others collected, each a single request and labelled with the one specialist
 // that the whole collection is for. The floors lie below what is reached, in per cent.
 func TestRulesOnPublicMessages(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, file   string
 		text, kind   int

@@ -134,6 +134,7 @@ func TestEvalSearchKnowsTheStoresSynonyms(t *testing.T) {
 // What the search reaches on queries that others collected and judged. The floors lie a little below what is reached;
 // docs/evaluation.md has the figures.
 func TestSearchOnPublicQueries(t *testing.T) {
+	t.Parallel() // with the other public set: each takes a while, and neither measures time
 	dir := os.Getenv("QUARTET_DATA")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "..", "shared", "data")

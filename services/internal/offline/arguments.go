@@ -43,6 +43,7 @@ const (
 	roleFrom
 	roleTo
 	roleContact
+	rolePostal
 	roleLanguage
 	roleCurrency
 	roleOptions
@@ -84,6 +85,8 @@ func roleOf(parent string, p property) role {
 		return roleReason
 	case strings.HasPrefix(p.Format, "date") || has(set("date day when departure arrival checkin checkout until deadline")):
 		return roleDate
+	case has(set("postal postcode zip zipcode")):
+		return rolePostal
 	case p.Format == "email" || p.Format == "uri" || has(set("email mail url link phone website")):
 		return roleContact
 	case last == "id" || last == "ids" || last == "uuid":

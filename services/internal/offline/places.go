@@ -71,3 +71,17 @@ func (p *planner) placeBefore(context text) string {
 	}
 	return ""
 }
+
+// postalRE finds a postal code behind its name: "zip code 6060 FI", "la code postal est 75011". Its first part has a digit.
+var postalRE = regexp.MustCompile(`(?i:postal code|post ?code|zip(?: code)?|plz|postleitzahl|c[oó]digo postal|code postal)\W{0,3}(?i:(?:is|was|es|ist|lautet|est)\s+)?` +
+	`([A-Za-z0-9-]*\d[A-Za-z0-9-]*(?: (?:[A-Z]{1,3}\b|\d[A-Za-z0-9]*))?)`)
+
+// postalCode is the postal code that the question names.
+func (f *filler) postalCode() string {
+	m := postalRE.FindStringSubmatchIndex(f.ask.raw)
+	if m == nil {
+		return ""
+	}
+	f.take(span{m[0], m[1]})
+	return f.ask.raw[m[2]:m[3]]
+}

@@ -151,7 +151,7 @@ func (p *planner) shape(t *profile, clause text) float64 {
 	for _, prop := range t.schema.Properties {
 		f := &filler{ask: clause, found: nil, now: p.c.now}
 		switch r := roleOf("", prop); {
-		case r == roleID && f.identifier(prop) != "", r == roleCode && f.code() != "", r == roleCurrency && asks && f.currency(prop) != "":
+		case r == roleID && f.identifier(prop) != "", r == roleCode && f.code() != "", r == rolePostal && f.postalCode() != "", r == roleCurrency && asks && f.currency(prop) != "":
 			sum += 1.5
 		case r == roleDate || r == rolePlace || r == roleFrom || r == roleTo || r == roleCurrency || r == roleLanguage || r == roleContact:
 			if prop.Type == "string" && f.text("", prop, false, false) != "" {
@@ -279,8 +279,31 @@ func addPick(picks []pick, k pick) []pick {
 			picks[i] = k
 			return picks
 		}
+		if proves(old.args) != proves(k.args) { // "my order is 1042. My postal code is ..." is one call
+			picks[i].args = union(old.args, k.args)
+			return picks
+		}
 	}
 	return append(picks, k)
+}
+
+// proves reports whether arguments say nothing but how somebody is reached, or where they live.
+func proves(args object) bool {
+	return len(args) > 0 && !slices.ContainsFunc(args, func(f field) bool {
+		r := roleOf("", property{f.name, &schema{Type: "string"}})
+		return r != roleContact && r != rolePostal
+	})
+}
+
+// union is a with what only b has.
+func union(a, b object) object {
+	out := slices.Clone(a)
+	for _, f := range b {
+		if _, there := a.get(f.name); !there {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // within reports whether all of a is in b.

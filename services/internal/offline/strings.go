@@ -36,6 +36,8 @@ func (f *filler) text(parent string, p property, required, sole bool) string {
 		return f.place(named, required, sole)
 	case roleContact:
 		return f.contact(named)
+	case rolePostal:
+		return f.postalCode()
 	case roleLanguage:
 		return f.language(p)
 	case roleCurrency:

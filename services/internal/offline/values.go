@@ -34,6 +34,9 @@ func identifiers(t text) []identifier {
 	if _, _, bounds := priceBounds(t); len(bounds) > 0 {
 		prices = append(prices, bounds...)
 	}
+	for _, m := range postalRE.FindAllStringIndex(t.raw, -1) {
+		prices = append(prices, span{m[0], m[1]}) // a postal code is no number of a thing
+	}
 	var out []identifier
 	for _, m := range idRE.FindAllStringIndex(t.raw, -1) {
 		at := span{m[0], m[1]}

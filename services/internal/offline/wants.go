@@ -62,8 +62,9 @@ func (p *planner) wish(clause text) []pick {
 	return nil
 }
 
-// withoutIDs is a clause without the numbers of things, which no text is about.
+// withoutIDs is a clause without the numbers of things and without postal codes, which no text is about.
 func withoutIDs(clause text) text {
+	clause = readAs(postalRE.ReplaceAllString(clause.raw, ""), clause.lang)
 	rest := clause.raw
 	for _, id := range slices.Backward(identifiers(clause)) {
 		rest = rest[:id.start] + rest[id.end:]

@@ -71,3 +71,23 @@ func TestWhatIsPossibleIsToldFirst(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestAPostalCodeIsFoundBehindItsName(t *testing.T) {
+	guest := fn("lookup_order", "Look up an order by its number and the postal code given with it.",
+		`{"type":"object","properties":{"order_id":{"type":"string","description":"Order number, such as QT-10021"},"postal_code":{"type":"string"}}}`)
+	for question, want := range map[string]string{
+		"where is order QT-7, postal code 6060FI?":              `{"order_id":"QT-7","postal_code":"6060FI"}`,
+		"order QT-7, zip code is 6060 FI please":                `{"order_id":"QT-7","postal_code":"6060 FI"}`,
+		"my order is QT-7 and my postcode SW1A 1AA":             `{"order_id":"QT-7","postal_code":"SW1A 1AA"}`,
+		"Wo ist Bestellung QT-7? Postleitzahl: 20457":           `{"order_id":"QT-7","postal_code":"20457"}`,
+		"¿dónde está el pedido QT-7? código postal 28013":       `{"order_id":"QT-7","postal_code":"28013"}`,
+		"où est la commande QT-7 ? le code postal est 75011":    `{"order_id":"QT-7","postal_code":"75011"}`,
+		"where is my order QT-7? I forgot the postal code":      `{"order_id":"QT-7"}`,
+		"where is order QT-7? it was 2 parcels, no postal code": `{"order_id":"QT-7"}`,
+	} {
+		calls := think(ask("", question, []tool{guest, supportTools[1]}), today).calls
+		if len(calls) == 0 || calls[0].Function.Arguments != want {
+			t.Errorf("%s: %+v, want %s", question, calls, want)
+		}
+	}
+}
