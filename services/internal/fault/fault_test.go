@@ -19,8 +19,8 @@ func TestErrors(t *testing.T) {
 		want   string
 		unwrap error
 	}{
-		"invalid":                {&fault.Invalid{Violations: []fault.Violation{{"a", "is bad"}, {"b", "is worse"}}}, "invalid request: a: is bad; b: is worse", nil},
-		"not found":              {&fault.NotFound{Resource: "product", Name: "p-1"}, `product "p-1" not found`, nil},
+		"invalid":   {&fault.Invalid{Violations: []fault.Violation{{"a", "is bad"}, {"b", "is worse"}}}, "invalid request: a: is bad; b: is worse", nil},
+		"not found": {&fault.NotFound{Resource: "product", Name: "p-1"}, `product "p-1" not found`, nil},
 		"not found, but others": {
 			&fault.NotFound{Resource: "product", Name: "p-1", Instead: "the nearest ids are p-2"},
 			`product "p-1" not found; the nearest ids are p-2`, nil,
