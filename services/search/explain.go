@@ -36,8 +36,10 @@ func (v *view) nearest(f found, p plan) outcome {
 	}
 	sortNearest(hits, dropped)
 	var notes []string
-	if soldOut := all.without("in_stock").hits(f.candidates); len(soldOut) > 0 && all.has("in_stock") {
-		notes = append(notes, soldOutNote(soldOut, p.filter))
+	gone := all.without("in_stock").hits(f.candidates)
+	soldOut := len(gone) > 0 && all.has("in_stock")
+	if soldOut {
+		notes = append(notes, soldOutNote(gone, p.filter))
 	} else if len(dropped) > 0 {
 		notes = append(notes, f.subject()+" "+p.describe(dropped, hits)+".")
 	}
@@ -46,12 +48,25 @@ func (v *view) nearest(f found, p plan) outcome {
 		out.listed = append(out.listed, listed{h, "nearest alternative: not " + p.phrases(dropped)})
 	}
 	if len(out.listed) > 0 {
-		notes = append(notes, "The products listed are the nearest alternatives and do not meet that.")
+		notes = append(notes, p.otherwise(dropped, len(hits), soldOut))
 	} else if len(notes) == 0 {
 		notes = append(notes, f.subject()+" in stock.")
 	}
 	out.note = strings.Join(notes, " ")
 	return out
+}
+
+// otherwise says how many products there would be without the conditions that were dropped, which a note names already unless
+// it says what is sold out.
+func (p plan) otherwise(dropped []string, n int, soldOut bool) string {
+	products, but := "products", "otherwise"
+	if n == 1 {
+		products = "product"
+	}
+	if soldOut {
+		but = "if not " + p.phrases(dropped)
+	}
+	return fmt.Sprintf("%d %s would fit %s. The products listed are the nearest alternatives and do not meet that.", n, products, but)
 }
 
 // sortNearest puts those that miss a price bound by the least first.

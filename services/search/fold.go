@@ -131,12 +131,24 @@ var letterSizes = map[string]string{
 	"x large": "xl", "extra extra large": "xxl", "xx large": "xxl", "2 xl": "xxl",
 }
 
-// idKey folds an identifier as models write it: brackets, quotes, '#' and spaces around it and its case are forgiven.
+// idKey folds an identifier as models write it: brackets, quotes, '#', punctuation and spaces around it, its case and the
+// dashes that typography puts in place of '-' are forgiven.
 func idKey(id string) string {
 	return strings.ToLower(cleanID(id))
 }
 
-// cleanID strips what people and models put around identifiers.
+// cleanID strips what people and models put around identifiers, and what nobody sees.
 func cleanID(id string) string {
-	return strings.Trim(id, " \t\r\n[](){}<>\"'`#“”‘’«»")
+	id = strings.Map(func(r rune) rune {
+		switch {
+		case hidden(r):
+			return -1
+		case unicode.Is(unicode.Dash, r):
+			return '-'
+		}
+		return r
+	}, id)
+	return strings.TrimFunc(id, func(r rune) bool {
+		return unicode.IsSpace(r) || r != '-' && r != '_' && unicode.IsPunct(r) || strings.ContainsRune("<>`=+|", r)
+	})
 }

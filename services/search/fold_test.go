@@ -36,6 +36,12 @@ func TestFoldedFormsAreEqual(t *testing.T) {
 		"decimal comma":      {foldValue("size", "42,5"), foldValue("size", "42.5")},
 		"letter size":        {foldValue("size", "Medium"), foldValue("size", "m")},
 		"id in brackets":     {idKey("[SHOE-1]"), idKey("shoe-1")},
+		"id in punctuation":  {idKey("(SHOE-1),"), idKey("SHOE-1")},
+		"id at an end":       {idKey("SHOE-1."), idKey("SHOE-1")},
+		"id in markdown":     {idKey("**`SHOE-1`**"), idKey("SHOE-1")},
+		"id in guillemets":   {idKey("«SHOE-1»…"), idKey("SHOE-1")},
+		"id with dashes":     {idKey("SHOE\u20111\u2013a"), idKey("SHOE-1-A")},
+		"id with hidden":     {idKey("\u200bSHOE\u200b-1\ufeff"), idKey("SHOE-1")},
 		"id with hash":       {idKey(" #\"SHOE-1\" "), idKey("SHOE-1")},
 	} {
 		if pair[0] != pair[1] || pair[0] == "" {

@@ -53,6 +53,35 @@ func TestSearchesGoOnWhileTheIndexIsRenewed(t *testing.T) {
 	expect(t, "what was reworded", search(t, c, "s1", "chair"), "P-2")
 }
 
+// A reader that has caught up must not find an older catalog when the new index takes the place of the old one just then.
+func TestARenewedIndexIsNotOlder(t *testing.T) {
+	begun, goOn := make(chan bool), make(chan bool)
+	c := worn(t, func() (Index, error) {
+		begun <- true
+		<-goOn
+		return newBleveIndex()
+	})
+	put(t, c, "s1", thing("P-3", "blue lamp"))
+	search(t, c, "s1", "lamp")
+	<-begun
+	r := c.replicas["s1"]
+	r.catching <- struct{}{} // so that the renewal waits once it is built
+	asked := make(chan bool, 10)
+	c.store.rdb.AddHook(meddler(func(command string) {
+		if command == "get" {
+			asked <- true
+		}
+	}))
+	close(goOn)
+	<-asked // it has caught up with what there was
+	put(t, c, "s1", thing("P-4", "old lamp"))
+	<-r.catching
+	c.renewals.Wait()
+	if r.view.find("P-4") == nil {
+		t.Error("the view in use lacks what was written before it was")
+	}
+}
+
 func TestRenewalThatFailsIsTriedAgain(t *testing.T) {
 	tries := 0
 	c := worn(t, func() (Index, error) {

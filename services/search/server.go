@@ -111,8 +111,11 @@ func (s *server) GetProduct(ctx context.Context, req *catalogv1.GetProductReques
 		return nil, err
 	}
 	var found *entry
+	var instead string
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
-		found = v.find(req.GetProductId())
+		if found = v.find(req.GetProductId()); found == nil {
+			instead = v.instead(cleanID(req.GetProductId()))
+		}
 		return nil
 	})
 	if err != nil {
@@ -121,7 +124,7 @@ func (s *server) GetProduct(ctx context.Context, req *catalogv1.GetProductReques
 	if found == nil {
 		return nil, &fault.NotFound{
 			Reason:   commonv1.ErrorReason_ERROR_REASON_PRODUCT_NOT_FOUND,
-			Resource: "product", Name: cleanID(req.GetProductId()),
+			Resource: "product", Name: cleanID(req.GetProductId()), Instead: instead,
 		}
 	}
 	return &catalogv1.GetProductResponse{Product: found.product}, nil

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -57,13 +58,16 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 
 // searchTool runs one search and leaves its products in the turn's findings.
 func (s *Service) searchTool(ctx context.Context, t *specialist.Turn, in searchArgs) (searchResult, error) {
+	in.tidy()
 	if err := in.check(); err != nil {
 		return searchResult{}, err
 	}
 	var out outcome
 	m := s.hybrid.meaning(ctx, s.catalog, t.Scope.StoreID, in.Query, sorts[in.Sort])
 	err := s.catalog.read(ctx, t.Scope.StoreID, func(v *view) (err error) {
-		out, err = s.look(ctx, v, s.vocabulary.of(t.Scope.StoreID), in, &m)
+		if out, err = s.look(ctx, v, s.vocabulary.of(t.Scope.StoreID), in, &m); err == nil {
+			out.note = strings.TrimSpace(v.idNote(in.Query, out) + " " + out.note)
+		}
 		return err
 	})
 	if err != nil {
@@ -82,6 +86,14 @@ func (s *Service) searchTool(ctx context.Context, t *specialist.Turn, in searchA
 	return result, nil
 }
 
+// tidy takes out what nobody sees, and what stands around an identifier.
+func (in *searchArgs) tidy() {
+	in.Query, in.Category, in.Brand = tidied(in.Query), tidied(in.Category), tidied(in.Brand)
+	if id := asID(in.Query); id != "" {
+		in.Query = id
+	}
+}
+
 // check refuses what no search can be made of, in words that tell the model what to do.
 func (in searchArgs) check() error {
 	if _, ok := sorts[in.Sort]; !ok {
@@ -90,8 +102,19 @@ func (in searchArgs) check() error {
 	if in.Limit < 0 || in.Limit > maxListed {
 		return fmt.Errorf("limit is %d; use 1 to %d", in.Limit, maxListed)
 	}
-	if len([]rune(in.Query)) > maxQuery {
-		return fmt.Errorf("query is too long; use a few words")
+	if n := utf8.RuneCountInString(in.Query); n > maxQuery {
+		return fmt.Errorf("query is too long, %d characters; use a few words", n)
+	}
+	for name, value := range map[string]string{"category": in.Category, "brand": in.Brand} {
+		if n := utf8.RuneCountInString(value); n > maxName {
+			return fmt.Errorf("%s is too long, %d characters; give its name alone", name, n)
+		}
+	}
+	if err := checkWanted("options", in.Options); err != nil {
+		return err
+	}
+	if err := checkWanted("attributes", in.Attributes); err != nil {
+		return err
 	}
 	if in.MinPrice != nil && *in.MinPrice < 0 || in.MaxPrice != nil && *in.MaxPrice < 0 {
 		return fmt.Errorf("prices must be zero or more")
@@ -211,7 +234,9 @@ func (v *view) plan(in searchArgs) plan {
 	wanted := make(map[string]string)
 	for _, m := range []map[string]any{in.Options, in.Attributes} {
 		for name, value := range m {
-			wanted[fold(name)] = fmt.Sprint(value)
+			if text, _ := wantedText(value); fold(name) != "" && text != "" {
+				wanted[fold(name)] = text
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {

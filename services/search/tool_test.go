@@ -50,11 +50,11 @@ func TestSearchTool(t *testing.T) {
 		},
 		"sold out in a size, others as alternatives": {
 			`{"query":"kestrel trail running shoes","brand":"Kestrel","options":{"size":"42"}}`, []string{"SHOE-1"}, 0,
-			[]string{"Sold out in size 42: Kestrel Ridge trail running shoe.", "nearest alternatives"},
+			[]string{"Sold out in size 42: Kestrel Ridge trail running shoe. 1 product would fit if not in size 42. The products listed are the nearest alternatives"},
 		},
 		"a size that is not made": {
 			`{"query":"trail running shoes","options":{"size":52}}`, []string{"SHOE-1", "SHOE-2"}, 0,
-			[]string{"No trail running shoes in size 52; sizes in stock are 36 to 47."},
+			[]string{"No trail running shoes in size 52; sizes in stock are 36 to 47. 2 products would fit otherwise. The products listed"},
 		},
 		"a budget too small": {
 			`{"query":"tents","max_price":50}`, []string{"TENT-1", "TENT-2"}, 0,

@@ -177,8 +177,10 @@ func (v *view) query(vocabulary *vocabulary, text string) query {
 
 // find looks a product up by an identifier as models write it. Nil: there is none.
 func (v *view) find(id string) *entry {
-	if e := v.entries[cleanID(id)]; e != nil {
-		return e
+	for _, exact := range [...]string{id, cleanID(id)} {
+		if e := v.entries[exact]; e != nil {
+			return e
+		}
 	}
 	return v.entries[v.folded[idKey(id)]]
 }

@@ -55,11 +55,17 @@ type NotFound struct {
 	Resource string
 	// Name is the identifier that was looked up.
 	Name string
+	// Instead says what may have been meant or what to do, such as "the nearest ids are A-1, A-2". May be empty.
+	Instead string
 }
 
-// Error names the resource.
+// Error names the resource, and what there is instead.
 func (e *NotFound) Error() string {
-	return fmt.Sprintf("%s %q not found", e.Resource, e.Name)
+	text := fmt.Sprintf("%s %q not found", e.Resource, e.Name)
+	if e.Instead != "" {
+		text += "; " + e.Instead
+	}
+	return text
 }
 
 // Precondition says that the request needs the system in another state: FAILED_PRECONDITION.

@@ -19,8 +19,12 @@ func TestErrors(t *testing.T) {
 		want   string
 		unwrap error
 	}{
-		"invalid":                {&fault.Invalid{Violations: []fault.Violation{{"a", "is bad"}, {"b", "is worse"}}}, "invalid request: a: is bad; b: is worse", nil},
-		"not found":              {&fault.NotFound{Resource: "product", Name: "p-1"}, `product "p-1" not found`, nil},
+		"invalid":   {&fault.Invalid{Violations: []fault.Violation{{"a", "is bad"}, {"b", "is worse"}}}, "invalid request: a: is bad; b: is worse", nil},
+		"not found": {&fault.NotFound{Resource: "product", Name: "p-1"}, `product "p-1" not found`, nil},
+		"not found, but others": {
+			&fault.NotFound{Resource: "product", Name: "p-1", Instead: "the nearest ids are p-2"},
+			`product "p-1" not found; the nearest ids are p-2`, nil,
+		},
 		"precondition":           {&fault.Precondition{Subject: "cart/c1", Description: "is at version 4"}, "cart/c1: is at version 4", nil},
 		"exists":                 {&fault.Exists{Resource: "request", Name: "r1", Description: "is taken"}, `request "r1": is taken`, nil},
 		"aborted":                {&fault.Aborted{Description: "taken over"}, "taken over", nil},
