@@ -139,7 +139,7 @@ func (m *meaning) join(v *view, f *found, admits filter) error {
 }
 
 // sure reports whether the words select products, and not just the nearest to them.
-func (f *found) sure() bool { return len(f.candidates) > 0 && !f.partial && !f.mentioned }
+func (f *found) sure() bool { return f.matched && !f.partial && !f.mentioned }
 
 // others returns the products that pass the filter and are not among the hits, by title.
 func (v *view) others(hits []hit, admits filter) []hit {

@@ -57,7 +57,7 @@ func (c *catalog) read(ctx context.Context, storeID string, fn func(v *view) err
 		return err
 	}
 	if r == nil {
-		return fn(&view{index: noIndex{}})
+		return fn(newView(noIndex{}))
 	}
 	if err := c.catchUp(ctx, storeID, r, version); err != nil {
 		return fmt.Errorf("catch up with catalog: %w", err)
@@ -77,7 +77,7 @@ func (c *catalog) replica(storeID string, create bool) (*replica, error) {
 	}
 	r := c.replicas[storeID]
 	if r == nil && create {
-		r = &replica{catching: make(chan struct{}, 1), view: &view{index: noIndex{}}}
+		r = &replica{catching: make(chan struct{}, 1), view: newView(noIndex{})}
 		r.vectors = startVectors(c.embedder, c.logger, r.products)
 		c.replicas[storeID] = r
 	}
@@ -247,7 +247,7 @@ func (c *catalog) close() error {
 		r.vectors.stop() // before the lock, which its goroutine takes
 		r.mu.Lock()
 		errs = append(errs, r.view.index.Close())
-		r.view, r.closed = &view{index: noIndex{}}, true
+		r.view, r.closed = newView(noIndex{}), true
 		r.mu.Unlock()
 	}
 	c.replicas = nil
