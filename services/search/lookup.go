@@ -4,27 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	index "github.com/blevesearch/bleve_index_api"
-)
-
-// The score of a product is BM25F: the occurrences of a term in all fields are weighed and added up before they saturate,
-// so that a word in title and description is not counted as two. The shares were set as the weights of the fields were.
-const (
-	// saturation is BM25's k1: the more, the more a repeated word is worth.
-	saturation = 1.2
-	// synonymShare is what a synonym is worth beside the word itself.
-	synonymShare = 0.6
-	// typoShare is what a word that was taken for a typo is worth.
-	typoShare = 0.6
-	// headShare of the rarity of the word that says what is wanted goes to products that are it by their title.
-	headShare = 0.5
-	// pairShare of the mean rarity of two neighbours goes to products where they are neighbours too.
-	pairShare = 0.5
-	// shortestCompound is the length of a word that may have been two, in bytes.
-	shortestCompound = 5
 )
 
 // lookup is one search under way.
@@ -153,37 +134,36 @@ func (l *lookup) run() error {
 	return nil
 }
 
-// forms collects every form of term i: the word, the word written as two or together with a neighbour, what means the
-// same, or else what looks like it.
+// forms collects every form of term i, or else what looks like it.
 func (l *lookup) forms(i int) error {
 	l.term.reset()
-	t := l.terms[i]
-	if err := l.word(l.stems[i], 1, false); err != nil {
-		return err
+	for _, f := range formsOf(l.terms, i) {
+		if err := l.collect(f); err != nil {
+			return err
+		}
 	}
-	if len(t.Text) >= shortestCompound {
-		err := l.postings(pairsField, l.stems[i], func(doc uint32, _, _ float64) {
-			l.form.add(doc, fields[titleField].weight, true)
+	if t := l.terms[i]; len(l.term.docs) == 0 && t.mayBeWrong() {
+		return l.lookalikes(l.stems[i], typos(t.Text))
+	}
+	return nil
+}
+
+// collect collects one form.
+func (l *lookup) collect(f form) error {
+	switch {
+	case f.joined:
+		err := l.postings(pairsField, f.stems[0], func(doc uint32, _, _ float64) {
+			l.form.add(doc, joinedWorth, true)
 		})
 		if err != nil {
 			return err
 		}
-		l.fold(1)
-	}
-	for at := max(1, i); at <= i+1 && at < len(l.terms); at++ {
-		if err := l.word(stem(l.terms[at-1].Text+l.terms[at].Text), 1, false); err != nil {
-			return err
-		}
-	}
-	for _, alternative := range t.Alternatives {
-		if err := l.phrase(words(alternative)); err != nil {
-			return err
-		}
-	}
-	if len(l.term.docs) > 0 || t.Known || typos(t.Text) == 0 {
+		l.fold(f.share)
 		return nil
+	case len(f.stems) == 1:
+		return l.word(f.stems[0], f.share, f.strong)
 	}
-	return l.lookalikes(l.stems[i], typos(t.Text))
+	return l.phrase(f.stems, f.share)
 }
 
 // word collects a stem, from all fields or from the strong ones.
@@ -209,10 +189,7 @@ func (f field) worth(frequency, length float64) float64 {
 }
 
 // phrase collects the documents that have all the words in one field, and is worth the mean of them.
-func (l *lookup) phrase(ws []string) error {
-	if len(ws) == 1 {
-		return l.word(stem(ws[0]), synonymShare, false)
-	}
+func (l *lookup) phrase(stems []string, share float64) error {
 	type part struct {
 		words int
 		worth float64
@@ -222,10 +199,10 @@ func (l *lookup) phrase(ws []string) error {
 			continue
 		}
 		has := make(map[uint32]part)
-		for n, w := range ws {
-			err := l.postings(i, stem(w), func(doc uint32, frequency, length float64) {
+		for n, s := range stems {
+			err := l.postings(i, s, func(doc uint32, frequency, length float64) {
 				if p := has[doc]; p.words == n {
-					has[doc] = part{n + 1, p.worth + f.worth(frequency, length)/float64(len(ws))}
+					has[doc] = part{n + 1, p.worth + f.worth(frequency, length)/float64(len(stems))}
 				}
 			})
 			if err != nil {
@@ -236,12 +213,12 @@ func (l *lookup) phrase(ws []string) error {
 			}
 		}
 		for doc, p := range has {
-			if p.words == len(ws) {
+			if p.words == len(stems) {
 				l.form.add(doc, p.worth, f.strong)
 			}
 		}
 	}
-	l.fold(synonymShare)
+	l.fold(share)
 	return nil
 }
 
@@ -293,7 +270,7 @@ func dictionary(d index.FieldDict, err error) (terms []string, _ error) {
 func (l *lookup) fold(share float64) {
 	for _, doc := range l.form.docs {
 		w := l.form.worth[doc]
-		w = share * w * (saturation + 1) / (w + saturation)
+		w = share * saturated(w)
 		l.term.add(doc, max(0, w-l.term.worth[doc]), l.form.strong[doc])
 	}
 	l.form.reset()
@@ -316,13 +293,7 @@ func (l *lookup) take(i int, rarity float64) {
 
 // heads adds the bonus to matches that are, by their title, what term i or a synonym says.
 func (l *lookup) heads(i int, bonus float64) error {
-	stems := []string{l.stems[i]}
-	for _, alternative := range l.terms[i].Alternatives {
-		if ws := words(alternative); len(ws) == 1 && !slices.Contains(stems, stem(ws[0])) {
-			stems = append(stems, stem(ws[0]))
-		}
-	}
-	for _, s := range stems {
+	for _, s := range l.terms[i].headStems() {
 		err := l.postings(headField, s, func(doc uint32, _, _ float64) { l.form.add(doc, bonus, true) })
 		if err != nil {
 			return err
@@ -367,17 +338,4 @@ func (l *lookup) postings(field int, stem string, take func(doc uint32, frequenc
 		// The library keeps 1/sqrt(length).
 		take(uint32(d.ID.Value()), float64(d.Freq), 1/(d.Norm*d.Norm*mean))
 	}
-}
-
-// typos is how many letters of a word may be wrong: none in short words and numbers, where another word is near. The
-// stem counts, for stems are what is compared.
-func typos(word string) int {
-	n := len([]rune(stem(word)))
-	switch {
-	case n < 5 || strings.ContainsAny(word, "0123456789"):
-		return 0
-	case n < 8:
-		return 1
-	}
-	return 2
 }
