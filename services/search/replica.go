@@ -17,6 +17,7 @@ import (
 type catalog struct {
 	store    store
 	newIndex func() (Index, error)
+	cluster  *cluster // nil: products are kept in memory
 	embedder Embedder // nil: there are no vectors
 	logger   *slog.Logger
 
@@ -48,6 +49,9 @@ func newCatalog(s store, newIndex func() (Index, error)) *catalog {
 // read calls fn with the store's catalog, at least as new as it was when read was called. The view may be used only
 // within fn. A store that was never written has an empty one.
 func (c *catalog) read(ctx context.Context, storeID string, fn func(v *view) error) error {
+	if c.cluster != nil {
+		return c.cluster.read(ctx, storeID, fn)
+	}
 	version, err := c.store.version(ctx, storeID)
 	if err != nil {
 		return err
@@ -251,6 +255,9 @@ func (c *catalog) close() error {
 		r.mu.Unlock()
 	}
 	c.replicas = nil
+	if c.cluster != nil {
+		errs = append(errs, c.cluster.close())
+	}
 	return errors.Join(errs...)
 }
 

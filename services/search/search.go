@@ -47,6 +47,9 @@ func (v *view) search(ctx context.Context, q query, f filter, by catalogv1.Sort)
 		if err != nil {
 			return found{}, err
 		}
+		if len(all) == 0 { // what had matched was replaced in between
+			return found{}, errBehind
+		}
 		out.excludedBy = f.blame(entries(all))
 	}
 	return out, nil

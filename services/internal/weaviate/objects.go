@@ -150,3 +150,12 @@ func (c *Client) SetVector(ctx context.Context, collection, tenant, id string, v
 	}
 	return err == nil, err
 }
+
+// Members is how many nodes the cluster has.
+func (c *Client) Members(ctx context.Context) (int, error) {
+	var out struct{ Nodes []struct{ Name string } }
+	if err := c.do(ctx, request{"look at nodes", http.MethodGet, "/v1/nodes", nil, readTime}, &out); err != nil {
+		return 0, err
+	}
+	return max(1, len(out.Nodes)), nil
+}
