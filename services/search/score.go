@@ -35,7 +35,9 @@ func newShelved(e *entry, version int64) *shelved {
 	for fs, n := range times {
 		s.stems = append(s.stems, fieldStem{strings.Clone(fs.stem), fs.field, uint8(min(n, math.MaxUint8))})
 	}
-	slices.SortFunc(s.stems, func(a, b fieldStem) int { return cmp.Or(strings.Compare(a.stem, b.stem), cmp.Compare(a.field, b.field)) })
+	slices.SortFunc(s.stems, func(a, b fieldStem) int {
+		return cmp.Or(strings.Compare(a.stem, b.stem), cmp.Compare(a.field, b.field))
+	})
 	return s
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 )
 
 // Config is what the service needs.
@@ -35,6 +36,8 @@ type Config struct {
 	CaptureContent bool
 	// NewIndex makes an empty index, one for each store. Nil: one in memory, BM25 over English.
 	NewIndex func() (Index, error)
+	// Cluster keeps what is searched in place of the memory of each replica. Nil: it is kept in memory. The caller closes it.
+	Cluster *weaviate.Client
 	// Embedder makes the vectors for a search by meaning. Nil: searches go by words alone.
 	Embedder Embedder
 	// Reranker has the last word on the order of the best hits. Nil: none has.
@@ -80,6 +83,9 @@ func New(cfg Config) (*Service, error) {
 	}
 	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: words}
 	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
+	if cfg.Cluster != nil {
+		s.catalog.cluster = newCluster(s.catalog.store, cfg.Cluster, words, cfg.Logger)
+	}
 	s.specialist, err = specialist.New(specialist.Config{
 		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
