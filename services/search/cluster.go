@@ -18,11 +18,12 @@ import (
 // cluster keeps the stores' products in a search cluster, a tenant for each store, and as new as Redis at each read, by
 // whichever replica notices first. A replica holds no catalog: only sums of it, and the products that it saw last.
 type cluster struct {
-	store   store
-	client  *weaviate.Client
-	phrases map[string][]string // synonyms of several words, by token
-	schema  int
-	logger  *slog.Logger
+	store    store
+	client   *weaviate.Client
+	phrases  map[string][]string // synonyms of several words, by token
+	schema   int
+	embedder Embedder // nil: there are no vectors
+	logger   *slog.Logger
 	// pageSize is how many rows one answer holds.
 	pageSize int
 	rows     *rowCache
@@ -42,6 +43,8 @@ type clusterStore struct {
 
 	mu         sync.Mutex // guards the rest
 	rebuilding bool
+	embedding  bool
+	embedded   int64  // the version up to which all products have vectors, as far as is known
 	collection string // that the facts are of
 	revision   int64  // of the sums that the facts are made of
 	facts      facts
@@ -60,22 +63,36 @@ const (
 // errBehind says that a node lacks rows that were written.
 var errBehind = errors.New("a node of the search index lacks products")
 
-func newCluster(s store, client *weaviate.Client, v *vocabulary, logger *slog.Logger) *cluster {
+func newCluster(s store, client *weaviate.Client, v *vocabulary, embedder Embedder, logger *slog.Logger) *cluster {
 	c := &cluster{
-		store: s, client: client, phrases: v.phrases(), schema: clusterSchema, pageSize: weaviate.MaxHits, logger: logger, rows: newRowCache(),
+		store: s, client: client, phrases: v.phrases(), schema: clusterSchema, pageSize: weaviate.MaxHits, embedder: embedder, logger: logger, rows: newRowCache(),
 		stores: make(map[string]*clusterStore),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// collection is the one that this program fills.
-func (c *cluster) collection() string { return collectionPrefix + strconv.Itoa(c.schema) }
+// collection is the one that this program fills: that of its schema, and of the model of its vectors, for those of two models do
+// not compare.
+func (c *cluster) collection() string {
+	name := collectionPrefix + strconv.Itoa(c.schema)
+	if c.embedder == nil {
+		return name
+	}
+	model := "unnamed"
+	if m, ok := c.embedder.(interface{ Model() string }); ok {
+		model = m.Model()
+	}
+	sum := sha256.Sum256([]byte(model))
+	return name + "V" + hex.EncodeToString(sum[:4])
+}
 
-// schemaOf is the schema of a collection by its name.
-func schemaOf(collection string) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(collection, collectionPrefix)) // zero for what is no number
-	return n
+// outdated reports whether this program's collection should take the place of another: not when that is of a newer schema, nor
+// when it has vectors and this program makes none.
+func (c *cluster) outdated(collection string) bool {
+	number, _, _ := strings.Cut(strings.TrimPrefix(collection, collectionPrefix), "V")
+	schema, _ := strconv.Atoi(number) // zero for what is no number
+	return schema < c.schema || schema == c.schema && c.embedder != nil && collection != c.collection()
 }
 
 // tenant is the name of a store in the cluster, which allows fewer characters.
@@ -146,8 +163,11 @@ func (c *cluster) view(ctx context.Context, storeID string) (*view, string, erro
 			break // what was written since need not be seen
 		}
 	}
-	if schemaOf(st.active) < c.schema {
+	if c.outdated(st.active) {
 		c.rebuild(m, s, st.active)
+	}
+	if st.active == c.collection() {
+		c.embed(m, s, st.version)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,9 @@ type backing struct {
 func TestIndexInMemory(t *testing.T) { backing{}.suite(t) }
 
 func TestIndexInCluster(t *testing.T) {
-	backing{client: dialCluster(t, weaviatetest.Start(t, 1).URL())}.suite(t)
+	ix := backing{client: dialCluster(t, weaviatetest.Start(t, 1).URL())}
+	ix.suite(t)
+	t.Run("says what memory says", ix.testSaysWhatMemorySays)
 }
 
 func (ix backing) suite(t *testing.T) {
@@ -46,6 +48,15 @@ func (ix backing) suite(t *testing.T) {
 		{"search products", ix.testSearchProducts},
 		{"nothing found", ix.testNothingFound},
 		{"search tool", ix.testSearchTool},
+		{"legs that took part are named", ix.testLegsThatTookPartAreNamed},
+		{"meaning adds only where words are unsure", ix.testMeaningAddsOnlyWhereWordsAreUnsure},
+		{"vectors follow the products", ix.testVectorsFollowTheProducts},
+		{"search goes on without legs that fail", ix.testSearchGoesOnWithoutLegsThatFail},
+		{"search tool says what is merely near", ix.testSearchToolSaysWhatIsMerelyNear},
+		{"writes are seen by every replica", ix.testWritesAreSeenByEveryReplica},
+		{"stores do not see each other", ix.testStoresDoNotSeeEachOther},
+		{"missed changes are made up for", ix.testMissedChangesAreMadeUpFor},
+		{"many replicas write at once", ix.testManyReplicasWriteAtOnce},
 	} {
 		t.Run(c.name, c.test)
 	}
@@ -66,7 +77,7 @@ func (ix backing) catalog(t *testing.T, rdb redis.UniversalClient) *catalog {
 	t.Helper()
 	c := newCatalog(store{rdb: rdb}, newBleveIndex)
 	if ix.client != nil {
-		c.cluster = newCluster(c.store, ix.client, testVocabulary(t), slog.New(slog.DiscardHandler))
+		c.cluster = newCluster(c.store, ix.client, testVocabulary(t), nil, slog.New(slog.DiscardHandler))
 	}
 	t.Cleanup(func() {
 		if err := c.close(); err != nil {

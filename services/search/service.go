@@ -84,7 +84,7 @@ func New(cfg Config) (*Service, error) {
 	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: words}
 	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
 	if cfg.Cluster != nil {
-		s.catalog.cluster = newCluster(s.catalog.store, cfg.Cluster, words, cfg.Logger)
+		s.catalog.cluster = newCluster(s.catalog.store, cfg.Cluster, words, cfg.Embedder, cfg.Logger)
 	}
 	s.specialist, err = specialist.New(specialist.Config{
 		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,

@@ -282,6 +282,9 @@ func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.P
 	if len(rows) == 0 {
 		return nil
 	}
+	if err := w.keepVectors(ctx, rows, batch, old); err != nil {
+		return err
+	}
 	if err := w.pending(ctx, w.collection, begun); err != nil {
 		return err
 	}

@@ -137,20 +137,6 @@ func (c *Client) Delete(ctx context.Context, collection, tenant string, ids []st
 	}, new(deleted))
 }
 
-// SetVector gives an object a vector, and reports false when it is no longer there.
-func (c *Client) SetVector(ctx context.Context, collection, tenant, id string, vector []float32, properties map[string]any) (bool, error) {
-	err := c.do(ctx, request{
-		"write vector", http.MethodPatch, "/v1/objects/" + collection + "/" + id + "?consistency_level=QUORUM", map[string]any{
-			"class": collection, "tenant": tenant, "id": id, "vector": vector, "properties": properties,
-		}, writeTime,
-	}, nil)
-	var refused *Refused
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // Members is how many nodes the cluster has.
 func (c *Client) Members(ctx context.Context) (int, error) {
 	var out struct{ Nodes []struct{ Name string } }
