@@ -173,7 +173,7 @@ func (ix backing) testManyReplicasWriteAtOnce(t *testing.T) {
 // testSaysWhatMemorySays puts queries of people and random filters to both. Everything must be the same but the scores, which may
 // differ by a hundredth, and the order of those that are that near.
 func (ix backing) testSaysWhatMemorySays(t *testing.T) {
-	products := stocked(publicProducts(t))[:2_000]
+	products := stocked(publicProducts(t))[:1_500]
 	mine, theirs := ix.view(t, products), testView(t, products)
 	if diff := cmp.Diff(theirs.facts, mine.facts, cmp.AllowUnexported(facts{})); diff != "" {
 		t.Errorf("facts (-memory +cluster):\n%s", diff)

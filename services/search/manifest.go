@@ -83,13 +83,11 @@ func (m manifest) standing(ctx context.Context) (standing, error) {
 // commitScript takes rows into the manifest. KEYS: rows, sums, status. ARGV: collection, version, then for each product its id
 // and its listing. It returns the rows that do not count any more or never did.
 var commitScript = redis.NewScript(`
-local loose, version, changed = {}, tonumber(ARGV[2]), false
+local loose, version, sums = {}, tonumber(ARGV[2]), {}
 local indexed = tonumber(redis.call('HGET', KEYS[3], ARGV[1] .. ' version') or '0')
-local function add(sums, by)
-  if sums == '' then return end
-  for field, n in pairs(cjson.decode(sums)) do
-    if redis.call('HINCRBY', KEYS[2], field, by * n) == 0 then redis.call('HDEL', KEYS[2], field) end
-  end
+local function add(some, by)
+  if some == '' then return end
+  for field, n in pairs(cjson.decode(some)) do sums[field] = (sums[field] or 0) + by * n end
 end
 for i = 3, #ARGV, 2 do
   local old, new = {v = 0, r = '', s = ''}, cjson.decode(ARGV[i + 1])
@@ -102,9 +100,15 @@ for i = 3, #ARGV, 2 do
     if old.s ~= new.s then
       add(old.s, -1)
       add(new.s, 1)
-      changed = true
     end
     redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  end
+end
+local changed = false
+for field, n in pairs(sums) do
+  if n ~= 0 then
+    changed = true
+    if redis.call('HINCRBY', KEYS[2], field, n) == 0 then redis.call('HDEL', KEYS[2], field) end
   end
 end
 if changed then redis.call('HINCRBY', KEYS[3], ARGV[1] .. ' sums', 1) end

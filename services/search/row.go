@@ -198,9 +198,9 @@ func attributeValues(a *catalogv1.Attribute) []string {
 func numberText(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 
 // longestRun bounds the words of a run that is a key.
-const longestRun = 6
+const longestRun = 2
 
-// runs are the runs of whole words of a folded text.
+// runs are the short runs of whole words of a folded text.
 func runs(text string) []string {
 	ws := strings.Fields(text)
 	var out []string
@@ -226,6 +226,12 @@ func newListing(rowID string, e *entry, ps parts) (listing, error) {
 		Row: rowID, Hash: uuid.NewSHA1(rowSpace, raw).String(), Text: uuid.NewSHA1(rowSpace, []byte(meaningText(e.product))).String(),
 		Sums: string(sums),
 	}, nil
+}
+
+// firstRun is the beginning of a text that is a key of all texts in which it stands.
+func firstRun(text string) string {
+	ws := strings.Fields(text)
+	return strings.Join(ws[:min(longestRun, len(ws))], " ")
 }
 
 func sorted(set map[string]bool) []string {

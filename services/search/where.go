@@ -35,8 +35,8 @@ func wherePrice(compare func(string, float64) weaviate.Where, property string, b
 func whereOption(name, value string) func() weaviate.Where {
 	name = fold(name)
 	value = foldValue(name, value)
-	if name == "colour" && len(strings.Fields(value)) > longestRun {
-		return nil
+	if name == "colour" {
+		value = firstRun(value)
 	}
 	return func() weaviate.Where { return weaviate.HasAny(rowKeys, optionKey(name, value)) }
 }
@@ -44,11 +44,11 @@ func whereOption(name, value string) func() weaviate.Where {
 // whereAttribute knows nothing of facts that must not hold: they need not be recorded.
 func whereAttribute(name, value string) func() weaviate.Where {
 	name, value = fold(name), fold(value)
-	if truth, ok := truths[value]; ok && !truth || len(strings.Fields(value)) > longestRun {
+	if truth, ok := truths[value]; ok && !truth {
 		return nil
 	}
 	return func() weaviate.Where {
-		all := []string{attributeKey(name, value), tagKey(value)}
+		all := []string{attributeKey(name, firstRun(value)), tagKey(value)}
 		if truths[value] {
 			all = append(all, attributeKey(name, "true"), tagKey(name))
 		}
