@@ -18,7 +18,7 @@ import (
 
 // What both implementations of the index must do, beside what the tests of ranks, filters and tools say.
 
-// found returns the ids that a replica finds for the words, in order of id.
+// foundIDs returns the ids that a replica finds for the words, in order of id.
 func foundIDs(t *testing.T, c *catalog, storeID, words string) []string {
 	t.Helper()
 	out := search(t, c, storeID, words)

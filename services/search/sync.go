@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,8 +76,36 @@ func (c *cluster) leased(
 	if err != nil || !ok {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, m.release(ctx, collection, w.token)) }()
-	return true, fn(ctx, w)
+	held, lost := context.WithCancelCause(ctx)
+	var beat sync.WaitGroup
+	beat.Go(func() { w.keepLease(held, lost) })
+	err = fn(held, w)
+	if errors.Is(context.Cause(held), errOvertaken) {
+		err = errOvertaken
+	}
+	lost(nil)
+	beat.Wait()
+	if errors.Is(err, errOvertaken) {
+		return false, nil // what it wrote may count or not; the other does it all
+	}
+	return true, errors.Join(err, m.release(ctx, collection, w.token))
+}
+
+// keepLease extends the lease until ctx ends, and ends it when the lease was lost.
+func (w *writer) keepLease(ctx context.Context, lost context.CancelCauseFunc) {
+	tick := time.NewTicker(leaseTime / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if held, err := w.extend(ctx, w.collection, w.token); err == nil && !held {
+				lost(errOvertaken)
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // replace fills the collection of this program's schema, switches searches over to it, and removes the old one.
@@ -317,13 +346,6 @@ func (w *writer) prepare(p *catalogv1.Product, version int64, stems map[string]b
 
 // commitBatch takes products into the manifest and deletes the rows that do not count any more.
 func (w *writer) commitBatch(ctx context.Context, version int64, batch map[string]listing) error {
-	held, err := w.extend(ctx, w.collection, w.token)
-	if err != nil {
-		return err
-	}
-	if !held {
-		return errOvertaken
-	}
 	loose, err := w.commit(ctx, w.collection, version, batch)
 	if err != nil {
 		return err

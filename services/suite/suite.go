@@ -21,6 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search"
 )
 
@@ -59,6 +60,8 @@ type Config struct {
 	// Embedder and Reranker are legs of the search. Nil: it goes by words alone.
 	Embedder search.Embedder
 	Reranker search.Reranker
+	// Cluster is where products are searched. Nil: in the memory of each search service. The caller closes it.
+	Cluster *weaviate.Client
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
 }
