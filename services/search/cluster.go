@@ -49,6 +49,7 @@ type clusterStore struct {
 	revision   int64  // of the sums that the facts are made of
 	facts      facts
 	means      [numFields]float64
+	counts     *countCache
 }
 
 const (
@@ -175,10 +176,13 @@ func (c *cluster) view(ctx context.Context, storeID string) (*view, string, erro
 		if s.facts, s.means, err = m.readFacts(ctx, st.active); err != nil {
 			return nil, "", err
 		}
+		if s.collection != st.active {
+			s.counts = new(countCache)
+		}
 		s.collection, s.revision = st.active, st.sums[st.active]
 	}
 	v := &view{version: st.version, facts: s.facts}
-	v.shelf = &clusterShelf{cluster: c, manifest: m, collection: st.active, facts: s.facts, means: s.means}
+	v.shelf = &clusterShelf{cluster: c, manifest: m, collection: st.active, facts: s.facts, means: s.means, version: st.indexed[st.active], counts: s.counts}
 	return v, st.active, nil
 }
 

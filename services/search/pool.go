@@ -17,8 +17,10 @@ type shelf interface {
 
 // pool tells what the words of one query select.
 type pool interface {
-	// count returns for each need how many products meet it.
-	count(ctx context.Context, needs ...need) ([]int, error)
+	// any reports for each need whether a product meets it.
+	any(ctx context.Context, needs ...need) ([]bool, error)
+	// count returns how many products meet a need.
+	count(ctx context.Context, n need) (int, error)
 	// fetch returns the products that meet the need, in no particular order. It may leave out those that the filter does not
 	// admit.
 	fetch(ctx context.Context, n need, f filter) ([]candidate, error)
@@ -102,13 +104,19 @@ type memoryPool struct {
 	matches []candidate
 }
 
-func (p *memoryPool) count(_ context.Context, needs ...need) ([]int, error) {
-	out := make([]int, len(needs))
+func (p *memoryPool) any(_ context.Context, needs ...need) ([]bool, error) {
+	out := make([]bool, len(needs))
 	for i, n := range needs {
-		for _, c := range p.matches {
-			if n.met(p.query, c.entry, c.Match) {
-				out[i]++
-			}
+		out[i] = slices.ContainsFunc(p.matches, func(c candidate) bool { return n.met(p.query, c.entry, c.Match) })
+	}
+	return out, nil
+}
+
+func (p *memoryPool) count(_ context.Context, n need) (int, error) {
+	var out int
+	for _, c := range p.matches {
+		if n.met(p.query, c.entry, c.Match) {
+			out++
 		}
 	}
 	return out, nil

@@ -66,40 +66,57 @@ func (v *view) rank(ctx context.Context, q query, p pool) (ranking, error) {
 	if len(q.terms) == 0 {
 		return ranking{matched: v.facts.products > 0}, nil
 	}
-	n := q.firm()
 	named, name := v.namedCategories(q)
-	attempts := []attempt{{within: true, atLeast: share(n, enough)}, {within: false, atLeast: share(n, enough)}}
-	thing := need{strong: TermSet(0).with(q.head)}
-	needs := append([]need{thing, {strong: thing.strong, within: named}}, q.needs(attempts, named)...)
-	counts, err := p.count(ctx, needs...)
+	if named != nil {
+		complete, err := complete(ctx, p, q, named)
+		if err != nil {
+			return ranking{}, fmt.Errorf("rank: %w", err)
+		}
+		if !complete {
+			named, name = nil, ""
+		}
+	}
+	n := q.firm()
+	attempts := []attempt{{within: true, atLeast: share(n, enough)}}
+	if named != nil {
+		attempts = append(attempts, attempt{within: false, atLeast: share(n, enough)})
+	}
+	met, err := p.any(ctx, append(q.needs(attempts, named), need{strong: TermSet(0).with(q.head)})...)
 	if err != nil {
 		return ranking{}, fmt.Errorf("rank: %w", err)
 	}
-	called, inside, counts := counts[0], counts[1], counts[2:]
-	if q.head < 0 {
-		called, inside = 0, 0
-	}
-	if named != nil && float64(inside) < completeShare*float64(called) {
-		// The category does not hold what it is named after, but a stray product of many.
-		named, name, attempts, counts = nil, "", attempts[1:], counts[2:]
-	}
-	known := named != nil || q.head < 0 || called > 0
+	called := q.head >= 0 && met[len(met)-1]
+	known := named != nil || q.head < 0 || called
 	for range 2 {
 		for i, a := range attempts {
-			if counts[2*i] > 0 {
-				return q.chosen(ctx, p, a, named, name, called > 0, counts[2*i+1] > 0)
+			if met[2*i] {
+				return q.chosen(ctx, p, a, named, name, called, met[2*i+1])
 			}
 		}
 		if !known {
 			break
 		}
 		attempts = []attempt{{within: true, atLeast: share(n, nearest), partial: true}, {within: true, atLeast: 1, partial: true}}
-		if counts, err = p.count(ctx, q.needs(attempts, named)...); err != nil {
+		if met, err = p.any(ctx, q.needs(attempts, named)...); err != nil {
 			return ranking{}, fmt.Errorf("rank: %w", err)
 		}
 		known = false
 	}
 	return ranking{partial: true}, nil
+}
+
+// complete reports whether the categories hold what they are named after, and not just a stray product of many.
+func complete(ctx context.Context, p pool, q query, named map[string]bool) (bool, error) {
+	if q.head < 0 {
+		return true, nil
+	}
+	thing := need{strong: TermSet(0).with(q.head)}
+	called, err := p.count(ctx, thing)
+	if err != nil {
+		return false, err
+	}
+	inside, err := p.count(ctx, thing.and(need{within: named}))
+	return float64(inside) >= completeShare*float64(called), err
 }
 
 // needs are those of attempts, each by itself and then with the word that says what the thing is.
@@ -179,16 +196,16 @@ func (r *ranking) restrict(ctx context.Context, p pool, q query) error {
 	if len(modifiers) == 0 {
 		return nil
 	}
-	counts, err := p.count(ctx, needs...)
+	met, err := p.any(ctx, needs...)
 	if err != nil {
 		return err
 	}
 	var all need
 	for n, i := range modifiers {
 		switch {
-		case i < q.head && counts[2*n] > 0:
+		case i < q.head && met[2*n]:
 			all.strong = all.strong.Add(i)
-		case counts[2*n+1] > 0:
+		case met[2*n+1]:
 			all.terms = all.terms.Add(i)
 		}
 	}
@@ -212,17 +229,17 @@ func (r *ranking) miss(ctx context.Context, p pool, q query) error {
 		one := need{terms: TermSet(0).Add(i)}
 		needs = append(needs, r.need.and(one), one)
 	}
-	counts, err := p.count(ctx, needs...)
+	met, err := p.any(ctx, needs...)
 	if err != nil {
 		return err
 	}
 	r.unknown = true
 	for i := range q.terms {
-		if slices.Contains(q.loose, i) || counts[2*i] > 0 {
+		if slices.Contains(q.loose, i) || met[2*i] {
 			continue
 		}
 		r.missing = append(r.missing, q.measured(i))
-		r.unknown = r.unknown && counts[2*i+1] == 0
+		r.unknown = r.unknown && !met[2*i+1]
 	}
 	return nil
 }
@@ -236,12 +253,12 @@ func (r *ranking) keep(ctx context.Context, p pool, further ...need) error {
 	for i, n := range further {
 		needs[i] = r.need.and(n)
 	}
-	counts, err := p.count(ctx, needs...)
+	met, err := p.any(ctx, needs...)
 	if err != nil {
 		return err
 	}
-	for i, n := range counts {
-		if n > 0 {
+	for i, ok := range met {
+		if ok {
 			r.need = needs[i]
 			return nil
 		}

@@ -56,10 +56,10 @@ func rowProperties() []weaviate.Property {
 	flag := func(name string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"boolean"}, Filterable: true}
 	}
-	version, keys := text(rowVersion), text(rowKeys)
-	version.Filterable, keys.DataType = false, []string{"text[]"}
+	version := text(rowVersion)
+	version.Filterable = false
 	return []weaviate.Property{
-		text(rowProduct), version, tokens(rowWords), tokens(rowStrong), keys, number(rowLow), number(rowHigh), flag(rowStock),
+		text(rowProduct), version, tokens(rowWords), tokens(rowStrong), tokens(rowKeys), number(rowLow), number(rowHigh), flag(rowStock),
 		number(rowBucket), flag(rowEmbedded),
 	}
 }
@@ -80,7 +80,7 @@ func (c *cluster) row(storeID string, e *entry, ps parts, version int64) weaviat
 	all, strong := c.tokens(ps)
 	return weaviate.Object{ID: rowID(storeID, e.id(), version), Properties: map[string]any{
 		rowProduct: e.id(), rowVersion: strconv.FormatInt(version, 10),
-		rowWords: strings.Join(all, " "), rowStrong: strings.Join(strong, " "), rowKeys: e.keys(),
+		rowWords: strings.Join(all, " "), rowStrong: strings.Join(strong, " "), rowKeys: strings.Join(e.keys(), " "),
 		rowLow: low, rowHigh: high, rowStock: stock, rowBucket: bucket(e.id()), rowEmbedded: false,
 	}}
 }
@@ -144,15 +144,17 @@ func (v *vocabulary) phrases() map[string][]string {
 	return out
 }
 
-// Keys of facts, each with a letter for its kind.
-func categoryKey(name string) string      { return "c:" + name }
-func narrowestKey(name string) string     { return "n:" + name }
-func brandKey(name string) string         { return "b:" + name }
-func tagKey(name string) string           { return "t:" + name }
-func currencyKey(code string) string      { return "u:" + code }
-func idFactKey(id string) string          { return "i:" + idKey(id) }
-func attributeKey(name, v string) string  { return "a:" + name + "=" + v }
-func optionKey(name, value string) string { return "o:" + name + "=" + value }
+// Keys of facts, each with a letter for its kind. They are tokens too: one word each.
+func categoryKey(name string) string      { return factKey("c:", name) }
+func narrowestKey(name string) string     { return factKey("n:", name) }
+func brandKey(name string) string         { return factKey("b:", name) }
+func tagKey(name string) string           { return factKey("t:", name) }
+func currencyKey(code string) string      { return factKey("u:", code) }
+func idFactKey(id string) string          { return factKey("i:", idKey(id)) }
+func attributeKey(name, v string) string  { return factKey("a:", name+"="+v) }
+func optionKey(name, value string) string { return factKey("o:", name+"="+value) }
+
+func factKey(kind, text string) string { return kind + strings.ReplaceAll(text, " ", "_") }
 
 // keys are the facts of a product that filters ask for.
 func (e *entry) keys() []string {
@@ -198,7 +200,7 @@ func attributeValues(a *catalogv1.Attribute) []string {
 func numberText(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 
 // longestRun bounds the words of a run that is a key.
-const longestRun = 2
+const longestRun = 1
 
 // runs are the short runs of whole words of a folded text.
 func runs(text string) []string {

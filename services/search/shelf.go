@@ -24,8 +24,10 @@ type clusterShelf struct {
 	cluster    *cluster
 	manifest   manifest
 	collection string
+	version    int64 // of the catalog, at least
 	facts      facts
 	means      [numFields]float64
+	counts     *countCache
 }
 
 func (s *clusterShelf) count(ctx context.Context, conditions ...weaviate.Where) ([]int, error) {
@@ -178,13 +180,16 @@ func (s *clusterShelf) pool(ctx context.Context, q query) (pool, error) {
 	}
 	p.score.terms, p.score.means = q.terms, s.means
 	p.where = newTermWheres(p.score.forms)
-	counts, err := s.count(ctx, append(slices.Clone(p.where.has), weaviate.Where{})...)
+	total, err := s.count(ctx, weaviate.Where{})
 	if err != nil {
 		return nil, err
 	}
-	total := counts[len(q.terms)]
-	if total < s.facts.products {
-		return nil, fmt.Errorf("%w: %d of %d", errBehind, total, s.facts.products)
+	if total[0] < s.facts.products {
+		return nil, fmt.Errorf("%w: %d of %d", errBehind, total[0], s.facts.products)
+	}
+	counts, err := s.about(ctx, p.where.has...)
+	if err != nil {
+		return nil, err
 	}
 	again := false
 	for i, t := range q.terms {
@@ -202,13 +207,13 @@ func (s *clusterShelf) pool(ctx context.Context, q query) (pool, error) {
 	}
 	if again {
 		p.where = newTermWheres(p.score.forms)
-		if counts, err = s.count(ctx, p.where.has...); err != nil {
+		if counts, err = s.about(ctx, p.where.has...); err != nil {
 			return nil, err
 		}
 	}
 	for i := range q.terms {
 		n := float64(counts[i])
-		p.score.rarity = append(p.score.rarity, math.Log(1+max(0, float64(total)-n+0.5)/(n+0.5)))
+		p.score.rarity = append(p.score.rarity, math.Log(1+max(0, float64(total[0])-n+0.5)/(n+0.5)))
 	}
 	return p, nil
 }
@@ -255,9 +260,9 @@ type clusterPool struct {
 	where termWheres
 }
 
-// count asks for all numbers at once. What a condition can not say exactly is fetched and counted.
-func (p *clusterPool) count(ctx context.Context, needs ...need) ([]int, error) {
-	out := make([]int, len(needs))
+// any asks for all needs at once. What a condition can not say exactly is fetched and looked at.
+func (p *clusterPool) any(ctx context.Context, needs ...need) ([]bool, error) {
+	out := make([]bool, len(needs))
 	var conditions []weaviate.Where
 	var at []int
 	for i, n := range needs {
@@ -270,19 +275,32 @@ func (p *clusterPool) count(ctx context.Context, needs ...need) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = len(candidates)
+		out[i] = len(candidates) > 0
 	}
 	if len(conditions) == 0 {
 		return out, nil
 	}
-	counts, err := p.shelf.count(ctx, conditions...)
+	met, err := p.shelf.cluster.client.Any(ctx, p.shelf.collection, tenant(p.shelf.manifest.storeID), conditions...)
 	if err != nil {
 		return nil, err
 	}
-	for i, n := range counts {
-		out[at[i]] = n
+	for i, ok := range met {
+		out[at[i]] = ok
 	}
 	return out, nil
+}
+
+func (p *clusterPool) count(ctx context.Context, n need) (int, error) {
+	w, exact := p.where.need(p.query, n)
+	if exact {
+		counts, err := p.shelf.exactly(ctx, w)
+		if err != nil {
+			return 0, err
+		}
+		return counts[0], nil
+	}
+	candidates, err := p.fetch(ctx, n, nil)
+	return len(candidates), err
 }
 
 func (p *clusterPool) fetch(ctx context.Context, n need, f filter) ([]candidate, error) {

@@ -132,6 +132,29 @@ func (c *Client) Count(ctx context.Context, collection, tenant string, condition
 	return out, nil
 }
 
+// Any reports for each condition whether any object of a tenant meets it. That is much faster than to count them.
+func (c *Client) Any(ctx context.Context, collection, tenant string, conditions ...Where) ([]bool, error) {
+	var text strings.Builder
+	text.WriteString("{Get{")
+	for i, w := range conditions {
+		fmt.Fprintf(&text, "n%d:%s(tenant:%s,limit:1%s){_additional{id}}", i, collection, quote(tenant), w.argument())
+	}
+	text.WriteString("}}")
+	a, err := c.query(ctx, "look for any", text.String())
+	if err != nil {
+		return nil, err
+	}
+	out := make([]bool, len(conditions))
+	for i := range out {
+		var rows []json.RawMessage
+		if err := json.Unmarshal(a.Data["Get"]["n"+strconv.Itoa(i)], &rows); err != nil {
+			return nil, fmt.Errorf("look for any: the answer is of no use: %w", err)
+		}
+		out[i] = len(rows) > 0
+	}
+	return out, nil
+}
+
 // Select says which objects are wanted.
 type Select struct {
 	// Where they meet this.
