@@ -112,8 +112,11 @@ func (s *server) GetProduct(ctx context.Context, req *catalogv1.GetProductReques
 	}
 	var found *entry
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
-		found = v.find(req.GetProductId())
-		return nil
+		es, err := v.shelf.lookup(ctx, []string{req.GetProductId()})
+		if err == nil {
+			found = es[0]
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("get product: %w", err)
@@ -141,14 +144,15 @@ func (s *server) BatchGetProducts(
 	}
 	out := new(catalogv1.BatchGetProductsResponse)
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
-		for _, id := range req.GetProductIds() {
-			if e := v.find(id); e != nil {
+		es, err := v.shelf.lookup(ctx, req.GetProductIds())
+		for i, e := range es {
+			if e != nil {
 				out.Products = append(out.Products, e.product)
 			} else {
-				out.MissingProductIds = append(out.MissingProductIds, id)
+				out.MissingProductIds = append(out.MissingProductIds, req.GetProductIds()[i])
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("get products: %w", err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 )
 
 // Config is what the service needs.
@@ -38,6 +39,8 @@ type Config struct {
 	// Synonyms are groups of phrases, of one or two words each, that mean the same to a store's shoppers, by store. Those under
 	// AllStores hold in every store. Nil: those that the service knows by itself.
 	Synonyms map[string][][]string
+	// Cluster keeps what is searched in place of the memory of each replica. Nil: it is kept in memory. The caller closes it.
+	Cluster *weaviate.Client
 	// Embedder makes the vectors for a search by meaning. Nil: searches go by words alone.
 	Embedder Embedder
 	// Reranker has the last word on the order of the best hits. Nil: none has.
@@ -82,6 +85,9 @@ func New(cfg Config) (*Service, error) {
 	}
 	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: newVocabulary(cfg.Synonyms)}
 	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
+	if cfg.Cluster != nil {
+		s.catalog.cluster = newCluster(s.catalog.store, cfg.Cluster, cfg.Embedder, cfg.Logger)
+	}
 	var err error
 	s.specialist, err = specialist.New(specialist.Config{
 		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
