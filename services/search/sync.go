@@ -11,7 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 )
 
@@ -20,6 +22,8 @@ const (
 	writeBatch = 200
 	// writersAtOnce is how many batches are under way.
 	writersAtOnce = 3
+	// releaseTime bounds giving up a lease, which is done also when the time is up.
+	releaseTime = time.Second
 	// maxCopies bounds the nodes that keep each row.
 	maxCopies = 3
 )
@@ -32,10 +36,44 @@ var errOvertaken = errors.New("another replica has taken over the writing")
 func (c *cluster) catchUp(ctx context.Context, m manifest, s *clusterStore) error {
 	select {
 	case s.catching <- struct{}{}:
-		defer func() { <-s.catching }()
 	case <-ctx.Done():
+		return late(ctx)
+	}
+	done := make(chan error, 1)
+	work := func() {
+		defer func() { <-s.catching }()
+		ctx, cancel := context.WithTimeout(c.ctx, maxReload)
+		defer cancel()
+		done <- c.catchUpNow(ctx, m)
+	}
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.work.Go(work)
+	}
+	c.mu.Unlock()
+	if closed {
+		<-s.catching
+		return errClosed
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return late(ctx)
+	}
+}
+
+// late is the error of a reader whose time was up before the index was up to date.
+func late(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
+	return &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "search index: catch up", Err: ctx.Err()}
+}
+
+// catchUpNow takes turns with other replicas.
+func (c *cluster) catchUpNow(ctx context.Context, m manifest) error {
 	for {
 		st, err := m.standing(ctx)
 		if err != nil {
@@ -69,8 +107,6 @@ func (c *cluster) catchUp(ctx context.Context, m manifest, s *clusterStore) erro
 func (c *cluster) leased(
 	ctx context.Context, m manifest, collection string, fn func(context.Context, *writer) error,
 ) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxReload)
-	defer cancel()
 	w := &writer{cluster: c, manifest: m, collection: collection, token: uuid.NewString()}
 	ok, err := m.lease(ctx, collection, w.token)
 	if err != nil || !ok {
@@ -88,6 +124,8 @@ func (c *cluster) leased(
 	if errors.Is(err, errOvertaken) {
 		return false, nil // what it wrote may count or not; the other does it all
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
 	return true, errors.Join(err, m.release(ctx, collection, w.token))
 }
 

@@ -87,6 +87,9 @@ func (c *Cluster) URL() string {
 	return "weaviate://" + strings.Join(hosts, ",")
 }
 
+// URL is the address of the server alone.
+func (n *Node) URL() string { return "weaviate://127.0.0.1:" + n.ports.http }
+
 // Node returns the i-th server.
 func (c *Cluster) Node(i int) *Node { return c.nodes[i] }
 
@@ -163,6 +166,7 @@ func (n *Node) Start() {
 		"RAFT_BOOTSTRAP_EXPECT="+strconv.Itoa(len(raft)), "GRPC_PORT="+n.ports.grpc, "GO_PROFILING_PORT="+n.ports.profile,
 		"GOMEMLIMIT=400MiB",
 	)
+	dieTogether(n.cmd)
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
