@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -206,6 +207,7 @@ func (c *Client) try(ctx context.Context, node string, r request, body []byte, o
 	if out == nil {
 		return nil
 	}
+	reflect.ValueOf(out).Elem().SetZero() // of what an earlier try has left
 	if err := json.Unmarshal(raw, out); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
