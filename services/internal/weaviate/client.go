@@ -29,9 +29,10 @@ import (
 const (
 	// callTime bounds a call with all its attempts; the caller's deadline may be sooner.
 	callTime = 30 * time.Second
-	// readTime and writeTime bound one attempt. A write to a cluster that is just electing a leader can hang for long; another
-	// node answers sooner.
+	// readTime, longTime and writeTime bound one attempt: to read little, to read or count much, and to write. A write to a
+	// cluster that is just electing a leader can hang for long; another node answers sooner.
 	readTime  = 3 * time.Second
+	longTime  = 10 * time.Second
 	writeTime = 10 * time.Second
 	// backoff is the wait after every node has failed. It doubles with each further round, up to maxBackoff.
 	backoff    = 50 * time.Millisecond
