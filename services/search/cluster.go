@@ -12,6 +12,9 @@ import (
 	"sync"
 	"time"
 
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 )
 
@@ -107,16 +110,16 @@ func tenant(storeID string) string {
 func (c *cluster) read(ctx context.Context, storeID string, fn func(v *view) error) error {
 	for tries := 1; ; tries++ {
 		v, collection, err := c.view(ctx, storeID)
-		if err != nil {
-			return fmt.Errorf("catch up with catalog: %w", err)
+		if err == nil {
+			err = fn(v)
+		} else {
+			err = fmt.Errorf("catch up with catalog: %w", err)
 		}
-		err = fn(v)
 		if !weaviate.Missing(err) && !errors.Is(err, errBehind) {
 			return err
 		}
-		c.client.Next()
 		if tries == maxTries {
-			return err
+			return &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "search index", Err: err}
 		}
 		if tries == maxTries-1 {
 			if err := c.repair(ctx, storeID, collection, err); err != nil {
@@ -124,6 +127,7 @@ func (c *cluster) read(ctx context.Context, storeID string, fn func(v *view) err
 			}
 			continue
 		}
+		c.client.Next()
 		select {
 		case <-time.After(time.Duration(tries) * againAfter):
 		case <-ctx.Done():
@@ -132,8 +136,16 @@ func (c *cluster) read(ctx context.Context, storeID string, fn func(v *view) err
 	}
 }
 
-// repair has a collection filled anew from Redis that every node has told to lack something.
+// repair has a collection filled anew from Redis that has lost something. While there are nodes that were not asked, it may not be
+// lost.
 func (c *cluster) repair(ctx context.Context, storeID, collection string, why error) error {
+	members, err := c.client.Members(ctx)
+	if err != nil {
+		return err
+	}
+	if collection == "" || errors.Is(why, errBehind) && c.client.Nodes() < members {
+		return nil
+	}
 	c.logger.Error("the search index has lost products of a store; it is filled again", "store", storeID, "error", why)
 	return manifest{c.store.rdb, storeID}.forget(ctx, collection)
 }

@@ -14,6 +14,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 )
 
 // What both implementations of the index must do, beside what the tests of ranks, filters and tools say.
@@ -177,6 +178,20 @@ func (ix backing) testManyReplicasWriteAtOnce(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// testMoreThanOneAnswerHolds has a cluster answer with few rows at a time.
+func (ix backing) testMoreThanOneAnswerHolds(t *testing.T) {
+	c := ix.catalog(t, servicetest.Redis(t))
+	put(t, c, "s1", lamps(0, 300)...)
+	for _, size := range []int{7, 100, 299, 300, 301, weaviate.MaxHits} {
+		c.cluster.pageSize = size
+		for _, words := range []string{"lamp", ""} {
+			if got := foundIDs(t, c, "s1", words); len(got) != 300 || len(slices.Compact(got)) != 300 {
+				t.Errorf("%d at a time: %q finds %d products, want 300, each once", size, words, len(got))
+			}
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ func TestIndexInMemory(t *testing.T) { backing{}.suite(t) }
 func TestIndexInCluster(t *testing.T) {
 	ix := backing{client: dialCluster(t, weaviatetest.Start(t, 1).URL())}
 	ix.suite(t)
+	t.Run("more than one answer holds", ix.testMoreThanOneAnswerHolds)
 	t.Run("says what memory says", ix.testSaysWhatMemorySays)
 }
 

@@ -96,9 +96,17 @@ func (s *clusterShelf) products(ctx context.Context, ids []string) ([]*catalogv1
 
 // find returns the products of the rows that meet a condition.
 func (s *clusterShelf) find(ctx context.Context, w weaviate.Where) ([]*shelved, error) {
-	hits, err := s.page(ctx, w, 0, buckets-1)
-	if err != nil {
-		return nil, err
+	parts := 1
+	if w.None() { // then it is known how many there are
+		parts = min(buckets, 1+2*s.facts.products/s.cluster.pageSize)
+	}
+	var hits []weaviate.Hit
+	for i := range parts {
+		more, err := s.page(ctx, w, i*buckets/parts, (i+1)*buckets/parts-1)
+		if err != nil {
+			return nil, err
+		}
+		hits = append(hits, more...)
 	}
 	return s.stock(ctx, hits)
 }

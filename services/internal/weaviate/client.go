@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,11 +27,12 @@ import (
 )
 
 const (
-	// callTime bounds what a call may take whose caller set no deadline.
+	// callTime bounds a call with all its attempts; the caller's deadline may be sooner.
 	callTime = 30 * time.Second
-	// readTime and writeTime bound one attempt. A write to a cluster that is just electing a leader can hang for long; another
-	// node answers sooner.
+	// readTime, longTime and writeTime bound one attempt: to read little, to read or count much, and to write. A write to a
+	// cluster that is just electing a leader can hang for long; another node answers sooner.
 	readTime  = 3 * time.Second
+	longTime  = 10 * time.Second
 	writeTime = 10 * time.Second
 	// backoff is the wait after every node has failed. It doubles with each further round, up to maxBackoff.
 	backoff    = 50 * time.Millisecond
@@ -80,8 +82,11 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Nodes is how many nodes there are.
 func (c *Client) Nodes() int { return len(c.nodes) }
 
-// Next turns to another node, for one whose answers are out of date.
-func (c *Client) Next() { c.at.Add(1) }
+// Next turns to another node, for one whose answers are out of date. Behind one address there may be several.
+func (c *Client) Next() {
+	c.at.Add(1)
+	c.http.CloseIdleConnections()
+}
 
 // Refused is the answer of a node that understood a call and does not do it.
 type Refused struct {
@@ -122,11 +127,8 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 			return fmt.Errorf("%s: %w", r.what, err)
 		}
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, callTime)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
 	wait := backoff
 	for tries := 1; ; tries++ {
 		at := c.at.Load()
@@ -206,6 +208,7 @@ func (c *Client) try(ctx context.Context, node string, r request, body []byte, o
 	if out == nil {
 		return nil
 	}
+	reflect.ValueOf(out).Elem().SetZero() // of what an earlier try has left
 	if err := json.Unmarshal(raw, out); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}

@@ -7,10 +7,14 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // MaxHits is how many objects a query may return, by the server's default.
 const MaxHits = 10_000
+
+// fewHits is up to how many objects a query is expected to be fast.
+const fewHits = 500
 
 // Where is a condition on objects. The zero value holds for all.
 type Where struct{ text string }
@@ -103,9 +107,9 @@ func (a *answer) verdict() error {
 	return nil
 }
 
-func (c *Client) query(ctx context.Context, what, text string) (*answer, error) {
+func (c *Client) query(ctx context.Context, what, text string, within time.Duration) (*answer, error) {
 	out := new(answer)
-	err := c.do(ctx, request{what, http.MethodPost, "/v1/graphql", map[string]string{"query": text}, readTime}, out)
+	err := c.do(ctx, request{what, http.MethodPost, "/v1/graphql", map[string]string{"query": text}, within}, out)
 	return out, err
 }
 
@@ -117,7 +121,7 @@ func (c *Client) Count(ctx context.Context, collection, tenant string, condition
 		fmt.Fprintf(&text, "n%d:%s(tenant:%s%s){meta{count}}", i, collection, quote(tenant), w.argument())
 	}
 	text.WriteString("}}")
-	a, err := c.query(ctx, "count", text.String())
+	a, err := c.query(ctx, "count", text.String(), longTime)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +144,7 @@ func (c *Client) Any(ctx context.Context, collection, tenant string, conditions 
 		fmt.Fprintf(&text, "n%d:%s(tenant:%s,limit:1%s){_additional{id}}", i, collection, quote(tenant), w.argument())
 	}
 	text.WriteString("}}")
-	a, err := c.query(ctx, "look for any", text.String())
+	a, err := c.query(ctx, "look for any", text.String(), readTime)
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +198,12 @@ func (c *Client) Find(ctx context.Context, collection, tenant string, s Select) 
 	if s.Vectors {
 		extra += " vector"
 	}
+	within := readTime
+	if s.Limit > fewHits {
+		within = longTime
+	}
 	a, err := c.query(ctx, "find", fmt.Sprintf("{Get{%s(tenant:%s,limit:%d%s%s){%s _additional{%s}}}}",
-		collection, quote(tenant), s.Limit, near, s.Where.argument(), strings.Join(s.Properties, " "), extra))
+		collection, quote(tenant), s.Limit, near, s.Where.argument(), strings.Join(s.Properties, " "), extra), within)
 	if err != nil {
 		return nil, err
 	}

@@ -87,6 +87,9 @@ func (c *Cluster) URL() string {
 	return "weaviate://" + strings.Join(hosts, ",")
 }
 
+// URL is the address of the server alone.
+func (n *Node) URL() string { return "weaviate://127.0.0.1:" + n.ports.http }
+
 // Node returns the i-th server.
 func (c *Cluster) Node(i int) *Node { return c.nodes[i] }
 
@@ -162,7 +165,10 @@ func (n *Node) Start() {
 		"RAFT_PORT="+n.ports.raft, "RAFT_INTERNAL_RPC_PORT="+n.ports.raftRPC, "RAFT_JOIN="+strings.Join(raft, ","),
 		"RAFT_BOOTSTRAP_EXPECT="+strconv.Itoa(len(raft)), "GRPC_PORT="+n.ports.grpc, "GO_PROFILING_PORT="+n.ports.profile,
 		"GOMEMLIMIT=400MiB",
+		// What a node has missed it gets by default after half a minute or more.
+		"ASYNC_REPLICATION_FREQUENCY=1s", "ASYNC_REPLICATION_PROPAGATION_DELAY=1s", "ASYNC_REPLICATION_ALIVE_NODES_CHECKING_FREQUENCY=1s",
 	)
+	dieTogether(n.cmd)
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
