@@ -15,6 +15,13 @@ $(BIN)/.installed: tools/go.mod tools/go.sum
 	GOWORK=off GOBIN=$(BIN) go -C tools install tool
 	touch $@
 
+# Tests of the search cluster start this server: QUARTET_WEAVIATE=.tmp/bin/weaviate-server go test ./services/search
+WEAVIATE := v1.35.2
+.PHONY: weaviate
+weaviate: $(BIN)/weaviate-server ## Install the search cluster's server into .tmp/bin (takes minutes)
+$(BIN)/weaviate-server:
+	GOWORK=off GOBIN=$(BIN) go install github.com/weaviate/weaviate/cmd/weaviate-server@$(WEAVIATE)
+
 .PHONY: generate
 generate: tools ## Generate Go from the protos
 	buf generate

@@ -62,7 +62,7 @@ func putAt(at any, path []string, value any) {
 	}
 }
 
-func some(n int, one func(i int) any) []any {
+func several(n int, one func(i int) any) []any {
 	out := make([]any, n)
 	for i := range out {
 		out[i] = one(i)
@@ -70,7 +70,7 @@ func some(n int, one func(i int) any) []any {
 	return out
 }
 
-func pathOf(n int) []any { return some(n, func(i int) any { return fmt.Sprint("Level ", i) }) }
+func pathOf(n int) []any { return several(n, func(i int) any { return fmt.Sprint("Level ", i) }) }
 
 // broken is a line that must be refused, with what the refusal says.
 type broken struct {
@@ -127,7 +127,7 @@ var brokenFields = []broken{
 	{"tags that are a text", "tags", "gift,new", "unexpected token"},
 	{"a tag that is a number", "tags", []any{1}, "tags"},
 	{"attributes that are an object", "attributes", map[string]any{"weight": 3}, "unexpected token"},
-	{"10,000 attributes", "attributes", some(10_000, func(i int) any { return map[string]any{"name": fmt.Sprint("n", i), "flag": true} }), "attributes: has 10000 entries, must have at most 100"},
+	{"10,000 attributes", "attributes", several(10_000, func(i int) any { return map[string]any{"name": fmt.Sprint("n", i), "flag": true} }), "attributes: has 10000 entries, must have at most 100"},
 	{"an attribute without a name", "attributes.0.name", nil, "attributes[0].name: is required"},
 	{"an attribute of spaces", "attributes.0.name", "  ", "attributes[0].name: \"  \" must have no spaces around it"},
 	{"an attribute of signs", "attributes.0.name", "!!!", "attributes[0].name: \"!!!\" must have a letter or a digit"},
@@ -150,7 +150,7 @@ var brokenFields = []broken{
 	{"a long unit", "attributes.0.unit", strings.Repeat("g", 201), "attributes[0].unit: has 201 characters"},
 	{"no variant", "variants", nil, "variants: must have at least one variant"},
 	{"no variant in the list", "variants", []any{}, "variants: must have at least one variant"},
-	{"10,000 variants", "variants", some(10_000, func(i int) any { return variantLine(fmt.Sprint("v", i), 1, "S") }), "variants: has 10000 entries, must have at most 1000"},
+	{"10,000 variants", "variants", several(10_000, func(i int) any { return variantLine(fmt.Sprint("v", i), 1, "S") }), "variants: has 10000 entries, must have at most 1000"},
 	{"variants that are an object", "variants", variantLine("a", 1, "S"), "unexpected token"},
 	{"a variant that is null", "variants.1", nil, "null"},
 	{"a variant without an id", "variants.0.variant_id", nil, "variants[0].variant_id: is required"},

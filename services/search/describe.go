@@ -32,7 +32,7 @@ func (s *Service) definition() specialist.Definition {
 		Unavailable: func(ctx context.Context, sc scope.Scope) (string, error) {
 			var reason string
 			err := s.catalog.read(ctx, sc.StoreID, func(v *view) error {
-				if len(v.entries) == 0 {
+				if v.facts.products == 0 {
 					reason = "This store has no product catalog here yet."
 				}
 				return nil

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,25 +19,29 @@ const maxNearest = 3
 
 // nearest says why nothing fits, and lists what comes nearest: products that meet all but the conditions that had to be
 // dropped for anything to be left. Being in stock is the last condition to go.
-func (v *view) nearest(f found, p plan) outcome {
-	if len(f.candidates) == 0 {
-		return outcome{note: v.nothingMatches(f.query)}
+func (v *view) nearest(ctx context.Context, f found, p plan) (outcome, error) {
+	candidates, err := f.candidates(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	if len(candidates) == 0 {
+		return outcome{note: v.nothingMatches(f.query)}, nil
 	}
 	all := newFilter(p.filter)
 	relaxed, hits := all, []hit(nil)
 	var dropped []string
 	for len(hits) == 0 {
-		name := relaxed.blame(f.entries(), "in_stock")
+		name := relaxed.blame(entries(candidates), "in_stock")
 		if name == "" {
 			break
 		}
 		relaxed = relaxed.without(name)
 		dropped = append(dropped, name)
-		hits = relaxed.hits(f.candidates)
+		hits = relaxed.hits(candidates)
 	}
 	sortNearest(hits, dropped)
 	var notes []string
-	gone := all.without("in_stock").hits(f.candidates)
+	gone := all.without("in_stock").hits(candidates)
 	soldOut := len(gone) > 0 && all.has("in_stock")
 	if soldOut {
 		notes = append(notes, soldOutNote(gone, p.filter))
@@ -53,7 +58,7 @@ func (v *view) nearest(f found, p plan) outcome {
 		notes = append(notes, f.subject()+" in stock.")
 	}
 	out.note = strings.Join(notes, " ")
-	return out
+	return out, nil
 }
 
 // otherwise says how many products there would be without the conditions that were dropped, which a note names already unless
@@ -81,14 +86,10 @@ func sortNearest(hits []hit, dropped []string) {
 
 // nothingMatches says what the store sells instead.
 func (v *view) nothingMatches(q query) string {
-	if len(v.entries) == 0 {
+	if v.facts.products == 0 {
 		return "The catalog is empty."
 	}
-	broadest := make(map[string]bool)
-	for _, e := range v.entries {
-		broadest[e.product.GetCategoryPath()[0]] = true
-	}
-	names := slices.Sorted(maps.Keys(broadest))
+	names := slices.Sorted(maps.Keys(v.facts.broadest))
 	var words []string
 	for _, t := range q.terms {
 		words = append(words, t.Text)

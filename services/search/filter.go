@@ -8,6 +8,8 @@ import (
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 )
 
 // condition is one part of a filter, about a product or about a variant.
@@ -18,6 +20,8 @@ type condition struct {
 	product func(e *entry) bool
 	// variant admits the i-th variant of a product.
 	variant func(e *entry, i int) bool
+	// where is what the rows in a cluster of all products have that it admits, and of others too. Nil: nothing is known.
+	where func() weaviate.Where
 }
 
 // filter is a list of conditions that must all hold, those on variants for one variant together.
@@ -26,37 +30,41 @@ type filter []condition
 // newFilter compiles the message. A nil message admits everything.
 func newFilter(f *catalogv1.Filter) filter {
 	var out filter
-	onProduct := func(name string, admits func(e *entry) bool) {
-		out = append(out, condition{name: name, product: admits})
+	onProduct := func(name string, where func() weaviate.Where, admits func(e *entry) bool) {
+		out = append(out, condition{name: name, where: where, product: admits})
 	}
-	onVariant := func(name string, admits func(e *entry, i int) bool) {
-		out = append(out, condition{name: name, variant: admits})
+	onVariant := func(name string, where func() weaviate.Where, admits func(e *entry, i int) bool) {
+		out = append(out, condition{name: name, where: where, variant: admits})
 	}
 	if len(f.GetCategories()) > 0 {
-		onProduct("categories", namedCategories(f.GetCategories()))
+		names := f.GetCategories()
+		onProduct("categories", whereCategories(names), namedCategories(names))
 	}
 	if len(f.GetBrands()) > 0 {
 		brands := keys(f.GetBrands(), fold)
-		onProduct("brands", func(e *entry) bool { return brands[e.brand] })
+		onProduct("brands", whereKeys(brandKey, brands), func(e *entry) bool { return brands[e.brand] })
 	}
 	if f.GetMinPrice() != nil {
-		onVariant("min_price", pricedFrom(f.GetMinPrice()))
+		onVariant("min_price", wherePrice(weaviate.AtLeast, rowHigh, f.GetMinPrice()), pricedFrom(f.GetMinPrice()))
 	}
 	if f.GetMaxPrice() != nil {
-		onVariant("max_price", pricedTo(f.GetMaxPrice()))
+		onVariant("max_price", wherePrice(weaviate.AtMost, rowLow, f.GetMaxPrice()), pricedTo(f.GetMaxPrice()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.GetOptions())) {
-		onVariant("options."+name, hasOption(name, f.GetOptions()[name]))
+		value := f.GetOptions()[name]
+		onVariant("options."+name, whereOption(name, value), hasOption(name, value))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.GetAttributes())) {
-		onProduct("attributes."+name, hasAttribute(name, f.GetAttributes()[name]))
+		value := f.GetAttributes()[name]
+		onProduct("attributes."+name, whereAttribute(name, value), hasAttribute(name, value))
 	}
 	if f.GetInStock() {
-		onVariant("in_stock", func(e *entry, i int) bool { return e.product.GetVariants()[i].GetStock() > 0 })
+		inStock := func() weaviate.Where { return weaviate.Is(rowStock, true) }
+		onVariant("in_stock", inStock, func(e *entry, i int) bool { return e.product.GetVariants()[i].GetStock() > 0 })
 	}
 	if len(f.GetExcludeProductIds()) > 0 {
 		excluded := keys(f.GetExcludeProductIds(), idKey)
-		onProduct("exclude_product_ids", func(e *entry) bool { return !excluded[idKey(e.id())] })
+		onProduct("exclude_product_ids", nil, func(e *entry) bool { return !excluded[idKey(e.id())] })
 	}
 	return out
 }

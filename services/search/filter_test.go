@@ -9,8 +9,8 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 )
 
-func TestFilter(t *testing.T) {
-	shoe := newEntry(&catalogv1.Product{
+func (ix backing) testFilter(t *testing.T) {
+	shoe := &catalogv1.Product{
 		ProductId: "P-1", Title: "Shoe", Brand: "Kestrel", CategoryPath: []string{"Footwear", "Trail running shoes"},
 		Tags: []string{"Vegan"},
 		Attributes: []*catalogv1.Attribute{
@@ -22,7 +22,8 @@ func TestFilter(t *testing.T) {
 			variant("b", 12000, 5, "size", "42", "colour", "glacier blue"),
 			variant("c", 9000, 2, "size", "43", "colour", "Slate"),
 		},
-	})
+	}
+	v := ix.view(t, []*catalogv1.Product{shoe})
 	options := func(kv ...string) *catalogv1.Filter { return &catalogv1.Filter{Options: pairs(kv)} }
 	attributes := func(kv ...string) *catalogv1.Filter { return &catalogv1.Filter{Attributes: pairs(kv)} }
 	all := []string{"a", "b", "c"}
@@ -70,9 +71,15 @@ func TestFilter(t *testing.T) {
 		"another excluded id":                {&catalogv1.Filter{ExcludeProductIds: []string{"P-2"}}, all},
 	} {
 		t.Run(name, func(t *testing.T) {
+			found, err := v.search(t.Context(), query{head: -1}, newFilter(c.filter), catalogv1.Sort_SORT_UNSPECIFIED)
+			if err != nil {
+				t.Fatal(err)
+			}
 			var got []string
-			for _, v := range newFilter(c.filter).admit(shoe) {
-				got = append(got, v.GetVariantId())
+			for _, h := range found.hits {
+				for _, v := range h.variants {
+					got = append(got, v.GetVariantId())
+				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("variants (-want +got):\n%s", diff)

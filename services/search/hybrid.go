@@ -49,9 +49,16 @@ func newHybrid(cfg Config) *hybrid {
 
 // meaning is the part that the vector leg has in one search. The zero value has none.
 type meaning struct {
-	leg     string // as it is named in the result; empty: there is no such leg
-	query   embed.Vector
-	vectors *vectors
+	leg    string // as it is named in the result; empty: there is no such leg
+	query  embed.Vector
+	ranker ranker
+}
+
+// ranker compares products by meaning.
+type ranker interface {
+	// likeness returns how near the hits are to a query, of those that have a vector. With others it adds to the hits what else
+	// passes the filter and may be nearest.
+	likeness(ctx context.Context, v *view, f *found, query embed.Vector, admits filter, others bool) ([]hit, []likeness, error)
 }
 
 // meaning embeds what is looked for. It is called before the catalog is read, for it waits for an endpoint. Extremes are a
@@ -60,11 +67,14 @@ func (h *hybrid) meaning(ctx context.Context, c *catalog, storeID, text string, 
 	if h.embedder == nil || text == "" || byPrice(by) {
 		return meaning{}
 	}
-	x := c.vectors(storeID)
-	if x == nil {
-		return meaning{leg: legVector + legBuilding}
+	m := meaning{}
+	if c.cluster != nil {
+		m.leg, m.ranker = c.cluster.leg(ctx, storeID), clusterRanker{}
+	} else if x := c.vectors(storeID); x != nil {
+		m.leg, m.ranker = x.leg(), x
+	} else {
+		m.leg = legVector + legBuilding
 	}
-	m := meaning{leg: x.leg(), vectors: x}
 	if m.leg != legVector {
 		return m
 	}
@@ -85,19 +95,11 @@ func byPrice(by catalogv1.Sort) bool {
 // join orders what the words have found by both legs. Where the words alone are sure of what is meant, the products stay
 // those, so that counts, prices and facets are as exact as ever; where they are not, the nearest others that pass the filter
 // are added, marked as such.
-func (m *meaning) join(v *view, f *found, admits filter) error {
+func (m *meaning) join(ctx context.Context, v *view, f *found, admits filter) error {
 	if m.query == nil || len(f.query.terms) == 0 {
 		return nil
 	}
-	hits := f.hits
-	if !f.sure() {
-		hits = append(slices.Clip(hits), v.others(hits, admits)...)
-	}
-	entries := make([]*entry, len(hits))
-	for i, h := range hits {
-		entries[i] = h.entry
-	}
-	near, err := m.vectors.likeness(m.query, entries)
+	hits, near, err := m.ranker.likeness(ctx, v, f, m.query, admits, !f.sure())
 	if err != nil {
 		return err
 	}
@@ -107,25 +109,7 @@ func (m *meaning) join(v *view, f *found, admits filter) error {
 }
 
 // sure reports whether the words select products, and not just the nearest to them.
-func (f *found) sure() bool { return len(f.candidates) > 0 && !f.partial && !f.mentioned }
-
-// others returns the products that pass the filter and are not among the hits, by title.
-func (v *view) others(hits []hit, admits filter) []hit {
-	found := make(map[*entry]bool, len(hits))
-	for _, h := range hits {
-		found[h.entry] = true
-	}
-	var out []hit
-	for _, e := range v.all() {
-		if found[e] {
-			continue
-		}
-		if variants := admits.admit(e); len(variants) > 0 {
-			out = append(out, hit{candidate: candidate{entry: e}, variants: variants, near: true})
-		}
-	}
-	return out
-}
+func (f *found) sure() bool { return f.matched && !f.partial && !f.mentioned }
 
 // fuse orders hits by the sum of 1/(k + rank) over the legs that have them: the words, which hits are in the order of up to
 // the first that is merely near, and meaning. Those that neither leg has are dropped.
@@ -172,7 +156,7 @@ func (h *hybrid) find(ctx context.Context, v *view, q query, f filter, by catalo
 	if err != nil {
 		return found{}, err
 	}
-	if err := m.join(v, &out, f); err != nil {
+	if err := m.join(ctx, v, &out, f); err != nil {
 		h.embedding.Logger.Warn("the vector leg failed; the search goes by words", "error", err)
 		m.leg = legVector + legFailed
 	}

@@ -85,6 +85,11 @@ func hashed(text string) []float32 {
 // service returns a search service over outdoor products as store "s1", which uses m for what is named.
 func (m *modelServer) service(t *testing.T, legs ...string) *Service {
 	t.Helper()
+	return backing{}.hybrid(t, m, legs...)
+}
+
+func (ix backing) hybrid(t *testing.T, m *modelServer, legs ...string) *Service {
+	t.Helper()
 	cfg := Config{Redis: servicetest.Redis(t), Model: scripted.New()}
 	if slices.Contains(legs, legVector) {
 		c, err := embed.New(embed.Config{URL: m.url, Model: "m"})
@@ -102,11 +107,7 @@ func (m *modelServer) service(t *testing.T, legs ...string) *Service {
 		t.Cleanup(c.Close)
 		cfg.Reranker = c
 	}
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := ix.service(t, cfg)
 	put(t, s.catalog, "s1", outdoor()...)
 	return s
 }
@@ -147,7 +148,7 @@ func hitIDs(r *catalogv1.SearchProductsResponse) []string {
 	return out
 }
 
-func TestLegsThatTookPartAreNamed(t *testing.T) {
+func (ix backing) testLegsThatTookPartAreNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		legs, want []string
 		query      string
@@ -161,7 +162,7 @@ func TestLegsThatTookPartAreNamed(t *testing.T) {
 		"everything":   {[]string{"vector", "rerank"}, []string{"lexical"}, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newModelServer(t).service(t, c.legs...)
+			s := ix.hybrid(t, newModelServer(t), c.legs...)
 			if slices.Contains(c.legs, legVector) {
 				if got := ask(t, s, &catalogv1.SearchProductsRequest{Query: "tents"}).GetLegs()[1]; got != "vector:building" {
 					t.Errorf("the first search has the leg %q", got)
@@ -176,8 +177,8 @@ func TestLegsThatTookPartAreNamed(t *testing.T) {
 	}
 }
 
-func TestMeaningAddsOnlyWhereWordsAreUnsure(t *testing.T) {
-	s := newModelServer(t).service(t, legVector)
+func (ix backing) testMeaningAddsOnlyWhereWordsAreUnsure(t *testing.T) {
+	s := ix.hybrid(t, newModelServer(t), legVector)
 	await(t, s, "tents", hasLeg(legVector))
 
 	sure := ask(t, s, &catalogv1.SearchProductsRequest{Query: "tents"})
@@ -206,8 +207,8 @@ func TestMeaningAddsOnlyWhereWordsAreUnsure(t *testing.T) {
 	}
 }
 
-func TestVectorsFollowTheProducts(t *testing.T) {
-	s := newModelServer(t).service(t, legVector)
+func (ix backing) testVectorsFollowTheProducts(t *testing.T) {
+	s := ix.hybrid(t, newModelServer(t), legVector)
 	await(t, s, "bivvy", func(r *catalogv1.SearchProductsResponse) bool { return len(r.GetHits()) > 0 })
 	kite := thing("KITE-1", "Tent tent tent tent tent tent") // nearer than any
 	put(t, s.catalog, "s1", kite)
@@ -218,19 +219,25 @@ func TestVectorsFollowTheProducts(t *testing.T) {
 	if _, err := s.catalog.store.remove(t.Context(), "s1", "KITE-1"); err != nil {
 		t.Fatal(err)
 	}
-	x := s.catalog.vectors("s1")
-	await(t, s, "bivvy", func(*catalogv1.SearchProductsResponse) bool {
+	x := s.catalog.vectors("s1") // nil: they are in the cluster
+	await(t, s, "bivvy", func(r *catalogv1.SearchProductsResponse) bool {
+		if slices.Contains(hitIDs(r), "KITE-1") {
+			t.Error("a deleted product is found")
+		}
+		if x == nil {
+			return true
+		}
 		x.mu.RLock()
 		defer x.mu.RUnlock()
 		return len(x.rows) == len(outdoor())
 	})
 }
 
-func TestSearchGoesOnWithoutLegsThatFail(t *testing.T) {
+func (ix backing) testSearchGoesOnWithoutLegsThatFail(t *testing.T) {
 	m := newModelServer(t)
-	s := m.service(t, legVector, legRerank)
+	s := ix.hybrid(t, m, legVector, legRerank)
 	await(t, s, "tents", hasLeg(legVector))
-	lexical := ask(t, newModelServer(t).service(t), &catalogv1.SearchProductsRequest{Query: "trail running"})
+	lexical := ask(t, ix.hybrid(t, newModelServer(t)), &catalogv1.SearchProductsRequest{Query: "trail running"})
 	embeddings, reranks := m.embeddings.Load(), m.reranks.Load()
 	m.refuse.Store(true)
 	got := ask(t, s, &catalogv1.SearchProductsRequest{Query: "trail running"})
@@ -271,8 +278,8 @@ func TestRerankerHasTheLastWord(t *testing.T) {
 	}
 }
 
-func TestSearchToolSaysWhatIsMerelyNear(t *testing.T) {
-	s := newModelServer(t).service(t, legVector, legRerank)
+func (ix backing) testSearchToolSaysWhatIsMerelyNear(t *testing.T) {
+	s := ix.hybrid(t, newModelServer(t), legVector, legRerank)
 	await(t, s, "tents", hasLeg(legVector))
 	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}}
 	tool := s.tools(turn)[0]

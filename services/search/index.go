@@ -7,7 +7,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
 
-// Index finds the products of one store by words. It knows nothing of filters, prices or stock: those are evaluated
+// Index finds products in memory by words. It knows nothing of filters, prices or stock: those are evaluated
 // over everything that it returns, so that counts and extremes are exact.
 //
 // Search may be called concurrently; Update never runs beside another call.
@@ -41,6 +41,14 @@ func (s TermSet) Has(i int) bool { return i >= 0 && s&(1<<i) != 0 }
 
 // Add returns the set with position i.
 func (s TermSet) Add(i int) TermSet { return s | 1<<i }
+
+// with returns the set with position i, or as it is when i is negative.
+func (s TermSet) with(i int) TermSet {
+	if i < 0 {
+		return s
+	}
+	return s.Add(i)
+}
 
 // Len returns how many positions are in the set.
 func (s TermSet) Len() int { return bits.OnesCount32(uint32(s)) }

@@ -56,7 +56,7 @@ func spanish() []*catalogv1.Product {
 	}
 }
 
-func TestQueriesAreReadInTheLanguageOfTheCatalog(t *testing.T) {
+func (ix backing) testQueriesAreReadInTheLanguageOfTheCatalog(t *testing.T) {
 	for language, c := range map[string]struct {
 		products []*catalogv1.Product
 		queries  map[string][]string
@@ -115,7 +115,7 @@ func TestQueriesAreReadInTheLanguageOfTheCatalog(t *testing.T) {
 			"botas menos de 90 euros": {"BOTA"},
 		}},
 	} {
-		v := testView(t, c.products)
+		v := ix.view(t, c.products)
 		for _, p := range c.products {
 			if got := languageOf(p).tag; got != language {
 				t.Errorf("%q is told to be in %s, want %s", p.GetTitle(), got, language)
@@ -129,7 +129,7 @@ func TestQueriesAreReadInTheLanguageOfTheCatalog(t *testing.T) {
 	}
 }
 
-func TestCategoriesAreNamedInThePluralOfTheirLanguage(t *testing.T) {
+func (ix backing) testCategoriesAreNamedInThePluralOfTheirLanguage(t *testing.T) {
 	for name, c := range map[string]struct {
 		products []*catalogv1.Product
 		category string
@@ -140,7 +140,7 @@ func TestCategoriesAreNamedInThePluralOfTheirLanguage(t *testing.T) {
 		"Spanish": {spanish(), "pantalón", []string{"PANTALON"}},
 		"none":    {german(), "Hase", nil},
 	} {
-		got := ids(t, testView(t, c.products), "", &catalogv1.Filter{Categories: []string{c.category}}, catalogv1.Sort_SORT_UNSPECIFIED)
+		got := ids(t, ix.view(t, c.products), "", &catalogv1.Filter{Categories: []string{c.category}}, catalogv1.Sort_SORT_UNSPECIFIED)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: category %q has %v, want %v", name, c.category, got, c.want)
 		}
@@ -148,8 +148,8 @@ func TestCategoriesAreNamedInThePluralOfTheirLanguage(t *testing.T) {
 }
 
 // A store may sell in two languages, and each shopper is understood in one.
-func TestCatalogInTwoLanguages(t *testing.T) {
-	v := testView(t, slices.Concat(german(), french()))
+func (ix backing) testCatalogInTwoLanguages(t *testing.T) {
+	v := ix.view(t, slices.Concat(german(), french()))
 	for query, want := range map[string][]string{
 		"Mäntel":                   {"MANTEL"},
 		"gourdes":                  {"GOURDE"},
@@ -165,10 +165,10 @@ func TestCatalogInTwoLanguages(t *testing.T) {
 }
 
 // A few products in another language change nothing for English queries, and are found by their very words.
-func TestStrayProductsInAnotherLanguage(t *testing.T) {
+func (ix backing) testStrayProductsInAnotherLanguage(t *testing.T) {
 	products := append(titled(slices.Repeat([]string{"Kettle"}, 30)...), german()[1])
 	products = append(products, thing("NOTES", "Ruled notes"), written("NOT", "Vase", "This is not a cup.", "Vases"))
-	v := testView(t, products)
+	v := ix.view(t, products)
 	if got := v.facts.spoken(); len(got) != 1 || got[0] != english {
 		t.Errorf("%d languages are spoken, want English alone", len(got))
 	}
@@ -260,10 +260,10 @@ func TestStemsLeaveNumbersAndShortWordsAlone(t *testing.T) {
 	}
 }
 
-func TestStoresHaveSynonymsOfTheirOwn(t *testing.T) {
-	products := []*catalogv1.Product{thing("KITE", "Gale stunt kite"), thing("CASE", "Padded bag")}
-	view := testView(t, products)
-	own := newVocabulary(map[string][][]string{AllStores: {{"wind sail", "kite"}}, "s1": {{"gig bag", "padded bag"}, {"Flyers", "kites"}}})
+func (ix backing) testStoresHaveSynonymsOfTheirOwn(t *testing.T) {
+	products := []*catalogv1.Product{thing("KITE", "Gale stunt kite"), written("CASE", "Padded bag", "Fits under a stool.", "Things")}
+	view := ix.view(t, products)
+	own := newVocabulary(map[string][][]string{AllStores: {{"wind sail", "kite"}}, "s1": {{"gig bag", "padded bag"}, {"Flyers", "kites"}, {"pouf", "padded stool"}}})
 	for _, c := range []struct {
 		store, query string
 		want         []string
@@ -271,6 +271,7 @@ func TestStoresHaveSynonymsOfTheirOwn(t *testing.T) {
 		{"s1", "flyer", []string{"KITE"}},
 		{"s1", "gig bag", []string{"CASE"}},
 		{"s1", "wind sails", []string{"KITE"}},
+		{"s1", "pouf", nil}, // both words, but not together
 		{"s2", "flyer", nil},
 		{"s2", "wind sail", []string{"KITE"}},
 	} {
@@ -303,14 +304,10 @@ func TestSynonymsThatCanNotBeUsedAreRefused(t *testing.T) {
 	}
 }
 
-func TestSearchToolKnowsTheStoresSynonyms(t *testing.T) {
-	s, err := New(Config{
+func (ix backing) testSearchToolKnowsTheStoresSynonyms(t *testing.T) {
+	s := ix.service(t, Config{
 		Redis: servicetest.Redis(t), Model: scripted.New(), Synonyms: map[string][][]string{"s1": {{"dasher", "running shoes"}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
 	for store, want := range map[string]int{"s1": 2, "s2": 0} {
 		put(t, s.catalog, store, outdoor()...)
 		turn := &specialist.Turn{Scope: scope.Scope{StoreID: store}, Findings: &specialist.Findings{}}

@@ -4,28 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/quartet-commerce/quartet/services/internal/retrieval"
-)
-
-// The score of a product is BM25F: the occurrences of a term in all fields are weighed and added up before they saturate,
-// so that a word in title and description is not counted as two. The shares were set as the weights of the fields were.
-const (
-	// saturation is BM25's k1: the more, the more a repeated word is worth.
-	saturation = 1.2
-	// synonymShare is what a synonym is worth beside the word itself.
-	synonymShare = 0.6
-	// typoShare is what a word that was taken for a typo is worth.
-	typoShare = 0.6
-	// headShare of the rarity of the word that says what is wanted goes to products that are it by their title.
-	headShare = 0.5
-	// pairShare of the mean rarity of two neighbours goes to products where they are neighbours too.
-	pairShare = 0.5
-	// shortestCompound is the length of a word that may have been two, in bytes.
-	shortestCompound = 5
 )
 
 // lookup is one search under way.
@@ -35,7 +17,6 @@ type lookup struct {
 	index  *bleveIndex
 	reader index.IndexReader
 	terms  []Term
-	stems  [][]string // of the terms, in the languages of the products
 }
 
 // Search reads the postings of every form of each term.
@@ -75,9 +56,6 @@ func (l *lookup) run() error {
 	if err != nil {
 		return err
 	}
-	for _, t := range l.terms {
-		l.stems = append(l.stems, t.stems(t.Text))
-	}
 	rarity := make([]float64, len(l.terms))
 	for i := range l.terms {
 		if err := l.forms(i); err != nil {
@@ -102,53 +80,38 @@ func (l *lookup) run() error {
 	return nil
 }
 
-// forms collects every form of term i: the word, the word written as two or together with a neighbour, what means the
-// same, or else what looks like it.
+// forms collects every form of term i, or else what looks like it.
 func (l *lookup) forms(i int) error {
 	l.term.reset()
-	t := l.terms[i]
-	for _, s := range l.stems[i] {
-		if err := l.word(s, 1, false); err != nil {
-			return err
-		}
-		if len(t.Text) >= shortestCompound {
-			if err := l.compound(s); err != nil {
-				return err
-			}
-		}
-	}
-	for at := max(1, i); at <= i+1 && at < len(l.terms); at++ {
-		for _, s := range t.stems(l.terms[at-1].Text + l.terms[at].Text) {
-			if err := l.word(s, 1, false); err != nil {
-				return err
-			}
-		}
-	}
-	for _, alternative := range t.Alternatives {
-		if err := l.phrase(t, words(alternative)); err != nil {
+	for _, f := range formsOf(l.terms, i) {
+		if err := l.collect(f); err != nil {
 			return err
 		}
 	}
-	if len(l.term.docs) > 0 || t.Known {
+	if len(l.term.docs) > 0 {
 		return nil
 	}
-	for _, s := range l.stems[i] {
-		if n := retrieval.Typos(s); n > 0 {
-			if err := l.lookalikes(s, n); err != nil {
-				return err
-			}
+	for _, s := range l.terms[i].doubtful() {
+		if err := l.lookalikes(s, retrieval.Typos(s)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// compound collects a stem that products have as two words.
-func (l *lookup) compound(stem string) error {
-	err := l.postings(pairsField, stem, func(doc uint32, _, _ float64) {
-		l.form.add(doc, fields[titleField].weight, true)
-	})
-	l.fold(1)
-	return err
+// collect collects one form.
+func (l *lookup) collect(f form) error {
+	switch {
+	case f.joined:
+		err := l.postings(pairsField, f.stems[0], func(doc uint32, _, _ float64) {
+			l.form.add(doc, joinedWorth, true)
+		})
+		l.fold(f.share)
+		return err
+	case len(f.stems) == 1:
+		return l.word(f.stems[0], f.share, f.strong)
+	}
+	return l.phrase(f.stems, f.share)
 }
 
 // word collects a stem, from all fields or from the strong ones.
@@ -173,26 +136,16 @@ func (f field) worth(frequency, length float64) float64 {
 	return f.weight * frequency / (1 - f.length + f.length*length)
 }
 
-// phrase collects the documents that have all the words in one field and language, and is worth the mean of them.
-func (l *lookup) phrase(t Term, ws []string) error {
-	if len(ws) == 1 {
-		for _, s := range t.stems(ws[0]) {
-			if err := l.word(s, synonymShare, false); err != nil {
+// phrase collects the documents that have all the words in one field, and is worth the mean of them.
+func (l *lookup) phrase(stems []string, share float64) error {
+	for i, f := range fields {
+		if f.weight > 0 {
+			if err := l.phraseIn(i, stems); err != nil {
 				return err
 			}
 		}
-		return nil
 	}
-	for _, stems := range t.phrases(ws) {
-		for i, f := range fields {
-			if f.weight > 0 {
-				if err := l.phraseIn(i, stems); err != nil {
-					return err
-				}
-			}
-		}
-		l.fold(synonymShare)
-	}
+	l.fold(share)
 	return nil
 }
 
@@ -270,7 +223,7 @@ func dictionary(d index.FieldDict, err error) (terms []string, _ error) {
 func (l *lookup) fold(share float64) {
 	for _, doc := range l.form.docs {
 		w := l.form.worth[doc]
-		w = share * w * (saturation + 1) / (w + saturation)
+		w = share * saturated(w)
 		l.term.add(doc, max(0, w-l.term.worth[doc]), l.form.strong[doc])
 	}
 	l.form.reset()
@@ -293,17 +246,7 @@ func (l *lookup) take(i int, rarity float64) {
 
 // heads adds the bonus to matches that are, by their title, what term i or a synonym says.
 func (l *lookup) heads(i int, bonus float64) error {
-	stems := slices.Clone(l.stems[i])
-	for _, alternative := range l.terms[i].Alternatives {
-		if ws := words(alternative); len(ws) == 1 {
-			for _, s := range l.terms[i].stems(ws[0]) {
-				if !slices.Contains(stems, s) {
-					stems = append(stems, s)
-				}
-			}
-		}
-	}
-	for _, s := range stems {
+	for _, s := range l.terms[i].headStems() {
 		err := l.postings(headField, s, func(doc uint32, _, _ float64) { l.form.add(doc, bonus, true) })
 		if err != nil {
 			return err

@@ -19,7 +19,7 @@ func titled(titles ...string) []*catalogv1.Product {
 	return out
 }
 
-func TestWhatAProductIsComesBeforeWhatItIsFor(t *testing.T) {
+func (ix backing) testWhatAProductIsComesBeforeWhatItIsFor(t *testing.T) {
 	black := thing("P-3", "Kestrel kettle matt")
 	black.Attributes = []*catalogv1.Attribute{text("finish", "matt")}
 	for name, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestWhatAProductIsComesBeforeWhatItIsFor(t *testing.T) {
 		"neighbours before words apart":   {"river salmon", titled("A river with good salmon", "Wild river salmon and good"), []string{"P-2", "P-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := ids(t, testView(t, c.products), c.query, nil, catalogv1.Sort_SORT_UNSPECIFIED)
+			got := ids(t, ix.view(t, c.products), c.query, nil, catalogv1.Sort_SORT_UNSPECIFIED)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", c.query, diff)
 			}
@@ -43,7 +43,7 @@ func TestWhatAProductIsComesBeforeWhatItIsFor(t *testing.T) {
 	}
 }
 
-func TestWordsMeetHoweverTheyAreWritten(t *testing.T) {
+func (ix backing) testWordsMeetHoweverTheyAreWritten(t *testing.T) {
 	for name, c := range map[string]struct{ query, title string }{
 		"two words for one":      {"flash light", "Small flashlight"},
 		"one word for two":       {"flashlight", "Small flash light"},
@@ -54,36 +54,36 @@ func TestWordsMeetHoweverTheyAreWritten(t *testing.T) {
 		"a typo":                 {"hedset", "Headset"},
 	} {
 		products := append(titled(c.title), thing("OTHER", "Garden hose"))
-		if got := ids(t, testView(t, products), c.query, nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, []string{"P-1"}) {
+		if got := ids(t, ix.view(t, products), c.query, nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, []string{"P-1"}) {
 			t.Errorf("%s: %q finds %v, want %q", name, c.query, got, c.title)
 		}
 	}
 }
 
-func TestCaptionsSayWhatAProductIsAndSentencesMention(t *testing.T) {
+func (ix backing) testCaptionsSayWhatAProductIsAndSentencesMention(t *testing.T) {
 	caption, sentence := thing("P-1", "Kestrel K-200"), thing("P-2", "Kestrel K-300")
 	caption.Description = "Compact kettle, steel, 1.7 l"
 	sentence.Description = "A toaster. Goes with every kettle."
-	got := ids(t, testView(t, []*catalogv1.Product{sentence, caption}), "kettle", nil, catalogv1.Sort_SORT_UNSPECIFIED)
+	got := ids(t, ix.view(t, []*catalogv1.Product{sentence, caption}), "kettle", nil, catalogv1.Sort_SORT_UNSPECIFIED)
 	if !slices.Equal(got, []string{"P-1"}) {
 		t.Errorf("got %v, want the kettle alone", got)
 	}
 }
 
-func TestAStrayProductMakesNoCategory(t *testing.T) {
+func (ix backing) testAStrayProductMakesNoCategory(t *testing.T) {
 	var products []*catalogv1.Product
 	for i := range 20 {
 		products = append(products, thing(fmt.Sprintf("P-%d", i), "Steel kettle"))
 	}
 	products[0].CategoryPath = []string{"Kettles"}
-	v := testView(t, products)
+	v := ix.view(t, products)
 	if got := len(ids(t, v, "kettle", nil, catalogv1.Sort_SORT_UNSPECIFIED)); got != 20 {
 		t.Errorf("%d kettles, want all 20", got)
 	}
 	for _, p := range products[:5] {
 		p.CategoryPath = []string{"Kettles"}
 	}
-	if got := len(ids(t, testView(t, products), "kettle", nil, catalogv1.Sort_SORT_UNSPECIFIED)); got != 5 {
+	if got := len(ids(t, ix.view(t, products), "kettle", nil, catalogv1.Sort_SORT_UNSPECIFIED)); got != 5 {
 		t.Errorf("%d kettles, want those of the category", got)
 	}
 }

@@ -20,12 +20,15 @@ type candidate struct {
 	score float64
 }
 
-// ranking is what a query's words alone select, best first.
+// ranking is what a query's words alone select.
 type ranking struct {
-	candidates []candidate
+	// need is what its candidates have.
+	need need
+	// matched is true when there are candidates.
+	matched bool
 	// partial is true when no product had enough of the words, and the nearest were taken instead.
 	partial bool
-	// missing are the words that must be met and that no candidate has.
+	// missing are the words that must be met and that no candidate has. They are told only of what is partial.
 	missing []string
 	// unknown is true when no other product has any of the missing words either.
 	unknown bool
@@ -42,108 +45,135 @@ const (
 	nearest = 0.5
 )
 
-// rank selects the products that meet the words of q. Without words, that is all of them, by title.
-func (v *view) rank(ctx context.Context, q query) (ranking, error) {
-	if len(q.terms) == 0 {
-		all := v.all()
-		r := ranking{candidates: make([]candidate, 0, len(all))}
-		for _, e := range all {
-			r.candidates = append(r.candidates, candidate{entry: e})
-		}
-		return r, nil
-	}
-	matches, err := v.index.Search(ctx, q.terms)
-	if err != nil {
-		return ranking{}, fmt.Errorf("rank: %w", err)
-	}
-	r := v.choose(q, matches)
-	slices.SortFunc(r.candidates, func(a, b candidate) int {
+// best orders candidates by score and then by title.
+func best(candidates []candidate) {
+	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), byTitle(a.entry, b.entry))
 	})
-	r.miss(q, matches)
-	return r, nil
 }
 
-// miss notes the words that no candidate has.
-func (r *ranking) miss(q query, matches []Match) {
-	r.unknown = true
-	for i := range q.terms {
-		has := func(m Match) bool { return m.Terms.Has(i) }
-		if slices.Contains(q.loose, i) || slices.ContainsFunc(r.candidates, func(c candidate) bool { return has(c.Match) }) {
-			continue
-		}
-		r.missing = append(r.missing, q.measured(i))
-		r.unknown = r.unknown && !slices.ContainsFunc(matches, has)
-	}
-}
-
-// attempt is one way to choose among matches.
+// attempt is one way to choose among products.
 type attempt struct {
 	within  bool // the category that the query names
 	atLeast int  // terms
 	partial bool // the bar is lower than it should be
 }
 
-// choose keeps the matches that have enough of the words, within the category that the query names if it names one.
-// Each further attempt lowers the bar; the first that leaves anything counts. When nothing has the word that says what
-// the thing is, nothing is left: a store without laptops has no nearest laptop.
-func (v *view) choose(q query, matches []Match) ranking {
-	n := q.firm()
-	named, name := v.namedCategories(q)
-	if !v.complete(named, q, matches) {
-		named, name = nil, ""
+// rank says what products must have to meet the words of q: enough of them, within the category that the query names if it
+// names one. Each further attempt lowers the bar; the first that any product meets counts. When nothing has the word that
+// says what the thing is, nothing is left: a store without laptops has no nearest laptop. Without words, all is chosen.
+func (v *view) rank(ctx context.Context, q query, p pool) (ranking, error) {
+	if len(q.terms) == 0 {
+		return ranking{matched: v.facts.products > 0}, nil
 	}
-	called := slices.ContainsFunc(matches, func(m Match) bool { return m.Strong.Has(q.head) })
+	named, name := v.namedCategories(q)
+	if named != nil {
+		complete, err := complete(ctx, p, q, named)
+		if err != nil {
+			return ranking{}, fmt.Errorf("rank: %w", err)
+		}
+		if !complete {
+			named, name = nil, ""
+		}
+	}
+	n := q.firm()
+	attempts := []attempt{{within: true, atLeast: share(n, enough)}}
+	if named != nil {
+		attempts = append(attempts, attempt{within: false, atLeast: share(n, enough)})
+	}
+	met, err := p.any(ctx, append(q.needs(attempts, named), need{strong: TermSet(0).with(q.head)})...)
+	if err != nil {
+		return ranking{}, fmt.Errorf("rank: %w", err)
+	}
+	called := q.head >= 0 && met[len(met)-1]
 	known := named != nil || q.head < 0 || called
-	for _, a := range []attempt{
-		{within: true, atLeast: share(n, enough)},
-		{within: false, atLeast: share(n, enough)},
-		{within: true, atLeast: share(n, nearest), partial: true},
-		{within: true, atLeast: 1, partial: true},
-	} {
-		if a.partial && !known {
+	for range 2 {
+		for i, a := range attempts {
+			if met[2*i] {
+				return q.chosen(ctx, p, a, named, name, called, met[2*i+1])
+			}
+		}
+		if !known {
 			break
 		}
-		r := ranking{partial: a.partial}
-		if a.within {
-			r.category = name
+		attempts = []attempt{{within: true, atLeast: share(n, nearest), partial: true}, {within: true, atLeast: 1, partial: true}}
+		if met, err = p.any(ctx, q.needs(attempts, named)...); err != nil {
+			return ranking{}, fmt.Errorf("rank: %w", err)
 		}
-		for _, m := range matches {
-			e := v.entries[m.ProductID]
-			if e == nil || q.meets(m) < a.atLeast || a.partial && m.Strong.Len() == 0 {
-				continue
-			}
-			if a.within && named != nil && !inCategories(named)(e) {
-				continue
-			}
-			r.candidates = append(r.candidates, candidate{entry: e, score: relevance(m, len(q.terms)), Match: m})
-		}
-		if len(r.candidates) > 0 {
-			r.focus(q, called || named != nil && a.within)
-			r.restrict(q)
-			return r
-		}
+		known = false
 	}
-	return ranking{partial: true}
+	return ranking{partial: true}, nil
 }
 
-// focus drops candidates that merely have to do with what was asked for when others are it: those that only mention
-// the thing, and those that lack its numbers. called is true when there are products of that name.
-func (r *ranking) focus(q query, called bool) {
+// complete reports whether the categories hold what they are named after, and not just a stray product of many.
+func complete(ctx context.Context, p pool, q query, named map[string]bool) (bool, error) {
+	if q.head < 0 {
+		return true, nil
+	}
+	thing := need{strong: TermSet(0).with(q.head)}
+	called, err := p.count(ctx, thing)
+	if err != nil {
+		return false, err
+	}
+	inside, err := p.count(ctx, thing.and(need{within: named}))
+	return float64(inside) >= completeShare*float64(called), err
+}
+
+// needs are those of attempts, each by itself and then with the word that says what the thing is.
+func (q query) needs(attempts []attempt, named map[string]bool) []need {
+	var out []need
+	for _, a := range attempts {
+		n := a.need(named)
+		out = append(out, n, n.and(need{strong: TermSet(0).with(q.head)}))
+	}
+	return out
+}
+
+func (a attempt) need(named map[string]bool) need {
+	n := need{atLeast: a.atLeast, anyStrong: a.partial}
+	if a.within {
+		n.within = named
+	}
+	return n
+}
+
+// chosen narrows the products of an attempt down. called is true when there are products of that name in the store, are when
+// there are some among the attempt's.
+func (q query) chosen(
+	ctx context.Context, p pool, a attempt, named map[string]bool, name string, called, are bool,
+) (ranking, error) {
+	r := ranking{need: a.need(named), matched: true, partial: a.partial}
+	if a.within {
+		r.category = name
+	}
 	if q.head >= 0 {
-		found := r.keep(func(c candidate) bool { return c.Strong.Has(q.head) })
-		r.mentioned = !found && !called
+		r.mentioned = !are && !called && (named == nil || !a.within)
+		if are {
+			r.need = r.need.and(need{strong: TermSet(0).with(q.head)})
+		}
 	}
-	if len(q.measures) > 0 && r.keep(func(c candidate) bool {
-		return !slices.ContainsFunc(q.measures, func(m measure) bool { return !c.measures(m) })
-	}) {
-		return
+	for _, narrow := range []func(context.Context, pool, query) error{r.focus, r.restrict, r.miss} {
+		if err := narrow(ctx, p, q); err != nil {
+			return ranking{}, fmt.Errorf("rank: %w", err)
+		}
 	}
-	if len(q.numbers) > 0 {
-		r.keep(func(c candidate) bool {
-			return !slices.ContainsFunc(q.numbers, func(i int) bool { return !c.Terms.Has(i) })
-		})
+	return r, nil
+}
+
+// focus drops candidates that lack the numbers of what was asked for when others have them.
+func (r *ranking) focus(ctx context.Context, p pool, q query) error {
+	var counted []need
+	if len(q.measures) > 0 {
+		counted = append(counted, need{measured: true})
 	}
+	var all TermSet
+	for _, i := range q.numbers {
+		all = all.Add(i)
+	}
+	if all != 0 {
+		counted = append(counted, need{terms: all})
+	}
+	return r.keep(ctx, p, counted...)
 }
 
 // maxModifiers bounds the words that must all be met if they can be. Of longer descriptions most must be.
@@ -152,41 +182,88 @@ const maxModifiers = 3
 // restrict drops the candidates that lack a modifier when others have all that anything has: "down jackets" are not
 // those of other fillings. What stands before the thing says what kind it is, which a description merely mentions; a
 // feature behind it ("with a hood") may stand anywhere.
-func (r *ranking) restrict(q query) {
-	has := make(map[int]func(candidate) bool)
+func (r *ranking) restrict(ctx context.Context, p pool, q query) error {
+	var modifiers []int
+	var needs []need
 	for i := range q.terms {
 		if i == q.head || slices.Contains(q.numbers, i) || slices.Contains(q.loose, i) {
 			continue
 		}
-		strong := func(c candidate) bool { return c.Strong.Has(i) }
-		weak := func(c candidate) bool { return c.Terms.Has(i) }
+		modifiers = append(modifiers, i)
+		one := TermSet(0).Add(i)
+		needs = append(needs, r.need.and(need{strong: one}), r.need.and(need{terms: one}))
+	}
+	if len(modifiers) == 0 {
+		return nil
+	}
+	met, err := p.any(ctx, needs...)
+	if err != nil {
+		return err
+	}
+	var all need
+	for n, i := range modifiers {
 		switch {
-		case i < q.head && slices.ContainsFunc(r.candidates, strong):
-			has[i] = strong
-		case slices.ContainsFunc(r.candidates, weak):
-			has[i] = weak
+		case i < q.head && met[2*n]:
+			all.strong = all.strong.Add(i)
+		case met[2*n+1]:
+			all.terms = all.terms.Add(i)
 		}
 	}
-	if len(has) > maxModifiers {
-		return
+	switch n := all.strong.Len() + all.terms.Len(); {
+	case n > maxModifiers || n == 0:
+		return nil
+	case n == 1: // and some have it
+		r.need = r.need.and(all)
+		return nil
 	}
-	r.keep(func(c candidate) bool {
-		for _, met := range has {
-			if !met(c) {
-				return false
-			}
-		}
-		return true
-	})
+	return r.keep(ctx, p, all)
 }
 
-// keep drops the candidates that are not wanted, unless none is. It reports whether any is.
-func (r *ranking) keep(wanted func(candidate) bool) bool {
-	if !slices.ContainsFunc(r.candidates, wanted) {
-		return false
+// miss notes the words that no candidate has.
+func (r *ranking) miss(ctx context.Context, p pool, q query) error {
+	if !r.partial {
+		return nil
 	}
-	r.candidates = slices.DeleteFunc(r.candidates, func(c candidate) bool { return !wanted(c) })
-	return true
+	var needs []need
+	for i := range q.terms {
+		one := need{terms: TermSet(0).Add(i)}
+		needs = append(needs, r.need.and(one), one)
+	}
+	met, err := p.any(ctx, needs...)
+	if err != nil {
+		return err
+	}
+	r.unknown = true
+	for i := range q.terms {
+		if slices.Contains(q.loose, i) || met[2*i] {
+			continue
+		}
+		r.missing = append(r.missing, q.measured(i))
+		r.unknown = r.unknown && !met[2*i+1]
+	}
+	return nil
+}
+
+// keep asks for more of the candidates: for the first of the further needs that any of them meets.
+func (r *ranking) keep(ctx context.Context, p pool, further ...need) error {
+	if len(further) == 0 {
+		return nil
+	}
+	needs := make([]need, len(further))
+	for i, n := range further {
+		needs[i] = r.need.and(n)
+	}
+	met, err := p.any(ctx, needs...)
+	if err != nil {
+		return err
+	}
+	for i, ok := range met {
+		if ok {
+			r.need = needs[i]
+			return nil
+		}
+	}
+	return nil
 }
 
 // relevance weighs a match by how many of the query's words it has. A product that has them all, one of them where it
@@ -221,20 +298,6 @@ func (v *view) namedCategories(q query) (map[string]bool, string) {
 // completeShare is the least part of the products called by a category's name that must be in it, for others not to be
 // left out.
 const completeShare = 0.1
-
-// complete reports whether the categories hold what they are named after, and not just a stray product of many.
-func (v *view) complete(named map[string]bool, q query, matches []Match) bool {
-	called, inside := 0, 0
-	for _, m := range matches {
-		if e := v.entries[m.ProductID]; e != nil && m.Strong.Has(q.head) {
-			called++
-			if inCategories(named)(e) {
-				inside++
-			}
-		}
-	}
-	return float64(inside) >= completeShare*float64(called)
-}
 
 // reason says which words a candidate has, as the shopper wrote them.
 func (q query) reason(c candidate) string {

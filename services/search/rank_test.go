@@ -9,8 +9,8 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
 
-func TestSearch(t *testing.T) {
-	v := testView(t, outdoor())
+func (ix backing) testSearch(t *testing.T) {
+	v := ix.view(t, outdoor())
 	for name, c := range map[string]struct {
 		query  string
 		filter *catalogv1.Filter
@@ -52,8 +52,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-func TestModifiers(t *testing.T) {
-	v := testView(t, wardrobe())
+func (ix backing) testModifiers(t *testing.T) {
+	v := ix.view(t, wardrobe())
 	for name, c := range map[string]struct {
 		query string
 		want  []string // in any order
@@ -84,10 +84,10 @@ func TestModifiers(t *testing.T) {
 	}
 }
 
-func TestMarkedPresentsComeFirst(t *testing.T) {
+func (ix backing) testMarkedPresentsComeFirst(t *testing.T) {
 	products := wardrobe()
 	products[3].Tags = append(products[3].Tags, "gift")
-	v := testView(t, products)
+	v := ix.view(t, products)
 	got := ids(t, v, "hiking gift", nil, catalogv1.Sort_SORT_UNSPECIFIED)
 	if diff := cmp.Diff([]string{"COVER-1", "NOTE-1"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -97,8 +97,8 @@ func TestMarkedPresentsComeFirst(t *testing.T) {
 	}
 }
 
-func TestTyposAreNearInLengthAndName(t *testing.T) {
-	v := testView(t, []*catalogv1.Product{
+func (ix backing) testTyposAreNearInLengthAndName(t *testing.T) {
+	v := ix.view(t, []*catalogv1.Product{
 		{ProductId: "TEA-1", Title: "Bergamot tea", Description: "The petals are for show.", CategoryPath: []string{"Tea"},
 			Variants: []*catalogv1.Variant{variant("std", 100, 1)}},
 		{ProductId: "POT-1", Title: "Stoneware teapot", Tags: []string{"shot", "packet"}, CategoryPath: []string{"Teaware"},
@@ -118,8 +118,8 @@ func TestTyposAreNearInLengthAndName(t *testing.T) {
 	}
 }
 
-func TestOrder(t *testing.T) {
-	v := testView(t, outdoor())
+func (ix backing) testOrder(t *testing.T) {
+	v := ix.view(t, outdoor())
 	for name, c := range map[string]struct {
 		query string
 		sort  catalogv1.Sort
@@ -150,28 +150,28 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestMatchingAllWordsBeatsMatchingOne(t *testing.T) {
+func (ix backing) testMatchingAllWordsBeatsMatchingOne(t *testing.T) {
 	products := []*catalogv1.Product{
 		{ProductId: "ALL", Title: "Blue wool cap", CategoryPath: []string{"Things"}, Variants: []*catalogv1.Variant{variant("a", 100, 1)}},
 		{ProductId: "ONE", Title: "Wool wool wool", Description: "wool", Tags: []string{"wool"}, CategoryPath: []string{"Wool"},
 			Variants: []*catalogv1.Variant{variant("a", 100, 1)}},
 	}
-	got := ids(t, testView(t, products), "blue wool cap", nil, catalogv1.Sort_SORT_UNSPECIFIED)
+	got := ids(t, ix.view(t, products), "blue wool cap", nil, catalogv1.Sort_SORT_UNSPECIFIED)
 	if diff := cmp.Diff([]string{"ALL"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 // The staff chose SOCK-1 and then LAMP-1 to go with SHOE-1.
-func TestWhatIsKnownToGoTogether(t *testing.T) {
-	v := testView(t, outdoor())
+func (ix backing) testWhatIsKnownToGoTogether(t *testing.T) {
+	v := ix.view(t, outdoor())
 	bought := func(pairs ...string) (out []*catalogv1.Companion) {
 		for i := 0; i < len(pairs); i += 2 {
 			out = append(out, &catalogv1.Companion{ProductId: pairs[i], WithProductId: pairs[i+1], Relation: "often bought with"})
 		}
 		return out
 	}
-	title := func(id string) string { return v.find(id).product.GetTitle() }
+	title := func(id string) string { return entryOf(t, v, id).product.GetTitle() }
 	for name, c := range map[string]struct {
 		anchors  []string
 		relation catalogv1.Relation
@@ -215,8 +215,8 @@ func TestWhatIsKnownToGoTogether(t *testing.T) {
 	}
 }
 
-func TestFindSimilar(t *testing.T) {
-	v := testView(t, outdoor())
+func (ix backing) testFindSimilar(t *testing.T) {
+	v := ix.view(t, outdoor())
 	complement, alternative := catalogv1.Relation_RELATION_COMPLEMENT, catalogv1.Relation_RELATION_ALTERNATIVE
 	for name, c := range map[string]struct {
 		anchors  []string

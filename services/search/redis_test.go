@@ -48,8 +48,8 @@ func upsert(t *testing.T, c catalogv1.CatalogServiceClient, products ...*catalog
 	}
 }
 
-// lamps returns the ids of the lamps in stock, the cheapest first.
-func lamps(t *testing.T, c catalogv1.CatalogServiceClient) []string {
+// inStock returns the ids of the lamps in stock, the cheapest first.
+func inStock(t *testing.T, c catalogv1.CatalogServiceClient) []string {
 	t.Helper()
 	resp, err := c.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{
 		StoreId: "s1", Query: "lamp", Filter: &catalogv1.Filter{InStock: true}, Sort: catalogv1.Sort_SORT_PRICE_ASCENDING,
@@ -70,8 +70,8 @@ func TestEveryServerSeesAWriteAtOnce(t *testing.T) {
 	a, b := serve(t, url), serve(t, url)
 	everywhere := func(what string, want ...string) {
 		t.Helper()
-		expect(t, what+", by the first", lamps(t, a), want...)
-		expect(t, what+", by the second", lamps(t, b), want...)
+		expect(t, what+", by the first", inStock(t, a), want...)
+		expect(t, what+", by the second", inStock(t, b), want...)
 	}
 	everywhere("nothing yet")
 	upsert(t, a, costs(thing("P-1", "green lamp"), 100), costs(thing("P-2", "red lamp"), 200))
@@ -88,7 +88,7 @@ func TestEveryServerSeesAWriteAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	everywhere("one deleted", "P-3")
-	expect(t, "by a server that starts late", lamps(t, serve(t, url)), "P-3")
+	expect(t, "by a server that starts late", inStock(t, serve(t, url)), "P-3")
 }
 
 func TestAServerBehindTheListOfChangesCatchesUp(t *testing.T) {
@@ -100,7 +100,7 @@ func TestAServerBehindTheListOfChangesCatchesUp(t *testing.T) {
 	t.Cleanup(func() { _ = rdb.Close() })
 	writer, reader := serve(t, url), serve(t, url)
 	upsert(t, writer, costs(thing("GONE", "lamp"), 1), costs(thing("SAME", "lamp"), 2))
-	expect(t, "before", lamps(t, reader), "GONE", "SAME")
+	expect(t, "before", inStock(t, reader), "GONE", "SAME")
 	if _, err := writer.DeleteProduct(t.Context(), &catalogv1.DeleteProductRequest{StoreId: "s1", ProductId: "GONE"}); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestAServerBehindTheListOfChangesCatchesUp(t *testing.T) {
 	if n, err := rdb.XLen(t.Context(), changesKey("s1")).Result(); err != nil || n >= rounds*maxProductsABatch {
 		t.Fatalf("the list has %d changes, %v; it was to forget some", n, err)
 	}
-	expect(t, "lamps after", lamps(t, reader), "SAME")
+	expect(t, "lamps after", inStock(t, reader), "SAME")
 	resp, err := reader.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{StoreId: "s1", Query: "chair"})
 	if err != nil || resp.GetTotalCount() != maxProductsABatch || resp.GetMinPrice().GetAmountMinor() != 100*(rounds-1) {
 		t.Errorf("%d chairs from %v, %v", resp.GetTotalCount(), resp.GetMinPrice(), err)
@@ -133,7 +133,7 @@ func TestServersOutliveARestartOfRedis(t *testing.T) {
 			kill := redistest.Start(t, addr, args...)
 			a, b := serve(t, "redis://"+addr), serve(t, "redis://"+addr)
 			upsert(t, a, costs(thing("P-1", "green lamp"), 100), costs(thing("P-2", "red lamp"), 200))
-			expect(t, "before", lamps(t, b), "P-1", "P-2")
+			expect(t, "before", inStock(t, b), "P-1", "P-2")
 			kill()
 			_, err := b.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{StoreId: "s1", Query: "lamp"})
 			if status.Code(err) != codes.Unavailable {
@@ -160,8 +160,8 @@ func TestServersOutliveARestartOfRedis(t *testing.T) {
 			if forgot {
 				want = want[1:]
 			}
-			expect(t, "after, by the first", lamps(t, a), want...)
-			expect(t, "after, by the second", lamps(t, b), want...)
+			expect(t, "after, by the first", inStock(t, a), want...)
+			expect(t, "after, by the second", inStock(t, b), want...)
 		})
 	}
 }

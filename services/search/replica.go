@@ -19,6 +19,7 @@ import (
 type catalog struct {
 	store    store
 	newIndex func() (Index, error)
+	cluster  *cluster // nil: products are kept in memory
 	embedder Embedder // nil: there are no vectors
 	logger   *slog.Logger
 	life     context.Context // ends with close
@@ -57,6 +58,9 @@ func newCatalog(s store, newIndex func() (Index, error)) *catalog {
 // read calls fn with the store's catalog, at least as new as it was when read was called. The view may be used only
 // within fn. A store that was never written has an empty one.
 func (c *catalog) read(ctx context.Context, storeID string, fn func(v *view) error) error {
+	if c.cluster != nil {
+		return c.cluster.read(ctx, storeID, fn)
+	}
 	version, err := c.store.version(ctx, storeID)
 	if err != nil {
 		return err
@@ -66,7 +70,7 @@ func (c *catalog) read(ctx context.Context, storeID string, fn func(v *view) err
 		return err
 	}
 	if r == nil {
-		return fn(&view{index: noIndex{}})
+		return fn(newView(noIndex{}))
 	}
 	if err := c.catchUp(ctx, storeID, r, version); err != nil {
 		return fmt.Errorf("catch up with catalog: %w", err)
@@ -86,7 +90,7 @@ func (c *catalog) replica(storeID string, create bool) (*replica, error) {
 	}
 	r := c.replicas[storeID]
 	if r == nil && create {
-		r = &replica{catching: make(chan struct{}, 1), view: &view{index: noIndex{}}}
+		r = &replica{catching: make(chan struct{}, 1), view: newView(noIndex{})}
 		r.vectors = startVectors(c.embedder, c.logger, r.products)
 		c.replicas[storeID] = r
 	}
@@ -286,10 +290,13 @@ func (c *catalog) close() error {
 		r.vectors.stop() // before the lock, which its goroutine takes
 		r.mu.Lock()
 		errs = append(errs, r.view.index.Close())
-		r.view, r.closed = &view{index: noIndex{}}, true
+		r.view, r.closed = newView(noIndex{}), true
 		r.mu.Unlock()
 	}
 	c.replicas = nil
+	if c.cluster != nil {
+		errs = append(errs, c.cluster.close())
+	}
 	return errors.Join(errs...)
 }
 

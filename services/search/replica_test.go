@@ -141,9 +141,9 @@ func TestReplicaReloads(t *testing.T) {
 }
 
 // Redis forgets the last writes when it is killed before they are on disk, or before its replica has them.
-func TestAForgottenWriteIsForgottenByReplicasToo(t *testing.T) {
+func (ix backing) testAForgottenWriteIsForgottenByReplicasToo(t *testing.T) {
 	rdb := servicetest.Redis(t)
-	writer, reader := testCatalog(t, rdb), testCatalog(t, rdb)
+	writer, reader := ix.catalog(t, rdb), ix.catalog(t, rdb)
 	kept := put(t, writer, "s1", thing("P-1", "old lamp"))
 	forgotten := put(t, writer, "s1", thing("P-2", "red lamp"))
 	expect(t, "before", search(t, reader, "s1", "lamp"), "P-1", "P-2")
@@ -340,7 +340,7 @@ func TestFactsFollowTheCatalog(t *testing.T) {
 	v.take([]*catalogv1.Product{gift, thing("P-2", "cup")}, nil)
 	v.take([]*catalogv1.Product{gift}, nil) // again
 	want := facts{
-		currency: "EUR", presents: 1, categories: map[string]string{"mug": "Mugs", "thing": "Things"},
+		products: 2, broadest: map[string]int{"Mugs": 1, "Things": 1}, currency: "EUR", presents: 1, categories: map[string]string{"mug": "Mugs", "thing": "Things"},
 		tags: map[string]int{"gift": 1}, attributes: map[string]int{"glaze": 1}, options: map[string]int{"size": 1},
 		paths: map[string]int{"mug": 1, "thing": 1}, currencies: map[string]int{"EUR": 2}, languages: map[string]int{"en": 2},
 	}

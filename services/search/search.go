@@ -15,6 +15,7 @@ type found struct {
 	query query
 	ranking
 	hits []hit
+	pool pool // valid within the read
 	// excludedBy is the condition that left nothing of the candidates. Empty: something was left, or no word matched.
 	excludedBy string
 }
@@ -22,22 +23,55 @@ type found struct {
 // search ranks the products that meet the text and pass the filter. What it returns stays valid after the view was
 // released: entries never change.
 func (v *view) search(ctx context.Context, q query, f filter, by catalogv1.Sort) (found, error) {
-	r, err := v.rank(ctx, q)
+	p, err := v.shelf.pool(ctx, q)
 	if err != nil {
 		return found{}, err
 	}
-	out := found{query: q, ranking: r, hits: f.hits(r.candidates)}
+	r, err := v.rank(ctx, q, p)
+	if err != nil {
+		return found{}, err
+	}
+	out := found{query: q, ranking: r, pool: p}
+	if !r.matched {
+		return out, nil
+	}
+	admitted, err := p.fetch(ctx, r.need, f)
+	if err != nil {
+		return found{}, err
+	}
+	best(admitted)
+	out.hits = f.hits(admitted)
 	order(out.hits, by)
-	if len(out.hits) == 0 && len(r.candidates) > 0 {
-		out.excludedBy = f.blame(r.entries())
+	if len(out.hits) == 0 {
+		all, err := out.candidates(ctx)
+		if err != nil {
+			return found{}, err
+		}
+		if len(all) == 0 { // what had matched was replaced in between
+			return found{}, errBehind
+		}
+		out.excludedBy = f.blame(entries(all))
 	}
 	return out, nil
 }
 
+// candidates are what the words alone select, best first.
+func (f *found) candidates(ctx context.Context) ([]candidate, error) {
+	if !f.matched {
+		return nil, nil
+	}
+	all, err := f.pool.fetch(ctx, f.need, nil)
+	if err != nil {
+		return nil, err
+	}
+	best(all)
+	return all, nil
+}
+
 // entries returns the candidates as entries.
-func (r ranking) entries() []*entry {
-	out := make([]*entry, len(r.candidates))
-	for i, c := range r.candidates {
+func entries(candidates []candidate) []*entry {
+	out := make([]*entry, len(candidates))
+	for i, c := range candidates {
 		out[i] = c.entry
 	}
 	return out

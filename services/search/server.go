@@ -113,7 +113,11 @@ func (s *server) GetProduct(ctx context.Context, req *catalogv1.GetProductReques
 	var found *entry
 	var instead string
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
-		if found = v.find(req.GetProductId()); found == nil {
+		es, err := v.shelf.lookup(ctx, []string{req.GetProductId()})
+		if err != nil {
+			return err
+		}
+		if found = es[0]; found == nil {
 			instead = v.instead(cleanID(req.GetProductId()))
 		}
 		return nil
@@ -144,14 +148,15 @@ func (s *server) BatchGetProducts(
 	}
 	out := new(catalogv1.BatchGetProductsResponse)
 	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
-		for _, id := range req.GetProductIds() {
-			if e := v.find(id); e != nil {
+		es, err := v.shelf.lookup(ctx, req.GetProductIds())
+		for i, e := range es {
+			if e != nil {
 				out.Products = append(out.Products, e.product)
 			} else {
-				out.MissingProductIds = append(out.MissingProductIds, id)
+				out.MissingProductIds = append(out.MissingProductIds, req.GetProductIds()[i])
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("get products: %w", err)

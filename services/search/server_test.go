@@ -25,16 +25,12 @@ import (
 // dial serves a new search service in memory and returns a connection to it.
 func dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
 	t.Helper()
-	service, err := New(Config{Redis: servicetest.Redis(t), Model: model})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := service.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return servicetest.Serve(t, "search", service.Register)
+	return backing{}.dial(t, model)
+}
+
+func (ix backing) dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
+	t.Helper()
+	return servicetest.Serve(t, "search", ix.service(t, Config{Redis: servicetest.Redis(t), Model: model}).Register)
 }
 
 func load(t *testing.T, conn *grpc.ClientConn, storeID string) catalogv1.CatalogServiceClient {
@@ -145,8 +141,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-func TestSearchProducts(t *testing.T) {
-	c := load(t, dial(t, scripted.New()), "s1")
+func (ix backing) testSearchProducts(t *testing.T) {
+	c := load(t, ix.dial(t, scripted.New()), "s1")
 	resp, err := c.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{
 		StoreId: "s1", Query: "trail running shoes", Limit: 1, Filter: &catalogv1.Filter{Options: map[string]string{"size": "40"}},
 	})
@@ -177,8 +173,8 @@ func TestSearchProducts(t *testing.T) {
 	}
 }
 
-func TestNothingFound(t *testing.T) {
-	c := load(t, dial(t, scripted.New()), "s1")
+func (ix backing) testNothingFound(t *testing.T) {
+	c := load(t, ix.dial(t, scripted.New()), "s1")
 	for name, tc := range map[string]struct {
 		req  *catalogv1.SearchProductsRequest
 		want string

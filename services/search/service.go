@@ -1,8 +1,9 @@
 // Package search serves a store's catalog and the search specialist, which answers product questions from it.
 //
-// Products live in Redis. Every replica keeps them in memory beside a full-text index, and brings both up to date when
-// it is asked: a write is seen by every replica as soon as it has returned. Filters, prices, stock, counts and extremes are
-// computed here, exactly, over everything that the index finds. Vectors of the products, where an embedder is configured, are
+// Products live in Redis. What is searched is made of them: in the memory of every replica, or in a cluster that all share. It is
+// brought up to date when it is asked: a write is seen by every replica as soon as it has returned. What a search is, what it
+// counts and how it ranks is above both and the same (pool.go says what they must do); filters, prices, stock, counts and extremes are
+// computed here, exactly, over everything that is found. Vectors of the products, where an embedder is configured, are
 // made in the background and come later; until then, and whenever they fail, searches go by words.
 //
 // The package must not import another service; it is reached through the generated clients of catalog.v1 and
@@ -21,6 +22,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 )
 
 // Config is what the service needs.
@@ -38,6 +40,8 @@ type Config struct {
 	// Synonyms are groups of phrases, of one or two words each, that mean the same to a store's shoppers, by store. Those under
 	// AllStores hold in every store. Nil: those that the service knows by itself.
 	Synonyms map[string][][]string
+	// Cluster keeps what is searched in place of the memory of each replica. Nil: it is kept in memory. The caller closes it.
+	Cluster *weaviate.Client
 	// Embedder makes the vectors for a search by meaning. Nil: searches go by words alone.
 	Embedder Embedder
 	// Reranker has the last word on the order of the best hits. Nil: none has.
@@ -82,6 +86,9 @@ func New(cfg Config) (*Service, error) {
 	}
 	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: newVocabulary(cfg.Synonyms)}
 	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
+	if cfg.Cluster != nil {
+		s.catalog.cluster = newCluster(s.catalog.store, cfg.Cluster, cfg.Embedder, cfg.Logger)
+	}
 	var err error
 	s.specialist, err = specialist.New(specialist.Config{
 		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,

@@ -25,10 +25,14 @@ type companion struct {
 func (v *view) similar(
 	ctx context.Context, anchorIDs []string, relation catalogv1.Relation, q query, f filter, known []*catalogv1.Companion,
 ) ([]companion, error) {
+	found, err := v.shelf.lookup(ctx, anchorIDs)
+	if err != nil {
+		return nil, fmt.Errorf("similar: %w", err)
+	}
 	var anchors []*entry
 	taken := make(map[string]bool) // never to be returned, or returned already
-	for _, id := range anchorIDs {
-		if e := v.find(id); e != nil && !taken[e.id()] {
+	for _, e := range found {
+		if e != nil && !taken[e.id()] {
 			anchors = append(anchors, e)
 			taken[e.id()] = true
 		}
@@ -36,11 +40,10 @@ func (v *view) similar(
 	if len(anchors) == 0 {
 		return nil, nil
 	}
-	wanted, err := v.wanted(ctx, q)
-	if err != nil {
-		return nil, err
+	s := selection{view: v, query: q, anchors: anchors, filter: f, taken: taken}
+	if err := s.read(ctx, known); err != nil {
+		return nil, fmt.Errorf("similar: %w", err)
 	}
-	s := selection{view: v, query: q, anchors: anchors, filter: f, wanted: wanted, taken: taken}
 	if relation != catalogv1.Relation_RELATION_ALTERNATIVE {
 		s.addKnown(known)
 		s.addRanked(s.complement)
@@ -52,24 +55,55 @@ func (v *view) similar(
 	return s.out, nil
 }
 
+// read gets what may be company, and how much of q's words it has.
+func (s *selection) read(ctx context.Context, known []*catalogv1.Companion) error {
+	var ids []string
+	for _, a := range s.anchors {
+		ids = append(ids, a.product.GetComplementIds()...)
+	}
+	for _, k := range known {
+		ids = append(ids, k.GetProductId(), k.GetWithProductId())
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	found, err := s.view.shelf.lookup(ctx, ids)
+	if err != nil {
+		return err
+	}
+	s.named, s.wanted = make(map[string]*entry), make(map[string]float64)
+	named := need{ids: []string{}}
+	for i, e := range found {
+		if e != nil {
+			s.named[ids[i]] = e
+			named.ids = append(named.ids, e.id())
+		}
+	}
+	p, err := s.view.shelf.pool(ctx, s.query)
+	if err != nil {
+		return err
+	}
+	for _, n := range []need{named, {kin: s.anchors}} {
+		candidates, err := p.fetch(ctx, n, s.filter)
+		if err != nil {
+			return err
+		}
+		for _, c := range candidates {
+			if len(s.query.terms) > 0 {
+				s.wanted[c.id()] = c.share(len(s.query.terms))
+			}
+		}
+		s.kin = entries(candidates)
+	}
+	slices.SortFunc(s.kin, byTitle)
+	return nil
+}
+
 // mentionShare is what a word is worth that a description merely mentions.
 const mentionShare = 0.3
 
-// wanted returns, for each product that has words of q, the share of the words that it has.
-func (v *view) wanted(ctx context.Context, q query) (map[string]float64, error) {
-	out := make(map[string]float64)
-	if len(q.terms) == 0 {
-		return out, nil
-	}
-	matches, err := v.index.Search(ctx, q.terms)
-	if err != nil {
-		return nil, fmt.Errorf("similar: %w", err)
-	}
-	for _, m := range matches {
-		met := float64(m.Strong.Len()) + mentionShare*float64(m.Terms.Len()-m.Strong.Len())
-		out[m.ProductID] = met / float64(len(q.terms))
-	}
-	return out, nil
+// share is how much of n words a product has.
+func (m Match) share(n int) float64 {
+	return (float64(m.Strong.Len()) + mentionShare*float64(m.Terms.Len()-m.Strong.Len())) / float64(n)
 }
 
 // selection gathers companions.
@@ -78,7 +112,9 @@ type selection struct {
 	query   query
 	anchors []*entry
 	filter  filter
-	wanted  map[string]float64
+	named   map[string]*entry  // by identifier, as an anchor or the caller names it
+	kin     []*entry           // by title
+	wanted  map[string]float64 // of a product that has words of the query: the share of them that it has
 	taken   map[string]bool
 	out     []companion
 }
@@ -119,7 +155,7 @@ func (s *selection) chosen() []link {
 				continue
 			}
 			more = true
-			if h, ok := s.admit(s.view.find(ids[n])); ok {
+			if h, ok := s.admit(s.named[ids[n]]); ok {
 				out = append(out, link{h, "goes with", a})
 			}
 		}
@@ -131,11 +167,11 @@ func (s *selection) chosen() []link {
 func (s *selection) told(known []*catalogv1.Companion) []link {
 	var out []link
 	for _, k := range known {
-		anchor := s.view.find(k.GetWithProductId())
-		if anchor == nil || !slices.Contains(s.anchors, anchor) {
+		anchor := s.named[k.GetWithProductId()]
+		if anchor == nil || !slices.ContainsFunc(s.anchors, func(a *entry) bool { return a.id() == anchor.id() }) {
 			continue
 		}
-		if h, ok := s.admit(s.view.find(k.GetProductId())); ok {
+		if h, ok := s.admit(s.named[k.GetProductId()]); ok {
 			out = append(out, link{h, k.GetRelation(), anchor})
 		}
 	}
@@ -200,7 +236,7 @@ const (
 // addRanked adds every product that relate finds related to an anchor, the nearest first.
 func (s *selection) addRanked(relate func(anchor, e *entry) (float64, string)) {
 	var found []companion
-	for _, e := range s.view.all() {
+	for _, e := range s.kin {
 		h, ok := s.admit(e)
 		if !ok {
 			continue
@@ -269,7 +305,7 @@ func (s *selection) alternative(anchor, e *entry) (float64, string) {
 func (s *selection) shared(a, b *entry) ([]string, float64) {
 	var tags []string
 	var weight float64
-	total := float64(len(s.view.entries))
+	total := float64(s.view.facts.products)
 	for tag := range a.tags {
 		if n := s.view.facts.tags[tag]; b.tags[tag] && !present(tag) && (float64(n) <= total/2 || n <= 2) {
 			tags = append(tags, tag)

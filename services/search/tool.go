@@ -143,8 +143,10 @@ type outcome struct {
 // look runs the search that the arguments ask for.
 func (s *Service) look(ctx context.Context, v *view, words *vocabulary, in searchArgs, m *meaning) (outcome, error) {
 	p := v.plan(in)
-	if e := v.find(in.Query); e != nil {
-		return named(e, p), nil
+	if es, err := v.shelf.lookup(ctx, []string{in.Query}); err != nil {
+		return outcome{}, err
+	} else if es[0] != nil {
+		return named(es[0], p), nil
 	}
 	f, err := s.hybrid.find(ctx, v, v.query(words, p.text), newFilter(p.filter), sorts[in.Sort], m)
 	if err != nil {
@@ -154,7 +156,9 @@ func (s *Service) look(ctx context.Context, v *view, words *vocabulary, in searc
 	if counted := f.counted(); len(counted) > 0 {
 		out = outcome{total: len(counted), priceRange: rangeText(counted), note: f.shortfall()}
 	} else {
-		out = v.nearest(f, p)
+		if out, err = v.nearest(ctx, f, p); err != nil {
+			return outcome{}, err
+		}
 	}
 	if len(out.listed) == 0 {
 		out.relevant = !byPrice(sorts[in.Sort])

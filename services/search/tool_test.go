@@ -18,11 +18,12 @@ import (
 // callTool runs search_catalog on the outdoor store as a model would.
 func callTool(t *testing.T, arguments string) (searchResult, error) {
 	t.Helper()
-	service, err := New(Config{Redis: servicetest.Redis(t), Model: scripted.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = service.Close() })
+	return backing{}.callTool(t, arguments)
+}
+
+func (ix backing) callTool(t *testing.T, arguments string) (searchResult, error) {
+	t.Helper()
+	service := ix.service(t, Config{Redis: servicetest.Redis(t), Model: scripted.New()})
 	put(t, service.catalog, "s1", outdoor()...)
 	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}}
 	tool := service.tools(turn)[0]
@@ -33,7 +34,7 @@ func callTool(t *testing.T, arguments string) (searchResult, error) {
 	return value.(searchResult), nil
 }
 
-func TestSearchTool(t *testing.T) {
+func (ix backing) testSearchTool(t *testing.T) {
 	for name, c := range map[string]struct {
 		arguments string
 		want      []string // product ids
@@ -97,7 +98,7 @@ func TestSearchTool(t *testing.T) {
 		"one word that is not known": {`{"query":"carbon tents"}`, []string{"TENT-1", "TENT-2"}, 2, []string{`Nothing in the catalog matches "carbon"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := callTool(t, c.arguments)
+			got, err := ix.callTool(t, c.arguments)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -124,9 +124,9 @@ func TestUpdateVariantsChangesWhatIsSet(t *testing.T) {
 	}
 }
 
-func TestUpdatesAreVersionedAndSearched(t *testing.T) {
+func (ix backing) testUpdatesAreVersionedAndSearched(t *testing.T) {
 	rdb := servicetest.Redis(t)
-	writer, reader := testCatalog(t, rdb), testCatalog(t, rdb)
+	writer, reader := ix.catalog(t, rdb), ix.catalog(t, rdb)
 	version := put(t, writer, "s1", markedDown(), thing("P-2", "red lamp"))
 	inStock := func() []string {
 		var out []string

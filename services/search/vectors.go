@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -174,23 +175,46 @@ func (x *vectors) leg() string {
 	return legVector + legBuilding
 }
 
-// likeness returns the cosine of the query and each entry that has a vector, in the order of the entries. Those without are
-// left out.
-func (x *vectors) likeness(query embed.Vector, entries []*entry) ([]likeness, error) {
+// likeness implements ranker: it compares every product that may be a hit.
+func (x *vectors) likeness(
+	_ context.Context, v *view, f *found, query embed.Vector, admits filter, others bool,
+) ([]hit, []likeness, error) {
+	hits := f.hits
+	if others {
+		hits = append(slices.Clip(hits), v.others(hits, admits)...)
+	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	out := make([]likeness, 0, len(entries))
-	for i, e := range entries {
-		r, ok := x.rows[e.id()]
+	out := make([]likeness, 0, len(hits))
+	for i, h := range hits {
+		r, ok := x.rows[h.id()]
 		if !ok {
 			continue
 		}
 		if len(r.vector) != len(query) {
-			return nil, fmt.Errorf("a query has %d dimensions, and a product %d", len(query), len(r.vector))
+			return nil, nil, fmt.Errorf("a query has %d dimensions, and a product %d", len(query), len(r.vector))
 		}
 		out = append(out, likeness{at: i, cosine: query.Dot(r.vector)})
 	}
-	return out, nil
+	return hits, out, nil
+}
+
+// others returns the products that pass the filter and are not among the hits, by title.
+func (v *view) others(hits []hit, admits filter) []hit {
+	found := make(map[*entry]bool, len(hits))
+	for _, h := range hits {
+		found[h.entry] = true
+	}
+	var out []hit
+	for _, e := range v.all() {
+		if found[e] {
+			continue
+		}
+		if variants := admits.admit(e); len(variants) > 0 {
+			out = append(out, hit{candidate: candidate{entry: e}, variants: variants, near: true})
+		}
+	}
+	return out
 }
 
 // likeness is how near the entry at a position is.

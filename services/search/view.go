@@ -79,16 +79,20 @@ type view struct {
 	folded  map[string]string // idKey -> product id
 	index   Index
 	facts   facts
+	shelf   shelf
 	titles  atomic.Pointer[[]*entry] // all, when they were last asked for; nil after a change
 }
 
 // newView returns the view of an empty catalog over an empty index.
 func newView(index Index) *view {
-	return &view{entries: make(map[string]*entry), folded: make(map[string]string), index: index, facts: newFacts()}
+	v := &view{entries: make(map[string]*entry), folded: make(map[string]string), index: index, facts: newFacts()}
+	v.shelf = memory{v}
+	return v
 }
 
 // facts are what the whole catalog says about itself. They are counted as products come and go.
 type facts struct {
+	products   int
 	currency   string            // of most variants
 	categories map[string]string // folded -> as written
 	presents   int               // products that a tag or a category says to make presents
@@ -96,6 +100,7 @@ type facts struct {
 	attributes map[string]int    // folded names -> products
 	options    map[string]int    // folded names -> variants
 	paths      map[string]int    // folded categories -> products
+	broadest   map[string]int    // categories as written that are first in their path -> products
 	currencies map[string]int    // -> variants
 	languages  map[string]int    // tags -> products
 }
@@ -103,7 +108,8 @@ type facts struct {
 func newFacts() facts {
 	return facts{
 		categories: make(map[string]string), tags: make(map[string]int), attributes: make(map[string]int),
-		options: make(map[string]int), paths: make(map[string]int), currencies: make(map[string]int), languages: make(map[string]int),
+		options: make(map[string]int), paths: make(map[string]int), broadest: make(map[string]int), currencies: make(map[string]int),
+		languages: make(map[string]int),
 	}
 }
 
@@ -115,6 +121,10 @@ func (f *facts) count(e *entry, by int) {
 		} else {
 			delete(f.categories, key)
 		}
+	}
+	f.products += by
+	if path := e.product.GetCategoryPath(); len(path) > 0 {
+		adjust(f.broadest, path[0], by)
 	}
 	for name := range e.attributes {
 		adjust(f.attributes, name, by)

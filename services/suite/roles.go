@@ -115,7 +115,7 @@ func buildRouter(cfg Config, _ *dialer) (registrar, error) {
 func buildSearch(cfg Config, _ *dialer) (registrar, error) {
 	return search.New(search.Config{
 		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Embedder: cfg.Embedder, Reranker: cfg.Reranker,
-		Synonyms:       cfg.Synonyms,
+		Synonyms: cfg.Synonyms, Cluster: cfg.Cluster,
 		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search"
 )
 
@@ -63,6 +64,8 @@ type Config struct {
 	Reranker search.Reranker
 	// Synonyms are those of the stores' own words, as search.Config has them. Nil: none.
 	Synonyms map[string][][]string
+	// Cluster is where products are searched. Nil: in the memory of each search service. The caller closes it.
+	Cluster *weaviate.Client
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
 }

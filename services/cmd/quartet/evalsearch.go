@@ -30,6 +30,7 @@ const (
 // searchFlags say what is measured and how it is shown.
 type searchFlags struct {
 	products, judgments string
+	index               *indexFlag
 	repeat              int
 	json, misses        bool
 	legs                *legFlags
@@ -37,7 +38,7 @@ type searchFlags struct {
 }
 
 func addSearchFlags(fs *flag.FlagSet) *searchFlags {
-	f := &searchFlags{legs: addLegFlags(fs), level: logLevel(fs, slog.LevelWarn)}
+	f := &searchFlags{legs: addLegFlags(fs), level: logLevel(fs, slog.LevelWarn), index: addIndexFlag(fs)}
 	fs.StringVar(&f.products, "products", "", "`file` of products")
 	fs.StringVar(&f.judgments, "judgments", "", "`file` of judged queries")
 	fs.IntVar(&f.repeat, "repeat", 1, "`number` of times that each query is timed")
@@ -133,7 +134,7 @@ func reading(path string, env environment, fn func(io.Reader) error) error {
 func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, env environment) (_ *searchReport, err error) {
 	quiet := env
 	quiet.get = func(string) string { return "" }
-	h, err := openHouse(ctx, houseConfig{models: &modelFlags{}, logger: newLogger(env, *f.level)}, quiet)
+	h, err := openHouse(ctx, houseConfig{models: &modelFlags{}, index: f.index, logger: newLogger(env, *f.level)}, quiet)
 	if err != nil {
 		return nil, err
 	}

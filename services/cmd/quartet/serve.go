@@ -19,6 +19,7 @@ import (
 type serveFlags struct {
 	models     *modelFlags
 	legs       *legFlags
+	index      *indexFlag
 	turns      *suite.Turns
 	redis      string
 	listen     string
@@ -36,7 +37,7 @@ type serveFlags struct {
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
-		models: addModelFlags(fs), legs: addLegFlags(fs), turns: addTurnFlags(fs), peers: make(map[string]*string),
+		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), turns: addTurnFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
 		carts: addCartFlags(fs),
 	}
@@ -135,6 +136,10 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if err != nil {
 		return cfg, nothing, errors.Join(err, closeState())
 	}
-	logger.Info("search goes by " + f.legs.describe())
-	return cfg, func() error { return errors.Join(closeLegs(), closeState()) }, nil
+	closeIndex, err := f.index.open(&cfg, env)
+	if err != nil {
+		return cfg, nothing, errors.Join(err, closeLegs(), closeState())
+	}
+	logger.Info("search goes by "+f.legs.describe(), "index", f.index.describe())
+	return cfg, func() error { return errors.Join(closeIndex(), closeLegs(), closeState()) }, nil
 }

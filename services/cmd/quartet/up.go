@@ -29,7 +29,8 @@ type house struct {
 // houseConfig says how a house is set up.
 type houseConfig struct {
 	models    *modelFlags
-	legs      *legFlags // nil: none
+	legs      *legFlags  // nil: none
+	index     *indexFlag // nil: embedded
 	turns     suite.Turns
 	redis     string
 	logger    *slog.Logger
@@ -76,6 +77,14 @@ func openHouse(ctx context.Context, hc houseConfig, env environment) (h *house, 
 		}
 		h.closers = append(h.closers, closeLegs)
 		h.notes = append(h.notes, "search by "+hc.legs.describe())
+	}
+	if hc.index != nil {
+		closeIndex, err := hc.index.open(&h.cfg, env)
+		if err != nil {
+			return h, err
+		}
+		h.closers = append(h.closers, closeIndex)
+		h.notes = append(h.notes, hc.index.describe())
 	}
 	if hc.tune != nil {
 		hc.tune(&h.cfg)
@@ -142,7 +151,7 @@ var onTCP = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promoti
 
 func runUp(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("up", "", "Runs all six services in this process: the gateway and the data services on TCP, one port each from --port on.", env)
-	hc := houseConfig{models: addModelFlags(fs), legs: addLegFlags(fs)}
+	hc := houseConfig{models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs)}
 	turns := addTurnFlags(fs)
 	fs.StringVar(&hc.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&hc.demo, "demo", true, "load the demo stores at start; with --redis only if given")

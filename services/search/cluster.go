@@ -1,0 +1,286 @@
+package search
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
+)
+
+// cluster keeps the stores' products in a search cluster, a tenant for each store, and as new as Redis at each read, by
+// whichever replica notices first. A replica holds no catalog: only sums of it, and the products that it saw last.
+type cluster struct {
+	store    store
+	client   *weaviate.Client
+	phrases  phrases
+	schema   int
+	embedder Embedder // nil: there are no vectors
+	logger   *slog.Logger
+	// pageSize is how many rows one answer holds.
+	pageSize int
+	rows     *rowCache
+
+	ctx    context.Context // of what goes on in the background
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex // guards the rest
+	closed bool
+	stores map[string]*clusterStore
+}
+
+// clusterStore is what a replica knows of one store.
+type clusterStore struct {
+	catching chan struct{} // holds one token while somebody of this replica catches up
+
+	mu         sync.Mutex // guards the rest
+	rebuilding bool
+	embedding  bool
+	embedded   int64  // the version up to which all products have vectors, as far as is known
+	collection string // that the facts are of
+	revision   int64  // of the sums that the facts are made of
+	facts      facts
+	means      [numFields]float64
+	counts     *countCache
+}
+
+const (
+	// collectionPrefix begins the names of all collections.
+	collectionPrefix = "QuartetProducts"
+	// maxTries is how often a read is begun again when a node knows less than it should.
+	maxTries = 8
+	// againAfter is the wait before the second try. Each further one is as much longer.
+	againAfter = 25 * time.Millisecond
+)
+
+// errBehind says that a node lacks rows that were written.
+var errBehind = errors.New("a node of the search index lacks products")
+
+func newCluster(s store, client *weaviate.Client, embedder Embedder, logger *slog.Logger) *cluster {
+	c := &cluster{
+		store: s, client: client, phrases: newPhrases(), schema: clusterSchema, pageSize: weaviate.MaxHits, embedder: embedder, logger: logger, rows: newRowCache(),
+		stores: make(map[string]*clusterStore),
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// collection is the one that this program fills: that of its schema, and of the model of its vectors, for those of two models do
+// not compare.
+func (c *cluster) collection() string {
+	name := collectionPrefix + strconv.Itoa(c.schema)
+	if c.embedder == nil {
+		return name
+	}
+	model := "unnamed"
+	if m, ok := c.embedder.(interface{ Model() string }); ok {
+		model = m.Model()
+	}
+	sum := sha256.Sum256([]byte(model))
+	return name + "V" + hex.EncodeToString(sum[:4])
+}
+
+// outdated reports whether this program's collection should take the place of another: not when that is of a newer schema, nor
+// when it has vectors and this program makes none.
+func (c *cluster) outdated(collection string) bool {
+	number, _, _ := strings.Cut(strings.TrimPrefix(collection, collectionPrefix), "V")
+	schema, _ := strconv.Atoi(number) // zero for what is no number
+	return schema < c.schema || schema == c.schema && c.embedder != nil && collection != c.collection()
+}
+
+// tenant is the name of a store in the cluster, which allows fewer characters.
+func tenant(storeID string) string {
+	sum := sha256.Sum256([]byte(storeID))
+	return hex.EncodeToString(sum[:16])
+}
+
+// read calls fn with the store's catalog, at least as new as it was when read was called. It calls it again when a node turns
+// out to know less than it should: a collection that was just made or replaced, or rows that it has missed.
+func (c *cluster) read(ctx context.Context, storeID string, fn func(v *view) error) error {
+	for tries := 1; ; tries++ {
+		v, collection, err := c.view(ctx, storeID)
+		if err == nil {
+			err = fn(v)
+		} else {
+			err = fmt.Errorf("catch up with catalog: %w", err)
+		}
+		if !weaviate.Missing(err) && !errors.Is(err, errBehind) {
+			return err
+		}
+		if tries == maxTries {
+			return &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "search index", Err: err}
+		}
+		if tries == maxTries-1 {
+			if err := c.repair(ctx, storeID, collection, err); err != nil {
+				return err
+			}
+			continue
+		}
+		c.client.Next()
+		select {
+		case <-time.After(time.Duration(tries) * againAfter):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// repair has a collection filled anew from Redis that has lost something. While there are nodes that were not asked, it may not be
+// lost.
+func (c *cluster) repair(ctx context.Context, storeID, collection string, why error) error {
+	members, err := c.client.Members(ctx)
+	if err != nil {
+		return err
+	}
+	if collection == "" || errors.Is(why, errBehind) && c.client.Nodes() < members {
+		return nil
+	}
+	c.logger.Error("the search index has lost products of a store; it is filled again", "store", storeID, "error", why)
+	return manifest{c.store.rdb, storeID}.forget(ctx, collection)
+}
+
+// view is the store's catalog as of now, in a collection.
+func (c *cluster) view(ctx context.Context, storeID string) (*view, string, error) {
+	m := manifest{c.store.rdb, storeID}
+	st, err := m.standing(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if st.version == 0 {
+		return newView(noIndex{}), "", nil
+	}
+	s, err := c.storeOf(storeID)
+	if err != nil {
+		return nil, "", err
+	}
+	for st.active == "" || st.indexed[st.active] != st.version {
+		if err := c.catchUp(ctx, m, s); err != nil {
+			return nil, "", err
+		}
+		was := st.version
+		if st, err = m.standing(ctx); err != nil {
+			return nil, "", err
+		}
+		if st.active != "" && st.indexed[st.active] >= was && was > 0 {
+			break // what was written since need not be seen
+		}
+	}
+	if c.outdated(st.active) {
+		c.rebuild(m, s, st.active)
+	}
+	if st.active == c.collection() {
+		c.embed(m, s, st.version)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.collection != st.active || s.revision != st.sums[st.active] {
+		if s.facts, s.means, err = m.readFacts(ctx, st.active); err != nil {
+			return nil, "", err
+		}
+		if s.collection != st.active {
+			s.counts = new(countCache)
+		}
+		s.collection, s.revision = st.active, st.sums[st.active]
+	}
+	v := &view{version: st.version, facts: s.facts}
+	v.shelf = &clusterShelf{cluster: c, manifest: m, collection: st.active, facts: s.facts, means: s.means, version: st.indexed[st.active], counts: s.counts}
+	return v, st.active, nil
+}
+
+// storeOf is what is known of a store that there is.
+func (c *cluster) storeOf(storeID string) (*clusterStore, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
+	s := c.stores[storeID]
+	if s == nil {
+		s = &clusterStore{catching: make(chan struct{}, 1)}
+		c.stores[storeID] = s
+	}
+	return s, nil
+}
+
+// rebuild fills this program's collection in the background, while searches go on in the older one.
+func (c *cluster) rebuild(m manifest, s *clusterStore, old string) {
+	s.mu.Lock()
+	begun := s.rebuilding
+	s.rebuilding = true
+	s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if begun || c.closed {
+		return
+	}
+	c.work.Go(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, maxReload)
+		defer cancel()
+		err := c.replace(ctx, m, old)
+		s.mu.Lock()
+		s.rebuilding = err == nil // else the next read begins again
+		s.mu.Unlock()
+		if err != nil && c.ctx.Err() == nil {
+			c.logger.Warn("the new search index could not be filled; searches go on in the old one", "store", m.storeID, "error", err)
+		}
+	})
+}
+
+// close ends what goes on in the background. Calls that are under way finish; later ones fail.
+func (c *cluster) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	c.work.Wait()
+	return nil
+}
+
+// rowCache keeps the products that were seen last, by row. A row is never changed, so that what is kept is never out of date.
+type rowCache struct {
+	mu         sync.Mutex
+	young, old map[string]*shelved
+}
+
+// rowsKept bounds each half of the cache; a product takes about 5 KB.
+const rowsKept = 15_000
+
+func newRowCache() *rowCache { return &rowCache{young: make(map[string]*shelved)} }
+
+func (r *rowCache) get(id string) *shelved {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.young[id]; s != nil {
+		return s
+	}
+	s := r.old[id]
+	if s != nil {
+		r.keep(id, s)
+	}
+	return s
+}
+
+func (r *rowCache) put(id string, s *shelved) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keep(id, s)
+}
+
+// keep is called with the lock held.
+func (r *rowCache) keep(id string, s *shelved) {
+	if len(r.young) >= rowsKept {
+		r.young, r.old = make(map[string]*shelved), r.young
+	}
+	r.young[id] = s
+}

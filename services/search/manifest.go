@@ -1,0 +1,333 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+// manifest says in Redis what a cluster's collection holds of a store: for each product the row that counts, and sums over all
+// of them. Rows that it does not name are nobody's. The cluster knows no compare-and-set, Redis does: a writer that was
+// overtaken, however late it comes, can not put an old row in place of a newer one.
+type manifest struct {
+	rdb     redis.UniversalClient
+	storeID string
+}
+
+// listing is a product in the manifest. One that was deleted keeps its version alone, so that no late writer brings it back.
+type listing struct {
+	Version int64  `json:"v"`
+	Row     string `json:"r"` // id; empty: deleted
+	Hash    string `json:"h"` // of what the product says
+	Text    string `json:"t"` // of what is embedded of it
+	Sums    string `json:"s"` // what it adds to the sums
+}
+
+// standing is how a store's catalog stands, in Redis and in the cluster.
+type standing struct {
+	version int64            // of the catalog; zero: there is none
+	active  string           // the collection that is searched; empty: none yet
+	indexed map[string]int64 // version that a collection is up to, zero while it is filled the first time
+	sums    map[string]int64 // revision of a collection's sums
+}
+
+func (m manifest) statusKey() string { return state.Key(m.storeID, "index", "status") }
+
+// keys are all that belong to a collection: rows, sums, stems, pending.
+func (m manifest) keys(collection string) []string {
+	var out []string
+	for _, part := range [...]string{"rows", "sums", "stems", "pending"} {
+		out = append(out, state.Key(m.storeID, "index", collection, part))
+	}
+	return out
+}
+
+func (m manifest) leaseKey(collection string) string {
+	return state.Key(m.storeID, "index", collection, "lease")
+}
+
+// standing reads how the store stands.
+func (m manifest) standing(ctx context.Context) (standing, error) {
+	st := standing{indexed: make(map[string]int64), sums: make(map[string]int64)}
+	pipe := m.rdb.Pipeline()
+	version, all := pipe.Get(ctx, versionKey(m.storeID)), pipe.HGetAll(ctx, m.statusKey())
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return st, state.Error("read catalog version", err)
+	}
+	if v, err := version.Int64(); err == nil {
+		st.version = v
+	}
+	for field, value := range all.Val() {
+		collection, what, _ := strings.Cut(field, " ")
+		n, _ := strconv.ParseInt(value, 10, 64) // zero for what is no number
+		switch {
+		case field == "active":
+			st.active = value
+		case what == "version":
+			st.indexed[collection] = n
+		case what == "sums":
+			st.sums[collection] = n
+		}
+	}
+	return st, nil
+}
+
+// commitScript takes rows into the manifest. KEYS: rows, sums, status. ARGV: collection, version, then for each product its id
+// and its listing. It returns the rows that do not count any more or never did.
+var commitScript = redis.NewScript(`
+local loose, version, sums = {}, tonumber(ARGV[2]), {}
+local indexed = tonumber(redis.call('HGET', KEYS[3], ARGV[1] .. ' version') or '0')
+local function add(some, by)
+  if some == '' then return end
+  for field, n in pairs(cjson.decode(some)) do sums[field] = (sums[field] or 0) + by * n end
+end
+for i = 3, #ARGV, 2 do
+  local old, new = {v = 0, r = '', s = ''}, cjson.decode(ARGV[i + 1])
+  local raw = redis.call('HGET', KEYS[1], ARGV[i])
+  if raw then old = cjson.decode(raw) end
+  if old.v > version or indexed > version then
+    if new.r ~= '' and new.r ~= old.r then table.insert(loose, new.r) end
+  else
+    if old.r ~= '' and old.r ~= new.r then table.insert(loose, old.r) end
+    if old.s ~= new.s then
+      add(old.s, -1)
+      add(new.s, 1)
+    end
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  end
+end
+local changed = false
+for field, n in pairs(sums) do
+  if n ~= 0 then
+    changed = true
+    if redis.call('HINCRBY', KEYS[2], field, n) == 0 then redis.call('HDEL', KEYS[2], field) end
+  end
+end
+if changed then redis.call('HINCRBY', KEYS[3], ARGV[1] .. ' sums', 1) end
+return loose`)
+
+// commit takes products into the manifest, as of a version, and returns the rows that are nobody's now.
+func (m manifest) commit(ctx context.Context, collection string, version int64, products map[string]listing) ([]string, error) {
+	args := []any{collection, version}
+	for id, l := range products {
+		l.Version = version
+		raw, err := json.Marshal(l)
+		if err != nil {
+			return nil, fmt.Errorf("commit to index: %w", err)
+		}
+		args = append(args, id, raw)
+	}
+	keys := m.keys(collection)
+	loose, err := commitScript.Run(ctx, m.rdb, []string{keys[0], keys[1], m.statusKey()}, args...).StringSlice()
+	return loose, state.Error("commit to index", err)
+}
+
+// listings returns what the manifest says of products, nil where it says nothing.
+func (m manifest) listings(ctx context.Context, collection string, ids []string) ([]*listing, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	values, err := m.rdb.HMGet(ctx, m.keys(collection)[0], ids...).Result()
+	if err != nil {
+		return nil, state.Error("read index", err)
+	}
+	out := make([]*listing, len(ids))
+	for i, value := range values {
+		if raw, ok := value.(string); ok {
+			out[i] = new(listing)
+			if err := json.Unmarshal([]byte(raw), out[i]); err != nil {
+				return nil, fmt.Errorf("read index: product %q: %w", ids[i], err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// reachScript says that a collection is up to a version, and never less.
+var reachScript = redis.NewScript(`
+local field = ARGV[1] .. ' version'
+if tonumber(redis.call('HGET', KEYS[1], field) or '0') < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], field, ARGV[2]) end
+return 0`)
+
+func (m manifest) reach(ctx context.Context, collection string, version int64) error {
+	return state.Error("commit to index", reachScript.Run(ctx, m.rdb, []string{m.statusKey()}, collection, version).Err())
+}
+
+// switchScript makes a collection the one that is searched, if nobody has switched meanwhile.
+var switchScript = redis.NewScript(`
+if (redis.call('HGET', KEYS[1], 'active') or '') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'active', ARGV[2])
+return 1`)
+
+func (m manifest) activate(ctx context.Context, from, to string) error {
+	return state.Error("switch index", switchScript.Run(ctx, m.rdb, []string{m.statusKey()}, from, to).Err())
+}
+
+// forget drops all that is said of a collection.
+func (m manifest) forget(ctx context.Context, collection string) error {
+	pipe := m.rdb.TxPipeline()
+	pipe.Del(ctx, m.keys(collection)...)
+	pipe.HDel(ctx, m.statusKey(), collection+" version", collection+" sums")
+	_, err := pipe.Exec(ctx)
+	return state.Error("clear index", err)
+}
+
+// pending returns rows that somebody began to write and may not have committed, and after them notes more.
+func (m manifest) pending(ctx context.Context, collection string, ids map[string]string) error {
+	pairs := make([]any, 0, 2*len(ids))
+	for row, product := range ids {
+		pairs = append(pairs, row, product)
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return state.Error("write index", m.rdb.HSet(ctx, m.keys(collection)[3], pairs...).Err())
+}
+
+// settled forgets which rows were begun.
+func (m manifest) settled(ctx context.Context, collection string) error {
+	return state.Error("write index", m.rdb.Del(ctx, m.keys(collection)[3]).Err())
+}
+
+// begun are the rows that were begun and not settled, with the product of each.
+func (m manifest) begun(ctx context.Context, collection string) (map[string]string, error) {
+	all, err := m.rdb.HGetAll(ctx, m.keys(collection)[3]).Result()
+	return all, state.Error("read index", err)
+}
+
+// addStems adds stems to those that a misspelt word may have meant. They stay when the last product goes that had them: a word
+// that nothing has finds nothing.
+func (m manifest) addStems(ctx context.Context, collection string, stems map[string]bool) error {
+	if len(stems) == 0 {
+		return nil
+	}
+	all := make([]redis.Z, 0, len(stems))
+	for s := range stems {
+		all = append(all, redis.Z{Member: s})
+	}
+	return state.Error("write index", m.rdb.ZAdd(ctx, m.keys(collection)[2], all...).Err())
+}
+
+// stems returns those that begin with a letter.
+func (m manifest) stems(ctx context.Context, collection, letter string) ([]string, error) {
+	all, err := m.rdb.ZRangeByLex(ctx, m.keys(collection)[2], &redis.ZRangeBy{Min: "[" + letter, Max: "[" + letter + "\xff"}).Result()
+	return all, state.Error("read index", err)
+}
+
+const (
+	// leaseTime is how long a writer that is not heard of keeps others waiting.
+	leaseTime = 15 * time.Second
+	// leasePoll is how often those ask.
+	leasePoll = 50 * time.Millisecond
+)
+
+var (
+	extendScript = redis.NewScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`)
+	releaseScript = redis.NewScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`)
+)
+
+// lease keeps others from doing the same work. It is not what keeps them from harm: commit is.
+func (m manifest) lease(ctx context.Context, collection, token string) (bool, error) {
+	ok, err := m.rdb.SetNX(ctx, m.leaseKey(collection), token, leaseTime).Result()
+	return ok, state.Error("write index", err)
+}
+
+// extend reports whether the lease is still held.
+func (m manifest) extend(ctx context.Context, collection, token string) (bool, error) {
+	n, err := extendScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, token, leaseTime.Milliseconds()).Int()
+	return n == 1, state.Error("write index", err)
+}
+
+func (m manifest) release(ctx context.Context, collection, token string) error {
+	return state.Error("write index", releaseScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, token).Err())
+}
+
+// sumsOf is what a product adds to the sums. Facts are made of them, and the mean lengths of the fields.
+func sumsOf(e *entry, ps parts) map[string]int {
+	f := newFacts()
+	f.count(e, 1)
+	out := map[string]int{"products": 1}
+	if f.presents > 0 {
+		out["presents"] = 1
+	}
+	for i, key := range e.categories {
+		out["path|"+key+"|"+e.product.GetCategoryPath()[i]]++
+	}
+	for kind, counts := range map[string]map[string]int{
+		"tag|": f.tags, "attribute|": f.attributes, "option|": f.options, "broadest|": f.broadest, "currency|": f.currencies,
+		"language|": f.languages,
+	} {
+		for name, n := range counts {
+			out[kind+name] = n
+		}
+	}
+	for i, stems := range ps {
+		if len(stems) > 0 {
+			out["words|"+fields[i].name] = len(stems)
+			out["filled|"+fields[i].name] = 1
+		}
+	}
+	return out
+}
+
+// readFacts makes facts of the sums.
+func (m manifest) readFacts(ctx context.Context, collection string) (f facts, means [numFields]float64, err error) {
+	all, err := m.rdb.HGetAll(ctx, m.keys(collection)[1]).Result()
+	if err != nil {
+		return f, means, state.Error("read index", err)
+	}
+	f = newFacts()
+	sums := make(map[string]int, len(all))
+	for field, value := range all {
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return f, means, fmt.Errorf("read index: sum %q: %w", field, err)
+		}
+		sums[field] = n
+	}
+	written := make(map[string]int)
+	for field, n := range sums {
+		kind, name, _ := strings.Cut(field, "|")
+		switch kind {
+		case "products":
+			f.products = n
+		case "presents":
+			f.presents = n
+		case "tag":
+			f.tags[name] = n
+		case "attribute":
+			f.attributes[name] = n
+		case "option":
+			f.options[name] = n
+		case "broadest":
+			f.broadest[name] = n
+		case "currency":
+			f.currencies[name] = n
+		case "language":
+			f.languages[name] = n
+		case "path":
+			key, as, _ := strings.Cut(name, "|")
+			f.paths[key] += n
+			if best := f.categories[key]; n > written[key] || n == written[key] && as < best {
+				f.categories[key], written[key] = as, n
+			}
+		}
+	}
+	f.settle()
+	for i, field := range fields {
+		means[i] = float64(sums["words|"+field.name]) / float64(max(1, sums["filled|"+field.name]))
+	}
+	return f, means, nil
+}

@@ -1,0 +1,145 @@
+package search
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+)
+
+// listingOf is what a writer commits of a product.
+func listingOf(t *testing.T, p *catalogv1.Product, row string) listing {
+	t.Helper()
+	e := newEntry(p)
+	l, err := newListing(row, e, partsOf(p, stemAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestAWriterThatWasOvertakenChangesNothing commits as replicas do that stood still between two steps, each for as long as it
+// takes to be wrong.
+func TestAWriterThatWasOvertakenChangesNothing(t *testing.T) {
+	m := manifest{servicetest.Redis(t), "s1"}
+	commit := func(what string, version int64, id string, l listing, loose ...string) {
+		t.Helper()
+		got, err := m.commit(t.Context(), "C", version, map[string]listing{id: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, loose) {
+			t.Errorf("%s: loose rows %v, want %v", what, got, loose)
+		}
+	}
+	current := func(what, id, row string, products int) {
+		t.Helper()
+		ls, err := m.listings(t.Context(), "C", []string{id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _, err := m.readFacts(t.Context(), "C")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ls[0].Row != row || f.products != products {
+			t.Errorf("%s: row %q and %d products, want %q and %d", what, ls[0].Row, f.products, row, products)
+		}
+	}
+	lamp, chair := listingOf(t, thing("P-1", "lamp"), "row-3"), listingOf(t, thing("P-1", "chair"), "row-2")
+	commit("the first", 3, "P-1", lamp)
+	commit("the same again", 3, "P-1", lamp)
+	current("written twice", "P-1", "row-3", 1)
+	commit("an older one", 2, "P-1", chair, "row-2")
+	current("after an older one", "P-1", "row-3", 1)
+	commit("a newer one", 4, "P-1", listingOf(t, thing("P-1", "chair"), "row-4"), "row-3")
+	commit("deleted", 5, "P-1", listing{}, "row-4")
+	current("deleted", "P-1", "", 0)
+	commit("an older one than the deletion", 4, "P-1", listingOf(t, thing("P-1", "chair"), "row-4b"), "row-4b")
+	current("still deleted", "P-1", "", 0)
+	if err := m.reach(t.Context(), "C", 9); err != nil {
+		t.Fatal(err)
+	}
+	commit("what all have passed", 8, "P-2", listingOf(t, thing("P-2", "kite"), "row-8"), "row-8")
+	if err := m.reach(t.Context(), "C", 7); err != nil {
+		t.Fatal(err)
+	}
+	st, err := m.standing(t.Context())
+	if err != nil || st.indexed["C"] != 9 {
+		t.Errorf("up to version %d, error %v; want 9: it never goes back", st.indexed["C"], err)
+	}
+}
+
+func TestSumsAreFacts(t *testing.T) {
+	m := manifest{servicetest.Redis(t), "s1"}
+	v := newView(noIndex{})
+	put := func(version int64, products ...*catalogv1.Product) {
+		t.Helper()
+		v.take(products, nil)
+		batch := make(map[string]listing)
+		for _, p := range products {
+			batch[p.GetProductId()] = listingOf(t, p, "row-"+p.GetProductId())
+		}
+		if _, err := m.commit(t.Context(), "C", version, batch); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := m.readFacts(t.Context(), "C")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(v.facts, got, cmp.AllowUnexported(facts{})); diff != "" {
+			t.Errorf("(-memory +sums):\n%s", diff)
+		}
+	}
+	put(1, outdoor()...)
+	put(2, wardrobe()...)
+	changed := outdoor()[:3]
+	changed[0].Tags, changed[1].CategoryPath = []string{"gift"}, []string{"Bags | boxes", "Tote: bags"}
+	put(3, changed...)
+}
+
+func TestOnlyOneHoldsALease(t *testing.T) {
+	m := manifest{servicetest.Redis(t), "s1"}
+	take := func(token string, want bool) {
+		t.Helper()
+		if got, err := m.lease(t.Context(), "C", token); got != want || err != nil {
+			t.Errorf("%s takes the lease: %v, %v", token, got, err)
+		}
+	}
+	take("a", true)
+	take("b", false)
+	if err := m.release(t.Context(), "C", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := m.extend(t.Context(), "C", "b"); held || err != nil {
+		t.Errorf("b extends what a holds: %v, %v", held, err)
+	}
+	if held, err := m.extend(t.Context(), "C", "a"); !held || err != nil {
+		t.Errorf("a extends: %v, %v", held, err)
+	}
+	take("b", false)
+	if err := m.release(t.Context(), "C", "a"); err != nil {
+		t.Fatal(err)
+	}
+	take("b", true)
+}
+
+func TestWithin(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		n    int
+		want bool
+	}{
+		{"kettl", "kettl", 0, true}, {"kettl", "ketl", 1, true}, {"kettl", "kettel", 1, true}, {"kettl", "kittl", 1, true},
+		{"kettl", "ketlt", 1, false}, {"kettl", "ketlt", 2, true}, {"kettl", "ket", 1, false}, {"größ", "gross", 1, false},
+		{"größ", "grüß", 1, true}, {"", "ab", 2, true},
+	} {
+		if within(c.a, c.b, c.n) != c.want || within(c.b, c.a, c.n) != c.want {
+			t.Errorf("%q and %q differ in at most %d: want %v", c.a, c.b, c.n, c.want)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
+)
+
+// Vectors in a cluster are part of the rows. Whichever replica finds rows without one has them embedded, in the background.
+
+// leg names the state of the vector leg of a store.
+func (c *cluster) leg(ctx context.Context, storeID string) string {
+	m := manifest{c.store.rdb, storeID}
+	st, err := m.standing(ctx)
+	if err != nil || st.active != c.collection() {
+		return legVector + legBuilding
+	}
+	counts, err := c.client.Count(ctx, st.active, tenant(storeID), weaviate.Where{}, weaviate.Is(rowEmbedded, true))
+	switch {
+	case err != nil:
+		return legVector + legFailed
+	case counts[0] == 0 || float64(counts[1]) < mostly*float64(counts[0]):
+		return legVector + legBuilding
+	}
+	return legVector
+}
+
+// embed sees to it that all products of a version get vectors.
+func (c *cluster) embed(m manifest, s *clusterStore, version int64) {
+	if c.embedder == nil {
+		return
+	}
+	s.mu.Lock()
+	begun := s.embedding || s.embedded >= version
+	s.embedding = s.embedding || !begun
+	s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if begun || c.closed {
+		return
+	}
+	c.work.Go(func() {
+		wait := embedAgain
+		for {
+			err := c.embedAll(c.ctx, m)
+			if err == nil || c.ctx.Err() != nil || weaviate.Missing(err) { // or another collection has taken its place
+				s.mu.Lock()
+				s.embedding, s.embedded = false, version
+				s.mu.Unlock()
+				return
+			}
+			c.logger.Warn("products could not be embedded; searches go by words until they can", "store", m.storeID, "error", err, "again_in", wait)
+			select {
+			case <-time.After(wait):
+			case <-c.ctx.Done():
+			}
+			wait = min(2*wait, embedSeldom)
+		}
+	})
+}
+
+// embedAll embeds what has no vector, until nothing is left.
+func (c *cluster) embedAll(ctx context.Context, m manifest) error {
+	shelf := &clusterShelf{cluster: c, manifest: m, collection: c.collection()}
+	for {
+		hits, err := c.client.Find(ctx, shelf.collection, tenant(m.storeID), weaviate.Select{
+			Where: weaviate.Is(rowEmbedded, false), Limit: embedBatch, Properties: []string{rowProduct, rowVersion},
+		})
+		if err != nil {
+			return err
+		}
+		products, err := shelf.stock(ctx, hits)
+		if err != nil || len(products) == 0 { // rows that are nobody's need none
+			return err
+		}
+		texts := make([]string, len(products))
+		for i, p := range products {
+			texts[i] = meaningText(p.product)
+		}
+		vectors, err := c.embedder.Documents(ctx, texts)
+		if err != nil {
+			return err
+		}
+		if err := c.setVectors(ctx, m, products, vectors); err != nil {
+			return err
+		}
+	}
+}
+
+// setVectors writes the rows again with their vectors, while nobody else writes: a row that has gone meanwhile must not come back.
+func (c *cluster) setVectors(ctx context.Context, m manifest, products []*shelved, vectors []embed.Vector) error {
+	for {
+		done, err := c.leased(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
+			ids := make([]string, len(products))
+			for i, p := range products {
+				ids[i] = p.id()
+			}
+			listings, err := m.listings(ctx, w.collection, ids)
+			if err != nil {
+				return err
+			}
+			var rows []weaviate.Object
+			for i, p := range products {
+				row := c.row(m.storeID, p.entry, partsOf(p.product, stemAll), p.version)
+				if listings[i] == nil || listings[i].Row != row.ID {
+					continue
+				}
+				row.Vector, row.Properties[rowEmbedded] = vectors[i], true
+				rows = append(rows, row)
+			}
+			if len(rows) == 0 {
+				return nil
+			}
+			return c.client.Put(ctx, w.collection, tenant(m.storeID), rows)
+		})
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(leasePoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// keepVectors gives new rows the vectors of the rows that they replace, where the text is the same: a change of price or stock
+// makes none.
+func (w *writer) keepVectors(ctx context.Context, rows []weaviate.Object, batch map[string]listing, old []*listing) error {
+	if w.embedder == nil {
+		return nil
+	}
+	before := make(map[string]string) // text -> row that had it
+	var ids []string
+	for _, l := range old {
+		if l != nil && l.Row != "" {
+			before[l.Text] = l.Row
+			ids = append(ids, l.Row)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	hits, err := w.client.Find(ctx, w.collection, tenant(w.storeID), weaviate.Select{
+		Where: weaviate.HasAny("id", ids...), Limit: len(ids), Properties: []string{rowProduct}, Vectors: true,
+	})
+	if err != nil {
+		return fmt.Errorf("read vectors: %w", err)
+	}
+	vectors := make(map[string][]float32)
+	for _, h := range hits {
+		vectors[h.ID] = h.Vector
+	}
+	for i := range rows {
+		id, _ := rows[i].Properties[rowProduct].(string)
+		if v := vectors[before[batch[id].Text]]; len(v) > 0 {
+			rows[i].Vector, rows[i].Properties[rowEmbedded] = v, true
+		}
+	}
+	return nil
+}
+
+// clusterRanker has the cluster compare vectors.
+type clusterRanker struct{}
+
+// likeness implements ranker.
+func (clusterRanker) likeness(
+	ctx context.Context, v *view, f *found, query embed.Vector, admits filter, others bool,
+) ([]hit, []likeness, error) {
+	s, ok := v.shelf.(*clusterShelf)
+	if !ok { // the store has nothing
+		return f.hits, nil, nil
+	}
+	n := &nearby{shelf: s, query: query, admits: admits, hits: slices.Clone(f.hits), at: make(map[string]int), cosines: make(map[int]float32)}
+	for i, h := range n.hits {
+		n.at[h.id()] = i
+	}
+	if len(n.hits) > 0 {
+		w, _ := f.pool.(*clusterPool).where.need(f.query, f.need)
+		near, err := s.nearest(ctx, query, weaviate.All(w, admits.where()), len(n.hits))
+		if err != nil {
+			return nil, nil, err
+		}
+		n.note(near)
+	}
+	if others {
+		if err := n.others(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	out := make([]likeness, 0, len(n.cosines))
+	for i := range n.hits {
+		if cosine, ok := n.cosines[i]; ok {
+			out = append(out, likeness{at: i, cosine: cosine})
+		}
+	}
+	return n.hits, out, nil
+}
+
+// nearby gathers what is near to a query.
+type nearby struct {
+	shelf   *clusterShelf
+	query   embed.Vector
+	admits  filter
+	hits    []hit
+	at      map[string]int  // by product id, where it is among the hits
+	cosines map[int]float32 // by where
+}
+
+func (n *nearby) note(near []weaviate.Hit) {
+	for _, h := range near {
+		if i, ok := n.at[h.Text[rowProduct]]; ok {
+			n.cosines[i] = max(float32(h.Cosine), n.cosines[i])
+		}
+	}
+}
+
+// others adds the nearest products that pass the filter. Rows let some through that do not, so that it may take more of them.
+func (n *nearby) others(ctx context.Context) error {
+	had := len(n.hits)
+	for limit := had + 2*maxNeighbours; ; limit *= 4 {
+		near, err := n.shelf.nearest(ctx, n.query, n.admits.where(), limit)
+		if err != nil {
+			return err
+		}
+		rows, err := n.shelf.stock(ctx, near)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if _, ok := n.at[row.id()]; ok {
+				continue
+			}
+			if variants := n.admits.admit(row.entry); len(variants) > 0 {
+				n.at[row.id()] = len(n.hits)
+				n.hits = append(n.hits, hit{candidate: candidate{entry: row.entry}, variants: variants, near: true})
+			}
+		}
+		n.note(near)
+		if len(near) < limit || len(n.hits)-had >= maxNeighbours {
+			return nil
+		}
+	}
+}
+
+// nearest returns the rows that meet a condition and are nearest to a vector.
+func (s *clusterShelf) nearest(ctx context.Context, query embed.Vector, w weaviate.Where, n int) ([]weaviate.Hit, error) {
+	return s.cluster.client.Find(ctx, s.collection, tenant(s.manifest.storeID), weaviate.Select{
+		Where: w, Near: query, Limit: min(n, s.cluster.pageSize), Properties: []string{rowProduct, rowVersion},
+	})
+}

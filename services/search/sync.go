@@ -1,0 +1,173 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+const (
+	// releaseTime bounds giving up a lease, which is done also when the time is up.
+	releaseTime = time.Second
+)
+
+// errOvertaken says that a writer was not heard of for so long that another has taken over.
+var errOvertaken = errors.New("another replica has taken over the writing")
+
+// catchUp brings the collection that is searched to the version of the catalog, or waits until another replica has done so. It
+// is done for all readers to come, so it goes on when the one that began it has left.
+func (c *cluster) catchUp(ctx context.Context, m manifest, s *clusterStore) error {
+	select {
+	case s.catching <- struct{}{}:
+	case <-ctx.Done():
+		return late(ctx)
+	}
+	done := make(chan error, 1)
+	work := func() {
+		defer func() { <-s.catching }()
+		ctx, cancel := context.WithTimeout(c.ctx, maxReload)
+		defer cancel()
+		done <- c.catchUpNow(ctx, m)
+	}
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.work.Go(work)
+	}
+	c.mu.Unlock()
+	if closed {
+		<-s.catching
+		return errClosed
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return late(ctx)
+	}
+}
+
+// late is the error of a reader whose time was up before the index was up to date.
+func late(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "search index: catch up", Err: ctx.Err()}
+}
+
+// catchUpNow takes turns with other replicas.
+func (c *cluster) catchUpNow(ctx context.Context, m manifest) error {
+	for {
+		st, err := m.standing(ctx)
+		if err != nil {
+			return err
+		}
+		collection := st.active
+		if collection == "" {
+			collection = c.collection()
+		}
+		if st.version == 0 || st.active != "" && st.indexed[collection] == st.version {
+			return nil
+		}
+		done, err := c.leased(ctx, m, collection, func(ctx context.Context, w *writer) error {
+			if err := w.catchUp(ctx); err != nil || st.active != "" {
+				return err
+			}
+			return m.activate(ctx, "", collection)
+		})
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(leasePoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// leased calls fn while no other replica writes to the collection. It returns false when one does.
+func (c *cluster) leased(
+	ctx context.Context, m manifest, collection string, fn func(context.Context, *writer) error,
+) (done bool, err error) {
+	w := &writer{cluster: c, manifest: m, collection: collection, token: uuid.NewString()}
+	ok, err := m.lease(ctx, collection, w.token)
+	if err != nil || !ok {
+		return false, err
+	}
+	held, lost := context.WithCancelCause(ctx)
+	var beat sync.WaitGroup
+	beat.Go(func() { w.keepLease(held, lost) })
+	err = fn(held, w)
+	if errors.Is(context.Cause(held), errOvertaken) {
+		err = errOvertaken
+	}
+	lost(nil)
+	beat.Wait()
+	if errors.Is(err, errOvertaken) {
+		return false, nil // what it wrote may count or not; the other does it all
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	return true, errors.Join(err, m.release(ctx, collection, w.token))
+}
+
+// keepLease extends the lease until ctx ends, and ends it when the lease was lost.
+func (w *writer) keepLease(ctx context.Context, lost context.CancelCauseFunc) {
+	tick := time.NewTicker(leaseTime / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if held, err := w.extend(ctx, w.collection, w.token); err == nil && !held {
+				lost(errOvertaken)
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// replace fills the collection of this program's schema, switches searches over to it, and removes the old one.
+func (c *cluster) replace(ctx context.Context, m manifest, old string) error {
+	for {
+		done, err := c.leased(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
+			for range maxTries { // what is written meanwhile is taken along
+				if err := w.catchUp(ctx); err != nil {
+					return err
+				}
+				st, err := m.standing(ctx)
+				if err != nil {
+					return err
+				}
+				if st.active != old {
+					return nil // another replica has done it
+				}
+				if st.indexed[c.collection()] == st.version {
+					break
+				}
+			}
+			if err := m.activate(ctx, old, c.collection()); err != nil {
+				return err
+			}
+			c.logger.Info("searches go by the new index", "store", m.storeID, "collection", c.collection(), "was", old)
+			return errors.Join(c.client.DeleteTenant(ctx, old, tenant(m.storeID)), m.forget(ctx, old))
+		})
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(leasePoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
