@@ -24,7 +24,8 @@ type progress struct {
 	send func(*specialistv1.AnswerResponse) error
 	err  error // of send; the run is stopped then
 
-	calls int // of models that were told of
+	calls  int                 // of models that are known of
+	untold *specialistv1.Spent // what they used; nil: it was told
 
 	sent strings.Builder
 	held strings.Builder
@@ -38,6 +39,7 @@ func (p *progress) text() string { return p.sent.String() }
 // follow takes a run to its end, reports what happens, and returns the run's result and error.
 func (p *progress) follow(ctx context.Context, run *agentloop.Run) (*agentloop.Result, error) {
 	for !run.Done() {
+		p.tell()
 		for ev := range run.Step(ctx) {
 			p.spend(run.Result().Usage)
 			p.report(ev)
@@ -46,17 +48,28 @@ func (p *progress) follow(ctx context.Context, run *agentloop.Run) (*agentloop.R
 			}
 		}
 	}
+	if run.Err() != nil {
+		p.tell()
+	}
 	p.release()
 	return run.Result(), run.Err()
 }
 
-// spend tells of a model call that has ended since the last time. Tools of its step may be yet to run.
+// spend notes a model call that has ended since the last time. Tools of its step may be yet to run.
 func (p *progress) spend(u agentloop.Usage) {
 	if u.ModelCalls == p.calls {
 		return
 	}
 	p.calls = u.ModelCalls
-	p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{Spent: &specialistv1.Spent{Usage: usage(u)}}})
+	p.untold = &specialistv1.Spent{Usage: usage(u)}
+}
+
+// tell says what the models used, before something else that may fail. What the last call used is in the answer.
+func (p *progress) tell() {
+	if p.untold != nil {
+		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{Spent: p.untold}})
+		p.untold = nil
+	}
 }
 
 // report passes an event of the loop on.
@@ -66,6 +79,7 @@ func (p *progress) report(ev agentloop.Event) {
 		p.hold(ev.Text)
 	case agentloop.ToolStarted:
 		p.dropPreface()
+		p.tell()
 		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallStarted{
 			ToolCallStarted: &specialistv1.ToolCallStarted{
 				ToolCallId: valid(ev.Call.ID), ToolName: valid(ev.Call.Name), ArgumentsJson: valid(ev.Call.Arguments),

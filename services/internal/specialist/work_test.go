@@ -29,19 +29,33 @@ func using(s scripted.Step, input, output int64) scripted.Step {
 	return s
 }
 
-func TestWhatIsSpentIsToldAfterEachModelCall(t *testing.T) {
-	model := scripted.New(using(look("lamp"), 100, 10), using(scripted.Step{Text: "The Dune Lamp."}, 150, 20))
-	r, err := ask(t, serve(t, lamps, model), question)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []*commonv1.Usage{
-		{InputTokens: 100, OutputTokens: 10, ModelCalls: 1}, {InputTokens: 250, OutputTokens: 30, ModelCalls: 2}}
-	if diff := cmp.Diff(want, r.spent, protocmp.Transform()); diff != "" {
-		t.Errorf("spent (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(r.answer.GetUsage(), r.spent[1], protocmp.Transform()); diff != "" {
-		t.Errorf("the last is not the answer's (-answer +spent):\n%s", diff)
+func TestWhatIsSpentIsToldUnlessTheAnswerDoes(t *testing.T) {
+	refused := using(scripted.Step{ToolCalls: []agentloop.ToolCall{{ID: "c2", Name: "nothing"}}}, 50, 5) // no tool of that name runs
+	for name, tt := range map[string]struct {
+		steps []scripted.Step
+		want  []*commonv1.Usage
+	}{
+		"a tool and an answer": {
+			[]scripted.Step{using(look("lamp"), 100, 10), using(scripted.Step{Text: "The Dune Lamp."}, 150, 20)},
+			[]*commonv1.Usage{{InputTokens: 100, OutputTokens: 10, ModelCalls: 1}},
+		},
+		"a refused call": {
+			[]scripted.Step{using(look("lamp"), 100, 10), refused, using(scripted.Step{Text: "The Dune Lamp."}, 150, 20)},
+			[]*commonv1.Usage{{InputTokens: 100, OutputTokens: 10, ModelCalls: 1}, {InputTokens: 150, OutputTokens: 15, ModelCalls: 2}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := ask(t, serve(t, lamps, scripted.New(tt.steps...)), question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, r.spent, protocmp.Transform()); diff != "" {
+				t.Errorf("spent (-want +got):\n%s", diff)
+			}
+			if got := r.answer.GetUsage().GetModelCalls(); int(got) != len(tt.steps) {
+				t.Errorf("the answer has %d model calls, want %d", got, len(tt.steps))
+			}
+		})
 	}
 }
 

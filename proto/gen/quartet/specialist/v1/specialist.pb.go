@@ -661,7 +661,7 @@ type AnswerResponse_Answer struct {
 }
 
 type AnswerResponse_Spent struct {
-	// A model call has ended.
+	// A model call has ended, and there is more to do.
 	Spent *Spent `protobuf:"bytes,5,opt,name=spent,proto3,oneof"`
 }
 
