@@ -161,7 +161,7 @@ func TestAnswerCarriesWhatTheToolsFoundBesideTheText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"spent", "started look", "finished look", "spent", "answer"}, r.kinds); diff != "" {
+	if diff := cmp.Diff([]string{"spent", "started look", "finished look", "answer"}, r.kinds); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	a := r.answer
