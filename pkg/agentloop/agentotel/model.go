@@ -61,7 +61,9 @@ func (m *model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 	return func(yield func(agentloop.Chunk, error) bool) {
 		ctx, span := m.tracer.Start(ctx, m.name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(m.attrs...))
 		defer span.End()
-		span.SetAttributes(requestAttributes(req)...)
+		if span.IsRecording() {
+			span.SetAttributes(requestAttributes(req)...)
+		}
 		o := observation{begun: time.Now()}
 		defer func() { m.record(ctx, span, &o) }()
 		for c, err := range m.next.Generate(ctx, req) {
@@ -117,11 +119,34 @@ func (o *observation) see(c agentloop.Chunk, err error) {
 	}
 }
 
-// record writes an observation to the span and the metrics.
+// record writes an observation to the span and the metrics, as far as somebody keeps them.
 func (m *model) record(ctx context.Context, span trace.Span, o *observation) {
-	common := m.attrs
+	if span.IsRecording() {
+		o.describe(span)
+		if o.err != nil {
+			m.cfg.fail(span, o.err)
+		}
+	}
+	common := m.attrs[:len(m.attrs):len(m.attrs)]
 	if o.model != "" {
 		common = append(common, keyResponseModel.String(o.model))
+	}
+	if u := o.usage; u != nil && m.tokens.Enabled(ctx) {
+		common := common[:len(common):len(common)]
+		m.tokens.Record(ctx, u.InputTokens, metric.WithAttributes(append(common, keyTokenType.String("input"))...))
+		m.tokens.Record(ctx, u.OutputTokens, metric.WithAttributes(append(common, keyTokenType.String("output"))...))
+	}
+	if m.duration.Enabled(ctx) {
+		if o.err != nil {
+			common = append(common, keyErrorType.String(errorType(o.err)))
+		}
+		m.duration.Record(ctx, time.Since(o.begun).Seconds(), metric.WithAttributes(common...))
+	}
+}
+
+// describe puts what came onto the call's span.
+func (o *observation) describe(span trace.Span) {
+	if o.model != "" {
 		span.SetAttributes(keyResponseModel.String(o.model))
 	}
 	if o.finish != "" {
@@ -135,13 +160,5 @@ func (m *model) record(ctx context.Context, span trace.Span, o *observation) {
 			keyInputTokens.Int64(u.InputTokens), keyOutputTokens.Int64(u.OutputTokens),
 			keyCachedTokens.Int64(u.CachedInputTokens), keyReasoningTokens.Int64(u.ReasoningTokens),
 		)
-		common := common[:len(common):len(common)]
-		m.tokens.Record(ctx, u.InputTokens, metric.WithAttributes(append(common, keyTokenType.String("input"))...))
-		m.tokens.Record(ctx, u.OutputTokens, metric.WithAttributes(append(common, keyTokenType.String("output"))...))
 	}
-	if o.err != nil {
-		m.cfg.fail(span, o.err)
-		common = append(common, keyErrorType.String(errorType(o.err)))
-	}
-	m.duration.Record(ctx, time.Since(o.begun).Seconds(), metric.WithAttributes(common...))
 }
