@@ -27,7 +27,6 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
-	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -246,9 +245,8 @@ func (h *house) serveGateway(name string, redis redis.UniversalClient) *Service 
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { s.Close(context.Background()) })
-	s.journalLinger = 0                                    // whatever a turn has done is soon in its journal
-	s.stores.recent = state.NewRecent[*gatewayv1.Store](0) // every turn notices what has become of Redis
-	for _, name := range specialistNames {                 // so that none is left out on a machine that is too slow for its first Describe
+	s.journalLinger = 0                    // whatever a turn has done is soon in its journal
+	for _, name := range specialistNames { // so that none is left out on a machine that is too slow for its first Describe
 		s.directory.last[name] = &specialistv1.Specialist{Name: name, Available: true}
 	}
 	h.serve(name, s.Register)

@@ -6,6 +6,7 @@ package redistest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -23,15 +24,27 @@ const patience = 30 * time.Second
 // InMemory are arguments of a server that writes nothing to disk.
 var InMemory = []string{"--save", "", "--appendonly", "no"}
 
-// FreeAddr returns a loopback address that nobody listens on now.
+// Ports that FreeAddr chooses from. The system gives none of them, nor those 10,000 above, which are the buses of Redis
+// clusters, to connections and listeners that ask for any.
+const (
+	firstPort = 10_240
+	ports     = 12_000
+)
+
+// FreeAddr returns a loopback address that nobody listens on now, chosen by chance, so that hardly anybody will before a
+// server is started on it.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(ports))); err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal(err)
+	return ""
 }
 
 // Start starts redis-server on addr and waits until it accepts connections. It works in a folder of its own unless args
