@@ -253,7 +253,7 @@ type rowCache struct {
 	young, old map[string]*shelved
 }
 
-// rowsKept bounds each half of the cache; a product takes about 5 KB.
+// rowsKept bounds each half of the cache; a product takes about 4 KB.
 const rowsKept = 15_000
 
 func newRowCache() *rowCache { return &rowCache{young: make(map[string]*shelved)} }
