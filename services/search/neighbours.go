@@ -231,6 +231,7 @@ func (n *nearby) others(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		slices.SortFunc(rows, func(a, b *shelved) int { return byTitle(a.entry, b.entry) }) // those that are equally near stay so
 		for _, row := range rows {
 			if _, ok := n.at[row.id()]; ok {
 				continue
