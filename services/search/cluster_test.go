@@ -122,7 +122,7 @@ func (ix backing) testASearchThatIsOvertakenIsMadeAgain(t *testing.T) {
 	calls, n := 0, 0
 	err := old.read(t.Context(), "s1", func(v *view) error {
 		if calls++; calls == 1 { // now that the search has begun
-			if err := next.cluster.replace(t.Context(), manifest{rdb, "s1"}, old.cluster.collection()); err != nil {
+			if err := next.cluster.replace(t.Context(), manifest{rdb: rdb, storeID: "s1"}, old.cluster.collection()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,7 +152,7 @@ func TestSearchesGoOnWhileTheIndexIsBuiltAnew(t *testing.T) {
 		written++
 		s.written.Store(int64(written))
 		s.during(t, 2)
-		st, err := manifest{rdb, "s1"}.standing(t.Context())
+		st, err := manifest{rdb: rdb, storeID: "s1"}.standing(t.Context())
 		if err == nil && st.active != next.cluster.collection() {
 			err = fmt.Errorf("searches go by %s", st.active)
 		}
@@ -172,7 +172,7 @@ func TestSearchesGoOnWhileTheIndexIsBuiltAnew(t *testing.T) {
 			t.Errorf("%s program: %d lamps of %d, error %v", name, n, written, err)
 		}
 	}
-	for _, key := range (manifest{rdb, "s1"}).keys(old.cluster.collection()) {
+	for _, key := range (manifest{rdb: rdb, storeID: "s1"}).keys(old.cluster.collection()) {
 		if n, err := rdb.Exists(t.Context(), key).Result(); n != 0 || err != nil {
 			t.Errorf("%s is left, error %v", key, err)
 		}

@@ -14,7 +14,7 @@ import (
 
 // leg names the state of the vector leg of a store.
 func (c *cluster) leg(ctx context.Context, storeID string) string {
-	m := manifest{c.store.rdb, storeID}
+	m := c.manifest(storeID)
 	st, err := m.standing(ctx)
 	if err != nil || st.active != c.collection() {
 		return legVector + legBuilding
