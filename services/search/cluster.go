@@ -146,13 +146,16 @@ func (c *cluster) repair(ctx context.Context, storeID, collection string, why er
 	if collection == "" || errors.Is(why, errBehind) && c.client.Nodes() < members {
 		return nil
 	}
-	c.logger.Error("the search index has lost products of a store; it is filled again", "store", storeID, "error", why)
-	return manifest{c.store.rdb, storeID}.forget(ctx, collection)
+	_, err = c.leased(ctx, c.manifest(storeID), collection, func(ctx context.Context, w *writer) error {
+		c.logger.Error("the search index has lost products of a store; it is filled again", "store", storeID, "error", why)
+		return w.forget(ctx, collection, collection)
+	})
+	return err // or somebody writes; then the next try tells more
 }
 
 // view is the store's catalog as of now, in a collection.
 func (c *cluster) view(ctx context.Context, storeID string) (*view, string, error) {
-	m := manifest{c.store.rdb, storeID}
+	m := c.manifest(storeID)
 	st, err := m.standing(ctx)
 	if err != nil {
 		return nil, "", err
@@ -196,6 +199,11 @@ func (c *cluster) view(ctx context.Context, storeID string) (*view, string, erro
 	v := &view{version: st.version, facts: s.facts}
 	v.shelf = &clusterShelf{cluster: c, manifest: m, collection: st.active, facts: s.facts, means: s.means, version: st.indexed[st.active], counts: s.counts}
 	return v, st.active, nil
+}
+
+// manifest is that of a store.
+func (c *cluster) manifest(storeID string) manifest {
+	return manifest{rdb: c.store.rdb, storeID: storeID}
 }
 
 // storeOf is what is known of a store that there is.
@@ -253,7 +261,7 @@ type rowCache struct {
 	young, old map[string]*shelved
 }
 
-// rowsKept bounds each half of the cache; a product takes about 5 KB.
+// rowsKept bounds each half of the cache; a product takes about 4 KB.
 const rowsKept = 15_000
 
 func newRowCache() *rowCache { return &rowCache{young: make(map[string]*shelved)} }

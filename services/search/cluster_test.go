@@ -89,6 +89,52 @@ func countLamps(ctx context.Context, c *catalog) (n int, err error) {
 	return n, err
 }
 
+func (ix backing) testWhatWasLostIsFilledIn(t *testing.T) {
+	for name, lose := range map[string]func(ctx context.Context, c *cluster, rows []string) error{
+		"everything": func(ctx context.Context, c *cluster, _ []string) error {
+			return c.client.DeleteTenant(ctx, c.collection(), tenant("s1"))
+		},
+		"some rows": func(ctx context.Context, c *cluster, rows []string) error {
+			return c.client.Delete(ctx, c.collection(), tenant("s1"), rows)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := ix.catalog(t, servicetest.Redis(t))
+			version := put(t, c, "s1", lamps(0, 20)...)
+			if n, err := countLamps(t.Context(), c); n != 20 || err != nil {
+				t.Fatalf("%d lamps before, error %v", n, err)
+			}
+			if err := lose(t.Context(), c.cluster, []string{rowID("s1", "LAMP-1", version), rowID("s1", "LAMP-2", version)}); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := countLamps(t.Context(), c); n != 20 || err != nil {
+				t.Errorf("%d lamps after, error %v", n, err)
+			}
+		})
+	}
+}
+
+func (ix backing) testASearchThatIsOvertakenIsMadeAgain(t *testing.T) {
+	rdb := servicetest.Redis(t)
+	old, next := ix.catalog(t, rdb), ix.catalog(t, rdb)
+	next.cluster.schema++
+	put(t, old, "s1", lamps(0, 20)...)
+	calls, n := 0, 0
+	err := old.read(t.Context(), "s1", func(v *view) error {
+		if calls++; calls == 1 { // now that the search has begun
+			if err := next.cluster.replace(t.Context(), manifest{rdb: rdb, storeID: "s1"}, old.cluster.collection()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := v.search(t.Context(), query{head: -1}, nil, catalogv1.Sort_SORT_UNSPECIFIED)
+		n = len(found.hits)
+		return err
+	})
+	if err != nil || calls != 2 || n != 20 {
+		t.Errorf("%d products in the %d. try, error %v; want 20 in the second", n, calls, err)
+	}
+}
+
 func TestSearchesGoOnWhileTheIndexIsBuiltAnew(t *testing.T) {
 	rdb := servicetest.Redis(t)
 	ix := backing{client: dialCluster(t, weaviatetest.Start(t, 1).URL())}
@@ -106,7 +152,7 @@ func TestSearchesGoOnWhileTheIndexIsBuiltAnew(t *testing.T) {
 		written++
 		s.written.Store(int64(written))
 		s.during(t, 2)
-		st, err := manifest{rdb, "s1"}.standing(t.Context())
+		st, err := manifest{rdb: rdb, storeID: "s1"}.standing(t.Context())
 		if err == nil && st.active != next.cluster.collection() {
 			err = fmt.Errorf("searches go by %s", st.active)
 		}
@@ -126,7 +172,7 @@ func TestSearchesGoOnWhileTheIndexIsBuiltAnew(t *testing.T) {
 			t.Errorf("%s program: %d lamps of %d, error %v", name, n, written, err)
 		}
 	}
-	for _, key := range (manifest{rdb, "s1"}).keys(old.cluster.collection()) {
+	for _, key := range (manifest{rdb: rdb, storeID: "s1"}).keys(old.cluster.collection()) {
 		if n, err := rdb.Exists(t.Context(), key).Result(); n != 0 || err != nil {
 			t.Errorf("%s is left, error %v", key, err)
 		}

@@ -25,6 +25,8 @@ func TestIndexInCluster(t *testing.T) {
 	ix := backing{client: dialCluster(t, weaviatetest.Start(t, 1).URL())}
 	ix.suite(t)
 	t.Run("more than one answer holds", ix.testMoreThanOneAnswerHolds)
+	t.Run("what was lost is filled in", ix.testWhatWasLostIsFilledIn)
+	t.Run("a search that is overtaken is made again", ix.testASearchThatIsOvertakenIsMadeAgain)
 	t.Run("says what memory says", ix.testSaysWhatMemorySays)
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
-// written is a product with a title, a description and a category.
-func written(id, title, description, category string) *catalogv1.Product {
+// described is a product with a title, a description and a category.
+func described(id, title, description, category string) *catalogv1.Product {
 	p := thing(id, title)
 	p.Description, p.CategoryPath = description, []string{category}
 	return p
@@ -25,34 +25,34 @@ func written(id, title, description, category string) *catalogv1.Product {
 
 func german() []*catalogv1.Product {
 	return []*catalogv1.Product{
-		written("JACKE", "Brachvogel Sturmjacke", "Die Jacke hält auch im Regen dicht und passt in jede Tasche.", "Jacken"),
-		written("HOSE", "Brachvogel Hose Herren", "Für lange Touren, mit vier aufgesetzten Fächern.", "Hosen"),
-		written("MANTEL", "Kiebitz Mantel", "Ein warmes Stück aus Wolle für kalte Tage.", "Mäntel"),
-		written("SACK", "Kiebitz Rucksack 20 l", "Sitzt gut und hat Platz für alles, was man am Tag braucht.", "Rucksäcke"),
-		written("LAMPE", "Eisvogel Stirnlampe L3", "Leuchtet weit und hält zehn Stunden durch.", "Lampen"),
-		written("SCHUH", "Eisvogel Wanderschuhe", "Fester Halt auf dem Fels, auch mit schwerem Gepäck.", "Schuhe"),
+		described("JACKE", "Brachvogel Sturmjacke", "Die Jacke hält auch im Regen dicht und passt in jede Tasche.", "Jacken"),
+		described("HOSE", "Brachvogel Hose Herren", "Für lange Touren, mit vier aufgesetzten Fächern.", "Hosen"),
+		described("MANTEL", "Kiebitz Mantel", "Ein warmes Stück aus Wolle für kalte Tage.", "Mäntel"),
+		described("SACK", "Kiebitz Rucksack 20 l", "Sitzt gut und hat Platz für alles, was man am Tag braucht.", "Rucksäcke"),
+		described("LAMPE", "Eisvogel Stirnlampe L3", "Leuchtet weit und hält zehn Stunden durch.", "Lampen"),
+		described("SCHUH", "Eisvogel Wanderschuhe", "Fester Halt auf dem Fels, auch mit schwerem Gepäck.", "Schuhe"),
 	}
 }
 
 func french() []*catalogv1.Product {
 	return []*catalogv1.Product{
-		written("VESTE", "Veste imperméable Courlis", "Elle protège de la pluie et se range dans une poche.", "Vestes"),
-		written("TENTE", "Tente deux places Courlis", "Se monte en dix minutes, pour les nuits en montagne.", "Tentes"),
-		written("PIED", "Chaussures de randonnée Vanneau", "Une semelle qui tient sur le rocher, pour les longues marches.", "Chaussures"),
-		written("FRONT", "Lampe frontale Vanneau F2", "Éclaire à cent mètres et se recharge par câble.", "Éclairage"),
-		written("GOURDE", "Gourde en acier", "Garde l'eau fraîche pendant une journée.", "Gourdes"),
-		written("BONNET", "Bonnet de laine", "Tricoté avec soin pour les jours froids.", "Bonnets"),
+		described("VESTE", "Veste imperméable Courlis", "Elle protège de la pluie et se range dans une poche.", "Vestes"),
+		described("TENTE", "Tente deux places Courlis", "Se monte en dix minutes, pour les nuits en montagne.", "Tentes"),
+		described("PIED", "Chaussures de randonnée Vanneau", "Une semelle qui tient sur le rocher, pour les longues marches.", "Chaussures"),
+		described("FRONT", "Lampe frontale Vanneau F2", "Éclaire à cent mètres et se recharge par câble.", "Éclairage"),
+		described("GOURDE", "Gourde en acier", "Garde l'eau fraîche pendant une journée.", "Gourdes"),
+		described("BONNET", "Bonnet de laine", "Tricoté avec soin pour les jours froids.", "Bonnets"),
 	}
 }
 
 func spanish() []*catalogv1.Product {
 	return []*catalogv1.Product{
-		written("CHAQUETA", "Chaqueta impermeable Zarapito", "Protege de la lluvia y se guarda en su propio bolsillo.", "Chaquetas"),
-		written("TIENDA", "Tienda de campaña Zarapito", "Se monta en diez minutos, para dos noches en la montaña.", "Tiendas"),
-		written("BOTA", "Botas de senderismo Avefría", "Una suela que agarra en la roca, con buen apoyo.", "Botas"),
-		written("FRONTAL", "Linterna frontal Avefría F2", "Ilumina hasta cien metros y se carga por cable.", "Linternas"),
-		written("PANTALON", "Pantalón de montaña", "Con cuatro bolsillos para las rutas largas.", "Pantalones"),
-		written("CALCETIN", "Calcetines de lana", "Abrigan los pies en los días más fríos.", "Calcetines"),
+		described("CHAQUETA", "Chaqueta impermeable Zarapito", "Protege de la lluvia y se guarda en su propio bolsillo.", "Chaquetas"),
+		described("TIENDA", "Tienda de campaña Zarapito", "Se monta en diez minutos, para dos noches en la montaña.", "Tiendas"),
+		described("BOTA", "Botas de senderismo Avefría", "Una suela que agarra en la roca, con buen apoyo.", "Botas"),
+		described("FRONTAL", "Linterna frontal Avefría F2", "Ilumina hasta cien metros y se carga por cable.", "Linternas"),
+		described("PANTALON", "Pantalón de montaña", "Con cuatro bolsillos para las rutas largas.", "Pantalones"),
+		described("CALCETIN", "Calcetines de lana", "Abrigan los pies en los días más fríos.", "Calcetines"),
 	}
 }
 
@@ -167,7 +167,7 @@ func (ix backing) testCatalogInTwoLanguages(t *testing.T) {
 // A few products in another language change nothing for English queries, and are found by their very words.
 func (ix backing) testStrayProductsInAnotherLanguage(t *testing.T) {
 	products := append(titled(slices.Repeat([]string{"Kettle"}, 30)...), german()[1])
-	products = append(products, thing("NOTES", "Ruled notes"), written("NOT", "Vase", "This is not a cup.", "Vases"))
+	products = append(products, thing("NOTES", "Ruled notes"), described("NOT", "Vase", "This is not a cup.", "Vases"))
 	v := ix.view(t, products)
 	if got := v.facts.spoken(); len(got) != 1 || got[0] != english {
 		t.Errorf("%d languages are spoken, want English alone", len(got))
@@ -188,11 +188,11 @@ func TestLanguageOfAProduct(t *testing.T) {
 		"a bare name":                 {thing("P", "Kestrel K-200"), "en"},
 		"one German word":             {thing("P", "Kestrel Rucksack Damen"), "en"},
 		"two German words":            {thing("P", "Kestrel Wanderstiefel Damen"), "de"},
-		"German words in English":     {written("P", "The Wanderstiefel Damen", "A boot for you and your friends.", "Boots"), "en"},
+		"German words in English":     {described("P", "The Wanderstiefel Damen", "A boot for you and your friends.", "Boots"), "en"},
 		"words that English has, too": {thing("P", "Tennis buggy boots, mug, pull on"), "en"},
-		"Italian":                     {written("P", "Giacca Chiurlo", "Protegge dalla pioggia e si ripiega nella sua tasca.", "Giacche"), "it"},
-		"Dutch":                       {written("P", "Jas Wulp", "Houdt je droog en past in een kleine zak.", "Jassen"), "nl"},
-		"Portuguese":                  {written("P", "Casaco Maçarico", "Protege da chuva e cabe num bolso, não pesa mais do que uma maçã.", "Casacos"), "pt"},
+		"Italian":                     {described("P", "Giacca Chiurlo", "Protegge dalla pioggia e si ripiega nella sua tasca.", "Giacche"), "it"},
+		"Dutch":                       {described("P", "Jas Wulp", "Houdt je droog en past in een kleine zak.", "Jassen"), "nl"},
+		"Portuguese":                  {described("P", "Casaco Maçarico", "Protege da chuva e cabe num bolso, não pesa mais do que uma maçã.", "Casacos"), "pt"},
 		"nothing":                     {&catalogv1.Product{}, "en"},
 	} {
 		if diff := cmp.Diff(c.want, languageOf(c.product).tag); diff != "" {
@@ -261,7 +261,7 @@ func TestStemsLeaveNumbersAndShortWordsAlone(t *testing.T) {
 }
 
 func (ix backing) testStoresHaveSynonymsOfTheirOwn(t *testing.T) {
-	products := []*catalogv1.Product{thing("KITE", "Gale stunt kite"), written("CASE", "Padded bag", "Fits under a stool.", "Things")}
+	products := []*catalogv1.Product{thing("KITE", "Gale stunt kite"), described("CASE", "Padded bag", "Fits under a stool.", "Things")}
 	view := ix.view(t, products)
 	own := newVocabulary(map[string][][]string{AllStores: {{"wind sail", "kite"}}, "s1": {{"gig bag", "padded bag"}, {"Flyers", "kites"}, {"pouf", "padded stool"}}})
 	for _, c := range []struct {

@@ -20,6 +20,23 @@ import (
 type manifest struct {
 	rdb     redis.UniversalClient
 	storeID string
+	token   string // of the lease that a writer holds
+}
+
+// overtaken begins the scripts that only the holder of the lease may run: KEYS[1] is the lease, ARGV[1] its token.
+const overtaken = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.error_reply('OVERTAKEN') end
+`
+
+// errOvertaken says that a writer was not heard of for so long that another has taken over.
+var errOvertaken = errors.New("another replica has taken over the writing")
+
+// written is the error of a script of a writer.
+func written(err error) error {
+	if err != nil && strings.Contains(err.Error(), "OVERTAKEN") {
+		return errOvertaken
+	}
+	return state.Error("write index", err)
 }
 
 // listing is a product in the manifest. One that was deleted keeps its version alone, so that no late writer brings it back.
@@ -80,18 +97,18 @@ func (m manifest) standing(ctx context.Context) (standing, error) {
 	return st, nil
 }
 
-// commitScript takes rows into the manifest. KEYS: rows, sums, status. ARGV: collection, version, then for each product its id
-// and its listing. It returns the rows that do not count any more or never did.
-var commitScript = redis.NewScript(`
-local loose, version, sums = {}, tonumber(ARGV[2]), {}
-local indexed = tonumber(redis.call('HGET', KEYS[3], ARGV[1] .. ' version') or '0')
+// commitScript takes rows into the manifest. KEYS: lease, rows, sums, status. ARGV: token, collection, version, then for each
+// product its id and its listing. It returns the rows that do not count any more or never did.
+var commitScript = redis.NewScript(overtaken + `
+local loose, version, sums = {}, tonumber(ARGV[3]), {}
+local indexed = tonumber(redis.call('HGET', KEYS[4], ARGV[2] .. ' version') or '0')
 local function add(some, by)
   if some == '' then return end
   for field, n in pairs(cjson.decode(some)) do sums[field] = (sums[field] or 0) + by * n end
 end
-for i = 3, #ARGV, 2 do
+for i = 4, #ARGV, 2 do
   local old, new = {v = 0, r = '', s = ''}, cjson.decode(ARGV[i + 1])
-  local raw = redis.call('HGET', KEYS[1], ARGV[i])
+  local raw = redis.call('HGET', KEYS[2], ARGV[i])
   if raw then old = cjson.decode(raw) end
   if old.v > version or indexed > version then
     if new.r ~= '' and new.r ~= old.r then table.insert(loose, new.r) end
@@ -101,22 +118,22 @@ for i = 3, #ARGV, 2 do
       add(old.s, -1)
       add(new.s, 1)
     end
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
   end
 end
 local changed = false
 for field, n in pairs(sums) do
   if n ~= 0 then
     changed = true
-    if redis.call('HINCRBY', KEYS[2], field, n) == 0 then redis.call('HDEL', KEYS[2], field) end
+    if redis.call('HINCRBY', KEYS[3], field, n) == 0 then redis.call('HDEL', KEYS[3], field) end
   end
 end
-if changed then redis.call('HINCRBY', KEYS[3], ARGV[1] .. ' sums', 1) end
+if changed then redis.call('HINCRBY', KEYS[4], ARGV[2] .. ' sums', 1) end
 return loose`)
 
 // commit takes products into the manifest, as of a version, and returns the rows that are nobody's now.
 func (m manifest) commit(ctx context.Context, collection string, version int64, products map[string]listing) ([]string, error) {
-	args := []any{collection, version}
+	args := []any{m.token, collection, version}
 	for id, l := range products {
 		l.Version = version
 		raw, err := json.Marshal(l)
@@ -126,8 +143,8 @@ func (m manifest) commit(ctx context.Context, collection string, version int64, 
 		args = append(args, id, raw)
 	}
 	keys := m.keys(collection)
-	loose, err := commitScript.Run(ctx, m.rdb, []string{keys[0], keys[1], m.statusKey()}, args...).StringSlice()
-	return loose, state.Error("commit to index", err)
+	loose, err := commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey()}, args...).StringSlice()
+	return loose, written(err)
 }
 
 // listings returns what the manifest says of products, nil where it says nothing.
@@ -152,13 +169,13 @@ func (m manifest) listings(ctx context.Context, collection string, ids []string)
 }
 
 // reachScript says that a collection is up to a version, and never less.
-var reachScript = redis.NewScript(`
-local field = ARGV[1] .. ' version'
-if tonumber(redis.call('HGET', KEYS[1], field) or '0') < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], field, ARGV[2]) end
+var reachScript = redis.NewScript(overtaken + `
+local field = ARGV[2] .. ' version'
+if tonumber(redis.call('HGET', KEYS[2], field) or '0') < tonumber(ARGV[3]) then redis.call('HSET', KEYS[2], field, ARGV[3]) end
 return 0`)
 
 func (m manifest) reach(ctx context.Context, collection string, version int64) error {
-	return state.Error("commit to index", reachScript.Run(ctx, m.rdb, []string{m.statusKey()}, collection, version).Err())
+	return written(reachScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), m.statusKey()}, m.token, collection, version).Err())
 }
 
 // switchScript makes a collection the one that is searched, if nobody has switched meanwhile.
@@ -171,13 +188,17 @@ func (m manifest) activate(ctx context.Context, from, to string) error {
 	return state.Error("switch index", switchScript.Run(ctx, m.rdb, []string{m.statusKey()}, from, to).Err())
 }
 
-// forget drops all that is said of a collection.
-func (m manifest) forget(ctx context.Context, collection string) error {
-	pipe := m.rdb.TxPipeline()
-	pipe.Del(ctx, m.keys(collection)...)
-	pipe.HDel(ctx, m.statusKey(), collection+" version", collection+" sums")
-	_, err := pipe.Exec(ctx)
-	return state.Error("clear index", err)
+// forgetScript drops all that is said of a collection. KEYS: lease, status, then all that belong to the collection. ARGV: token,
+// collection.
+var forgetScript = redis.NewScript(overtaken + `
+redis.call('HDEL', KEYS[2], ARGV[2] .. ' version', ARGV[2] .. ' sums')
+for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
+return 0`)
+
+// forget drops all that is said of a collection. Lease is the collection whose lease the writer holds.
+func (m manifest) forget(ctx context.Context, collection, lease string) error {
+	keys := append([]string{m.leaseKey(lease), m.statusKey()}, m.keys(collection)...)
+	return written(forgetScript.Run(ctx, m.rdb, keys, m.token, collection).Err())
 }
 
 // pending returns rows that somebody began to write and may not have committed, and after them notes more.
@@ -238,20 +259,20 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
 )
 
-// lease keeps others from doing the same work. It is not what keeps them from harm: commit is.
-func (m manifest) lease(ctx context.Context, collection, token string) (bool, error) {
-	ok, err := m.rdb.SetNX(ctx, m.leaseKey(collection), token, leaseTime).Result()
+// lease makes this the one writer of a collection. One that was overtaken learns it with the next thing that it commits.
+func (m manifest) lease(ctx context.Context, collection string) (bool, error) {
+	ok, err := m.rdb.SetNX(ctx, m.leaseKey(collection), m.token, leaseTime).Result()
 	return ok, state.Error("write index", err)
 }
 
 // extend reports whether the lease is still held.
-func (m manifest) extend(ctx context.Context, collection, token string) (bool, error) {
-	n, err := extendScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, token, leaseTime.Milliseconds()).Int()
+func (m manifest) extend(ctx context.Context, collection string) (bool, error) {
+	n, err := extendScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, m.token, leaseTime.Milliseconds()).Int()
 	return n == 1, state.Error("write index", err)
 }
 
-func (m manifest) release(ctx context.Context, collection, token string) error {
-	return state.Error("write index", releaseScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, token).Err())
+func (m manifest) release(ctx context.Context, collection string) error {
+	return state.Error("write index", releaseScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, m.token).Err())
 }
 
 // sumsOf is what a product adds to the sums. Facts are made of them, and the mean lengths of the fields.

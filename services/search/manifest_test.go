@@ -1,6 +1,7 @@
 package search
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -25,7 +26,7 @@ func listingOf(t *testing.T, p *catalogv1.Product, row string) listing {
 // TestAWriterThatWasOvertakenChangesNothing commits as replicas do that stood still between two steps, each for as long as it
 // takes to be wrong.
 func TestAWriterThatWasOvertakenChangesNothing(t *testing.T) {
-	m := manifest{servicetest.Redis(t), "s1"}
+	m := held(t, "C")
 	commit := func(what string, version int64, id string, l listing, loose ...string) {
 		t.Helper()
 		got, err := m.commit(t.Context(), "C", version, map[string]listing{id: l})
@@ -75,7 +76,7 @@ func TestAWriterThatWasOvertakenChangesNothing(t *testing.T) {
 }
 
 func TestSumsAreFacts(t *testing.T) {
-	m := manifest{servicetest.Redis(t), "s1"}
+	m := held(t, "C")
 	v := newView(noIndex{})
 	put := func(version int64, products ...*catalogv1.Product) {
 		t.Helper()
@@ -103,29 +104,48 @@ func TestSumsAreFacts(t *testing.T) {
 }
 
 func TestOnlyOneHoldsALease(t *testing.T) {
-	m := manifest{servicetest.Redis(t), "s1"}
-	take := func(token string, want bool) {
+	a := held(t, "C")
+	b := a
+	b.token = "b"
+	take := func(m manifest, want bool) {
 		t.Helper()
-		if got, err := m.lease(t.Context(), "C", token); got != want || err != nil {
-			t.Errorf("%s takes the lease: %v, %v", token, got, err)
+		if got, err := m.lease(t.Context(), "C"); got != want || err != nil {
+			t.Errorf("%s takes the lease: %v, %v", m.token, got, err)
 		}
 	}
-	take("a", true)
-	take("b", false)
-	if err := m.release(t.Context(), "C", "b"); err != nil {
+	take(b, false)
+	if err := b.release(t.Context(), "C"); err != nil {
 		t.Fatal(err)
 	}
-	if held, err := m.extend(t.Context(), "C", "b"); held || err != nil {
+	if held, err := b.extend(t.Context(), "C"); held || err != nil {
 		t.Errorf("b extends what a holds: %v, %v", held, err)
 	}
-	if held, err := m.extend(t.Context(), "C", "a"); !held || err != nil {
+	if held, err := a.extend(t.Context(), "C"); !held || err != nil {
 		t.Errorf("a extends: %v, %v", held, err)
 	}
-	take("b", false)
-	if err := m.release(t.Context(), "C", "a"); err != nil {
+	take(b, false)
+	if err := a.release(t.Context(), "C"); err != nil {
 		t.Fatal(err)
 	}
-	take("b", true)
+	take(b, true)
+	_, commit := a.commit(t.Context(), "C", 1, map[string]listing{"P-1": listingOf(t, thing("P-1", "lamp"), "row")})
+	for what, err := range map[string]error{
+		"commit": commit, "reach": a.reach(t.Context(), "C", 1), "forget": a.forget(t.Context(), "C", "C"),
+	} {
+		if !errors.Is(err, errOvertaken) {
+			t.Errorf("%s of a writer that was overtaken: %v", what, err)
+		}
+	}
+}
+
+// held is the manifest of a writer that holds the lease of a collection.
+func held(t *testing.T, collection string) manifest {
+	t.Helper()
+	m := manifest{rdb: servicetest.Redis(t), storeID: "s1", token: "a"}
+	if ok, err := m.lease(t.Context(), collection); !ok || err != nil {
+		t.Fatalf("lease: %v, %v", ok, err)
+	}
+	return m
 }
 
 func TestWithin(t *testing.T) {

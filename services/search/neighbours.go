@@ -14,7 +14,7 @@ import (
 
 // leg names the state of the vector leg of a store.
 func (c *cluster) leg(ctx context.Context, storeID string) string {
-	m := manifest{c.store.rdb, storeID}
+	m := c.manifest(storeID)
 	st, err := m.standing(ctx)
 	if err != nil || st.active != c.collection() {
 		return legVector + legBuilding
@@ -231,6 +231,7 @@ func (n *nearby) others(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		slices.SortFunc(rows, func(a, b *shelved) int { return byTitle(a.entry, b.entry) }) // those that are equally near stay so
 		for _, row := range rows {
 			if _, ok := n.at[row.id()]; ok {
 				continue

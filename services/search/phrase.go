@@ -1,9 +1,6 @@
 package search
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // phrases are the synonyms of several words that the service knows by itself, in the stems of every language. Rows in a cluster
 // tell which of them a field has.
@@ -16,9 +13,9 @@ func newPhrases() phrases {
 	out := phrases{known: make(map[string]bool), first: make(map[string][][]string)}
 	for _, x := range newVocabulary(nil).lexicons {
 		for _, alternatives := range []map[string][]string{x.synonyms, x.implied} {
-			for phrase := range maps.Values(alternatives) {
-				for _, text := range phrase {
-					out.add(words(text))
+			for _, meaningTheSame := range alternatives {
+				for _, phrase := range meaningTheSame {
+					out.add(words(phrase))
 				}
 			}
 		}

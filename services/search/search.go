@@ -27,15 +27,11 @@ func (v *view) search(ctx context.Context, q query, f filter, by catalogv1.Sort)
 	if err != nil {
 		return found{}, err
 	}
-	r, err := v.rank(ctx, q, p)
-	if err != nil {
-		return found{}, err
+	out := found{query: q, pool: p}
+	if out.ranking, err = v.rank(ctx, q, p); err != nil || !out.matched {
+		return out, err
 	}
-	out := found{query: q, ranking: r, pool: p}
-	if !r.matched {
-		return out, nil
-	}
-	admitted, err := p.fetch(ctx, r.need, f)
+	admitted, err := p.fetch(ctx, out.need, f)
 	if err != nil {
 		return found{}, err
 	}
@@ -47,9 +43,7 @@ func (v *view) search(ctx context.Context, q query, f filter, by catalogv1.Sort)
 		if err != nil {
 			return found{}, err
 		}
-		if len(all) == 0 { // what had matched was replaced in between
-			return found{}, errBehind
-		}
+		out.matched = len(all) > 0 // else what had matched was replaced in between
 		out.excludedBy = f.blame(entries(all))
 	}
 	return out, nil

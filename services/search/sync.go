@@ -18,9 +18,6 @@ const (
 	releaseTime = time.Second
 )
 
-// errOvertaken says that a writer was not heard of for so long that another has taken over.
-var errOvertaken = errors.New("another replica has taken over the writing")
-
 // catchUp brings the collection that is searched to the version of the catalog, or waits until another replica has done so. It
 // is done for all readers to come, so it goes on when the one that began it has left.
 func (c *cluster) catchUp(ctx context.Context, m manifest, s *clusterStore) error {
@@ -97,8 +94,9 @@ func (c *cluster) catchUpNow(ctx context.Context, m manifest) error {
 func (c *cluster) leased(
 	ctx context.Context, m manifest, collection string, fn func(context.Context, *writer) error,
 ) (done bool, err error) {
-	w := &writer{cluster: c, manifest: m, collection: collection, token: uuid.NewString()}
-	ok, err := m.lease(ctx, collection, w.token)
+	m.token = uuid.NewString()
+	w := &writer{cluster: c, manifest: m, collection: collection}
+	ok, err := m.lease(ctx, collection)
 	if err != nil || !ok {
 		return false, err
 	}
@@ -116,7 +114,7 @@ func (c *cluster) leased(
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	return true, errors.Join(err, m.release(ctx, collection, w.token))
+	return true, errors.Join(err, m.release(ctx, collection))
 }
 
 // keepLease extends the lease until ctx ends, and ends it when the lease was lost.
@@ -126,7 +124,7 @@ func (w *writer) keepLease(ctx context.Context, lost context.CancelCauseFunc) {
 	for {
 		select {
 		case <-tick.C:
-			if held, err := w.extend(ctx, w.collection, w.token); err == nil && !held {
+			if held, err := w.extend(ctx, w.collection); err == nil && !held {
 				lost(errOvertaken)
 				return
 			}
@@ -159,7 +157,7 @@ func (c *cluster) replace(ctx context.Context, m manifest, old string) error {
 				return err
 			}
 			c.logger.Info("searches go by the new index", "store", m.storeID, "collection", c.collection(), "was", old)
-			return errors.Join(c.client.DeleteTenant(ctx, old, tenant(m.storeID)), m.forget(ctx, old))
+			return errors.Join(c.client.DeleteTenant(ctx, old, tenant(m.storeID)), w.forget(ctx, old, w.collection))
 		})
 		if done || err != nil {
 			return err

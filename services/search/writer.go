@@ -24,7 +24,7 @@ const (
 type writer struct {
 	*cluster
 	manifest
-	collection, token string
+	collection string
 }
 
 // catchUp brings the collection to the version of the catalog.
@@ -68,7 +68,7 @@ func (w *writer) fill(ctx context.Context) error {
 	if err := w.client.DeleteTenant(ctx, w.collection, name); err != nil {
 		return err
 	}
-	if err := w.forget(ctx, w.collection); err != nil {
+	if err := w.forget(ctx, w.collection, w.collection); err != nil {
 		return err
 	}
 	if err := w.client.CreateTenant(ctx, w.collection, name); err != nil {

@@ -134,7 +134,8 @@ const (
 	embedIdle = 2 * time.Second
 )
 
-// embed waits until all products have a vector and queries get one. What never worked is not tried again.
+// embed waits until all products have a vector and queries get one. What never worked is not tried again. A cluster may have the
+// vectors already, from the pipeline before.
 func (m *searchMeasurement) embed(ctx context.Context, products int) error {
 	tick := time.NewTicker(embedLook)
 	defer tick.Stop()
@@ -143,7 +144,7 @@ func (m *searchMeasurement) embed(ctx context.Context, products int) error {
 		if err != nil && (embedded == 0 || failures >= maxEmbedFailures) {
 			return fmt.Errorf("%d of %d products were embedded: %w", embedded, products, err)
 		}
-		if embedded >= products || m.embedder.idle() {
+		if embedded >= products || m.embedder.idle() || embedded == 0 && m.cfg.Cluster != nil {
 			ready, err := m.ready(ctx)
 			if ready || err != nil {
 				return err

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/internal/weaviatetest"
 	"github.com/quartet-commerce/quartet/services/search"
 )
 
@@ -81,9 +82,15 @@ func wordVector(text string) []float32 {
 // zeppelins are judged so that words find nothing for the second query, and put the wrong kite first for the first one.
 const zeppelins = "query,docid,rating\nkite,K1,3\nzeppelin,K2,2\n"
 
-func TestEvalSearchMeasuresEachLeg(t *testing.T) {
+func TestEvalSearchMeasuresEachLeg(t *testing.T) { testEvalSearchMeasuresEachLeg(t) }
+
+func TestEvalSearchMeasuresEachLegOfACluster(t *testing.T) {
+	testEvalSearchMeasuresEachLeg(t, "--index", weaviatetest.Start(t, 1).URL())
+}
+
+func testEvalSearchMeasuresEachLeg(t *testing.T, more ...string) {
 	l := new(legServer)
-	got := evalSearch(t, append(setOf(t, kites, zeppelins), l.start(t)...)...)
+	got := evalSearch(t, slices.Concat(setOf(t, kites, zeppelins), l.start(t), more)...)
 	const second, third = 0.6309297535714575, 0.5
 	for name, want := range map[string]struct {
 		ndcg               float64

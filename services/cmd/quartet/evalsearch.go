@@ -134,7 +134,7 @@ func reading(path string, env environment, fn func(io.Reader) error) error {
 func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, env environment) (_ *searchReport, err error) {
 	quiet := env
 	quiet.get = func(string) string { return "" }
-	h, err := openHouse(ctx, houseConfig{models: &modelFlags{}, index: f.index, logger: newLogger(env, *f.level)}, quiet)
+	h, err := openHouse(ctx, houseConfig{models: &modelFlags{}, logger: newLogger(env, *f.level)}, quiet)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +145,11 @@ func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeLegs()) }()
+	closeIndex, err := f.index.open(&whole, env)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeIndex()) }()
 	clients, closeClients, err := dialData(h.cfg)
 	if err != nil {
 		return nil, err
