@@ -80,20 +80,20 @@ type termWheres struct{ has, strong []weaviate.Where }
 func newTermWheres(forms [][]form) termWheres {
 	var out termWheres
 	for _, fs := range forms {
-		var any, strong []string // tokens
+		var all, strong []string // tokens
 		for _, f := range fs {
 			token := f.token()
 			strong = append(strong, token)
 			if !f.strong {
-				any = append(any, token)
+				all = append(all, token)
 			}
 		}
 		isStrong := weaviate.HasAny(rowStrong, strong...)
 		out.strong = append(out.strong, isStrong)
-		if len(any) == len(strong) {
-			out.has = append(out.has, weaviate.HasAny(rowWords, any...))
+		if len(all) == len(strong) {
+			out.has = append(out.has, weaviate.HasAny(rowWords, all...))
 		} else {
-			out.has = append(out.has, weaviate.Any(weaviate.HasAny(rowWords, any...), isStrong))
+			out.has = append(out.has, weaviate.Any(weaviate.HasAny(rowWords, all...), isStrong))
 		}
 	}
 	return out
