@@ -128,10 +128,8 @@ func (c *cluster) read(ctx context.Context, storeID string, fn func(v *view) err
 			continue
 		}
 		c.client.Next()
-		select {
-		case <-time.After(time.Duration(tries) * againAfter):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause(ctx, time.Duration(tries)*againAfter); err != nil {
+			return err
 		}
 	}
 }
@@ -148,7 +146,7 @@ func (c *cluster) repair(ctx context.Context, storeID, collection string, why er
 	}
 	_, err = c.leased(ctx, c.manifest(storeID), collection, func(ctx context.Context, w *writer) error {
 		c.logger.Error("the search index has lost products of a store; it is filled again", "store", storeID, "error", why)
-		return w.forget(ctx, collection, collection)
+		return w.forget(ctx, collection)
 	})
 	return err // or somebody writes; then the next try tells more
 }
@@ -240,7 +238,7 @@ func (c *cluster) rebuild(m manifest, s *clusterStore, old string) {
 		s.rebuilding = err == nil // else the next read begins again
 		s.mu.Unlock()
 		if err != nil && c.ctx.Err() == nil {
-			c.logger.Warn("the new search index could not be filled; searches go on in the old one", "store", m.storeID, "error", err)
+			c.logger.Warn("the search index could not be built anew; searches go on", "store", m.storeID, "error", err)
 		}
 	})
 }

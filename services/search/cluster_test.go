@@ -135,6 +135,32 @@ func (ix backing) testASearchThatIsOvertakenIsMadeAgain(t *testing.T) {
 	}
 }
 
+func (ix backing) testAProductThatIsWrittenWhileItIsFound(t *testing.T) {
+	c := ix.catalog(t, servicetest.Redis(t))
+	put(t, c, "s1", thing("P-1", "green lamp"), thing("P-2", "red lamp"))
+	err := c.read(t.Context(), "s1", func(v *view) error {
+		s := v.shelf.(*clusterShelf)
+		rows, err := s.page(t.Context(), weaviate.HasAny(rowWords, "lamp"), 0, buckets-1)
+		if err != nil {
+			return err
+		}
+		put(t, c, "s1", thing("P-1", "blue lamp"))
+		remove(t, c, "s1", "P-2")
+		expect(t, "now", foundIDs(t, c, "s1", "lamp"), "P-1")
+		products, err := s.stock(t.Context(), rows)
+		if len(products) != 1 || products[0].product.GetTitle() != "blue lamp" {
+			t.Errorf("the rows of before lead to %v", products)
+		}
+		if s.cluster.rows.get(rows[0].ID) != nil || s.cluster.rows.get(rows[1].ID) != nil {
+			t.Error("a row that does not count any more is kept")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSearchesGoOnWhileTheIndexIsBuiltAnew(t *testing.T) {
 	rdb := servicetest.Redis(t)
 	ix := backing{client: dialCluster(t, weaviatetest.Start(t, 1).URL())}

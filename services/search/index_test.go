@@ -26,6 +26,7 @@ func TestIndexInCluster(t *testing.T) {
 	ix.suite(t)
 	t.Run("more than one answer holds", ix.testMoreThanOneAnswerHolds)
 	t.Run("what was lost is filled in", ix.testWhatWasLostIsFilledIn)
+	t.Run("a product that is written while it is found", ix.testAProductThatIsWrittenWhileItIsFound)
 	t.Run("a search that is overtaken is made again", ix.testASearchThatIsOvertakenIsMadeAgain)
 	t.Run("says what memory says", ix.testSaysWhatMemorySays)
 }

@@ -195,20 +195,17 @@ redis.call('HDEL', KEYS[2], ARGV[2] .. ' version', ARGV[2] .. ' sums')
 for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
 return 0`)
 
-// forget drops all that is said of a collection. Lease is the collection whose lease the writer holds.
-func (m manifest) forget(ctx context.Context, collection, lease string) error {
-	keys := append([]string{m.leaseKey(lease), m.statusKey()}, m.keys(collection)...)
+// forget drops all that is said of a collection.
+func (m manifest) forget(ctx context.Context, collection string) error {
+	keys := append([]string{m.leaseKey(collection), m.statusKey()}, m.keys(collection)...)
 	return written(forgetScript.Run(ctx, m.rdb, keys, m.token, collection).Err())
 }
 
-// pending returns rows that somebody began to write and may not have committed, and after them notes more.
-func (m manifest) pending(ctx context.Context, collection string, ids map[string]string) error {
-	pairs := make([]any, 0, 2*len(ids))
-	for row, product := range ids {
+// begin notes the rows that are about to be written, and the product of each, until they are settled.
+func (m manifest) begin(ctx context.Context, collection string, rows map[string]string) error {
+	pairs := make([]any, 0, 2*len(rows))
+	for row, product := range rows {
 		pairs = append(pairs, row, product)
-	}
-	if len(pairs) == 0 {
-		return nil
 	}
 	return state.Error("write index", m.rdb.HSet(ctx, m.keys(collection)[3], pairs...).Err())
 }

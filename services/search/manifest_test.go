@@ -130,7 +130,7 @@ func TestOnlyOneHoldsALease(t *testing.T) {
 	take(b, true)
 	_, commit := a.commit(t.Context(), "C", 1, map[string]listing{"P-1": listingOf(t, thing("P-1", "lamp"), "row")})
 	for what, err := range map[string]error{
-		"commit": commit, "reach": a.reach(t.Context(), "C", 1), "forget": a.forget(t.Context(), "C", "C"),
+		"commit": commit, "reach": a.reach(t.Context(), "C", 1), "forget": a.forget(t.Context(), "C"),
 	} {
 		if !errors.Is(err, errOvertaken) {
 			t.Errorf("%s of a writer that was overtaken: %v", what, err)

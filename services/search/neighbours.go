@@ -74,7 +74,7 @@ func (c *cluster) embedAll(ctx context.Context, m manifest) error {
 			return err
 		}
 		products, err := shelf.stock(ctx, hits)
-		if err != nil || len(products) == 0 { // rows that are nobody's need none
+		if err != nil || len(products) == 0 {
 			return err
 		}
 		texts := make([]string, len(products))
@@ -85,47 +85,39 @@ func (c *cluster) embedAll(ctx context.Context, m manifest) error {
 		if err != nil {
 			return err
 		}
-		if err := c.setVectors(ctx, m, products, vectors); err != nil {
+		if n, err := c.setVectors(ctx, m, products, vectors); err != nil || n == 0 {
 			return err
 		}
 	}
 }
 
 // setVectors writes the rows again with their vectors, while nobody else writes: a row that has gone meanwhile must not come back.
-func (c *cluster) setVectors(ctx context.Context, m manifest, products []*shelved, vectors []embed.Vector) error {
-	for {
-		done, err := c.leased(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
-			ids := make([]string, len(products))
-			for i, p := range products {
-				ids[i] = p.id()
-			}
-			listings, err := m.listings(ctx, w.collection, ids)
-			if err != nil {
-				return err
-			}
-			var rows []weaviate.Object
-			for i, p := range products {
-				row := c.row(m.storeID, p.entry, partsOf(p.product, stemAll), p.version)
-				if listings[i] == nil || listings[i].Row != row.ID {
-					continue
-				}
-				row.Vector, row.Properties[rowEmbedded] = vectors[i], true
-				rows = append(rows, row)
-			}
-			if len(rows) == 0 {
-				return nil
-			}
-			return c.client.Put(ctx, w.collection, tenant(m.storeID), rows)
-		})
-		if done || err != nil {
+// It returns how many there were; rows that are nobody's need none.
+func (c *cluster) setVectors(ctx context.Context, m manifest, products []*shelved, vectors []embed.Vector) (n int, err error) {
+	err = c.write(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
+		ids := make([]string, len(products))
+		for i, p := range products {
+			ids[i] = p.id()
+		}
+		listings, err := m.listings(ctx, w.collection, ids)
+		if err != nil {
 			return err
 		}
-		select {
-		case <-time.After(leasePoll):
-		case <-ctx.Done():
-			return ctx.Err()
+		var rows []weaviate.Object
+		for i, p := range products {
+			row := c.row(m.storeID, p.entry, partsOf(p.product, stemAll), p.version)
+			if listings[i] == nil || listings[i].Row != row.ID {
+				continue
+			}
+			row.Vector, row.Properties[rowEmbedded] = vectors[i], true
+			rows = append(rows, row)
 		}
-	}
+		if n = len(rows); n == 0 {
+			return nil
+		}
+		return c.client.Put(ctx, w.collection, tenant(m.storeID), rows)
+	})
+	return n, err
 }
 
 // keepVectors gives new rows the vectors of the rows that they replace, where the text is the same: a change of price or stock

@@ -133,7 +133,8 @@ func (s *clusterShelf) page(ctx context.Context, w weaviate.Where, first, last i
 	return append(low, high...), err
 }
 
-// stock returns the products of rows, each once and as of its newest row. Rows that nobody has committed count for nothing.
+// stock returns the products of rows, each once and as of its newest row. A row that does not count any more, or not yet, leads to
+// the product as it is now, which is looked at again as all are; only what counts is kept.
 func (s *clusterShelf) stock(ctx context.Context, hits []weaviate.Hit) ([]*shelved, error) {
 	newest := make(map[string]*shelved, len(hits))
 	take := func(st *shelved) {
@@ -165,12 +166,14 @@ func (s *clusterShelf) stock(ctx context.Context, hits []weaviate.Hit) ([]*shelv
 			return nil, err
 		}
 		for i, h := range batch {
-			if products[i] == nil || listings[i] == nil || listings[i].Row != h.ID {
+			if products[i] == nil {
 				continue
 			}
 			version, _ := strconv.ParseInt(h.Text[rowVersion], 10, 64) // zero for what is no number
 			st := newShelved(newEntry(products[i]), version)
-			s.cluster.rows.put(h.ID, st)
+			if listings[i] != nil && listings[i].Row == h.ID {
+				s.cluster.rows.put(h.ID, st)
+			}
 			take(st)
 		}
 	}

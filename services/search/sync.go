@@ -74,6 +74,9 @@ func (c *cluster) catchUpNow(ctx context.Context, m manifest) error {
 			return nil
 		}
 		done, err := c.leased(ctx, m, collection, func(ctx context.Context, w *writer) error {
+			if now, err := m.standing(ctx); err != nil || now.active != st.active {
+				return err // another collection has taken its place
+			}
 			if err := w.catchUp(ctx); err != nil || st.active != "" {
 				return err
 			}
@@ -82,10 +85,8 @@ func (c *cluster) catchUpNow(ctx context.Context, m manifest) error {
 		if done || err != nil {
 			return err
 		}
-		select {
-		case <-time.After(leasePoll):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause(ctx, leasePoll); err != nil {
+			return err
 		}
 	}
 }
@@ -134,38 +135,56 @@ func (w *writer) keepLease(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// replace fills the collection of this program's schema, switches searches over to it, and removes the old one.
-func (c *cluster) replace(ctx context.Context, m manifest, old string) error {
+// write calls fn once no other replica writes to the collection.
+func (c *cluster) write(ctx context.Context, m manifest, collection string, fn func(context.Context, *writer) error) error {
 	for {
-		done, err := c.leased(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
-			for range maxTries { // what is written meanwhile is taken along
-				if err := w.catchUp(ctx); err != nil {
-					return err
-				}
-				st, err := m.standing(ctx)
-				if err != nil {
-					return err
-				}
-				if st.active != old {
-					return nil // another replica has done it
-				}
-				if st.indexed[c.collection()] == st.version {
-					break
-				}
-			}
-			if err := m.activate(ctx, old, c.collection()); err != nil {
-				return err
-			}
-			c.logger.Info("searches go by the new index", "store", m.storeID, "collection", c.collection(), "was", old)
-			return errors.Join(c.client.DeleteTenant(ctx, old, tenant(m.storeID)), w.forget(ctx, old, w.collection))
-		})
+		done, err := c.leased(ctx, m, collection, fn)
 		if done || err != nil {
 			return err
 		}
-		select {
-		case <-time.After(leasePoll):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause(ctx, leasePoll); err != nil {
+			return err
 		}
 	}
+}
+
+// pause waits, or returns the context's error if that ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// replace fills the collection of this program's schema, switches searches over to it, and removes the old one.
+func (c *cluster) replace(ctx context.Context, m manifest, old string) error {
+	switched := false
+	err := c.write(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
+		for range maxTries { // what is written meanwhile is taken along
+			if err := w.catchUp(ctx); err != nil {
+				return err
+			}
+			st, err := m.standing(ctx)
+			if err != nil {
+				return err
+			}
+			if st.active != old {
+				return nil // another replica has done it
+			}
+			if st.indexed[c.collection()] == st.version {
+				break
+			}
+		}
+		switched = true
+		return m.activate(ctx, old, c.collection())
+	})
+	if err != nil || !switched {
+		return err
+	}
+	c.logger.Info("searches go by the new index", "store", m.storeID, "collection", c.collection(), "was", old)
+	return c.write(ctx, m, old, func(ctx context.Context, w *writer) error { // once nobody writes to it any more
+		return errors.Join(c.client.DeleteTenant(ctx, old, tenant(m.storeID)), w.forget(ctx, old))
+	})
 }

@@ -99,7 +99,7 @@ type termWheres struct {
 func newTermWheres(forms [][]form, told phrases) termWheres {
 	var out termWheres
 	for i, fs := range forms {
-		var any, strong []string // tokens
+		var all, strong []string // tokens
 		var apart, strongApart []weaviate.Where
 		for _, f := range fs {
 			if len(f.stems) > 1 && !told.has(f.stems) {
@@ -110,13 +110,13 @@ func newTermWheres(forms [][]form, told phrases) termWheres {
 			token := f.token()
 			strong = append(strong, token)
 			if !f.strong {
-				any = append(any, token)
+				all = append(all, token)
 			}
 		}
 		isStrong := weaviate.Any(append(strongApart, weaviate.HasAny(rowStrong, strong...))...)
 		out.strong = append(out.strong, isStrong)
-		has := append(apart, weaviate.HasAny(rowWords, any...))
-		if len(any) < len(strong) {
+		has := append(apart, weaviate.HasAny(rowWords, all...))
+		if len(all) < len(strong) {
 			has = append(has, isStrong)
 		}
 		out.has = append(out.has, weaviate.Any(has...))

@@ -16,6 +16,8 @@ const (
 	writeBatch = 200
 	// writersAtOnce is how many batches are under way.
 	writersAtOnce = 3
+	// shortestMeant is the length of the shortest stem that a misspelt word may have meant, in bytes.
+	shortestMeant = 3
 	// maxCopies bounds the nodes that keep each row.
 	maxCopies = 3
 )
@@ -68,7 +70,7 @@ func (w *writer) fill(ctx context.Context) error {
 	if err := w.client.DeleteTenant(ctx, w.collection, name); err != nil {
 		return err
 	}
-	if err := w.forget(ctx, w.collection, w.collection); err != nil {
+	if err := w.forget(ctx, w.collection); err != nil {
 		return err
 	}
 	if err := w.client.CreateTenant(ctx, w.collection, name); err != nil {
@@ -190,7 +192,7 @@ func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.P
 	if err := w.keepVectors(ctx, rows, batch, old); err != nil {
 		return err
 	}
-	if err := w.pending(ctx, w.collection, begun); err != nil {
+	if err := w.begin(ctx, w.collection, begun); err != nil {
 		return err
 	}
 	if err := w.client.Put(ctx, w.collection, tenant(w.storeID), rows); err != nil {
@@ -201,9 +203,6 @@ func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.P
 	}
 	return w.commitBatch(ctx, version, batch)
 }
-
-// shortestMeant is the length of the shortest stem that a misspelt one may have meant, in bytes.
-const shortestMeant = 3
 
 // prepare makes the row of a product, and what the manifest says of it.
 func (w *writer) prepare(p *catalogv1.Product, version int64, stems map[string]bool) (weaviate.Object, listing, error) {
