@@ -274,8 +274,9 @@ func TestFactsFollowTheCatalog(t *testing.T) {
 	v.take([]*catalogv1.Product{gift, thing("P-2", "cup")}, nil)
 	v.take([]*catalogv1.Product{gift}, nil) // again
 	want := facts{
-		products: 2, broadest: map[string]int{"Mugs": 1, "Things": 1}, currency: "EUR", presents: 1, categories: map[string]string{"mug": "Mugs", "thing": "Things"},
-		tags: map[string]int{"gift": 1}, attributes: map[string]int{"glaze": 1}, options: map[string]int{"size": 1},
+		products: 2, broadest: map[string]int{"Mugs": 1, "Things": 1}, currency: "EUR", presents: 1,
+		categories: map[string]string{"mug": "Mugs", "thing": "Things"},
+		tags:       map[string]int{"gift": 1}, attributes: map[string]int{"glaze": 1}, options: map[string]int{"size": 1},
 		paths: map[string]int{"mug": 1, "thing": 1}, currencies: map[string]int{"EUR": 2},
 	}
 	if diff := cmp.Diff(want, v.facts, cmp.AllowUnexported(facts{})); diff != "" {
