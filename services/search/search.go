@@ -43,8 +43,9 @@ func (v *view) search(ctx context.Context, q query, f filter, by catalogv1.Sort)
 		if err != nil {
 			return found{}, err
 		}
-		out.matched = len(all) > 0 // else what had matched was replaced in between
-		out.excludedBy = f.blame(entries(all))
+		if out.matched = len(all) > 0; out.matched { // else what had matched was replaced in between
+			out.excludedBy = f.blame(entries(all))
+		}
 	}
 	return out, nil
 }
