@@ -173,7 +173,8 @@ func TestEvalSearchIsInterruptedWhileProductsAreEmbedded(t *testing.T) {
 	defer server.Close()
 	args := slices.Concat([]string{"eval", "search", "--embed-url", server.URL, "--embed-model", "m"}, setOf(t, kites, zeppelins))
 	code, out, stderr := quartet(ctx, nil, args...)
-	if code != 1 || out != "" || !strings.Contains(stderr, "0 of 3 products were embedded: context canceled") {
+	// It is interrupted while it embeds, or still on the first search, which starts that.
+	if code != 1 || out != "" || !strings.Contains(stderr, "context canceled") {
 		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, out, stderr)
 	}
 }
