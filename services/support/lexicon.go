@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/analysis/lang/de"
@@ -30,6 +31,7 @@ type lexicon struct {
 	places     map[string]bool       // names of countries -> whether they are in the European Union
 	foreign    map[string][]weighted // what stands for any country, by language
 	union      map[string][]weighted // what stands for one in the European Union
+	stems      stems
 }
 
 // analyzers are the languages with endings and stop words of their own.
@@ -95,8 +97,34 @@ func (l *lexicon) words(text string) []string {
 	return rephrase(words)
 }
 
+// maxStems bounds the stems that a lexicon remembers; beyond it, it begins anew.
+const maxStems = 20_000
+
+// stems remembers the terms of words: a question's words are held against every topic in every language. Safe for
+// concurrent use.
+type stems struct {
+	mu    sync.Mutex
+	known map[[2]string]string // by word and language
+}
+
 // term is a word without its ending, or "" for a word that says nothing.
 func (l *lexicon) term(word, lang string) string {
+	key := [2]string{word, lang}
+	l.stems.mu.Lock()
+	defer l.stems.mu.Unlock()
+	term, ok := l.stems.known[key]
+	if !ok {
+		term = l.stem(word, lang)
+		if l.stems.known == nil || len(l.stems.known) >= maxStems {
+			l.stems.known = make(map[[2]string]string)
+		}
+		l.stems.known[key] = term
+	}
+	return term
+}
+
+// stem makes the term of a word.
+func (l *lexicon) stem(word, lang string) string {
 	tokens := analysis.TokenStream{{Term: []byte(word), Start: 0, End: len(word), Position: 1, Type: analysis.AlphaNumeric}}
 	for _, f := range l.filters[lang] {
 		tokens = f.Filter(tokens)

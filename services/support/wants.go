@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -18,6 +19,19 @@ func wantName(kind orderv1.OrderActionKind) string {
 
 // withWants lets the schema of a tool take the names of actions in "wants", and nothing else.
 func withWants(tool agentloop.Tool) agentloop.Tool {
+	key := string(tool.Parameters)
+	raw, ok := wantsSchemas.Load(key)
+	if !ok {
+		raw, _ = wantsSchemas.LoadOrStore(key, wantsSchema(tool))
+	}
+	tool.Parameters = raw.(json.RawMessage)
+	return tool
+}
+
+// wantsSchemas remembers what wantsSchema made of a tool's parameters. There are two, of which every turn has one.
+var wantsSchemas sync.Map // string -> json.RawMessage
+
+func wantsSchema(tool agentloop.Tool) json.RawMessage {
 	var schema map[string]any
 	if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
 		panic(fmt.Sprintf("support: schema of %s: %v", tool.Name, err)) // it was made from a type of this package
@@ -32,8 +46,7 @@ func withWants(tool agentloop.Tool) agentloop.Tool {
 	if err != nil {
 		panic(fmt.Sprintf("support: schema of %s: %v", tool.Name, err))
 	}
-	tool.Parameters = raw
-	return tool
+	return raw
 }
 
 // answerWants says of each action that the shopper wants whether the store's rules allow it for the order, in sentences, and
