@@ -8,27 +8,37 @@ import (
 	porterstemmer "github.com/blevesearch/go-porterstemmer"
 )
 
+// bytesPerWord is about what a short word and the space after it take.
+const bytesPerWord = 6
+
 // words takes text apart into lower-case words. Digits that run into letters are cut off ("30l" is "30", "l"), a
 // possessive 's is dropped, and separators between digits stay ("0.7"). Index and queries share it, so that both sides
 // see the same words. They are parts of one text, in lower case.
 func words(text string) []string {
 	text = strings.ToLower(strings.ReplaceAll(text, "’", "'"))
-	var out []string
+	out := make([]string, 0, 1+len(text)/bytesPerWord)
 	start, number := -1, true // the word at hand, and whether it is a number so far
 	end := func(at int) {
 		if start < 0 {
 			return
 		}
-		w := strings.Trim(strings.TrimSuffix(text[start:at], "'s"), "'.")
+		w := text[start:at]
+		if strings.ContainsAny(w, "'.,") {
+			w = strings.ReplaceAll(strings.Trim(strings.TrimSuffix(w, "'s"), "'."), ",", ".")
+		}
 		if w != "" {
-			out = append(out, strings.ReplaceAll(w, ",", "."))
+			out = append(out, w)
 		}
 		start, number = -1, true
 	}
 	prevDigit := false
 	for i, r := range text {
-		digit := unicode.IsDigit(r)
-		letter := !digit && (unicode.IsLetter(r) || unicode.IsMark(r))
+		digit := '0' <= r && r <= '9'
+		letter := 'a' <= r && r <= 'z'
+		if r >= utf8.RuneSelf {
+			digit = unicode.IsDigit(r)
+			letter = !digit && (unicode.IsLetter(r) || unicode.IsMark(r))
+		}
 		switch {
 		case digit, letter, r == '\'':
 			if letter && prevDigit && number {
@@ -45,6 +55,9 @@ func words(text string) []string {
 		prevDigit = digit
 	}
 	end(len(text))
+	if len(out) == 0 {
+		return nil
+	}
 	return out
 }
 
