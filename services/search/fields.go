@@ -64,7 +64,7 @@ func partsOf(p *catalogv1.Product, stem func(*language, []string) []string) part
 	add := func(field int, text string) {
 		ws := words(text)
 		out[field] = append(out[field], stems(ws)...)
-		if fields[field].strong && field != attributesField {
+		if fields[field].strong {
 			near = append(append(near, joined(ws)...), models(text)...)
 		}
 	}
@@ -76,14 +76,15 @@ func partsOf(p *catalogv1.Product, stem func(*language, []string) []string) part
 	for _, tag := range p.GetTags() {
 		add(tagsField, tag)
 	}
-	add(attributesField, attributeText(p))
+	values := wordsOf(attributeTexts(p))
+	out[attributesField] = stems(append(slices.Concat(values...), slices.Concat(wordsOf(optionTexts(p))...)...))
 	if isCaption(p.GetDescription()) {
 		add(captionField, p.GetDescription())
 	} else {
 		add(descriptionField, p.GetDescription())
 	}
 	out[pairsField] = stems(near)
-	out[headField] = stems(titleHead(p, l))
+	out[headField] = stems(titleHead(p, l, values))
 	return out
 }
 
@@ -147,22 +148,32 @@ func isCaption(description string) bool {
 	return len(d) <= longestCaption && !strings.ContainsAny(d, "!?") && !strings.HasSuffix(d, ".") && !strings.Contains(d, ". ")
 }
 
-// attributeText is what attributes and options say in words. Sizes are left out: they would match every number in a
-// query.
+// attributeText is what attributes and options say.
 func attributeText(p *catalogv1.Product) string {
-	var all []string
-	for _, a := range p.GetAttributes() {
+	said := slices.DeleteFunc(attributeTexts(p), func(text string) bool { return text == "" })
+	return strings.Join(append(said, optionTexts(p)...), " | ")
+}
+
+// attributeTexts are what each attribute says.
+func attributeTexts(p *catalogv1.Product) []string {
+	all := make([]string, len(p.GetAttributes()))
+	for i, a := range p.GetAttributes() {
 		switch v := a.GetValue().(type) {
 		case *catalogv1.Attribute_Text:
-			all = append(all, v.Text)
+			all[i] = v.Text
 		case *catalogv1.Attribute_Number:
-			all = append(all, strconv.FormatFloat(v.Number, 'f', -1, 64)+" "+a.GetUnit())
+			all[i] = strconv.FormatFloat(v.Number, 'f', -1, 64) + " " + a.GetUnit()
 		case *catalogv1.Attribute_Flag:
 			if v.Flag {
-				all = append(all, a.GetName())
+				all[i] = a.GetName()
 			}
 		}
 	}
+	return all
+}
+
+// optionTexts are the options, each once. Sizes are left out: they would match every number in a query.
+func optionTexts(p *catalogv1.Product) []string {
 	options := make(map[string]bool)
 	for _, v := range p.GetVariants() {
 		for name, value := range v.GetOptions() {
@@ -171,7 +182,16 @@ func attributeText(p *catalogv1.Product) string {
 			}
 		}
 	}
-	return strings.Join(append(all, slices.Sorted(maps.Keys(options))...), " | ")
+	return slices.Sorted(maps.Keys(options))
+}
+
+// wordsOf are the words of each text.
+func wordsOf(texts []string) [][]string {
+	all := make([][]string, len(texts))
+	for i, t := range texts {
+		all[i] = words(t)
+	}
+	return all
 }
 
 // sameText reports whether two products are the same to an index.

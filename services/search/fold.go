@@ -2,6 +2,7 @@ package search
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -101,6 +102,40 @@ func kinds(name string) []string {
 // fold makes names and values of options, attributes, brands and tags comparable without case, separators and
 // spelling variants.
 func fold(s string) string {
+	if len(s) > longestName {
+		return foldAnew(s)
+	}
+	foldedNames.mu.RLock()
+	folded, ok := foldedNames.known[s]
+	foldedNames.mu.RUnlock()
+	if ok {
+		return folded
+	}
+	folded = foldAnew(s)
+	foldedNames.mu.Lock()
+	defer foldedNames.mu.Unlock()
+	if foldedNames.known == nil || len(foldedNames.known) >= maxFolded {
+		foldedNames.known = make(map[string]string)
+	}
+	foldedNames.known[strings.Clone(s)] = folded // it may be part of a long text
+	return folded
+}
+
+const (
+	// longestName is the length of the names that are remembered, in bytes.
+	longestName = 40
+	// maxFolded bounds those names; beyond it, remembering begins anew.
+	maxFolded = 20_000
+)
+
+// foldedNames remembers what names were folded to: products have the same names of attributes, options and brands, and the
+// same values of most.
+var foldedNames struct {
+	mu    sync.RWMutex
+	known map[string]string
+}
+
+func foldAnew(s string) string {
 	ws := words(s)
 	for i, w := range ws {
 		ws[i] = spelling(w)

@@ -12,8 +12,8 @@ import (
 //
 // In English that is the last word of the first part of the title, once the words are gone that only say how it is. Where nouns
 // come first it is the first.
-func titleHead(p *catalogv1.Product, l *language) []string {
-	known := qualities(p)
+func titleHead(p *catalogv1.Product, l *language, values [][]string) []string {
+	known := qualities(p, values)
 	quality := func(w string) bool { return known[w] || l.words.qualifiers[w] }
 	for _, part := range titleParts(p.GetTitle(), l.words.prepositions) {
 		ws := words(withoutModels(part))
@@ -77,24 +77,24 @@ const longestQuality = 3
 
 // qualities are the words that say whose and how a product is: those of its brand, its options and its short attributes
 // other than its type.
-func qualities(p *catalogv1.Product) map[string]bool {
+func qualities(p *catalogv1.Product, values [][]string) map[string]bool {
 	known := make(map[string]bool)
-	add := func(text string) {
-		if ws := words(text); len(ws) <= longestQuality {
+	add := func(ws []string) {
+		if len(ws) <= longestQuality {
 			for _, w := range ws {
 				known[w] = true
 			}
 		}
 	}
-	add(p.GetBrand())
-	for _, a := range p.GetAttributes() {
-		if !strings.HasSuffix(a.GetName(), "type") {
-			add(a.GetText())
+	add(words(p.GetBrand()))
+	for i, a := range p.GetAttributes() {
+		if _, isText := a.GetValue().(*catalogv1.Attribute_Text); isText && !strings.HasSuffix(a.GetName(), "type") {
+			add(values[i])
 		}
 	}
 	for _, v := range p.GetVariants() {
 		for _, value := range v.GetOptions() {
-			add(value)
+			add(words(value))
 		}
 	}
 	return known

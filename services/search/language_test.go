@@ -230,7 +230,7 @@ func TestTheThingStandsWhereTheLanguagePutsIt(t *testing.T) {
 	} {
 		p := thing("P", title)
 		p.Brand = "Kestrel"
-		if got := titleHead(p, tongue[want[0]]); !slices.Equal(got, []string{want[1]}) {
+		if got := titleHead(p, tongue[want[0]], wordsOf(attributeTexts(p))); !slices.Equal(got, []string{want[1]}) {
 			t.Errorf("%q is a %v, want %q", title, got, want[1])
 		}
 	}

@@ -111,7 +111,7 @@ func TestTitleHead(t *testing.T) {
 		"the next part":              {qualified("KX-200 (black), kettle", ""), []string{"kettle"}},
 		"none":                       {qualified("KX200", ""), nil},
 	} {
-		if diff := cmp.Diff(c.want, titleHead(c.product, languageOf(c.product))); diff != "" {
+		if diff := cmp.Diff(c.want, titleHead(c.product, languageOf(c.product), wordsOf(attributeTexts(c.product)))); diff != "" {
 			t.Errorf("%s: %q (-want +got):\n%s", name, c.product.GetTitle(), diff)
 		}
 	}
