@@ -27,13 +27,14 @@ func (w buyer) hasApplied(p *promotionv1.Promotion) bool { return containsCode(w
 // basket is the part of a cart that promotions can apply to.
 type basket struct {
 	currency string
-	lines    []line // by price, the cheapest first
+	lines    []line                             // by price, the cheapest first
+	counting map[*promotionv1.Promotion][]*line // what qualifying has found
 }
 
 // newBasket leaves out items that the catalog no longer has, and items in another currency than the cart: amounts of
 // two currencies can not be added.
 func newBasket(cart *cartv1.Cart) basket {
-	b := basket{currency: cart.GetSubtotal().GetCurrencyCode()}
+	b := basket{currency: cart.GetSubtotal().GetCurrencyCode(), counting: make(map[*promotionv1.Promotion][]*line)}
 	for _, item := range cart.GetItems() {
 		price := item.GetUnitPrice()
 		if !item.GetAvailable() || price == nil || price.GetAmountMinor() < 0 || item.GetQuantity() < 1 {

@@ -63,6 +63,9 @@ func times(a, b int64) int64 {
 // qualifying returns the lines that count for a promotion, the cheapest first: those in its scope, and for a bundle only
 // those of the set. They must not be changed.
 func qualifying(p *promotionv1.Promotion, b basket) []*line {
+	if known, ok := b.counting[p]; ok {
+		return known
+	}
 	wanted := newScope(p.GetScope())
 	in := make([]*line, 0, len(b.lines))
 	for i := range b.lines {
@@ -74,6 +77,7 @@ func qualifying(p *promotionv1.Promotion, b basket) []*line {
 			in = append(in, l)
 		}
 	}
+	b.counting[p] = in
 	return in
 }
 
