@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,19 +32,26 @@ const (
 	ports     = 12_000
 )
 
-// FreeAddr returns a loopback address that nobody listens on now, chosen by chance, so that hardly anybody will before a
-// server is started on it.
+// given are the ports that FreeAddr has chosen in this process.
+var given sync.Map
+
+// FreeAddr returns a loopback address that nobody listens on now, another one each time, chosen by chance, so that hardly
+// any other process will before a server is started on it.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	var err error
 	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(ports))
+		if _, again := given.LoadOrStore(addr, true); again {
+			continue
+		}
 		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(ports))); err == nil {
-			defer l.Close()
-			return l.Addr().String()
+		if l, err = net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
 		}
 	}
-	t.Fatal(err)
+	t.Fatal("no free port found: ", err)
 	return ""
 }
 
