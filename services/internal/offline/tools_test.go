@@ -14,6 +14,11 @@ func firstCalls(tools []tool, question string) string {
 	return strings.Join(out, " ")
 }
 
+// namedTool takes titles for ids.
+var namedTool = fn("similar_products", "Finds products that go with others, also gifts.", `{"type":"object","properties":{`+
+	`"product_ids":{"type":"array","items":{"type":"string"},"description":"Ids or titles of products."},`+
+	`"max_price":{"type":"number"},"query":{"type":"string"}}}`)
+
 func TestStoreQuestionsBecomeCalls(t *testing.T) {
 	for _, tc := range []struct {
 		tools    []tool
@@ -32,10 +37,13 @@ func TestStoreQuestionsBecomeCalls(t *testing.T) {
 		{searchTools, "do you have tents? and do you have stoves over 50 euros?", `search_catalog{"query":"tents"} search_catalog{"query":"stoves","min_price":50}`},
 		{searchTools, "hi!", ``},
 		{recommendTools, "something to go with what's in my cart", `get_cart_context{}`},
+		{[]tool{namedTool}, "something similar to TR-SHOE-001 under 80 EUR", `similar_products{"product_ids":["TR-SHOE-001"],"max_price":80}`},
 		{promotionTools, "any discount I could use?", `list_active_promotions{}`},
 		{promotionTools, "does SAVE10 work?", `list_active_promotions{}`},
 		{supportTools, "where is my order?", `lookup_order{}`},
 		{supportTools, "track order QT-10021", `lookup_order{"order_id":"QT-10021"}`},
+		{[]tool{namedTool}, "a gift for dad, max 50 EUR", `similar_products{"max_price":50}`},
+		{[]tool{namedTool}, "a gift like the Dune Lamp, max 50 EUR", `similar_products{"product_ids":["Dune Lamp"],"max_price":50}`},
 		{supportTools, "what about #A-1042?", `lookup_order{"order_id":"A-1042"}`},
 		{supportTools, "does the warranty cover a broken zipper?", `search_policies{"query":"warranty cover broken zipper"}`},
 		{supportTools, "order 1042 status please and how do I return shoes?", `lookup_order{"order_id":"1042"} search_policies{"query":"return shoes"}`},

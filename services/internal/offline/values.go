@@ -17,7 +17,7 @@ type identifier struct {
 }
 
 var (
-	idRE     = regexp.MustCompile(`#\s?[A-Za-z]*-?\d[\w-]*|\b[A-Za-z]{1,8}-\d[\w-]*\b|\b[A-Z]{1,5}\d{2,}\w*\b|\b\d{2,}(?:-\d+)*\b`)
+	idRE     = regexp.MustCompile(`#\s?[A-Za-z]*-?\d[\w-]*|\b[A-Za-z]{1,8}(?:-[A-Z]{1,8})*-\d[\w-]*\b|\b[A-Z]{1,5}\d{2,}\w*\b|\b\d{2,}(?:-\d+)*\b`)
 	codeRE   = regexp.MustCompile(`\b[A-Z][A-Z0-9]{2,}(?:-[A-Z0-9]+)*\b`)
 	emailRE  = regexp.MustCompile(`[\w.+-]+@[\w-]+\.[\w.-]*\w`)
 	urlRE    = regexp.MustCompile(`https?://[^\s<>"]+`)
@@ -189,7 +189,7 @@ func properName(t text) (string, span, bool) {
 	for i := 1; i < len(t.words); i++ {
 		w := t.words[i]
 		begins := strings.ContainsAny(t.raw[t.words[i-1].end:w.start], ".?!\n")
-		if begins || !unicode.IsUpper(firstRune(w.raw)) || w.norm == "i" {
+		if begins || !unicode.IsUpper(firstRune(w.raw)) || w.norm == "i" || currencyCodes[w.norm] != "" {
 			continue
 		}
 		end := i + 1
