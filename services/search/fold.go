@@ -2,11 +2,12 @@ package search
 
 import (
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	porterstemmer "github.com/blevesearch/go-porterstemmer"
+
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 )
 
 // bytesPerWord is about what a short word and the space after it take.
@@ -105,19 +106,11 @@ func fold(s string) string {
 	if len(s) > longestName {
 		return foldAnew(s)
 	}
-	foldedNames.mu.RLock()
-	folded, ok := foldedNames.known[s]
-	foldedNames.mu.RUnlock()
-	if ok {
+	if folded, ok := foldedNames.Get(s); ok {
 		return folded
 	}
-	folded = foldAnew(s)
-	foldedNames.mu.Lock()
-	defer foldedNames.mu.Unlock()
-	if foldedNames.known == nil || len(foldedNames.known) >= maxFolded {
-		foldedNames.known = make(map[string]string)
-	}
-	foldedNames.known[strings.Clone(s)] = folded // it may be part of a long text
+	folded := foldAnew(s)
+	foldedNames.Put(strings.Clone(s), folded) // it may be part of a long text
 	return folded
 }
 
@@ -130,10 +123,7 @@ const (
 
 // foldedNames remembers what names were folded to: products have the same names of attributes, options and brands, and the
 // same values of most.
-var foldedNames struct {
-	mu    sync.RWMutex
-	known map[string]string
-}
+var foldedNames = retrieval.NewMemo[string](maxFolded)
 
 func foldAnew(s string) string {
 	ws := words(s)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/analysis/lang/de"
@@ -17,10 +16,12 @@ import (
 	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
 	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
 	"github.com/blevesearch/bleve/v2/registry"
+
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 )
 
 // lexicon turns text into terms: words without endings, in the manner of a language, without words that say nothing.
-// It is immutable after newLexicon and safe for concurrent use.
+// It is immutable after newLexicon, but for what it remembers, and safe for concurrent use.
 type lexicon struct {
 	filters    map[string][]analysis.TokenFilter // by language; "" for all others
 	tokenizer  analysis.Tokenizer
@@ -31,7 +32,8 @@ type lexicon struct {
 	places     map[string]bool       // names of countries -> whether they are in the European Union
 	foreign    map[string][]weighted // what stands for any country, by language
 	union      map[string][]weighted // what stands for one in the European Union
-	stems      stems
+	// stems are the terms of words by word and language: a question's words are held against every topic in every language.
+	stems *retrieval.Memo[[2]string]
 }
 
 // analyzers are the languages with endings and stop words of their own.
@@ -47,6 +49,7 @@ func newLexicon() (*lexicon, error) {
 		tokenizer: unicode.NewUnicodeTokenizer(),
 		lower:     lower,
 		stop:      make(map[string]bool),
+		stems:     retrieval.NewMemo[[2]string](maxStems),
 	}
 	cache := registry.NewCache()
 	for _, lang := range analyzers {
@@ -100,26 +103,14 @@ func (l *lexicon) words(text string) []string {
 // maxStems bounds the stems that a lexicon remembers; beyond it, it begins anew.
 const maxStems = 20_000
 
-// stems remembers the terms of words: a question's words are held against every topic in every language. Safe for
-// concurrent use.
-type stems struct {
-	mu    sync.Mutex
-	known map[[2]string]string // by word and language
-}
-
 // term is a word without its ending, or "" for a word that says nothing.
 func (l *lexicon) term(word, lang string) string {
 	key := [2]string{word, lang}
-	l.stems.mu.Lock()
-	defer l.stems.mu.Unlock()
-	term, ok := l.stems.known[key]
-	if !ok {
-		term = l.stem(word, lang)
-		if l.stems.known == nil || len(l.stems.known) >= maxStems {
-			l.stems.known = make(map[[2]string]string)
-		}
-		l.stems.known[key] = term
+	if term, ok := l.stems.Get(key); ok {
+		return term
 	}
+	term := l.stem(word, lang)
+	l.stems.Put(key, term)
 	return term
 }
 
