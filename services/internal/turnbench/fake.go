@@ -16,7 +16,8 @@ const maxBody = 1 << 20
 
 // Behaviour is how the fake model answers from now on. The zero value answers at once.
 type Behaviour struct {
-	// Latency is the time from a request to the end of its answer. A stream begins at half of it.
+	// Latency is the time from a request's first byte, or from its handler's start where [Arrivals] do not tell, to the end
+	// of its answer. A stream begins at half of it.
 	Latency time.Duration `json:"latency"`
 	// Hold keeps the calls that would word a specialist's answer, until their callers go away.
 	Hold bool `json:"hold"`
@@ -82,13 +83,14 @@ func (f *Fake) seen(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (f *Fake) chat(w http.ResponseWriter, r *http.Request) {
-	arrived := time.Now()
+	begun := time.Now()
 	f.calls.Add(1)
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		http.Error(w, "the body can not be read", http.StatusBadRequest)
 		return
 	}
+	arrived := arrival(r, begun)
 	var req chatRequest
 	if err := json.Unmarshal(raw, &req); err != nil {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err.Error()), http.StatusBadRequest)
