@@ -50,7 +50,12 @@ func (h *hold) lost(err error) error {
 // release ends everything that the turn has going. A turn that has failed leaves its lines; one that is settled has left
 // them when it was recorded or, when it could not be, leaves them to the lease: its reply must not wait any longer.
 func (h *hold) release() {
+	if h.settled {
+		h.turn.ends.Wait() // by now they have ended, and not because they were cut
+	}
 	h.cancel(nil)
+	h.turn.branches.Wait()
+	h.turn.ends.Wait()
 	h.turn.journal.close(h.settled)
 	h.keeper.Wait()
 	if !h.settled {
