@@ -114,18 +114,26 @@ func (c *crew) collect(ctx context.Context, d *routerv1.RoutingDecision) []*bran
 	}
 	c.turn.events.routed(d)
 	alone := len(branches) == 1
+	var last func()
 	for _, b := range branches {
-		if b.cancel == nil {
-			c.turn.branches.Go(func() {
-				b.confirm(b.assignment, alone)
-				c.run(ctx, b, due)
-			})
+		if b.cancel != nil {
+			continue
+		}
+		if last != nil {
+			c.turn.branches.Go(last)
+		}
+		last = func() {
+			b.confirm(b.assignment, alone)
+			c.run(ctx, b, due)
 		}
 	}
 	for i, b := range branches {
 		if b.cancel != nil {
 			b.confirm(d.GetAssignments()[i], alone)
 		}
+	}
+	if last != nil {
+		last() // on this goroutine, which would only wait
 	}
 	c.turn.branches.Wait()
 	c.account(ctx, branches)
