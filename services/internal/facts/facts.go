@@ -90,15 +90,23 @@ func all(keys []key, known func(key) bool) bool {
 
 // Set is what some texts say. The zero value says nothing and is ready. Several goroutines may call Has, but none beside
 // one that adds.
-type Set struct{ keys map[key]struct{} }
+type Set struct {
+	keys   map[key]struct{}
+	joined []*Set
+}
 
 // Has reports whether the texts say the fact, in one of its readings.
 func (s *Set) Has(f Fact) bool { return f.holds(s.has) }
 
 func (s *Set) has(k key) bool {
-	_, ok := s.keys[k]
-	return ok
+	if _, ok := s.keys[k]; ok {
+		return true
+	}
+	return slices.ContainsFunc(s.joined, func(o *Set) bool { return o.has(k) })
 }
+
+// Join makes the set say what another one says, too, which must not be added to any more.
+func (s *Set) Join(o *Set) { s.joined = append(s.joined, o) }
 
 // Add adds all that a text says.
 func (s *Set) Add(t Text) {
