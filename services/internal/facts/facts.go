@@ -36,7 +36,11 @@ type Text struct {
 // Of reads a text. The language is the base of a BCP 47 tag, such as "de"; numbers in words are read in it. In one that is
 // not known, or "", they are plain words.
 func Of(text, language string) Text {
-	r := reader{text: text, numerals: numerals[language], tokens: tokens(text)}
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
+	defer r.reset()
+	r.text, r.numerals = text, numerals[language]
+	r.cut()
 	r.said.words = make([]key, 0, len(r.tokens))
 	return r.read()
 }

@@ -3,9 +3,13 @@ package facts
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
+
+// maxAtoms is how many atoms a reader keeps room for: those of an answer of some ten thousand characters.
+const maxAtoms = 4 << 10
 
 // minCapitals is the length of words in capitals that are taken for codes. Shorter ones are units, sizes and the like.
 const minCapitals = 4
@@ -14,9 +18,24 @@ const minCapitals = 4
 type reader struct {
 	text     string
 	numerals map[string]int // of the text's language
+	atoms    []atom
 	tokens   []token
 	at       int
 	said     Text
+}
+
+// readers are used again: a text's tokens take many times its length.
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// reset makes a reader ready for another text. Of what it has read it keeps nothing but room, and not much of that.
+func (r *reader) reset() {
+	atoms, tokens := r.atoms, r.tokens
+	clear(atoms)
+	clear(tokens)
+	*r = reader{}
+	if cap(atoms) <= maxAtoms {
+		r.atoms, r.tokens = atoms[:0], tokens[:0]
+	}
 }
 
 func (r *reader) read() Text {
