@@ -61,7 +61,7 @@ var smallWords = func() map[string][]int {
 func languageOf(text string) string {
 	var scores [len(languages)]int
 	var own [len(languages)]bool // it has letters that the others lack
-	word := make([]byte, 0, 32)  // in lower case
+	word := make([]byte, 0, 32+utf8.UTFMax)  // in lower case
 	end := func() {
 		for _, i := range smallWords[string(word)] {
 			scores[i]++
@@ -79,7 +79,9 @@ func languageOf(text string) string {
 			end()
 			continue
 		}
-		word = utf8.AppendRune(word, r)
+		if len(word) < 32 { // no small word is as long
+			word = utf8.AppendRune(word, r)
+		}
 	}
 	end()
 	for i, found := range own {

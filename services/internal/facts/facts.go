@@ -41,8 +41,8 @@ func Of(text, language string) Text {
 	defer r.reset()
 	r.text, r.numerals = text, numerals[language]
 	r.cut()
-	r.said.words = make([]key, 0, len(r.tokens))
-	return r.read()
+	r.read()
+	return Text{Facts: slices.Clone(r.said.Facts), words: slices.Clone(r.said.words)}
 }
 
 // Fact is something in a text that is true only as it stands. Of makes them; the zero value is in no set.

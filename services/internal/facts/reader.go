@@ -29,16 +29,18 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 
 // reset makes a reader ready for another text. Of what it has read it keeps nothing but room, and not much of that.
 func (r *reader) reset() {
-	atoms, tokens := r.atoms, r.tokens
+	atoms, tokens, facts, words := r.atoms, r.tokens, r.said.Facts, r.said.words
 	clear(atoms)
 	clear(tokens)
+	clear(facts)
+	clear(words)
 	*r = reader{}
 	if cap(atoms) <= maxAtoms {
-		r.atoms, r.tokens = atoms[:0], tokens[:0]
+		r.atoms, r.tokens, r.said = atoms[:0], tokens[:0], Text{Facts: facts[:0], words: words[:0]}
 	}
 }
 
-func (r *reader) read() Text {
+func (r *reader) read() {
 	for r.at < len(r.tokens) {
 		t := r.tokens[r.at]
 		switch {
@@ -53,7 +55,6 @@ func (r *reader) read() Text {
 			r.code(t)
 		}
 	}
-	return r.said
 }
 
 // address is a URL, mail address or domain without what may be left out.
