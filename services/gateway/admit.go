@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/text/language"
@@ -26,7 +27,7 @@ const (
 )
 
 // turn is one message on its way to a reply. It is made by admit and not changed afterwards, save its cart and its ledger,
-// which look after themselves.
+// which look after themselves, and what it has going, for which its hold waits.
 type turn struct {
 	scope     scope.Scope
 	store     *gatewayv1.Store
@@ -42,6 +43,9 @@ type turn struct {
 	ledger    *ledger // nil: the turn has no budget
 	begun     time.Time
 	events    *events // nil: nobody listens
+
+	branches sync.WaitGroup
+	ends     sync.WaitGroup // of streams whose last word is said
 }
 
 // admit checks a request, and that its store and thread exist for this customer, and waits until it is its time. It makes

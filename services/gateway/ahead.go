@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -32,17 +31,14 @@ func (r RunAhead) valid() bool {
 	return r == "" || r == RunAheadAlways || r == RunAheadCertain || r == RunAheadOff
 }
 
-// work routes the message and has the specialists answer it. All that it starts has ended when it returns.
+// work routes the message and has the specialists answer it. If it succeeds, all branches have ended when it returns.
 func (s *Service) work(ctx context.Context, t *turn) (*routerv1.RoutingDecision, []*branch, error) {
 	c := &crew{service: s, turn: t}
-	defer c.wg.Wait()
-	branchCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	decision, err := s.decide(ctx, t, func(d *routerv1.RoutingDecision) { c.runAhead(branchCtx, d) })
+	decision, err := s.decide(ctx, t, func(d *routerv1.RoutingDecision) { c.runAhead(ctx, d) })
 	if err != nil {
 		return nil, nil, err
 	}
-	branches := c.collect(branchCtx, decision)
+	branches := c.collect(ctx, decision)
 	return decision, branches, nothingAnswered(ctx, branches)
 }
 
@@ -67,11 +63,10 @@ func (s *Service) decide(
 	return d, nil
 }
 
-// crew is the branches of one turn. Whoever makes one waits for wg. Its methods are called from one goroutine.
+// crew is the branches of one turn. Its methods are called from one goroutine.
 type crew struct {
 	service *Service
 	turn    *turn
-	wg      sync.WaitGroup
 	ahead   []*branch // that run ahead, on provisional assignments
 	due     time.Time // of those
 }
@@ -91,7 +86,7 @@ func (c *crew) runAhead(ctx context.Context, d *routerv1.RoutingDecision) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		b.cancel = cancel
 		c.ahead = append(c.ahead, b)
-		c.wg.Go(func() { c.run(ctx, b, c.due) })
+		c.turn.branches.Go(func() { c.run(ctx, b, c.due) })
 	}
 }
 
@@ -119,12 +114,17 @@ func (c *crew) collect(ctx context.Context, d *routerv1.RoutingDecision) []*bran
 	}
 	c.turn.events.routed(d)
 	alone := len(branches) == 1
+	var last func()
 	for _, b := range branches {
-		if b.cancel == nil {
-			c.wg.Go(func() {
-				b.confirm(b.assignment, alone)
-				c.run(ctx, b, due)
-			})
+		if b.cancel != nil {
+			continue
+		}
+		if last != nil {
+			c.turn.branches.Go(last)
+		}
+		last = func() {
+			b.confirm(b.assignment, alone)
+			c.run(ctx, b, due)
 		}
 	}
 	for i, b := range branches {
@@ -132,7 +132,10 @@ func (c *crew) collect(ctx context.Context, d *routerv1.RoutingDecision) []*bran
 			b.confirm(d.GetAssignments()[i], alone)
 		}
 	}
-	c.wg.Wait()
+	if last != nil {
+		last() // on this goroutine, which would only wait
+	}
+	c.turn.branches.Wait()
 	c.account(ctx, branches)
 	return branches
 }
@@ -152,9 +155,7 @@ func (c *crew) run(ctx context.Context, b *branch, due time.Time) {
 		b.resume(a)
 		return
 	}
-	ctx, cancel := context.WithDeadline(ctx, due)
-	defer cancel()
-	c.service.runBranch(ctx, b)
+	c.service.runBranch(ctx, b, due)
 }
 
 // account counts how running ahead went. What it wasted is paid for all the same, but it is not part of the reply, which

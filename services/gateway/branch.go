@@ -106,8 +106,6 @@ func (b *branch) passOn(ctx context.Context, ev *specialistv1.AnswerResponse) {
 	case *specialistv1.AnswerResponse_Spent:
 		b.spent = e.Spent.GetUsage()
 		return
-	case *specialistv1.AnswerResponse_Answer:
-		return // finish reports it
 	case *specialistv1.AnswerResponse_ToolCallFinished:
 		b.calls = append(b.calls, e.ToolCallFinished.GetToolCall())
 	}

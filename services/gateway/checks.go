@@ -13,7 +13,7 @@ func newChecks(t *turn, branches, sections []*branch) *checks {
 	c := &checks{made: sync.OnceValues(func() (*grounds, *coverage) {
 		base := t.language()
 		said := readAnswers(base, sections)
-		return newGrounds(t, branches, said), newCoverage(base, sections, said)
+		return newGrounds(t, branches, said), newCoverage(sections, said)
 	})}
 	c.wg.Go(func() {
 		defer func() { _ = recover() }() // whoever needs them gets the same panic, in the turn that it belongs to

@@ -1,9 +1,9 @@
 package gateway
 
 import (
-	"slices"
+	"maps"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -24,129 +24,145 @@ const (
 )
 
 // coverage tells which sections a merged text holds.
-type coverage struct {
-	base     string // language to read the text in where it does not show its own
-	sections []section
-}
+type coverage struct{ sections []section }
 
 // section is an answer, as coverage looks at it.
 type section struct {
 	query, text string
 	folded      string
-	facts       []facts.Fact // without those that any text may have, each once
-	titles      []string
-	said        facts.Set
-	stems       map[string]bool
+	marks       []mark
+	said        *facts.Set
+}
+
+// mark is something by which a section is known: a title, folded, or else a fact.
+type mark struct {
+	title  string
+	fact   facts.Fact
+	shared bool // another section says it as well, so it shows nothing, unless there is nothing else
+}
+
+// in reports whether a text has the mark.
+func (k mark) in(folded string, said *facts.Set) bool {
+	if k.title != "" {
+		return strings.Contains(folded, k.title)
+	}
+	return said.Has(k.fact)
 }
 
 // newCoverage returns the coverage of answers, all of which have been read.
-func newCoverage(base string, branches []*branch, said map[*branch]facts.Text) *coverage {
-	c := &coverage{base: base}
+func newCoverage(branches []*branch, said map[*branch]*reading) *coverage {
+	c := &coverage{}
 	for _, b := range branches {
 		c.sections = append(c.sections, newSection(b.assignment.GetSubQuery(), b.answer, said[b]))
+	}
+	for i, s := range c.sections {
+		for j, k := range s.marks {
+			s.marks[j].shared = c.elsewhere(i, func(o section) bool { return k.in(o.folded, o.said) })
+		}
 	}
 	return c
 }
 
-func newSection(query string, a *specialistv1.Answer, said facts.Text) section {
-	words := foldedWords(a.GetText())
-	s := section{query: query, text: a.GetText(), folded: spaced(words), stems: stemsOf(words)}
-	var before facts.Set
-	for _, f := range said.Facts {
-		if !f.Plain && !before.Has(f) {
-			s.facts = append(s.facts, f)
-		}
-		before.AddFacts(f)
-	}
-	s.said.Add(said)
+// newSection returns a section by its titles and by its facts, without those that any text may have, each once.
+func newSection(query string, a *specialistv1.Answer, said *reading) section {
+	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), said: &said.set}
 	for _, name := range names(a) {
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) {
-			s.titles = append(s.titles, name)
+			s.marks = append(s.marks, mark{title: name})
 		}
+	}
+	var before facts.Set
+	for _, f := range said.text.Facts {
+		if !f.Plain && !before.Has(f) {
+			s.marks = append(s.marks, mark{fact: f})
+		}
+		before.AddFacts(f)
 	}
 	return s
 }
 
+// merging is a merged text as far as it is passed on, as coverage looks at it. It is read piece by piece, so that little is
+// left to do when the model has ended. The zero value is empty.
+type merging struct {
+	folded strings.Builder
+	said   facts.Set
+}
+
+// add takes in a sentence, and what it says.
+func (m *merging) add(sentence string, said facts.Text) {
+	foldTo(&m.folded, sentence)
+	m.said.Add(said)
+}
+
 // missing returns which sections a text does not hold, in order. One that the model finished may leave out the weaker half
 // of a section; in one that was cut, nothing may be missing.
-func (c *coverage) missing(text string, finished bool) []int {
-	words := foldedWords(text)
-	m := merging{text: text, folded: spaced(words), stems: stemsOf(words)}
-	m.said.Add(readIn(c.base, text))
+func (c *coverage) missing(text string, m *merging, finished bool) []int {
 	var out []int
 	for i := range c.sections {
-		if !c.covered(i, m, finished) {
+		if !c.covered(i, text, m, finished) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// merging is a merged text, as coverage looks at it.
-type merging struct {
-	text, folded string
-	said         facts.Set
-	stems        map[string]bool
-}
-
 // covered reports whether a text holds a section: enough of its facts, which are product titles, codes, dates and
-// numbers; or, if it has none, enough of its words. What another section says as well shows nothing, unless there is
-// nothing else.
-func (c *coverage) covered(i int, m merging, finished bool) bool {
-	s := c.sections[i]
+// numbers; or, if it has none, enough of its words.
+func (c *coverage) covered(i int, text string, m *merging, finished bool) bool {
+	marks := c.sections[i].marks
 	own, kept, ownKept := 0, 0, 0
-	count := func(found, shared bool) {
+	for _, k := range marks {
+		found := k.in(m.folded.String(), &m.said)
 		if found {
 			kept++
 		}
-		if !shared {
+		if !k.shared {
 			own++
 		}
-		if found && !shared {
+		if found && !k.shared {
 			ownKept++
 		}
 	}
-	for _, title := range s.titles {
-		count(strings.Contains(m.folded, title), c.elsewhere(i, func(o section) bool { return strings.Contains(o.folded, title) }))
-	}
-	for _, f := range s.facts {
-		count(m.said.Has(f), c.elsewhere(i, func(o section) bool { return o.said.Has(f) }))
-	}
-	all := len(s.titles) + len(s.facts)
 	share := factShare
 	if !finished {
 		share = 1
 	}
 	switch {
-	case all == 0:
-		return c.retold(i, m, finished)
+	case len(marks) == 0:
+		return c.retold(i, text, m, finished)
 	case own > 0 && float64(ownKept) < share*float64(own):
 		return false
 	}
-	return float64(kept) >= share*float64(all)
+	return float64(kept) >= share*float64(len(marks))
 }
 
 // retold reports whether a text has the words of a section without facts. Where the text is in another language than the
 // section, those of its question speak for it, which the shopper wrote.
-func (c *coverage) retold(i int, m merging, finished bool) bool {
+func (c *coverage) retold(i int, text string, m *merging, finished bool) bool {
 	s := c.sections[i]
-	if strings.Contains(m.folded, s.folded) {
+	if strings.Contains(m.folded.String(), s.folded) {
 		return true
 	}
-	words, share := s.stems, wordShare
-	if from, to := languageOf(s.text), languageOf(m.text); from != "" && to != "" && from != to {
-		words = stemsOf(foldedWords(s.query))
+	words, share := s.folded, wordShare
+	if from, to := languageOf(s.text), languageOf(text); from != "" && to != "" && from != to {
+		words = fold(s.query)
 	}
 	if !finished {
 		share = wholeWordShare
 	}
-	own, kept := 0, 0
-	for w := range words {
-		if c.elsewhere(i, func(o section) bool { return o.stems[w] }) {
+	elsewhere := map[string]bool{}
+	for j, o := range c.sections {
+		if j != i {
+			maps.Copy(elsewhere, stemsOf(o.folded))
+		}
+	}
+	own, kept, said := 0, 0, stemsOf(m.folded.String())
+	for w := range stemsOf(words) {
+		if elsewhere[w] {
 			continue
 		}
 		own++
-		if m.stems[w] {
+		if said[w] {
 			kept++
 		}
 	}
@@ -179,38 +195,46 @@ func names(a *specialistv1.Answer) []string {
 }
 
 // fold turns a text into lower-case words between single spaces, with a space at either end, so that whole words can be
-// looked for.
-func fold(text string) string { return spaced(foldedWords(text)) }
-
-func spaced(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return " " + strings.Join(words, " ") + " "
+// looked for. Of scripts without spaces between words, each character is one.
+func fold(text string) string {
+	var b strings.Builder
+	b.Grow(len(text) + 2)
+	foldTo(&b, text)
+	return b.String()
 }
 
-// foldedWords returns the words of a text in lower case. Of scripts without spaces between words, each character is one.
-func foldedWords(text string) []string {
-	var out []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !facts.IsLetter(r) && !facts.IsDigit(r) && !facts.IsUnspaced(r) }) {
-		begin := 0
-		for i, r := range w {
-			if facts.IsUnspaced(r) {
-				out = append(out, w[begin:i], string(r))
-				begin = i + utf8.RuneLen(r)
-			}
+// foldTo folds a text that begins where no word goes on.
+func foldTo(b *strings.Builder, text string) {
+	inWord := false
+	for _, r := range text {
+		r = unicode.ToLower(r)
+		unspaced := facts.IsUnspaced(r)
+		word := !unspaced && (facts.IsLetter(r) || facts.IsDigit(r))
+		if inWord && !word {
+			b.WriteByte(' ')
 		}
-		out = append(out, w[begin:])
+		if inWord = word; !word && !unspaced {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+		if unspaced {
+			b.WriteByte(' ')
+		}
 	}
-	return slices.DeleteFunc(out, func(w string) bool { return w == "" })
+	if inWord {
+		b.WriteByte(' ')
+	}
 }
 
-// stemsOf returns the beginnings of folded words, which are the same for return, returns and returned. Small words
-// are left out. Of scripts without spaces between words, each two characters that are neighbours are a stem.
-func stemsOf(words []string) map[string]bool {
-	out := make(map[string]bool, len(words))
+// stemsOf returns the beginnings of the words of a folded text, which are the same for return, returns and returned. Small
+// words are left out. Of scripts without spaces between words, each two characters that are neighbours are a stem.
+func stemsOf(folded string) map[string]bool {
+	out := map[string]bool{}
 	last := ""
-	for _, w := range words {
+	for w := range strings.FieldsSeq(folded) {
 		runes := []rune(w)
 		switch {
 		case facts.IsUnspaced(runes[0]):

@@ -220,8 +220,30 @@ func TestNobodyWaitsForAStreamToEndAfterItsLastWord(t *testing.T) {
 			return untilGone(req, stream)
 		}
 		h.start()
-		if reply, took, err := h.askWithin(time.Minute, "search: shoes"); err != nil || took != 2*streamEnd || reply.GetText() != "Here." {
+		if reply, took, err := h.askWithin(time.Minute, "search: shoes"); err != nil || took != streamEnd || reply.GetText() != "Here." {
 			t.Errorf("after %v: %v, %v", took, reply, err)
+		}
+	})
+}
+
+func TestStreamsEndByThemselvesBehindTheTurnsBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		var cut [2]error
+		h.router.route = func(req *routerv1.RouteRequest, s routeStream) error {
+			err := s.Send(&routerv1.RouteResponse{Decision: split(req.GetMessage())})
+			time.Sleep(streamEnd / 2)
+			cut[0] = s.Context().Err()
+			return err
+		}
+		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+			err := say(stream, "Here.")
+			time.Sleep(streamEnd / 2)
+			cut[1] = stream.Context().Err()
+			return err
+		}
+		h.start()
+		if reply, took, err := h.askWithin(time.Minute, "search: shoes"); err != nil || took != streamEnd/2 || cut != [2]error{} {
+			t.Errorf("after %v: %v, %v; streams cut: %v", took, reply, err, cut)
 		}
 	})
 }
@@ -290,7 +312,7 @@ func TestASpecialistIsNotAskedWhenThereIsNoTimeToAnswer(t *testing.T) {
 		h.start()
 		for left, want := range map[time.Duration]int{leastCall - 1: 0, leastCall: 1} {
 			ctx, cancel := context.WithTimeout(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}), left)
-			_, err := h.service.answer(ctx, newBranch(&turn{message: "hats"}, split("support: hats").GetAssignments()[0]))
+			_, err := h.service.answer(ctx, newBranch(&turn{message: "hats"}, split("support: hats").GetAssignments()[0]), time.Now().Add(left))
 			cancel()
 			requests, _ := h.specialists["support"].calls()
 			if len(requests) != want || (err == nil) != (want == 1) {

@@ -16,19 +16,27 @@ type grounds struct {
 	shoppers []facts.Fact
 }
 
+// reading is what an answer says.
+type reading struct {
+	text facts.Text
+	set  facts.Set
+}
+
 // readAnswers reads the texts of the branches that are answered.
-func readAnswers(base string, branches []*branch) map[*branch]facts.Text {
-	said := make(map[*branch]facts.Text, len(branches))
+func readAnswers(base string, branches []*branch) map[*branch]*reading {
+	said := make(map[*branch]*reading, len(branches))
 	for _, b := range branches {
 		if b.err == nil {
-			said[b] = readIn(base, b.answer.GetText())
+			r := &reading{text: readIn(base, b.answer.GetText())}
+			r.set.Add(r.text)
+			said[b] = r
 		}
 	}
 	return said
 }
 
 // newGrounds returns the grounds of a turn's merge. What was said is that of all answers.
-func newGrounds(t *turn, branches []*branch, said map[*branch]facts.Text) *grounds {
+func newGrounds(t *turn, branches []*branch, said map[*branch]*reading) *grounds {
 	g := &grounds{base: t.language(), units: map[string]bool{}}
 	for _, b := range branches {
 		g.shoppers = append(g.shoppers, g.read(b.assignment.GetSubQuery()).Facts...)
@@ -57,10 +65,10 @@ func readIn(base, text string) facts.Text {
 }
 
 // learn takes in an answer, and what it says.
-func (g *grounds) learn(text string, said facts.Text) {
-	g.answers.Add(said)
+func (g *grounds) learn(text string, said *reading) {
+	g.answers.Join(&said.set)
 	items, prices := 0, 0
-	for _, f := range said.Facts {
+	for _, f := range said.text.Facts {
 		if f.Unit != "" {
 			g.units[f.Unit] = true
 		}
@@ -85,8 +93,8 @@ func (g *grounds) count(n int) {
 }
 
 // hold reports whether all facts of a text rest on something.
-func (g *grounds) hold(text string) bool {
-	for _, f := range g.read(text).Facts {
+func (g *grounds) hold(said facts.Text) bool {
+	for _, f := range said.Facts {
 		if !g.answers.Has(f) && !(f.Plain && g.counts.Has(f)) && !g.quoted(f) {
 			return false
 		}

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"sync"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
@@ -21,21 +20,15 @@ type hold struct {
 	turn    *turn
 	ctx     context.Context // ends when the places are lost
 	cancel  context.CancelCauseFunc
-	keeper  sync.WaitGroup
-	settled bool // there is a reply, so nobody shall resume the turn
+	stop    func() // keeping the places
+	settled bool   // there is a reply, so nobody shall resume the turn
 }
 
 // newHold begins to keep the places of a turn. The caller must release what it gets.
 func newHold(ctx context.Context, t *turn) *hold {
 	h := &hold{turn: t}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
-	if t.place != nil {
-		h.keeper.Go(func() {
-			if err := t.place.Keep(h.ctx); err != nil {
-				h.cancel(errTakenOver)
-			}
-		})
-	}
+	h.stop = t.place.Keep(h.ctx, func() { h.cancel(errTakenOver) })
 	return h
 }
 
@@ -50,9 +43,14 @@ func (h *hold) lost(err error) error {
 // release ends everything that the turn has going. A turn that has failed leaves its lines; one that is settled has left
 // them when it was recorded or, when it could not be, leaves them to the lease: its reply must not wait any longer.
 func (h *hold) release() {
+	if h.settled {
+		h.turn.ends.Wait() // by now they have ended, and not because they were cut
+	}
 	h.cancel(nil)
+	h.turn.branches.Wait()
+	h.turn.ends.Wait()
 	h.turn.journal.close(h.settled)
-	h.keeper.Wait()
+	h.stop()
 	if !h.settled {
 		_ = h.turn.place.Leave(h.ctx) // the lease runs out anyway
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // languages that the gateway itself can say something in. The first is what it falls back to.
-var languages = []struct {
+var languages = [...]struct {
 	base       string
 	unanswered string // %s: the sub-query
 	words      string // small words that tell it from the others
@@ -59,14 +59,32 @@ var smallWords = func() map[string][]int {
 // languageOf tells the language of a message by its small words: the base of a tag, or "" when nothing speaks for one
 // language more than for the others.
 func languageOf(text string) string {
-	text = strings.ToLower(text)
-	scores := make([]int, len(languages))
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		for _, i := range smallWords[w] {
+	var scores [len(languages)]int
+	var own [len(languages)]bool // it has letters that the others lack
+	word := make([]byte, 0, 32+utf8.UTFMax)  // in lower case
+	end := func() {
+		for _, i := range smallWords[string(word)] {
 			scores[i]++
 		}
+		word = word[:0]
 	}
-	for i, found := range ownLetters(text) {
+	for _, r := range text {
+		r = unicode.ToLower(r)
+		if r >= utf8.RuneSelf {
+			for i := range languages {
+				own[i] = own[i] || strings.ContainsRune(languages[i].letters, r)
+			}
+		}
+		if !unicode.IsLetter(r) {
+			end()
+			continue
+		}
+		if len(word) < 32 { // no small word is as long
+			word = utf8.AppendRune(word, r)
+		}
+	}
+	end()
+	for i, found := range own {
 		if found {
 			scores[i] += 2
 		}
@@ -85,20 +103,6 @@ func languageOf(text string) string {
 		return ""
 	}
 	return best
-}
-
-// ownLetters returns which languages have a letter in a text that the others lack, by their places in languages.
-func ownLetters(text string) []bool {
-	found := make([]bool, len(languages))
-	for _, r := range text {
-		if r < utf8.RuneSelf {
-			continue
-		}
-		for i, l := range languages {
-			found[i] = found[i] || strings.ContainsRune(l.letters, r)
-		}
-	}
-	return found
 }
 
 // languageTag is the language to answer in as far as it is known: the shopper's locale, or what the message tells.

@@ -98,7 +98,7 @@ func (s *Service) word(
 		return result, sections
 	}
 	var missing []*branch
-	for _, i := range checks.coverage().missing(text.text.String(), err == nil) {
+	for _, i := range checks.coverage().missing(text.text.String(), &w.merging, err == nil) {
 		missing = append(missing, sections[i])
 	}
 	return result, missing

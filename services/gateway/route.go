@@ -73,8 +73,7 @@ func (s *Service) route(
 func (s *Service) askRouter(
 	ctx context.Context, t *turn, specialists []*specialistv1.Specialist, provisional func(*routerv1.RoutingDecision),
 ) (*routerv1.RoutingDecision, error) {
-	ctx, cancel := context.WithTimeout(ctx, share(ctx, maxRouteTime, 3))
-	defer cancel()
+	due := time.Now().Add(share(ctx, maxRouteTime, 3))
 	if provisional != nil {
 		told := provisional
 		provisional = func(d *routerv1.RoutingDecision) {
@@ -87,13 +86,13 @@ func (s *Service) askRouter(
 		SpecialistsVersion: s.directory.version(t.scope.StoreID, specialists),
 	}
 	if req.GetSpecialistsVersion() != "" {
-		decision, err := s.decisionOf(ctx, req, provisional)
+		decision, err := s.decisionOf(ctx, t, due, req, provisional)
 		if rpc.Reason(rpc.Status(err)) != specialistsUnknown {
 			return decision, err
 		}
 	}
 	req.Specialists = specialists
-	return s.decisionOf(ctx, req, provisional)
+	return s.decisionOf(ctx, t, due, req, provisional)
 }
 
 // specialistsUnknown is the reason with which a router refuses a version of specialists that it does not know.
@@ -101,10 +100,11 @@ const specialistsUnknown = "SPECIALISTS_UNKNOWN"
 
 // decisionOf asks the router once, and returns what askRouter does. The provisional decision is a copy.
 func (s *Service) decisionOf(
-	ctx context.Context, req *routerv1.RouteRequest, provisional func(*routerv1.RoutingDecision),
+	ctx context.Context, t *turn, due time.Time, req *routerv1.RouteRequest, provisional func(*routerv1.RoutingDecision),
 ) (*routerv1.RoutingDecision, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithDeadline(ctx, due)
+	release := cancel
+	defer func() { release() }()
 	stream, err := s.cfg.Router.Route(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("route: %w", err)
@@ -112,18 +112,16 @@ func (s *Service) decisionOf(
 	var decision *routerv1.RoutingDecision
 	for {
 		resp, err := stream.Recv()
-		final := decision.GetStage() == routerv1.DecisionStage_DECISION_STAGE_FINAL
 		switch {
-		case err != nil && final:
-			return decision, nil
 		case errors.Is(err, io.EOF):
 			return decision, errors.New("route: the stream ended without a final decision")
 		case err != nil:
 			return decision, fmt.Errorf("route: %w", err)
-		case !final && resp.GetDecision() != nil:
-			decision = proto.CloneOf(resp.GetDecision())
+		case resp.GetDecision() != nil:
+			decision = resp.GetDecision()
 			if decision.GetStage() == routerv1.DecisionStage_DECISION_STAGE_FINAL {
-				defer time.AfterFunc(streamEnd, cancel).Stop()
+				release = func() { letEnd(&t.ends, stream, cancel) }
+				return decision, nil
 			}
 			if provisional != nil && isProvisional(decision) {
 				provisional(proto.CloneOf(decision)) // what stands if the router fails is made fit anew

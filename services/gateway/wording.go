@@ -112,6 +112,7 @@ type wording struct {
 	spoken    *spoken
 	grounds   func() *grounds
 	sections  string // all answers' texts
+	merging   merging
 	sentences sentences
 	step      int // of the run, whose text is being taken
 }
@@ -155,10 +156,14 @@ func (w *wording) pass(sentence string) error {
 		return errTooLong
 	case len(sentence) >= minRepeat && w.repeated(strings.TrimSpace(sentence)):
 		return errRepeats
-	case !w.grounds().hold(line):
+	}
+	g := w.grounds()
+	said := g.read(line)
+	if !g.hold(said) {
 		return errUngrounded
 	}
 	w.spoken.say(sentence)
+	w.merging.add(sentence, said)
 	return nil
 }
 

@@ -36,9 +36,13 @@ type Text struct {
 // Of reads a text. The language is the base of a BCP 47 tag, such as "de"; numbers in words are read in it. In one that is
 // not known, or "", they are plain words.
 func Of(text, language string) Text {
-	r := reader{text: text, numerals: numerals[language], tokens: tokens(text)}
-	r.said.words = make([]key, 0, len(r.tokens))
-	return r.read()
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
+	defer r.reset()
+	r.text, r.numerals = text, numerals[language]
+	r.cut()
+	r.read()
+	return Text{Facts: slices.Clone(r.said.Facts), words: slices.Clone(r.said.words)}
 }
 
 // Fact is something in a text that is true only as it stands. Of makes them; the zero value is in no set.
@@ -90,15 +94,23 @@ func all(keys []key, known func(key) bool) bool {
 
 // Set is what some texts say. The zero value says nothing and is ready. Several goroutines may call Has, but none beside
 // one that adds.
-type Set struct{ keys map[key]struct{} }
+type Set struct {
+	keys   map[key]struct{}
+	joined []*Set
+}
 
 // Has reports whether the texts say the fact, in one of its readings.
 func (s *Set) Has(f Fact) bool { return f.holds(s.has) }
 
 func (s *Set) has(k key) bool {
-	_, ok := s.keys[k]
-	return ok
+	if _, ok := s.keys[k]; ok {
+		return true
+	}
+	return slices.ContainsFunc(s.joined, func(o *Set) bool { return o.has(k) })
 }
+
+// Join makes the set say what another one says, too, which must not be added to any more.
+func (s *Set) Join(o *Set) { s.joined = append(s.joined, o) }
 
 // Add adds all that a text says.
 func (s *Set) Add(t Text) {

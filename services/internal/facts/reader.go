@@ -3,9 +3,13 @@ package facts
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
+
+// maxAtoms is how many atoms a reader keeps room for: those of an answer of some ten thousand characters.
+const maxAtoms = 4 << 10
 
 // minCapitals is the length of words in capitals that are taken for codes. Shorter ones are units, sizes and the like.
 const minCapitals = 4
@@ -14,12 +18,29 @@ const minCapitals = 4
 type reader struct {
 	text     string
 	numerals map[string]int // of the text's language
+	atoms    []atom
 	tokens   []token
 	at       int
 	said     Text
 }
 
-func (r *reader) read() Text {
+// readers are used again: a text's tokens take many times its length.
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// reset makes a reader ready for another text. Of what it has read it keeps nothing but room, and not much of that.
+func (r *reader) reset() {
+	atoms, tokens, facts, words := r.atoms, r.tokens, r.said.Facts, r.said.words
+	clear(atoms)
+	clear(tokens)
+	clear(facts)
+	clear(words)
+	*r = reader{}
+	if cap(atoms) <= maxAtoms {
+		r.atoms, r.tokens, r.said = atoms[:0], tokens[:0], Text{Facts: facts[:0], words: words[:0]}
+	}
+}
+
+func (r *reader) read() {
 	for r.at < len(r.tokens) {
 		t := r.tokens[r.at]
 		switch {
@@ -34,7 +55,6 @@ func (r *reader) read() Text {
 			r.code(t)
 		}
 	}
-	return r.said
 }
 
 // address is a URL, mail address or domain without what may be left out.

@@ -52,14 +52,15 @@ func (t token) squeezed() string {
 // bytesPerToken is what a token takes of a text, on average: it only saves that slices grow.
 const bytesPerToken = 5
 
-// tokens cuts a text up.
-func tokens(text string) []token {
-	out := make([]token, 0, len(text)/bytesPerToken+1)
-	atoms := make([]atom, 0, cap(out))
+// cut cuts the text up.
+func (r *reader) cut() {
+	text := r.text
+	out := slices.Grow(r.tokens, len(text)/bytesPerToken+1)
+	atoms := slices.Grow(r.atoms, len(text)/bytesPerToken+1)
 	begin := 0 // of the chain: atoms that nothing but glue keeps apart
 	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if !IsLetter(r) && !IsDigit(r) {
+		c, n := utf8.DecodeRuneInString(text[i:])
+		if !IsLetter(c) && !IsDigit(c) {
 			i += n
 			continue
 		}
@@ -76,7 +77,7 @@ func tokens(text string) []token {
 	if len(atoms) > begin {
 		out = apart(out, atoms[begin:])
 	}
-	return out
+	r.atoms, r.tokens = atoms, out
 }
 
 // IsDigit reports whether a character is a decimal digit of any script.

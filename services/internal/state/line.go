@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -132,18 +133,38 @@ func inTime(ctx context.Context, err error) error {
 	return err
 }
 
-// Keep renews the lease until ctx ends, and returns nil then. It returns ErrNotFirst when the place is lost; it does not
-// come back. While Redis can not be reached it goes on trying: nobody else can take the place either.
-func (p *Place) Keep(ctx context.Context) error {
-	for sleep(ctx, p.lease/3) == nil {
+// Keep renews the lease until ctx ends or stop is called, which waits for a renewal under way. It calls lost when the place
+// is lost; it does not come back. While Redis can not be reached it goes on trying: nobody else can take the place either. A
+// nil place is never lost.
+func (p *Place) Keep(ctx context.Context, lost func()) (stop func()) {
+	if p == nil {
+		return func() {}
+	}
+	var mu sync.Mutex // held by a renewal
+	var timer *time.Timer
+	stopped := false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(p.lease/3, func() { // and no goroutine in between: there is a place for each turn in flight
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped {
+			return
+		}
 		switch kept, err := p.renew(ctx); {
 		case ctx.Err() != nil:
-			return nil
 		case err == nil && !kept:
-			return ErrNotFirst
+			lost()
+		default:
+			timer.Reset(p.lease / 3)
 		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
 	}
-	return nil
 }
 
 func (p *Place) renew(ctx context.Context) (bool, error) {

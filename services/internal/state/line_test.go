@@ -114,9 +114,9 @@ func TestADeadHolderLosesItsPlaceAndIsFenced(t *testing.T) {
 		if err := next.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := dead.Keep(t.Context()); !errors.Is(err, state.ErrNotFirst) {
-			t.Errorf("Keep: %v, want ErrNotFirst", err)
-		}
+		lost := make(chan struct{})
+		defer dead.Keep(t.Context(), func() { close(lost) })()
+		<-lost
 		if n := client.Exists(t.Context(), next.Keys()...).Val(); n != 0 {
 			t.Error("one who had lost its place took another one when the line was empty")
 		}
@@ -129,9 +129,7 @@ func TestAKeptPlaceOutlivesItsLease(t *testing.T) {
 		if err := holder.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		kept := make(chan error, 1)
-		go func() { kept <- holder.Keep(ctx) }()
+		stop := holder.Keep(t.Context(), func() { t.Error("the place was lost") })
 		waiting, cancel := context.WithTimeout(t.Context(), 3*lease)
 		defer cancel()
 		if err := next.Wait(waiting); !errors.Is(err, context.DeadlineExceeded) {
@@ -141,8 +139,10 @@ func TestAKeptPlaceOutlivesItsLease(t *testing.T) {
 			t.Errorf("%d in line after one gave up", n)
 		}
 		stop()
-		if err := <-kept; err != nil {
-			t.Errorf("Keep: %v", err)
+		waiting, cancel = context.WithTimeout(t.Context(), 3*lease)
+		defer cancel()
+		if err := next.Wait(waiting); err != nil {
+			t.Errorf("Wait behind a place that is kept no longer: %v", err)
 		}
 	})
 }
