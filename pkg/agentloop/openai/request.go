@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
@@ -110,4 +111,13 @@ func argumentsOf(arguments string) string {
 		return "{}"
 	}
 	return string(wrapped)
+}
+
+// encode returns a request as JSON.
+func (m *Model) encode(req *agentloop.Request) ([]byte, error) {
+	sent, err := json.Marshal(m.request(req))
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	return sent, nil
 }
