@@ -77,20 +77,15 @@ func (m *Model) send(ctx context.Context, req *agentloop.Request) (*body, error)
 	return newBody(resp.Body, resp.Header.Get("Content-Type"), m.cfg.APIKey), nil
 }
 
-// fill returns a call with a request in it. What is sent is not kept: a call waits for its answer most of its life, and
-// seldom has to be sent again.
+// fill returns a call with a request in it.
 func (m *Model) fill(ctx context.Context, req *agentloop.Request) (*http.Request, error) {
 	sent, err := m.encode(req)
 	if err != nil {
 		return nil, err
 	}
 	call := m.form.WithContext(ctx)
-	call.ContentLength = int64(len(sent))
-	call.Body = &sending{sent}
-	call.GetBody = func() (io.ReadCloser, error) {
-		again, err := m.encode(req)
-		return &sending{again}, err
-	}
+	call.Body, call.ContentLength = sent, int64(sent.Len())
+	call.GetBody = func() (io.ReadCloser, error) { return m.encode(req) }
 	return call, nil
 }
 
@@ -126,22 +121,3 @@ func (m *Model) refusal(resp *http.Response) error {
 	err := m.cfg.call(&exchange{answer: &answer})
 	return m.statusError(err, RetryAfter(resp.Header, time.Now()))
 }
-
-// sending is the body of a request, which lets go of what was read.
-type sending struct {
-	rest []byte
-}
-
-// Read implements io.Reader.
-func (s *sending) Read(p []byte) (int, error) {
-	if len(s.rest) == 0 {
-		s.rest = nil
-		return 0, io.EOF
-	}
-	n := copy(p, s.rest)
-	s.rest = s.rest[n:]
-	return n, nil
-}
-
-// Close implements io.Closer. It does nothing: it may come while another goroutine reads.
-func (s *sending) Close() error { return nil }

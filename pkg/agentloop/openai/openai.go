@@ -81,6 +81,7 @@ type Model struct {
 	cfg       Config
 	form      *http.Request     // of all calls
 	transport http.RoundTripper // where no client is configured
+	schemas   schemas
 }
 
 // New returns a model, or an error that says in a line what is wrong with the configuration. It makes no call.
