@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"context"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -13,7 +15,7 @@ import (
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dial,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          1024,
 		MaxIdleConnsPerHost:   256,
@@ -27,6 +29,37 @@ func NewTransport() *http.Transport {
 		// HTTP/2 shares one connection among all calls: find out when it is dead.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
+}
+
+// dialer makes connections.
+var dialer = net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return conn{c}, nil
+}
+
+// conn is a connection that has what is left of a body written from where it is. Go's own has it copied, into a buffer that
+// is made for that.
+type conn struct{ net.Conn }
+
+// ReadFrom implements io.ReaderFrom.
+func (c conn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok { // as the transport bounds bodies to the length that it has announced
+		body, ok := limited.R.(interface {
+			io.WriterTo
+			Len() int
+		})
+		if ok && int64(body.Len()) <= limited.N {
+			n, err := body.WriteTo(c.Conn)
+			limited.N -= n
+			return n, err
+		}
+	}
+	return io.Copy(struct{ io.Writer }{c.Conn}, r)
 }
 
 // maxWait bounds what is believed of a header.
