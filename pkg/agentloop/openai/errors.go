@@ -81,8 +81,8 @@ func (e *answerError) Unwrap() error { return e.err }
 func (e *answerError) RetryHint() (after time.Duration, retry bool) { return 0, true }
 
 // statusError turns go-openai's errors into a StatusError, and leaves all others as they are.
-func (m *Model) statusError(err error, call *exchange) error {
-	e := &StatusError{RetryAfter: call.retryAfter}
+func (m *Model) statusError(err error, retryAfter time.Duration) error {
+	e := &StatusError{RetryAfter: retryAfter}
 	var apiErr *goopenai.APIError
 	var reqErr *goopenai.RequestError // may wrap an APIError without a status
 	switch {

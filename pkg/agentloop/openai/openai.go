@@ -1,5 +1,5 @@
 // Package openai is an agentloop.Model for any endpoint that speaks OpenAI's Chat Completions: OpenAI itself, vLLM, NIM,
-// Ollama, OpenRouter and many more. It is built on github.com/sashabaranov/go-openai.
+// Ollama, OpenRouter and many more. It is built on github.com/sashabaranov/go-openai, which says where requests go and what refusals mean.
 //
 // It streams unless told otherwise; what comes is understood either way, whichever was asked for. There is no time limit of its own on a call, only on connecting: how long an answer may take is for
 // the caller's context to say. It does not retry either; a [StatusError] holds what a retrying wrapper needs to know.
@@ -9,7 +9,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,8 +17,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
@@ -81,8 +78,10 @@ type Config struct {
 
 // Model asks one model of one endpoint. It implements [agentloop.Model] and is safe for concurrent use.
 type Model struct {
-	cfg    Config
-	client *goopenai.Client
+	cfg       Config
+	form      *http.Request     // of all calls
+	transport http.RoundTripper // where no client is configured
+	schemas   schemas
 }
 
 // New returns a model, or an error that says in a line what is wrong with the configuration. It makes no call.
@@ -97,15 +96,11 @@ func New(cfg Config) (*Model, error) {
 	if takesNoTemperature(cfg.Model) {
 		cfg.UseMaxCompletionTokens, cfg.OmitTemperature = true, true
 	}
-	client := http.Client{Transport: NewTransport()}
-	if cfg.HTTPClient != nil {
-		client = *cfg.HTTPClient
+	form, err := cfg.form()
+	if err != nil {
+		return nil, fmt.Errorf("openai: %w", err)
 	}
-	client.Transport = &tap{next: client.Transport, key: cfg.APIKey}
-	c := goopenai.DefaultConfig(cfg.APIKey)
-	c.BaseURL = cfg.BaseURL
-	c.HTTPClient = &client
-	return &Model{cfg: cfg, client: goopenai.NewClientWithConfig(c)}, nil
+	return &Model{cfg: cfg, form: form, transport: NewTransport()}, nil
 }
 
 // What the two settings may be; the first is the default.
@@ -200,28 +195,3 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, yield func
 
 // drainTime bounds the wait for the end of a body whose answer is whole.
 const drainTime = 100 * time.Millisecond
-
-// send sends a request and returns the body of the answer.
-func (m *Model) send(ctx context.Context, req *agentloop.Request) (*body, error) {
-	wire := m.request(req)
-	sent, err := json.Marshal(wire)
-	if err != nil {
-		return nil, fmt.Errorf("encode the request: %w", err)
-	}
-	call := &exchange{request: sent, again: func() ([]byte, error) { return json.Marshal(wire) }}
-	ctx = withExchange(ctx, call)
-	// go-openai makes the call and reads refusals; what is asked and answered passes it by, so there is nothing to close: see
-	// tap.
-	if m.cfg.NoStream {
-		_, err = m.client.CreateChatCompletion(ctx, goopenai.ChatCompletionRequest{Model: m.cfg.Model})
-	} else {
-		_, err = m.client.CreateChatCompletionStream(ctx, goopenai.ChatCompletionRequest{Model: m.cfg.Model})
-	}
-	switch {
-	case err != nil:
-		return nil, m.hinted(m.statusError(err, call), req)
-	case call.body == nil:
-		return nil, errors.New("the endpoint answered with a redirection that leads nowhere")
-	}
-	return call.body, nil
-}

@@ -15,7 +15,7 @@ import (
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dial,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          1024,
 		MaxIdleConnsPerHost:   256,
@@ -31,113 +31,35 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// exchange is what go-openai is not to see of a call, or does not tell. It belongs to the goroutine of the call.
-type exchange struct {
-	request    []byte                 // the body to send
-	again      func() ([]byte, error) // makes that anew
-	retryAfter time.Duration          // that a refusal asks for
-	body       *body                  // of the answer; nil: there is none
-}
+// dialer makes connections.
+var dialer = net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 
-type exchangeKey struct{}
-
-func withExchange(ctx context.Context, e *exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, e)
-}
-
-// tap is a RoundTripper that sends the exchange's request in place of go-openai's, see wireRequest, and takes answers aside,
-// which are read here: go-openai drops an error beside choices, the
-// reasoning of some endpoints and the lack of an index, and knows no answer that streams unasked or does not although
-// asked. Refusals are left to it but for their headers, which it drops.
-type tap struct {
-	next http.RoundTripper
-	key  string // never to be repeated in an error
-}
-
-// standIn is what go-openai gets to read in place of an answer.
-const standIn = "{}"
-
-// RoundTrip implements http.RoundTripper.
-func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
-	next := t.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	call, ok := req.Context().Value(exchangeKey{}).(*exchange)
-	if ok && req.Body != nil {
-		var err error
-		if req, err = call.fill(req); err != nil {
-			return nil, err
-		}
-	}
-	resp, err := next.RoundTrip(req)
-	if err != nil || !ok {
-		return resp, err
-	}
-	switch {
-	case resp.StatusCode >= http.StatusBadRequest:
-		call.retryAfter = RetryAfter(resp.Header, time.Now())
-		resp.Body = &limitedBody{Reader: io.LimitReader(resp.Body, 1<<20), Closer: resp.Body}
-	case resp.StatusCode < http.StatusMultipleChoices:
-		call.body = newBody(resp.Body, resp.Header.Get("Content-Type"), t.key)
-		resp.Body = io.NopCloser(strings.NewReader(standIn))
-	}
-	return resp, nil
-}
-
-// fill returns a request with the exchange's body. The one that it is made of is closed, as RoundTrip must. What is sent is
-// not kept: a call waits for its answer most of its life, and seldom has to be sent again.
-func (e *exchange) fill(req *http.Request) (*http.Request, error) {
-	req.Body.Close()
-	sent := e.request
-	if sent == nil { // a redirection asks for it again
-		var err error
-		if sent, err = e.again(); err != nil {
-			return nil, err
-		}
-	}
-	filled := *req
-	filled.ContentLength = int64(len(sent))
-	filled.GetBody = func() (io.ReadCloser, error) {
-		sent, err := e.again()
-		return &sending{sent}, err
-	}
-	filled.Body, e.request = &sending{sent}, nil
-	return &filled, nil
-}
-
-// sending is the body of a request, which lets go of what was read.
-type sending struct {
-	rest []byte
-}
-
-// Read implements io.Reader.
-func (s *sending) Read(p []byte) (int, error) {
-	if len(s.rest) == 0 {
-		s.rest = nil
-		return 0, io.EOF
-	}
-	n := copy(p, s.rest)
-	s.rest = s.rest[n:]
-	return n, nil
-}
-
-// Close implements io.Closer. It does nothing: it may come while another goroutine reads.
-func (s *sending) Close() error { return nil }
-
-// limitedBody is the body of a refusal, of which go-openai reads all that there is, and does not close it.
-type limitedBody struct {
-	io.Reader
-	io.Closer
-}
-
-// Read implements io.Reader; it closes the body at its end.
-func (b *limitedBody) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
-		b.Close()
+		return nil, err
 	}
-	return n, err
+	return conn{c}, nil
+}
+
+// conn is a connection that has what is left of a body written from where it is. Go's own has it copied, into a buffer that
+// is made for that.
+type conn struct{ net.Conn }
+
+// ReadFrom implements io.ReaderFrom.
+func (c conn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok { // as the transport bounds bodies to the length that it has announced
+		body, ok := limited.R.(interface {
+			io.WriterTo
+			Len() int
+		})
+		if ok && int64(body.Len()) <= limited.N {
+			n, err := body.WriteTo(c.Conn)
+			limited.N -= n
+			return n, err
+		}
+	}
+	return io.Copy(struct{ io.Writer }{c.Conn}, r)
 }
 
 // maxWait bounds what is believed of a header.

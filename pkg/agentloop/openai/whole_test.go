@@ -109,6 +109,34 @@ func TestRedirectionsAreFollowedOrSaid(t *testing.T) {
 	}
 }
 
+// TestClientsMayChangeTheirRequests has a client add a header to each request, as some do that ought to copy it first.
+func TestClientsMayChangeTheirRequests(t *testing.T) {
+	var before []string
+	client := &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+		before = append(before, req.Header.Values("X-Call")...)
+		req.Header.Add("X-Call", "1")
+		return replay{status: 200, body: strings.NewReader("data: [DONE]\n\n")}.RoundTrip(req)
+	})}
+	m, err := openai.New(openai.Config{BaseURL: "http://endpoint.invalid", Model: "m", HTTPClient: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := collect(t.Context(), m, ask("hi")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(before) != 0 {
+		t.Errorf("a request came with the header of another: %q", before)
+	}
+}
+
+// roundTrip is a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 func TestRefusedFieldsComeWithAHint(t *testing.T) {
 	plain := ask("hi")
 	plain.NoReasoning = true
