@@ -18,27 +18,18 @@ const unsaid = 0.5
 // shopper's own words, nothing forgotten, in the message's order.
 type mender struct {
 	*turn
+	*heard
 	decision *routerv1.RoutingDecision
 	drafts   []draft
-	context  []string   // stems of the message and of the conversation before it, sorted
-	parts    [][]string // stems of each of the rules' drafts, sorted
 }
 
 // byModel turns the model's answer, which took so many calls, into the decision.
 func (t *turn) byModel(answer classification, calls int) (*routerv1.RoutingDecision, error) {
-	m := &mender{turn: t, decision: t.decision(
+	t.prepare()
+	m := &mender{turn: t, heard: t.heard, decision: t.decision(
 		routerv1.DecisionStage_DECISION_STAGE_FINAL, routerv1.DecisionSource_DECISION_SOURCE_MODEL)}
 	if calls > 1 {
 		m.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED, "model's first answer was not valid; it was asked again")
-	}
-	m.context = stemsOf(t.req.GetMessage())
-	for _, said := range t.req.GetHistory() {
-		m.context = append(m.context, stemsOf(said.GetText())...)
-	}
-	slices.Sort(m.context)
-	m.context = slices.Compact(m.context)
-	for _, d := range t.ruling.drafts {
-		m.parts = append(m.parts, stemsOf(d.text))
 	}
 	for _, a := range answer.Assignments {
 		m.drafts = append(m.drafts, m.adopt(a))
@@ -112,11 +103,11 @@ func confidenceOf(said any) float64 {
 
 // faultOf says why a sub-query can not stand: it would speak for the shopper. Empty: it can.
 func (m *mender) faultOf(subQuery string) string {
-	asked := stemsOf(subQuery)
+	asked := m.stemsOf(subQuery)
 	if len(asked) == 0 {
 		return "is empty"
 	}
-	if holds(m.req.GetMessage(), subQuery) {
+	if m.found(subQuery) >= 0 {
 		return ""
 	}
 	if 2*common(asked, m.context) < len(asked) {
@@ -155,8 +146,14 @@ func once(drafts []draft) []draft {
 		specialist int
 		words      string
 	}
-	seen := map[work]bool{}
+	seen, of := map[work]bool{}, map[int]int{}
+	for _, d := range drafts {
+		of[d.specialist]++
+	}
 	return slices.DeleteFunc(drafts, func(d draft) bool {
+		if of[d.specialist] == 1 {
+			return false
+		}
 		w := work{d.specialist, spoken(d.text)}
 		again := seen[w]
 		seen[w] = true
@@ -184,10 +181,10 @@ func holds(text, part string) bool {
 // position returns where in the message a sub-query begins, in bytes: where its words stand as they are, or else where
 // the rules' draft begins that it shares most words with.
 func (m *mender) position(subQuery string) int {
-	if i := strings.Index(strings.ToLower(m.req.GetMessage()), strings.ToLower(subQuery)); i >= 0 {
+	if i := m.found(subQuery); i >= 0 {
 		return i
 	}
-	asked, best, at := stemsOf(subQuery), 0, len(m.req.GetMessage())
+	asked, best, at := m.stemsOf(subQuery), 0, len(m.req.GetMessage())
 	for i, d := range m.ruling.drafts {
 		if n := common(asked, m.parts[i]); n > best {
 			best, at = n, d.at

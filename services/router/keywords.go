@@ -111,6 +111,7 @@ func (c *lexicons) offer(specialists []*specialistv1.Specialist) *offered {
 	for _, s := range specialists {
 		o.lines = append(o.lines, promptLine(s))
 	}
+	o.prompt, o.output = o.systemPrompt(nil), askedOutput(specialists)
 	return o
 }
 

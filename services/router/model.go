@@ -13,6 +13,7 @@ import (
 	"time"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
@@ -73,30 +74,44 @@ const (
 		`"required":["assignments"]}`
 )
 
+// askedOutput is what a model is asked for.
+func askedOutput(specialists []*specialistv1.Specialist) *agentloop.OutputSchema {
+	names := make([]string, len(specialists))
+	for i, s := range specialists {
+		names[i] = strconv.Quote(s.GetName()) // of letters, digits and '-'
+	}
+	return &agentloop.OutputSchema{Name: outputName, Schema: fmt.Appendf(nil, askedSchema, "["+strings.Join(names, ",")+"]")}
+}
+
 // classifier is a model that is asked for a typed answer without reasoning before it.
 type classifier struct {
 	agentloop.Model
 	output *agentloop.OutputSchema
+	// begun is called with each piece of an answer, before the rest of it has come.
+	begun func()
 }
 
 // Generate implements [agentloop.Model].
 func (m classifier) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
 	asked := *req
 	asked.NoReasoning, asked.Output = true, m.output
-	return m.Model.Generate(ctx, &asked)
+	return func(yield func(agentloop.Chunk, error) bool) {
+		for chunk, err := range m.Model.Generate(ctx, &asked) {
+			m.begun()
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
 }
 
 // ask lets the model classify the message. The result is that of all calls, also beside an error.
 func (t *turn) ask(ctx context.Context) (classification, *agentloop.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.patience(ctx))
 	defer cancel()
-	names, err := json.Marshal(t.lexicon.names)
-	if err != nil {
-		return classification{}, nil, fmt.Errorf("encode names: %w", err)
-	}
 	temperature := 0.0
 	answer, result, err := agentloop.Generate[classification](ctx, agentloop.GenerateConfig{
-		Model: classifier{t.cfg.Model, &agentloop.OutputSchema{Name: outputName, Schema: fmt.Appendf(nil, askedSchema, names)}},
+		Model: classifier{t.cfg.Model, t.offered.output, t.prepare},
 		Name:  outputName, Schema: json.RawMessage(takenSchema), System: t.systemPrompt(), Temperature: &temperature,
 		MaxOutputTokens: maxOutputTokens, Price: t.cfg.Price,
 	}, history(t.req.GetHistory()), t.req.GetMessage())
@@ -135,14 +150,22 @@ func promptLine(s *specialistv1.Specialist) string {
 	return b.String()
 }
 
-// systemPrompt is the prompt with one line for each specialist, the store's own words among it.
+// systemPrompt is what the model is told.
 func (t *turn) systemPrompt() string {
+	if len(t.req.GetKeywords()) == 0 {
+		return t.offered.prompt
+	}
+	return t.offered.systemPrompt(t.req.GetKeywords())
+}
+
+// systemPrompt is the prompt with one line for each specialist, a store's own words among it.
+func (o *offered) systemPrompt(keywords []*routerv1.RoutingKeyword) string {
 	var b strings.Builder
 	b.WriteString(prompt)
-	for i, s := range t.offered.specialists {
-		b.WriteString(t.offered.lines[i])
+	for i, s := range o.specialists {
+		b.WriteString(o.lines[i])
 		said := " In this store also: "
-		for _, k := range keywordsOf(s.GetName(), t.req.GetKeywords()) {
+		for _, k := range keywordsOf(s.GetName(), keywords) {
 			if k.GetWeight() > 0 {
 				b.WriteString(said + strconv.Quote(oneLine(k.GetTerm())))
 				said = ", "

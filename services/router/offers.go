@@ -11,6 +11,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/offer"
 )
@@ -19,8 +20,10 @@ import (
 type offered struct {
 	specialists []*specialistv1.Specialist
 	lines       []string // of each, what the model is told
-	examples    uint64   // of their examples
-	words       uint64   // of all that a lexicon is made of
+	prompt      string   // where a store adds nothing
+	output      *agentloop.OutputSchema
+	examples    uint64 // of their examples
+	words       uint64 // of all that a lexicon is made of
 }
 
 // Bounds of what is remembered of offers. There is one for each set of specialists and of what is available of it; the

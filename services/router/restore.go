@@ -37,7 +37,7 @@ func (m *mender) align() (homes []int) {
 // home returns the one part that all words of a draft come from: of the same specialist rather than another, and the
 // shortest there is.
 func (m *mender) home(d draft) int {
-	own, best := intersection(stemsOf(d.text), m.context), nowhere
+	own, best := intersection(m.stemsOf(d.text), m.context), nowhere
 	rank := func(i int) int {
 		if m.ruling.drafts[i].specialist == d.specialist {
 			return len(m.parts[i])
@@ -66,7 +66,7 @@ func (m *mender) oneSpecialist(those []int) bool {
 // Where the rules are sure that another specialist should get the part, only a draft that has all of it gets its words.
 func (m *mender) reword(those []int, home int) {
 	part := m.ruling.drafts[home]
-	lost := minus(m.parts[home], m.stemsOf(those))
+	lost := minus(m.parts[home], m.stemsOfAll(those))
 	if len(lost) > 0 && m.sure(part) && m.drafts[those[0]].specialist != part.specialist {
 		return
 	}
@@ -85,7 +85,7 @@ func (m *mender) explain(those []int) {
 	for n, i := range those[1:] {
 		d, before := &m.drafts[i], m.drafts[those[n]].text
 		points := slices.ContainsFunc(splitWords(d.text), func(w word) bool { return w.is(pointer) })
-		if points && len(minus(stemsOf(before), stemsOf(d.text))) > 0 {
+		if points && len(minus(m.stemsOf(before), m.stemsOf(d.text))) > 0 {
 			d.text += " (about: " + strings.TrimRight(before, " ?!.") + ")"
 			m.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED,
 				"model's sub-query for %s did not say what it is about; that was added", m.lexicon.names[d.specialist])
@@ -118,58 +118,36 @@ func (m *mender) keeps(i int, homes []int) bool {
 			continue
 		}
 		with = append(with, j)
-		stems := stemsOf(d.text)
+		stems := m.stemsOf(d.text)
 		placed = placed || right && common(m.parts[i], stems) > 0 || len(minus(m.parts[i], stems)) == 0
 	}
-	return placed && len(minus(m.parts[i], m.stemsOf(with))) == 0
+	return placed && len(minus(m.parts[i], m.stemsOfAll(with))) == 0
 }
 
 // misses reports whether what a shopper wants with a part that the rules are not sure of is in no draft: most of its
 // words, or a number.
 func (m *mender) misses(i int) bool {
-	all := meaning(m.ruling.drafts[i].text)
+	all := meaning(splitWords(m.ruling.drafts[i].text))
 	var said []string
 	for _, d := range m.drafts {
-		said = append(said, stemsOf(d.text)...)
+		said = append(said, m.stemsOf(d.text)...)
 	}
 	slices.Sort(said)
 	lost := minus(all, said)
 	return 2*len(lost) > len(all) || slices.ContainsFunc(lost, hasDigit)
 }
 
-// stemsOf returns the stems of some drafts, sorted.
-func (m *mender) stemsOf(those []int) []string {
+// stemsOfAll returns the stems of some drafts, sorted.
+func (m *mender) stemsOfAll(those []int) []string {
+	if len(those) == 1 {
+		return m.stemsOf(m.drafts[those[0]].text)
+	}
 	var all []string
 	for _, i := range those {
-		all = append(all, stemsOf(m.drafts[i].text)...)
+		all = append(all, m.stemsOf(m.drafts[i].text)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// meaning returns the stems of the words that carry meaning: each once, sorted.
-func meaning(text string) []string {
-	var stems []string
-	for _, w := range splitWords(text) {
-		if w.content() {
-			stems = append(stems, w.stem)
-		}
-	}
-	slices.Sort(stems)
-	return slices.Compact(stems)
-}
-
-// stemsOf returns the stems of the words that carry meaning, or of all if none does: each once, sorted.
-func stemsOf(text string) []string {
-	stems := meaning(text)
-	if len(stems) > 0 {
-		return stems
-	}
-	for _, w := range splitWords(text) {
-		stems = append(stems, w.stem)
-	}
-	slices.Sort(stems)
-	return slices.Compact(stems)
 }
 
 // minus returns what a has and b has not. Both must be sorted.

@@ -24,6 +24,7 @@ type ruling struct {
 	// traits are what that rests on. Zero where it is no matter of evidence.
 	traits traits
 	notes  []string
+	words  []word // of the message
 }
 
 // group is a run of clauses for one specialist: words from lo to hi-1.
@@ -127,7 +128,7 @@ func (r *ruler) greeting() ruling {
 	if len(r.words) > 0 && len(r.history) > 0 {
 		d.confidence = unsureFollow // "yes please" answers something
 	}
-	return ruling{drafts: []draft{d}, certainty: d.confidence}
+	return ruling{drafts: []draft{d}, certainty: d.confidence, words: r.words}
 }
 
 // place puts a clause into the group that it belongs to, or lets it wait for the next one.
@@ -323,7 +324,7 @@ func (r *ruler) guess(c clause) (specialist int, certainty float64, reason strin
 
 // ruling turns the groups into drafts.
 func (r *ruler) ruling() ruling {
-	out := ruling{certainty: 2}
+	out := ruling{certainty: 2, words: r.words}
 	r.order = r.orderNumber()
 	for i, g := range r.groups {
 		lo, sure := trimLead(r.words, g.lo, g.hi), g.atMost

@@ -116,9 +116,10 @@ func (s *Service) Route(req *routerv1.RouteRequest, stream grpc.ServerStreamingS
 	if err != nil {
 		return err
 	}
+	err = send(stream, decision) // before what nobody waits for
 	s.count(stream.Context(), decision, t.provisional)
 	s.log(stream.Context(), decision)
-	return send(stream, decision)
+	return err
 }
 
 func send(stream grpc.ServerStreamingServer[routerv1.RouteResponse], d *routerv1.RoutingDecision) error {

@@ -25,6 +25,8 @@ type turn struct {
 	start   time.Time
 	// provisional are the assignments that were sent before the model was asked. Nil: none were.
 	provisional []*routerv1.Assignment
+	// heard is what a model's answer is compared with. Nil: not made yet.
+	heard *heard
 }
 
 func (s *Service) newTurn(req *routerv1.RouteRequest, o *offered) *turn {

@@ -10,14 +10,14 @@ import (
 
 // word is one word of a text.
 type word struct {
-	start, end int    // bytes in the text
-	norm       string // lower-case, without accents
-	stem       string // norm without common endings; only ever compared with other stems
-	class      class
+	start, end int     // bytes in the text
+	norm       string  // lower-case, without accents
+	stem       string  // norm without common endings; only ever compared with other stems
 	senses     *senses // nil if nothing is known of it
-	gap        gap     // what stands between the word before and this one
-	upper      bool    // begins with a capital letter
-	asked      bool    // a question mark follows before the next word
+	class      class
+	gap        gap  // what stands between the word before and this one
+	upper      bool // begins with a capital letter
+	asked      bool // a question mark follows before the next word
 }
 
 // gap is the kind of what stands between two words.
@@ -38,7 +38,7 @@ func (w word) is(c class) bool { return w.class&c != 0 }
 // splitWords finds the words of a text: runs of letters and digits. "42.5" is one word, "t-shirt" two; "l'article" is
 // two, "don't" one, and a possessive "'s" falls away.
 func splitWords(text string) []word {
-	ws := make([]word, 0, len(text)/5+1)
+	ws := make([]word, 0, len(text)/4+1) // most texts have fewer; growing costs as much again
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -143,12 +143,13 @@ func elision(s string) bool {
 
 // fold lower-cases a word and takes its accents and apostrophes away.
 func fold(s string) string {
-	if isFolded(s) {
-		return s
+	lower := strings.ToLower(s)
+	if isFolded(lower) {
+		return lower
 	}
 	var b strings.Builder
 	b.Grow(len(s))
-	for _, r := range norm.NFD.String(strings.ToLower(s)) {
+	for _, r := range norm.NFD.String(lower) {
 		switch {
 		case unicode.Is(unicode.Mn, r):
 		case isApostrophe(r):

@@ -58,10 +58,23 @@ func newCatalog(s store, newIndex func() (Index, error)) *catalog {
 // read calls fn with the store's catalog, at least as new as it was when read was called. The view may be used only
 // within fn. A store that was never written has an empty one.
 func (c *catalog) read(ctx context.Context, storeID string, fn func(v *view) error) error {
+	return c.readAsOf(ctx, storeID, c.versionOf(storeID), fn)
+}
+
+// versionOf asks for the version of a store's catalog.
+func (c *catalog) versionOf(storeID string) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (int64, error) { return c.store.version(ctx, storeID) }
+}
+
+// readAsOf is read with a catalog that is at least as new as when asked was called, which may be earlier. One in a cluster
+// is as new as ever.
+func (c *catalog) readAsOf(
+	ctx context.Context, storeID string, asked func(context.Context) (int64, error), fn func(v *view) error,
+) error {
 	if c.cluster != nil {
 		return c.cluster.read(ctx, storeID, fn)
 	}
-	version, err := c.store.version(ctx, storeID)
+	version, err := asked(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,11 @@
 // Package search serves a store's catalog and the search specialist, which answers product questions from it.
 //
 // Products live in Redis. What is searched is made of them: in the memory of every replica, or in a cluster that all share. It is
-// brought up to date when it is asked: a write is seen by every replica as soon as it has returned. What a search is, what it
-// counts and how it ranks is above both and the same (pool.go says what they must do); filters, prices, stock, counts and extremes are
-// computed here, exactly, over everything that is found. Vectors of the products, where an embedder is configured, are
-// made in the background and come later; until then, and whenever they fail, searches go by words.
+// brought up to date when it is asked: a write is seen by every replica as soon as it has returned, and by assignments that
+// begin then. What a search is, what it counts and how it ranks is above both and the same (pool.go says what they must do);
+// filters, prices, stock, counts and extremes are computed here, exactly, over everything that is found. Vectors of the products,
+// where an embedder is configured, are made in the background and come later; until then, and whenever they fail, searches go by
+// words.
 //
 // The package must not import another service; it is reached through the generated clients of catalog.v1 and
 // specialist.v1.

@@ -47,24 +47,31 @@ var sorts = map[string]catalogv1.Sort{
 	"price_low_to_high": catalogv1.Sort_SORT_PRICE_ASCENDING, "price_high_to_low": catalogv1.Sort_SORT_PRICE_DESCENDING,
 }
 
-// tools makes the tools of one turn, bound to its store.
+// tools makes the tools of one turn, bound to its store. They see at least what was written before the turn began: what the
+// catalog's version is, which takes a round trip, is asked for while the model thinks.
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
+	version := s.catalog.versionOf(t.Scope.StoreID)
+	if s.catalog.cluster == nil {
+		version = specialist.Ahead(t, version).Get
+	}
 	return []agentloop.Tool{
 		agentloop.NewTool("search_catalog", searchDescription, func(ctx context.Context, in searchArgs) (searchResult, error) {
-			return s.searchTool(ctx, t, in)
+			return s.searchTool(ctx, t, version, in)
 		}),
 	}
 }
 
 // searchTool runs one search and leaves its products in the turn's findings.
-func (s *Service) searchTool(ctx context.Context, t *specialist.Turn, in searchArgs) (searchResult, error) {
+func (s *Service) searchTool(
+	ctx context.Context, t *specialist.Turn, version func(context.Context) (int64, error), in searchArgs,
+) (searchResult, error) {
 	in.tidy()
 	if err := in.check(); err != nil {
 		return searchResult{}, err
 	}
 	var out outcome
 	m := s.hybrid.meaning(ctx, s.catalog, t.Scope.StoreID, in.Query, sorts[in.Sort])
-	err := s.catalog.read(ctx, t.Scope.StoreID, func(v *view) (err error) {
+	err := s.catalog.readAsOf(ctx, t.Scope.StoreID, version, func(v *view) (err error) {
 		if out, err = s.look(ctx, v, s.vocabulary.of(t.Scope.StoreID), in, &m); err == nil {
 			out.note = strings.TrimSpace(v.idNote(in.Query, out) + " " + out.note)
 		}

@@ -35,7 +35,7 @@ func BenchmarkSearchCatalog(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				turn := &specialist.Turn{Scope: scope.Scope{StoreID: "demo"}, Findings: &specialist.Findings{}}
-				if _, err := service.searchTool(b.Context(), turn, in); err != nil {
+				if _, err := service.searchTool(b.Context(), turn, service.catalog.versionOf("demo"), in); err != nil {
 					b.Fatal(err)
 				}
 			}

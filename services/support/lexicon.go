@@ -28,11 +28,12 @@ type lexicon struct {
 	lower      analysis.TokenFilter
 	stop       map[string]bool
 	topics     []topicTerms
+	naming     map[[2]string][]int   // topics that a term of a language names, by their place
 	topicWords []string              // that name them, in all languages
 	places     map[string]bool       // names of countries -> whether they are in the European Union
 	foreign    map[string][]weighted // what stands for any country, by language
 	union      map[string][]weighted // what stands for one in the European Union
-	// stems are the terms of words by word and language: a question's words are held against every topic in every language.
+	// stems are the terms of words by word and language: a question's words are held against the topics in every language.
 	stems *retrieval.Memo[[2]string]
 }
 
@@ -49,6 +50,7 @@ func newLexicon() (*lexicon, error) {
 		tokenizer: unicode.NewUnicodeTokenizer(),
 		lower:     lower,
 		stop:      make(map[string]bool),
+		naming:    make(map[[2]string][]int),
 		stems:     retrieval.NewMemo[[2]string](maxStems),
 	}
 	cache := registry.NewCache()
@@ -66,8 +68,13 @@ func newLexicon() (*lexicon, error) {
 	for _, w := range strings.Fields(fillers) {
 		l.stop[w] = true
 	}
-	for _, t := range topics {
+	for i, t := range topics {
 		l.topics = append(l.topics, l.termsOf(t))
+		for lang, terms := range l.topics[i].byLanguage {
+			for _, term := range terms {
+				l.naming[[2]string{term, lang}] = append(l.naming[[2]string{term, lang}], i)
+			}
+		}
 		l.topicWords = append(l.topicWords, strings.Fields(t.en+" "+t.de+" "+t.es+" "+t.fr)...)
 	}
 	l.learnPlaces()
@@ -137,18 +144,16 @@ func (l *lexicon) terms(text, lang string) map[string]int {
 	return counts
 }
 
-// pairs are the terms of a text that follow each other.
-func (l *lexicon) pairs(text, lang string) map[[2]string]bool {
-	out := make(map[[2]string]bool)
+// addPairs adds the terms of a text that follow each other.
+func (l *lexicon) addPairs(to map[[2]string]bool, text, lang string) {
 	var before string
 	for _, w := range l.words(text) {
 		t := l.term(w, lang)
 		if before != "" && t != "" {
-			out[[2]string{before, t}] = true
+			to[[2]string{before, t}] = true
 		}
 		before = t
 	}
-	return out
 }
 
 // contentWords are the words of a question that say what it is about, each once.
@@ -181,10 +186,8 @@ func (l *lexicon) variants(word, lang string) (all []weighted, isTopic bool) {
 		all = append(all, weighted{t, 1})
 	}
 	all = append(all, l.abroad(word, lang)...)
-	for _, t := range l.topics {
-		if !t.names(l, word) {
-			continue
-		}
+	for _, i := range l.named(word) {
+		t := l.topics[i]
 		isTopic = isTopic || t.asked
 		for _, other := range t.byLanguage[lang] {
 			if !slices.ContainsFunc(all, func(w weighted) bool { return w.term == other }) {
@@ -213,11 +216,12 @@ func (l *lexicon) termsOf(t topic) topicTerms {
 	return out
 }
 
-func (t topicTerms) names(l *lexicon, word string) bool {
-	for lang, terms := range t.byLanguage {
-		if slices.Contains(terms, l.term(word, lang)) {
-			return true
-		}
+// named returns the topics that a word names in some language, by their place, in order.
+func (l *lexicon) named(word string) []int {
+	var all []int
+	for _, lang := range queryLanguages {
+		all = append(all, l.naming[[2]string{l.term(word, lang), lang}]...)
 	}
-	return false
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -95,10 +95,11 @@ func (s *policyServer) SearchPolicies(ctx context.Context, req *policyv1.SearchP
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	passages, legs, err := s.store.search(ctx, req.GetStoreId(), req.GetQuery(), req.GetLanguage(), int(limit))
+	index, err := s.store.current(ctx, req.GetStoreId())
 	if err != nil {
 		return nil, err
 	}
+	passages, legs := s.store.search(ctx, index, req.GetQuery(), req.GetLanguage(), int(limit))
 	return &policyv1.SearchPoliciesResponse{Passages: passages, Legs: legs}, nil
 }
 

@@ -124,6 +124,33 @@ func TestIndexIsKeptWhileNothingChanges(t *testing.T) {
 	}
 }
 
+func TestAnAssignmentSeesWhatWasWrittenBeforeItBegan(t *testing.T) {
+	c := serve(t, silent())
+	c.havePolicies(t, "one", handbook()...)
+	begin := func() (looks func(want int)) {
+		tools := toolsFor(c, "")
+		return func(want int) {
+			t.Helper()
+			got, err := servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"engraving"}`)
+			if err != nil || len(got.Passages) != want {
+				t.Errorf("%v, %v; want %d passages", got.Passages, err, want)
+			}
+		}
+	}
+	engraving := &policyv1.Policy{PolicyId: "engraving", Title: "Engraving", Body: "Engraving takes a day."}
+	first := begin()
+	first(0)
+	c.havePolicies(t, "one", engraving)
+	first(0) // it has asked, and does not ask again
+	second := begin()
+	second(1)
+	first(1) // what it saw is not kept any more
+	if _, err := c.policies.DeletePolicy(t.Context(), &policyv1.DeletePolicyRequest{StoreId: "one", PolicyId: "engraving"}); err != nil {
+		t.Fatal(err)
+	}
+	begin()(0)
+}
+
 func TestIndexesAreBounded(t *testing.T) {
 	s := &policyStore{}
 	for i := range 3 * maxIndexes {

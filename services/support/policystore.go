@@ -24,7 +24,7 @@ const maxIndexes = 256
 
 // policyStore keeps policy documents in one Redis hash for each store, and beside it a version that changes with every
 // write. Searches run on an index in this process, which is made again when the version is another than the index's;
-// so every replica finds what any of them wrote. With an embedder, a goroutine for each new index embeds its passages, until
+// so every replica finds what any of them wrote, in an assignment what was written before that began. With an embedder, a goroutine for each new index embeds its passages, until
 // it is done, the index is replaced, or close. It is safe for concurrent use.
 type policyStore struct {
 	redis     redis.UniversalClient
@@ -104,13 +104,9 @@ func (s *policyStore) list(ctx context.Context, storeID string) ([]*policyv1.Pol
 	return decodePolicies(all)
 }
 
-// search returns the passages that answer a question, at most limit, and the legs that took part; none when no document is
-// about it.
-func (s *policyStore) search(ctx context.Context, storeID, question, language string, limit int) ([]*policyv1.Passage, []string, error) {
-	v, err := s.current(ctx, storeID)
-	if err != nil {
-		return nil, nil, err
-	}
+// search returns the passages of an index that answer a question, at most limit, and the legs that took part; none when no
+// document is about it.
+func (s *policyStore) search(ctx context.Context, v versioned, question, language string, limit int) ([]*policyv1.Passage, []string) {
 	legs := []string{legLexical}
 	found, asked := v.index.find(question, language)
 	if v.meanings != nil && asked && len(v.index.entries) > 0 {
@@ -118,7 +114,7 @@ func (s *policyStore) search(ctx context.Context, storeID, question, language st
 		found, leg = s.byMeaning(ctx, v, found, question, limit)
 		legs = append(legs, leg)
 	}
-	return v.index.passages(found, limit), legs, nil
+	return v.index.passages(found, limit), legs
 }
 
 // byMeaning joins what the words have found with the vector leg's part, and names the leg.
@@ -142,19 +138,33 @@ func (s *policyStore) byMeaning(ctx context.Context, v versioned, found []candid
 	return v.index.joined(found, query, vectors, limit), leg
 }
 
+// version returns the version of the store's documents; empty when nothing was ever written.
+func (s *policyStore) version(ctx context.Context, storeID string) (string, error) {
+	version, err := s.redis.Get(ctx, versionKey(storeID)).Result()
+	if errors.Is(err, redis.Nil) {
+		return "", nil
+	}
+	return version, state.Error("read version of policies", err)
+}
+
 // current returns the index of the store's current documents.
 func (s *policyStore) current(ctx context.Context, storeID string) (versioned, error) {
-	version, err := s.redis.Get(ctx, versionKey(storeID)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return versioned{}, state.Error("read version of policies", err)
+	version, err := s.version(ctx, storeID)
+	if err != nil {
+		return versioned{}, err
 	}
-	s.mu.Lock()
-	known, ok := s.indexes[storeID]
-	s.mu.Unlock()
-	if ok && known.version == version {
+	if known, ok := s.known(storeID, version); ok {
 		return known, nil
 	}
 	return s.build(ctx, storeID)
+}
+
+// known returns the index of a version, if it is the one that there is.
+func (s *policyStore) known(storeID, version string) (versioned, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.indexes[storeID]
+	return v, ok && v.version == version
 }
 
 // build makes the index of the documents of one instant and keeps it.

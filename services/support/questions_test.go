@@ -53,7 +53,7 @@ func readQuestions(t *testing.T) []judged {
 }
 
 // demoPolicies are the documents of the demo store.
-func demoPolicies(t *testing.T) []*policyv1.Policy {
+func demoPolicies(t testing.TB) []*policyv1.Policy {
 	t.Helper()
 	sets, err := demo.Load(noon)
 	if err != nil {

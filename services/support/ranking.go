@@ -31,48 +31,77 @@ const leading = 1.2
 const nearEnough = 0.35
 
 // passageIndex ranks the passages of a store by BM25 over their weighted fields. It is immutable and safe for
-// concurrent use. A store has a few hundred passages at most, so a search looks at each of them.
+// concurrent use. A store has a few hundred passages at most.
 type passageIndex struct {
-	words   *lexicon
-	entries []entry
-	length  float64                    // of the average passage, in terms
-	terms   map[string]map[string]bool // of all passages, by language
-	spelled []string                   // words that a typo may have been meant to be
+	words    *lexicon
+	entries  []entry
+	length   float64                         // of the average passage, in terms
+	postings map[string]map[string][]posting // by language and term, each in the order of the entries
+	pairs    map[string]map[[2]string]bool   // terms that follow each other in some text, by language
+	spelled  []string                        // words that a typo may have been meant to be
 }
 
-// entry is a passage with its terms.
+// entry is a passage in the index.
 type entry struct {
-	passage              *policyv1.Passage
-	language             string // that its terms are made for
-	text, section, title map[string]int
-	pairs                map[[2]string]bool // of terms that follow each other in the text
-	length               float64
+	passage  *policyv1.Passage
+	language string // that its terms are made for
+	section  int    // terms of the section
+	length   float64
+}
+
+// posting is how often an entry has a term.
+type posting struct {
+	at                   int // among the entries
+	text, section, title int
 }
 
 func newPassageIndex(words *lexicon, policies []*policyv1.Policy) *passageIndex {
-	x := &passageIndex{words: words, terms: make(map[string]map[string]bool)}
+	x := &passageIndex{words: words, postings: make(map[string]map[string][]posting), pairs: make(map[string]map[[2]string]bool)}
 	for _, p := range policies {
 		lang := words.languageOf(languageTag(p))
+		if x.postings[lang] == nil {
+			x.postings[lang], x.pairs[lang] = make(map[string][]posting), make(map[[2]string]bool)
+		}
 		title := words.terms(p.GetTitle(), lang)
 		for _, passage := range split(p) {
-			e := entry{
-				passage: passage, language: lang, title: title,
-				text: words.terms(passage.GetText(), lang), pairs: words.pairs(passage.GetText(), lang), section: words.terms(passage.GetSection(), lang),
-			}
+			text, section := words.terms(passage.GetText(), lang), words.terms(passage.GetSection(), lang)
 			if passage.GetSection() == "" {
-				e.section = title // a passage before all sections speaks for the whole document
+				section = title // a passage before all sections speaks for the whole document
 			}
-			for _, n := range e.text {
-				e.length += float64(n)
-			}
-			x.length += e.length
-			x.entries = append(x.entries, e)
-			x.learn(e, p.GetTitle(), passage.GetSection())
+			x.add(entry{passage: passage, language: lang}, text, section, title)
+			x.spelled = append(append(x.spelled, words.words(p.GetTitle())...), words.words(passage.GetSection())...)
 		}
 	}
 	x.length = max(x.length/float64(max(len(x.entries), 1)), 1)
 	x.sortSpelled()
 	return x
+}
+
+// add adds a passage with the terms of its fields.
+func (x *passageIndex) add(e entry, text, section, title map[string]int) {
+	at, postings := len(x.entries), x.postings[e.language]
+	of := func(term string) *posting {
+		all := postings[term]
+		if n := len(all); n == 0 || all[n-1].at != at {
+			all = append(all, posting{at: at})
+			postings[term] = all
+		}
+		return &all[len(all)-1]
+	}
+	for term, n := range text {
+		of(term).text = n
+		e.length += float64(n)
+	}
+	for term, n := range section {
+		of(term).section = n
+	}
+	for term, n := range title {
+		of(term).title = n
+	}
+	e.section = len(section)
+	x.length += e.length
+	x.entries = append(x.entries, e)
+	x.words.addPairs(x.pairs[e.language], e.passage.GetText(), e.language)
 }
 
 // candidate is a passage that a search has found.
@@ -92,7 +121,7 @@ func (x *passageIndex) find(question, language string) (found []candidate, asked
 	hits, things := x.match(content)
 	rarity, told := x.rarity(hits, len(content))
 	for i, h := range hits {
-		if h.answers(len(content), things) || h.titled(x.entries[i]) {
+		if h.answers(len(content), things) || h.entitled(x.entries[i]) {
 			found = append(found, candidate{at: i, score: x.score(x.entries[i], h, rarity, told, language)})
 		}
 	}
@@ -134,17 +163,18 @@ func (x *passageIndex) score(e entry, h hit, rarity []float64, told int, languag
 
 // hit is what an entry has of a question's words.
 type hit struct {
-	frequency []float64       // of each word, weighted by field and by how well the term stands for the word
-	words     int             // that occur at all
-	things    int             // of what the question names; all words of it occur
-	topic     bool            // one of them names a topic
-	topical   bool            // one of them names a topic and is in the title or the section
-	section   map[string]bool // terms of the section that they stand for
+	frequency []float64 // of each word, weighted by field and by how well the term stands for the word
+	words     int       // that occur at all
+	things    int       // of what the question names; all words of it occur
+	topic     bool      // one of them names a topic
+	topical   bool      // one of them names a topic and is in the title or the section
+	section   []string  // terms of the section that they stand for, each once
+	titled    bool      // the word that was counted last is in the title or the section
 }
 
-// titled reports whether the question has all words of the title of the entry's section, and these are two or more.
-func (h hit) titled(e entry) bool {
-	return h.words > 1 && len(h.section) > 1 && len(h.section) == len(e.section)
+// entitled reports whether the question has all words of the title of the entry's section, and these are two or more.
+func (h hit) entitled(e entry) bool {
+	return h.words > 1 && len(h.section) > 1 && len(h.section) == e.section
 }
 
 // answers reports whether the entry is about a question of n words that name so many things. The topic of a title is enough, and so is the only
@@ -163,24 +193,14 @@ func (h hit) answers(n, things int) bool {
 
 // match returns what each entry has of the words, and how many things these name.
 func (x *passageIndex) match(content []meant) ([]hit, int) {
-	hits := make([]hit, len(x.entries))
+	hits, n := make([]hit, len(x.entries)), len(content)
+	frequencies := make([]float64, len(hits)*n)
 	for i := range hits {
-		hits[i].frequency = make([]float64, len(content))
-	}
-	type meaning struct {
-		variants []weighted
-		isTopic  bool
+		hits[i].frequency = frequencies[i*n : (i+1)*n]
 	}
 	for w, asked := range content {
-		meanings := make(map[string]meaning)
-		for i, e := range x.entries {
-			m, known := meanings[e.language]
-			if !known {
-				m.variants, m.isTopic = x.words.variants(asked.word, e.language)
-				meanings[e.language] = m
-			}
-			hits[i].add(w, e, m.variants, m.isTopic && asked.sure)
-			hits[i].frequency[w] *= asked.share
+		for lang := range x.postings {
+			x.count(hits, w, asked, lang)
 		}
 	}
 	things := x.things(content)
@@ -210,31 +230,39 @@ func (x *passageIndex) things(content []meant) [][2]int {
 
 // follows reports whether some passage has the words one after the other.
 func (x *passageIndex) follows(first, second string) bool {
-	return slices.ContainsFunc(x.entries, func(e entry) bool {
-		return e.pairs[[2]string{x.words.term(first, e.language), x.words.term(second, e.language)}]
-	})
-}
-
-// add counts word w of the question in an entry.
-func (h *hit) add(w int, e entry, variants []weighted, isTopic bool) {
-	var titled bool
-	for _, v := range variants {
-		text, section, title := float64(e.text[v.term]), float64(e.section[v.term]), float64(e.title[v.term])
-		h.frequency[w] += v.share * (textWeight*text + sectionWeight*section + titleWeight*title)
-		titled = titled || section+title > 0
-		if section > 0 {
-			if h.section == nil {
-				h.section = make(map[string]bool)
-			}
-			h.section[v.term] = true
+	for lang, pairs := range x.pairs {
+		if pairs[[2]string{x.words.term(first, lang), x.words.term(second, lang)}] {
+			return true
 		}
 	}
-	if h.frequency[w] == 0 {
-		return
+	return false
+}
+
+// count counts word w of the question in the entries of a language.
+func (x *passageIndex) count(hits []hit, w int, asked meant, lang string) {
+	variants, isTopic := x.words.variants(asked.word, lang)
+	isTopic = isTopic && asked.sure
+	for _, v := range variants {
+		for _, p := range x.postings[lang][v.term] {
+			h := &hits[p.at]
+			h.frequency[w] += v.share * (textWeight*float64(p.text) + sectionWeight*float64(p.section) + titleWeight*float64(p.title))
+			h.titled = h.titled || p.section+p.title > 0
+			if p.section > 0 && !slices.Contains(h.section, v.term) {
+				h.section = append(h.section, v.term)
+			}
+		}
 	}
-	h.words++
-	h.topic = h.topic || isTopic
-	h.topical = h.topical || isTopic && titled
+	for i := range hits {
+		h := &hits[i]
+		if x.entries[i].language != lang || h.frequency[w] == 0 {
+			continue
+		}
+		h.words++
+		h.topic = h.topic || isTopic
+		h.topical = h.topical || isTopic && h.titled
+		h.titled = false
+		h.frequency[w] *= asked.share
+	}
 }
 
 // rarity is the weight of each word: the fewer passages have it, the more it says. It also returns how many words some

@@ -25,7 +25,8 @@ const lookupOrder = "lookup_order"
 
 // tools makes the tools of one turn.
 func (d *desk) tools(t *specialist.Turn) []agentloop.Tool {
-	tt := &turnTools{desk: d, turn: t, done: make(map[string]bool)}
+	version := specialist.Ahead(t, func(ctx context.Context) (string, error) { return d.policies.version(ctx, t.Scope.StoreID) })
+	tt := &turnTools{desk: d, turn: t, version: version, done: make(map[string]bool)}
 	return []agentloop.Tool{
 		tt.orderTool(),
 		agentloop.NewTool("search_policies",
@@ -57,8 +58,9 @@ func (t *turnTools) orderTool() agentloop.Tool {
 
 // turnTools are the tools of one turn, with what they have proposed already: a model that asks twice proposes once.
 type turnTools struct {
-	desk *desk
-	turn *specialist.Turn
+	desk    *desk
+	turn    *specialist.Turn
+	version *specialist.Once[string] // of the documents, when the turn had begun
 
 	mu   sync.Mutex
 	done map[string]bool
@@ -113,10 +115,11 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 	if query == "" || utf8.RuneCountInString(query) > maxQuestion {
 		return searchResult{}, errors.New("query must say in a few words what to look for")
 	}
-	passages, _, err := t.desk.policies.search(ctx, t.turn.Scope.StoreID, query, t.turn.Scope.Locale, shownPassages)
+	index, err := t.policies(ctx)
 	if err != nil {
 		return searchResult{}, t.desk.forModel(ctx, err, "the store's documents can not be read now; say so, and name no rule")
 	}
+	passages, _ := t.desk.policies.search(ctx, index, query, t.turn.Scope.Locale, shownPassages)
 	r := searchResult{Passages: make([]shownPassage, 0, len(passages))}
 	switch {
 	case len(passages) == 0:
@@ -137,6 +140,20 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 		}
 	}
 	return r, nil
+}
+
+// policies returns an index that holds at least what was written before the turn began: its version, which takes a round
+// trip, was asked for while the model thought.
+func (t *turnTools) policies(ctx context.Context) (versioned, error) {
+	store, storeID := t.desk.policies, t.turn.Scope.StoreID
+	version, err := t.version.Get(ctx)
+	if err != nil {
+		return versioned{}, err
+	}
+	if index, ok := store.known(storeID, version); ok {
+		return index, nil
+	}
+	return store.current(ctx, storeID)
 }
 
 // cut shortens a text to n characters.

@@ -44,9 +44,9 @@ func (x *passageIndex) mend(content []string) []meant {
 
 // knows reports whether a word is spelled right, as far as can be told: a passage has it, or a word for the same topic.
 func (x *passageIndex) knows(word string) bool {
-	for lang, terms := range x.terms {
+	for lang, postings := range x.postings {
 		all, isTopic := x.words.variants(word, lang)
-		if isTopic || slices.ContainsFunc(all, func(w weighted) bool { return terms[w.term] }) {
+		if isTopic || slices.ContainsFunc(all, func(w weighted) bool { return postings[w.term] != nil }) {
 			return true
 		}
 	}
@@ -85,21 +85,6 @@ func swapped(a, b string) bool {
 		i++
 	}
 	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
-}
-
-// learn notes the terms of an entry, and the words of its title and section.
-func (x *passageIndex) learn(e entry, titles ...string) {
-	if x.terms[e.language] == nil {
-		x.terms[e.language] = make(map[string]bool)
-	}
-	for _, counts := range []map[string]int{e.text, e.section, e.title} {
-		for term := range counts {
-			x.terms[e.language][term] = true
-		}
-	}
-	for _, title := range titles {
-		x.spelled = append(x.spelled, x.words.words(title)...)
-	}
 }
 
 // sortSpelled makes the choice among words that are as near depend on nothing but the words: shorter ones come first.

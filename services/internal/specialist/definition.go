@@ -54,6 +54,8 @@ type Turn struct {
 
 	// lacks holds the tools that are switched off for the store, and why.
 	lacks map[string]string
+	// ahead is what to read while the model thinks. Nil: nothing. See Ahead.
+	ahead func(context.Context)
 }
 
 // Lacks reports whether a tool is switched off for the store, since it has no such system.

@@ -44,6 +44,11 @@ func (s *Server) answer(
 	if err != nil {
 		return nil, err
 	}
+	end := turn.lookAhead(ctx)
+	defer func() {
+		cancel()
+		end()
+	}()
 	p := progress{send: send}
 	result, err := p.follow(ctx, loop.Start(historyOf(req), req.GetSubQuery()))
 	if ranOut(result) && p.text() == "" {

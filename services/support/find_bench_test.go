@@ -1,0 +1,26 @@
+package support
+
+import (
+	"testing"
+)
+
+// BenchmarkSearchPolicies puts questions to the documents of the demo store.
+func BenchmarkSearchPolicies(b *testing.B) {
+	words, err := newLexicon()
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := newPassageIndex(words, demoPolicies(b))
+	for name, question := range map[string]string{
+		"a topic": "return policy", "a sentence": "can I send back an opened sleeping bag after 30 days?", "a typo": "waranty",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if found, _ := x.find(question, "en"); len(found) == 0 {
+					b.Fatal("nothing found")
+				}
+			}
+		})
+	}
+}
