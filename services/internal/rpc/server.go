@@ -108,16 +108,9 @@ func NewServer(cfg ServerConfig) *Server {
 		log:    slog.New(telemetry.LogHandler(cfg.Logger.Handler())),
 		health: health.NewServer(),
 	}
-	// Every call passes these, in this order. Health checks pass none of them.
-	steps := chain(
-		s.report,   // writes the log line; turns the error into a status
-		s.recover,  // turns a panic into an error
-		s.deadline, // bounds the call
-		s.scope,    // says whom the call is for
-	)
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
-		grpc.UnaryInterceptor(unary(steps)),
-		grpc.StreamInterceptor(stream(steps)),
+		grpc.UnaryInterceptor(s.unary()),
+		grpc.StreamInterceptor(s.stream()),
 	)...)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
