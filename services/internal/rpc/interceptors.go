@@ -67,6 +67,7 @@ func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.heal
 // call bounds a call, says whom it is for, has it handled, turns its error into a status, and writes its one log line. All of
 // it is one frame on the stack of a call that waits: what is over by then, or comes after, is in functions of its own.
 func (s *Server) call(ctx context.Context, method string, handle func(context.Context) error) (err error) {
+	ctx = s.carrier.receive(ctx)
 	defer s.finish(ctx, method, time.Now(), &err)
 	ctx, cancel, err := s.deadline(ctx)
 	if err != nil {
@@ -167,21 +168,21 @@ func callDeadline(ctx context.Context, fallback time.Duration) (context.Context,
 	return context.WithTimeout(ctx, fallback)
 }
 
-// unaryClient gives outgoing unary calls a deadline and the scope of ctx.
-func unaryClient(fallback time.Duration) grpc.UnaryClientInterceptor {
+// unaryClient gives outgoing unary calls a deadline, and the scope and trace of ctx.
+func unaryClient(c *carrier, fallback time.Duration) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		ctx, cancel := callDeadline(outgoingScope(ctx), fallback)
+		ctx, cancel := callDeadline(outgoing(ctx, c), fallback)
 		defer cancel()
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 }
 
-// streamClient gives outgoing streams a deadline and the scope of ctx.
-func streamClient(fallback time.Duration) grpc.StreamClientInterceptor {
+// streamClient gives outgoing streams a deadline, and the scope and trace of ctx.
+func streamClient(c *carrier, fallback time.Duration) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 		open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		ctx, cancel := callDeadline(outgoingScope(ctx), fallback)
+		ctx, cancel := callDeadline(outgoing(ctx, c), fallback)
 		cs, err := open(ctx, desc, cc, method, append(opts, grpc.OnFinish(func(error) { cancel() }))...)
 		if err != nil {
 			cancel()
