@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
@@ -46,14 +45,13 @@ func Dial(target string, cfg DialConfig) (*grpc.ClientConn, error) {
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	deadline := orDefault(cfg.DefaultDeadline, DefaultDeadline)
+	trace, deadline := newCarrier(), orDefault(cfg.DefaultDeadline, DefaultDeadline)
 	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultServiceConfig(config),
 		grpc.WithDisableServiceConfig(), // the one above rules, whatever DNS says
-		grpc.WithStatsHandler(otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))),
-		grpc.WithChainUnaryInterceptor(unaryClient(deadline)),
-		grpc.WithChainStreamInterceptor(streamClient(deadline)),
+		grpc.WithUnaryInterceptor(unaryClient(trace, deadline)),
+		grpc.WithStreamInterceptor(streamClient(trace, deadline)),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(orDefault(cfg.MaxMessageBytes, DefaultMaxMessageBytes))),
 		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(connWindow),
@@ -67,7 +65,7 @@ func Dial(target string, cfg DialConfig) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial %q: %w", target, err)
 	}
-	conn, err := grpc.NewClient(address, append(opts, more...)...)
+	conn, err := grpc.NewClient(address, slices.Concat(opts, more, clientTrace())...)
 	if err != nil {
 		return nil, fmt.Errorf("dial %q: %w", target, err)
 	}

@@ -22,29 +22,14 @@ const (
 	leastUseful = 50 * time.Millisecond
 )
 
-// step is an interceptor, written once for unary and streaming calls. It calls next at most once.
-type step func(ctx context.Context, method string, next func(context.Context) error) error
-
-// chain makes one step of several, the first one outermost. gRPC's own chains would have two more frames for each of them on
-// the stack of every call that waits.
-func chain(first step, more ...step) step {
-	if len(more) == 0 {
-		return first
-	}
-	rest := chain(more[0], more[1:]...)
-	return func(ctx context.Context, method string, next func(context.Context) error) error {
-		return first(ctx, method, func(ctx context.Context) error { return rest(ctx, method, next) })
-	}
-}
-
-// unary adapts a step to unary calls.
-func unary(do step) grpc.UnaryServerInterceptor {
+// unary is what every unary call passes.
+func (s *Server) unary() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		if isHealth(info.FullMethod) {
 			return handle(ctx, req)
 		}
 		var resp any
-		err := do(ctx, info.FullMethod, func(ctx context.Context) (err error) {
+		err := s.call(ctx, info.FullMethod, func(ctx context.Context) (err error) {
 			resp, err = handle(ctx, req)
 			return err
 		})
@@ -55,13 +40,13 @@ func unary(do step) grpc.UnaryServerInterceptor {
 	}
 }
 
-// stream adapts a step to streaming calls.
-func stream(do step) grpc.StreamServerInterceptor {
+// stream is what every streaming call passes.
+func (s *Server) stream() grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if isHealth(info.FullMethod) {
 			return handle(srv, ss)
 		}
-		return do(ss.Context(), info.FullMethod, func(ctx context.Context) error {
+		return s.call(ss.Context(), info.FullMethod, func(ctx context.Context) error {
 			return handle(srv, &contextStream{ServerStream: ss, ctx: ctx})
 		})
 	}
@@ -79,15 +64,43 @@ func (s *contextStream) Context() context.Context { return s.ctx }
 // so deadlines and log lines would be wrong for them.
 func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
 
-// report turns the error of a call into its status and writes the call's one log line, without payloads.
-func (s *Server) report(ctx context.Context, method string, next func(context.Context) error) error {
-	start := time.Now()
-	err := next(ctx)
+// call bounds a call, says whom it is for, has it handled, turns its error into a status, and writes its one log line. All of
+// it is one frame on the stack of a call that waits: what is over by then, or comes after, is in functions of its own.
+func (s *Server) call(ctx context.Context, method string, handle func(context.Context) error) (err error) {
+	ctx = s.carrier.receive(ctx)
+	defer s.finish(ctx, method, time.Now(), &err)
+	ctx, cancel, err := s.deadline(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if ctx, err = withScope(ctx); err != nil {
+		return err
+	}
+	return handle(ctx)
+}
+
+// finish, when deferred, turns a panic into errPanic, logs its stack, and makes a status of the error.
+func (s *Server) finish(ctx context.Context, method string, begun time.Time, err *error) {
+	if p := recover(); p != nil {
+		s.log.LogAttrs(ctx, slog.LevelError, "panic",
+			slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+		*err = errPanic
+	}
+	*err = s.report(ctx, method, begun, *err)
+}
+
+// report returns the status of a call that is over, and writes its line, without payloads.
+func (s *Server) report(ctx context.Context, method string, begun time.Time, err error) error {
 	st := translate(err, method)
+	level := levelOf(st.Code())
+	if !s.log.Enabled(ctx, level) {
+		return st.Err()
+	}
 	attrs := []slog.Attr{
 		slog.String("method", method),
 		slog.String("code", st.Code().String()),
-		slog.Duration("duration", time.Since(start)),
+		slog.Duration("duration", time.Since(begun)),
 	}
 	if store := incomingStore(ctx); store != "" {
 		attrs = append(attrs, slog.String("store", store))
@@ -98,7 +111,7 @@ func (s *Server) report(ctx context.Context, method string, next func(context.Co
 	if causeMatters(st.Code()) && !errors.Is(err, errPanic) {
 		attrs = append(attrs, slog.String("cause", err.Error()))
 	}
-	s.log.LogAttrs(ctx, levelOf(st.Code()), "call", attrs...)
+	s.log.LogAttrs(ctx, level, "call", attrs...)
 	return st.Err()
 }
 
@@ -124,42 +137,27 @@ func causeMatters(c codes.Code) bool {
 // errPanic stands for a panic whose stack has been logged.
 var errPanic = errors.New("panic in handler")
 
-// recover turns a panic of the handler into errPanic, and logs its stack.
-func (s *Server) recover(ctx context.Context, method string, next func(context.Context) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.LogAttrs(ctx, slog.LevelError, "panic",
-				slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = errPanic
-		}
-	}()
-	return next(ctx)
-}
-
-// deadline gives the handler a little less time than the caller has, and refuses hopeless work.
-func (s *Server) deadline(ctx context.Context, method string, next func(context.Context) error) error {
+// deadline gives the handler a little less time than the caller has, and refuses hopeless work. Without an error, the caller
+// must call cancel when the call is over.
+func (s *Server) deadline(ctx context.Context) (_ context.Context, cancel context.CancelFunc, err error) {
 	due, ok := ctx.Deadline()
 	if !ok {
 		due = time.Now().Add(s.cfg.DefaultDeadline + lateMargin)
 	}
 	if left := time.Until(due); left < leastUseful {
-		return fmt.Errorf("%v left, which is too little to begin: %w", left, context.DeadlineExceeded)
+		return nil, nil, fmt.Errorf("%v left, which is too little to begin: %w", left, context.DeadlineExceeded)
 	}
-	ctx, cancel := context.WithDeadline(ctx, due.Add(-lateMargin))
-	defer cancel()
-	return next(ctx)
+	ctx, cancel = context.WithDeadline(ctx, due.Add(-lateMargin))
+	return ctx, cancel, nil
 }
 
-// scope puts the scope that the caller sent, if any, into the handler's context.
-func (s *Server) scope(ctx context.Context, _ string, next func(context.Context) error) error {
+// withScope puts the scope that the caller sent, if any, into the handler's context.
+func withScope(ctx context.Context) (context.Context, error) {
 	sc, ok, err := incomingScope(ctx)
-	if err != nil {
-		return err
-	}
-	if ok {
+	if ok && err == nil {
 		ctx = scope.NewContext(ctx, sc)
 	}
-	return next(ctx)
+	return ctx, err
 }
 
 // callDeadline returns ctx with a deadline. The caller must call cancel when the call is over.
@@ -170,21 +168,21 @@ func callDeadline(ctx context.Context, fallback time.Duration) (context.Context,
 	return context.WithTimeout(ctx, fallback)
 }
 
-// unaryClient gives outgoing unary calls a deadline and the scope of ctx.
-func unaryClient(fallback time.Duration) grpc.UnaryClientInterceptor {
+// unaryClient gives outgoing unary calls a deadline, and the scope and trace of ctx.
+func unaryClient(c *carrier, fallback time.Duration) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		ctx, cancel := callDeadline(outgoingScope(ctx), fallback)
+		ctx, cancel := callDeadline(outgoing(ctx, c), fallback)
 		defer cancel()
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 }
 
-// streamClient gives outgoing streams a deadline and the scope of ctx.
-func streamClient(fallback time.Duration) grpc.StreamClientInterceptor {
+// streamClient gives outgoing streams a deadline, and the scope and trace of ctx.
+func streamClient(c *carrier, fallback time.Duration) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 		open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		ctx, cancel := callDeadline(outgoingScope(ctx), fallback)
+		ctx, cancel := callDeadline(outgoing(ctx, c), fallback)
 		cs, err := open(ctx, desc, cc, method, append(opts, grpc.OnFinish(func(error) { cancel() }))...)
 		if err != nil {
 			cancel()

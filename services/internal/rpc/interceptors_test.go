@@ -141,15 +141,14 @@ func TestCallsWithoutDeadlineGetOne(t *testing.T) {
 func TestServerBoundsCallsThatArriveWithoutDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerConfig{DefaultDeadline: 7 * time.Second})
-		err := s.deadline(t.Context(), "m", func(ctx context.Context) error {
-			due, ok := ctx.Deadline()
-			if left := time.Until(due); !ok || left != 7*time.Second {
-				t.Errorf("the handler has %v, want the server's default of 7s", left)
-			}
-			return nil
-		})
+		ctx, cancel, err := s.deadline(t.Context())
 		if err != nil {
-			t.Error(err)
+			t.Fatal(err)
+		}
+		defer cancel()
+		due, ok := ctx.Deadline()
+		if left := time.Until(due); !ok || left != 7*time.Second {
+			t.Errorf("the handler has %v, want the server's default of 7s", left)
 		}
 	})
 }

@@ -24,21 +24,15 @@ const (
 // maxGroups is the most customer groups that a scope may have.
 const maxGroups = 64
 
-// idHeader binds a header to the field of a scope that it carries.
-type idHeader struct {
-	name  string
-	field *string
-}
+// idHeaders are the headers that carry one identifier each.
+var idHeaders = [...]string{headerStore, headerCustomer, headerCart, headerLocale, headerThread, headerTurn}
 
-func idHeaders(s *scope.Scope) []idHeader {
-	return []idHeader{
-		{headerStore, &s.StoreID},
-		{headerCustomer, &s.CustomerID},
-		{headerCart, &s.CartID},
-		{headerLocale, &s.Locale},
-		{headerThread, &s.ThreadID},
-		{headerTurn, &s.TurnID},
-	}
+// mostPairs is room for the names and values of a scope and a trace: groups, traceparent and tracestate beside the ids.
+const mostPairs = 2 * (len(idHeaders) + 3)
+
+// idFields are the fields of a scope that idHeaders carry, in their order.
+func idFields(s *scope.Scope) [len(idHeaders)]*string {
+	return [...]*string{&s.StoreID, &s.CustomerID, &s.CartID, &s.Locale, &s.ThreadID, &s.TurnID}
 }
 
 // incomingScope reads the scope of an incoming call and whether there is one.
@@ -49,19 +43,18 @@ func incomingScope(ctx context.Context) (scope.Scope, bool, error) {
 		found bool
 		check fault.Checker
 	)
-	md, _ := metadata.FromIncomingContext(ctx)
-	for _, h := range idHeaders(&s) {
-		values := md.Get(h.name)
+	for i, field := range idFields(&s) {
+		values := metadata.ValueFromIncomingContext(ctx, idHeaders[i]) // all of the metadata at once would be a copy
 		if len(values) > 1 {
-			check.Addf(h.name, "is sent %d times, must be sent once", len(values))
+			check.Addf(idHeaders[i], "is sent %d times, must be sent once", len(values))
 		}
 		if len(values) != 1 || values[0] == "" {
 			continue
 		}
-		check.OptionalID(h.name, values[0])
-		*h.field, found = values[0], true
+		check.OptionalID(idHeaders[i], values[0])
+		*field, found = values[0], true
 	}
-	for _, value := range md.Get(headerGroups) {
+	for _, value := range metadata.ValueFromIncomingContext(ctx, headerGroups) {
 		for group := range strings.SplitSeq(value, ",") {
 			if group = strings.TrimSpace(group); group != "" {
 				s.CustomerGroups, found = append(s.CustomerGroups, group), true
@@ -89,26 +82,36 @@ func incomingStore(ctx context.Context) string {
 	return values[0]
 }
 
-// outgoingScope returns ctx with the metadata of the scope that it carries, in place of any such metadata before.
-func outgoingScope(ctx context.Context) context.Context {
-	s, ok := scope.FromContext(ctx)
-	if !ok {
+// outgoing returns ctx with the metadata of the scope and of the trace that it carries, in place of any such metadata before.
+func outgoing(ctx context.Context, c *carrier) context.Context {
+	s, scoped := scope.FromContext(ctx)
+	pairs := c.addTrace(ctx, addScope(make([]string, 0, mostPairs), &s))
+	if md, ok := metadata.FromOutgoingContext(ctx); ok {
+		if scoped {
+			for _, name := range append(idHeaders[:], headerGroups) {
+				md.Delete(name)
+			}
+		}
+		for i := 0; i < len(pairs); i += 2 {
+			md.Delete(pairs[i])
+		}
+		ctx = metadata.NewOutgoingContext(ctx, md)
+	}
+	if len(pairs) == 0 {
 		return ctx
 	}
-	md, _ := metadata.FromOutgoingContext(ctx)
-	if md == nil {
-		md = metadata.MD{}
-	}
-	for _, h := range idHeaders(&s) {
-		setHeader(md, h.name, *h.field)
-	}
-	setHeader(md, headerGroups, strings.Join(s.CustomerGroups, ","))
-	return metadata.NewOutgoingContext(ctx, md)
+	return metadata.AppendToOutgoingContext(ctx, pairs...)
 }
 
-func setHeader(md metadata.MD, name, value string) {
-	md.Delete(name)
-	if value != "" {
-		md.Set(name, value)
+// addScope adds the metadata of a scope to pairs.
+func addScope(pairs []string, s *scope.Scope) []string {
+	for i, field := range idFields(s) {
+		if *field != "" {
+			pairs = append(pairs, idHeaders[i], *field)
+		}
 	}
+	if len(s.CustomerGroups) > 0 {
+		pairs = append(pairs, headerGroups, strings.Join(s.CustomerGroups, ","))
+	}
+	return pairs
 }

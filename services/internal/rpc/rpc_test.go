@@ -52,7 +52,7 @@ func newHouse() *house { return &house{network: NewNetwork()} }
 
 // start serves svc under the name "fake". The returned function stops the server and returns what Serve returned;
 // it may be called more than once.
-func (h *house) start(t *testing.T, svc *fake) (stop func() error) {
+func (h *house) start(t testing.TB, svc *fake) (stop func() error) {
 	t.Helper()
 	lis, err := h.network.Listen("fake")
 	if err != nil {
@@ -77,7 +77,7 @@ func (h *house) start(t *testing.T, svc *fake) (stop func() error) {
 	return stop
 }
 
-func (h *house) conn(t *testing.T) *grpc.ClientConn {
+func (h *house) conn(t testing.TB) *grpc.ClientConn {
 	t.Helper()
 	h.dial.Network = h.network
 	conn, err := Dial("inproc:///fake", h.dial)

@@ -14,9 +14,6 @@ import (
 	"net"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
-	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -92,10 +89,11 @@ func orDefault[T int | time.Duration](v, def T) T {
 // Server is a gRPC server with health, reflection, tracing and Quartet's interceptors.
 // Register services on it, then call Serve once.
 type Server struct {
-	cfg    ServerConfig
-	log    *slog.Logger
-	grpc   *grpc.Server
-	health *health.Server
+	cfg     ServerConfig
+	log     *slog.Logger
+	carrier *carrier
+	grpc    *grpc.Server
+	health  *health.Server
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
@@ -104,20 +102,14 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 func NewServer(cfg ServerConfig) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
-		cfg:    cfg,
-		log:    slog.New(telemetry.LogHandler(cfg.Logger.Handler())),
-		health: health.NewServer(),
+		cfg:     cfg,
+		log:     slog.New(telemetry.LogHandler(cfg.Logger.Handler())),
+		carrier: newCarrier(),
+		health:  health.NewServer(),
 	}
-	// Every call passes these, in this order. Health checks pass none of them.
-	steps := chain(
-		s.report,   // writes the log line; turns the error into a status
-		s.recover,  // turns a panic into an error
-		s.deadline, // bounds the call
-		s.scope,    // says whom the call is for
-	)
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
-		grpc.UnaryInterceptor(unary(steps)),
-		grpc.StreamInterceptor(stream(steps)),
+		grpc.UnaryInterceptor(s.unary()),
+		grpc.StreamInterceptor(s.stream()),
 	)...)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
@@ -126,10 +118,6 @@ func NewServer(cfg ServerConfig) *Server {
 
 func transportOptions(cfg ServerConfig) []grpc.ServerOption {
 	opts := []grpc.ServerOption{
-		grpc.StatsHandler(otelgrpc.NewServerHandler(
-			otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
-			otelgrpc.WithSpanAttributes(attribute.String(telemetry.KeyService, cfg.Name)),
-		)),
 		grpc.MaxRecvMsgSize(cfg.MaxMessageBytes),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(connWindow),
@@ -140,6 +128,7 @@ func transportOptions(cfg ServerConfig) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 	}
+	opts = append(opts, serverTrace(cfg.Name)...)
 	if cfg.Credentials != nil {
 		opts = append(opts, grpc.Creds(cfg.Credentials))
 	}

@@ -127,29 +127,47 @@ func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) 
 // Answer implements SpecialistService.
 func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStreamingServer[specialistv1.AnswerResponse]) error {
 	ctx := stream.Context()
-	sc, err := storeScope(ctx)
+	turn, err := s.admit(ctx, req)
 	if err != nil {
 		return err
 	}
-	if err := checkRequest(req, sc); err != nil {
-		return err
-	}
-	ctx, span := s.tracer.Start(ctx, "invoke_agent "+s.cfg.Definition.Name, trace.WithAttributes(
-		attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeAgent),
-		attribute.String(telemetry.KeyAgent, s.cfg.Definition.Name),
-		attribute.String(telemetry.KeyConversation, sc.ThreadID),
-		attribute.String(telemetry.KeyStore, sc.StoreID),
-		attribute.String(telemetry.KeyAssignment, req.GetAssignmentId()),
-		attribute.String(telemetry.KeyPromptVersion, s.promptVersion),
-	))
+	ctx, span := s.span(ctx, turn, req)
 	defer span.End()
-	answer, err := s.answer(ctx, sc, req, stream.Send)
+	answer, err := s.answer(ctx, turn, req, stream.Send)
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
 		return fmt.Errorf("%s: %w", s.cfg.Definition.Name, err)
 	}
 	s.log(ctx, answer)
 	return stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Answer{Answer: answer}})
+}
+
+// admit checks an assignment and returns it as the tools see it. Like the other steps before the run it is a function of its
+// own, so that its variables are not on the stack of a specialist that waits for its model.
+func (s *Server) admit(ctx context.Context, req *specialistv1.AnswerRequest) (*Turn, error) {
+	sc, err := storeScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRequest(req, sc); err != nil {
+		return nil, err
+	}
+	return &Turn{
+		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Cart: req.GetCart(), Findings: &Findings{},
+		lacks: s.lacks(ctx, sc),
+	}, nil
+}
+
+// span begins the span of an answer.
+func (s *Server) span(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (context.Context, trace.Span) {
+	return s.tracer.Start(ctx, "invoke_agent "+s.cfg.Definition.Name, trace.WithAttributes(
+		attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeAgent),
+		attribute.String(telemetry.KeyAgent, s.cfg.Definition.Name),
+		attribute.String(telemetry.KeyConversation, turn.Scope.ThreadID),
+		attribute.String(telemetry.KeyStore, turn.Scope.StoreID),
+		attribute.String(telemetry.KeyAssignment, req.GetAssignmentId()),
+		attribute.String(telemetry.KeyPromptVersion, s.promptVersion),
+	))
 }
 
 // log writes the one line of an answer: never its text, nor the question.

@@ -31,16 +31,12 @@ var temperature = 0.2
 // answer runs the loop and composes the answer, reporting progress on the way. What is there when time or budget run out
 // is an answer too: the text so far, or else what the tools found.
 func (s *Server) answer(
-	ctx context.Context, sc scope.Scope, req *specialistv1.AnswerRequest, send func(*specialistv1.AnswerResponse) error,
+	ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest, send func(*specialistv1.AnswerResponse) error,
 ) (*specialistv1.Answer, error) {
 	begun := time.Now()
 	ctx, cancel := workTime(ctx)
 	defer cancel()
-	turn := &Turn{
-		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Cart: req.GetCart(), Findings: &Findings{},
-		lacks: s.lacks(ctx, sc),
-	}
-	loop, err := s.loop(ctx, turn, req)
+	run, err := s.start(ctx, turn, req)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +45,8 @@ func (s *Server) answer(
 		cancel()
 		end()
 	}()
-	p := progress{send: send}
-	result, err := p.follow(ctx, loop.Start(historyOf(req), req.GetSubQuery()))
+	p := &progress{send: send}
+	result, err := p.follow(ctx, run)
 	if ranOut(result) && p.text() == "" {
 		p.say(turn.plainly())
 	}
@@ -65,6 +61,15 @@ func (s *Server) answer(
 	answer.PromptVersion = s.promptVersion
 	setDuration(answer, time.Since(begun))
 	return answer, nil
+}
+
+// start begins the run of an assignment.
+func (s *Server) start(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Run, error) {
+	loop, err := s.loop(ctx, turn, req)
+	if err != nil {
+		return nil, err
+	}
+	return loop.Start(historyOf(req), req.GetSubQuery()), nil
 }
 
 // ranOut reports whether a run ended for lack of time or budget. A nil result is of one that its caller left.

@@ -76,6 +76,12 @@ func Setup(ctx context.Context, cfg Config) (shutdown func(context.Context) erro
 	return shutdown, nil
 }
 
+// Exports reports whether spans may go anywhere: not in a process that Setup was told of no endpoint.
+func Exports() bool {
+	_, none := otel.GetTracerProvider().(ids)
+	return !none
+}
+
 // export installs providers whose spans and points go to the endpoint.
 func export(ctx context.Context, cfg Config) (shutdown func(context.Context) error, err error) {
 	res, err := describe(ctx, cfg)

@@ -1,0 +1,30 @@
+package rpc
+
+import (
+	"context"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+)
+
+// BenchmarkCalls measures one hop over an in-memory connection, with the scope of a turn and nothing exported.
+func BenchmarkCalls(b *testing.B) {
+	exportNothing(b)
+	h := newHouse()
+	h.start(b, &fake{answer: func(s grpc.ServerStreamingServer[specialistv1.AnswerResponse]) error {
+		return s.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{TextDelta: &specialistv1.TextDelta{Text: "yes"}}})
+	}})
+	conn := h.conn(b)
+	ctx := scope.NewContext(b.Context(), scope.Scope{StoreID: "demo", ThreadID: "th_1", TurnID: "tu_1", CartID: "c_1"})
+	for name, call := range map[string]func(context.Context, *grpc.ClientConn) error{"unary": describe, "stream": answer} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = call(ctx, conn)
+			}
+		})
+	}
+}
