@@ -85,18 +85,28 @@ func (f *Fake) seen(w http.ResponseWriter, _ *http.Request) {
 func (f *Fake) chat(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
 	f.calls.Add(1)
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	raw, err := read(w, r)
 	if err != nil {
 		http.Error(w, "the body can not be read", http.StatusBadRequest)
 		return
 	}
 	arrived := arrival(r, begun)
+	b := f.begin(raw)
+	until := func(part float64) error {
+		wait := time.Duration(part*float64(b.Latency)) - time.Since(arrived)
+		if part < 1 {
+			return Sleep(r.Context(), wait)
+		}
+		return f.sleep(r.Context(), wait)
+	}
+	if until(thinks) != nil {
+		return // a caller that has gone needs no answer
+	}
 	var req chatRequest
 	if err := json.Unmarshal(raw, &req); err != nil {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err.Error()), http.StatusBadRequest)
 		return
 	}
-	b := f.begin(raw)
 	if b.Hold && req.kind() == kindWord {
 		f.held.Add(1)
 		<-r.Context().Done()
@@ -108,14 +118,22 @@ func (f *Fake) chat(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err.Error()), http.StatusBadRequest)
 		return
 	}
-	// A caller that has gone needs no answer.
-	_ = a.send(w, &req, func(part float64) error {
-		wait := time.Duration(part*float64(b.Latency)) - time.Since(arrived)
-		if part < 1 {
-			return Sleep(r.Context(), wait)
-		}
-		return f.sleep(r.Context(), wait)
-	})
+	_ = a.send(w, &req, until) // a caller that has gone needs no answer
+}
+
+// thinks is the part of a call's time after which the fake model reads what it is asked. The cores that it takes for that
+// are those of its caller, who has other calls to make before, and waits then.
+const thinks = 0.25
+
+// read returns the body of a request.
+func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body := http.MaxBytesReader(w, r.Body, maxBody)
+	if n := r.ContentLength; 0 < n && n <= maxBody {
+		raw := make([]byte, n)
+		_, err := io.ReadFull(body, raw)
+		return raw, err
+	}
+	return io.ReadAll(body)
 }
 
 // begin returns how a request is to be answered.
