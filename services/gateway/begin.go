@@ -93,7 +93,7 @@ func (s *Service) takeUp(ctx context.Context, t *turn, found opening) error {
 	t.journal = &journal{
 		ctx: context.WithoutCancel(ctx), due: due, redis: s.cfg.Redis, key: journalKey(t.scope.StoreID, t.requestID),
 		place: t.place, ttl: s.cfg.ThreadTTL, logger: s.cfg.Logger, before: before,
-		linger: s.journalLinger, ending: make(chan struct{}),
+		linger: s.journalLinger,
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func TestAJournalIsWrittenBehindTheTurnInFewWrites(t *testing.T) {
 func TestWhatComesTogetherIsWrittenTogether(t *testing.T) {
 	h := newHouse(t, miniredis.RunT(t))
 	j, redis := journalOf(t, h)
-	j.linger, j.ending = time.Hour, make(chan struct{})
+	j.linger = time.Hour
 	close(redis.goOn)
 	j.decided(split("search: x"))
 	j.answered("a1", &specialistv1.Answer{Text: "x"})
