@@ -33,6 +33,7 @@ type turn struct {
 	store     *gatewayv1.Store
 	message   string
 	requestID string
+	hash      string                        // of the request's body
 	summary   string                        // what was said in the thread so far
 	history   []*commonv1.Message           // the oldest first
 	shown     []*specialistv1.ProductChoice // what the shopper was last shown in the thread

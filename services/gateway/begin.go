@@ -46,15 +46,15 @@ func (s *Service) begin(ctx context.Context, t *turn, req *gatewayv1.AskRequest)
 	if known {
 		lines = append(lines, threadLine(t.scope.StoreID, t.scope.ThreadID))
 	}
-	hash, err := bodyHash(req)
-	if err != nil {
+	var err error
+	if t.hash, err = bodyHash(req); err != nil {
 		return err
 	}
 	// The turn's id is this attempt's alone until the journal, maybe, gives the turn that of an earlier attempt.
 	t.place = state.NewPlace(s.cfg.Redis, t.scope.TurnID, s.cfg.Lease, lines...)
 	var found opening
 	err = t.place.WaitBy(ctx, func(ctx context.Context) (int, error) {
-		found, err = s.threads.begin(ctx, t, hash, known, s.cfg.Now())
+		found, err = s.threads.begin(ctx, t, known, s.cfg.Now())
 		return found.ahead, err
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) takeUp(ctx context.Context, t *turn, found opening) error {
 	t.journal = &journal{
 		ctx: context.WithoutCancel(ctx), due: due, redis: s.cfg.Redis, key: journalKey(t.scope.StoreID, t.requestID),
 		place: t.place, ttl: s.cfg.ThreadTTL, logger: s.cfg.Logger, before: before,
-		linger: s.journalLinger, ending: make(chan struct{}),
+		linger: s.journalLinger,
 	}
 	return nil
 }

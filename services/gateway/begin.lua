@@ -6,8 +6,9 @@ local journal, thread, messages, requests = key(1), key(2), key(3), key(4)
 local request, hash, turn, thread_id, known = arg(1), arg(2), arg(3), arg(4), arg(5) == '1'
 local customer, ttl, wanted, score = arg(6), arg(7), arg(8), arg(9)
 
+local kept = {}
 if request ~= '' then
-  local kept = redis.call('HMGET', journal, 'hash', 'done', 'turn')
+  kept = redis.call('HMGET', journal, 'hash', 'done', 'turn')
   if kept[1] and kept[1] ~= hash then leave() return {'reused'} end
   if kept[2] then leave() return {'done', kept[3]} end
 end
@@ -21,15 +22,17 @@ if ahead > 0 then return {'wait', ahead} end
 
 local before, about, last = {}, {}, {}
 if request ~= '' then
-  if redis.call('HSETNX', journal, 'hash', hash) == 1 then
-    redis.call('HSET', journal, 'turn', turn, 'thread', thread_id)
+  if kept[1] then
+    before = redis.call('HGETALL', journal)
+  else
+    before = {'hash', hash, 'turn', turn, 'thread', thread_id}
+    redis.call('HSET', journal, unpack(before))
     if known then -- so that what deletes the thread finds the journal
       redis.call('ZADD', requests, score, request)
       redis.call('PEXPIRE', requests, ttl)
     end
   end
   redis.call('PEXPIRE', journal, ttl)
-  before = redis.call('HGETALL', journal)
 end
 if known then
   about = redis.call('HGETALL', thread)

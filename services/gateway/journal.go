@@ -42,8 +42,8 @@ var journalScript = redis.NewScript(state.Lua + journalLua)
 
 // journal is what is kept of a turn while it runs, so that another gateway can take it up. A nil journal keeps nothing.
 //
-// It is written behind the turn's back: one writer at a time, which lingers, takes all that waits and ends when nothing
-// does.
+// It is written behind the turn's back: one writer at a time, which begins after lingering, takes all that waits and ends when
+// nothing does.
 // Trouble is logged; it costs a resumed turn some work and nobody anything else.
 type journal struct {
 	ctx    context.Context // of the turn, without its cancellation: what was done is kept when the caller leaves
@@ -55,13 +55,13 @@ type journal struct {
 	logger *slog.Logger
 	before progress
 	linger time.Duration
-	ending chan struct{} // closed by close; nil where nothing lingers
 
 	mu     sync.Mutex
 	queue  []any // fields and values to be written, in turns
 	opened bool  // the decision is known
 	closed bool
-	writes bool // there is a writer
+	writes bool // there is a writer, or will be
+	begins *time.Timer
 	writer sync.WaitGroup
 }
 
@@ -159,39 +159,28 @@ func (j *journal) keep(field string, value proto.Message) {
 	j.opened = j.opened || field == decisionField || j.before.decision != nil
 	if j.opened && !j.writes {
 		j.writes = true
-		j.writer.Go(j.write)
+		j.writer.Add(1)
+		j.begins = time.AfterFunc(j.linger, j.write)
 	}
 }
 
 // write writes until nothing is queued.
 func (j *journal) write() {
-	for {
-		j.wait()
-		j.mu.Lock()
-		fields := j.queue
-		j.queue = nil
-		j.writes = len(fields) > 0
-		j.mu.Unlock()
-		if len(fields) == 0 {
-			return
-		}
+	defer j.writer.Done()
+	for fields := j.take(); len(fields) > 0; fields = j.take() {
 		if err := j.put(fields); err != nil {
 			j.logger.WarnContext(j.ctx, "journal not written", "error", err)
 		}
 	}
 }
 
-// wait lingers, unless the journal is about to be closed.
-func (j *journal) wait() {
-	if j.linger == 0 {
-		return
-	}
-	t := time.NewTimer(j.linger)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-j.ending:
-	}
+// take takes what is queued. If that is nothing, the writer is no more.
+func (j *journal) take() []any {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	fields := j.queue
+	j.queue, j.writes = nil, len(fields) > 0
+	return fields
 }
 
 func (j *journal) put(fields []any) error {
@@ -212,9 +201,10 @@ func (j *journal) close(recorded bool) {
 	if recorded {
 		j.queue = nil
 	}
-	if j.ending != nil {
-		close(j.ending)
-	}
+	lingers := j.writes && j.begins.Stop()
 	j.mu.Unlock()
+	if lingers {
+		j.write()
+	}
 	j.writer.Wait()
 }

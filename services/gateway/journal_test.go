@@ -82,7 +82,7 @@ func TestAJournalIsWrittenBehindTheTurnInFewWrites(t *testing.T) {
 func TestWhatComesTogetherIsWrittenTogether(t *testing.T) {
 	h := newHouse(t, miniredis.RunT(t))
 	j, redis := journalOf(t, h)
-	j.linger, j.ending = time.Hour, make(chan struct{})
+	j.linger = time.Hour
 	close(redis.goOn)
 	j.decided(split("search: x"))
 	j.answered("a1", &specialistv1.Answer{Text: "x"})
@@ -203,9 +203,9 @@ func TestATurnTakesFewRoundTrips(t *testing.T) {
 // A client that loses the connection repeats a command that may have been carried out.
 func TestATurnThatIsRecordedTwiceIsThereOnce(t *testing.T) {
 	h := open(t, nil)
-	for _, id := range []string{"", "r1"} {
-		req := named(id, "search: shoes")
-		req.ThreadId = "t" + id
+	for _, ids := range [][2]string{{"", "t1"}, {"r1", "t2"}, {"r2", ""}, {"", ""}} {
+		req := named(ids[0], "search: shoes")
+		req.ThreadId = ids[1]
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		turn, err := h.service.admit(ctx, req, nil)
@@ -214,11 +214,11 @@ func TestATurnThatIsRecordedTwiceIsThereOnce(t *testing.T) {
 		}
 		for range 2 {
 			if err := h.service.record(ctx, turn, &gatewayv1.AskResponse{Text: "here", TurnId: turn.scope.TurnID}); err != nil {
-				t.Errorf("request %q: %v", id, err)
+				t.Errorf("request and thread %q: %v", ids, err)
 			}
 		}
-		if got, err := h.thread(req.GetThreadId()); err != nil || len(got.GetMessages()) != 2 {
-			t.Errorf("request %q: thread %v, %v", id, got, err)
+		if got, err := h.thread(turn.scope.ThreadID); err != nil || len(got.GetMessages()) != 2 {
+			t.Errorf("request and thread %q: thread %v, %v", ids, got, err)
 		}
 	}
 }

@@ -60,8 +60,8 @@ var smallWords = func() map[string][]int {
 // language more than for the others.
 func languageOf(text string) string {
 	var scores [len(languages)]int
-	var own [len(languages)]bool // it has letters that the others lack
-	word := make([]byte, 0, 32+utf8.UTFMax)  // in lower case
+	var own [len(languages)]bool            // it has letters that the others lack
+	word := make([]byte, 0, 32+utf8.UTFMax) // in lower case
 	end := func() {
 		for _, i := range smallWords[string(word)] {
 			scores[i]++

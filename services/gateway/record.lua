@@ -6,40 +6,41 @@ local thread, messages, turns, requests = key(1), key(2), key(3), key(4)
 local turn_key, journal, index = key(5), key(6), key(7)
 local turn, thread_id, request, customer, title = arg(1), arg(2), arg(3), arg(4), arg(5)
 local question, answer, reply, shown = arg(6), arg(7), arg(8), arg(9)
-local millis, score, expired, ttl, most = arg(10), arg(11), arg(12), arg(13), arg(14)
+local millis, score, expired, ttl, most, hash = arg(10), arg(11), arg(12), arg(13), arg(14), arg(15)
 
-if redis.call('EXISTS', turn_key) == 1 then
-  local mine = request == '' or redis.call('HGET', journal, 'done') == token
-  return mine and 'recorded' or 'lost'
+-- One that has recorded has left its lines; one without lines may still be the first.
+if lines == 0 or not first() then
+  if redis.call('EXISTS', turn_key) == 1 then
+    local mine = request == '' or redis.call('HGET', journal, 'done') == token
+    return mine and 'recorded' or 'lost'
+  end
+  if lines > 0 then return 'lost' end
 end
-if not first() then return 'lost' end
 leave()
-local owner = redis.call('HGET', thread, 'customer')
+local known = redis.call('HMGET', thread, 'customer', 'title', 'created', 'turns')
+local owner = known[1]
 if owner and owner ~= '' and owner ~= customer then return 'foreign' end
 
-local function stamp(set, member)
+local function stamp(set, member, new)
   redis.call('ZADD', set, score, member)
-  redis.call('ZREMRANGEBYSCORE', set, '-inf', expired)
+  if not new then redis.call('ZREMRANGEBYSCORE', set, '-inf', expired) end
   redis.call('PEXPIRE', set, ttl)
 end
 
-redis.call('HSETNX', thread, 'title', title)
-redis.call('HSETNX', thread, 'created', millis)
-redis.call('HSET', thread, 'updated', millis, 'customer', customer, 'shown', shown)
-redis.call('HINCRBY', thread, 'turns', 1)
+local begins = not known[3]
+redis.call('HSET', thread, 'title', known[2] or title, 'created', known[3] or millis, 'updated', millis,
+  'customer', customer, 'shown', shown, 'turns', (known[4] or 0) + 1)
 redis.call('PEXPIRE', thread, ttl)
-redis.call('RPUSH', messages, question, answer)
-redis.call('LTRIM', messages, -most, -1)
+if redis.call('RPUSH', messages, question, answer) > tonumber(most) then redis.call('LTRIM', messages, -most, -1) end
 redis.call('PEXPIRE', messages, ttl)
 redis.call('SET', turn_key, reply, 'PX', ttl)
-stamp(turns, turn)
+stamp(turns, turn, begins)
 if customer ~= '' then stamp(index, thread_id) end
 if request ~= '' then
   -- The reply has the routing and the answers in it.
-  local hash = redis.call('HGET', journal, 'hash') or ''
   redis.call('DEL', journal)
   redis.call('HSET', journal, 'hash', hash, 'turn', turn, 'thread', thread_id, 'done', token)
   redis.call('PEXPIRE', journal, ttl)
-  stamp(requests, request)
+  stamp(requests, request, begins)
 end
 return 'recorded'

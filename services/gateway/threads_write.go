@@ -33,14 +33,14 @@ var (
 )
 
 // begin takes the turn's places, or looks again whether they are the first. A thread that is known may be there already.
-func (t threads) begin(ctx context.Context, turn *turn, hash string, known bool, now time.Time) (opening, error) {
+func (t threads) begin(ctx context.Context, turn *turn, known bool, now time.Time) (opening, error) {
 	sc := turn.scope
 	keys := turn.place.Keys(
 		journalKey(sc.StoreID, turn.requestID), threadKey(sc.StoreID, sc.ThreadID),
 		messagesKey(sc.StoreID, sc.ThreadID), requestsKey(sc.StoreID, sc.ThreadID),
 	)
 	args := turn.place.Args(
-		turn.requestID, hash, sc.TurnID, sc.ThreadID, known, sc.CustomerID, t.ttl.Milliseconds(), historyMessages, score(now),
+		turn.requestID, turn.hash, sc.TurnID, sc.ThreadID, known, sc.CustomerID, t.ttl.Milliseconds(), historyMessages, score(now),
 	)
 	raw, err := beginScript.Run(ctx, t.redis, keys, args...).Slice()
 	if err != nil {
@@ -69,6 +69,7 @@ func (t threads) record(ctx context.Context, turn *turn, reply *gatewayv1.AskRes
 	args := turn.place.Args(
 		sc.TurnID, sc.ThreadID, turn.requestID, sc.CustomerID, firstRunes(turn.message, maxTitle), question, answer, kept, shown,
 		now.UnixMilli(), score(now), score(now.Add(-t.ttl)), t.ttl.Milliseconds(), maxMessages,
+		turn.hash,
 	)
 	outcome, err := recordScript.Run(ctx, t.redis, keys, args...).Text()
 	switch {

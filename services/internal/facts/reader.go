@@ -97,10 +97,14 @@ func (r *reader) word(t token) {
 		}
 	}
 	n, isNumeral := r.numeral(t)
-	switch m, d := monthOf[whole], weekdayNamed(whole); {
+	m, d := 0, 0
+	if calendar[whole] { // few words are
+		m, d = monthOf[whole], weekdayNamed(whole)
+	}
+	switch {
 	case m > 0 && r.monthThenDay(m):
 		return
-	case alone[whole] > 0:
+	case m > 0 && alone[whole] > 0:
 		r.add(Fact{readings: [][]key{{monthKey(m)}, {codeKey(whole)}}, Unit: Date})
 	case d > 0:
 		r.add(Fact{readings: [][]key{{weekdayKey(d)}, {codeKey(whole)}}, Unit: Date})

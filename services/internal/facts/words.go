@@ -43,7 +43,20 @@ var (
 	// shortMonths are those that a dot may follow.
 	shortMonths = places(months[4:])
 	weekdayOf   = places(weekdays)
+	// calendar has all months, and weekdays with their plurals.
+	calendar = calendarWords()
 )
+
+func calendarWords() map[string]bool {
+	out := map[string]bool{}
+	for w := range monthOf {
+		out[w] = true
+	}
+	for w := range weekdayOf {
+		out[w], out[w+"s"] = true, true
+	}
+	return out
+}
 
 // places maps each word to its place in its line, from 1.
 func places(lines []string) map[string]int {

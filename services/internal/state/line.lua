@@ -11,9 +11,9 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- lend renews the lease in the i-th line. Of a line that nobody cares for nothing is left after some time.
+-- lend renews the lease in the i-th line, or enters that. Of a line that nobody cares for nothing is left after some time.
 local function lend(i)
-  redis.call('HSET', KEYS[2 * i], token, now() + lease)
+  if redis.call('HSET', KEYS[2 * i], token, now() + lease) == 1 then redis.call('RPUSH', KEYS[2 * i - 1], token) end
   redis.call('PEXPIRE', KEYS[2 * i - 1], lease * 10)
   redis.call('PEXPIRE', KEYS[2 * i], lease * 10)
 end
@@ -21,7 +21,6 @@ end
 local function enter()
   for i = 1, lines do
     local line, leases = KEYS[2 * i - 1], KEYS[2 * i]
-    if redis.call('HEXISTS', leases, token) == 0 then redis.call('RPUSH', line, token) end
     lend(i)
     local head = redis.call('LINDEX', line, 0)
     while head ~= token and tonumber(redis.call('HGET', leases, head) or '0') < now() do
