@@ -55,34 +55,38 @@ func (r *Run) Step(ctx context.Context) iter.Seq[Event] {
 		if r.done {
 			return
 		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
 		step, spent := len(r.result.Steps), r.spent(ctx)
 		if spent != nil && !r.capped {
 			r.capped = true
 			r.say(sayLastCall)
 		}
 		answer, err := r.call(ctx, step, spent != nil, yield)
-		switch {
-		case err != nil:
-			r.fail(ctx, answer.Text, fmt.Errorf("agentloop: model call: %w", err))
-		case len(answer.ToolCalls) > 0 && spent == nil:
-			r.messages = append(r.messages, answer)
-			if err := r.runTools(ctx, step, answer.ToolCalls, yield); err != nil {
-				r.fail(ctx, "", fmt.Errorf("agentloop: tool calls: %w", err))
-			} else {
-				r.warn(ctx)
-			}
-		case strings.TrimSpace(answer.Text) == "":
-			r.empty(step)
-		case spent != nil:
-			r.end(finishOf(spent), answer.Text, spent)
-		default:
-			r.end(r.result.Steps[step].FinishReason, answer.Text, nil)
+		r.advance(ctx, step, spent, answer, err, yield)
+	}
+}
+
+// advance does what a model call leads to. Step would be the place for it, but waits for the model with all that it has on
+// the stack.
+func (r *Run) advance(ctx context.Context, step int, spent error, answer Message, err error, yield func(Event) bool) {
+	switch {
+	case err != nil:
+		r.fail(ctx, answer.Text, fmt.Errorf("agentloop: model call: %w", err))
+	case len(answer.ToolCalls) > 0 && spent == nil:
+		r.messages = append(r.messages, answer)
+		if err := r.runTools(ctx, step, answer.ToolCalls, yield); err != nil {
+			r.fail(ctx, "", fmt.Errorf("agentloop: tool calls: %w", err))
+		} else {
+			r.warn(ctx)
 		}
-		if !errors.Is(r.err, errStopped) && !yield(StepFinished{Step: step, Record: r.result.Steps[step]}) && !r.done {
-			r.end(FinishCanceled, "", errStopped)
-		}
+	case strings.TrimSpace(answer.Text) == "":
+		r.empty(step)
+	case spent != nil:
+		r.end(finishOf(spent), answer.Text, spent)
+	default:
+		r.end(r.result.Steps[step].FinishReason, answer.Text, nil)
+	}
+	if !errors.Is(r.err, errStopped) && !yield(StepFinished{Step: step, Record: r.result.Steps[step]}) && !r.done {
+		r.end(FinishCanceled, "", errStopped)
 	}
 }
 
@@ -157,16 +161,19 @@ func (r *Run) call(ctx context.Context, step int, last bool, yield func(Event) b
 		MaxOutputTokens: r.loop.cfg.MaxOutputTokens,
 		NoReasoning:     r.plain,
 	}
-	a := newAssembler(step, req.MaxOutputTokens)
-	begun := time.Now()
+	a, begun := newAssembler(step, req.MaxOutputTokens), time.Now()
 	err := a.consume(r.loop.cfg.Model.Generate(ctx, req), yield)
 	if err == nil && a.finish == "" {
 		err = ctx.Err() // a model may end its sequence quietly when cancelled
 	}
+	return r.record(a, a.usageOf(req, err), time.Since(begun)), err
+}
+
+// record notes what a model call came to as a step, and returns the answer.
+func (r *Run) record(a *assembler, usage Usage, took time.Duration) Message {
 	message := a.message(r.messages)
-	usage := a.usageOf(req, err)
 	r.result.Steps = append(r.result.Steps, StepRecord{
-		Text: message.Text, FinishReason: a.finish, ToolCalls: len(message.ToolCalls), Usage: usage, Duration: time.Since(begun),
+		Text: message.Text, FinishReason: a.finish, ToolCalls: len(message.ToolCalls), Usage: usage, Duration: took,
 	})
 	r.result.Usage = r.result.Usage.Add(usage)
 	r.result.Cost = r.loop.cfg.Price.Of(r.result.Usage)
@@ -174,7 +181,7 @@ func (r *Run) call(ctx context.Context, step int, last bool, yield func(Event) b
 		r.result.Model = a.model
 	}
 	r.thought = a.reasoning > 0
-	return message, err
+	return message
 }
 
 // empty handles an answer of nothing. One that was cut while the model still reasoned is tried once more without reasoning;

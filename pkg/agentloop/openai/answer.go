@@ -84,6 +84,29 @@ type answer struct {
 	model   string
 }
 
+// read yields an answer. It is a function of its own because the frame that it takes is not needed before there is an answer.
+func (b *body) read(yield func(agentloop.Chunk, error) bool) error {
+	a := answer{key: b.key}
+	for {
+		c, err := a.read(b)
+		if err != nil {
+			if c, err = a.end(b.done, err); err != nil {
+				return err
+			}
+			if c.FinishReason == "" && c.Usage == nil || yield(c, nil) {
+				b.drain()
+			}
+			return nil
+		}
+		if c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.Model == "" {
+			continue
+		}
+		if !yield(c, nil) {
+			return errStopped
+		}
+	}
+}
+
 // read takes in the next event of a body.
 func (a *answer) read(b *body) (agentloop.Chunk, error) {
 	raw, err := b.next()
@@ -91,11 +114,16 @@ func (a *answer) read(b *body) (agentloop.Chunk, error) {
 		return agentloop.Chunk{}, err
 	}
 	c, err := a.decode(raw)
-	var status *StatusError
-	if b.done && !a.choices && !errors.As(err, &status) {
+	if b.done && !a.choices && !isStatus(err) {
 		return c, b.strange(raw) // an object, but not a model's
 	}
 	return c, err
+}
+
+// isStatus reports whether an error is one that the endpoint reports.
+func isStatus(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status)
 }
 
 // decode takes in an event. The finish reason and the usage are kept for the end: endpoints repeat the one, and count up
@@ -170,9 +198,8 @@ func (a *answer) add(m *message, calls []toolCall, c *agentloop.Chunk) {
 // end returns the last chunk, or the error if the answer broke off before its end.
 func (a *answer) end(done bool, err error) (agentloop.Chunk, error) {
 	last := agentloop.Chunk{FinishReason: a.finish, Usage: a.usage}
-	var status *StatusError
 	switch {
-	case a.finish != "" && !errors.As(err, &status):
+	case a.finish != "" && !isStatus(err):
 		return last, nil // whatever came after it, the answer is whole
 	case !errors.Is(err, io.EOF):
 		return agentloop.Chunk{}, err

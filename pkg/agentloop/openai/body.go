@@ -3,33 +3,36 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxEvent bounds one event of a stream, and an answer that does not stream, in bytes.
 const maxEvent = 32 << 20
 
-// headBytes is a buffer to look at a body's first character in. What follows is read past it.
-const headBytes = 512
+// lineBytes is the buffer for lines of usual length.
+const lineBytes = 512
 
 // body is the body of an answer: the events of a stream, or one JSON object, whichever was asked for. What it is shows in
 // its first character, for content types are often wrong.
 type body struct {
 	io.Closer
 	in          *bufio.Reader
-	lines       *bufio.Scanner // nil before the first event, and for an object
+	long        []byte // a line that is longer than the reader's buffer
 	contentType string
 	key         string // never to be repeated in an error
+	begun       bool   // the first character was looked at
 	data        bool   // an event with data was seen
 	done        bool   // the answer is complete: "[DONE]", or the end of the object
 }
 
 func newBody(raw io.ReadCloser, contentType, key string) *body {
-	return &body{Closer: raw, in: bufio.NewReaderSize(raw, headBytes), contentType: contentType, key: key}
+	return &body{Closer: raw, in: bufio.NewReaderSize(raw, lineBytes), contentType: contentType, key: key}
 }
 
 // next returns the JSON of the next event, or the error that ended the body; io.EOF for its end.
@@ -37,7 +40,7 @@ func (b *body) next() ([]byte, error) {
 	if b.done {
 		return nil, io.EOF
 	}
-	if b.lines == nil {
+	if !b.begun {
 		first, err := b.first()
 		switch {
 		case err != nil:
@@ -45,8 +48,7 @@ func (b *body) next() ([]byte, error) {
 		case first == '{':
 			return b.object()
 		}
-		b.lines = bufio.NewScanner(b.in)
-		b.lines.Buffer(make([]byte, 0, 1<<10), maxEvent)
+		b.begun = true
 	}
 	return b.event()
 }
@@ -80,8 +82,12 @@ func (b *body) object() ([]byte, error) {
 
 // event returns the data of the next event.
 func (b *body) event() ([]byte, error) {
-	for b.lines.Scan() && b.lines.Err() == nil { // a line that broke off comes with its error
-		field, data, colon := bytes.Cut(bytes.TrimSpace(b.lines.Bytes()), []byte(":"))
+	for {
+		line, err := b.line()
+		if err != nil {
+			return nil, err
+		}
+		field, data, colon := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
 		data = bytes.TrimSpace(data)
 		switch {
 		case string(field) == "data" && string(data) == "[DONE]":
@@ -91,13 +97,34 @@ func (b *body) event() ([]byte, error) {
 			b.data = true
 			return data, nil
 		case !b.data && !b.isStream() && !(colon && isField(string(field))) && len(field) > 0:
-			return nil, b.page()
+			return nil, b.page(line)
 		}
 	}
-	if err := b.lines.Err(); err != nil {
-		return nil, err
+}
+
+// line returns the next line, until the next call. The last one may come without its end; one that broke off does not.
+func (b *body) line() ([]byte, error) {
+	line, err := b.in.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, lineError(line, err)
 	}
-	return nil, io.EOF
+	b.long = b.long[:0]
+	for errors.Is(err, bufio.ErrBufferFull) {
+		if b.long = append(b.long, line...); len(b.long) > maxEvent {
+			return nil, bufio.ErrTooLong
+		}
+		line, err = b.in.ReadSlice('\n')
+	}
+	b.long = append(b.long, line...)
+	return b.long, lineError(b.long, err)
+}
+
+// lineError returns the error of a line: none if it is the last.
+func lineError(line []byte, err error) error {
+	if errors.Is(err, io.EOF) && len(line) > 0 {
+		return nil
+	}
+	return err
 }
 
 // isStream reports whether the endpoint says that it streams. Lines of any kind are then passed over, as the format of
@@ -113,10 +140,14 @@ func isField(name string) bool {
 }
 
 // page returns the error for lines that are no events, such as a proxy's page to sign in.
-func (b *body) page() error {
-	head := bytes.Clone(b.lines.Bytes())
-	for len(head) <= messageBytes && b.lines.Scan() {
-		head = append(append(head, '\n'), b.lines.Bytes()...)
+func (b *body) page(line []byte) error {
+	head := bytes.Clone(line)
+	for len(head) <= messageBytes {
+		line, err := b.line()
+		if err != nil {
+			break
+		}
+		head = append(head, line...)
 	}
 	return b.strange(head)
 }
@@ -127,6 +158,13 @@ func (b *body) strange(head []byte) error {
 		CleanMessage(b.contentType, b.key), CleanMessage(string(head), b.key))}
 }
 
+// drainTime bounds the wait for the end of a body whose answer is whole.
+const drainTime = 100 * time.Millisecond
+
 // drain reads what is left after the last event, a few bytes as a rule, because a connection whose answer was not read to
 // its end can not be used again.
-func (b *body) drain() { _, _ = io.CopyN(io.Discard, b.in, 4<<10) }
+func (b *body) drain() {
+	t := time.AfterFunc(drainTime, func() { b.Close() }) // which ends a read, as the transport has it
+	defer t.Stop()
+	_, _ = io.CopyN(io.Discard, b.in, 4<<10)
+}

@@ -98,12 +98,23 @@ func (m *Model) do(call *http.Request) (*http.Response, error) {
 	}
 	resp, err := m.transport.RoundTrip(call)
 	if err != nil {
-		return nil, &url.Error{Op: "Post", URL: call.URL.String(), Err: err} // as a client says it
+		return nil, failed(call, err)
 	}
-	if resp.StatusCode < http.StatusMultipleChoices || resp.StatusCode >= http.StatusBadRequest {
-		return resp, nil
+	if resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest {
+		return m.follow(call, resp)
 	}
+	return resp, nil
+}
+
+// failed returns the error of a call as a client words it.
+func failed(call *http.Request, err error) error {
+	return &url.Error{Op: "Post", URL: call.URL.String(), Err: err}
+}
+
+// follow makes a call again that was redirected.
+func (m *Model) follow(call *http.Request, resp *http.Response) (*http.Response, error) {
 	resp.Body.Close()
+	var err error
 	if call.Body, err = call.GetBody(); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
@@ -163,35 +162,10 @@ func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 var errStopped = errors.New("consumer stopped")
 
 func (m *Model) generate(ctx context.Context, req *agentloop.Request, yield func(agentloop.Chunk, error) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	b, err := m.send(ctx, req)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	a := answer{key: m.cfg.APIKey}
-	for {
-		c, err := a.read(b)
-		if err != nil {
-			if c, err = a.end(b.done, err); err != nil {
-				return err
-			}
-			if c.FinishReason == "" && c.Usage == nil || yield(c, nil) {
-				t := time.AfterFunc(drainTime, cancel)
-				defer t.Stop()
-				b.drain()
-			}
-			return nil
-		}
-		if c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.Model == "" {
-			continue
-		}
-		if !yield(c, nil) {
-			return errStopped
-		}
-	}
+	return b.read(yield)
 }
-
-// drainTime bounds the wait for the end of a body whose answer is whole.
-const drainTime = 100 * time.Millisecond
