@@ -45,8 +45,8 @@ func (r *ruler) productWords(c clause) (lo, hi int) {
 // antecedent returns what the pointers in group i stand for, or "" if it has none or names the thing itself.
 func (r *ruler) antecedent(i int, text string) string {
 	g := r.groups[i]
-	if r.order != "" && !strings.Contains(text, r.order) && r.namesOrder(g) {
-		return "order " + r.order
+	if r.namesOrder(g) && r.lacksOrder(text) {
+		return "order " + r.orderNumber()
 	}
 	if g.object != "" || !r.points(g) {
 		return ""
@@ -59,10 +59,16 @@ func (r *ruler) antecedent(i int, text string) string {
 			return about
 		}
 	}
-	if i > 0 && r.order != "" && !strings.Contains(text, r.order) {
-		return "order " + r.order
+	if i > 0 && r.lacksOrder(text) {
+		return "order " + r.orderNumber()
 	}
 	return ""
+}
+
+// lacksOrder reports whether there is an order number in the message and not in a part of it.
+func (r *ruler) lacksOrder(part string) bool {
+	order := r.orderNumber()
+	return order != "" && !strings.Contains(part, order)
 }
 
 // points reports whether a group has a pronoun that stands for something said before.
@@ -118,8 +124,15 @@ var orderWords = map[string]bool{
 var orderNumberPattern = regexp.MustCompile(`(?i)#?\b(?:[a-z]{1,4}-?)?\d{3,12}(?:-\d{1,6})?\b`)
 
 // orderNumber returns the first order number of the message: one with '#' or letters in front, or close behind a word
-// for an order. "" if there is none.
+// for an order. "" if there is none. It is looked for when it is asked for, once.
 func (r *ruler) orderNumber() string {
+	if !r.sought {
+		r.order, r.sought = r.findOrder(), true
+	}
+	return r.order
+}
+
+func (r *ruler) findOrder() string {
 	for i, w := range r.words {
 		if !numbers(w.norm) {
 			continue

@@ -79,7 +79,8 @@ type ruler struct {
 	pending int    // first word of clauses that wait for the next group, or -1
 	alone   bool   // the message is one clause
 	tale    bool   // the message is long, and asks: what does not ask in it is the story around
-	order   string // the order number in the message, if any
+	order   string // see orderNumber
+	sought  bool   // the order number was looked for
 	// unknown counts the content words that no evidence rests on, unplaced the clauses that have no group of their own.
 	unknown, unplaced int
 	swallowed         bool // a clause that asks has no group of its own
@@ -325,7 +326,6 @@ func (r *ruler) guess(c clause) (specialist int, certainty float64, reason strin
 // ruling turns the groups into drafts.
 func (r *ruler) ruling() ruling {
 	out := ruling{certainty: 2, words: r.words}
-	r.order = r.orderNumber()
 	for i, g := range r.groups {
 		lo, sure := trimLead(r.words, g.lo, g.hi), g.atMost
 		t := r.weighMessage(g.traits)

@@ -8,7 +8,6 @@ package productview
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -109,18 +108,16 @@ func stockOf(variants []*catalogv1.Variant) int64 {
 
 // optionsOf lists the values of each option over the variants.
 func optionsOf(variants []*catalogv1.Variant) map[string][]string {
-	sets := make(map[string]map[string]bool)
+	out := make(map[string][]string)
 	for _, v := range variants {
 		for name, value := range v.GetOptions() {
-			if sets[name] == nil {
-				sets[name] = make(map[string]bool)
+			if !slices.Contains(out[name], value) {
+				out[name] = append(out[name], value)
 			}
-			sets[name][value] = true
 		}
 	}
-	out := make(map[string][]string, len(sets))
-	for name, set := range sets {
-		out[name] = slices.SortedFunc(maps.Keys(set), Naturally)
+	for _, values := range out {
+		slices.SortFunc(values, Naturally)
 	}
 	return out
 }
@@ -144,8 +141,11 @@ func Naturally(a, b string) int {
 func quantity(value string) (amount float64, unit string, ok bool) {
 	value = strings.ToLower(strings.TrimSpace(value))
 	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != ',' })
-	if end < 0 {
+	switch end {
+	case -1:
 		end = len(value)
+	case 0:
+		return 0, "", false
 	}
 	amount, err := strconv.ParseFloat(strings.Replace(value[:end], ",", ".", 1), 64)
 	if err != nil {
