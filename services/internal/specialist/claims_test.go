@@ -62,7 +62,7 @@ func plain(raw json.RawMessage) string {
 }
 
 func (c claimCase) check(text string) claims {
-	return checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{SubQuery: c.SubQuery}, c.messages(), text)
+	return checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{SubQuery: c.SubQuery}, c.messages(), text, false)
 }
 
 func TestHonestAnswersAreSupported(t *testing.T) {
@@ -243,7 +243,7 @@ func TestWhatSupportsAClaim(t *testing.T) {
 		"80 EUR and 33.10 EUR are 113.20 EUR":                     {"113.20 EUR"},
 		"due on 3 May 2031, says FREEBIE at x@y.example":          {"3 May", "2031", "FREEBIE", "x@y.example"},
 	} {
-		if got := checkClaims(turn, req, messages, text); !slices.Equal(got.unsupported, want) || got.missing != len(want) || got.checked == 0 {
+		if got := checkClaims(turn, req, messages, text, false); !slices.Equal(got.unsupported, want) || got.missing != len(want) || got.checked == 0 {
 			t.Errorf("%q: unsupported are %q (%d of %d), want %q", text, got.unsupported, got.missing, got.checked, want)
 		}
 	}
@@ -258,9 +258,25 @@ func TestWhatIsNoClaim(t *testing.T) {
 		"", "Hello! How can I help?", "1. A lamp\n2. A tent", "  3) this\n**4.** that", "two pairs, three of them on Friday", "in May, e.g. here",
 		"p.ej. esto", "USB and GPS",
 	} {
-		if got := checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{}, nil, text); got.checked > 0 {
+		if got := checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{}, nil, text, false); got.checked > 0 {
 			t.Errorf("%q makes %d claims: %q", text, got.checked, got.unsupported)
 		}
+	}
+}
+
+func TestHalfAClaimAtACutIsLeftOut(t *testing.T) {
+	messages := []agentloop.Message{result(`{"price":"129.95 EUR"}`)}
+	for text, want := range map[string]int{"It costs 12": 0, "12": 0, "It costs 12 and": 1, "It costs\n129.95 EU": 1} {
+		got := checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{}, messages, text, true)
+		if got.checked != want {
+			t.Errorf("%q: %d claims, want %d", text, got.checked, want)
+		}
+	}
+}
+
+func TestOnlySoManyClaimsAreChecked(t *testing.T) {
+	if got := checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{}, nil, strings.Repeat("1234 ", 1000), false); got.checked != maxChecked || got.missing != maxChecked {
+		t.Errorf("%d claims were checked, %d without support", got.checked, got.missing)
 	}
 }
 
@@ -273,7 +289,7 @@ func FuzzClaims(f *testing.F) {
 	f.Add("€", "1 000 000 000 000 000,00 €")
 	f.Add(`\n\t\"`, "3. Mai 5 p.m. 18 h 30 per cent $")
 	f.Fuzz(func(t *testing.T, found, text string) {
-		got := checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{SubQuery: found}, []agentloop.Message{result(found)}, text)
+		got := checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{SubQuery: found}, []agentloop.Message{result(found)}, text, false)
 		if got.missing > got.checked || len(got.unsupported) > min(maxUnsupported, got.missing) {
 			t.Errorf("%d of %d claims, %q", got.missing, got.checked, got.unsupported)
 		}
@@ -293,13 +309,13 @@ func BenchmarkClaims(b *testing.B) {
 		b.Run(c.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				checkClaims(turn, req, messages, c.Answers[0][1])
+				checkClaims(turn, req, messages, c.Answers[0][1], false)
 			}
 		})
 		b.Run(c.Name+", invented", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				checkClaims(turn, req, messages, c.Answers[0][1]+" It costs 77.13 EUR.")
+				checkClaims(turn, req, messages, c.Answers[0][1]+" It costs 77.13 EUR.", false)
 			}
 		})
 	}

@@ -51,17 +51,21 @@ func (e evidence) confidence() float64 {
 	if e.cut {
 		c -= 0.05
 	}
-	switch e.finish {
-	case agentloop.FinishStop:
-	case agentloop.FinishMaxSteps, agentloop.FinishBudget:
-		c *= 0.8
-	default:
+	switch {
+	case wasCut(e.finish):
 		c *= 0.6
+	case e.finish != agentloop.FinishStop:
+		c *= 0.8
 	}
 	if e.unsupported > 0 {
 		c *= 1 - 0.5*float64(e.unsupported)/float64(e.claims)
 	}
 	return c
+}
+
+// wasCut reports whether a run ended before its text did.
+func wasCut(r agentloop.FinishReason) bool {
+	return r != agentloop.FinishStop && r != agentloop.FinishMaxSteps && r != agentloop.FinishBudget
 }
 
 func (e evidence) base() float64 {

@@ -59,7 +59,7 @@ func (s *Server) answer(
 	}
 	var said claims
 	if !byCode { // which says nothing but what tools found
-		said = checkClaims(turn, req, run.Messages(), p.text())
+		said = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
 	}
 	answer := compose(turn, result, p.text(), said)
 	answer.Specialist = s.cfg.Definition.Name
