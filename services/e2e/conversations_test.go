@@ -148,6 +148,7 @@ func TestConversationsThroughAllSixServices(t *testing.T) {
 			}
 			tools := toolsOf(reply)
 			checkCallLog(t, reply)
+			checkClaims(t, reply)
 			for _, r := range reply.GetResults() {
 				if listed := r.GetAnswer().GetProducts(); r.GetAssignment().GetSpecialist() == suite.Support && len(listed) > 0 {
 					t.Errorf("support lists products: %v", listed)
@@ -184,6 +185,20 @@ func checkCallLog(t *testing.T, reply *gatewayv1.AskResponse) {
 			if c.GetError() != "" || c.GetSummary() == "" || c.GetResultPreview() == "" || !c.GetStartTime().IsValid() || c.GetDuration() == nil {
 				t.Errorf("the log of %s is not whole: %v", c.GetToolName(), c)
 			}
+		}
+	}
+}
+
+// checkClaims checks that what the offline model says rests on what the tools found, and that no confidence is lost to it.
+func checkClaims(t *testing.T, reply *gatewayv1.AskResponse) {
+	t.Helper()
+	for _, r := range reply.GetResults() {
+		a := r.GetAnswer()
+		if unsupported := a.GetUnsupportedClaims(); len(unsupported) > 0 {
+			t.Errorf("%s says what nothing supports: %q in\n%s", a.GetSpecialist(), unsupported, a.GetText())
+		}
+		if a.GetClaims() == 0 && strings.ContainsAny(a.GetText(), "0123456789") {
+			t.Errorf("no claim of %s was checked:\n%s", a.GetSpecialist(), a.GetText())
 		}
 	}
 }

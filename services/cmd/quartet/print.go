@@ -60,8 +60,12 @@ func (p *printer) event(ev *gatewayv1.AskStreamResponse) {
 	case *gatewayv1.AskStreamResponse_ToolCallFinished:
 		p.toolCall(ev.ToolCallFinished)
 	case *gatewayv1.AskStreamResponse_AgentFinished:
-		if f := ev.AgentFinished.GetResult().GetFailure(); f != nil {
-			p.line(ev.AgentFinished.GetResult().GetAssignment().GetSpecialist(), p.style(red, "failed: "+f.GetCode()), f.GetMessage())
+		r := ev.AgentFinished.GetResult()
+		if f := r.GetFailure(); f != nil {
+			p.line(r.GetAssignment().GetSpecialist(), p.style(red, "failed: "+f.GetCode()), f.GetMessage())
+		}
+		if claims := r.GetAnswer().GetUnsupportedClaims(); len(claims) > 0 {
+			p.line(r.GetAssignment().GetSpecialist(), p.style(red, "not supported: "+strings.Join(claims, ", ")), "of "+count(int(r.GetAnswer().GetClaims()), "claim"))
 		}
 	case *gatewayv1.AskStreamResponse_TextDelta:
 		if !p.talking {

@@ -17,14 +17,14 @@ import (
 // maxProducts bounds the products of an answer: more than six is a list, not advice.
 const maxProducts = 6
 
-// compose makes the answer from what the loop said and what the tools found.
-func compose(turn *Turn, result *agentloop.Result, text string) *specialistv1.Answer {
+// compose makes the answer from what the loop said, what the tools found, and what became of the text's claims.
+func compose(turn *Turn, result *agentloop.Result, text string, said claims) *specialistv1.Answer {
 	f := turn.Findings
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := &specialistv1.Answer{
 		Text:         text,
-		Confidence:   f.evidence(result).confidence(),
+		Confidence:   f.evidence(result, said).confidence(),
 		FinishReason: finishReason(result.FinishReason),
 		Model:        result.Model,
 		Usage:        usage(result.Usage),
@@ -33,6 +33,8 @@ func compose(turn *Turn, result *agentloop.Result, text string) *specialistv1.An
 		Order:        f.order,
 		OrderActions: f.possible,
 		Passages:     f.passages,
+
+		Claims: int32(said.checked), UnsupportedClaims: said.unsupported,
 	}
 	a.SuggestedActions = f.actions
 	if c := result.Cost; c != nil {

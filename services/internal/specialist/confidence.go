@@ -9,12 +9,17 @@ type evidence struct {
 	failed       int // calls that came to an error
 	repaired     int // calls whose arguments had to be mended
 	cut          bool
+	claims       int // of the text that were checked
+	unsupported  int // of these, those that nothing supports
 	finish       agentloop.FinishReason
 }
 
-// evidence gathers what the findings and the call log say. It wants the lock.
-func (f *Findings) evidence(result *agentloop.Result) evidence {
-	e := evidence{found: f.found, empty: f.empty, calls: len(result.Calls), finish: result.FinishReason}
+// evidence gathers what the findings, the call log and the text's claims say. It wants the lock.
+func (f *Findings) evidence(result *agentloop.Result, said claims) evidence {
+	e := evidence{
+		found: f.found, empty: f.empty, calls: len(result.Calls), finish: result.FinishReason,
+		claims: said.checked, unsupported: said.missing,
+	}
 	for _, c := range result.Calls {
 		if c.Error != "" {
 			e.failed++
@@ -38,6 +43,7 @@ func (f *Findings) evidence(result *agentloop.Result) evidence {
 //	        0.05 when the model did not see all of a result, for its size
 //	times   0.8  when the limit of steps or the budget came before the model was done
 //	        0.6  when the answer was cut short: by its length, the deadline, or the provider
+//	        1 - 0.5 x unsupported / checked, of the claims in the text
 //
 // docs/turn.md has the same table for readers.
 func (e evidence) confidence() float64 {
@@ -45,14 +51,21 @@ func (e evidence) confidence() float64 {
 	if e.cut {
 		c -= 0.05
 	}
-	switch e.finish {
-	case agentloop.FinishStop:
-	case agentloop.FinishMaxSteps, agentloop.FinishBudget:
-		c *= 0.8
-	default:
+	switch {
+	case wasCut(e.finish):
 		c *= 0.6
+	case e.finish != agentloop.FinishStop:
+		c *= 0.8
+	}
+	if e.unsupported > 0 {
+		c *= 1 - 0.5*float64(e.unsupported)/float64(e.claims)
 	}
 	return c
+}
+
+// wasCut reports whether a run ended before its text did.
+func wasCut(r agentloop.FinishReason) bool {
+	return r != agentloop.FinishStop && r != agentloop.FinishMaxSteps && r != agentloop.FinishBudget
 }
 
 func (e evidence) base() float64 {

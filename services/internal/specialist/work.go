@@ -47,7 +47,8 @@ func (s *Server) answer(
 	}()
 	p := &progress{send: send}
 	result, err := p.follow(ctx, run)
-	if ranOut(result) && p.text() == "" {
+	byCode := ranOut(result) && p.text() == ""
+	if byCode {
 		p.say(turn.plainly())
 	}
 	switch {
@@ -56,7 +57,11 @@ func (s *Server) answer(
 	case err != nil && (p.text() == "" || result.FinishReason == agentloop.FinishError):
 		return nil, exhausted(err)
 	}
-	answer := compose(turn, result, p.text())
+	var said claims
+	if !byCode { // which says nothing but what tools found
+		said = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
+	}
+	answer := compose(turn, result, p.text(), said)
 	answer.Specialist = s.cfg.Definition.Name
 	answer.PromptVersion = s.promptVersion
 	setDuration(answer, time.Since(begun))

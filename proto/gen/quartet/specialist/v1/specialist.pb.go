@@ -994,7 +994,8 @@ type Answer struct {
 	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
 	// The text, in the shopper's language. Never empty.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// How far the answer can be trusted, 0 to 1, computed from evidence: what the tools found, errors, limits hit.
+	// How far the answer can be trusted, 0 to 1, computed from evidence: what the tools found, errors, limits hit, and claims
+	// without support.
 	Confidence float64 `protobuf:"fixed64,3,opt,name=confidence,proto3" json:"confidence,omitempty"`
 	// Why the answer ended.
 	FinishReason FinishReason `protobuf:"varint,4,opt,name=finish_reason,json=finishReason,proto3,enum=quartet.specialist.v1.FinishReason" json:"finish_reason,omitempty"`
@@ -1021,7 +1022,12 @@ type Answer struct {
 	// What the backend could do next. Nothing was done yet. Of what is possible for an order, only what the shopper asked for.
 	SuggestedActions []*SuggestedAction `protobuf:"bytes,15,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
 	// All that the store would do with the order now, and what not, whatever the shopper asked for. Only with order.
-	OrderActions  *v12.OrderActions `protobuf:"bytes,16,opt,name=order_actions,json=orderActions,proto3" json:"order_actions,omitempty"`
+	OrderActions *v12.OrderActions `protobuf:"bytes,16,opt,name=order_actions,json=orderActions,proto3" json:"order_actions,omitempty"`
+	// Claims of the text that nothing supports: amounts, numbers, percentages, dates, codes, ids and addresses, as they stand
+	// there, at most 10. What may support one is what the specialist was given and its tools found. Nothing is cut from the text.
+	UnsupportedClaims []string `protobuf:"bytes,17,rep,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
+	// How many claims of the text were checked. Zero: it makes none, or code wrote it from what the tools found.
+	Claims        int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1166,6 +1172,20 @@ func (x *Answer) GetOrderActions() *v12.OrderActions {
 		return x.OrderActions
 	}
 	return nil
+}
+
+func (x *Answer) GetUnsupportedClaims() []string {
+	if x != nil {
+		return x.UnsupportedClaims
+	}
+	return nil
+}
+
+func (x *Answer) GetClaims() int32 {
+	if x != nil {
+		return x.Claims
+	}
+	return 0
 }
 
 // ProductChoice is one product of an answer, with the facts that it was shown with.
@@ -1842,7 +1862,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\xc0\x06\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\x87\a\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -1865,7 +1885,9 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x05order\x18\r \x01(\v2\x17.quartet.order.v1.OrderR\x05order\x126\n" +
 	"\bpassages\x18\x0e \x03(\v2\x1a.quartet.policy.v1.PassageR\bpassages\x12S\n" +
 	"\x11suggested_actions\x18\x0f \x03(\v2&.quartet.specialist.v1.SuggestedActionR\x10suggestedActions\x12C\n" +
-	"\rorder_actions\x18\x10 \x01(\v2\x1e.quartet.order.v1.OrderActionsR\forderActions\"\xdc\x02\n" +
+	"\rorder_actions\x18\x10 \x01(\v2\x1e.quartet.order.v1.OrderActionsR\forderActions\x12-\n" +
+	"\x12unsupported_claims\x18\x11 \x03(\tR\x11unsupportedClaims\x12\x16\n" +
+	"\x06claims\x18\x12 \x01(\x05R\x06claims\"\xdc\x02\n" +
 	"\rProductChoice\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x14\n" +
