@@ -229,16 +229,22 @@ func TestNobodyWaitsForAStreamToEndAfterItsLastWord(t *testing.T) {
 func TestStreamsEndByThemselvesBehindTheTurnsBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		var cut [2]error
+		lasts := func(ctx context.Context) error { // how a stream's handler ends
+			select {
+			case <-time.After(streamEnd / 2):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
 		h.router.route = func(req *routerv1.RouteRequest, s routeStream) error {
 			err := s.Send(&routerv1.RouteResponse{Decision: split(req.GetMessage())})
-			time.Sleep(streamEnd / 2)
-			cut[0] = s.Context().Err()
+			cut[0] = lasts(s.Context())
 			return err
 		}
 		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 			err := say(stream, "Here.")
-			time.Sleep(streamEnd / 2)
-			cut[1] = stream.Context().Err()
+			cut[1] = lasts(stream.Context())
 			return err
 		}
 		h.start()
