@@ -99,9 +99,6 @@ func (f *Fake) chat(w http.ResponseWriter, r *http.Request) {
 		}
 		return f.sleep(r.Context(), wait)
 	}
-	if until(thinks) != nil {
-		return // a caller that has gone needs no answer
-	}
 	var req chatRequest
 	if err := json.Unmarshal(raw, &req); err != nil {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err.Error()), http.StatusBadRequest)
@@ -120,10 +117,6 @@ func (f *Fake) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = a.send(w, &req, until) // a caller that has gone needs no answer
 }
-
-// thinks is the part of a call's time after which the fake model reads what it is asked. The cores that it takes for that
-// are those of its caller, who has other calls to make before, and waits then.
-const thinks = 0.25
 
 // read returns the body of a request.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
