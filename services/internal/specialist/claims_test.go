@@ -217,8 +217,9 @@ func TestWhatSupportsAClaim(t *testing.T) {
 		ShownProducts: []*specialistv1.ProductChoice{{ProductId: "L9", Title: "Dune 5 lamp", Price: euros(8100)}},
 	}
 	messages := []agentloop.Message{
-		{Role: agentloop.RoleSystem, Text: "At most 66 words."}, {Role: agentloop.RoleAssistant, Text: "It has 61 watts."},
-		result(`{"price":"80.00 EUR","highest_price":"100.00 EUR","text":"one\n59 watts","total":26,"off":"15 % off"}`),
+		{Role: agentloop.RoleSystem, Text: "Be brief.\nAt most 66 words."}, {Role: agentloop.RoleAssistant, Text: "Let me see.\nIt has 61 watts."},
+		result(`{"price":"80.00 EUR","highest_price":"100.00 EUR","text":"one\n59 watts","total":31,"off":"15 % off",` +
+			`"weight":"12.57 kg","ref":"ORD 4711","time":"2 to 4 days"}`),
 	}
 	for text, want := range map[string][]string{
 		"under 70 EUR":                  nil,
@@ -234,7 +235,12 @@ func TestWhatSupportsAClaim(t *testing.T) {
 		"80.00 EUR instead of 100.00 EUR, 20.00 EUR or 20 % less": nil,
 		"80 EUR, or 68 EUR with 15 % off, 12 EUR less":            nil,
 		"80 EUR and 33.10 EUR are 113.10 EUR":                     nil,
-		"- one, 80 EUR\n- two, 81 EUR\n2 in all, 24 more":         nil,
+		"- one, 80 EUR\n- two, 81 EUR\n2 in all, 29 more":         nil,
+		"80 EUR, 33.10 EUR and 81 EUR are 194.10 EUR":             nil,
+		"80 EUR, 20 % less":                                       nil,
+		"ORD-4711 comes in 2-4 days":                              nil,
+		"TENT-12 comes in 2-59 days":                              {"TENT-12", "2-59"},
+		"57 kg":                                                   {"57"},
 		"no more than 66 words":                                   {"66"},
 		"61 watts":                                                {"61"},
 		"call_0_0 says 0":                                         {"call_0_0", "0"},
@@ -251,6 +257,27 @@ func TestWhatSupportsAClaim(t *testing.T) {
 
 func euros(minor int64) *commonv1.Money {
 	return &commonv1.Money{AmountMinor: minor, CurrencyCode: "EUR"}
+}
+
+// Every month that the package facts knows makes a number a date, so that the number alone supports nothing.
+func TestADayIsADate(t *testing.T) {
+	messages := []agentloop.Message{result(`{"stock":7}`)}
+	for _, months := range []string{
+		"January February March April May June July August September October November December",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"Jan Feb Mar Apr Jun Jul Aug Sep Oct Nov Dec ene abr ago dic jän mär okt dez janv févr avr juil sept déc",
+	} {
+		for month := range strings.FieldsSeq(months) {
+			for _, text := range []string{"until 7 " + month, "until " + month + " 7, maybe", "7. " + month} {
+				got := checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{}, messages, text, false)
+				if got.checked != 1 || got.missing != 1 {
+					t.Errorf("%q: %d claims, unsupported %q", text, got.checked, got.unsupported)
+				}
+			}
+		}
+	}
 }
 
 func TestWhatIsNoClaim(t *testing.T) {
