@@ -20,6 +20,7 @@ func TestAReadAheadIsMadeWhileTheModelThinks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		steps []scripted.Step
 		fail  bool     // the first read fails
+		panic bool     // the first read panics
 		deaf  bool     // reads do not hear that their time is over
 		want  []string // what happened when
 	}{
@@ -38,6 +39,11 @@ func TestAReadAheadIsMadeWhileTheModelThinks(t *testing.T) {
 		"it fails, and a tool wants it": {
 			steps: []scripted.Step{{Delay: time.Second, ToolCalls: look("lamp").ToolCalls}, {Text: "The Dune Lamp."}},
 			fail:  true,
+			want:  []string{"read at 5ms", "read at 1s", "tool at 1.1s", "answered at 1.1s"},
+		},
+		"it panics, and a tool wants it": {
+			steps: []scripted.Step{{Delay: time.Second, ToolCalls: look("lamp").ToolCalls}, {Text: "The Dune Lamp."}},
+			panic: true,
 			want:  []string{"read at 5ms", "read at 1s", "tool at 1.1s", "answered at 1.1s"},
 		},
 		"it fails, and no tool wants it": {
@@ -68,6 +74,9 @@ func TestAReadAheadIsMadeWhileTheModelThinks(t *testing.T) {
 				def.Tools = func(turn *specialist.Turn) []agentloop.Tool {
 					ahead := specialist.Ahead(turn, func(ctx context.Context) (string, error) {
 						note("read")
+						if tt.panic && len(got) == 1 {
+							panic("a bug")
+						}
 						if tt.deaf {
 							ctx = context.WithoutCancel(ctx)
 						}
