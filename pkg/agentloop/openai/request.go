@@ -55,11 +55,11 @@ func (cfg *Config) bounds(w *writer, req *agentloop.Request) {
 		if cfg.UseMaxCompletionTokens {
 			name = `,"max_completion_tokens":`
 		}
-		w.value(name, req.MaxOutputTokens)
+		w.integer(name, req.MaxOutputTokens)
 	}
 	if req.Temperature != nil && !cfg.OmitTemperature {
 		// Endpoints have been seen to take a 0 for none, and to use their default, often 1.
-		w.value(`,"temperature":`, max(float32(*req.Temperature), math.SmallestNonzeroFloat32))
+		w.float(`,"temperature":`, max(float32(*req.Temperature), math.SmallestNonzeroFloat32))
 	}
 }
 

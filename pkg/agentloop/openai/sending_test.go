@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
@@ -61,5 +63,29 @@ func TestTransportSendsAnyBody(t *testing.T) {
 		if string(got) != text || err != nil {
 			t.Errorf("%s: %d bytes came back, error %v", name, len(got), err)
 		}
+	}
+}
+
+// TestRequestsThatJSONCanNotHold checks that such a request is refused before anything is sent.
+func TestRequestsThatJSONCanNotHold(t *testing.T) {
+	m := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the endpoint was asked") })
+	none, endless := math.NaN(), math.Inf(1)
+	for name, change := range map[string]func(*agentloop.Request){
+		"no number": func(r *agentloop.Request) { r.Temperature = &none },
+		"endless":   func(r *agentloop.Request) { r.Temperature = &endless },
+		"a broken schema": func(r *agentloop.Request) {
+			r.Tools = []agentloop.ToolSpec{{Name: "look", Parameters: json.RawMessage(`{"type":`)}}
+		},
+		"no schema at all": func(r *agentloop.Request) {
+			r.Output = &agentloop.OutputSchema{Name: "route", Schema: json.RawMessage(``)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := ask("hi")
+			change(req)
+			if _, err := collect(t.Context(), m, req); err == nil || !strings.Contains(err.Error(), "encode the request") {
+				t.Errorf("error %v, want one that says so", err)
+			}
+		})
 	}
 }

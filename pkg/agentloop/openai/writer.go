@@ -3,6 +3,8 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"sync"
 	"unicode/utf8"
 )
@@ -26,14 +28,19 @@ func (w *writer) comma(i int) {
 	}
 }
 
-// value writes a number after a key.
-func (w *writer) value(key string, number any) {
-	text, err := json.Marshal(number)
-	if err != nil && w.err == nil {
-		w.err = err
+// integer writes a number after a key.
+func (w *writer) integer(key string, n int) {
+	w.raw(key)
+	w.out = strconv.AppendInt(w.out, int64(n), 10)
+}
+
+// float writes a number after a key. encoding/json would need as much stack for that as all else before the wait for an answer.
+func (w *writer) float(key string, n float32) {
+	if f := float64(n); w.err == nil && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		w.err = fmt.Errorf("a number that JSON does not have: %v", n)
 	}
 	w.raw(key)
-	w.out = append(w.out, text...)
+	w.out = strconv.AppendFloat(w.out, float64(n), 'g', -1, 32)
 }
 
 // schema writes a schema after a key.
