@@ -46,7 +46,9 @@ func runBenchChild(ctx context.Context, args []string, env environment) (err err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
-	go func() { served <- offline.Serve(ctx, turnbench.Arrivals(lis), turnbench.NewFake(turnbench.SleepExactly)) }()
+	go func() {
+		served <- offline.Serve(ctx, turnbench.Arrivals(lis), turnbench.NewFake(turnbench.SleepExactly))
+	}()
 	err = json.NewEncoder(env.out).Encode(benchAddresses{ModelURL: "http://" + lis.Addr().String(), RedisURL: redis.URL()})
 	if err == nil {
 		_, err = io.Copy(io.Discard, env.in)
