@@ -179,7 +179,8 @@ func (s *Server) log(ctx context.Context, a *specialistv1.Answer) {
 	s.cfg.Logger.InfoContext(ctx, "answered", "agent", a.GetSpecialist(), "model", a.GetModel(),
 		"duration", a.GetDuration().AsDuration(), "input_tokens", a.GetUsage().GetInputTokens(),
 		"output_tokens", a.GetUsage().GetOutputTokens(), cost, "tool_calls", len(a.GetToolCalls()),
-		"finish_reason", a.GetFinishReason().String(), "confidence", a.GetConfidence())
+		"finish_reason", a.GetFinishReason().String(), "confidence", a.GetConfidence(),
+		"claims", a.GetClaims(), "unsupported_claims", len(a.GetUnsupportedClaims()))
 }
 
 // storeScope returns the scope of a call, which must name a store.

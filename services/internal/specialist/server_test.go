@@ -77,7 +77,9 @@ func serve(t testing.TB, def specialist.Definition, model agentloop.Model) speci
 
 func serveConfig(t testing.TB, cfg specialist.Config) specialistv1.SpecialistServiceClient {
 	t.Helper()
-	cfg.Logger = slog.New(slog.DiscardHandler)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	s, err := specialist.New(cfg)
 	if err != nil {
 		t.Fatal(err)
