@@ -32,6 +32,9 @@ stores.jsonl, products.jsonl, variant_updates.jsonl, promotions.jsonl, cart_sett
 orders.jsonl, policies.jsonl. A folder stands for all of these that it holds. Bad lines are reported with their number, and the
 good ones loaded.`
 
+// owners are the services that own data: the stores, and what each has.
+var owners = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promotions, suite.Support}
+
 func runLoad(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("load", "FILE|FOLDER...", loadAbout, env)
 	store := fs.String("store", "", "`id` of the store; not needed for stores.jsonl alone")
@@ -39,7 +42,7 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	demoStores := fs.Bool("demo", false, "load the demo stores, which come with the program, before any files")
 	timeout := fs.Duration("timeout", 10*time.Minute, "bound of the whole load")
 	addrs := make(map[string]*string)
-	for _, role := range onTCP {
+	for _, role := range owners {
 		addrs[role] = fs.String(role+"-addr", net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(role))), "`target` of the "+role+" service")
 	}
 	paths, err := parse(fs, args, env)
@@ -177,7 +180,7 @@ func dialData(cfg suite.Config) (load.Clients, func(), error) {
 	}
 	var clients load.Clients
 	var failed error
-	for _, role := range onTCP {
+	for _, role := range owners {
 		conn, err := suite.Dial(role, cfg)
 		if err != nil {
 			failed = errors.Join(failed, err)

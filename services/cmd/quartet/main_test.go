@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/suite"
 )
 
 func TestMain(m *testing.M) {
@@ -185,6 +189,7 @@ func TestUpLoadAsk(t *testing.T) {
 	env := make(map[string]string)
 	for role, a := range addr {
 		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
+		checkHealth(t, role, a)
 	}
 	code, loaded, stderr := quartet(ctx, env, "load", "--store", "kites", writeStore(t))
 	if code != 1 || !strings.Contains(loaded, "1 products loaded, 1 refused") || !strings.Contains(loaded, "line 2: ") {
@@ -205,6 +210,20 @@ func TestUpLoadAsk(t *testing.T) {
 	}
 }
 
+// checkHealth checks that a service says at an address that it serves.
+func checkHealth(t *testing.T, role, addr string) {
+	t.Helper()
+	conn, err := rpc.Dial(addr, rpc.DialConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	got, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
+	if err != nil || got.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		t.Errorf("%s at %s: %v, error %v", role, addr, got.GetStatus(), err)
+	}
+}
+
 // addresses reads the addresses that 'quartet up' prints once it serves.
 func addresses(t *testing.T, out, errOut *output) map[string]string {
 	t.Helper()
@@ -219,7 +238,7 @@ func addresses(t *testing.T, out, errOut *output) map[string]string {
 				found[fields[0]] = fields[1]
 			}
 		}
-		if len(found) == len(onTCP) {
+		if len(found) == len(suite.Roles()) {
 			return found
 		}
 		select {

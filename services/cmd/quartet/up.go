@@ -146,9 +146,6 @@ func (h *house) close() error {
 	return errors.Join(err, h.cfg.Network.Close())
 }
 
-// onTCP are the services that 'quartet up' offers to others: the gateway and the owners of data.
-var onTCP = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promotions, suite.Support}
-
 func runUp(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("up", "", "Runs all six services in this process: the gateway and the data services on TCP, one port each from --port on.", env)
 	hc := houseConfig{models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs)}
@@ -186,7 +183,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 		return err
 	}
 	fmt.Fprintf(env.out, "six services in this process · %s\n", strings.Join(h.notes, " · "))
-	for i, role := range onTCP {
+	for i, role := range suite.Roles() {
 		fmt.Fprintf(env.out, "  %-11s %s\n", role, addresses[i])
 	}
 	fmt.Fprintf(env.out, "try: grpcurl -plaintext -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n", addresses[0])
@@ -201,11 +198,11 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	return err
 }
 
-// listen opens the TCP listeners of 'quartet up' and returns their addresses in the order of onTCP.
+// listen opens the TCP listeners of 'quartet up' and returns their addresses in the order of suite.Roles.
 func (hc *houseConfig) listen(host string, port int, insecure bool) ([]string, error) {
 	hc.listeners = make(map[string][]net.Listener)
 	var addresses []string
-	for _, role := range onTCP {
+	for _, role := range suite.Roles() {
 		p := 0
 		if port != 0 {
 			p = port + suite.Port(role) - suite.Port(suite.Gateway)
