@@ -77,7 +77,7 @@ func (g *grounds) learn(text string, said *reading) {
 		}
 	}
 	for line := range strings.Lines(text) {
-		if isItem(line) {
+		if facts.IsItem(strings.TrimSpace(line), ".") {
 			items++
 		}
 	}

@@ -173,15 +173,3 @@ func isStop(r rune) bool { return strings.ContainsRune(".!?…", r) || isWide(r)
 func isWide(r rune) bool { return strings.ContainsRune("。！？｡", r) }
 
 func isCloser(r rune) bool { return strings.ContainsRune(")]}\"'“”’»›*_`）」』】", r) }
-
-// isItem reports whether a line is an item of a list.
-func isItem(line string) bool {
-	line = strings.TrimSpace(line)
-	for _, mark := range []string{"- ", "* ", "• ", "– "} {
-		if strings.HasPrefix(line, mark) {
-			return true
-		}
-	}
-	mark, _, found := strings.Cut(line, ". ")
-	return found && facts.CountsItems(mark)
-}

@@ -189,6 +189,22 @@ func TestNumbersThatCountItems(t *testing.T) {
 	}
 }
 
+func TestItemsOfLists(t *testing.T) {
+	for line, want := range map[string]string{ // to the ends with which it is one
+		"- a lamp": "any", "* a lamp": "any", "• a lamp": "any", "– a lamp": "any", "-a lamp": "", "a - lamp": "", "-": "",
+		"1. A lamp": ".", "20. A lamp": ".", "1) A lamp": ")", "21. A lamp": "", "1.A lamp": "", "1 lamp": "", ". A lamp": "", "A lamp": "", "": "",
+	} {
+		for _, ends := range []string{".", ")"} {
+			if got := facts.IsItem(line, ends); got != (want == "any" || want == ends) {
+				t.Errorf("IsItem(%q, %q) = %v", line, ends, got)
+			}
+		}
+		if got := facts.IsItem(line, ".)"); got != (want != "") {
+			t.Errorf("IsItem(%q, both) = %v", line, got)
+		}
+	}
+}
+
 // Whatever a text is, reading it ends well, and the same text at the beginning of a line says nothing more.
 func FuzzOf(f *testing.F) {
 	f.Add(source, "en")

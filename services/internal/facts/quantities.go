@@ -13,6 +13,19 @@ const maxListMark = 20
 // CountsItems reports whether the ASCII digits before a dot or a bracket may count the items of a list: 1 to 20.
 func CountsItems(digits string) bool { return small(digits, maxListMark) > 0 }
 
+// IsItem reports whether a line, without the space before it, is an item of a list: it begins with a bullet, or with a number
+// that counts items and ends in one of the characters of ends, and goes on after a space.
+func IsItem(line, ends string) bool {
+	for _, bullet := range []string{"- ", "* ", "• ", "– "} {
+		if strings.HasPrefix(line, bullet) {
+			return true
+		}
+	}
+	mark, _, found := strings.Cut(line, " ")
+	last := len(mark) - 1
+	return found && last > 0 && strings.IndexByte(ends, mark[last]) >= 0 && CountsItems(mark[:last])
+}
+
 // listMark passes over a number that counts an item of a list.
 func (r *reader) listMark() bool {
 	t := r.tokens[r.at]

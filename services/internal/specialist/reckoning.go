@@ -46,23 +46,11 @@ func (r *reckoning) learn(c claim) {
 func (r *reckoning) count(text string) {
 	items := int64(0)
 	for line := range strings.Lines(text) {
-		if isItem(line) {
+		if facts.IsItem(strings.TrimLeft(line, " \t"), ".)") {
 			items++
 		}
 	}
 	r.counts = append(r.counts, items, int64(len(r.amounts)))
-}
-
-// isItem reports whether a line is an item of a list.
-func isItem(line string) bool {
-	line = strings.TrimLeft(line, " \t")
-	for _, mark := range []string{"- ", "* ", "• ", "– "} {
-		if strings.HasPrefix(line, mark) {
-			return true
-		}
-	}
-	mark, _, found := strings.Cut(line, " ")
-	return found && len(mark) > 1 && (mark[len(mark)-1] == '.' || mark[len(mark)-1] == ')') && facts.CountsItems(mark[:len(mark)-1])
 }
 
 // yieldsCount reports whether a claim is how many things the text lists, or all but those of a tool's total.
