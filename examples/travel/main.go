@@ -77,7 +77,7 @@ func converse(ctx context.Context, model agentloop.Model, today time.Time, p pri
 }
 
 // answer steps a run until it is done. Who needs no events and no messages calls [agentloop.Loop.Run] instead.
-func answer(ctx context.Context, run *agentloop.Run, p printer) (*agentloop.Run, error) {
+func answer(ctx context.Context, run *agentloop.Conversation, p printer) (*agentloop.Conversation, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	for !run.Done() {

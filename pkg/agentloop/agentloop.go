@@ -168,8 +168,8 @@ func (l *Loop) Stream(ctx context.Context, history []Message, message string) it
 }
 
 // Start returns a run that is advanced by hand, a step at a time.
-func (l *Loop) Start(history []Message, message string) *Run {
-	r := &Run{loop: l, begun: time.Now(), result: &Result{}, answered: make(map[string]*job)}
+func (l *Loop) Start(history []Message, message string) *Conversation {
+	r := &Conversation{loop: l, begun: time.Now(), result: &Result{}, answered: make(map[string]*job)}
 	if l.cfg.System != "" {
 		r.messages = append(r.messages, Message{Role: RoleSystem, Text: l.cfg.System})
 	}

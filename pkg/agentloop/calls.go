@@ -29,7 +29,7 @@ type job struct {
 
 // runTools runs the calls of one step and appends one tool message for each, in call order, whatever happens. It returns
 // an error only when ctx is done or the consumer stopped.
-func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield func(Event) bool) error {
+func (r *Conversation) runTools(ctx context.Context, step int, calls []ToolCall, yield func(Event) bool) error {
 	jobs := r.prepare(step, calls)
 	toolsCtx := ctx
 	if end, ok := r.toolsEnd(ctx); ok {
@@ -60,7 +60,7 @@ func (r *Run) runTools(ctx context.Context, step int, calls []ToolCall, yield fu
 
 // prepare looks the calls over. An unknown tool, arguments that do not fit and a call that was made before are answered
 // without running anything. Calls whose arguments were repaired are changed to what will run.
-func (r *Run) prepare(step int, calls []ToolCall) []*job {
+func (r *Conversation) prepare(step int, calls []ToolCall) []*job {
 	jobs := make([]*job, len(calls))
 	inStep := make(map[string]*job, len(calls))
 	changed := false // a call with effects comes before: earlier results do not serve any more
@@ -89,7 +89,7 @@ func (r *Run) prepare(step int, calls []ToolCall) []*job {
 }
 
 // newJob checks one call against the tool that it names.
-func (r *Run) newJob(step int, c ToolCall) *job {
+func (r *Conversation) newJob(step int, c ToolCall) *job {
 	j := &job{record: CallRecord{ToolCall: c, Step: step}, done: make(chan struct{})}
 	tool, ok := r.loop.tool(c.Name)
 	if !ok {
@@ -139,7 +139,7 @@ func (j *job) repeat(first *job) {
 }
 
 // runBatches runs jobs concurrently, save that one with effects runs alone, in call order.
-func (r *Run) runBatches(ctx context.Context, jobs []*job, yield func(Event) bool) error {
+func (r *Conversation) runBatches(ctx context.Context, jobs []*job, yield func(Event) bool) error {
 	for len(jobs) > 0 {
 		n := 0
 		for n < len(jobs) && !jobs[n].tool.Effects {
@@ -161,7 +161,7 @@ func (r *Run) runBatches(ctx context.Context, jobs []*job, yield func(Event) boo
 
 // runBatch runs jobs side by side, started in order, and waits for all. When the consumer stops it cancels them, and
 // still waits.
-func (r *Run) runBatch(ctx context.Context, jobs []*job, yield func(Event) bool) error {
+func (r *Conversation) runBatch(ctx context.Context, jobs []*job, yield func(Event) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() { cancel(); wg.Wait() }()
@@ -196,7 +196,7 @@ func (r *Run) runBatch(ctx context.Context, jobs []*job, yield func(Event) bool)
 }
 
 // runJob brings a job to its result.
-func (r *Run) runJob(ctx context.Context, j *job) {
+func (r *Conversation) runJob(ctx context.Context, j *job) {
 	switch {
 	case j.refused:
 	case j.same != nil:
@@ -210,7 +210,7 @@ func (r *Run) runJob(ctx context.Context, j *job) {
 }
 
 // runTool runs a tool and turns whatever comes of it into what the model reads.
-func (r *Run) runTool(ctx context.Context, j *job) {
+func (r *Conversation) runTool(ctx context.Context, j *job) {
 	timeout := j.tool.Timeout
 	if timeout == 0 {
 		timeout = r.loop.cfg.ToolTimeout
@@ -242,7 +242,7 @@ func (j *job) fail(why string) {
 
 // runSafely runs a tool and renders its value, short if it had to be cut. A panic becomes an error that tells the model nothing; the stack goes to
 // the log.
-func (r *Run) runSafely(ctx context.Context, t Tool, c ToolCall) (value any, content string, short bool, err error) {
+func (r *Conversation) runSafely(ctx context.Context, t Tool, c ToolCall) (value any, content string, short bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.loop.cfg.Logger.ErrorContext(ctx, "tool panicked", "tool", t.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

@@ -92,7 +92,7 @@ func (m *merger) word(ctx context.Context, message string, w *wording) (*agentlo
 
 // counted returns the result of a run that has ended. A call that was given up before anything came of it counts with an
 // estimate of what was sent: the provider may well have begun.
-func (m *merger) counted(ctx context.Context, run *agentloop.Run) *agentloop.Result {
+func (m *merger) counted(ctx context.Context, run *agentloop.Conversation) *agentloop.Result {
 	result := run.Result()
 	if last := result.Steps[len(result.Steps)-1].Usage; last.InputTokens > 0 || ctx.Err() == nil && !errors.Is(run.Err(), wrap.ErrSilent) {
 		return result

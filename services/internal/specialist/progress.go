@@ -37,7 +37,7 @@ type progress struct {
 func (p *progress) text() string { return p.sent.String() }
 
 // follow takes a run to its end, reports what happens, and returns the run's result and error.
-func (p *progress) follow(ctx context.Context, run *agentloop.Run) (*agentloop.Result, error) {
+func (p *progress) follow(ctx context.Context, run *agentloop.Conversation) (*agentloop.Result, error) {
 	for !run.Done() {
 		p.tell()
 		for ev := range run.Step(ctx) {

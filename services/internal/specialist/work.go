@@ -69,7 +69,7 @@ func (s *Server) answer(
 }
 
 // start begins the run of an assignment.
-func (s *Server) start(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Run, error) {
+func (s *Server) start(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Conversation, error) {
 	loop, err := s.loop(ctx, turn, req)
 	if err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ const (
 	sayNoAnswer  = "You wrote nothing. Answer the last message now, in plain text."
 )
 
-// Run is one conversation in progress. It is not safe for concurrent use.
-type Run struct {
+// Conversation is one run in progress. It is not safe for concurrent use.
+type Conversation struct {
 	loop     *Loop
 	begun    time.Time
 	messages []Message
@@ -37,20 +37,20 @@ type Run struct {
 }
 
 // Done reports whether the run has ended.
-func (r *Run) Done() bool { return r.done }
+func (r *Conversation) Done() bool { return r.done }
 
 // Err says why the run ended without a plain answer; nil while it goes on.
-func (r *Run) Err() error { return r.err }
+func (r *Conversation) Err() error { return r.err }
 
 // Result returns what the run came to so far. It must not be changed.
-func (r *Run) Result() *Result { return r.result }
+func (r *Conversation) Result() *Result { return r.result }
 
 // Messages returns a copy of the conversation, the system prompt included.
-func (r *Run) Messages() []Message { return slices.Clone(r.messages) }
+func (r *Conversation) Messages() []Message { return slices.Clone(r.messages) }
 
 // Step makes one model call and runs the tools that it asks for, and yields what happens. It does nothing once the run
 // is done. Breaking out of the sequence ends the run.
-func (r *Run) Step(ctx context.Context) iter.Seq[Event] {
+func (r *Conversation) Step(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if r.done {
 			return
@@ -67,7 +67,7 @@ func (r *Run) Step(ctx context.Context) iter.Seq[Event] {
 
 // advance does what a model call leads to. Step would be the place for it, but waits for the model with all that it has on
 // the stack.
-func (r *Run) advance(ctx context.Context, step int, spent error, answer Message, err error, yield func(Event) bool) {
+func (r *Conversation) advance(ctx context.Context, step int, spent error, answer Message, err error, yield func(Event) bool) {
 	switch {
 	case err != nil:
 		r.fail(ctx, answer.Text, fmt.Errorf("agentloop: model call: %w", err))
@@ -107,7 +107,7 @@ func finishOf(bound error) FinishReason {
 }
 
 // spent says which bound was reached, so that the next call must not ask for tools; nil for none.
-func (r *Run) spent(ctx context.Context) error {
+func (r *Conversation) spent(ctx context.Context) error {
 	if r.stepsLeft() <= 0 {
 		return ErrMaxSteps
 	}
@@ -122,14 +122,14 @@ func (r *Run) spent(ctx context.Context) error {
 }
 
 // stepsLeft returns how many calls may still ask for tools. Nudges do not count as steps.
-func (r *Run) stepsLeft() int { return r.loop.cfg.MaxSteps - len(r.result.Steps) + r.nudges }
+func (r *Conversation) stepsLeft() int { return r.loop.cfg.MaxSteps - len(r.result.Steps) + r.nudges }
 
 // shortTime is the part of a run's time for tools, from its start, of which less than one in so many is short.
 const shortTime = 4
 
 // warn tells the model, after a step with tools, that the next one is its last, or once that less than a quarter of the
 // time is left.
-func (r *Run) warn(ctx context.Context) {
+func (r *Conversation) warn(ctx context.Context) {
 	if r.spent(ctx) != nil {
 		return // it will be told that it must answer
 	}
@@ -145,13 +145,13 @@ func (r *Run) warn(ctx context.Context) {
 }
 
 // toolsEnd returns when tools must be done, so that the reserve is left for the answer, and whether there is such a time.
-func (r *Run) toolsEnd(ctx context.Context) (time.Time, bool) {
+func (r *Conversation) toolsEnd(ctx context.Context) (time.Time, bool) {
 	deadline, ok := ctx.Deadline()
 	return deadline.Add(-r.loop.cfg.Reserve), ok && r.loop.cfg.Reserve > 0
 }
 
 // call makes one model call and records it as a step.
-func (r *Run) call(ctx context.Context, step int, last bool, yield func(Event) bool) (Message, error) {
+func (r *Conversation) call(ctx context.Context, step int, last bool, yield func(Event) bool) (Message, error) {
 	r.messages = paired(r.messages)
 	req := &Request{
 		Messages:        slices.Clip(r.messages),
@@ -170,7 +170,7 @@ func (r *Run) call(ctx context.Context, step int, last bool, yield func(Event) b
 }
 
 // record notes what a model call came to as a step, and returns the answer.
-func (r *Run) record(a *assembler, usage Usage, took time.Duration) Message {
+func (r *Conversation) record(a *assembler, usage Usage, took time.Duration) Message {
 	message := a.message(r.messages)
 	r.result.Steps = append(r.result.Steps, StepRecord{
 		Text: message.Text, FinishReason: a.finish, ToolCalls: len(message.ToolCalls), Usage: usage, Duration: took,
@@ -186,7 +186,7 @@ func (r *Run) record(a *assembler, usage Usage, took time.Duration) Message {
 
 // empty handles an answer of nothing. One that was cut while the model still reasoned is tried once more without reasoning;
 // any other is asked for once more, then given up.
-func (r *Run) empty(step int) {
+func (r *Conversation) empty(step int) {
 	reason := r.result.Steps[step].FinishReason
 	switch {
 	case r.thought && reason == FinishLength && !r.plain:
@@ -203,7 +203,7 @@ func (r *Run) empty(step int) {
 
 // say puts the loop's own words into the conversation. After tool results they go beside the last one: some providers refuse
 // a user message there.
-func (r *Run) say(words string) {
+func (r *Conversation) say(words string) {
 	if last := &r.messages[len(r.messages)-1]; last.Role == RoleTool {
 		last.Text = noted(last.Text, words)
 		return
@@ -213,7 +213,7 @@ func (r *Run) say(words string) {
 
 // fail closes the run because of an error, with the text that was there by then. When ctx is done that is the reason,
 // whatever the error came to be called on its way.
-func (r *Run) fail(ctx context.Context, text string, err error) {
+func (r *Conversation) fail(ctx context.Context, text string, err error) {
 	reason := FinishError
 	switch cause := ctx.Err(); {
 	case errors.Is(err, errStopped):
@@ -233,7 +233,7 @@ func (r *Run) fail(ctx context.Context, text string, err error) {
 }
 
 // end closes the run.
-func (r *Run) end(reason FinishReason, text string, err error) {
+func (r *Conversation) end(reason FinishReason, text string, err error) {
 	if text != "" && (err == nil || finishOf(err) != "") {
 		r.messages = append(r.messages, Message{Role: RoleAssistant, Text: text})
 	}
