@@ -2,10 +2,6 @@ package promotions
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,25 +9,15 @@ import (
 	"time"
 
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
 )
 
-// guidelines reads a public handbook for agents of a shop: what its agents may promise, by flow and subflow. It is others'
-// work: QUARTET_DATA says where it is.
+// guidelines reads a public handbook for agents of a shop: what its agents may promise, by flow and subflow.
 func guidelines(t *testing.T) map[string]struct{ Subflows map[string]json.RawMessage } {
 	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "abcd", "guidelines.json"))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("no guidelines: set QUARTET_DATA to the folder that holds abcd/guidelines.json")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	var flows map[string]struct{ Subflows map[string]json.RawMessage }
-	if err := json.Unmarshal(raw, &flows); err != nil {
+	if err := json.NewDecoder(publicdata.Open(t, "abcd/guidelines.json")).Decode(&flows); err != nil {
 		t.Fatal(err)
 	}
 	return flows

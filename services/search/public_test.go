@@ -2,11 +2,7 @@ package search
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,32 +11,15 @@ import (
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
 	"github.com/quartet-commerce/quartet/services/internal/searcheval"
 )
-
-// openPublic opens a file of public data. It is too large to keep beside the code: QUARTET_DATA says where it is.
-func openPublic(t testing.TB, file string) *os.File {
-	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, file))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skipf("no data: set QUARTET_DATA to the folder that holds %s", file)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	return f
-}
 
 // publicProducts are 19,406 products of a public collection, as 'quartet eval search' maps them.
 func publicProducts(t testing.TB) []*catalogv1.Product {
 	t.Helper()
 	var out []*catalogv1.Product
-	for line, err := range searcheval.Products(openPublic(t, "chorus/products.jsonl.gz")) {
+	for line, err := range searcheval.Products(publicdata.Open(t, "chorus/products.jsonl.gz")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +31,7 @@ func publicProducts(t testing.TB) []*catalogv1.Product {
 // publicQueries are the queries that were judged for those products.
 func publicQueries(t testing.TB) []string {
 	t.Helper()
-	rows, err := csv.NewReader(openPublic(t, "chorus/judgments.csv")).ReadAll()
+	rows, err := csv.NewReader(publicdata.Open(t, "chorus/judgments.csv")).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

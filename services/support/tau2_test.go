@@ -4,10 +4,8 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +22,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/load"
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
 )
 
 // The retail domain of tau2-bench (MIT): orders, customers and tasks with the look-ups and changes that they expect.
@@ -78,50 +77,45 @@ type tau2Task struct {
 	} `json:"evaluation_criteria"`
 }
 
-// readTau2 skips the test where the data is not at hand: it is too large to keep beside the code, and QUARTET_DATA says
-// where it is. It is read once and must not be changed.
-func readTau2(t *testing.T) (tau2DB, []tau2Task) {
-	t.Helper()
-	data, err := tau2Data()
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("no orders: set QUARTET_DATA to the folder that holds tau2-retail")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data.db, data.tasks
-}
-
-// tau2 is what is read of the domain.
-type tau2 struct {
+// tau2 is the part of the domain that the tests read.
+var tau2 struct {
+	once  sync.Once
+	err   error
 	db    tau2DB
 	tasks []tau2Task
 }
 
-var tau2Data = sync.OnceValues(func() (data tau2, err error) {
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
+// readTau2 reads the domain once. Callers must not change it.
+func readTau2(t *testing.T) (tau2DB, []tau2Task) {
+	t.Helper()
+	orders, tasks := publicdata.Path(t, "tau2-retail/db.json.gz"), publicdata.Path(t, "tau2-retail/tasks.json")
+	tau2.once.Do(func() { tau2.err = errors.Join(decodeGzip(orders, &tau2.db), decodeFile(tasks, &tau2.tasks)) })
+	if tau2.err != nil {
+		t.Fatal(tau2.err)
 	}
-	dir = filepath.Join(dir, "tau2-retail")
-	packed, err := os.Open(filepath.Join(dir, "db.json.gz"))
+	return tau2.db, tau2.tasks
+}
+
+func decodeGzip(path string, into any) error {
+	packed, err := os.Open(path)
 	if err != nil {
-		return tau2{}, err
+		return err
 	}
 	defer func() { _ = packed.Close() }()
 	raw, err := gzip.NewReader(packed)
 	if err != nil {
-		return tau2{}, err
+		return err
 	}
-	if err := json.NewDecoder(raw).Decode(&data.db); err != nil {
-		return tau2{}, err
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "tasks.json"))
+	return json.NewDecoder(raw).Decode(into)
+}
+
+func decodeFile(path string, into any) error {
+	raw, err := os.ReadFile(path)
 	if err != nil {
-		return tau2{}, err
+		return err
 	}
-	return data, json.Unmarshal(text, &data.tasks)
-})
+	return json.Unmarshal(raw, into)
+}
 
 // tau2Statuses are the four statuses of the domain in ours: a processed order has its tracking number.
 var tau2Statuses = map[string]orderv1.OrderStatus{

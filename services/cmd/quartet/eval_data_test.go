@@ -2,36 +2,21 @@ package main
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
 	"github.com/quartet-commerce/quartet/services/internal/routeeval"
 )
 
 // publicSet reads messages from a public CSV file: text and kind are columns, kind may be -1, and repeated texts count
-// once. Of large ones it is one of every few. They are too large to keep beside the code: QUARTET_DATA says where they are.
+// once. Of large ones it is one of every few.
 func publicSet(t *testing.T, file string, text, kind int, gold string) []routeeval.Message {
 	t.Helper()
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, file))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skipf("no messages: set QUARTET_DATA to the folder that holds %s", file)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
+	rows, err := csv.NewReader(publicdata.Open(t, file)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

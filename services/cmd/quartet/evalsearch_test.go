@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
 )
 
 const (
@@ -135,14 +137,7 @@ func TestEvalSearchKnowsTheStoresSynonyms(t *testing.T) {
 // docs/evaluation.md has the figures.
 func TestSearchOnPublicQueries(t *testing.T) {
 	t.Parallel() // with the other public set: each takes a while, and neither measures time
-	dir := os.Getenv("QUARTET_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	products, judgments := filepath.Join(dir, "chorus", "products.jsonl.gz"), filepath.Join(dir, "chorus", "judgments.csv")
-	if _, err := os.Stat(products); err != nil && os.Getenv("CI") == "" {
-		t.Skipf("no products: set QUARTET_DATA to the folder that holds chorus/products.jsonl.gz")
-	}
+	products, judgments := publicdata.Path(t, "chorus/products.jsonl.gz"), publicdata.Path(t, "chorus/judgments.csv")
 	all := 19_406
 	if every > 1 {
 		products, all = someProducts(t, products, judgments)
