@@ -37,7 +37,7 @@ type turn struct {
 	summary   string                        // what was said in the thread so far
 	history   []*commonv1.Message           // the oldest first
 	shown     []*specialistv1.ProductChoice // what the shopper was last shown in the thread
-	place     *state.Place                  // in the lines of its request and its thread; nil: it needs none
+	lock      *state.QueueLock              // in the lines of its request and its thread; nil: it needs none
 	journal   *journal                      // nil: nobody can resume the turn
 	replied   *gatewayv1.AskResponse        // another call of the same request has been answered with this
 	cart      sharedCart

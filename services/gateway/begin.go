@@ -17,7 +17,7 @@ import (
 //go:embed begin.lua
 var beginLua string
 
-var beginScript = redis.NewScript(state.Lua + beginLua)
+var beginScript = redis.NewScript(state.QueueLockLua + beginLua)
 
 // The outcomes of begin.lua and record.lua.
 const (
@@ -35,7 +35,7 @@ func threadLine(storeID, id string) string  { return state.Key(storeID, "thread"
 
 // begin waits until it is the turn's time: nobody else works on its request any more, and every earlier message of its
 // thread is answered. It then holds the turn's places, and what is kept of request and thread is in the turn. If the
-// request has its reply by then, that is in the turn, and no place is held.
+// request has its reply by then, that is in the turn, and no lock is held.
 func (s *Service) begin(ctx context.Context, t *turn, req *gatewayv1.AskRequest) error {
 	known := req.GetThreadId() != "" // else the thread's id has just been made
 	// Who wants both lines enters that of the request first, so that nobody waits for one who waits for them.
@@ -51,9 +51,9 @@ func (s *Service) begin(ctx context.Context, t *turn, req *gatewayv1.AskRequest)
 		return err
 	}
 	// The turn's id is this attempt's alone until the journal, maybe, gives the turn that of an earlier attempt.
-	t.place = state.NewPlace(s.cfg.Redis, t.scope.TurnID, s.cfg.Lease, lines...)
+	t.lock = state.NewQueueLock(s.cfg.Redis, t.scope.TurnID, s.cfg.Lease, lines...)
 	var found opening
-	err = t.place.WaitBy(ctx, func(ctx context.Context) (int, error) {
+	err = t.lock.AcquireBy(ctx, func(ctx context.Context) (int, error) {
 		found, err = s.threads.begin(ctx, t, known, s.cfg.Now())
 		return found.ahead, err
 	})
@@ -85,14 +85,14 @@ func (s *Service) takeUp(ctx context.Context, t *turn, found opening) error {
 	}
 	before, err := decodeProgress(found.journal)
 	if err != nil {
-		_ = t.place.Leave(ctx) // the lease runs out anyway
+		_ = t.lock.Release(ctx) // the lease runs out anyway
 		return err
 	}
 	t.scope.TurnID, t.scope.ThreadID = found.journal["turn"], found.journal["thread"]
 	due, _ := ctx.Deadline()
 	t.journal = &journal{
 		ctx: context.WithoutCancel(ctx), due: due, redis: s.cfg.Redis, key: journalKey(t.scope.StoreID, t.requestID),
-		place: t.place, ttl: s.cfg.ThreadTTL, logger: s.cfg.Logger, before: before,
+		lock: t.lock, ttl: s.cfg.ThreadTTL, logger: s.cfg.Logger, before: before,
 		linger: s.journalLinger,
 	}
 	return nil

@@ -82,7 +82,7 @@ func isRecord(cmd redis.Cmder) bool {
 	return len(args) > 1 && args[1] == recordScript.Hash()
 }
 
-// leasesRunOut lets the time of the Redis server pass until every place is lost.
+// leasesRunOut lets the time of the Redis server pass until every lock is lost.
 func (h *house) leasesRunOut() {
 	h.ahead += DefaultLease + time.Second
 	h.redis.SetTime(time.Now().Add(h.ahead))

@@ -28,7 +28,7 @@ type hold struct {
 func newHold(ctx context.Context, t *turn) *hold {
 	h := &hold{turn: t}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
-	h.stop = t.place.Keep(h.ctx, func() { h.cancel(errTakenOver) })
+	h.stop = t.lock.KeepAlive(h.ctx, func() { h.cancel(errTakenOver) })
 	return h
 }
 
@@ -52,6 +52,6 @@ func (h *hold) release() {
 	h.turn.journal.close(h.settled)
 	h.stop()
 	if !h.settled {
-		_ = h.turn.place.Leave(h.ctx) // the lease runs out anyway
+		_ = h.turn.lock.Release(h.ctx) // the lease runs out anyway
 	}
 }

@@ -38,7 +38,7 @@ const (
 //go:embed journal.lua
 var journalLua string
 
-var journalScript = redis.NewScript(state.Lua + journalLua)
+var journalScript = redis.NewScript(state.QueueLockLua + journalLua)
 
 // journal is what is kept of a turn while it runs, so that another gateway can take it up. A nil journal keeps nothing.
 //
@@ -50,7 +50,7 @@ type journal struct {
 	due    time.Time       // when the caller's patience ends, and all writing
 	redis  redis.UniversalClient
 	key    string
-	place  *state.Place
+	lock   *state.QueueLock
 	ttl    time.Duration
 	logger *slog.Logger
 	before progress
@@ -186,8 +186,8 @@ func (j *journal) take() []any {
 func (j *journal) put(fields []any) error {
 	ctx, cancel := context.WithTimeout(j.ctx, min(journalTimeout, time.Until(j.due)))
 	defer cancel()
-	args := j.place.Args(append([]any{j.ttl.Milliseconds()}, fields...)...)
-	return state.Error("write journal", journalScript.Run(ctx, j.redis, j.place.Keys(j.key), args...).Err())
+	args := j.lock.Args(append([]any{j.ttl.Milliseconds()}, fields...)...)
+	return state.Error("write journal", journalScript.Run(ctx, j.redis, j.lock.Keys(j.key), args...).Err())
 }
 
 // close waits for the writer, which writes what is still queued only if the turn has not been recorded. Nothing is kept

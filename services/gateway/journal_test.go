@@ -33,12 +33,12 @@ func (s *slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// journalOf returns a journal whose place is the first, and what holds its commands.
+// journalOf returns a journal whose lock is the first, and what holds its commands.
 func journalOf(t *testing.T, h *house) (*journal, *slow) {
 	t.Helper()
 	client := h.redisClient()
-	place := state.NewPlace(client, "p1", time.Minute, requestLine("demo", "r1"))
-	if err := place.Wait(t.Context()); err != nil {
+	lock := state.NewQueueLock(client, "p1", time.Minute, requestLine("demo", "r1"))
+	if err := lock.Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := journalScript.Load(t.Context(), client).Err(); err != nil { // else the first write takes two commands
@@ -47,7 +47,7 @@ func journalOf(t *testing.T, h *house) (*journal, *slow) {
 	s := &slow{entered: make(chan struct{}, 100), goOn: make(chan struct{})}
 	client.AddHook(s)
 	return &journal{
-		ctx: t.Context(), due: time.Now().Add(time.Minute), redis: client, key: journalKey("demo", "r1"), place: place,
+		ctx: t.Context(), due: time.Now().Add(time.Minute), redis: client, key: journalKey("demo", "r1"), lock: lock,
 		ttl: time.Hour, logger: slog.New(slog.DiscardHandler),
 	}, s
 }
@@ -111,7 +111,7 @@ func TestWhatIsStillQueuedIsWrittenOnlyOfATurnThatHasFailed(t *testing.T) {
 		t.Run(fmt.Sprintf("settled %v", settled), func(t *testing.T) {
 			h := newHouse(t, miniredis.RunT(t))
 			j, redis := journalOf(t, h)
-			held := newHold(t.Context(), &turn{journal: j, place: j.place})
+			held := newHold(t.Context(), &turn{journal: j, lock: j.lock})
 			j.decided(split("search: x"))
 			<-redis.entered
 			j.answered("a1", &specialistv1.Answer{Text: "x"})

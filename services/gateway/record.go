@@ -23,7 +23,7 @@ func (s *Service) record(ctx context.Context, t *turn, reply *gatewayv1.AskRespo
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, state.ErrNotFirst), errors.Is(context.Cause(turnCtx), errTakenOver):
+	case errors.Is(err, state.ErrLockLost), errors.Is(context.Cause(turnCtx), errTakenOver):
 		return errTakenOver
 	}
 	s.cfg.Logger.ErrorContext(ctx, "turn not recorded", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)

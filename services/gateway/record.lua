@@ -1,4 +1,4 @@
--- record writes a turn, its two messages, its thread and that it is done, all or nothing, leaves the lines and returns
+-- record writes a turn, its two messages, its thread and that it is done, all or nothing, leaves the queues and returns
 -- 'recorded'; or 'lost' when the turn's place is not the first any more, and 'foreign' when the thread has become another
 -- customer's. It may be run twice: a client that has lost the connection does not know whether it was.
 -- Begins with the Lua of services/internal/state.
@@ -8,15 +8,15 @@ local turn, thread_id, request, customer, title = arg(1), arg(2), arg(3), arg(4)
 local question, answer, reply, shown = arg(6), arg(7), arg(8), arg(9)
 local millis, score, expired, ttl, most, hash = arg(10), arg(11), arg(12), arg(13), arg(14), arg(15)
 
--- One that has recorded has left its lines; one without lines may still be the first.
-if lines == 0 or not first() then
+-- One that has recorded has left its queues; one without queues may still be the first.
+if queues == 0 or not held() then
   if redis.call('EXISTS', turn_key) == 1 then
     local mine = request == '' or redis.call('HGET', journal, 'done') == token
     return mine and 'recorded' or 'lost'
   end
-  if lines > 0 then return 'lost' end
+  if queues > 0 then return 'lost' end
 end
-leave()
+release()
 local known = redis.call('HMGET', thread, 'customer', 'title', 'created', 'turns')
 local owner = known[1]
 if owner and owner ~= '' and owner ~= customer then return 'foreign' end

@@ -140,11 +140,11 @@ const storeMoment = time.Second
 // stores keeps what is known of each store.
 type stores struct {
 	redis  redis.UniversalClient
-	recent *state.Recent[*gatewayv1.Store]
+	recent *state.TTLCache[*gatewayv1.Store]
 }
 
 func newStores(r redis.UniversalClient) stores {
-	return stores{redis: r, recent: state.NewRecent[*gatewayv1.Store](storeMoment)}
+	return stores{redis: r, recent: state.NewTTLCache[*gatewayv1.Store](storeMoment)}
 }
 
 func (s stores) put(ctx context.Context, store *gatewayv1.Store) error {

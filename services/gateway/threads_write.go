@@ -27,19 +27,19 @@ var (
 )
 
 var (
-	recordScript  = redis.NewScript(state.Lua + recordLua)
-	deleteScript  = redis.NewScript(state.Lua + deleteLua)
+	recordScript  = redis.NewScript(state.QueueLockLua + recordLua)
+	deleteScript  = redis.NewScript(state.QueueLockLua + deleteLua)
 	summaryScript = redis.NewScript(summaryLua)
 )
 
 // begin takes the turn's places, or looks again whether they are the first. A thread that is known may be there already.
 func (t threads) begin(ctx context.Context, turn *turn, known bool, now time.Time) (opening, error) {
 	sc := turn.scope
-	keys := turn.place.Keys(
+	keys := turn.lock.Keys(
 		journalKey(sc.StoreID, turn.requestID), threadKey(sc.StoreID, sc.ThreadID),
 		messagesKey(sc.StoreID, sc.ThreadID), requestsKey(sc.StoreID, sc.ThreadID),
 	)
-	args := turn.place.Args(
+	args := turn.lock.Args(
 		turn.requestID, turn.hash, sc.TurnID, sc.ThreadID, known, sc.CustomerID, t.ttl.Milliseconds(), historyMessages, score(now),
 	)
 	raw, err := beginScript.Run(ctx, t.redis, keys, args...).Slice()
@@ -50,7 +50,7 @@ func (t threads) begin(ctx context.Context, turn *turn, known bool, now time.Tim
 }
 
 // record writes a turn and its two messages, all or nothing, renews the thread's time to live and gives up the turn's
-// places. It writes nothing when those are not the first any more, state.ErrNotFirst, nor into a thread that has become
+// places. It writes nothing when those are not the first any more, state.ErrLockLost, nor into a thread that has become
 // another customer's since the turn was admitted, a *fault.NotFound.
 func (t threads) record(ctx context.Context, turn *turn, reply *gatewayv1.AskResponse, now time.Time) error {
 	question, err1 := proto.Marshal(&commonv1.Message{Role: commonv1.Role_ROLE_USER, Text: turn.message})
@@ -61,12 +61,12 @@ func (t threads) record(ctx context.Context, turn *turn, reply *gatewayv1.AskRes
 		return fmt.Errorf("encode turn: %w", err)
 	}
 	sc := turn.scope
-	keys := turn.place.Keys(
+	keys := turn.lock.Keys(
 		threadKey(sc.StoreID, sc.ThreadID), messagesKey(sc.StoreID, sc.ThreadID), turnsKey(sc.StoreID, sc.ThreadID),
 		requestsKey(sc.StoreID, sc.ThreadID), turnKey(sc.StoreID, sc.TurnID), journalKey(sc.StoreID, turn.requestID),
 		customerKey(sc.StoreID, sc.CustomerID),
 	)
-	args := turn.place.Args(
+	args := turn.lock.Args(
 		sc.TurnID, sc.ThreadID, turn.requestID, sc.CustomerID, firstRunes(turn.message, maxTitle), question, answer, kept, shown,
 		now.UnixMilli(), score(now), score(now.Add(-t.ttl)), t.ttl.Milliseconds(), maxMessages,
 		turn.hash,
@@ -78,7 +78,7 @@ func (t threads) record(ctx context.Context, turn *turn, reply *gatewayv1.AskRes
 	case outcome == outcomeForeign:
 		return threadNotFound(sc.ThreadID)
 	case outcome != outcomeRecorded:
-		return fmt.Errorf("record turn: %w", state.ErrNotFirst)
+		return fmt.Errorf("record turn: %w", state.ErrLockLost)
 	}
 	return nil
 }
@@ -92,11 +92,11 @@ func (t threads) setSummary(ctx context.Context, storeID, threadID, summary stri
 // delete waits until the messages that came before are answered, and removes a thread, its turns, what is known of their
 // request ids, and its place in the customer's list. It reports whether there was such a thread.
 func (t threads) delete(ctx context.Context, storeID, id string) (bool, error) {
-	place := state.NewPlace(t.redis, "delete_"+randomID(), t.lease, threadLine(storeID, id))
-	if err := place.Wait(ctx); err != nil {
+	lock := state.NewQueueLock(t.redis, "delete_"+randomID(), t.lease, threadLine(storeID, id))
+	if err := lock.Acquire(ctx); err != nil {
 		return false, fmt.Errorf("delete thread: %w", err)
 	}
-	defer func() { _ = place.Leave(ctx) }() // the lease runs out anyway
+	defer func() { _ = lock.Release(ctx) }() // the lease runs out anyway
 	var about *redis.MapStringStringCmd
 	var turns, requests *redis.StringSliceCmd
 	_, err := t.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -108,7 +108,7 @@ func (t threads) delete(ctx context.Context, storeID, id string) (bool, error) {
 	if err != nil {
 		return false, state.Error("read thread", err)
 	}
-	keys := place.Keys(
+	keys := lock.Keys(
 		customerKey(storeID, about.Val()["customer"]),
 		threadKey(storeID, id), messagesKey(storeID, id), turnsKey(storeID, id), requestsKey(storeID, id),
 	)
@@ -118,7 +118,7 @@ func (t threads) delete(ctx context.Context, storeID, id string) (bool, error) {
 	for _, request := range requests.Val() {
 		keys = append(keys, journalKey(storeID, request))
 	}
-	deleted, err := deleteScript.Run(ctx, t.redis, keys, place.Args(id)...).Bool()
+	deleted, err := deleteScript.Run(ctx, t.redis, keys, lock.Args(id)...).Bool()
 	switch {
 	case err != nil:
 		return false, state.Error("delete thread", err)

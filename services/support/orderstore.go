@@ -19,11 +19,11 @@ import (
 // upper case. All keys of a store share a slot, so that a script can change them together.
 type orderStore struct {
 	redis  redis.UniversalClient
-	recent *state.Recent[*orderv1.OrderSettings]
+	recent *state.TTLCache[*orderv1.OrderSettings]
 }
 
 func newOrderStore(r redis.UniversalClient) orderStore {
-	return orderStore{redis: r, recent: state.NewRecent[*orderv1.OrderSettings](settingsMoment)}
+	return orderStore{redis: r, recent: state.NewTTLCache[*orderv1.OrderSettings](settingsMoment)}
 }
 
 func ordersKey(storeID string) string { return state.Key(storeID, "orders") }

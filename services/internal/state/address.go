@@ -50,7 +50,7 @@ func parse(raw string) (address, error) {
 	default:
 		return address{}, errForm
 	}
-	// net/url takes one host only, so that the hosts are cut out before it sees the rest.
+	// net/url accepts one host only, so cut the hosts out before parsing the rest.
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
 		end = len(rest)
@@ -69,7 +69,7 @@ func parse(raw string) (address, error) {
 	return a, a.options(u)
 }
 
-// hosts splits a list of hosts and gives each a port.
+// hosts splits a list of hosts and adds the default port where none is given.
 func hosts(list, port string) ([]string, error) {
 	var out []string
 	for host := range strings.SplitSeq(list, ",") {

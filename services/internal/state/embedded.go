@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// embeddedTick is how exactly keys of the embedded server expire.
+	// embeddedTick is the interval between expiries of keys.
 	embeddedTick = 50 * time.Millisecond
-	// embeddedRest bounds what expiry takes of a processor: one part in so many.
+	// embeddedRest bounds the processor time of expiry: the server rests so many times as long as an expiry took.
 	embeddedRest = 20
 )
 
-// EmbeddedServer is a Redis-compatible server in this process, for `quartet up` and for tests. It listens on a loopback
-// port, with a password of its own. Keys expire by the clock, a twentieth of a second early or late. What it holds is gone
-// when it is closed.
+// EmbeddedServer is a Redis-compatible server in this process, for `quartet up` and for tests. It listens on a loopback port
+// and has a random password. Keys expire by the real clock, up to 50 ms early or late. Closing the server loses its data.
 type EmbeddedServer struct {
 	server *miniredis.Miniredis
 	url    string
@@ -26,7 +25,7 @@ type EmbeddedServer struct {
 	ticker sync.WaitGroup
 }
 
-// Embedded starts a server. The caller closes it.
+// Embedded starts a server. The caller must close it.
 func Embedded() (*EmbeddedServer, error) {
 	m := miniredis.NewMiniRedis()
 	password := rand.Text()
@@ -43,8 +42,7 @@ func Embedded() (*EmbeddedServer, error) {
 	return e, nil
 }
 
-// expire lets keys grow old until stopped is closed. The server can do so itself, but goes over all keys at each command
-// then.
+// expire ages the keys until stopped is closed. The server's own expiry would go over all keys at each command.
 func (e *EmbeddedServer) expire(stopped <-chan struct{}) {
 	last, wait := time.Now(), embeddedTick
 	for {
@@ -59,7 +57,7 @@ func (e *EmbeddedServer) expire(stopped <-chan struct{}) {
 	}
 }
 
-// URL returns what Open takes. It holds the password: do not log it.
+// URL returns the URL for Open. The URL holds the password: do not log it.
 func (e *EmbeddedServer) URL() string { return e.url }
 
 // Close stops the server and waits for its goroutines. It may be called more than once, and never fails.

@@ -14,9 +14,9 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
-// Error says what a Redis error means. What is the attempt, such as "load cart". A nil err gives nil.
-// Trouble in reaching a Redis that can do the work gives a *fault.Unavailable with reason STATE_UNAVAILABLE.
-// Every other error is wrapped, so that errors.Is still finds redis.Nil, redis.TxFailedErr and context errors.
+// Error classifies a Redis error. What names the attempt, such as "load cart". A nil err gives nil. If no Redis that can do
+// the work could be reached, Error returns a *fault.Unavailable with reason STATE_UNAVAILABLE. Error wraps every other error,
+// so errors.Is still finds redis.Nil, redis.TxFailedErr and context errors.
 func Error(what string, err error) error {
 	switch {
 	case err == nil:
@@ -32,7 +32,7 @@ func Error(what string, err error) error {
 	}
 }
 
-// unreachable reports whether no Redis was there, or one that can not do the work now.
+// unreachable reports whether no Redis answered, or one that cannot do the work now.
 func unreachable(err error) bool {
 	var netErr net.Error
 	switch {

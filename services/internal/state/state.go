@@ -1,13 +1,15 @@
-// Package state opens Quartet's state store, Redis, and says what its errors mean.
+// Package state opens Redis, Quartet's state store, explains its errors, and has what several services build on Redis: a
+// queue lock and a cache with a TTL.
 //
-// Keys are made by Key, so that every one of them begins with its store and lies on one cluster slot with the others
-// of that store. What the keys hold is each service's own affair: the package must not import one.
+// Key and TaggedKey make all keys, so every key begins with its store. The package must not import a service: each service
+// owns the contents of its keys.
 package state
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -70,7 +72,7 @@ func (a address) client() redis.UniversalClient {
 		PoolSize:              poolSize,
 		PoolTimeout:           poolTimeout,
 		DialTimeout:           2 * time.Second,
-		DialerRetries:         1, // commands are retried as it is
+		DialerRetries:         1, // the client retries whole commands
 		ContextTimeoutEnabled: true,
 		// Announcements of maintenance are a feature of one hosted product.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -91,5 +93,17 @@ func (a address) explain(ctx context.Context, err error) error {
 		err = fmt.Errorf("no answer in %v", pingTimeout)
 	}
 	cause := strings.Join(strings.Fields(err.Error()), " ")
-	return fmt.Errorf("redis at %s can not be used (%s): %s", a.where(), cause, hint)
+	return fmt.Errorf("redis at %s cannot be used (%s): %s", a.where(), cause, hint)
+}
+
+// LogTo sends the Redis client's own messages, such as each failed dial, to l at debug level. By default, the client writes
+// them to the standard error of the process. LogTo sets a global of the process: call it once, before Open.
+func LogTo(l *slog.Logger) { redis.SetLogger(clientLog{l}) }
+
+type clientLog struct{ log *slog.Logger }
+
+func (c clientLog) Printf(ctx context.Context, format string, args ...any) {
+	if c.log.Enabled(ctx, slog.LevelDebug) {
+		c.log.DebugContext(ctx, "redis client", slog.String("text", fmt.Sprintf(format, args...)))
+	}
 }

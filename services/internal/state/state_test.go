@@ -160,7 +160,7 @@ func wantLine(t *testing.T, err error, want string) {
 func TestOpenSaysWhereNobodyAnswers(t *testing.T) {
 	addr := redistest.FreeAddr(t)
 	for name, tt := range map[string]struct{ url, where string }{
-		"a server":  {"redis://:hunter2@" + addr + "/0", "redis at " + addr + " can not be used"},
+		"a server":  {"redis://:hunter2@" + addr + "/0", "redis at " + addr + " cannot be used"},
 		"sentinels": {"redis+sentinel://:hunter2@" + addr + "/0?master=m", "redis at sentinels " + addr + " (master m)"},
 		"a cluster": {"redis+cluster://:hunter2@" + addr, "redis at cluster " + addr},
 	} {

@@ -36,17 +36,17 @@ func withEach(t *testing.T, test func(t *testing.T, client redis.UniversalClient
 	})
 }
 
-func place(client redis.UniversalClient, token string) *state.Place {
-	return state.NewPlace(client, token, lease, state.Key("demo", "line"))
+func lock(client redis.UniversalClient, token string) *state.QueueLock {
+	return state.NewQueueLock(client, token, lease, state.Key("demo", "queue"))
 }
 
-func TestALineIsServedInOrderAndOneAtATime(t *testing.T) {
+func TestQueueLockIsHeldInOrderAndByOneTokenAtATime(t *testing.T) {
 	withEach(t, func(t *testing.T, client redis.UniversalClient) {
 		var mu sync.Mutex
 		var served []string
 		inside := 0
-		first := place(client, "p0")
-		if err := first.Wait(t.Context()); err != nil {
+		first := lock(client, "p0")
+		if err := first.Acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
@@ -55,8 +55,8 @@ func TestALineIsServedInOrderAndOneAtATime(t *testing.T) {
 			token := fmt.Sprintf("p%d", i+1)
 			want = append(want, token)
 			wg.Go(func() {
-				p := place(client, token)
-				if err := p.Wait(t.Context()); err != nil {
+				p := lock(client, token)
+				if err := p.Acquire(t.Context()); err != nil {
 					t.Error(err)
 					return
 				}
@@ -67,19 +67,19 @@ func TestALineIsServedInOrderAndOneAtATime(t *testing.T) {
 				served = append(served, token)
 				inside--
 				mu.Unlock()
-				if err := p.Leave(t.Context()); err != nil {
+				if err := p.Release(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
-			// The next one comes when this one stands in the line.
+			// The next one comes when this one is queued.
 			redistest.Eventually(t, func() error {
 				if n := client.LLen(t.Context(), first.Keys()[0]).Val(); n != int64(i+2) {
-					return fmt.Errorf("%d in line", n)
+					return fmt.Errorf("%d queued", n)
 				}
 				return nil
 			})
 		}
-		if err := first.Leave(t.Context()); err != nil {
+		if err := first.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wg.Wait()
@@ -89,21 +89,21 @@ func TestALineIsServedInOrderAndOneAtATime(t *testing.T) {
 	})
 }
 
-func TestADeadHolderLosesItsPlaceAndIsFenced(t *testing.T) {
+func TestDeadHolderLosesTheLockAndIsFenced(t *testing.T) {
 	withEach(t, func(t *testing.T, client redis.UniversalClient) {
-		dead, next := place(client, "dead"), place(client, "next")
-		if err := dead.Wait(t.Context()); err != nil {
+		dead, next := lock(client, "dead"), lock(client, "next")
+		if err := dead.Acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		if err := next.Wait(t.Context()); err != nil {
+		if err := next.Acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begun); took < lease/2 {
 			t.Errorf("taken over after %v, before the lease of %v was over", took, lease)
 		}
-		write := redis.NewScript(state.Lua + "if first() then redis.call('SET', key(1), arg(1)) end return 0")
-		for who, p := range map[string]*state.Place{"next": next, "dead": dead} {
+		write := redis.NewScript(state.QueueLockLua + "if held() then redis.call('SET', key(1), arg(1)) end return 0")
+		for who, p := range map[string]*state.QueueLock{"next": next, "dead": dead} {
 			if err := write.Run(t.Context(), client, p.Keys(state.Key("demo", "k")), p.Args(who)...).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -111,46 +111,46 @@ func TestADeadHolderLosesItsPlaceAndIsFenced(t *testing.T) {
 		if got := client.Get(t.Context(), state.Key("demo", "k")).Val(); got != "next" {
 			t.Errorf("%q wrote", got)
 		}
-		if err := next.Leave(t.Context()); err != nil {
+		if err := next.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		lost := make(chan struct{})
-		defer dead.Keep(t.Context(), func() { close(lost) })()
+		defer dead.KeepAlive(t.Context(), func() { close(lost) })()
 		<-lost
 		if n := client.Exists(t.Context(), next.Keys()...).Val(); n != 0 {
-			t.Error("one who had lost its place took another one when the line was empty")
+			t.Error("a token that had lost the lock joined the empty queue again")
 		}
 	})
 }
 
-func TestAKeptPlaceOutlivesItsLease(t *testing.T) {
+func TestRenewedLockOutlivesItsLease(t *testing.T) {
 	withEach(t, func(t *testing.T, client redis.UniversalClient) {
-		holder, next := place(client, "holder"), place(client, "next")
-		if err := holder.Wait(t.Context()); err != nil {
+		holder, next := lock(client, "holder"), lock(client, "next")
+		if err := holder.Acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		stop := holder.Keep(t.Context(), func() { t.Error("the place was lost") })
+		stop := holder.KeepAlive(t.Context(), func() { t.Error("the lock was lost") })
 		waiting, cancel := context.WithTimeout(t.Context(), 3*lease)
 		defer cancel()
-		if err := next.Wait(waiting); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Wait behind a kept place: %v", err)
+		if err := next.Acquire(waiting); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Acquire behind a renewed lock: %v", err)
 		}
 		if n := client.LLen(t.Context(), next.Keys()[0]).Val(); n != 1 {
-			t.Errorf("%d in line after one gave up", n)
+			t.Errorf("%d queued after one gave up", n)
 		}
 		stop()
 		waiting, cancel = context.WithTimeout(t.Context(), 3*lease)
 		defer cancel()
-		if err := next.Wait(waiting); err != nil {
-			t.Errorf("Wait behind a place that is kept no longer: %v", err)
+		if err := next.Acquire(waiting); err != nil {
+			t.Errorf("Acquire behind a lock that is no longer renewed: %v", err)
 		}
 	})
 }
 
-// Many want both of two things, in an order of their own but for the lines', which all name in the same order.
-func TestSeveralLinesAreEnteredWithoutDeadlock(t *testing.T) {
+// Many tokens need both of two queues and name them in the same order.
+func TestSeveralQueuesAreJoinedWithoutDeadlock(t *testing.T) {
 	withEach(t, func(t *testing.T, client redis.UniversalClient) {
-		lines := []string{state.Key("demo", "a"), state.Key("demo", "b")}
+		queues := []string{state.Key("demo", "a"), state.Key("demo", "b")}
 		var inside [2]atomic.Int32
 		var wg sync.WaitGroup
 		for i := range 24 {
@@ -158,22 +158,22 @@ func TestSeveralLinesAreEnteredWithoutDeadlock(t *testing.T) {
 			wg.Go(func() {
 				var keys []string
 				for _, w := range wants {
-					keys = append(keys, lines[w])
+					keys = append(keys, queues[w])
 				}
-				p := state.NewPlace(client, fmt.Sprintf("p%d", i), time.Minute, keys...)
-				if err := p.Wait(t.Context()); err != nil {
+				p := state.NewQueueLock(client, fmt.Sprintf("p%d", i), time.Minute, keys...)
+				if err := p.Acquire(t.Context()); err != nil {
 					t.Error(err)
 					return
 				}
 				for _, w := range wants {
 					if n := inside[w].Add(1); n != 1 {
-						t.Errorf("%d at once in line %d", n, w)
+						t.Errorf("%d at once queued %d", n, w)
 					}
 				}
 				for _, w := range wants {
 					inside[w].Add(-1)
 				}
-				if err := p.Leave(t.Context()); err != nil {
+				if err := p.Release(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -185,39 +185,39 @@ func TestSeveralLinesAreEnteredWithoutDeadlock(t *testing.T) {
 	})
 }
 
-func TestOneWhoGivesUpWaitingLeavesAllLines(t *testing.T) {
+func TestGivingUpLeavesAllQueues(t *testing.T) {
 	withEach(t, func(t *testing.T, client redis.UniversalClient) {
 		a, b := state.Key("demo", "a"), state.Key("demo", "b")
-		holder := state.NewPlace(client, "holder", time.Minute, b)
-		if err := holder.Wait(t.Context()); err != nil {
+		holder := state.NewQueueLock(client, "holder", time.Minute, b)
+		if err := holder.Acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), lease/3)
 		defer cancel()
-		if err := state.NewPlace(client, "waits", time.Minute, a, b).Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Wait: %v", err)
+		if err := state.NewQueueLock(client, "waits", time.Minute, a, b).Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Acquire: %v", err)
 		}
 		if got := client.LRange(t.Context(), b, 0, -1).Val(); !slices.Equal(got, []string{"holder"}) || client.Exists(t.Context(), a).Val() != 0 {
-			t.Errorf("%v are left in line", got)
+			t.Errorf("%v are left queued", got)
 		}
 	})
 }
 
-func TestNoPlaceIsAlwaysTheFirst(t *testing.T) {
+func TestNilLockIsAlwaysHeld(t *testing.T) {
 	withEach(t, func(t *testing.T, client redis.UniversalClient) {
-		var none *state.Place
-		script := redis.NewScript(state.Lua + "return {first() and 1 or 0, key(1), arg(1)}")
+		var none *state.QueueLock
+		script := redis.NewScript(state.QueueLockLua + "return {held() and 1 or 0, key(1), arg(1)}")
 		got, err := script.Run(t.Context(), client, none.Keys("k"), none.Args("v")...).Slice()
 		if want := []any{int64(1), "k", "v"}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v, %v, want %v", got, err, want)
 		}
-		if err := none.Leave(t.Context()); err != nil {
+		if err := none.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-func TestWaitingForAServerThatDoesNotAnswerEndsAtTheDeadline(t *testing.T) {
+func TestAcquireOnASilentServerEndsAtTheDeadline(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +227,7 @@ func TestWaitingForAServerThatDoesNotAnswerEndsAtTheDeadline(t *testing.T) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), lease/3)
 	defer cancel()
-	if err := place(client, "p").Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Wait: %v", err)
+	if err := lock(client, "p").Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Acquire: %v", err)
 	}
 }
