@@ -7,11 +7,8 @@
 package promotions
 
 import (
-	"errors"
-	"log/slog"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
@@ -19,40 +16,23 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
 // Config is what the service is made of.
 type Config struct {
-	// Redis holds the promotions. Required. The caller owns it and closes it after the service has stopped.
-	Redis redis.UniversalClient
-	// Model words the specialist's answers. Required.
-	Model agentloop.Model
-	// Price of the model's tokens. Nil: costs are unknown.
-	Price *agentloop.Price
-	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
-	CaptureContent bool
+	// Deps are what all specialist services share. Redis keeps the promotions.
+	specialist.Deps
 	// Cart reads carts. Nil: only inline carts can be evaluated, and the specialist sees no cart.
 	Cart cartv1.CartServiceClient
 	// Catalog finds the cheapest way to qualify when no promotion applies. Nil: no way is named.
 	Catalog catalogv1.CatalogServiceClient
 	// Now is the clock that decides which promotions run. Nil: time.Now.
 	Now func() time.Time
-	// Logger gets what goes wrong, never customer text. Nil: slog.Default.
-	Logger *slog.Logger
 }
 
 // Validate reports what is missing.
-func (c Config) Validate() error {
-	if c.Redis == nil {
-		return errors.New("promotions: Redis is required")
-	}
-	if c.Model == nil {
-		return errors.New("promotions: Model is required")
-	}
-	return nil
-}
+func (c Config) Validate() error { return c.Deps.Validate("promotions") }
 
 // Service serves PromotionService and the promotions specialist. It is safe for concurrent use.
 type Service struct {
@@ -68,13 +48,9 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cfg.Log()
 	data := &server{store: store{cfg.Redis}, cart: cfg.Cart, goods: cfg.Catalog, now: cfg.Now, logger: cfg.Logger}
-	agent, err := specialist.New(specialist.Config{
-		Definition: data.definition(), Model: cfg.Model, Price: cfg.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
-	})
+	agent, err := specialist.New(data.definition(), cfg.Deps)
 	if err != nil {
 		return nil, err
 	}

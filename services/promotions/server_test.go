@@ -22,6 +22,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/carts"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
 // fakeCarts serves carts by store and id; what is not there is empty, as the cart service has it.
@@ -58,7 +59,8 @@ func (f *fakeCarts) GetCartSettings(
 func serve(t *testing.T, carts cartv1.CartServiceClient, model agentloop.Model) (*Service, *grpc.ClientConn) {
 	t.Helper()
 	service, err := New(Config{
-		Redis: servicetest.Redis(t), Model: model, Cart: carts, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
+		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: model, Logger: slog.New(slog.DiscardHandler)},
+		Cart: carts, Now: func() time.Time { return noon },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -285,11 +287,11 @@ func TestEvaluateCartWithoutTheCartServiceIsUnavailable(t *testing.T) {
 }
 
 func TestNewRefusesAnIncompleteConfig(t *testing.T) {
-	if _, err := New(Config{Model: silent()}); err == nil {
+	if _, err := New(Config{Deps: specialist.Deps{Model: silent()}}); err == nil {
 		t.Error("a service without Redis was made")
 	}
 	service, _ := serve(t, nil, silent())
-	if _, err := New(Config{Redis: service.data.store.redis}); err == nil {
+	if _, err := New(Config{Deps: specialist.Deps{Redis: service.data.store.redis}}); err == nil {
 		t.Error("a service without a model was made")
 	}
 }

@@ -163,8 +163,10 @@ func TestTheWayIsNamedOnlyWhenNothingApplies(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			service, err := New(Config{Redis: servicetest.Redis(t), Model: silent(), Cart: walkCarts(), Catalog: tt.catalog,
-				Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)})
+			service, err := New(Config{
+				Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler)},
+				Cart: walkCarts(), Catalog: tt.catalog, Now: func() time.Time { return noon },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

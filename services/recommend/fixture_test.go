@@ -15,6 +15,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -127,7 +128,7 @@ func newFakeCatalog() *fakeCatalog {
 
 func newService(t *testing.T, catalog *fakeCatalog, model agentloop.Model) *Service {
 	t.Helper()
-	service, err := New(Config{Redis: servicetest.Redis(t), Model: model, Catalog: catalog})
+	service, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: model}, Catalog: catalog})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -26,10 +24,8 @@ const DefaultCartTTL = 30 * 24 * time.Hour
 
 // Config is what the service needs.
 type Config struct {
-	// Redis keeps the carts. Required; the caller owns its lifecycle.
-	Redis redis.UniversalClient
-	// Model answers for the recommend specialist. Required.
-	Model agentloop.Model
+	// Deps are what all specialist services share. Redis keeps the carts.
+	specialist.Deps
 	// Catalog is the store's products. Required.
 	Catalog catalogv1.CatalogServiceClient
 	// Cart reads carts for the specialist. Nil: those that the service keeps itself.
@@ -38,21 +34,14 @@ type Config struct {
 	Orders CoPurchases
 	// CartTTL is how long a cart is kept after its last write. Zero: DefaultCartTTL.
 	CartTTL time.Duration
-	// Price of the model's tokens. Nil: costs are unknown.
-	Price *agentloop.Price
-	// CaptureContent puts tool arguments and results on spans.
-	CaptureContent bool
-	// Logger gets one line for each answer. Nil: slog.Default().
-	Logger *slog.Logger
 }
 
 // Validate says what is missing or out of range.
 func (c Config) Validate() error {
+	if err := c.Deps.Validate("recommend"); err != nil {
+		return err
+	}
 	switch {
-	case c.Redis == nil:
-		return errors.New("recommend: Redis is required")
-	case c.Model == nil:
-		return errors.New("recommend: Model is required")
 	case c.Catalog == nil:
 		return errors.New("recommend: Catalog is required")
 	case c.CartTTL < 0:
@@ -79,19 +68,14 @@ func New(cfg Config) (*Service, error) {
 	if cfg.CartTTL == 0 {
 		cfg.CartTTL = DefaultCartTTL
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cfg.Log()
 	s := &Service{
 		carts:   &cartBook{store: store{rdb: cfg.Redis, ttl: cfg.CartTTL}, catalog: cfg.Catalog},
 		cart:    cfg.Cart,
 		catalog: cfg.Catalog, orders: cfg.Orders, logger: cfg.Logger,
 	}
 	var err error
-	s.specialist, err = specialist.New(specialist.Config{
-		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
-		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
-	})
+	s.specialist, err = specialist.New(s.definition(), cfg.Deps)
 	if err != nil {
 		return nil, err
 	}

@@ -110,10 +110,11 @@ func (b brokenCarts) GetCartSettings(
 func TestNothingIsProposedForACartThatIsNone(t *testing.T) {
 	for err, want := range map[error]int{carts.NoCart("s1"): 0, status.Error(codes.NotFound, "no such cart"): 1} {
 		service, failed := New(Config{
-			Redis: servicetest.Redis(t), Catalog: newFakeCatalog(), Cart: brokenCarts{err: err}, Model: scripted.New(
+			Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New(
 				scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "similar_products", Arguments: `{"query":"gift"}`}}},
 				scripted.Step{Text: "Camp mug, a gift, from 11.95 EUR."},
-			),
+			)},
+			Catalog: newFakeCatalog(), Cart: brokenCarts{err: err},
 		})
 		if failed != nil {
 			t.Fatal(failed)
@@ -173,7 +174,7 @@ func TestCartsAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	service, err := New(Config{Redis: client, Model: scripted.New(), Catalog: newFakeCatalog(), CartTTL: time.Hour})
+	service, err := New(Config{Deps: specialist.Deps{Redis: client, Model: scripted.New()}, Catalog: newFakeCatalog(), CartTTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

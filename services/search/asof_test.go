@@ -35,7 +35,7 @@ func TestAnAssignmentSeesWhatWasWrittenBeforeItBegan(t *testing.T) {
 	rdb := servicetest.Redis(t)
 	asked := new(commands)
 	rdb.AddHook(asked)
-	service := backing{}.service(t, Config{Redis: rdb, Model: scripted.New()})
+	service := backing{}.service(t, Config{Deps: specialist.Deps{Redis: rdb, Model: scripted.New()}})
 	elsewhere := newCatalog(store{rdb: rdb}, newBleveIndex)
 	t.Cleanup(func() { _ = elsewhere.close() })
 

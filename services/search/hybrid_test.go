@@ -90,7 +90,7 @@ func (m *modelServer) service(t *testing.T, legs ...string) *Service {
 
 func (ix backing) hybrid(t *testing.T, m *modelServer, legs ...string) *Service {
 	t.Helper()
-	cfg := Config{Redis: servicetest.Redis(t), Model: scripted.New()}
+	cfg := Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}}
 	if slices.Contains(legs, legVector) {
 		c, err := embed.New(embed.Config{URL: m.url, Model: "m"})
 		if err != nil {

@@ -297,7 +297,7 @@ func TestSynonymsThatCanNotBeUsedAreRefused(t *testing.T) {
 		"group 1 has 21 phrases":      {slices.Repeat([]string{"a"}, maxSynonyms+1)},
 		`synonyms of store "s1": gro`: {{}},
 	} {
-		_, err := New(Config{Redis: servicetest.Redis(t), Model: scripted.New(), Synonyms: map[string][][]string{"s1": groups}})
+		_, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Synonyms: map[string][][]string{"s1": groups}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -306,7 +306,7 @@ func TestSynonymsThatCanNotBeUsedAreRefused(t *testing.T) {
 
 func (ix backing) testSearchToolKnowsTheStoresSynonyms(t *testing.T) {
 	s := ix.service(t, Config{
-		Redis: servicetest.Redis(t), Model: scripted.New(), Synonyms: map[string][][]string{"s1": {{"dasher", "running shoes"}}},
+		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Synonyms: map[string][][]string{"s1": {{"dasher", "running shoes"}}},
 	})
 	for store, want := range map[string]int{"s1": 2, "s2": 0} {
 		put(t, s.catalog, store, outdoor()...)

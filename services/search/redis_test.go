@@ -15,6 +15,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -28,7 +29,7 @@ func serve(t *testing.T, url string) catalogv1.CatalogServiceClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
-	service, err := New(Config{Redis: rdb, Model: scripted.New()})
+	service, err := New(Config{Deps: specialist.Deps{Redis: rdb, Model: scripted.New()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
 // dial serves a new search service in memory and returns a connection to it.
@@ -30,7 +31,7 @@ func dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
 
 func (ix backing) dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
 	t.Helper()
-	return servicetest.Serve(t, "search", ix.service(t, Config{Redis: servicetest.Redis(t), Model: model}).Register)
+	return servicetest.Serve(t, "search", ix.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: model}}).Register)
 }
 
 func load(t *testing.T, conn *grpc.ClientConn, storeID string) catalogv1.CatalogServiceClient {

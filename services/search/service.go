@@ -12,30 +12,20 @@
 package search
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
 
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 )
 
 // Config is what the service needs.
 type Config struct {
-	// Redis keeps the products. Required; the caller owns its lifecycle.
-	Redis redis.UniversalClient
-	// Model answers for the search specialist. Required.
-	Model agentloop.Model
-	// Price of the model's tokens. Nil: costs are unknown.
-	Price *agentloop.Price
-	// CaptureContent puts tool arguments and results on spans.
-	CaptureContent bool
+	// Deps are what all specialist services share. Redis keeps the products.
+	specialist.Deps
 	// NewIndex makes an empty index, one for each store. Nil: one in memory, BM25 over stems.
 	NewIndex func() (Index, error)
 	// Synonyms are groups of phrases, of one or two words each, that mean the same to a store's shoppers, by store. Those under
@@ -47,17 +37,12 @@ type Config struct {
 	Embedder Embedder
 	// Reranker has the last word on the order of the best hits. Nil: none has.
 	Reranker Reranker
-	// Logger gets one line for each answer, and for each leg of a search that fails. Nil: slog.Default().
-	Logger *slog.Logger
 }
 
 // Validate says what is missing.
 func (c Config) Validate() error {
-	switch {
-	case c.Redis == nil:
-		return errors.New("search: Redis is required")
-	case c.Model == nil:
-		return errors.New("search: Model is required")
+	if err := c.Deps.Validate("search"); err != nil {
+		return err
 	}
 	if err := CheckSynonyms(c.Synonyms); err != nil {
 		return fmt.Errorf("search: %w", err)
@@ -82,19 +67,14 @@ func New(cfg Config) (*Service, error) {
 	if cfg.NewIndex == nil {
 		cfg.NewIndex = newBleveIndex
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cfg.Log()
 	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: newVocabulary(cfg.Synonyms)}
 	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
 	if cfg.Cluster != nil {
 		s.catalog.cluster = newCluster(s.catalog.store, cfg.Cluster, cfg.Embedder, cfg.Logger)
 	}
 	var err error
-	s.specialist, err = specialist.New(specialist.Config{
-		Definition: s.definition(), Model: cfg.Model, Price: cfg.Price,
-		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
-	})
+	s.specialist, err = specialist.New(s.definition(), cfg.Deps)
 	if err != nil {
 		return nil, err
 	}

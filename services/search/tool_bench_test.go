@@ -17,7 +17,7 @@ func BenchmarkSearchCatalog(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	service, err := New(Config{Redis: servicetest.Redis(b), Model: scripted.New()})
+	service, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(b), Model: scripted.New()}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func callTool(t *testing.T, arguments string) (searchResult, error) {
 
 func (ix backing) callTool(t *testing.T, arguments string) (searchResult, error) {
 	t.Helper()
-	service := ix.service(t, Config{Redis: servicetest.Redis(t), Model: scripted.New()})
+	service := ix.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}})
 	put(t, service.catalog, "s1", outdoor()...)
 	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}}
 	tool := service.tools(turn)[0]

@@ -21,6 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -349,7 +350,7 @@ func (e *countingEmbedder) Documents(_ context.Context, texts []string) ([]embed
 
 func TestUpdatesMakeNoVectors(t *testing.T) {
 	embedder := new(countingEmbedder)
-	s, err := New(Config{Redis: servicetest.Redis(t), Model: scripted.New(), Embedder: embedder})
+	s, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Embedder: embedder})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/promotions"
 	"github.com/quartet-commerce/quartet/services/recommend"
 	"github.com/quartet-commerce/quartet/services/router"
@@ -112,11 +113,16 @@ func buildRouter(cfg Config, _ *dialer) (registrar, error) {
 	return router.New(c)
 }
 
+// deps are what all specialist services get.
+func (cfg Config) deps() specialist.Deps {
+	return specialist.Deps{
+		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+	}
+}
+
 func buildSearch(cfg Config, _ *dialer) (registrar, error) {
 	return search.New(search.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Embedder: cfg.Embedder, Reranker: cfg.Reranker,
-		Synonyms: cfg.Synonyms, Cluster: cfg.Cluster,
-		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+		Deps: cfg.deps(), Embedder: cfg.Embedder, Reranker: cfg.Reranker, Synonyms: cfg.Synonyms, Cluster: cfg.Cluster,
 	})
 }
 
@@ -131,9 +137,7 @@ func buildRecommend(cfg Config, d *dialer) (registrar, error) {
 		return nil, d.err
 	}
 	return recommend.New(recommend.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Catalog: catalog, Orders: orders,
-		Cart: cart, CartTTL: cfg.CartTTL,
-		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+		Deps: cfg.deps(), Catalog: catalog, Orders: orders, Cart: cart, CartTTL: cfg.CartTTL,
 	})
 }
 
@@ -143,17 +147,11 @@ func buildPromotions(cfg Config, d *dialer) (registrar, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	return promotions.New(promotions.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Cart: cart, Catalog: catalog,
-		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
-	})
+	return promotions.New(promotions.Config{Deps: cfg.deps(), Cart: cart, Catalog: catalog})
 }
 
 func buildSupport(cfg Config, _ *dialer) (registrar, error) {
-	return support.New(support.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Embedder: cfg.Embedder, OrderSystems: cfg.OrderSystems,
-		CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
-	})
+	return support.New(support.Config{Deps: cfg.deps(), Embedder: cfg.Embedder, OrderSystems: cfg.OrderSystems})
 }
 
 // idempotent are the methods that a client may retry by itself when a server can not be reached.

@@ -15,6 +15,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
 // noon is now in tests.
@@ -78,8 +79,8 @@ func serve(t *testing.T, model agentloop.Model) clients { return serveBy(t, mode
 func serveBy(t *testing.T, model agentloop.Model, embedder Embedder) clients {
 	t.Helper()
 	service, err := New(Config{
-		Redis: servicetest.Redis(t), Model: model, Embedder: embedder, Now: func() time.Time { return noon },
-		Logger: slog.New(slog.DiscardHandler),
+		Deps:     specialist.Deps{Redis: servicetest.Redis(t), Model: model, Logger: slog.New(slog.DiscardHandler)},
+		Embedder: embedder, Now: func() time.Time { return noon },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
 // sharedKey is the key of the order systems of these tests.
@@ -33,8 +34,8 @@ func serveWith(t *testing.T, cfg orderhttp.Config) clients {
 	t.Helper()
 	cfg.Keys = append(cfg.Keys, sharedKey)
 	service, err := New(Config{
-		Redis: servicetest.Redis(t), Model: silent(), Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
-		OrderSystems: map[string]orderhttp.Config{"one": cfg},
+		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler)},
+		Now:  func() time.Time { return noon }, OrderSystems: map[string]orderhttp.Config{"one": cfg},
 	})
 	if err != nil {
 		t.Fatal(err)

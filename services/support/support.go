@@ -5,18 +5,14 @@
 package support
 
 import (
-	"errors"
-	"log/slog"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -24,14 +20,8 @@ import (
 
 // Config is what the service is made of.
 type Config struct {
-	// Redis holds orders and policies. Required. The caller owns it and closes it after the service has stopped.
-	Redis redis.UniversalClient
-	// Model words the specialist's answers. Required.
-	Model agentloop.Model
-	// Price of the model's tokens. Nil: costs are unknown.
-	Price *agentloop.Price
-	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
-	CaptureContent bool
+	// Deps are what all specialist services share. Redis keeps orders and policies.
+	specialist.Deps
 	// Embedder makes the vectors for searching documents by meaning. Nil: they are searched by words alone.
 	Embedder Embedder
 	// OrderSystems are those of the stores that keep their orders themselves, by store. The orders of any other store are kept
@@ -39,20 +29,10 @@ type Config struct {
 	OrderSystems map[string]orderhttp.Config
 	// Now is the clock that decides whether a return is still possible. Nil: time.Now.
 	Now func() time.Time
-	// Logger gets what goes wrong, never customer text. Nil: slog.Default.
-	Logger *slog.Logger
 }
 
 // Validate reports what is missing.
-func (c Config) Validate() error {
-	if c.Redis == nil {
-		return errors.New("support: Redis is required")
-	}
-	if c.Model == nil {
-		return errors.New("support: Model is required")
-	}
-	return nil
-}
+func (c Config) Validate() error { return c.Deps.Validate("support") }
 
 // Service serves OrderService, PolicyService and the support specialist. It is safe for concurrent use.
 type Service struct {
@@ -69,9 +49,7 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cfg.Log()
 	words, err := newLexicon()
 	if err != nil {
 		return nil, err
@@ -85,9 +63,7 @@ func New(cfg Config) (*Service, error) {
 		redis: cfg.Redis, words: words, embedder: cfg.Embedder, embedding: retrieval.Endpoint{Leg: legVector, Logger: cfg.Logger},
 	}
 	d := &desk{orders: book, policies: policies, logger: cfg.Logger}
-	agent, err := specialist.New(specialist.Config{
-		Definition: d.definition(), Model: cfg.Model, Price: cfg.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
-	})
+	agent, err := specialist.New(d.definition(), cfg.Deps)
 	if err != nil {
 		return nil, err
 	}

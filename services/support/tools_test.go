@@ -290,9 +290,9 @@ func TestDescribe(t *testing.T) {
 
 func TestNewRefusesAnIncompleteConfig(t *testing.T) {
 	c := serve(t, silent())
-	for i, cfg := range []Config{{Model: silent()}, {Redis: c.service.orders.book.store.redis}} {
-		if _, err := New(cfg); err == nil {
-			t.Errorf("config %d was accepted", i)
+	for i, deps := range []specialist.Deps{{Model: silent()}, {Redis: c.service.orders.book.store.redis}} {
+		if _, err := New(Config{Deps: deps}); err == nil {
+			t.Errorf("dependencies %d were accepted", i)
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 
 func TestAnAnswerIsOneLineOfTheLogWithoutWhatWasSaid(t *testing.T) {
 	var log bytes.Buffer
-	client := serveConfig(t, specialist.Config{
-		Definition: lamps, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-		Model: scripted.New(look("lamp"), scripted.Step{Text: "The Dune Lamp costs 39.00 EUR, and 7 are left."}),
+	client := serveWith(t, lamps, specialist.Deps{
+		Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+		Model:  scripted.New(look("lamp"), scripted.Step{Text: "The Dune Lamp costs 39.00 EUR, and 7 are left."}),
 	})
 	_, err := ask(t, client, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "Which of the 7 lamps is Walburga's?"})
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
@@ -28,24 +27,11 @@ import (
 // defaultMaxSteps suits tools that answer in one or two look-ups, with one refinement.
 const defaultMaxSteps = 4
 
-// Config is what a specialist needs to run.
-type Config struct {
-	// Definition of the specialist. Required.
-	Definition Definition
-	// Model answers. Required.
-	Model agentloop.Model
-	// Price of the model's tokens. Nil: the cost is unknown.
-	Price *agentloop.Price
-	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
-	CaptureContent bool
-	// Logger gets one line for each answer. Nil: slog.Default().
-	Logger *slog.Logger
-}
-
 // Server serves SpecialistService for one definition. It is safe for concurrent use.
 type Server struct {
 	specialistv1.UnsafeSpecialistServiceServer
-	cfg           Config
+	def           Definition
+	deps          Deps
 	prompt        string
 	promptVersion string
 	keywords      []*specialistv1.Keyword
@@ -54,31 +40,29 @@ type Server struct {
 
 var _ specialistv1.SpecialistServiceServer = (*Server)(nil)
 
-// New returns a server, or an error that says what the configuration lacks.
-func New(cfg Config) (*Server, error) {
-	d := &cfg.Definition
+// New returns a server for a definition, or an error that says what is missing. It does not use Redis.
+func New(def Definition, deps Deps) (*Server, error) {
 	switch {
-	case d.Name == "" || d.Purpose == "" || d.Prompt == "":
+	case def.Name == "" || def.Purpose == "" || def.Prompt == "":
 		return nil, errors.New("specialist: the definition needs a name, a purpose and a prompt")
-	case cfg.Model == nil:
-		return nil, fmt.Errorf("specialist %s: no model", d.Name)
+	case deps.Model == nil:
+		return nil, fmt.Errorf("specialist %s: Model is required", def.Name)
 	}
-	if d.MaxSteps == 0 {
-		d.MaxSteps = defaultMaxSteps
+	if def.MaxSteps == 0 {
+		def.MaxSteps = defaultMaxSteps
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	sum := sha256.Sum256([]byte(d.Prompt))
+	deps.Logger = deps.Log()
+	sum := sha256.Sum256([]byte(def.Prompt))
 	s := &Server{
-		cfg:           cfg,
-		prompt:        strings.TrimSpace(d.Prompt),
+		def:           def,
+		deps:          deps,
+		prompt:        strings.TrimSpace(def.Prompt),
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
-		keywords:      keywordsOf(d.Keywords),
+		keywords:      keywordsOf(def.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
 	}
 	if _, err := s.loop(context.Background(), &Turn{Findings: &Findings{}}, nil); err != nil {
-		return nil, fmt.Errorf("specialist %s: %w", d.Name, err)
+		return nil, fmt.Errorf("specialist %s: %w", def.Name, err)
 	}
 	return s, nil
 }
@@ -105,7 +89,7 @@ func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	d := s.cfg.Definition
+	d := s.def
 	out := &specialistv1.Specialist{
 		Name: d.Name, Purpose: d.Purpose, Examples: d.Examples, Keywords: s.keywords, Available: true,
 		ReadsCart: d.ReadsCart,
@@ -136,7 +120,7 @@ func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStrea
 	answer, err := s.answer(ctx, turn, req, stream.Send)
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
-		return fmt.Errorf("%s: %w", s.cfg.Definition.Name, err)
+		return fmt.Errorf("%s: %w", s.def.Name, err)
 	}
 	s.log(ctx, answer)
 	return stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Answer{Answer: answer}})
@@ -160,9 +144,9 @@ func (s *Server) admit(ctx context.Context, req *specialistv1.AnswerRequest) (*T
 
 // span begins the span of an answer.
 func (s *Server) span(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (context.Context, trace.Span) {
-	return s.tracer.Start(ctx, "invoke_agent "+s.cfg.Definition.Name, trace.WithAttributes(
+	return s.tracer.Start(ctx, "invoke_agent "+s.def.Name, trace.WithAttributes(
 		attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeAgent),
-		attribute.String(telemetry.KeyAgent, s.cfg.Definition.Name),
+		attribute.String(telemetry.KeyAgent, s.def.Name),
 		attribute.String(telemetry.KeyConversation, turn.Scope.ThreadID),
 		attribute.String(telemetry.KeyStore, turn.Scope.StoreID),
 		attribute.String(telemetry.KeyAssignment, req.GetAssignmentId()),
@@ -176,7 +160,7 @@ func (s *Server) log(ctx context.Context, a *specialistv1.Answer) {
 	if a.GetCost() != nil {
 		cost = slog.Int64("cost_micros", a.GetCost().GetAmountMicros())
 	}
-	s.cfg.Logger.InfoContext(ctx, "answered", "agent", a.GetSpecialist(), "model", a.GetModel(),
+	s.deps.Logger.InfoContext(ctx, "answered", "agent", a.GetSpecialist(), "model", a.GetModel(),
 		"duration", a.GetDuration().AsDuration(), "input_tokens", a.GetUsage().GetInputTokens(),
 		"output_tokens", a.GetUsage().GetOutputTokens(), cost, "tool_calls", len(a.GetToolCalls()),
 		"finish_reason", a.GetFinishReason().String(), "confidence", a.GetConfidence(),

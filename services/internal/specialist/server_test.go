@@ -72,15 +72,15 @@ func lookTimes(what string, times int) scripted.Step {
 // serve serves a specialist in memory and returns a client of it.
 func serve(t testing.TB, def specialist.Definition, model agentloop.Model) specialistv1.SpecialistServiceClient {
 	t.Helper()
-	return serveConfig(t, specialist.Config{Definition: def, Model: model})
+	return serveWith(t, def, specialist.Deps{Model: model})
 }
 
-func serveConfig(t testing.TB, cfg specialist.Config) specialistv1.SpecialistServiceClient {
+func serveWith(t testing.TB, def specialist.Definition, deps specialist.Deps) specialistv1.SpecialistServiceClient {
 	t.Helper()
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	s, err := specialist.New(cfg)
+	s, err := specialist.New(def, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

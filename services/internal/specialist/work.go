@@ -62,7 +62,7 @@ func (s *Server) answer(
 		said = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
 	}
 	answer := compose(turn, result, p.text(), said)
-	answer.Specialist = s.cfg.Definition.Name
+	answer.Specialist = s.def.Name
 	answer.PromptVersion = s.promptVersion
 	setDuration(answer, time.Since(begun))
 	return answer, nil
@@ -105,8 +105,8 @@ func workTime(ctx context.Context) (context.Context, context.CancelFunc) {
 // loop makes the loop of one assignment. Schemas are compiled once per process, so this is cheap.
 func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Loop, error) {
 	cfg := agentloop.Config{
-		Model: s.cfg.Model, System: s.system(turn, req), Tools: s.tools(turn), MaxSteps: s.cfg.Definition.MaxSteps,
-		Temperature: &temperature, Price: s.cfg.Price, Reserve: reserve(ctx), Logger: s.cfg.Logger,
+		Model: s.deps.Model, System: s.system(turn, req), Tools: s.tools(turn), MaxSteps: s.def.MaxSteps,
+		Temperature: &temperature, Price: s.deps.Price, Reserve: reserve(ctx), Logger: s.deps.Logger,
 	}
 	if limit := s.limit(req.GetBudget()); limit != (wrap.Spend{}) {
 		s.bound(&cfg, limit)
@@ -117,7 +117,7 @@ func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerR
 // limit is what a budget comes to for this specialist's model. Zero: not bounded; below zero: there is nothing.
 func (s *Server) limit(b *commonv1.Budget) wrap.Spend {
 	limit := wrap.Spend{Tokens: b.GetMaxTokens()}
-	if c, p := b.GetMaxCost(), s.cfg.Price; c != nil && p != nil && p.Currency == c.GetCurrencyCode() {
+	if c, p := b.GetMaxCost(), s.deps.Price; c != nil && p != nil && p.Currency == c.GetCurrencyCode() {
 		limit.CostMicros = c.GetAmountMicros()
 		if limit.CostMicros == 0 {
 			limit.CostMicros = -1
@@ -153,12 +153,12 @@ func reserve(ctx context.Context) time.Duration {
 
 // tools makes the traced tools of one turn.
 func (s *Server) tools(turn *Turn) []agentloop.Tool {
-	if s.cfg.Definition.Tools == nil {
+	if s.def.Tools == nil {
 		return nil
 	}
-	tools := slices.DeleteFunc(s.cfg.Definition.Tools(turn), func(t agentloop.Tool) bool { return turn.lacks[t.Name] != "" })
+	tools := slices.DeleteFunc(s.def.Tools(turn), func(t agentloop.Tool) bool { return turn.lacks[t.Name] != "" })
 	for i := range tools {
-		tools[i] = agentotel.Tool(tools[i], agentotel.Config{CaptureContent: s.cfg.CaptureContent})
+		tools[i] = agentotel.Tool(tools[i], agentotel.Config{CaptureContent: s.deps.CaptureContent})
 	}
 	return tools
 }
@@ -166,12 +166,12 @@ func (s *Server) tools(turn *Turn) []agentloop.Tool {
 // lacks returns the tools that are switched off for the scope's store, and why. A tool that can not be told of is offered:
 // it says itself what does not work.
 func (s *Server) lacks(ctx context.Context, sc scope.Scope) map[string]string {
-	if s.cfg.Definition.Lacks == nil {
+	if s.def.Lacks == nil {
 		return nil
 	}
-	lacks, err := s.cfg.Definition.Lacks(ctx, sc)
+	lacks, err := s.def.Lacks(ctx, sc)
 	if err != nil {
-		s.cfg.Logger.WarnContext(ctx, "not known what the store lacks", "agent", s.cfg.Definition.Name, "error", err)
+		s.deps.Logger.WarnContext(ctx, "not known what the store lacks", "agent", s.def.Name, "error", err)
 	}
 	return lacks
 }

@@ -105,7 +105,7 @@ func TestABudgetEndsInAnAnswerFromWhatIsKnown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			model := scripted.New(first, answered)
 			req := &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp", Budget: tt.budget}
-			r, err := ask(t, serveConfig(t, specialist.Config{Definition: lamps, Model: model, Price: price}), req)
+			r, err := ask(t, serveWith(t, lamps, specialist.Deps{Model: model, Price: price}), req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestABudgetThatPaysForNothingCallsNoModel(t *testing.T) {
 	for name, b := range map[string]*commonv1.Budget{
 		"of tokens": {MaxTokens: 100}, "of money": {MaxCost: &commonv1.Cost{CurrencyCode: "USD"}},
 	} {
-		client := serveConfig(t, specialist.Config{Definition: lamps, Model: model, Price: &agentloop.Price{InputMicros: 1, Currency: "USD"}})
+		client := serveWith(t, lamps, specialist.Deps{Model: model, Price: &agentloop.Price{InputMicros: 1, Currency: "USD"}})
 		_, err := ask(t, client, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp", Budget: b})
 		st := status.Convert(err)
 		if st.Code() != codes.ResourceExhausted || rpc.Reason(st) != "BUDGET_EXHAUSTED" || len(st.Details()) != 1 || len(model.Requests()) > 0 {
