@@ -11,15 +11,15 @@ import (
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
+	evalsearch "github.com/quartet-commerce/quartet/services/internal/eval/search"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
-	"github.com/quartet-commerce/quartet/services/internal/searcheval"
 )
 
 // publicProducts are 19,406 products of a public collection, as 'quartet eval search' maps them.
 func publicProducts(t testing.TB) []*catalogv1.Product {
 	t.Helper()
 	var out []*catalogv1.Product
-	for line, err := range searcheval.Products(publicdata.Open(t, "chorus/products.jsonl.gz")) {
+	for line, err := range evalsearch.Products(publicdata.Open(t, "chorus/products.jsonl.gz")) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
-	"github.com/quartet-commerce/quartet/services/internal/turnbench"
+	"github.com/quartet-commerce/quartet/services/internal/bench"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -26,7 +26,7 @@ the other. docs/benchmarks.md says what each figure means.`
 
 // benchFlags say what is measured.
 type benchFlags struct {
-	cfg                    turnbench.Config
+	cfg                    bench.Config
 	redis                  string
 	cpuProfile, memProfile string
 	json                   bool
@@ -96,13 +96,13 @@ func (f *benchFlags) check(rest []string) error {
 	case f.memProfile != "" && f.cfg.InFlight == 0:
 		return usagef("--memprofile is taken while turns hang, so --in-flight must not be 0")
 	}
-	return checkOpenFiles(f.cfg.InFlight, turnbench.MaxOpenFiles())
+	return checkOpenFiles(f.cfg.InFlight, bench.MaxOpenFiles())
 }
 
 // checkOpenFiles refuses more turns in flight than a process can have connections for, of which most is the number of open
 // files, or zero if that is not known.
 func checkOpenFiles(inFlight int, most uint64) error {
-	need := turnbench.FilesNeeded(inFlight)
+	need := bench.FilesNeeded(inFlight)
 	if inFlight == 0 || most == 0 || most >= need {
 		return nil
 	}
@@ -138,23 +138,23 @@ func (f *benchFlags) openFiles() (closeFiles func() error, err error) {
 }
 
 // run starts the fake model and measures.
-func (f *benchFlags) run(ctx context.Context, env environment) (report *turnbench.Report, err error) {
+func (f *benchFlags) run(ctx context.Context, env environment) (report *bench.Report, err error) {
 	child, err := startBenchChild(ctx, env)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, child.close()) }()
 	cfg := f.cfg
-	cfg.Model = turnbench.NewRemote(child.ModelURL)
+	cfg.Model = bench.NewRemote(child.ModelURL)
 	cfg.Progress = func(what string) { fmt.Fprintf(env.err, "quartet bench: %s\n", what) }
 	redis := f.redis
 	if redis == "" {
 		redis = child.RedisURL
 	}
-	cfg.Open = func(ctx context.Context, runAhead string) (turnbench.Turn, func() error, error) {
+	cfg.Open = func(ctx context.Context, runAhead string) (bench.Turn, func() error, error) {
 		return openBench(ctx, cfg, redis, gateway.RunAhead(runAhead), env)
 	}
-	return turnbench.Run(ctx, cfg)
+	return bench.Run(ctx, cfg)
 }
 
 // benchSilence is longer than turns hang.
@@ -164,7 +164,7 @@ const benchSilence = 10 * time.Minute
 const benchTurnTimeout = 30 * time.Minute
 
 // openBench starts a house with the fake model and returns its turn.
-func openBench(ctx context.Context, cfg turnbench.Config, redis string, ahead gateway.RunAhead, env environment) (turnbench.Turn, func() error, error) {
+func openBench(ctx context.Context, cfg bench.Config, redis string, ahead gateway.RunAhead, env environment) (bench.Turn, func() error, error) {
 	h, err := openHouse(ctx, houseConfig{
 		models: &modelFlags{url: cfg.Model.BaseURL(), name: benchModel, noStream: cfg.NoStream, silence: benchSilence},
 		redis:  redis, demo: true, logger: newLogger(env, slog.LevelError),
@@ -184,7 +184,7 @@ func openBench(ctx context.Context, cfg turnbench.Config, redis string, ahead ga
 	var asked atomic.Int64
 	run := strconv.FormatInt(time.Now().UnixNano(), 36) // a Redis may remember other runs
 	newID := func() string { return "bench-" + run + "-" + strconv.FormatInt(asked.Add(1), 10) }
-	turn := turnbench.Asker(gatewayv1.NewGatewayServiceClient(conn), "demo", newID)
+	turn := bench.Asker(gatewayv1.NewGatewayServiceClient(conn), "demo", newID)
 	patient := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, benchTurnTimeout)
 		defer cancel()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quartet-commerce/quartet/services/internal/turnbench"
+	"github.com/quartet-commerce/quartet/services/internal/bench"
 )
 
 func TestBenchMeasuresATurnOfTheWholeSuite(t *testing.T) {
@@ -70,9 +70,9 @@ func TestTurnsInFlightNeedOpenFiles(t *testing.T) {
 
 func TestBenchPrintsFiguresBesideGoals(t *testing.T) {
 	var out output
-	printBench(&out, &turnbench.Report{
+	printBench(&out, &bench.Report{
 		IdealMS: 200, MedianMS: 203, Ratio: 1.015, RunAhead: "always", RunAheadMedianMS: 152, RunAheadRatio: 0.76,
-		CPUMS: 3, BaselineCPUMS: 2, CPURatio: 1.5, InFlight: 4000, Memory: []turnbench.Memory{{Turns: 1000, Total: 190}, {Turns: 4000, Total: 180}},
+		CPUMS: 3, BaselineCPUMS: 2, CPURatio: 1.5, InFlight: 4000, Memory: []bench.Memory{{Turns: 1000, Total: 190}, {Turns: 4000, Total: 180}},
 	}, "somewhere")
 	for _, want := range []string{"1.015", "at most 1.02", "0.760", "at most 0.77", "1.500", "at most 1.8", "180 KiB", "at most 210", "state: somewhere"} {
 		if !strings.Contains(out.String(), want) {

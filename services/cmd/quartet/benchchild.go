@@ -10,9 +10,9 @@ import (
 	"os"
 	"os/exec"
 
+	"github.com/quartet-commerce/quartet/services/internal/bench"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/state"
-	"github.com/quartet-commerce/quartet/services/internal/turnbench"
 )
 
 const (
@@ -47,7 +47,7 @@ func runBenchChild(ctx context.Context, args []string, env environment) (err err
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		served <- offline.Serve(ctx, turnbench.Arrivals(lis), turnbench.NewFake(turnbench.SleepExactly))
+		served <- offline.Serve(ctx, bench.Arrivals(lis), bench.NewFake(bench.SleepExactly))
 	}()
 	err = json.NewEncoder(env.out).Encode(benchAddresses{ModelURL: "http://" + lis.Addr().String(), RedisURL: redis.URL()})
 	if err == nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/quartet-commerce/quartet/services/internal/turnbench"
+	"github.com/quartet-commerce/quartet/services/internal/bench"
 )
 
 // The goals that figures are printed beside. Nothing passes or fails.
@@ -16,9 +16,9 @@ const (
 )
 
 // printBench prints the figures for a person.
-func printBench(w io.Writer, r *turnbench.Report, state string) {
+func printBench(w io.Writer, r *bench.Report, state string) {
 	fmt.Fprintf(w, "one turn: two specialists with one tool call each, and a merge · %d model calls, %d of them in a row\n",
-		turnbench.CallsPerTurn, turnbench.PathCalls)
+		bench.CallsPerTurn, bench.PathCalls)
 	fmt.Fprintf(w, "%s on %s, %d cores · state: %s\n", r.Go, r.Platform, r.CPUs, state)
 	goal := func(at float64) string { return fmt.Sprintf("at most %g", at) }
 	ms := func(v float64) string { return fmt.Sprintf("%.2f ms", v) }

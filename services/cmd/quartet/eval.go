@@ -79,7 +79,7 @@ func runEvalRouting(ctx context.Context, args []string, env environment) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	b, err := f.newBench(ctx, h.cfg, env)
+	b, err := f.newRouter(ctx, h.cfg, env)
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (f *evalFlags) openHouse(ctx context.Context, env environment) (*house, err
 	return openHouse(ctx, hc, env)
 }
 
-// bench is a router and what it chooses from.
-type bench struct {
+// measuredRouter is a router and what it chooses from.
+type measuredRouter struct {
 	cfg    routeeval.Config
 	names  []string // of the specialists
 	router string
@@ -137,13 +137,13 @@ type bench struct {
 	note   string // what to know of the model
 }
 
-// newBench makes the router that is measured, of the models and for the specialists of a house.
-func (f *evalFlags) newBench(ctx context.Context, cfg suite.Config, env environment) (*bench, error) {
+// newRouter makes the router that is measured, of the models and for the specialists of a house.
+func (f *evalFlags) newRouter(ctx context.Context, cfg suite.Config, env environment) (*measuredRouter, error) {
 	specialists, err := describeSpecialists(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{router: f.router, cfg: routeeval.Config{Specialists: specialists}}
+	b := &measuredRouter{router: f.router, cfg: routeeval.Config{Specialists: specialists}}
 	for _, s := range specialists {
 		b.names = append(b.names, s.GetName())
 	}
@@ -205,7 +205,7 @@ func readSet(path string, names []string, env environment) ([]routeeval.Message,
 }
 
 // measure routes the messages, telling on the way how far it is when that takes long, and returns the figures.
-func (b *bench) measure(ctx context.Context, messages []routeeval.Message, env environment) (*routeeval.Report, error) {
+func (b *measuredRouter) measure(ctx context.Context, messages []routeeval.Message, env environment) (*routeeval.Report, error) {
 	cfg, last := b.cfg, time.Now()
 	cfg.Progress = func(decided int) {
 		if time.Since(last) >= progressEvery {

@@ -114,7 +114,7 @@ func measureRules(t *testing.T, messages []routeeval.Message) *routeeval.Report 
 			t.Error(err)
 		}
 	}()
-	b, err := f.newBench(t.Context(), h.cfg, env)
+	b, err := f.newRouter(t.Context(), h.cfg, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/embed"
+	evalsearch "github.com/quartet-commerce/quartet/services/internal/eval/search"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
-	"github.com/quartet-commerce/quartet/services/internal/searcheval"
 	"github.com/quartet-commerce/quartet/services/search"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -73,7 +73,7 @@ func (p pipeline) serve(ctx context.Context) (_ catalogv1.CatalogServiceClient, 
 // searchMeasurement is the measurement of one pipeline.
 type searchMeasurement struct {
 	pipeline
-	queries []searcheval.Query
+	queries []evalsearch.Query
 	repeat  int
 	env     environment
 
@@ -83,7 +83,7 @@ type searchMeasurement struct {
 }
 
 // run puts the queries to the pipeline once all its legs take part.
-func (m *searchMeasurement) run(ctx context.Context, report *searchReport) (_ []searcheval.Outcome, err error) {
+func (m *searchMeasurement) run(ctx context.Context, report *searchReport) (_ []evalsearch.Outcome, err error) {
 	if m.cfg.Embedder != nil {
 		m.embedder = &watchedEmbedder{Embedder: m.cfg.Embedder, last: time.Now()}
 		m.cfg.Embedder = m.embedder
@@ -110,7 +110,7 @@ func (m *searchMeasurement) run(ctx context.Context, report *searchReport) (_ []
 			report.EmbedMillis = millis(time.Since(begun))
 		}
 	}
-	return searcheval.Run(ctx, searcheval.Config{
+	return evalsearch.Run(ctx, evalsearch.Config{
 		Catalog: m.catalog, StoreID: evalStore, Repeat: m.repeat,
 		Progress: func(searched int) { m.tell("%s: %d of %d queries searched", m.name, searched, len(m.queries)) },
 	}, m.queries)

@@ -12,8 +12,8 @@ import (
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
+	evalsearch "github.com/quartet-commerce/quartet/services/internal/eval/search"
 	"github.com/quartet-commerce/quartet/services/internal/load"
-	"github.com/quartet-commerce/quartet/services/internal/searcheval"
 )
 
 const evalSearchAbout = `Loads products into a search service of its own, puts judged queries to it and compares what it ranks first with what
@@ -93,7 +93,7 @@ func runEvalSearch(ctx context.Context, args []string, env environment) (err err
 
 // searchReport is what is printed.
 type searchReport struct {
-	*searcheval.Report
+	*evalsearch.Report
 	// Products is how many there are.
 	Products int `json:"products"`
 	// LoadMillis is how long it took to write them, IndexMillis how long until the first search by words was answered, and
@@ -104,12 +104,12 @@ type searchReport struct {
 }
 
 // readJudgments reads the queries. Wrong lines are a mistake of the caller's, as a wrong flag is.
-func (f *searchFlags) readJudgments(env environment) (queries []searcheval.Query, err error) {
+func (f *searchFlags) readJudgments(env environment) (queries []evalsearch.Query, err error) {
 	err = reading(f.judgments, env, func(in io.Reader) error {
-		queries, err = searcheval.Judgments(in)
+		queries, err = evalsearch.Judgments(in)
 		return err
 	})
-	var wrong *searcheval.LinesError
+	var wrong *evalsearch.LinesError
 	if errors.As(err, &wrong) {
 		return nil, usagef("%s: %w", f.judgments, err)
 	}
@@ -131,7 +131,7 @@ func reading(path string, env environment, fn func(io.Reader) error) error {
 
 // measure loads the products into services in this process, as a deployment has them, and searches them with one leg more at a
 // time, telling on the way how far it is when that takes long. No language model is asked, and none has to be configured.
-func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, env environment) (_ *searchReport, err error) {
+func (f *searchFlags) measure(ctx context.Context, queries []evalsearch.Query, env environment) (_ *searchReport, err error) {
 	quiet := env
 	quiet.get = func(string) string { return "" }
 	h, err := openHouse(ctx, houseConfig{models: &modelFlags{}, logger: newLogger(env, *f.level)}, quiet)
@@ -162,16 +162,16 @@ func (f *searchFlags) measure(ctx context.Context, queries []searcheval.Query, e
 	if err := f.load(ctx, clients.Catalog, report, env); err != nil {
 		return nil, err
 	}
-	var measured []searcheval.Pipeline
+	var measured []evalsearch.Pipeline
 	for _, p := range pipelinesOf(whole) {
 		m := &searchMeasurement{pipeline: p, queries: queries, repeat: f.repeat, env: env}
 		outcomes, err := m.run(ctx, report)
 		if err != nil {
 			return nil, err
 		}
-		measured = append(measured, searcheval.Pipeline{Name: p.name, Outcomes: outcomes})
+		measured = append(measured, evalsearch.Pipeline{Name: p.name, Outcomes: outcomes})
 	}
-	report.Report = searcheval.Measure(measured)
+	report.Report = evalsearch.Measure(measured)
 	return report, nil
 }
 
@@ -180,14 +180,14 @@ func (f *searchFlags) load(ctx context.Context, catalog catalogv1.CatalogService
 	begun := time.Now()
 	var loaded load.Report
 	err := reading(f.products, env, func(in io.Reader) (err error) {
-		loaded, err = load.Products(ctx, catalog, evalStore, searcheval.Products(in))
+		loaded, err = load.Products(ctx, catalog, evalStore, evalsearch.Products(in))
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.products, told(err))
 	}
 	report.Products, report.LoadMillis = loaded.Taken, millis(time.Since(begun))
-	wrong := &searcheval.LinesError{Wanted: "products as in docs/data.md, or data sheets as in docs/evaluation.md"}
+	wrong := &evalsearch.LinesError{Wanted: "products as in docs/data.md, or data sheets as in docs/evaluation.md"}
 	for _, r := range loaded.Refusals {
 		wrong.Problems = append(wrong.Problems, fmt.Sprintf("line %d: %s", r.Line, r.What))
 	}

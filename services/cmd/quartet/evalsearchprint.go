@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quartet-commerce/quartet/services/internal/searcheval"
+	evalsearch "github.com/quartet-commerce/quartet/services/internal/eval/search"
 )
 
 // printSearchReport prints the figures for a person.
@@ -44,7 +44,7 @@ func printSearchReport(w io.Writer, r *searchReport) {
 }
 
 // printMiss prints a query that was not answered as it could be.
-func printMiss(w io.Writer, m searcheval.Miss) {
+func printMiss(w io.Writer, m evalsearch.Miss) {
 	fmt.Fprintf(w, "\n%q  nDCG@10 %.3f · condensed %.3f · recall@100 %.3f\n", m.Query, m.NDCG10, m.CondensedNDCG10, m.Recall100)
 	for i, h := range m.Hits {
 		grade := "-"
@@ -58,7 +58,7 @@ func printMiss(w io.Writer, m searcheval.Miss) {
 	}
 }
 
-func figuresRow(name string, f searcheval.Figures) []string {
+func figuresRow(name string, f evalsearch.Figures) []string {
 	unjudged := "-"
 	if v, ok := f.Unjudged10.Value(); ok {
 		unjudged = fmt.Sprintf("%.0f %%", 100*v)
@@ -70,7 +70,7 @@ func figuresRow(name string, f searcheval.Figures) []string {
 }
 
 // changeCells are what a figure has won or lost.
-func changeCells(c searcheval.Change) []string {
+func changeCells(c evalsearch.Change) []string {
 	by := "-"
 	if v, ok := c.Mean.Value(); ok {
 		by = fmt.Sprintf("%+.3f", v)
@@ -79,7 +79,7 @@ func changeCells(c searcheval.Change) []string {
 }
 
 // mean returns a mean with three digits, or a dash when there is none.
-func mean(m searcheval.Mean) string {
+func mean(m evalsearch.Mean) string {
 	v, ok := m.Value()
 	if !ok {
 		return "-"

@@ -1,4 +1,4 @@
-package searcheval
+package search
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package turnbench
+package bench
 
 import "time"
 

@@ -1,4 +1,4 @@
-package searcheval
+package search
 
 import (
 	"cmp"
@@ -39,11 +39,11 @@ type Config struct {
 func (c Config) Validate() error {
 	switch {
 	case c.Catalog == nil:
-		return errors.New("searcheval: Catalog is required")
+		return errors.New("eval search: Catalog is required")
 	case c.StoreID == "":
-		return errors.New("searcheval: StoreID is required")
+		return errors.New("eval search: StoreID is required")
 	case c.Repeat < 0:
-		return fmt.Errorf("searcheval: Repeat is %d, must not be negative", c.Repeat)
+		return fmt.Errorf("eval search: Repeat is %d, must not be negative", c.Repeat)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package turnbench
+package bench
 
 import (
 	"context"

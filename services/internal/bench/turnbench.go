@@ -1,4 +1,4 @@
-// Package turnbench measures what a turn costs beside the models' own time: the time over the ideal critical path, the
+// Package bench measures what a turn costs beside the models' own time: the time over the ideal critical path, the
 // processor time against a hand-written loop that makes the same calls, and the memory of turns that wait for a model.
 //
 // The turn is always the same one: two specialists with one tool call each and a merge, six model calls, four of them one
@@ -6,7 +6,7 @@
 // turn costs. docs/benchmarks.md says what each figure means.
 //
 // The package must not import a service: who measures gives it a [Turn] to run.
-package turnbench
+package bench
 
 import (
 	"context"
@@ -85,11 +85,11 @@ const runAheadOff = "off"
 func (c Config) Validate() error {
 	switch {
 	case c.Model == nil || c.Open == nil:
-		return errors.New("turnbench: Model and Open are required")
+		return errors.New("bench: Model and Open are required")
 	case c.Turns < 1 || c.Concurrency < 1:
-		return errors.New("turnbench: Turns and Concurrency must be at least 1")
+		return errors.New("bench: Turns and Concurrency must be at least 1")
 	case c.Latency < 0 || c.InFlight < 0:
-		return errors.New("turnbench: Latency and InFlight must not be negative")
+		return errors.New("bench: Latency and InFlight must not be negative")
 	}
 	return nil
 }

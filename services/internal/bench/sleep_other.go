@@ -1,6 +1,6 @@
 //go:build !linux
 
-package turnbench
+package bench
 
 import (
 	"context"
