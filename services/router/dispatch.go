@@ -28,6 +28,7 @@ func (t *turn) dispatch(d *routerv1.RoutingDecision, drafts []draft) error {
 	for _, draft := range drafts {
 		a := &routerv1.Assignment{
 			Specialist: t.lexicon.names[draft.specialist], SubQuery: draft.text, Reason: draft.reason, Confidence: rounded(draft.confidence),
+			Certain: draft.confidence >= t.cfg.CertainThreshold,
 		}
 		if wanted := t.offered.specialists[draft.specialist]; !wanted.GetAvailable() {
 			a.RemappedFrom, a.Specialist, a.Reason = wanted.GetName(), t.lexicon.names[standIn], unavailable(wanted)

@@ -127,8 +127,8 @@ func TestCertainRulesDecideWithoutTheModel(t *testing.T) {
 	got := route(t, Config{Model: model}, request(sureMessage))
 	want := []*routerv1.RoutingDecision{{
 		Stage: final, Source: byRules, Assignments: []*routerv1.Assignment{
-			{AssignmentId: "a1", Specialist: "search", SubQuery: "Do you have waterproof tents"},
-			{AssignmentId: "a2", Specialist: "support", SubQuery: "what is your return policy?"},
+			{AssignmentId: "a1", Specialist: "search", SubQuery: "Do you have waterproof tents", Certain: true},
+			{AssignmentId: "a2", Specialist: "support", SubQuery: "what is your return policy?", Certain: true},
 		},
 	}}
 	ignore := cmp.Options{
@@ -156,6 +156,20 @@ func TestCertaintyAndConfidenceHaveThreeDecimals(t *testing.T) {
 					t.Errorf("%q: got %s, want at most three decimals", message, s)
 				}
 			}
+		}
+	}
+}
+
+// Callers need not know the threshold: each assignment says whether it is certain.
+func TestAssignmentsSayWhetherTheyAreCertain(t *testing.T) {
+	for threshold, want := range map[float64][]bool{0: {false, true}, 0.01: {true, true}, 1: {false, false}} {
+		d := route(t, Config{CertainThreshold: threshold}, request(unsureMessage))[0]
+		var got []bool
+		for _, a := range d.GetAssignments() {
+			got = append(got, a.GetCertain())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("threshold %v (-want +got):\n%s", threshold, diff)
 		}
 	}
 }

@@ -623,7 +623,10 @@ type Assignment struct {
 	Confidence float64 `protobuf:"fixed64,5,opt,name=confidence,proto3" json:"confidence,omitempty"`
 	// Specialist that would have been right but is not available; specialist then holds its stand-in: support, or the
 	// first one that is available. Empty: none.
-	RemappedFrom  string `protobuf:"bytes,6,opt,name=remapped_from,json=remappedFrom,proto3" json:"remapped_from,omitempty"`
+	RemappedFrom string `protobuf:"bytes,6,opt,name=remapped_from,json=remappedFrom,proto3" json:"remapped_from,omitempty"`
+	// Whether confidence reaches the router's threshold of certainty. When it does for all assignments of the classifier,
+	// the router decides without a model.
+	Certain       bool `protobuf:"varint,7,opt,name=certain,proto3" json:"certain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -700,6 +703,13 @@ func (x *Assignment) GetRemappedFrom() string {
 	return ""
 }
 
+func (x *Assignment) GetCertain() bool {
+	if x != nil {
+		return x.Certain
+	}
+	return false
+}
+
 var File_quartet_router_v1_router_proto protoreflect.FileDescriptor
 
 const file_quartet_router_v1_router_proto_rawDesc = "" +
@@ -732,7 +742,7 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	" \x01(\v2\x17.quartet.common.v1.CostR\x04cost\"[\n" +
 	"\fDecisionNote\x127\n" +
 	"\x04kind\x18\x01 \x01(\x0e2#.quartet.router.v1.DecisionNoteKindR\x04kind\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xcb\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xe5\x01\n" +
 	"\n" +
 	"Assignment\x12#\n" +
 	"\rassignment_id\x18\x01 \x01(\tR\fassignmentId\x12\x1e\n" +
@@ -744,7 +754,8 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\n" +
 	"confidence\x18\x05 \x01(\x01R\n" +
 	"confidence\x12#\n" +
-	"\rremapped_from\x18\x06 \x01(\tR\fremappedFrom*i\n" +
+	"\rremapped_from\x18\x06 \x01(\tR\fremappedFrom\x12\x18\n" +
+	"\acertain\x18\a \x01(\bR\acertain*i\n" +
 	"\rDecisionStage\x12\x1e\n" +
 	"\x1aDECISION_STAGE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aDECISION_STAGE_PROVISIONAL\x10\x01\x12\x18\n" +
