@@ -1,119 +1,42 @@
 package router
 
 import (
-	"cmp"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
+	_ "embed" // what the specialists publish
+	"encoding/json"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
-// definitions are the files in which the suite's specialists describe themselves. They are read, not imported: this
-// package must not import another service, and a copy would grow old.
-var definitions = []string{
-	"../search/describe.go", "../recommend/describe.go", "../promotions/definition.go", "../support/definition.go",
-}
+// published are the suite's four specialists as Describe returns them. A test of services/e2e keeps the file current.
+//
+//go:embed classifier/testdata/specialists.json
+var published []byte
 
-// published is what a specialist says of itself.
-type published struct {
-	name, purpose string
-	examples      []string
-	keywords      []*specialistv1.Keyword
-}
-
-// four are the suite's specialists with the words that they publish.
-var four = func() []published {
-	var all []published
-	for _, path := range definitions {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
+// four are the suite's specialists. They must not be modified.
+var four = func() []*specialistv1.Specialist {
+	var raws []json.RawMessage
+	if err := json.Unmarshal(published, &raws); err != nil {
+		panic(err)
+	}
+	all := make([]*specialistv1.Specialist, len(raws))
+	for i, raw := range raws {
+		all[i] = new(specialistv1.Specialist)
+		if err := protojson.Unmarshal(raw, all[i]); err != nil {
 			panic(err)
 		}
-		examples, err := os.ReadFile(filepath.Join(filepath.Dir(path), "examples.txt"))
-		if err != nil {
-			panic(err)
-		}
-		p := published{examples: strings.Split(strings.TrimSpace(string(examples)), "\n")}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if kv, ok := n.(*ast.KeyValueExpr); ok {
-				p.read(kv)
-			}
-			return true
-		})
-		slices.SortFunc(p.keywords, func(a, b *specialistv1.Keyword) int { return cmp.Compare(a.GetTerm(), b.GetTerm()) })
-		all = append(all, p)
 	}
 	return all
 }()
 
-// read takes over a field of a definition, or the terms of one weight.
-func (p *published) read(kv *ast.KeyValueExpr) {
-	switch key := kv.Key.(type) {
-	case *ast.Ident:
-		switch key.Name {
-		case "Name":
-			p.name = text(kv.Value)
-		case "Purpose":
-			p.purpose = text(kv.Value)
-		}
-	case *ast.UnaryExpr:
-		p.publish(key.X, -1, kv.Value)
-	default:
-		p.publish(key, 1, kv.Value)
-	}
-}
-
-func (p *published) publish(key ast.Expr, sign float64, terms ast.Expr) {
-	lit, ok := key.(*ast.BasicLit)
-	if !ok {
-		return
-	}
-	weight, err := strconv.ParseFloat(lit.Value, 64)
-	if err != nil {
-		return
-	}
-	for _, term := range list(terms) {
-		p.keywords = append(p.keywords, &specialistv1.Keyword{Term: term, Weight: sign * weight})
-	}
-}
-
-// specialists returns the four as a request carries them.
+// specialists returns a copy of the four.
 func specialists() []*specialistv1.Specialist {
-	var out []*specialistv1.Specialist
-	for _, p := range four {
-		out = append(out, &specialistv1.Specialist{
-			Name: p.name, Purpose: p.purpose, Examples: p.examples, Keywords: slices.Clone(p.keywords), Available: true,
-		})
-	}
-	return out
-}
-
-// text returns the value of a string, or of a sum of strings.
-func text(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		s, _ := strconv.Unquote(e.Value)
-		return s
-	case *ast.BinaryExpr:
-		return text(e.X) + text(e.Y)
-	}
-	return ""
-}
-
-// list returns the strings of a composite literal.
-func list(e ast.Expr) []string {
-	var out []string
-	if lit, ok := e.(*ast.CompositeLit); ok {
-		for _, elt := range lit.Elts {
-			out = append(out, text(elt))
-		}
+	out := make([]*specialistv1.Specialist, len(four))
+	for i, s := range four {
+		out[i] = proto.CloneOf(s)
 	}
 	return out
 }

@@ -109,7 +109,7 @@ func BenchmarkNewLexicon(b *testing.B) {
 	s := specialists()
 	var keywords []*routerv1.RoutingKeyword
 	for i := range maxKeywords {
-		keywords = append(keywords, keyword(four[i%4].name, fmt.Sprintf("word%d of the store", i), 2))
+		keywords = append(keywords, keyword(four[i%4].GetName(), fmt.Sprintf("word%d of the store", i), 2))
 	}
 	h := learn(s)
 	b.ReportAllocs()

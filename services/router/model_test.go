@@ -71,14 +71,14 @@ func TestModelDecidesWhatTheRulesAreUnsureOf(t *testing.T) {
 		Usage: &commonv1.Usage{InputTokens: 100, OutputTokens: 10, ModelCalls: 1},
 		Cost:  &commonv1.Cost{AmountMicros: 110, CurrencyCode: "USD"},
 		Assignments: []*routerv1.Assignment{{
-			AssignmentId: "a3", Specialist: "support", SubQuery: unsureMessage, Reason: "about the store", Confidence: 0.9,
+			AssignmentId: "a3", Specialist: "support", SubQuery: unsureMessage, Reason: "about the store", Confidence: 0.9, Certain: true,
 		}},
 	}
 	if diff := cmp.Diff(want, got[1], protocmp.Transform(), protocmp.IgnoreFields(&routerv1.RoutingDecision{}, "duration")); diff != "" {
 		t.Errorf("final decision (-want +got):\n%s", diff)
 	}
 	system := seen.Messages[0].Text
-	if !strings.Contains(system, "- recommend: "+four[1].purpose+` Examples: "`+four[1].examples[0]) {
+	if !strings.Contains(system, "- recommend: "+four[1].GetPurpose()+` Examples: "`+four[1].GetExamples()[0]) {
 		t.Errorf("the prompt does not list the specialists:\n%s", system)
 	}
 	if last := seen.Messages[len(seen.Messages)-1]; last.Text != unsureMessage || len(seen.Messages) != 4 {
