@@ -15,8 +15,8 @@ import (
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
-	"github.com/quartet-commerce/quartet/services/internal/routeeval"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/router"
 	"github.com/quartet-commerce/quartet/services/suite"
@@ -130,7 +130,7 @@ func (f *evalFlags) openHouse(ctx context.Context, env environment) (*house, err
 
 // measuredRouter is a router and what it chooses from.
 type measuredRouter struct {
-	cfg    routeeval.Config
+	cfg    routing.Config
 	names  []string // of the specialists
 	router string
 	model  string // "" for the rules alone
@@ -143,7 +143,7 @@ func (f *evalFlags) newRouter(ctx context.Context, cfg suite.Config, env environ
 	if err != nil {
 		return nil, err
 	}
-	b := &measuredRouter{router: f.router, cfg: routeeval.Config{Specialists: specialists}}
+	b := &measuredRouter{router: f.router, cfg: routing.Config{Specialists: specialists}}
 	for _, s := range specialists {
 		b.names = append(b.names, s.GetName())
 	}
@@ -186,7 +186,7 @@ func describeSpecialists(ctx context.Context, cfg suite.Config) ([]*specialistv1
 }
 
 // readSet reads a labelled set. Wrong lines are a mistake of the caller's, as a wrong flag is.
-func readSet(path string, names []string, env environment) ([]routeeval.Message, error) {
+func readSet(path string, names []string, env environment) ([]routing.Message, error) {
 	in := env.in
 	if path != "-" {
 		file, err := os.Open(path)
@@ -196,8 +196,8 @@ func readSet(path string, names []string, env environment) ([]routeeval.Message,
 		defer file.Close()
 		in = file
 	}
-	messages, err := routeeval.Read(in, names)
-	var wrong *routeeval.SetError
+	messages, err := routing.Read(in, names)
+	var wrong *routing.SetError
 	if errors.As(err, &wrong) {
 		return nil, usagef("%s: %w", path, err)
 	}
@@ -205,7 +205,7 @@ func readSet(path string, names []string, env environment) ([]routeeval.Message,
 }
 
 // measure routes the messages, telling on the way how far it is when that takes long, and returns the figures.
-func (b *measuredRouter) measure(ctx context.Context, messages []routeeval.Message, env environment) (*routeeval.Report, error) {
+func (b *measuredRouter) measure(ctx context.Context, messages []routing.Message, env environment) (*routing.Report, error) {
 	cfg, last := b.cfg, time.Now()
 	cfg.Progress = func(decided int) {
 		if time.Since(last) >= progressEvery {
@@ -213,11 +213,11 @@ func (b *measuredRouter) measure(ctx context.Context, messages []routeeval.Messa
 			fmt.Fprintf(env.err, "quartet eval: %d of %d messages routed\n", decided, len(messages))
 		}
 	}
-	outcomes, err := routeeval.Run(ctx, cfg, messages)
+	outcomes, err := routing.Run(ctx, cfg, messages)
 	if err != nil {
 		return nil, err
 	}
-	report := routeeval.Measure(outcomes, b.names)
+	report := routing.Measure(outcomes, b.names)
 	report.Router, report.Model = b.router, b.model
 	return report, nil
 }

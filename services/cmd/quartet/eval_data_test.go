@@ -8,22 +8,22 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
-	"github.com/quartet-commerce/quartet/services/internal/routeeval"
 )
 
 // publicSet reads messages from a public CSV file: text and kind are columns, kind may be -1, and repeated texts count
 // once. Of large ones it is one of every few.
-func publicSet(t *testing.T, file string, text, kind int, gold string) []routeeval.Message {
+func publicSet(t *testing.T, file string, text, kind int, gold string) []routing.Message {
 	t.Helper()
 	rows, err := csv.NewReader(publicdata.Open(t, file)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var messages []routeeval.Message
+	var messages []routing.Message
 	seen := make(map[string]bool)
 	for i, row := range rows[1:] {
-		m := routeeval.Message{Line: i + 2, ID: fmt.Sprint(i + 2), Text: row[text], Gold: []string{gold}}
+		m := routing.Message{Line: i + 2, ID: fmt.Sprint(i + 2), Text: row[text], Gold: []string{gold}}
 		if kind >= 0 {
 			m.Kind = row[kind]
 		}
@@ -35,7 +35,7 @@ func publicSet(t *testing.T, file string, text, kind int, gold string) []routeev
 	if len(messages) < 100*every {
 		return messages
 	}
-	var some []routeeval.Message
+	var some []routing.Message
 	for i := 0; i < len(messages); i += every {
 		some = append(some, messages[i])
 	}
@@ -67,7 +67,7 @@ func TestRulesOnPublicMessages(t *testing.T) {
 			r := measureRules(t, messages)
 			for _, kind := range slices.Sorted(maps.Keys(r.ByKind)) {
 				g := r.ByKind[kind]
-				recall := routeeval.Rate{N: g.UnderSplitRate.Of - g.UnderSplitRate.N, Of: g.UnderSplitRate.Of}
+				recall := routing.Rate{N: g.UnderSplitRate.Of - g.UnderSplitRate.N, Of: g.UnderSplitRate.Of}
 				t.Logf("%-26s recall %s, over-split %s", kind, percent(recall), percent(g.OverSplitRate))
 			}
 			t.Logf("over-split %s, median %.0f µs", percent(r.OverSplitRate), r.MedianMicros)
@@ -80,8 +80,8 @@ func TestRulesOnPublicMessages(t *testing.T) {
 }
 
 // unsplit is the share of the messages that were sent to one specialist.
-func unsplit(r *routeeval.Report) routeeval.Rate {
-	one := routeeval.Rate{Of: r.Messages}
+func unsplit(r *routing.Report) routing.Rate {
+	one := routing.Rate{Of: r.Messages}
 	for _, c := range r.Confusion {
 		if len(c.Got) == 1 {
 			one.N += c.Messages
@@ -91,7 +91,7 @@ func unsplit(r *routeeval.Report) routeeval.Rate {
 }
 
 // floor wants at least a share, in per cent; a rate of nothing is 0.
-func floor(t *testing.T, name string, r routeeval.Rate, least float64) {
+func floor(t *testing.T, name string, r routing.Rate, least float64) {
 	t.Helper()
 	t.Logf("%s %s", name, percent(r))
 	if v, _ := r.Value(); 100*v < least {
@@ -100,7 +100,7 @@ func floor(t *testing.T, name string, r routeeval.Rate, least float64) {
 }
 
 // measureRules measures what 'quartet eval routing --router rules' does.
-func measureRules(t *testing.T, messages []routeeval.Message) *routeeval.Report {
+func measureRules(t *testing.T, messages []routing.Message) *routing.Report {
 	t.Helper()
 	env := environment{get: func(string) string { return "" }, err: t.Output()}
 	level := slog.LevelError

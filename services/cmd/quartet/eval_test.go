@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quartet-commerce/quartet/services/internal/routeeval"
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 )
 
 // smallSet has two messages that any router gets right, and one whose label is wrong on purpose.
@@ -81,13 +81,13 @@ func TestEvalPrintsTheFigures(t *testing.T) {
 }
 
 func TestEvalShowsTheMostFrequentConfusionsAndTheStartOfLongMessages(t *testing.T) {
-	report := &routeeval.Report{Misses: []routeeval.Miss{{
+	report := &routing.Report{Misses: []routing.Miss{{
 		ID: "long", Text: strings.Repeat("ä", 100), Gold: []string{"search"}, Got: []string{"support"}, Source: "model", Notes: []string{"late"},
 	}}}
 	for range 12 {
 		report.Confusion = append(report.Confusion,
-			routeeval.Confusion{Gold: []string{"search"}, Got: []string{"search"}, Messages: 9},
-			routeeval.Confusion{Gold: []string{"search"}, Got: []string{"promotions", "support"}, Messages: 3})
+			routing.Confusion{Gold: []string{"search"}, Got: []string{"search"}, Messages: 9},
+			routing.Confusion{Gold: []string{"search"}, Got: []string{"promotions", "support"}, Messages: 3})
 	}
 	var out strings.Builder
 	printReport(&out, report, "a note")

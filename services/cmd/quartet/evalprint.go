@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/quartet-commerce/quartet/services/internal/routeeval"
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 )
 
 // printReport prints the figures for a person, within 100 columns unless the set's own names are long.
-func printReport(w io.Writer, r *routeeval.Report, note string) {
+func printReport(w io.Writer, r *routing.Report, note string) {
 	what := "router " + r.Router
 	if r.Model != "" {
 		what += " · model " + r.Model
@@ -37,11 +37,11 @@ func printReport(w io.Writer, r *routeeval.Report, note string) {
 	printMisses(w, r.Misses)
 }
 
-func printSummary(w io.Writer, r *routeeval.Report) {
+func printSummary(w io.Writer, r *routing.Report) {
 	fmt.Fprintln(w)
 	for _, line := range []struct {
 		name string
-		rate routeeval.Rate
+		rate routing.Rate
 	}{
 		{"exact set accuracy", r.ExactSetAccuracy},
 		{"over-split rate", r.OverSplitRate},
@@ -57,7 +57,7 @@ func printSummary(w io.Writer, r *routeeval.Report) {
 	fmt.Fprintf(w, "%-22s  median %.0f µs · p99 %.0f µs\n", "time of a decision", r.MedianMicros, r.P99Micros)
 }
 
-func printSpecialists(w io.Writer, figures map[string]routeeval.Specialist) {
+func printSpecialists(w io.Writer, figures map[string]routing.Specialist) {
 	rows := [][]string{{"specialist", "precision", "recall", "f1", "support"}}
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
 		f := figures[name]
@@ -66,7 +66,7 @@ func printSpecialists(w io.Writer, figures map[string]routeeval.Specialist) {
 	printTable(w, rows)
 }
 
-func printGroups(w io.Writer, by string, groups map[string]routeeval.Summary) {
+func printGroups(w io.Writer, by string, groups map[string]routing.Summary) {
 	if len(groups) == 0 {
 		return
 	}
@@ -82,8 +82,8 @@ func printGroups(w io.Writer, by string, groups map[string]routeeval.Summary) {
 }
 
 // printConfusions prints the pairs of sets that differ.
-func printConfusions(w io.Writer, all []routeeval.Confusion) {
-	wrong := slices.DeleteFunc(slices.Clone(all), func(c routeeval.Confusion) bool { return slices.Equal(c.Gold, c.Got) })
+func printConfusions(w io.Writer, all []routing.Confusion) {
+	wrong := slices.DeleteFunc(slices.Clone(all), func(c routing.Confusion) bool { return slices.Equal(c.Gold, c.Got) })
 	if len(wrong) == 0 {
 		return
 	}
@@ -97,7 +97,7 @@ func printConfusions(w io.Writer, all []routeeval.Confusion) {
 	}
 }
 
-func printMisses(w io.Writer, misses []routeeval.Miss) {
+func printMisses(w io.Writer, misses []routing.Miss) {
 	for _, m := range misses {
 		fmt.Fprintf(w, "\n%s  %s  (certainty %.2f, %s)\n  %q\n", m.ID, sentTo(m.Gold, m.Got), m.Certainty, m.Source, start(m.Text, shownText))
 		for _, n := range m.Notes {
@@ -129,7 +129,7 @@ func printTable(w io.Writer, rows [][]string) {
 }
 
 // percent returns a rate in per cent, or a dash when there is none.
-func percent(r routeeval.Rate) string {
+func percent(r routing.Rate) string {
 	v, ok := r.Value()
 	if !ok {
 		return "-"

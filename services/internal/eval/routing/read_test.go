@@ -1,4 +1,4 @@
-package routeeval
+package routing
 
 import (
 	"errors"

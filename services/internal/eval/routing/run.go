@@ -1,4 +1,4 @@
-package routeeval
+package routing
 
 import (
 	"cmp"
@@ -37,11 +37,11 @@ type Config struct {
 func (c Config) Validate() error {
 	switch {
 	case c.Router == nil:
-		return errors.New("routeeval: Router is required")
+		return errors.New("routing: Router is required")
 	case len(c.Specialists) == 0:
-		return errors.New("routeeval: Specialists is empty")
+		return errors.New("routing: Specialists is empty")
 	case c.Parallel < 0:
-		return fmt.Errorf("routeeval: Parallel is %d, must not be negative", c.Parallel)
+		return fmt.Errorf("routing: Parallel is %d, must not be negative", c.Parallel)
 	}
 	return nil
 }
