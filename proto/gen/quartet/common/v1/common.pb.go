@@ -99,11 +99,11 @@ const (
 	ErrorReason_ERROR_REASON_VERSION_MISMATCH ErrorReason = 7
 	// A model endpoint refused for quota or rate; a RetryInfo detail says when to try again. RESOURCE_EXHAUSTED.
 	ErrorReason_ERROR_REASON_MODEL_RATE_LIMITED ErrorReason = 8
-	// A model endpoint can not be reached or failed. UNAVAILABLE with RetryInfo.
+	// A model endpoint cannot be reached or failed. UNAVAILABLE with RetryInfo.
 	ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE ErrorReason = 9
-	// The state store (Redis) can not be reached. UNAVAILABLE with RetryInfo.
+	// The state store (Redis) cannot be reached. UNAVAILABLE with RetryInfo.
 	ErrorReason_ERROR_REASON_STATE_UNAVAILABLE ErrorReason = 10
-	// A Quartet service that this call needs can not be reached. UNAVAILABLE with RetryInfo.
+	// A Quartet service that this call needs cannot be reached. UNAVAILABLE with RetryInfo.
 	ErrorReason_ERROR_REASON_PEER_UNAVAILABLE ErrorReason = 11
 	// The deadline passed, or so little of it was left that the work was not begun. DEADLINE_EXCEEDED.
 	ErrorReason_ERROR_REASON_DEADLINE ErrorReason = 12
@@ -128,7 +128,7 @@ const (
 	ErrorReason_ERROR_REASON_SPECIALISTS_UNKNOWN ErrorReason = 21
 	// Too many wrong attempts were made to prove that an order is one's own. RESOURCE_EXHAUSTED with RetryInfo.
 	ErrorReason_ERROR_REASON_TOO_MANY_ATTEMPTS ErrorReason = 22
-	// The store's own order system can not be reached, or answers what can not be used. UNAVAILABLE with RetryInfo.
+	// The store's own order system cannot be reached, or answers what cannot be used. UNAVAILABLE with RetryInfo.
 	ErrorReason_ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE ErrorReason = 23
 	// The store has no order system here. FAILED_PRECONDITION.
 	ErrorReason_ERROR_REASON_NO_ORDER_SYSTEM ErrorReason = 24

@@ -30,7 +30,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MergeMethod says how the text of a reply came about.
+// MergeMethod says how the text of a reply was made.
 type MergeMethod int32
 
 const (
@@ -42,7 +42,7 @@ const (
 	MergeMethod_MERGE_METHOD_MODEL MergeMethod = 2
 	// Several answers, joined by code.
 	MergeMethod_MERGE_METHOD_JOINED MergeMethod = 3
-	// Several answers, worded as one by a model, and after its text, by code, the answers that it left out or did not get to.
+	// Several answers, worded as one by a model; code appended the answers that its text does not cover.
 	MergeMethod_MERGE_METHOD_MODEL_AND_JOINED MergeMethod = 4
 )
 
@@ -98,13 +98,13 @@ type Store struct {
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Name as shoppers know it. Required.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// BCP 47 tag of the language to answer in when the shopper's can not be told. Empty: "en".
+	// BCP 47 tag of the language to answer in if the shopper's is not detected. Empty: "en".
 	DefaultLocale string `protobuf:"bytes,3,opt,name=default_locale,json=defaultLocale,proto3" json:"default_locale,omitempty"`
 	// ISO 4217 code of the prices. Required.
 	CurrencyCode string `protobuf:"bytes,4,opt,name=currency_code,json=currencyCode,proto3" json:"currency_code,omitempty"`
-	// Words of this store that speak for a specialist when messages are split. At most 200, each with a specialist's name
-	// (1 to 64 of lower-case letters, digits and '-'), a term of 1 to 100 characters and a weight from -5 to 5. A
-	// specialist that the deployment does not have is no error: it may only be down. May be empty.
+	// Words of this store that count for a specialist when a message is routed. At most 200, each with a specialist's name (1
+	// to 64 of lower-case letters, digits and '-'), a term of 1 to 100 characters and a weight from -5 to 5. A specialist that
+	// the deployment lacks is not an error: it may be down. May be empty.
 	RoutingKeywords []*v1.RoutingKeyword `protobuf:"bytes,5,rep,name=routing_keywords,json=routingKeywords,proto3" json:"routing_keywords,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -188,17 +188,16 @@ type AskRequest struct {
 	CustomerGroups []string `protobuf:"bytes,4,rep,name=customer_groups,json=customerGroups,proto3" json:"customer_groups,omitempty"`
 	// The shopper's cart. Empty: the customer_id's cart of the same name, or none for a guest.
 	CartId string `protobuf:"bytes,5,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
-	// Conversation to continue. 1 to 64 of letters, digits, '.', '_' and '-'. Messages of one conversation are answered one
-	// after the other, in the order in which they come. Empty: a new one is begun.
+	// Conversation to continue. 1 to 64 of letters, digits, '.', '_' and '-'. The messages of a conversation are answered one
+	// after the other, in the order of arrival. Empty: a new conversation.
 	ThreadId string `protobuf:"bytes,6,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Key of the backend for this request, unique in its store, same form. Calls of the same id and otherwise the same fields
-	// are one request: it is answered once, and all of them, also those that come while it is being answered, get that
-	// reply. A request that failed, or whose gateway died, is taken up where it stood: with the same turn_id, thread_id and
-	// routing, and without asking a specialist again that has answered. Forgotten with its thread, so by default thirty days
-	// after that was last written. The id with other fields is ALREADY_EXISTS, REQUEST_ID_REUSED. Written to the trace and
-	// the turn. Empty: every call is a request of its own.
+	// Idempotency key, unique in the store, of the same form. Calls with the same id and the same other fields are one request:
+	// it is answered once, and each call gets that reply, also while the first call is still running. A request that failed,
+	// or whose gateway died, is resumed with the same turn_id, thread_id and routing; specialists that answered are not
+	// asked again. The id expires with its thread. The same id with another value in any other field is ALREADY_EXISTS,
+	// REQUEST_ID_REUSED. Empty: every call is a new request.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// BCP 47 tag of the shopper's language, such as "es-MX". Empty: told from the message.
+	// BCP 47 tag of the shopper's language, such as "es-MX". Empty: detected from the message.
 	Locale        string `protobuf:"bytes,8,opt,name=locale,proto3" json:"locale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -305,7 +304,7 @@ type AskResponse struct {
 	Routing *v1.RoutingDecision `protobuf:"bytes,5,opt,name=routing,proto3" json:"routing,omitempty"`
 	// How each assignment went, in the order of the routing.
 	Results []*AssignmentResult `protobuf:"bytes,6,rep,name=results,proto3" json:"results,omitempty"`
-	// How the text came about.
+	// How the text was made.
 	MergeMethod MergeMethod `protobuf:"varint,7,opt,name=merge_method,json=mergeMethod,proto3,enum=quartet.gateway.v1.MergeMethod" json:"merge_method,omitempty"`
 	// Products that the reply names, each once, best first.
 	Products []*v11.ProductChoice `protobuf:"bytes,8,rep,name=products,proto3" json:"products,omitempty"`
@@ -317,8 +316,8 @@ type AskResponse struct {
 	Passages []*v13.Passage `protobuf:"bytes,11,rep,name=passages,proto3" json:"passages,omitempty"`
 	// What the backend could do next. Nothing was done yet.
 	SuggestedActions []*v11.SuggestedAction `protobuf:"bytes,12,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
-	// How far the reply can be trusted, 0 to 1: 0.7 x the lowest + 0.3 x the mean of the assignments' confidences, where
-	// an assignment that failed counts as 0.
+	// Confidence in the reply, 0 to 1: 0.7 x the lowest + 0.3 x the mean of the assignments' confidences. A failed assignment
+	// counts 0.
 	Confidence float64 `protobuf:"fixed64,13,opt,name=confidence,proto3" json:"confidence,omitempty"`
 	// Whether a human should look at it.
 	Handoff *Handoff `protobuf:"bytes,14,opt,name=handoff,proto3" json:"handoff,omitempty"`
@@ -499,7 +498,7 @@ func (x *AskResponse) GetRequestId() string {
 	return ""
 }
 
-// Handoff recommends a human, or does not.
+// Handoff says whether a human should look at the reply.
 type Handoff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True when a human should look at the reply.

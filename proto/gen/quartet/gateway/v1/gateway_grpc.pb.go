@@ -46,8 +46,8 @@ type GatewayServiceClient interface {
 	ListThreads(ctx context.Context, in *ListThreadsRequest, opts ...grpc.CallOption) (*ListThreadsResponse, error)
 	// GetThread returns the messages of one thread.
 	GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*GetThreadResponse, error)
-	// DeleteThread removes a thread, its turns and what is known of their request ids, once the messages that came before are
-	// answered. Deleting one that does not exist succeeds.
+	// DeleteThread removes a thread with its turns and request ids, after the messages that came before are answered. Deleting
+	// an unknown thread succeeds.
 	DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*DeleteThreadResponse, error)
 }
 
@@ -145,8 +145,8 @@ type GatewayServiceServer interface {
 	ListThreads(context.Context, *ListThreadsRequest) (*ListThreadsResponse, error)
 	// GetThread returns the messages of one thread.
 	GetThread(context.Context, *GetThreadRequest) (*GetThreadResponse, error)
-	// DeleteThread removes a thread, its turns and what is known of their request ids, once the messages that came before are
-	// answered. Deleting one that does not exist succeeds.
+	// DeleteThread removes a thread with its turns and request ids, after the messages that came before are answered. Deleting
+	// an unknown thread succeeds.
 	DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error)
 	mustEmbedUnimplementedGatewayServiceServer()
 }

@@ -120,7 +120,7 @@ const (
 	RefusalReason_REFUSAL_REASON_ALREADY_CHANGED RefusalReason = 6
 	// The time to ask for it is over; deadline says when it ended.
 	RefusalReason_REFUSAL_REASON_TOO_LATE RefusalReason = 7
-	// It can not be told how long it is possible, since it is not known when the order arrived.
+	// The action has a window, but the order's date of arrival is unknown.
 	RefusalReason_REFUSAL_REASON_DEADLINE_UNKNOWN RefusalReason = 8
 	// No unit of it is left for it: the store excludes what was bought, or it is not known what has left.
 	RefusalReason_REFUSAL_REASON_NO_ITEMS RefusalReason = 9
@@ -650,7 +650,7 @@ func (x *Return) GetRefund() *v1.Money {
 // OrderSettings is what a store says of its orders as a whole.
 type OrderSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True when the store's orders can not be looked up here: nothing is, and shoppers are told so.
+	// True when the store's orders cannot be looked up here. Shoppers are told so.
 	NoOrderSystem bool `protobuf:"varint,1,opt,name=no_order_system,json=noOrderSystem,proto3" json:"no_order_system,omitempty"`
 	// What customers may ask for, at most 20, and one for each kind of action and status. Empty: a return until the order's
 	// own return_deadline, and nothing else.

@@ -44,7 +44,7 @@ const (
 	RefusalReason_REFUSAL_REASON_WRONG_ITEMS RefusalReason = 5
 	// The customer is in none of its groups.
 	RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE RefusalReason = 6
-	// It is for certain customers, or has a limit for each customer, and nobody is signed in.
+	// It is for certain customers, or has a limit for each customer, and no customer is signed in.
 	RefusalReason_REFUSAL_REASON_SIGN_IN_NEEDED RefusalReason = 7
 	// Its amounts are in another currency than the cart.
 	RefusalReason_REFUSAL_REASON_CURRENCY RefusalReason = 8
@@ -836,7 +836,7 @@ type Evaluation struct {
 	MissingQuantity int32 `protobuf:"varint,6,opt,name=missing_quantity,json=missingQuantity,proto3" json:"missing_quantity,omitempty"`
 	// The verdict in one sentence for a shopper, in English.
 	Explanation string `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	// Applied codes that it can not be combined with, in alphabetical order. Set with NOT_COMBINABLE only.
+	// Applied codes that it cannot be combined with, in alphabetical order. Set with NOT_COMBINABLE only.
 	ConflictingCodes []string `protobuf:"bytes,8,rep,name=conflicting_codes,json=conflictingCodes,proto3" json:"conflicting_codes,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1261,7 +1261,7 @@ type EvaluateCartRequest struct {
 	// The signed-in customer, whose earlier uses count for limits per customer. Empty unless signed_in; without it,
 	// promotions with such a limit need a sign-in.
 	CustomerId string `protobuf:"bytes,7,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
-	// Codes that were applied to the cart before, at most 100. What can not be combined with those of them that apply is
+	// Codes that were applied to the cart before, at most 100. What cannot be combined with those of them that apply is
 	// refused. Codes that the store does not have are passed over.
 	AppliedCodes  []string `protobuf:"bytes,8,rep,name=applied_codes,json=appliedCodes,proto3" json:"applied_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields

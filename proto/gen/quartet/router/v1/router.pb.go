@@ -32,9 +32,9 @@ type DecisionStage int32
 const (
 	// Not set; never sent.
 	DecisionStage_DECISION_STAGE_UNSPECIFIED DecisionStage = 0
-	// Made by rules while a model is being asked.
+	// Made by the classifier while a model is asked.
 	DecisionStage_DECISION_STAGE_PROVISIONAL DecisionStage = 1
-	// The last word.
+	// Will not change.
 	DecisionStage_DECISION_STAGE_FINAL DecisionStage = 2
 )
 
@@ -85,11 +85,11 @@ type DecisionSource int32
 const (
 	// Not set; never sent.
 	DecisionSource_DECISION_SOURCE_UNSPECIFIED DecisionSource = 0
-	// Rules that were certain; no model was asked.
+	// The classifier, which was certain; no model was asked.
 	DecisionSource_DECISION_SOURCE_RULES DecisionSource = 1
 	// A model.
 	DecisionSource_DECISION_SOURCE_MODEL DecisionSource = 2
-	// Rules, because the model failed, was late, or there is none.
+	// The classifier, because the model failed, was late, or is not configured.
 	DecisionSource_DECISION_SOURCE_BACKSTOP DecisionSource = 3
 )
 
@@ -136,34 +136,33 @@ func (DecisionSource) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{1}
 }
 
-// DecisionNoteKind says what kind of thing happened on the way to a decision.
+// DecisionNoteKind is the kind of an event that changed a decision.
 type DecisionNoteKind int32
 
 const (
 	// Not set; never sent.
 	DecisionNoteKind_DECISION_NOTE_KIND_UNSPECIFIED DecisionNoteKind = 0
-	// The model's answer was used, but it had to be asked for again, or its sub-query had left the shopper's words and
-	// was put back into them.
+	// The model's answer was used after a correction round, or after a sub-query was put back into the shopper's words.
 	DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED DecisionNoteKind = 1
-	// A specialist was named that there is not; the catch-all stands in.
+	// The model named an unknown specialist; the catch-all replaces it.
 	DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST DecisionNoteKind = 2
-	// The right specialist is not available; another stands in, and remapped_from of its assignments names the right one.
+	// The right specialist is not available; another one replaces it, and remapped_from names the right one.
 	DecisionNoteKind_DECISION_NOTE_KIND_REMAPPED DecisionNoteKind = 3
-	// A part of the message that the model gave to nobody was added as the rules assign it.
+	// The model left out a part of the message; the classifier's assignment for that part was added.
 	DecisionNoteKind_DECISION_NOTE_KIND_RESTORED DecisionNoteKind = 4
-	// The model did not answer in time; the rules decided.
+	// The model did not answer in time; the classifier decided.
 	DecisionNoteKind_DECISION_NOTE_KIND_TIMED_OUT DecisionNoteKind = 5
-	// The model failed, or what it said was of no use even when asked again; the rules decided.
+	// The model failed, or its output was invalid even after a correction round; the classifier decided.
 	DecisionNoteKind_DECISION_NOTE_KIND_MODEL_FAILED DecisionNoteKind = 6
-	// The rules were not certain, and there is no model to ask; the rules decided.
+	// The classifier was not certain, and there is no model; the classifier decided.
 	DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL DecisionNoteKind = 7
-	// There were too many assignments; those for one specialist were put together. Nothing was left out.
+	// There were too many assignments; those of one specialist were joined. Nothing was left out.
 	DecisionNoteKind_DECISION_NOTE_KIND_GATHERED DecisionNoteKind = 8
-	// Keywords of the store are for a specialist that there is not; they were ignored.
+	// Keywords of the store name an unknown specialist; they were ignored.
 	DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED DecisionNoteKind = 9
-	// A specialist has never described itself, so that it could not be offered. Said by the gateway.
+	// A specialist was not reachable and has never described itself, so it could not be offered. Set by the gateway.
 	DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING DecisionNoteKind = 10
-	// The router failed; its provisional decision counts if there was one, or else all goes to the catch-all. Said by the
+	// The router failed; its provisional decision counts if there was one, else the catch-all gets the message. Set by the
 	// gateway.
 	DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED DecisionNoteKind = 11
 )
@@ -227,25 +226,24 @@ func (DecisionNoteKind) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{2}
 }
 
-// RouteRequest is a message and the specialists there are.
+// RouteRequest is a message and the available specialists.
 type RouteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The shopper's message, 1 to 8,000 characters. Required.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// Earlier messages of the thread, the oldest first. May be empty.
 	History []*v1.Message `protobuf:"bytes,2,rep,name=history,proto3" json:"history,omitempty"`
-	// Specialists to choose from, as each describes itself (SpecialistService.Describe). At least one, or none beside a
-	// specialists_version that the router knows.
+	// Specialists to choose from, as SpecialistService.Describe returns them. At least one, unless specialists_version names a
+	// version that the router knows.
 	Specialists []*v11.Specialist `protobuf:"bytes,3,rep,name=specialists,proto3" json:"specialists,omitempty"`
-	// Words of the store that speak for a specialist, beside those that it publishes itself. At most 200. Those of a
+	// Words of the store that count for a specialist, in addition to the specialist's own keywords. At most 200. Keywords of a
 	// specialist that is not in the request are ignored, with a note.
 	Keywords []*RoutingKeyword `protobuf:"bytes,4,rep,name=keywords,proto3" json:"keywords,omitempty"`
 	// Version of the specialists, so that they need not travel with every message: the SHA-256, in lower-case hexadecimal, of
-	// each one's length (four bytes, big endian) and encoding (deterministic, as of Go), in order. A router that is sent
-	// specialists with a version remembers them for a while under the version that they have, whatever is said here. Beside no
-	// specialists, a version that the router does not know, or not any more, is FAILED_PRECONDITION with the reason
-	// ERROR_REASON_SPECIALISTS_UNKNOWN: send the request again with the specialists. Empty: the specialists are of this
-	// message alone.
+	// each one's length (four bytes, big endian) and deterministic encoding, in order. The router computes it from the
+	// specialists that it is sent and remembers them under it for a while. An unknown version without specialists is
+	// FAILED_PRECONDITION, ERROR_REASON_SPECIALISTS_UNKNOWN: repeat the request with the specialists. Empty: the specialists
+	// are not remembered.
 	SpecialistsVersion string `protobuf:"bytes,5,opt,name=specialists_version,json=specialistsVersion,proto3" json:"specialists_version,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -319,9 +317,9 @@ func (x *RouteRequest) GetSpecialistsVersion() string {
 // RoutingKeyword is a word or phrase of one store, such as the name of its loyalty scheme.
 type RoutingKeyword struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the specialist that it speaks for. Required.
+	// Name of the specialist that the keyword counts for. Required.
 	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
-	// The word and its weight, which replaces the weight of the same word of the specialist's own. 0 silences that word.
+	// The word and its weight. It replaces the weight of the specialist's own keyword of the same term; 0 disables that one.
 	Keyword       *v11.Keyword `protobuf:"bytes,2,opt,name=keyword,proto3" json:"keyword,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -373,11 +371,10 @@ func (x *RoutingKeyword) GetKeyword() *v11.Keyword {
 
 // RouteResponse carries one decision.
 //
-// The assignments of a PROVISIONAL decision can be worked on before the FINAL one comes: an assignment_id of the
-// provisional decision stands in the final one if and only if the final one has an assignment with the same specialist,
-// remapped_from and sub_query. That assignment is then the same but for its confidence. All other assignments of the
-// final decision have identifiers that the provisional one did not have, and what is missing in it is not wanted any
-// more.
+// A caller can start the assignments of a PROVISIONAL decision before the FINAL one arrives. The final decision has the same
+// assignment_id if and only if it has an assignment with the same specialist, remapped_from and sub_query; only the
+// confidence may differ. All its other assignments have new identifiers. Provisional assignments that it lacks are to be
+// cancelled.
 type RouteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The decision.
@@ -434,13 +431,12 @@ type RoutingDecision struct {
 	Assignments []*Assignment `protobuf:"bytes,3,rep,name=assignments,proto3" json:"assignments,omitempty"`
 	// How sure the source is of the whole split, 0 to 1.
 	Certainty float64 `protobuf:"fixed64,4,opt,name=certainty,proto3" json:"certainty,omitempty"`
-	// What happened on the way, in order: everything for which the assignments are not the plain word of the best source
-	// there could be. Empty: the rules were certain or the model's answer stands as it was, and every specialist was
-	// there. A program may count the kinds; it must not depend on a text.
+	// What changed the decision, in order. Empty: the classifier was certain or the model's answer stands unchanged, and every
+	// specialist was available. Programs may count the kinds; they must not depend on the texts.
 	Notes []*DecisionNote `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty"`
 	// Version of the prompt. Empty when no model was asked.
 	PromptVersion string `protobuf:"bytes,6,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
-	// Model that was asked, as it names itself. Empty when none was, or when it failed before it said its name.
+	// Model that was asked, as it names itself. Empty when none was asked, or when it failed first.
 	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
 	// Tokens that the decision took. Absent when no model was asked.
 	Usage *v1.Usage `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
@@ -552,10 +548,10 @@ func (x *RoutingDecision) GetCost() *v1.Cost {
 	return nil
 }
 
-// DecisionNote is one thing that happened on the way to a decision.
+// DecisionNote is one event that changed a decision.
 type DecisionNote struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What kind of thing.
+	// Kind of the event.
 	Kind DecisionNoteKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.router.v1.DecisionNoteKind" json:"kind,omitempty"`
 	// What happened, for people who read logs, such as "model named unknown specialist \"billing\"; sent to support".
 	// Never empty, and never the shopper's words.
@@ -611,18 +607,18 @@ func (x *DecisionNote) GetText() string {
 // Assignment gives one sub-query to one specialist. A specialist may have several.
 type Assignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, unique in the turn, such as "a1". It never means different work in the two decisions of a message.
+	// Identifier, unique in the turn, such as "a1". It means the same work in both decisions of a message.
 	AssignmentId string `protobuf:"bytes,1,opt,name=assignment_id,json=assignmentId,proto3" json:"assignment_id,omitempty"`
-	// Name of the specialist that shall answer.
+	// Name of the specialist that answers.
 	Specialist string `protobuf:"bytes,2,opt,name=specialist,proto3" json:"specialist,omitempty"`
-	// What it shall answer, in the shopper's words. Never empty.
+	// What the specialist answers, in the shopper's words. Never empty.
 	SubQuery string `protobuf:"bytes,3,opt,name=sub_query,json=subQuery,proto3" json:"sub_query,omitempty"`
-	// Why this specialist; for a stand-in, that the right one is not available, and its unavailable_reason for the shopper.
+	// Why this specialist. For a replacement: that the right one is not available, and its unavailable_reason.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// How sure the source is of this assignment, 0 to 1.
 	Confidence float64 `protobuf:"fixed64,5,opt,name=confidence,proto3" json:"confidence,omitempty"`
-	// Specialist that would have been right but is not available; specialist then holds its stand-in: support, or the
-	// first one that is available. Empty: none.
+	// The right specialist, if it is not available; specialist is then its replacement: support, or the first available one.
+	// Empty: not replaced.
 	RemappedFrom string `protobuf:"bytes,6,opt,name=remapped_from,json=remappedFrom,proto3" json:"remapped_from,omitempty"`
 	// Whether confidence reaches the router's threshold of certainty. When it does for all assignments of the classifier,
 	// the router decides without a model.

@@ -28,10 +28,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// RouterService decides which specialists should answer which part of a message.
+// RouterService decides which specialist answers which part of a message.
 type RouterServiceClient interface {
-	// Route streams one or two decisions, the last of which is FINAL: a PROVISIONAL one from the rules at once while a
-	// model is being asked, or the FINAL one alone when the rules are certain.
+	// Route streams one or two decisions. If the classifier is certain, or there is no model, only a FINAL one. Otherwise a
+	// PROVISIONAL one of the classifier at once, and a FINAL one when the model has answered.
 	Route(ctx context.Context, in *RouteRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RouteResponse], error)
 }
 
@@ -66,10 +66,10 @@ type RouterService_RouteClient = grpc.ServerStreamingClient[RouteResponse]
 // All implementations must embed UnimplementedRouterServiceServer
 // for forward compatibility.
 //
-// RouterService decides which specialists should answer which part of a message.
+// RouterService decides which specialist answers which part of a message.
 type RouterServiceServer interface {
-	// Route streams one or two decisions, the last of which is FINAL: a PROVISIONAL one from the rules at once while a
-	// model is being asked, or the FINAL one alone when the rules are certain.
+	// Route streams one or two decisions. If the classifier is certain, or there is no model, only a FINAL one. Otherwise a
+	// PROVISIONAL one of the classifier at once, and a FINAL one when the model has answered.
 	Route(*RouteRequest, grpc.ServerStreamingServer[RouteResponse]) error
 	mustEmbedUnimplementedRouterServiceServer()
 }

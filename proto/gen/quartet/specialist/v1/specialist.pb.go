@@ -36,17 +36,17 @@ type FinishReason int32
 const (
 	// Not set; never sent.
 	FinishReason_FINISH_REASON_UNSPECIFIED FinishReason = 0
-	// The model had said all.
+	// The model finished.
 	FinishReason_FINISH_REASON_STOP FinishReason = 1
 	// The answer hit the limit of output tokens and may be cut.
 	FinishReason_FINISH_REASON_LENGTH FinishReason = 2
 	// The provider withheld the answer.
 	FinishReason_FINISH_REASON_CONTENT_FILTER FinishReason = 3
-	// The limit of steps was reached; the answer was made from what was known by then.
+	// The limit of steps is reached; the answer rests on what was known by then.
 	FinishReason_FINISH_REASON_MAX_STEPS FinishReason = 4
-	// Time ran out; the answer is what was there by then.
+	// Time ran out; the answer is what there was by then.
 	FinishReason_FINISH_REASON_DEADLINE FinishReason = 5
-	// The budget of tokens or money was used up; the answer was made from what was known by then.
+	// The budget of tokens or money is used up; the answer rests on what was known by then.
 	FinishReason_FINISH_REASON_BUDGET FinishReason = 6
 )
 
@@ -182,7 +182,7 @@ func (x *DescribeResponse) GetSpecialist() *Specialist {
 	return nil
 }
 
-// Specialist is what a router needs to know of a specialist.
+// Specialist describes a specialist to the router.
 type Specialist struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name, unique in a deployment: lower-case letters, digits and '-', such as "search". Required.
@@ -191,7 +191,7 @@ type Specialist struct {
 	Purpose string `protobuf:"bytes,2,opt,name=purpose,proto3" json:"purpose,omitempty"`
 	// Sub-queries that it should get, as shoppers write them.
 	Examples []string `protobuf:"bytes,3,rep,name=examples,proto3" json:"examples,omitempty"`
-	// Words that speak for it, for routing without a model.
+	// Words that count for the specialist when a message is routed without a model.
 	Keywords []*Keyword `protobuf:"bytes,4,rep,name=keywords,proto3" json:"keywords,omitempty"`
 	// Tools that it offers its model.
 	Tools []*ToolInfo `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
@@ -296,7 +296,7 @@ type Keyword struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Lower-case word or phrase; matched on word boundaries. Required.
 	Term string `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
-	// How strongly it speaks for the specialist: 1 weak, 2 clear, 3 almost certain; negative values speak against it.
+	// How strongly the term indicates the specialist: 1 weak, 2 clear, 3 almost certain; negative values count against it.
 	Weight        float64 `protobuf:"fixed64,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -415,7 +415,7 @@ type AnswerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the assignment, unique in the turn. Required.
 	AssignmentId string `protobuf:"bytes,1,opt,name=assignment_id,json=assignmentId,proto3" json:"assignment_id,omitempty"`
-	// What this specialist shall answer, in the shopper's words. 1 to 8,000 characters. Required.
+	// What to answer, in the shopper's words. 1 to 8,000 characters. Required.
 	SubQuery string `protobuf:"bytes,2,opt,name=sub_query,json=subQuery,proto3" json:"sub_query,omitempty"`
 	// The shopper's whole message, for context. Empty: the same as sub_query.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
@@ -425,11 +425,11 @@ type AnswerRequest struct {
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Name of the store as shoppers know it. Empty: the store's id serves.
 	StoreName string `protobuf:"bytes,6,opt,name=store_name,json=storeName,proto3" json:"store_name,omitempty"`
-	// What was said in the thread so far. Empty: the history tells it all.
+	// Summary of the thread before history. Empty: history is complete.
 	Summary string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
-	// The shopper's cart as the turn found it, the same for all of its specialists. Absent: the specialist reads it itself.
+	// The shopper's cart, the same for all specialists of the turn. Absent: the specialist reads it itself.
 	Cart *v11.Cart `protobuf:"bytes,8,opt,name=cart,proto3" json:"cart,omitempty"`
-	// Products that the shopper was last shown in the thread, in that order, so that "the second one" has a meaning.
+	// Products last shown to the shopper, in that order, so that "the second one" can be resolved.
 	ShownProducts []*ProductChoice `protobuf:"bytes,9,rep,name=shown_products,json=shownProducts,proto3" json:"shown_products,omitempty"`
 	// Bounds of the models' work on this assignment. Absent: none.
 	Budget        *v1.Budget `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
@@ -987,15 +987,15 @@ func (x *ToolCall) GetSummary() string {
 	return ""
 }
 
-// Answer is what a specialist has to say, with everything that a backend needs beside the text.
+// Answer is a specialist's answer: the text and typed results.
 type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the specialist.
 	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
 	// The text, in the shopper's language. Never empty.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// How far the answer can be trusted, 0 to 1, computed from evidence: what the tools found, errors, limits hit, and claims
-	// without support.
+	// Confidence in the answer, 0 to 1, computed from evidence: what the tools found, errors, limits reached and unsupported
+	// claims.
 	Confidence float64 `protobuf:"fixed64,3,opt,name=confidence,proto3" json:"confidence,omitempty"`
 	// Why the answer ended.
 	FinishReason FinishReason `protobuf:"varint,4,opt,name=finish_reason,json=finishReason,proto3,enum=quartet.specialist.v1.FinishReason" json:"finish_reason,omitempty"`
@@ -1019,14 +1019,14 @@ type Answer struct {
 	Order *v12.Order `protobuf:"bytes,13,opt,name=order,proto3" json:"order,omitempty"`
 	// Policy passages that the answer rests on.
 	Passages []*v13.Passage `protobuf:"bytes,14,rep,name=passages,proto3" json:"passages,omitempty"`
-	// What the backend could do next. Nothing was done yet. Of what is possible for an order, only what the shopper asked for.
+	// What the backend could do next. Nothing was done yet. For an order, only actions that the shopper asked for.
 	SuggestedActions []*SuggestedAction `protobuf:"bytes,15,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
-	// All that the store would do with the order now, and what not, whatever the shopper asked for. Only with order.
+	// Every action that the store allows or refuses for the order now, whether asked for or not. Only with order.
 	OrderActions *v12.OrderActions `protobuf:"bytes,16,opt,name=order_actions,json=orderActions,proto3" json:"order_actions,omitempty"`
-	// Claims of the text that nothing supports: amounts, numbers, percentages, dates, codes, ids and addresses, as they stand
-	// there, at most 10. What may support one is what the specialist was given and its tools found. Nothing is cut from the text.
+	// Claims of the text without evidence: amounts, numbers, percentages, dates, codes, ids and addresses, quoted, at most 10.
+	// Evidence is what the specialist was given and what its tools returned. The text is not changed.
 	UnsupportedClaims []string `protobuf:"bytes,17,rep,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
-	// How many claims of the text were checked. Zero: it makes none, or code wrote it from what the tools found.
+	// Number of claims that were checked. Zero: the text makes none, or code wrote it from the tools' results.
 	Claims        int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1308,7 +1308,7 @@ type PromotionChoice struct {
 	Saving *v1.Money `protobuf:"bytes,3,opt,name=saving,proto3" json:"saving,omitempty"`
 	// Why this one.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Codes to enter together with it; saving is then that of all. Empty: it alone.
+	// Codes to enter together with it; saving is then the saving of all. Empty: none.
 	AlsoCodes     []string `protobuf:"bytes,5,rep,name=also_codes,json=alsoCodes,proto3" json:"also_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
