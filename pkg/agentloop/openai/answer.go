@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // event is one event of a stream, or an answer that does not stream, as far as it is used.
 type event struct {
-	Model   string     `json:"model"`
-	Choices []choice   `json:"choices"`
-	Usage   *usage     `json:"usage"`
-	Error   *wireError `json:"error"`
+	Model   string          `json:"model"`
+	Choices []choice        `json:"choices"`
+	Usage   *usage          `json:"usage"`
+	Error   json.RawMessage `json:"error"`
 }
 
 type choice struct {
@@ -122,7 +123,7 @@ func (a *answer) read(b *body) (agentloop.Chunk, error) {
 
 // isStatus reports whether an error is one that the endpoint reports.
 func isStatus(err error) bool {
-	var status *StatusError
+	var status *endpoint.StatusError
 	return errors.As(err, &status)
 }
 
@@ -140,10 +141,10 @@ func (a *answer) decodeAny(raw []byte) (agentloop.Chunk, error) {
 	var c agentloop.Chunk
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return c, &answerError{fmt.Errorf("the answer is not what was expected: %w", err)}
+		return c, unreadable(err, a.key)
 	}
-	if e.Error != nil {
-		return c, e.Error.status(a.key)
+	if len(e.Error) > 0 && string(e.Error) != "null" {
+		return c, endpoint.ParseError(raw, a.key)
 	}
 	if e.Model != "" && e.Model != a.model {
 		a.model, c.Model = e.Model, e.Model
@@ -163,7 +164,7 @@ func (a *answer) decodeAny(raw []byte) (agentloop.Chunk, error) {
 		if said != nil {
 			calls, err := said.calls(whole)
 			if err != nil {
-				return agentloop.Chunk{}, &answerError{fmt.Errorf("the answer is not what was expected: %w", err)}
+				return agentloop.Chunk{}, unreadable(err, a.key)
 			}
 			a.add(said, calls, &c)
 		}
@@ -172,6 +173,11 @@ func (a *answer) decodeAny(raw []byte) (agentloop.Chunk, error) {
 		}
 	}
 	return c, nil
+}
+
+// unreadable returns the error for JSON that is broken or of another shape.
+func unreadable(err error, key string) error {
+	return &endpoint.ResponseError{Reason: "the answer is not the JSON of a chat completion", Message: endpoint.CleanMessage(err.Error(), key)}
 }
 
 // add takes in a message or a piece of one, and its calls.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // maxEvent bounds one event of a stream, and an answer that does not stream, in bytes.
@@ -142,7 +144,7 @@ func isField(name string) bool {
 // page returns the error for lines that are no events, such as a proxy's page to sign in.
 func (b *body) page(line []byte) error {
 	head := bytes.Clone(line)
-	for len(head) <= messageBytes {
+	for len(head) <= 500 {
 		line, err := b.line()
 		if err != nil {
 			break
@@ -154,8 +156,7 @@ func (b *body) page(line []byte) error {
 
 // strange returns the error for a body that is no answer of a model.
 func (b *body) strange(head []byte) error {
-	return &answerError{fmt.Errorf("the endpoint answered with something else than a chat completion, of content type %q: %s",
-		CleanMessage(b.contentType, b.key), CleanMessage(string(head), b.key))}
+	return &endpoint.ResponseError{Reason: "the endpoint answered with something else than a chat completion", Message: endpoint.CleanMessage(fmt.Sprintf("content type %q: %s", b.contentType, head), b.key)}
 }
 
 // drainTime bounds the wait for the end of a body whose answer is whole.

@@ -6,11 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // exchange is what go-openai takes for its HTTP client. It makes no call, but keeps the request that go-openai has made and
@@ -69,7 +69,7 @@ func (m *Model) send(ctx context.Context, req *agentloop.Request) (*body, error)
 	}
 	switch {
 	case resp.StatusCode < http.StatusOK, resp.StatusCode >= http.StatusBadRequest:
-		return nil, m.hinted(m.refusal(resp), req)
+		return nil, m.withHint(m.refusal(resp), req)
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		resp.Body.Close()
 		return nil, errors.New("the endpoint answered with a redirection that leads nowhere")
@@ -121,14 +121,9 @@ func (m *Model) follow(call *http.Request, resp *http.Response) (*http.Response,
 	return (&http.Client{Transport: m.transport}).Do(call)
 }
 
-// maxRefusal bounds what is read of a refusal, in bytes.
-const maxRefusal = 1 << 20
-
 // refusal returns the error of an answer that is none.
 func (m *Model) refusal(resp *http.Response) error {
 	defer resp.Body.Close()
-	answer := *resp
-	answer.Body = io.NopCloser(io.LimitReader(resp.Body, maxRefusal))
-	err := m.cfg.call(&exchange{answer: &answer})
-	return m.statusError(err, RetryAfter(resp.Header, time.Now()))
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, endpoint.MaxErrorBody)) // as much as comes: the status says enough
+	return endpoint.NewStatusError(resp.StatusCode, resp.Header, raw, m.cfg.APIKey)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
@@ -32,20 +33,20 @@ func Example() {
 }
 
 // A wrapper that tries again finds all that it needs in the error.
-func ExampleStatusError() {
-	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+func ExampleModel_statusError() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "2")
 		http.Error(w, `{"error":{"message":"too many requests"}}`, http.StatusTooManyRequests)
 	}))
-	defer endpoint.Close()
+	defer server.Close()
 
-	model, err := openai.New(openai.Config{BaseURL: endpoint.URL, Model: "some-model"})
+	model, err := openai.New(openai.Config{BaseURL: server.URL, Model: "some-model"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, err := range model.Generate(context.Background(), ask("Hello")) {
-		var status *openai.StatusError
+		var status *endpoint.StatusError
 		if errors.As(err, &status) {
 			fmt.Println(status.StatusCode, status.RetryAfter, status.Message)
 		}

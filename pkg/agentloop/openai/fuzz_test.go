@@ -2,15 +2,13 @@ package openai_test
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // FuzzAnswer gives anything an endpoint may send to the decoder of answers. Whatever it is, it says the same however it is
@@ -63,26 +61,10 @@ func FuzzRefusal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		status = 400 + (status%200+200)%200
 		_, err := heardAll(t, replay{status: status, body: strings.NewReader(body)}, false)
-		var refused *openai.StatusError
+		var refused *endpoint.StatusError
 		if !errors.As(err, &refused) || refused.StatusCode != status {
 			t.Errorf("error %v is no refusal with status %d", err, status)
 		}
 		checkError(t, err)
-	})
-}
-
-// FuzzRetryAfter gives anything to the reader of the headers that ask to wait. A wait is neither negative nor absurd.
-func FuzzRetryAfter(f *testing.F) {
-	for _, v := range []string{"1", "0.5", "-1", "1e300", "NaN", "Inf", "Sun, 01 Mar 2026 12:00:30 GMT", "6m0s", "-6m0s", "2540400h", ""} {
-		f.Add(v, v, v)
-	}
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	f.Fuzz(func(t *testing.T, after, ms, reset string) {
-		header := http.Header{
-			"Retry-After": {after}, "Retry-After-Ms": {ms}, "X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {reset},
-		}
-		if wait := openai.RetryAfter(header, now); wait < 0 || wait > 1e6*time.Second {
-			t.Errorf("%q, %q, %q: %v", after, ms, reset, wait)
-		}
 	})
 }

@@ -2,7 +2,7 @@
 // Ollama, OpenRouter and many more. It is built on github.com/sashabaranov/go-openai, which says where requests go and what refusals mean.
 //
 // It streams unless told otherwise; what comes is understood either way, whichever was asked for. There is no time limit of its own on a call, only on connecting: how long an answer may take is for
-// the caller's context to say. It does not retry either; a [StatusError] holds what a retrying wrapper needs to know.
+// the caller's context to say. It does not retry either; an [endpoint.StatusError] holds what a retrying wrapper needs to know.
 //
 // The package must not import anything of Quartet's but agentloop.
 package openai
@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // DefaultBaseURL is OpenAI's own endpoint.
@@ -99,7 +100,7 @@ func New(cfg Config) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("openai: %w", err)
 	}
-	return &Model{cfg: cfg, form: form, transport: NewTransport()}, nil
+	return &Model{cfg: cfg, form: form, transport: endpoint.NewTransport()}, nil
 }
 
 // What the two settings may be; the first is the default.
@@ -142,7 +143,7 @@ func takesNoTemperature(model string) bool {
 	return false
 }
 
-// Generate implements [agentloop.Model]. Errors: a [*StatusError] when the endpoint refuses the call or reports a failure
+// Generate implements [agentloop.Model]. Errors: an [*endpoint.StatusError] when the endpoint refuses the call or reports a failure
 // in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, one with a RetryHint when
 // it can not be read, or the connection's.
 func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {

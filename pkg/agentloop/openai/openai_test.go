@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
@@ -108,6 +109,7 @@ func TestStreamsAreDecoded(t *testing.T) {
 		name, body string
 		want       []agentloop.Chunk
 		err        string // part of the error
+		says       string // what the endpoint wrote of it
 		is         error
 	}{
 		{
@@ -169,12 +171,12 @@ func TestStreamsAreDecoded(t *testing.T) {
 		{name: "nothing at all", body: "", is: io.ErrUnexpectedEOF},
 		{name: "not a stream", body: "<html>\nsign in\n</html>", is: io.ErrUnexpectedEOF},
 		{name: "empty data", body: "data:\n\n" + ended("stop") + done, want: []agentloop.Chunk{finish("stop")}},
-		{name: "broken JSON", body: delta(`{"content":"a"}`) + "data: {\"choices\":[\n\n", want: []agentloop.Chunk{text("a")}, err: "not what was expected"},
-		{name: "error event", body: delta(`{"content":"a"}`) + `data: {"error":{"message":"overloaded","code":"529"}}` + "\n\n", want: []agentloop.Chunk{text("a")}, err: "answered 529 : overloaded"},
-		{name: "error event after comments", body: ": wait\n\n" + `data: {"error":{"message":"overloaded","type":null,"code":null}}` + "\n\n", err: "the endpoint failed: overloaded"},
-		{name: "error event that is a string", body: `data: {"error":"out of ` + testKey + ` memory"}`, err: "out of [key] memory"},
-		{name: "error event of another kind", body: `data: {"error":{"reason":7}}`, err: `{"reason":7}`},
-		{name: "error beside choices", body: `data: {"choices":[{"index":0,"delta":{"content":""}}],"error":{"code":400,"message":"Token limit reached"}}` + "\n\n" + ended("stop") + done, err: "answered 400 Bad Request: Token limit reached"},
+		{name: "broken JSON", body: delta(`{"content":"a"}`) + "data: {\"choices\":[\n\n", want: []agentloop.Chunk{text("a")}, err: "not the JSON of a chat completion"},
+		{name: "error event", body: delta(`{"content":"a"}`) + `data: {"error":{"message":"overloaded","code":"529"}}` + "\n\n", want: []agentloop.Chunk{text("a")}, err: "answered 529", says: "overloaded"},
+		{name: "error event after comments", body: ": wait\n\n" + `data: {"error":{"message":"overloaded","type":null,"code":null}}` + "\n\n", err: "the endpoint reports a failure", says: "overloaded"},
+		{name: "error event that is a string", body: `data: {"error":"out of ` + testKey + ` memory"}`, says: "out of [key] memory"},
+		{name: "error event of another kind", body: `data: {"error":{"reason":7}}`, says: `{"reason":7}`},
+		{name: "error beside choices", body: `data: {"choices":[{"index":0,"delta":{"content":""}}],"error":{"code":400,"message":"Token limit reached"}}` + "\n\n" + ended("stop") + done, err: "answered 400 Bad Request", says: "Token limit reached"},
 		{
 			name: "words in parts, thoughts among them",
 			body: delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"},"b",7,null]}`) + ended("stop") + done,
@@ -194,7 +196,7 @@ func TestStreamsAreDecoded(t *testing.T) {
 		{name: "a whole answer for an event", body: `data: {"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}` + "\n\n" + done, want: []agentloop.Chunk{text("a"), finish("stop")}},
 		{name: "broken after the end", body: delta(`{"content":"a"}`) + ended("stop") + "data: {", want: []agentloop.Chunk{text("a"), finish("stop")}},
 		{name: "the mark of UTF-8", body: "\xef\xbb\xbf\n" + delta(`{"content":"a"}`) + ended("stop") + done, want: []agentloop.Chunk{text("a"), finish("stop")}},
-		{name: "error body without events", body: `{"error":{"message":"no such model","type":"x"}}`, err: "no such model"},
+		{name: "error body without events", body: `{"error":{"message":"no such model","type":"x"}}`, says: "no such model"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,14 +204,16 @@ func TestStreamsAreDecoded(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("chunks (-want +got):\n%s", diff)
 			}
-			var status *openai.StatusError
+			var status *endpoint.StatusError
 			switch {
-			case c.err == "" && c.is == nil:
+			case c.err == "" && c.says == "" && c.is == nil:
 				if err != nil {
 					t.Errorf("error %v", err)
 				}
 			case c.is != nil && !errors.Is(err, c.is), !strings.Contains(fmt.Sprint(err), c.err):
 				t.Errorf("error %v, want %v %s", err, c.is, c.err)
+			case endpoint.Message(err) != c.says && (c.says != "" || errors.As(err, &status)), c.says != "" && strings.Contains(err.Error(), c.says):
+				t.Errorf("error %v, of which the endpoint wrote %q, want %q and not in the error's text", err, endpoint.Message(err), c.says)
 			case strings.Contains(c.name, "error") && !errors.As(err, &status):
 				t.Errorf("error %v is no StatusError", err)
 			}
@@ -223,24 +227,24 @@ func TestRefusalsAreTyped(t *testing.T) {
 		status int
 		header http.Header
 		body   string
-		want   openai.StatusError
+		want   endpoint.StatusError
 	}{
 		{
 			"rate limit with seconds", 429, http.Header{"Retry-After": {"7"}}, `{"error":{"message":"slow down","type":"x","code":"rate_limit_exceeded"}}`,
-			openai.StatusError{StatusCode: 429, RetryAfter: 7 * time.Second, Message: "slow down"},
+			endpoint.StatusError{StatusCode: 429, Type: "rate_limit_exceeded", RetryAfter: 7 * time.Second, Message: "slow down"},
 		},
 		{
 			"rate limit with milliseconds", 429, http.Header{"Retry-After": {"1"}, "Retry-After-Ms": {"250"}}, `{"error":{"message":"slow down"}}`,
-			openai.StatusError{StatusCode: 429, RetryAfter: 250 * time.Millisecond, Message: "slow down"},
+			endpoint.StatusError{StatusCode: 429, RetryAfter: 250 * time.Millisecond, Message: "slow down"},
 		},
-		{"a proxy's page", 502, nil, "<html>\n  Bad gateway\n</html>", openai.StatusError{StatusCode: 502, Message: "<html> Bad gateway </html>"}},
-		{"an error that is a string", 404, nil, `{"error":"model \"m\" not found"}`, openai.StatusError{StatusCode: 404, Message: `model "m" not found`}},
-		{"an error of another kind", 503, nil, `{"error":{"reason":7}}`, openai.StatusError{StatusCode: 503, Message: `{"reason":7}`}},
-		{"a limit that is used up", 429, http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"3s"}}, `{"error":{"message":"slow down"}}`, openai.StatusError{StatusCode: 429, RetryAfter: 3 * time.Second, Message: "slow down"}},
-		{"an empty body", 500, nil, "", openai.StatusError{StatusCode: 500}},
-		{"the key repeated", 401, nil, `{"error":{"message":"bad key ` + testKey + `"}}`, openai.StatusError{StatusCode: 401, Message: "bad key [key]"}},
-		{"the key repeated in a page", 401, nil, `bad key ` + testKey, openai.StatusError{StatusCode: 401, Message: "bad key [key]"}},
-		{"many words", 400, nil, strings.Repeat("é", 10000), openai.StatusError{StatusCode: 400, Message: strings.Repeat("é", 250) + " [cut]"}},
+		{"a proxy's page", 502, nil, "<html>\n  Bad gateway\n</html>", endpoint.StatusError{StatusCode: 502, Message: "<html> Bad gateway </html>"}},
+		{"an error that is a string", 404, nil, `{"error":"model \"m\" not found"}`, endpoint.StatusError{StatusCode: 404, Message: `model "m" not found`}},
+		{"an error of another kind", 503, nil, `{"error":{"reason":7}}`, endpoint.StatusError{StatusCode: 503, Message: `{"reason":7}`}},
+		{"a limit that is used up", 429, http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"3s"}}, `{"error":{"message":"slow down"}}`, endpoint.StatusError{StatusCode: 429, RetryAfter: 3 * time.Second, Message: "slow down"}},
+		{"an empty body", 500, nil, "", endpoint.StatusError{StatusCode: 500}},
+		{"the key repeated", 401, nil, `{"error":{"message":"bad key ` + testKey + `"}}`, endpoint.StatusError{StatusCode: 401, Message: "bad key [key]"}},
+		{"the key repeated in a page", 401, nil, `bad key ` + testKey, endpoint.StatusError{StatusCode: 401, Message: "bad key [key]"}},
+		{"many words", 400, nil, strings.Repeat("é", 10000), endpoint.StatusError{StatusCode: 400, Message: strings.Repeat("é", 250) + " [cut]"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -252,7 +256,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 				_, _ = io.WriteString(w, c.body)
 			})
 			_, err := collect(t.Context(), m, ask("hi"))
-			var got *openai.StatusError
+			var got *endpoint.StatusError
 			if !errors.As(err, &got) {
 				t.Fatalf("error %v is no StatusError", err)
 			}

@@ -18,6 +18,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/publicdata"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
@@ -278,7 +279,7 @@ func TestRecordedAnswers(t *testing.T) {
 					if diff := gocmp.Diff(want, got); diff != "" {
 						t.Errorf("%s, no stream %v: error %v (-recorded +decoded):\n%s", cut, noStream, err, diff)
 					}
-					var status *openai.StatusError
+					var status *endpoint.StatusError
 					if refused := r.Status >= 400; refused != errors.As(err, &status) || refused && (status.StatusCode != r.Status || status.Message == "") {
 						t.Errorf("error %v of an answer %d", err, r.Status)
 					}

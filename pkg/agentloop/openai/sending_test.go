@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // TestRequestsSideBySideStayApart sends requests of many sizes at once, to an endpoint that repeats them.
@@ -47,7 +47,7 @@ func TestTransportSendsAnyBody(t *testing.T) {
 		_, _ = w.Write(body)
 	}))
 	defer srv.Close()
-	client := &http.Client{Transport: openai.NewTransport()}
+	client := &http.Client{Transport: endpoint.NewTransport()}
 	defer client.CloseIdleConnections()
 	text := strings.Repeat("0123456789", 10_000)
 	for name, body := range map[string]io.Reader{

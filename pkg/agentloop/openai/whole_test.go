@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
@@ -21,7 +22,7 @@ func TestAnswersThatDoNotStream(t *testing.T) {
 	cases := []struct {
 		name, contentType, body string
 		want                    []agentloop.Chunk
-		err                     string // part of the error
+		err                     string // part of the error, or of what the endpoint wrote
 	}{
 		{
 			name: "text, reasoning and usage", contentType: "application/json",
@@ -37,11 +38,11 @@ func TestAnswersThatDoNotStream(t *testing.T) {
 			name: "no reason for the end, and another type", contentType: "text/event-stream",
 			body: `{"choices":[{"message":{"content":"a"},"finish_reason":""}]}`, want: []agentloop.Chunk{{Text: "a"}},
 		},
-		{name: "an error in place of an answer", contentType: "application/json", body: `{"error":{"message":"no luck","code":502}}`, err: "answered 502 Bad Gateway: no luck"},
-		{name: "another object", contentType: "application/json", body: `{"status":"` + testKey + `"}`, err: `of content type "application/json": {"status":"[key]"}`},
-		{name: "no object after all", contentType: "application/json", body: `{"choices":[{"mess`, err: `of content type "application/json": {"choices":[{"mess`},
-		{name: "a page", contentType: "text/html; charset=utf-8", body: "<!doctype html>\n<title>" + testKey + "</title>\n" + strings.Repeat("<p>", 500), err: `of content type "text/html; charset=utf-8": <!doctype html> <title>[key]</title> <p>`},
-		{name: "words", contentType: "text/plain", body: "data not found: try later", err: `of content type "text/plain": data not found: try later`},
+		{name: "an error in place of an answer", contentType: "application/json", body: `{"error":{"message":"no luck","code":502}}`, err: "answered 502 Bad Gateway no luck"},
+		{name: "another object", contentType: "application/json", body: `{"status":"` + testKey + `"}`, err: `content type "application/json": {"status":"[key]"}`},
+		{name: "no object after all", contentType: "application/json", body: `{"choices":[{"mess`, err: `content type "application/json": {"choices":[{"mess`},
+		{name: "a page", contentType: "text/html; charset=utf-8", body: "<!doctype html>\n<title>" + testKey + "</title>\n" + strings.Repeat("<p>", 500), err: `content type "text/html; charset=utf-8": <!doctype html> <title>[key]</title> <p>`},
+		{name: "words", contentType: "text/plain", body: "data not found: try later", err: `content type "text/plain": data not found: try later`},
 		{name: "a list", contentType: "application/json", body: `[{"error":"x"}]`, err: `[{"error":"x"}]`},
 		{name: "a stream after all", contentType: "", body: ": hi\n\nevent: x\ndata: " + `{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, want: []agentloop.Chunk{{Text: "a"}, {FinishReason: "stop"}}},
 		{name: "nothing", contentType: "application/json", body: " \n", err: "ended without an answer"},
@@ -54,10 +55,10 @@ func TestAnswersThatDoNotStream(t *testing.T) {
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Errorf("chunks (-want +got):\n%s", diff)
 				}
-				if (err == nil) != (c.err == "") || !strings.Contains(fmt.Sprint(err), c.err) {
+				if (err == nil) != (c.err == "") || !strings.Contains(fmt.Sprint(err, " ", endpoint.Message(err)), c.err) {
 					t.Errorf("error %v, want %q", err, c.err)
 				}
-				if msg := fmt.Sprint(err); len(msg) > 700 || strings.Contains(msg, testKey) || strings.Contains(msg, "\n") {
+				if msg := fmt.Sprint(err, " ", endpoint.Message(err)); len(msg) > 700 || strings.Contains(msg, testKey) || strings.Contains(msg, "\n") {
 					t.Errorf("error of %d bytes shows the key or is several lines: %q", len(msg), msg)
 				}
 			})
@@ -168,7 +169,7 @@ func TestRefusedFieldsComeWithAHint(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = collect(t.Context(), m, c.req)
-		var status *openai.StatusError
+		var status *endpoint.StatusError
 		if !errors.As(err, &status) || strings.Contains(err.Error(), "may help") != (c.want != "") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -12,7 +12,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // loop is the baseline: what somebody would write by hand over go-openai to make the calls of the turn, with the suite's
@@ -37,7 +37,7 @@ type agent struct {
 func newLoop(baseURL string, requests []json.RawMessage, noStream bool) (*loop, error) {
 	config := goopenai.DefaultConfig("")
 	config.BaseURL = baseURL
-	l := &loop{http: &http.Client{Transport: openai.NewTransport()}, noStream: noStream} // Go's own would connect for almost every call
+	l := &loop{http: &http.Client{Transport: endpoint.NewTransport()}, noStream: noStream} // Go's own would connect for almost every call
 	config.HTTPClient = l.http
 	l.client = goopenai.NewClientWithConfig(config)
 	results := map[string]string{}

@@ -10,7 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
+	"github.com/quartet-commerce/quartet/services/internal/httpjson"
 )
 
 const (
@@ -61,12 +62,12 @@ func (a Vector) Dot(b Vector) float32 {
 // Client embeds texts. It is safe for concurrent use.
 type Client struct {
 	cfg  Config
-	post *endpoint.Poster
+	post *httpjson.Client
 }
 
 // New returns a client, or one line that says what is wrong with the configuration. Nothing is sent yet.
 func New(cfg Config) (*Client, error) {
-	post, err := endpoint.NewPoster(endpoint.Config{
+	post, err := httpjson.New(endpoint.Config{
 		Provider: "embeddings", BaseURL: strings.TrimRight(cfg.URL, "/") + "/embeddings", APIKey: cfg.Key, KeyOptional: true, Model: cfg.Model,
 	})
 	if err != nil {

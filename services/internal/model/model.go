@@ -16,6 +16,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
@@ -163,7 +164,7 @@ func faultOf(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var status *openai.StatusError // of all adapters
+	var status *endpoint.StatusError // of all adapters
 	if !errors.As(err, &status) {
 		return &fault.Unavailable{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: retryAfter, Err: err,

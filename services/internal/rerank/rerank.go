@@ -9,7 +9,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
+	"github.com/quartet-commerce/quartet/services/internal/httpjson"
 )
 
 // Style is the API that an endpoint speaks.
@@ -43,7 +44,7 @@ type Config struct {
 // Client scores texts. It is safe for concurrent use.
 type Client struct {
 	cfg  Config
-	post *endpoint.Poster
+	post *httpjson.Client
 }
 
 // New returns a client, or one line that says what is wrong with the configuration. Nothing is sent yet.
@@ -56,7 +57,7 @@ func New(cfg Config) (*Client, error) {
 	default:
 		return nil, fmt.Errorf("rerank: unknown style %q: want %s, %s or %s", cfg.Style, Cohere, TEI, NIM)
 	}
-	post, err := endpoint.NewPoster(endpoint.Config{
+	post, err := httpjson.New(endpoint.Config{
 		Provider: "rerank", BaseURL: cfg.URL, APIKey: cfg.Key, KeyOptional: true, Model: cfg.Model,
 	})
 	if err != nil {

@@ -3,13 +3,11 @@ package anthropic
 import (
 	"encoding/json"
 	"net/http"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
-	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // answer is what is known of an answer so far.
@@ -106,18 +104,3 @@ var codes = map[string]int{
 	"timeout_error":         http.StatusGatewayTimeout,
 	"overloaded_error":      529, // the API's own
 }
-
-// messageOf returns the words in the body of an error, or all of it when it is none of the API's.
-func messageOf(body string) string {
-	var e struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal([]byte(body), &e) == nil && e.Error.Message != "" {
-		return e.Error.Message
-	}
-	return body
-}
-
-func retryAfter(h http.Header) time.Duration { return openai.RetryAfter(h, time.Now()) }

@@ -20,8 +20,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
-	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 const (
@@ -71,7 +70,7 @@ func New(cfg Config) (*Model, error) {
 	)}, nil
 }
 
-// Generate implements [agentloop.Model]. Errors: an [*openai.StatusError] when the API refuses the call or reports a
+// Generate implements [agentloop.Model]. Errors: an [*endpoint.StatusError] when the API refuses the call or reports a
 // failure in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, or the
 // connection's.
 func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
@@ -118,12 +117,14 @@ func (m *Model) statusError(err error) error {
 		}
 		return nil
 	}
-	e := &openai.StatusError{StatusCode: apiErr.StatusCode, Message: openai.CleanMessage(messageOf(apiErr.RawJSON()), m.cfg.APIKey)}
-	if apiErr.StatusCode < http.StatusBadRequest {
-		e.StatusCode = codes[string(apiErr.Type())] // in the middle of an answer
+	if apiErr.StatusCode < http.StatusBadRequest { // in the middle of an answer
+		e := endpoint.ParseError([]byte(apiErr.RawJSON()), m.cfg.APIKey)
+		e.StatusCode = codes[string(apiErr.Type())]
+		return e
 	}
+	var header http.Header
 	if apiErr.Response != nil {
-		e.RetryAfter = retryAfter(apiErr.Response.Header)
+		header = apiErr.Response.Header
 	}
-	return e
+	return endpoint.NewStatusError(apiErr.StatusCode, header, []byte(apiErr.RawJSON()), m.cfg.APIKey)
 }

@@ -85,7 +85,7 @@ func TestStreamsAreDecoded(t *testing.T) {
 		{"nothing", "", nil, "unexpected EOF"},
 		{"a page", "<html>\nsign in\n</html>\n\n", nil, "unexpected EOF"},
 		{"broken JSON", text + "event: message_delta\ndata: {\"type\":\n\n", []agentloop.Chunk{a}, "stream"},
-		{"rate limit in the middle", text + frame("error", `,"error":{"type":"rate_limit_error","message":"slow"}`), []agentloop.Chunk{a}, "answered 429 Too Many Requests: slow"},
+		{"rate limit in the middle", text + frame("error", `,"error":{"type":"rate_limit_error","message":"slow"}`), []agentloop.Chunk{a}, "answered 429 Too Many Requests, rate_limit_error"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

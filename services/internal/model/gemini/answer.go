@@ -8,7 +8,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // answer is what is known of an answer so far.

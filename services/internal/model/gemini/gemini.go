@@ -11,6 +11,7 @@ package gemini
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
-	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // DefaultBaseURL is Google's own endpoint.
@@ -76,7 +76,7 @@ func New(cfg Config) (*Model, error) {
 	return &Model{cfg: cfg, client: c}, nil
 }
 
-// Generate implements [agentloop.Model]. Errors: an [*openai.StatusError] when the API refuses the call or reports a
+// Generate implements [agentloop.Model]. Errors: an [*endpoint.StatusError] when the API refuses the call or reports a
 // failure in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, or the
 // connection's.
 func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
@@ -125,7 +125,11 @@ func (m *Model) statusError(err error, call *exchange) error {
 	if !errors.As(err, &apiErr) {
 		return err
 	}
-	e := &openai.StatusError{StatusCode: apiErr.Code, RetryAfter: call.retryAfter, Message: openai.CleanMessage(apiErr.Message, m.cfg.APIKey)}
+	body, err := json.Marshal(map[string]any{"error": apiErr})
+	if err != nil {
+		return errors.New("the SDK's error has no JSON")
+	}
+	e := endpoint.NewStatusError(apiErr.Code, call.header, body, m.cfg.APIKey)
 	if e.StatusCode == 0 || call.status >= http.StatusBadRequest {
 		e.StatusCode = call.status
 	}
@@ -141,9 +145,9 @@ func (m *Model) statusError(err error, call *exchange) error {
 
 // exchange is what the SDK does not tell of a call. It belongs to the goroutine of the call.
 type exchange struct {
-	status     int
-	retryAfter time.Duration
-	err        error // that ended the body
+	status int
+	header http.Header
+	err    error // that ended the body
 }
 
 type exchangeKey struct{}
@@ -158,7 +162,7 @@ func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || !ok {
 		return resp, err
 	}
-	call.status, call.retryAfter = resp.StatusCode, openai.RetryAfter(resp.Header, time.Now())
+	call.status, call.header = resp.StatusCode, resp.Header
 	resp.Body = &body{ReadCloser: resp.Body, call: call}
 	return resp, nil
 }

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/services/internal/model/gemini"
 	"github.com/quartet-commerce/quartet/services/internal/model/modeltest"
 )
@@ -117,7 +117,7 @@ func TestWaitIsTakenFromTheDetails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = exchange(t, newModel, 429, string(body), ask)
-	var status *openai.StatusError
+	var status *endpoint.StatusError
 	if !errors.As(err, &status) || status.RetryAfter != 34500*time.Millisecond {
 		t.Errorf("error %v, want a wait of 34.5s", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // skipSignature stands for the signature of a call that this process has none of, as the API's documentation has it: of

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 const (
@@ -228,7 +228,7 @@ func (a *answer) add(c agentloop.Chunk) error {
 
 // statusOf returns what an error says of the provider's refusal.
 func statusOf(err error) (code int, wait time.Duration, ok bool) {
-	var status *openai.StatusError
+	var status *endpoint.StatusError
 	if !errors.As(err, &status) {
 		return 0, 0, false
 	}

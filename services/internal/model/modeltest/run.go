@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 // Run runs the suite.
@@ -191,8 +192,11 @@ func (p Provider) refusals(t *testing.T) {
 			if !ok || code != c.status || (wait-c.wait).Abs() > 10*time.Second {
 				t.Errorf("error %v: status %d, wait %v, want %d, %v", err, code, wait, c.status, c.wait)
 			}
-			if msg := fmt.Sprint(err); strings.Contains(msg, Key) || !strings.Contains(msg, "no luck") || strings.Contains(msg, "\n") {
-				t.Errorf("error %q shows the key, or not the provider's words, or is several lines", msg)
+			if msg := fmt.Sprint(err); strings.Contains(msg, Key) || strings.Contains(msg, "no luck") || strings.Contains(msg, "\n") {
+				t.Errorf("error %q shows the key or the provider's words, or is several lines", msg)
+			}
+			if msg := endpoint.Message(err); strings.Contains(msg, Key) || !strings.Contains(msg, "no luck") || strings.Contains(msg, "\n") {
+				t.Errorf("message %q shows the key, or not the provider's words, or is several lines", msg)
 			}
 			if n := len(s.requests()); n != 1 {
 				t.Errorf("%d requests, want 1", n)
@@ -205,8 +209,11 @@ func (p Provider) failures(t *testing.T) {
 	s := p.serve(t, always(Script{Text: []string{"Hel"}, Fail: "too busy for " + Key}), nil)
 	got, err := ask(t.Context(), p.New(t, s.URL), question("hi"))
 	code, _, ok := statusOf(err)
-	if !ok || code < 500 || !strings.Contains(err.Error(), "too busy") || strings.Contains(err.Error(), Key) {
-		t.Errorf("error %v with status %d, want the provider's, without the key", err, code)
+	if msg := endpoint.Message(err); !ok || code < 500 || !strings.Contains(msg, "too busy") || strings.Contains(msg, Key) {
+		t.Errorf("error %v with status %d and message %q, want the provider's, without the key", err, code, msg)
+	}
+	if strings.Contains(fmt.Sprint(err), "too busy") {
+		t.Errorf("error %v shows the provider's words", err)
 	}
 	if diff := cmp.Diff([]string{"Hel"}, got.Pieces); diff != "" && !p.Whole {
 		t.Errorf("text before the error (-want +got):\n%s", diff)

@@ -80,7 +80,7 @@ func TestConfigIsValidated(t *testing.T) {
 }
 
 func TestARequestChoosesItsModesByTheModelsName(t *testing.T) {
-	h, _ := endpoint(t, hostile.Config{Modes: parsed(t, "error-401")})
+	h, _ := hostileEndpoint(t, hostile.Config{Modes: parsed(t, "error-401")})
 	for model, status := range map[string]int{
 		"quartet-offline":            http.StatusUnauthorized,
 		hostile.Alias:                http.StatusUnauthorized,
@@ -97,7 +97,7 @@ func TestARequestChoosesItsModesByTheModelsName(t *testing.T) {
 }
 
 func TestOtherRequestsAreAnsweredWell(t *testing.T) {
-	h, _ := endpoint(t, hostile.Config{Modes: parsed(t, "garbage-event")})
+	h, _ := hostileEndpoint(t, hostile.Config{Modes: parsed(t, "garbage-event")})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/models", nil))
 	if w.Code != http.StatusOK {
@@ -115,7 +115,7 @@ func TestOtherRequestsAreAnsweredWell(t *testing.T) {
 }
 
 func TestEveryOtherRequestOfAConversationIsRefused(t *testing.T) {
-	h, _ := endpoint(t, hostile.Config{Modes: parsed(t, "error-500-once")})
+	h, _ := hostileEndpoint(t, hostile.Config{Modes: parsed(t, "error-500-once")})
 	other := strings.Replace(streamed(hostile.Alias), "hello", "goodbye", 1)
 	var got []int
 	for _, body := range []string{streamed(hostile.Alias), other, streamed(hostile.Alias), streamed(hostile.Alias), other} {
@@ -128,7 +128,7 @@ func TestEveryOtherRequestOfAConversationIsRefused(t *testing.T) {
 
 func TestEventDelayIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := endpoint(t, hostile.Config{EventDelay: time.Second})
+		h, _ := hostileEndpoint(t, hostile.Config{EventDelay: time.Second})
 		begun := time.Now()
 		events := strings.Count(post(h, streamed(hostile.Alias)).Body.String(), "data: ")
 		if took := time.Since(begun); took != time.Duration(events-1)*time.Second {
@@ -138,7 +138,7 @@ func TestEventDelayIsKept(t *testing.T) {
 }
 
 func TestWhatIsSentIsWhatTheTableSays(t *testing.T) {
-	h, _ := endpoint(t, hostile.Config{})
+	h, _ := hostileEndpoint(t, hostile.Config{})
 	tests := []struct{ mode, has, lacks string }{
 		{"think-paired", `"content":"<think>Nobody`, ""},
 		{"think-close-only", `</think>`, "<think>"},

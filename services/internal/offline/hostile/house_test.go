@@ -42,8 +42,8 @@ type house struct {
 	requests *atomic.Int32
 }
 
-// endpoint is a hostile one before the offline model.
-func endpoint(t *testing.T, cfg hostile.Config) (http.Handler, *atomic.Int32) {
+// hostileEndpoint is a hostile one before the offline model.
+func hostileEndpoint(t *testing.T, cfg hostile.Config) (http.Handler, *atomic.Int32) {
 	t.Helper()
 	next, err := offline.New(offline.Config{})
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"
 // cost nothing. Zero silence: the model has no clock for that.
 func inMemory(t *testing.T, modes string, silence time.Duration) house {
 	t.Helper()
-	handler, requests := endpoint(t, hostile.Config{})
+	handler, requests := hostileEndpoint(t, hostile.Config{})
 	lis := newPipes()
 	server := &httptest.Server{Listener: lis, Config: &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}}
 	server.Start()
@@ -123,7 +123,7 @@ func inMemory(t *testing.T, modes string, silence time.Duration) house {
 // onTCP is a house with real connections and the model that the services would use.
 func onTCP(t *testing.T, modes string) house {
 	t.Helper()
-	handler, requests := endpoint(t, hostile.Config{})
+	handler, requests := hostileEndpoint(t, hostile.Config{})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	m, err := model.New(model.Config{URL: server.URL + "/v1", Name: modelName(modes)})

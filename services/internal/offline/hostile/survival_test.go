@@ -15,7 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/offline/hostile"
 )
@@ -278,14 +278,14 @@ func (s survival) checkError(t *testing.T, got talk) {
 			t.Errorf("error %v, want the deadline's", got.err)
 		}
 	case s.status != 0:
-		var status *openai.StatusError
+		var status *endpoint.StatusError
 		if !errors.As(got.err, &status) || status.StatusCode != s.status {
 			t.Errorf("error %v, want status %d", got.err, s.status)
 		}
 	case s.err == nil && s.says == "" && got.err != nil, !errors.Is(got.err, s.err) && s.says == "":
 		t.Errorf("error %v, want %v", got.err, s.err)
 	}
-	if s.says != "" && (got.err == nil || !strings.Contains(got.err.Error(), s.says)) {
+	if s.says != "" && (got.err == nil || !strings.Contains(got.err.Error()+" "+endpoint.Message(got.err), s.says)) {
 		t.Errorf("error %v does not say %q", got.err, s.says)
 	}
 	if got.result.FinishReason != finish {

@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
-	"github.com/quartet-commerce/quartet/services/internal/model/endpoint"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 func TestWholeAnswersAreToldFromBrokenOnes(t *testing.T) {
 	broken := errors.New("reset")
-	refused := &openai.StatusError{StatusCode: 503}
+	refused := &endpoint.StatusError{StatusCode: 503}
 	for name, c := range map[string]struct {
 		ending endpoint.Ending
 		err    error

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,11 +9,10 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
-// NoContent stands for a text of nothing, which providers refuse.
-const NoContent = "(empty)"
+// errStopped says that the consumer wants no more.
+var errStopped = errors.New("consumer stopped")
 
 // Emit hands on a chunk; an empty one is dropped. An error means that the consumer wants no more: stop and return it.
 type Emit func(agentloop.Chunk) error
@@ -57,7 +55,7 @@ type Ending struct {
 // Last returns the last chunk of an answer whose stream ended with err, or the error if the answer broke off.
 func (e *Ending) Last(err error) (agentloop.Chunk, error) {
 	last := agentloop.Chunk{FinishReason: e.Finish, Usage: e.Usage}
-	var status *openai.StatusError
+	var status *StatusError
 	switch {
 	case errors.As(err, &status):
 		return agentloop.Chunk{}, err
@@ -81,21 +79,4 @@ func Drain(cancel context.CancelFunc, read func()) {
 	t := time.AfterFunc(drainTime, cancel)
 	defer t.Stop()
 	read()
-}
-
-// Arguments returns the arguments of an earlier call as a JSON object, which providers insist on, also where a model once
-// wrote something else.
-func Arguments(arguments string) json.RawMessage {
-	var object map[string]json.RawMessage
-	switch {
-	case arguments == "":
-		return json.RawMessage("{}")
-	case json.Unmarshal([]byte(arguments), &object) == nil && object != nil:
-		return json.RawMessage(arguments)
-	}
-	wrapped, err := json.Marshal(map[string]string{"malformed": arguments})
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return wrapped
 }
