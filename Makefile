@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 BIN := $(CURDIR)/.tmp/bin
 export PATH := $(BIN):$(PATH)
-MODULES := proto pkg/agentloop services examples
+MODULES := proto pkg/agentloop services examples deploy/test
 
 .PHONY: help
 help: ## Show the verbs
@@ -36,7 +36,7 @@ race: ## Run all tests with the race detector, in random order
 
 .PHONY: lint
 lint: tools ## Check formats, protos, vet and staticcheck
-	test -z "$$(gofmt -l proto/gen pkg services examples | tee /dev/stderr)"
+	test -z "$$(gofmt -l proto/gen pkg services examples deploy | tee /dev/stderr)"
 	buf lint
 	buf format --diff --exit-code
 	go vet work

@@ -1,7 +1,10 @@
-package e2e
+package deploy
 
 import (
 	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,11 +13,9 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
-
-	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-const manifests = "../../deploy/k8s/"
+const manifests = "../k8s/"
 
 // object is what one rendered object decoded into.
 type object struct {
@@ -103,19 +104,33 @@ func checkPod(t *testing.T, name string, pod corev1.PodTemplateSpec) {
 	}
 }
 
+// roles asks the program for its roles.
+func roles(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command(quartet(t), "serve").CombinedOutput()
+	_, list, found := strings.Cut(string(out), "give one role of: ")
+	list, _, ended := strings.Cut(list, ";")
+	if err == nil || !found || !ended {
+		t.Fatalf("quartet serve does not name its roles: %v\n%s", err, out)
+	}
+	return strings.Split(list, ", ")
+}
+
 func TestBaseServesEveryRole(t *testing.T) {
 	deployments := make(map[string]*appsv1.Deployment)
 	services := make(map[string]*corev1.Service)
+	addresses := make(map[string]string)
 	for _, o := range render(t, "base") {
 		switch v := o.value.(type) {
 		case *appsv1.Deployment:
 			deployments[o.name] = v
 		case *corev1.Service:
 			services[o.name] = v
+		case *corev1.ConfigMap:
+			addresses = v.Data
 		}
 	}
-	for _, role := range suite.Roles() {
-		port := int32(suite.Port(role))
+	for _, role := range roles(t) {
 		d, s := deployments["quartet-"+role], services["quartet-"+role]
 		if d == nil || s == nil {
 			t.Errorf("%s: no Deployment or no Service", role)
@@ -124,10 +139,18 @@ func TestBaseServesEveryRole(t *testing.T) {
 		if s.Spec.ClusterIP != corev1.ClusterIPNone {
 			t.Errorf("%s: the Service is not headless, so clients would stick to one pod", role)
 		}
-		if len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != port {
-			t.Errorf("%s: the Service's port is not %d", role, port)
+		if len(s.Spec.Ports) != 1 {
+			t.Errorf("%s: the Service has %d ports, want 1", role, len(s.Spec.Ports))
+			continue
 		}
+		port := s.Spec.Ports[0].Port
 		c := d.Spec.Template.Spec.Containers[0]
+		if want := fmt.Sprintf("--listen=:%d", port); !slices.Contains(c.Args, want) {
+			t.Errorf("%s: the container's arguments are %q, want %s among them", role, c.Args, want)
+		}
+		if got, want := addresses["QUARTET_"+strings.ToUpper(role)+"_ADDR"], fmt.Sprintf("dns:///%s:%d", s.Name, port); role != "gateway" && got != want {
+			t.Errorf("%s: callers are told %q, want %q", role, got, want)
+		}
 		for what, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe} {
 			if probe == nil || probe.GRPC == nil || probe.GRPC.Port != port {
 				t.Errorf("%s: the %s probe is not gRPC on %d", role, what, port)
@@ -136,6 +159,36 @@ func TestBaseServesEveryRole(t *testing.T) {
 		for key, value := range s.Spec.Selector {
 			if d.Spec.Template.Labels[key] != value {
 				t.Errorf("%s: the Service selects %s=%s, which its pods do not have", role, key, value)
+			}
+		}
+	}
+}
+
+// The program reads the flags of a pod, from its arguments and its ConfigMap, before it shows their help.
+func TestProgramTakesTheArgumentsOfItsPods(t *testing.T) {
+	for _, folder := range []string{"base", "overlays/dev"} {
+		var env []string
+		containers := make(map[string]corev1.Container)
+		for _, o := range render(t, folder) {
+			switch v := o.value.(type) {
+			case *appsv1.Deployment:
+				containers[o.name] = v.Spec.Template.Spec.Containers[0]
+			case *batchv1.Job:
+				containers[o.name] = v.Spec.Template.Spec.Containers[0]
+			case *corev1.ConfigMap:
+				for name, value := range v.Data {
+					env = append(env, name+"="+value)
+				}
+			}
+		}
+		for name, c := range containers {
+			if image, _, _ := strings.Cut(c.Image, ":"); image != "quartet" {
+				continue
+			}
+			cmd := exec.Command(quartet(t), append(slices.Clone(c.Args), "--help")...)
+			cmd.Env = env
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %s refuses %q: %v\n%s", folder, name, c.Args, err, out)
 			}
 		}
 	}
