@@ -7,7 +7,7 @@ import (
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 const (
@@ -31,18 +31,18 @@ type section struct {
 	query, text string
 	folded      string
 	marks       []mark
-	said        *facts.Set
+	said        *grounding.Set
 }
 
 // mark is something by which a section is known: a title, folded, or else a fact.
 type mark struct {
 	title  string
-	fact   facts.Fact
+	fact   grounding.Fact
 	shared bool // another section says it as well, so it shows nothing, unless there is nothing else
 }
 
 // in reports whether a text has the mark.
-func (k mark) in(folded string, said *facts.Set) bool {
+func (k mark) in(folded string, said *grounding.Set) bool {
 	if k.title != "" {
 		return strings.Contains(folded, k.title)
 	}
@@ -71,7 +71,7 @@ func newSection(query string, a *specialistv1.Answer, said *reading) section {
 			s.marks = append(s.marks, mark{title: name})
 		}
 	}
-	var before facts.Set
+	var before grounding.Set
 	for _, f := range said.text.Facts {
 		if !f.Plain && !before.Has(f) {
 			s.marks = append(s.marks, mark{fact: f})
@@ -85,11 +85,11 @@ func newSection(query string, a *specialistv1.Answer, said *reading) section {
 // left to do when the model has ended. The zero value is empty.
 type merging struct {
 	folded strings.Builder
-	said   facts.Set
+	said   grounding.Set
 }
 
 // add takes in a sentence, and what it says.
-func (m *merging) add(sentence string, said facts.Text) {
+func (m *merging) add(sentence string, said grounding.Text) {
 	foldTo(&m.folded, sentence)
 	m.said.Add(said)
 }
@@ -208,8 +208,8 @@ func foldTo(b *strings.Builder, text string) {
 	inWord := false
 	for _, r := range text {
 		r = unicode.ToLower(r)
-		unspaced := facts.IsUnspaced(r)
-		word := !unspaced && (facts.IsLetter(r) || facts.IsDigit(r))
+		unspaced := grounding.IsUnspaced(r)
+		word := !unspaced && (grounding.IsLetter(r) || grounding.IsDigit(r))
 		if inWord && !word {
 			b.WriteByte(' ')
 		}
@@ -237,7 +237,7 @@ func stemsOf(folded string) map[string]bool {
 	for w := range strings.FieldsSeq(folded) {
 		runes := []rune(w)
 		switch {
-		case facts.IsUnspaced(runes[0]):
+		case grounding.IsUnspaced(runes[0]):
 			if last != "" {
 				out[last+w] = true
 			}

@@ -3,23 +3,23 @@ package gateway
 import (
 	"strings"
 
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // grounds are what a merged text may rest on: the facts of the answers, and what the shopper wrote where it only quotes
 // that.
 type grounds struct {
 	base     string // the language's, for what does not show its own
-	answers  facts.Set
-	counts   facts.Set       // how many products, items and prices an answer has, which a text may say of itself
+	answers  grounding.Set
+	counts   grounding.Set   // how many products, items and prices an answer has, which a text may say of itself
 	units    map[string]bool // what the answers give numbers of
-	shoppers []facts.Fact
+	shoppers []grounding.Fact
 }
 
 // reading is what an answer says.
 type reading struct {
-	text facts.Text
-	set  facts.Set
+	text grounding.Text
+	set  grounding.Set
 }
 
 // readAnswers reads the texts of the branches that are answered.
@@ -54,14 +54,14 @@ func newGrounds(t *turn, branches []*branch, said map[*branch]*reading) *grounds
 }
 
 // read reads a text in its own language, or in the turn's.
-func (g *grounds) read(text string) facts.Text { return readIn(g.base, text) }
+func (g *grounds) read(text string) grounding.Text { return readIn(g.base, text) }
 
 // readIn reads a text in its own language, or in another where it does not show that.
-func readIn(base, text string) facts.Text {
+func readIn(base, text string) grounding.Text {
 	if own := languageOf(text); own != "" {
 		base = own
 	}
-	return facts.Of(text, base)
+	return grounding.Of(text, base)
 }
 
 // learn takes in an answer, and what it says.
@@ -72,12 +72,12 @@ func (g *grounds) learn(text string, said *reading) {
 		if f.Unit != "" {
 			g.units[f.Unit] = true
 		}
-		if f.Unit == facts.Money && f.IsNumber() {
+		if f.Unit == grounding.Money && f.IsNumber() {
 			prices++
 		}
 	}
 	for line := range strings.Lines(text) {
-		if facts.IsItem(strings.TrimSpace(line), ".") {
+		if grounding.IsItem(strings.TrimSpace(line), ".") {
 			items++
 		}
 	}
@@ -93,7 +93,7 @@ func (g *grounds) count(n int) {
 }
 
 // hold reports whether all facts of a text rest on something.
-func (g *grounds) hold(said facts.Text) bool {
+func (g *grounds) hold(said grounding.Text) bool {
 	for _, f := range said.Facts {
 		if !g.answers.Has(f) && !(f.Plain && g.counts.Has(f)) && !g.quoted(f) {
 			return false
@@ -105,7 +105,7 @@ func (g *grounds) hold(said facts.Text) bool {
 // quoted reports whether a fact only repeats what the shopper wrote: a code or an address; or a number that stands as it
 // does there, of something that the answers give no number of. What they say of days, prices or dates is not up to the
 // shopper.
-func (g *grounds) quoted(f facts.Fact) bool {
+func (g *grounds) quoted(f grounding.Fact) bool {
 	for _, said := range g.shoppers {
 		if !f.SaidBy(said) {
 			continue

@@ -11,7 +11,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // maxMergeTime bounds a merge, in reserves for it, however much time the turn has left.
@@ -181,7 +181,7 @@ func disarm(text string) string {
 		}
 		bracket := byte('<')
 		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, " \t\n/|!?"))
-		if facts.IsLetter(next) || next == '<' || strings.HasPrefix(after, "|") {
+		if grounding.IsLetter(next) || next == '<' || strings.HasPrefix(after, "|") {
 			bracket = '('
 		}
 		b.WriteByte(bracket)

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 const (
@@ -130,13 +130,13 @@ func endAtDot(text string, i, end int) (int, int) {
 		return end, 0
 	}
 	first, _ := utf8.DecodeRuneInString(behind[c:])
-	if unicode.IsLower(first) || facts.IsDigit(first) {
+	if unicode.IsLower(first) || grounding.IsDigit(first) {
 		return 0, end
 	}
 	before := text[:i]
 	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
 	last, _ := utf8.DecodeLastRuneInString(before)
-	if facts.IsDigit(last) || isAbbreviation(strings.TrimLeft(word, "(«“„\"*\u00a0\u202f")) {
+	if grounding.IsDigit(last) || isAbbreviation(strings.TrimLeft(word, "(«“„\"*\u00a0\u202f")) {
 		return 0, end
 	}
 	return end, 0
@@ -150,7 +150,7 @@ var abbreviations = strings.Fields("dr mr mrs ms prof st nr no núm num art abs 
 func isAbbreviation(word string) bool {
 	word = strings.ToLower(word)
 	first, n := utf8.DecodeRuneInString(word)
-	return n > 0 && n == len(word) && facts.IsLetter(first) || strings.Contains(word, ".") && len(word) <= 6 || slices.Contains(abbreviations, word)
+	return n > 0 && n == len(word) && grounding.IsLetter(first) || strings.Contains(word, ".") && len(word) <= 6 || slices.Contains(abbreviations, word)
 }
 
 // softEnd returns the last place between two words with no number near, or 0 if there is none.
@@ -160,7 +160,7 @@ func softEnd(text string) int {
 		if !unicode.IsSpace(r) && r != '，' && r != '、' || strings.TrimSpace(text[:end]) == "" {
 			continue
 		}
-		if near := text[end-quietBytes : end+quietBytes]; strings.IndexFunc(near, facts.IsDigit) < 0 {
+		if near := text[end-quietBytes : end+quietBytes]; strings.IndexFunc(near, grounding.IsDigit) < 0 {
 			return end
 		}
 	}

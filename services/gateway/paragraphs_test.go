@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // cut returns the sentences of a text that comes in pieces of so many bytes, and what was left.
@@ -123,7 +123,7 @@ func FuzzSentences(f *testing.F) {
 				t.Fatalf("cut between %q and %.20q", piece, behind)
 			}
 			digit, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(behind, func(r rune) bool { return unicode.IsSpace(r) && r != '\n' }))
-			if (facts.IsDigit(last) || last == '.' && strings.HasSuffix(strings.TrimRight(piece, "."), "9")) && facts.IsDigit(digit) {
+			if (grounding.IsDigit(last) || last == '.' && strings.HasSuffix(strings.TrimRight(piece, "."), "9")) && grounding.IsDigit(digit) {
 				t.Fatalf("a number is cut between %q and %.20q", piece, behind)
 			}
 		}

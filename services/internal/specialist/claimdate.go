@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // ends returns the numbers of a range such as 2-3, and whether the claim is one.
@@ -21,9 +21,9 @@ func (c *claim) parts() []string {
 	was := rune(0) // the kind of the last character
 	for i, r := range word + " " {
 		is := rune(0)
-		if facts.IsDigit(r) {
+		if grounding.IsDigit(r) {
 			is = '0'
-		} else if facts.IsLetter(r) {
+		} else if grounding.IsLetter(r) {
 			is = 'a'
 		}
 		if is != was {
@@ -94,6 +94,6 @@ func (c *claim) nextOrdinal(i int) (string, int) {
 
 // isDate reports whether a text is one date or time and nothing else.
 func isDate(text string) bool {
-	said := facts.Of(text, "").Facts
-	return len(said) == 1 && (said[0].Unit == facts.Date || said[0].Unit == facts.Time)
+	said := grounding.Of(text, "").Facts
+	return len(said) == 1 && (said[0].Unit == grounding.Date || said[0].Unit == grounding.Time)
 }

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // minCodeLetters is the length of words in capitals that are taken for codes, as the package facts has it.
@@ -72,7 +72,7 @@ func nextWord(text string, i int) (start, end int, l looks) {
 			continue
 		case unicode.IsDigit(r):
 			l.digit = true
-		case facts.IsLetter(r):
+		case grounding.IsLetter(r):
 			l.letters++
 			l.small = l.small || unicode.ToLower(r) == r
 		default:
@@ -101,7 +101,7 @@ func separates(r rune) bool {
 		}
 		return false
 	}
-	return unicode.IsSpace(r) || strings.ContainsRune("“”„«»–—…", r) || facts.IsUnspaced(r)
+	return unicode.IsSpace(r) || strings.ContainsRune("“”„«»–—…", r) || grounding.IsUnspaced(r)
 }
 
 // isAddress reports whether a word with small letters is a URL, a mail address or a domain.
@@ -112,13 +112,13 @@ func isAddress(word string) bool {
 			return false
 		}
 	}
-	said := facts.Of(word, "").Facts
+	said := grounding.Of(word, "").Facts
 	return len(said) > 0 && said[0].Name
 }
 
 // marksItem reports whether a number counts an item of a list.
 func marksItem(c *claim) bool {
-	if c.end != c.numEnd || !facts.CountsItems(c.digits()) {
+	if c.end != c.numEnd || !grounding.CountsItems(c.digits()) {
 		return false
 	}
 	after := c.text[c.end:]

@@ -12,7 +12,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 )
 
@@ -23,11 +23,11 @@ type grounds struct {
 	texts []string // what tools returned, as the model read it, and then what the assignment gave
 	found int      // how many of them are of tools
 
-	gathered, reckoned bool         // the texts are complete; the amounts are known
-	facts              []facts.Fact // of all texts; nil: they were not read
-	said               facts.Set    // the same, and their words
-	amounts            []claim      // in the order in which they stand
-	bare               []int64      // numbers without a currency that may be amounts
+	gathered, reckoned bool             // the texts are complete; the amounts are known
+	facts              []grounding.Fact // of all texts; nil: they were not read
+	said               grounding.Set    // the same, and their words
+	amounts            []claim          // in the order in which they stand
+	bare               []int64          // numbers without a currency that may be amounts
 }
 
 func newGrounds(turn *Turn, req *specialistv1.AnswerRequest, messages []agentloop.Message) *grounds {
@@ -162,10 +162,10 @@ func sameCurrency(a, b *claim) bool {
 	if isCode := func(s string) bool { return 'A' <= s[0] && s[0] <= 'Z' }; a.currency == b.currency || isCode(a.currency) && isCode(b.currency) {
 		return a.currency == b.currency
 	}
-	var said facts.Set
-	said.Add(facts.Of(b.surface(), ""))
-	return !slices.ContainsFunc(facts.Of(a.surface(), "").Facts, func(f facts.Fact) bool {
-		return f.Unit == facts.Money && !f.IsNumber() && !said.Has(f)
+	var said grounding.Set
+	said.Add(grounding.Of(b.surface(), ""))
+	return !slices.ContainsFunc(grounding.Of(a.surface(), "").Facts, func(f grounding.Fact) bool {
+		return f.Unit == grounding.Money && !f.IsNumber() && !said.Has(f)
 	})
 }
 
@@ -218,7 +218,7 @@ func closes(after, s string) bool {
 }
 
 func isWordRune(r rune) bool {
-	return r != utf8.RuneError && (facts.IsLetter(r) || facts.IsDigit(r))
+	return r != utf8.RuneError && (grounding.IsLetter(r) || grounding.IsDigit(r))
 }
 
 // says reports whether the grounds say a claim in other words. All of them are read for that, once.
@@ -235,20 +235,20 @@ func (g *grounds) says(c *claim) bool {
 		surface = c.digits()
 	}
 	g.readFacts()
-	claimed := facts.Of(surface, "").Facts
+	claimed := grounding.Of(surface, "").Facts
 	if parts := c.parts(); len(parts) > 1 && len(claimed) == 1 && claimed[0].Name {
 		return slices.ContainsFunc(g.facts, claimed[0].SaidBy) || g.holdsParts(parts) // the set takes parts that are far from each other
 	}
-	return !slices.ContainsFunc(claimed, func(f facts.Fact) bool { return !g.said.Has(f) })
+	return !slices.ContainsFunc(claimed, func(f grounding.Fact) bool { return !g.said.Has(f) })
 }
 
 func (g *grounds) readFacts() {
 	if g.facts != nil {
 		return
 	}
-	g.facts = make([]facts.Fact, 0, len(g.texts))
+	g.facts = make([]grounding.Fact, 0, len(g.texts))
 	for _, text := range g.texts {
-		read := facts.Of(text, "")
+		read := grounding.Of(text, "")
 		g.said.Add(read)
 		g.facts = append(g.facts, read.Facts...)
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // reckoning is what the supported claims of an answer add up to. An answer may say, of the amounts that it names itself:
@@ -46,7 +46,7 @@ func (r *reckoning) learn(c claim) {
 func (r *reckoning) count(text string) {
 	items := int64(0)
 	for line := range strings.Lines(text) {
-		if facts.IsItem(strings.TrimLeft(line, " \t"), ".)") {
+		if grounding.IsItem(strings.TrimLeft(line, " \t"), ".)") {
 			items++
 		}
 	}

@@ -1,4 +1,4 @@
-// Package facts reads facts out of texts and tells whether what one text says stands in others, however each words it.
+// Package grounding reads facts out of texts and tells whether what one text says stands in others, however each words it.
 //
 // A fact is something that is true only as it stands: a number, an amount with its currency, a percentage, a date, a month
 // or weekday, a time of day, a code such as SPRING-20, 256GB or WELCOME, a URL, a mail address or a domain. Each way to
@@ -15,7 +15,7 @@
 // and things that are plain words. Fractions, ordinals in words, Roman numerals and numbers in words from 100 on are not
 // read; of scripts without spaces between words, only digits and signs are. It knows nothing of shops and models, and must
 // not import a service.
-package facts
+package grounding
 
 import "slices"
 

@@ -1,4 +1,4 @@
-package facts_test
+package grounding_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quartet-commerce/quartet/services/internal/facts"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // source has a fact of each kind.
@@ -79,11 +79,11 @@ func TestATextSaysAFactHoweverItIsWorded(t *testing.T) {
 		{"items of a list", "en", "\n1. Alder 2\n2. pegs\n3) a card", true},
 		{"a number that is no item", "en", "\nIt holds 3. That is enough.", false},
 	}
-	var said facts.Set
-	said.Add(facts.Of(source, "en"))
+	var said grounding.Set
+	said.Add(grounding.Of(source, "en"))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			text, got := facts.Of(tt.text, tt.language), true
+			text, got := grounding.Of(tt.text, tt.language), true
 			for _, f := range text.Facts {
 				got = got && said.Has(f)
 			}
@@ -108,13 +108,13 @@ func TestWhatIsKnownOfAFact(t *testing.T) {
 		{"a count below ten in words", "has nine pegs", []fact{{Left: "has", Unit: "pegs", Plain: true, Number: true}}},
 		{"a count from ten on in words", "ten pegs", []fact{{Unit: "pegs", Number: true}}},
 		{"one", "one peg, at zero cost", nil},
-		{"an amount and its currency", "for 5 EUR", []fact{{Unit: facts.Money, Plain: true}, {Left: "for", Unit: facts.Money, Number: true}}},
-		{"a percentage", "save 20 %", []fact{{Left: "save", Unit: facts.Percent}}},
-		{"a date", "on 3 May", []fact{{Left: "on", Unit: facts.Date}}},
-		{"a month", "in June", []fact{{Left: "in", Unit: facts.Date}}},
+		{"an amount and its currency", "for 5 EUR", []fact{{Unit: grounding.Money, Plain: true}, {Left: "for", Unit: grounding.Money, Number: true}}},
+		{"a percentage", "save 20 %", []fact{{Left: "save", Unit: grounding.Percent}}},
+		{"a date", "on 3 May", []fact{{Left: "on", Unit: grounding.Date}}},
+		{"a month", "in June", []fact{{Left: "in", Unit: grounding.Date}}},
 		{"a month that is another word as well", "in May", nil},
-		{"a weekday", "on Mondays", []fact{{Left: "on", Unit: facts.Date}}},
-		{"a time", "from 9 am", []fact{{Left: "from", Unit: facts.Time}}},
+		{"a weekday", "on Mondays", []fact{{Left: "on", Unit: grounding.Date}}},
+		{"a time", "from 9 am", []fact{{Left: "from", Unit: grounding.Time}}},
 		{"a code", "the code SAVE10", []fact{{Left: "code", Name: true}}},
 		{"an address", "see www.shop.example", []fact{{Left: "see", Name: true}}},
 		{"letters that are a size", "in XXL", nil},
@@ -122,7 +122,7 @@ func TestWhatIsKnownOfAFact(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []fact
-			for _, f := range facts.Of(tt.text, "en").Facts {
+			for _, f := range grounding.Of(tt.text, "en").Facts {
 				got = append(got, fact{f.Left, f.Unit, f.Plain, f.Name, f.IsNumber()})
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -147,7 +147,7 @@ func TestOneFactIsSaidByAnother(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f, other := facts.Of(tt.fact, "en").Facts[0], facts.Of(tt.other, "en").Facts[0]
+			f, other := grounding.Of(tt.fact, "en").Facts[0], grounding.Of(tt.other, "en").Facts[0]
 			if got := f.SaidBy(other); got != tt.want {
 				t.Errorf("%q is said by %q: %v", tt.fact, tt.other, got)
 			}
@@ -156,24 +156,24 @@ func TestOneFactIsSaidByAnother(t *testing.T) {
 }
 
 func TestASetHoldsWhatWasAdded(t *testing.T) {
-	price := facts.Of("$12", "en")
+	price := grounding.Of("$12", "en")
 	number, dollars := price.Facts[0], price.Facts[1]
 	tests := []struct {
 		name       string
-		add        func(*facts.Set)
+		add        func(*grounding.Set)
 		want, sign bool
 	}{
-		{"nothing", func(*facts.Set) {}, false, false},
-		{"a number", func(s *facts.Set) { s.AddNumber(12) }, true, false},
-		{"another number", func(s *facts.Set) { s.AddNumber(120) }, false, false},
-		{"a currency with that sign", func(s *facts.Set) { s.AddCurrency("CAD") }, false, true},
-		{"a currency with another sign", func(s *facts.Set) { s.AddCurrency("EUR") }, false, false},
-		{"a fact", func(s *facts.Set) { s.AddFacts(number) }, true, false},
-		{"a text", func(s *facts.Set) { s.Add(price) }, true, true},
+		{"nothing", func(*grounding.Set) {}, false, false},
+		{"a number", func(s *grounding.Set) { s.AddNumber(12) }, true, false},
+		{"another number", func(s *grounding.Set) { s.AddNumber(120) }, false, false},
+		{"a currency with that sign", func(s *grounding.Set) { s.AddCurrency("CAD") }, false, true},
+		{"a currency with another sign", func(s *grounding.Set) { s.AddCurrency("EUR") }, false, false},
+		{"a fact", func(s *grounding.Set) { s.AddFacts(number) }, true, false},
+		{"a text", func(s *grounding.Set) { s.Add(price) }, true, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var s facts.Set
+			var s grounding.Set
 			if tt.add(&s); s.Has(number) != tt.want || s.Has(dollars) != tt.sign {
 				t.Errorf("12: %v, $: %v", s.Has(number), s.Has(dollars))
 			}
@@ -183,7 +183,7 @@ func TestASetHoldsWhatWasAdded(t *testing.T) {
 
 func TestNumbersThatCountItems(t *testing.T) {
 	for digits, want := range map[string]bool{"1": true, "20": true, "21": false, "0": false, "": false, "a": false, "001": false} {
-		if got := facts.CountsItems(digits); got != want {
+		if got := grounding.CountsItems(digits); got != want {
 			t.Errorf("CountsItems(%q) = %v", digits, got)
 		}
 	}
@@ -195,11 +195,11 @@ func TestItemsOfLists(t *testing.T) {
 		"1. A lamp": ".", "20. A lamp": ".", "1) A lamp": ")", "21. A lamp": "", "1.A lamp": "", "1 lamp": "", ". A lamp": "", "A lamp": "", "": "",
 	} {
 		for _, ends := range []string{".", ")"} {
-			if got := facts.IsItem(line, ends); got != (want == "any" || want == ends) {
+			if got := grounding.IsItem(line, ends); got != (want == "any" || want == ends) {
 				t.Errorf("IsItem(%q, %q) = %v", line, ends, got)
 			}
 		}
-		if got := facts.IsItem(line, ".)"); got != (want != "") {
+		if got := grounding.IsItem(line, ".)"); got != (want != "") {
 			t.Errorf("IsItem(%q, both) = %v", line, got)
 		}
 	}
@@ -212,9 +212,9 @@ func FuzzOf(f *testing.F) {
 		f.Add(text, "de")
 	}
 	f.Fuzz(func(t *testing.T, text, language string) {
-		var said facts.Set
-		said.Add(facts.Of(text, language))
-		for _, fact := range facts.Of("\n"+text, language).Facts {
+		var said grounding.Set
+		said.Add(grounding.Of(text, language))
+		for _, fact := range grounding.Of("\n"+text, language).Facts {
 			if !said.Has(fact) {
 				t.Fatalf("%+v is not said by %q", fact, text)
 			}
@@ -223,14 +223,14 @@ func FuzzOf(f *testing.F) {
 }
 
 func ExampleOf() {
-	var answer facts.Set
-	answer.Add(facts.Of("The tent costs 1,249.50 EUR until 3 May with the code SPRING-20.", "en"))
+	var answer grounding.Set
+	answer.Add(grounding.Of("The tent costs 1,249.50 EUR until 3 May with the code SPRING-20.", "en"))
 	for _, text := range []string{
 		"Mit Spring20 kostet das Zelt bis zum 3.5. nur 1.249,50 €.",
 		"Mit Spring20 kostet das Zelt bis zum 13.5. nur 1.249,50 €.",
 	} {
 		holds := true
-		for _, f := range facts.Of(text, "de").Facts {
+		for _, f := range grounding.Of(text, "de").Facts {
 			holds = holds && answer.Has(f)
 		}
 		fmt.Println(holds)
