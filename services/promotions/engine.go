@@ -10,6 +10,7 @@ import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
 // buyer is the customer as far as promotions care. The zero value is a guest.
@@ -238,7 +239,7 @@ func amounts(p *promotionv1.Promotion) []namedAmount {
 	add("free_shipping.fee", p.GetFreeShipping().GetFee())
 	add("bundle.price", p.GetBundle().GetPrice())
 	for i, t := range p.GetTiered().GetTiers() {
-		add(indexed("tiered.tiers", i)+".subtotal", t.GetSubtotal())
+		add(fault.At("tiered.tiers", i)+".subtotal", t.GetSubtotal())
 	}
 	return all
 }

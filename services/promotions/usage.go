@@ -100,9 +100,9 @@ func checkUsedCodes(c *fault.Checker, codes []string) {
 		return
 	}
 	for i, code := range codes {
-		checkCode(c, indexed("codes", i), code)
+		checkCode(c, fault.At("codes", i), code)
 		if containsCode(codes[:i], code) {
-			c.Addf(indexed("codes", i), "is named twice")
+			c.Addf(fault.At("codes", i), "is named twice")
 		}
 	}
 }

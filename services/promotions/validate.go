@@ -1,7 +1,6 @@
 package promotions
 
 import (
-	"fmt"
 	"math"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -94,7 +93,7 @@ func checkTiers(c *fault.Checker, tiers []*promotionv1.Tier) {
 		return
 	}
 	for i, t := range tiers {
-		field := indexed("tiered.tiers", i)
+		field := fault.At("tiered.tiers", i)
 		c.Money(field+".subtotal", t.GetSubtotal(), true)
 		c.Range(field+".basis_points", int64(t.GetBasisPoints()), 1, fullShare)
 		if i > 0 && t.GetSubtotal().GetAmountMinor() <= tiers[i-1].GetSubtotal().GetAmountMinor() {
@@ -109,7 +108,7 @@ func checkBundle(c *fault.Checker, b *promotionv1.Bundle) {
 	seen := make(map[string]bool, len(b.GetProductIds()))
 	for i, id := range b.GetProductIds() {
 		if seen[id] {
-			c.Addf(indexed(field, i), "is named twice")
+			c.Addf(fault.At(field, i), "is named twice")
 		}
 		seen[id] = true
 	}
@@ -133,7 +132,7 @@ func checkList(c *fault.Checker, field string, values []string, check func(field
 		return
 	}
 	for i, v := range values {
-		check(indexed(field, i), v)
+		check(fault.At(field, i), v)
 	}
 }
 
@@ -169,7 +168,7 @@ func checkInlineCart(c *fault.Checker, cart *cartv1.Cart) {
 	}
 	var code string
 	for i, item := range cart.GetItems() {
-		field := indexed("cart.items", i)
+		field := fault.At("cart.items", i)
 		c.ID(field+".product_id", item.GetProductId())
 		c.Range(field+".quantity", int64(item.GetQuantity()), 1, maxCartQuantity)
 		c.Money(field+".unit_price", item.GetUnitPrice(), item.GetAvailable())
@@ -181,5 +180,3 @@ func checkInlineCart(c *fault.Checker, cart *cartv1.Cart) {
 		}
 	}
 }
-
-func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

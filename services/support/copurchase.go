@@ -27,7 +27,7 @@ func (s *orderServer) ListCoPurchases(ctx context.Context, req *orderv1.ListCoPu
 	c.Range("limit", int64(limit), 1, maxCoPurchases)
 	c.Range("product_ids", int64(len(req.GetProductIds())), 1, maxCoAnchors)
 	for i, id := range req.GetProductIds() {
-		c.ID(indexed("product_ids", i), id)
+		c.ID(fault.At("product_ids", i), id)
 	}
 	if err := c.Err(); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/support/policies"
 )
 
 //go:embed prompt.md
@@ -22,7 +23,7 @@ var examples string
 // desk is the support specialist's view of the service.
 type desk struct {
 	orders   *orderBook
-	policies *policyStore
+	policies *policies.Repository
 	logger   *slog.Logger
 }
 

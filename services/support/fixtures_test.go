@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/support/policies"
 )
 
 // noon is now in tests.
@@ -50,20 +52,7 @@ func returnUntil(t *timestamppb.Timestamp) func(*orderv1.Order) {
 	return func(o *orderv1.Order) { o.ReturnDeadline = t }
 }
 
-// handbook is what the test store has written.
-func handbook() []*policyv1.Policy {
-	return []*policyv1.Policy{
-		{PolicyId: "returns", Title: "Returns and refunds", Url: "https://one.example/returns", Body: "Anything can be sent back within 30 days.\n\n" +
-			"## How to return\n\nAsk for a label in your account.\nDrop the parcel at any counter.\n\n" +
-			"## Opened goods\n\nTents may be pitched once indoors.\n\nSocks can be returned in their packet only."},
-		{PolicyId: "shipping", Title: "Delivery times and costs", Body: "Standard delivery takes 2 to 4 days and costs 4.95 EUR.\n\n" +
-			"## Norway\n\nParcels to Norway take 5 to 9 days."},
-		{PolicyId: "warranty", Title: "Warranty", Body: "Everything is covered for 2 years against faults in material.\n\n## Bags\n\nBags are covered for 10 years."},
-		{PolicyId: "contact", Title: "Contact and opening hours", Body: "We answer on working days from 8:00 to 18:00."},
-		{PolicyId: "faq", Title: "Questions", Body: "Where are you from?\n\nWe accept cards and bank transfer for payment.\n\nGift wrapping is free in December."},
-		{PolicyId: "rueckgabe", Title: "Rückgabe", Language: "de-AT", Body: "Ware kann innerhalb von 30 Tagen zurückgegeben werden."},
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type clients struct {
 	service  *Service
@@ -76,7 +65,7 @@ type clients struct {
 func serve(t *testing.T, model agentloop.Model) clients { return serveBy(t, model, nil) }
 
 // serveBy serves with an embedder.
-func serveBy(t *testing.T, model agentloop.Model, embedder Embedder) clients {
+func serveBy(t *testing.T, model agentloop.Model, embedder policies.Embedder) clients {
 	t.Helper()
 	service, err := New(Config{
 		Deps:     specialist.Deps{Redis: servicetest.Redis(t), Model: model, Logger: slog.New(slog.DiscardHandler)},
@@ -106,10 +95,4 @@ func (c clients) havePolicies(t *testing.T, storeID string, policies ...*policyv
 	if err != nil || resp.GetErrorCount() > 0 {
 		t.Fatalf("upsert: %v, %v", resp, err)
 	}
-}
-
-// search is what the words of a question find.
-func (x *passageIndex) search(question, language string, limit int) []*policyv1.Passage {
-	found, _ := x.find(question, language)
-	return x.passages(found, limit)
 }

@@ -1,9 +1,6 @@
 package support
 
 import (
-	"fmt"
-	"net/url"
-
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -45,8 +42,8 @@ func checkOrder(o *orderv1.Order) error {
 		c.Addf("history", "has %d entries, must have at most %d", n, maxStatusChanges)
 	}
 	for i, h := range o.GetHistory() {
-		checkStatus(&c, indexed("history", i)+".status", h.GetStatus())
-		checkTime(&c, indexed("history", i)+".time", h.GetTime())
+		checkStatus(&c, fault.At("history", i)+".status", h.GetStatus())
+		checkTime(&c, fault.At("history", i)+".time", h.GetTime())
 	}
 	return c.Err()
 }
@@ -63,7 +60,7 @@ func checkItems(c *fault.Checker, items []*orderv1.OrderItem) {
 		return
 	}
 	for i, item := range items {
-		field := indexed("items", i)
+		field := fault.At("items", i)
 		c.ID(field+".product_id", item.GetProductId())
 		c.OptionalID(field+".variant_id", item.GetVariantId())
 		c.Text(field+".title", item.GetTitle(), 1, 500)
@@ -88,7 +85,7 @@ func checkAmounts(c *fault.Checker, o *orderv1.Order) {
 	check("discount", o.GetDiscount(), false)
 	check("shipping", o.GetShipping(), false)
 	for i, item := range o.GetItems() {
-		check(indexed("items", i)+".unit_price", item.GetUnitPrice(), true)
+		check(fault.At("items", i)+".unit_price", item.GetUnitPrice(), true)
 	}
 	if o.GetDiscount().GetAmountMinor()-o.GetShipping().GetAmountMinor() > o.GetSubtotal().GetAmountMinor() {
 		c.Addf("discount.amount_minor", "must be at most subtotal and shipping together")
@@ -102,10 +99,10 @@ func checkFulfilments(c *fault.Checker, o *orderv1.Order) {
 		return
 	}
 	for i, p := range parcels {
-		field := indexed("fulfilments", i)
+		field := fault.At("fulfilments", i)
 		c.Text(field+".carrier", p.GetCarrier(), 0, 100)
 		c.Text(field+".tracking_number", p.GetTrackingNumber(), 0, 100)
-		checkURL(c, field+".tracking_url", p.GetTrackingUrl())
+		c.URL(field+".tracking_url", p.GetTrackingUrl())
 		checkTime(c, field+".ship_time", p.GetShipTime())
 		checkTime(c, field+".estimated_delivery_time", p.GetEstimatedDeliveryTime())
 		checkTime(c, field+".delivery_time", p.GetDeliveryTime())
@@ -119,7 +116,7 @@ func checkReturns(c *fault.Checker, o *orderv1.Order) {
 		return
 	}
 	for i, r := range o.GetReturns() {
-		field := indexed("returns", i)
+		field := fault.At("returns", i)
 		c.OptionalID(field+".return_id", r.GetReturnId())
 		if _, known := orderv1.ReturnStatus_name[int32(r.GetStatus())]; !known || r.GetStatus() == orderv1.ReturnStatus_RETURN_STATUS_UNSPECIFIED {
 			c.Addf(field+".status", "must be a status of a return")
@@ -142,10 +139,10 @@ func checkUnits(c *fault.Checker, field string, units []*orderv1.ItemQuantity, o
 	for i, u := range units {
 		at := u.GetItemIndex()
 		if at < 0 || int(at) >= len(o.GetItems()) {
-			c.Addf(indexed(field, i)+".item_index", "is %d, must be the position of an item", at)
+			c.Addf(fault.At(field, i)+".item_index", "is %d, must be the position of an item", at)
 			continue
 		}
-		c.Range(indexed(field, i)+".quantity", int64(u.GetQuantity()), 1, int64(o.GetItems()[at].GetQuantity()))
+		c.Range(fault.At(field, i)+".quantity", int64(u.GetQuantity()), 1, int64(o.GetItems()[at].GetQuantity()))
 	}
 }
 
@@ -154,17 +151,3 @@ func checkTime(c *fault.Checker, field string, t *timestamppb.Timestamp) {
 		c.Addf(field, "must be a valid timestamp")
 	}
 }
-
-// checkURL accepts an empty value or an absolute web address: it will be shown to shoppers as a link.
-func checkURL(c *fault.Checker, field, value string) {
-	if value == "" {
-		return
-	}
-	c.Text(field, value, 0, 2_000)
-	u, err := url.Parse(value)
-	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		c.Addf(field, "must be an absolute http or https URL, or empty")
-	}
-}
-
-func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

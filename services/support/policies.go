@@ -2,7 +2,6 @@ package support
 
 import (
 	"context"
-	"regexp"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -11,12 +10,11 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/support/policies"
 )
 
 const (
 	maxPoliciesABatch = 100
-	maxBody           = 100_000 // characters
-	maxQuestion       = 1_000   // characters
 	maxPassages       = 20
 	defaultPassages   = 3
 )
@@ -24,8 +22,8 @@ const (
 // policyServer implements PolicyService.
 type policyServer struct {
 	policyv1.UnsafePolicyServiceServer
-	store *policyStore
-	now   func() time.Time
+	repository *policies.Repository
+	now        func() time.Time
 }
 
 var _ policyv1.PolicyServiceServer = (*policyServer)(nil)
@@ -37,13 +35,13 @@ func (s *policyServer) UpsertPolicies(stream policyv1.PolicyService_UpsertPolici
 		MaxItems: maxPoliciesABatch,
 		Items:    (*policyv1.UpsertPoliciesRequest).GetPolicies,
 		ID:       (*policyv1.Policy).GetPolicyId,
-		Check:    checkPolicy,
-		Put: func(ctx context.Context, storeID string, policies []*policyv1.Policy) error {
+		Check:    policies.Check,
+		Put: func(ctx context.Context, storeID string, documents []*policyv1.Policy) error {
 			written := timestamppb.New(s.now())
-			for _, p := range policies {
+			for _, p := range documents {
 				p.UpdateTime = written
 			}
-			return s.store.put(ctx, storeID, policies)
+			return s.repository.Put(ctx, storeID, documents)
 		},
 	}.Run(stream.Context(), stream.Recv)
 	if err != nil {
@@ -59,11 +57,11 @@ func (s *policyServer) ListPolicies(ctx context.Context, req *policyv1.ListPolic
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	policies, err := s.store.list(ctx, req.GetStoreId())
+	documents, err := s.repository.List(ctx, req.GetStoreId())
 	if err != nil {
 		return nil, err
 	}
-	return &policyv1.ListPoliciesResponse{Policies: policies}, nil
+	return &policyv1.ListPoliciesResponse{Policies: documents}, nil
 }
 
 // DeletePolicy removes one document.
@@ -74,7 +72,7 @@ func (s *policyServer) DeletePolicy(ctx context.Context, req *policyv1.DeletePol
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	deleted, err := s.store.delete(ctx, req.GetStoreId(), req.GetPolicyId())
+	deleted, err := s.repository.Delete(ctx, req.GetStoreId(), req.GetPolicyId())
 	if err != nil {
 		return nil, err
 	}
@@ -89,39 +87,19 @@ func (s *policyServer) SearchPolicies(ctx context.Context, req *policyv1.SearchP
 	}
 	var c fault.Checker
 	c.ID("store_id", req.GetStoreId())
-	c.Text("query", req.GetQuery(), 1, maxQuestion)
-	checkLanguage(&c, req.GetLanguage())
+	c.Text("query", req.GetQuery(), 1, policies.MaxQuestion)
+	policies.CheckLanguage(&c, req.GetLanguage())
 	c.Range("limit", int64(limit), 1, maxPassages)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	index, err := s.store.current(ctx, req.GetStoreId())
+	version, err := s.repository.Version(ctx, req.GetStoreId())
 	if err != nil {
 		return nil, err
 	}
-	passages, legs := s.store.search(ctx, index, req.GetQuery(), req.GetLanguage(), int(limit))
+	passages, legs, err := s.repository.Search(ctx, req.GetStoreId(), version, req.GetQuery(), req.GetLanguage(), int(limit))
+	if err != nil {
+		return nil, err
+	}
 	return &policyv1.SearchPoliciesResponse{Passages: passages, Legs: legs}, nil
-}
-
-// checkPolicy reports every violation of one document as a *fault.Invalid.
-func checkPolicy(p *policyv1.Policy) error {
-	var c fault.Checker
-	c.ID("policy_id", p.GetPolicyId())
-	c.Text("title", p.GetTitle(), 1, 200)
-	c.Text("body", p.GetBody(), 1, maxBody)
-	if p.GetBody() != "" && len(split(p)) == 0 {
-		c.Addf("body", "must have text beside section titles")
-	}
-	checkLanguage(&c, p.GetLanguage())
-	checkURL(&c, "url", p.GetUrl())
-	return c.Err()
-}
-
-// languageForm is the outer form of a BCP 47 tag.
-var languageForm = regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$`)
-
-func checkLanguage(c *fault.Checker, tag string) {
-	if tag != "" && (len(tag) > 35 || !languageForm.MatchString(tag)) {
-		c.Addf("language", "must be a BCP 47 tag such as \"en\" or \"de-AT\", or empty")
-	}
 }

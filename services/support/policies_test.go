@@ -1,7 +1,6 @@
 package support
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -13,36 +12,9 @@ import (
 
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 
-	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/support/policies/policiestest"
 )
-
-func TestSplitCutsAtBlankLinesAndSections(t *testing.T) {
-	passage := func(section, text string) *policyv1.Passage {
-		return &policyv1.Passage{PolicyId: "p", PolicyTitle: "T", Section: section, Text: text, Url: "https://one.example/p", Language: "en"}
-	}
-	tests := []struct {
-		name, body string
-		want       []*policyv1.Passage
-	}{
-		{"one passage", "Just this.", []*policyv1.Passage{passage("", "Just this.")}},
-		{"blank lines, also with spaces", "One.\n\n\nTwo.\n \t\nThree.", []*policyv1.Passage{passage("", "One."), passage("", "Two."), passage("", "Three.")}},
-		{"a section goes on over blank lines", "## A\n\nOne.\n\nTwo.\n## B\nThree.", []*policyv1.Passage{passage("A", "One."), passage("A", "Two."), passage("B", "Three.")}},
-		{"a section ends a passage", "One.\n## A\nTwo.", []*policyv1.Passage{passage("", "One."), passage("A", "Two.")}},
-		{"lines and spaces in a passage stay", "One\n  - two\nthree", []*policyv1.Passage{passage("", "One\n  - two\nthree")}},
-		{"lines that end as on Windows", "## A\r\n\r\nOne.\r\nTwo.", []*policyv1.Passage{passage("A", "One.\nTwo.")}},
-		{"other marks are text", "# A\n\n##B\n\n### C", []*policyv1.Passage{passage("", "# A"), passage("", "##B"), passage("", "### C")}},
-		{"sections without text", "## A\n\n## B\n", nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := split(&policyv1.Policy{PolicyId: "p", Title: "T", Body: tt.body, Url: "https://one.example/p"})
-			if diff := cmp.Diff(tt.want, got, protocmp.Transform()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 func TestPoliciesAreWrittenListedAndDeleted(t *testing.T) {
 	c := serve(t, silent())
@@ -84,7 +56,7 @@ func TestSearchSeesEveryWriteAndOneStore(t *testing.T) {
 	if got := search(t, c, "one", "warranty", ""); len(got) != 0 {
 		t.Errorf("a store without documents has an answer: %v", got)
 	}
-	c.havePolicies(t, "one", handbook()...)
+	c.havePolicies(t, "one", policiestest.Handbook()...)
 	first := search(t, c, "one", "what about the warranty?", "")
 	if len(first) == 0 || first[0].GetText() != "Everything is covered for 2 years against faults in material." || first[0].GetScore() <= 0 {
 		t.Fatalf("after the first write: %v", first)
@@ -104,29 +76,9 @@ func TestSearchSeesEveryWriteAndOneStore(t *testing.T) {
 	}
 }
 
-func TestIndexIsKeptWhileNothingChanges(t *testing.T) {
-	c := serve(t, silent())
-	c.havePolicies(t, "one", handbook()...)
-	store := c.service.policies.store
-	first, err := store.current(t.Context(), "one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, _ := store.current(t.Context(), "one"); again.index != first.index {
-		t.Error("the index was made again for nothing")
-	}
-	replica := &policyStore{redis: store.redis, words: store.words}
-	if _, err := replica.delete(t.Context(), "one", "faq"); err != nil {
-		t.Fatal(err)
-	}
-	if again, _ := store.current(t.Context(), "one"); again.index == first.index {
-		t.Error("a write by another replica was not noticed")
-	}
-}
-
 func TestAnAssignmentSeesWhatWasWrittenBeforeItBegan(t *testing.T) {
 	c := serve(t, silent())
-	c.havePolicies(t, "one", handbook()...)
+	c.havePolicies(t, "one", policiestest.Handbook()...)
 	begin := func() (looks func(want int)) {
 		tools := toolsFor(c, "")
 		return func(want int) {
@@ -149,16 +101,6 @@ func TestAnAssignmentSeesWhatWasWrittenBeforeItBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin()(0)
-}
-
-func TestIndexesAreBounded(t *testing.T) {
-	s := &policyStore{}
-	for i := range 3 * maxIndexes {
-		s.keep(strings.Repeat("s", i), versioned{})
-	}
-	if len(s.indexes) != maxIndexes {
-		t.Errorf("%d indexes are kept, want %d", len(s.indexes), maxIndexes)
-	}
 }
 
 func TestPolicyRequestsAreChecked(t *testing.T) {
@@ -197,34 +139,6 @@ func TestPolicyRequestsAreChecked(t *testing.T) {
 				t.Fatalf("error = %v, want INVALID_ARGUMENT", err)
 			}
 			if diff := cmp.Diff(tt.fields, servicetest.Violated(err)); diff != "" {
-				t.Errorf("fields (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestCheckPolicy(t *testing.T) {
-	tests := []struct {
-		name   string
-		policy *policyv1.Policy
-		fields []string
-	}{
-		{"a good one", &policyv1.Policy{PolicyId: "p", Title: "T", Body: "B", Language: "de-AT", Url: "https://one.example"}, nil},
-		{"nothing", &policyv1.Policy{}, []string{"policy_id", "title", "body"}},
-		{"titles only", &policyv1.Policy{PolicyId: "p", Title: "T", Body: "## A"}, []string{"body"}},
-		{"too long", &policyv1.Policy{PolicyId: "p", Title: "T", Body: strings.Repeat("ä", maxBody+1)}, []string{"body"}},
-		{"language and page", &policyv1.Policy{PolicyId: "p", Title: "T", Body: "B", Language: "x", Url: "/relative"}, []string{"language", "url"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var got []string
-			var invalid *fault.Invalid
-			if errors.As(checkPolicy(tt.policy), &invalid) {
-				for _, v := range invalid.Violations {
-					got = append(got, v.Field)
-				}
-			}
-			if diff := cmp.Diff(tt.fields, got); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})

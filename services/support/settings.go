@@ -74,7 +74,7 @@ func checkSettings(c *fault.Checker, settings *orderv1.OrderSettings) {
 	}
 	seen := make(map[covered]bool)
 	for i, rule := range settings.GetRules() {
-		field := indexed("settings.rules", i)
+		field := fault.At("settings.rules", i)
 		if !slices.Contains(kinds, rule.GetKind()) {
 			c.Addf(field+".kind", "must be a kind of action")
 			continue
@@ -103,7 +103,7 @@ func checkRule(c *fault.Checker, field string, rule *orderv1.OrderRule) {
 			continue
 		}
 		for i, label := range labels {
-			c.Text(indexed(field+"."+name, i), label, 1, maxLabel)
+			c.Text(fault.At(field+"."+name, i), label, 1, maxLabel)
 		}
 	}
 	if n := len(rule.GetExcludedProductIds()); n > maxExcluded {
@@ -111,7 +111,7 @@ func checkRule(c *fault.Checker, field string, rule *orderv1.OrderRule) {
 		return
 	}
 	for i, id := range rule.GetExcludedProductIds() {
-		c.ID(indexed(field+".excluded_product_ids", i), id)
+		c.ID(fault.At(field+".excluded_product_ids", i), id)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
-	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/support/policies"
 )
 
 // Config is what the service is made of.
@@ -23,7 +23,7 @@ type Config struct {
 	// Deps are what all specialist services share. Redis keeps orders and policies.
 	specialist.Deps
 	// Embedder makes the vectors for searching documents by meaning. Nil: they are searched by words alone.
-	Embedder Embedder
+	Embedder policies.Embedder
 	// OrderSystems are those of the stores that keep their orders themselves, by store. The orders of any other store are kept
 	// in Redis. Nil: no store has one.
 	OrderSystems map[string]orderhttp.Config
@@ -50,7 +50,7 @@ func New(cfg Config) (*Service, error) {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cfg.Log()
-	words, err := newLexicon()
+	documents, err := policies.New(cfg.Redis, cfg.Embedder, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -59,24 +59,21 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	book := &orderBook{store: newOrderStore(cfg.Redis), own: own, attempts: attempts{cfg.Redis}, now: cfg.Now}
-	policies := &policyStore{
-		redis: cfg.Redis, words: words, embedder: cfg.Embedder, embedding: retrieval.Endpoint{Leg: legVector, Logger: cfg.Logger},
-	}
-	d := &desk{orders: book, policies: policies, logger: cfg.Logger}
+	d := &desk{orders: book, policies: documents, logger: cfg.Logger}
 	agent, err := specialist.New(d.definition(), cfg.Deps)
 	if err != nil {
 		return nil, err
 	}
 	return &Service{
 		orders:   &orderServer{book: book},
-		policies: &policyServer{store: policies, now: cfg.Now},
+		policies: &policyServer{repository: documents, now: cfg.Now},
 		agent:    agent,
 	}, nil
 }
 
 // Close ends the work on vectors. No call may be under way.
 func (s *Service) Close() error {
-	s.policies.store.close()
+	s.policies.repository.Close()
 	return nil
 }
 

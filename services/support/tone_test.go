@@ -10,6 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/support/policies/policiestest"
 )
 
 // A model that lists products all the same gives the backend none: no tool of support finds any.
@@ -17,7 +18,7 @@ func TestSupportGivesNoProducts(t *testing.T) {
 	model := scripted.New(call("lookup_order", `{}`), call("search_policies", `{"query":"returns"}`),
 		scripted.Step{Text: "You could buy: Nimbolt Walker (boots), 149.00 EUR."})
 	c := serve(t, model)
-	c.havePolicies(t, "one", handbook()...)
+	c.havePolicies(t, "one", policiestest.Handbook()...)
 	c.haveOrders(t, "one", order("Q-1", "ada", 1))
 	answer := servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: "ada"}, "what else could I buy?")
 	if len(answer.GetProducts()) > 0 || answer.GetOrder() == nil || len(answer.GetPassages()) == 0 {

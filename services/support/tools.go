@@ -9,10 +9,12 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/support/policies"
 )
 
 const (
@@ -25,7 +27,7 @@ const lookupOrder = "lookup_order"
 
 // tools makes the tools of one turn.
 func (d *desk) tools(t *specialist.Turn) []agentloop.Tool {
-	version := specialist.Ahead(t, func(ctx context.Context) (string, error) { return d.policies.version(ctx, t.Scope.StoreID) })
+	version := specialist.Ahead(t, func(ctx context.Context) (string, error) { return d.policies.Version(ctx, t.Scope.StoreID) })
 	tt := &turnTools{desk: d, turn: t, version: version, done: make(map[string]bool)}
 	return []agentloop.Tool{
 		tt.orderTool(),
@@ -112,14 +114,13 @@ type shownPassage struct {
 
 func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchResult, error) {
 	query := strings.TrimSpace(in.Query)
-	if query == "" || utf8.RuneCountInString(query) > maxQuestion {
+	if query == "" || utf8.RuneCountInString(query) > policies.MaxQuestion {
 		return searchResult{}, errors.New("query must say in a few words what to look for")
 	}
-	index, err := t.policies(ctx)
+	passages, err := t.passages(ctx, query)
 	if err != nil {
 		return searchResult{}, t.desk.forModel(ctx, err, "the store's documents can not be read now; say so, and name no rule")
 	}
-	passages, _ := t.desk.policies.search(ctx, index, query, t.turn.Scope.Locale, shownPassages)
 	r := searchResult{Passages: make([]shownPassage, 0, len(passages))}
 	switch {
 	case len(passages) == 0:
@@ -142,18 +143,15 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 	return r, nil
 }
 
-// policies returns an index that holds at least what was written before the turn began: its version, which takes a round
-// trip, was asked for while the model thought.
-func (t *turnTools) policies(ctx context.Context) (versioned, error) {
-	store, storeID := t.desk.policies, t.turn.Scope.StoreID
+// passages searches the documents as of the beginning of the turn, or newer. Their version, which takes a round trip, was
+// prefetched.
+func (t *turnTools) passages(ctx context.Context, query string) ([]*policyv1.Passage, error) {
 	version, err := t.version.Get(ctx)
 	if err != nil {
-		return versioned{}, err
+		return nil, err
 	}
-	if index, ok := store.known(storeID, version); ok {
-		return index, nil
-	}
-	return store.current(ctx, storeID)
+	found, _, err := t.desk.policies.Search(ctx, t.turn.Scope.StoreID, version, query, t.turn.Scope.Locale, shownPassages)
+	return found, err
 }
 
 // cut shortens a text to n characters.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,16 +21,18 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/support/policies/policiestest"
 )
 
 // toolsFor makes the tools of a turn of a customer of store "one".
 func toolsFor(c clients, customer string) []agentloop.Tool {
 	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "one", CustomerID: customer}, Findings: &specialist.Findings{}}
 	d := &desk{
-		orders: c.service.orders.book, policies: c.service.policies.store, logger: slog.New(slog.DiscardHandler),
+		orders: c.service.orders.book, policies: c.service.policies.repository, logger: slog.New(slog.DiscardHandler),
 	}
 	return d.tools(turn)
 }
@@ -154,7 +158,7 @@ func TestNextStep(t *testing.T) {
 func ask(t *testing.T, orders []*orderv1.Order, steps ...scripted.Step) *specialistv1.Answer {
 	t.Helper()
 	c := serve(t, scripted.New(steps...))
-	c.havePolicies(t, "one", handbook()...)
+	c.havePolicies(t, "one", policiestest.Handbook()...)
 	c.haveOrders(t, "one", orders...)
 	return servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: "ada"}, "help")
 }
@@ -207,7 +211,7 @@ func TestAnswerCarriesPassagesOnce(t *testing.T) {
 func TestSearchPoliciesTool(t *testing.T) {
 	c := serve(t, silent())
 	long := &policyv1.Policy{PolicyId: "long", Title: "Privacy", Body: strings.Repeat("data ", 1000)}
-	c.havePolicies(t, "one", append(handbook(), long)...)
+	c.havePolicies(t, "one", append(policiestest.Handbook(), long)...)
 	tools := toolsFor(c, "")
 	got, err := servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"how do I return something"}`)
 	want := shownPassage{Policy: "Returns and refunds", Text: "Anything can be sent back within 30 days.", URL: "https://one.example/returns"}
@@ -224,6 +228,32 @@ func TestSearchPoliciesTool(t *testing.T) {
 	}
 	if _, err = servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"  "}`); err == nil {
 		t.Error("a search for nothing succeeded")
+	}
+}
+
+// nearEmbedder gives all texts the same vector.
+type nearEmbedder struct{}
+
+func (nearEmbedder) Query(context.Context, string) (embed.Vector, error) { return embed.Vector{1}, nil }
+
+func (nearEmbedder) Documents(_ context.Context, texts []string) ([]embed.Vector, error) {
+	return slices.Repeat([]embed.Vector{{1}}, len(texts)), nil
+}
+
+func TestAPassageThatIsNearInMeaningOnlyHasANote(t *testing.T) {
+	c := serveBy(t, silent(), nearEmbedder{})
+	c.havePolicies(t, "one", policiestest.Handbook()...)
+	const question = "which stuff lasts longest"
+	for legs := []string(nil); !slices.Contains(legs, "vector"); runtime.Gosched() { // until the passages are embedded
+		resp, err := c.policies.SearchPolicies(t.Context(), &policyv1.SearchPoliciesRequest{StoreId: "one", Query: question})
+		if err != nil {
+			t.Fatal(err)
+		}
+		legs = resp.GetLegs()
+	}
+	shown, err := servicetest.Run[searchResult](t.Context(), t, toolsFor(c, ""), "search_policies", `{"query":"`+question+`"}`)
+	if err != nil || len(shown.Passages) == 0 || !strings.Contains(shown.Note, "only if it answers") {
+		t.Errorf("the model is told %+v, %v", shown, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -10,6 +11,9 @@ import (
 
 // maxIDLength is the longest identifier in characters.
 const maxIDLength = 64
+
+// maxURLLength is the longest URL in characters.
+const maxURLLength = 2_000
 
 // Checker collects the violations of one request, so that a caller learns of all of them at once.
 // The zero value is ready. It is not safe for concurrent use.
@@ -77,6 +81,21 @@ func (c *Checker) Money(field string, m *commonv1.Money, required bool) {
 		c.Addf(field+".currency_code", "must be an ISO 4217 code of three upper-case letters")
 	}
 }
+
+// URL accepts an empty value or an absolute http or https URL of at most 2,000 characters.
+func (c *Checker) URL(field, value string) {
+	if value == "" {
+		return
+	}
+	c.Text(field, value, 0, maxURLLength)
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		c.Addf(field, "must be an absolute http or https URL, or empty")
+	}
+}
+
+// At returns the name of the i-th entry of a repeated field, such as "items[3]".
+func At(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
 // Addf records one violation of field.
 func (c *Checker) Addf(field, format string, args ...any) {

@@ -1,4 +1,4 @@
-package support
+package policies
 
 import (
 	"context"
@@ -11,15 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/embed"
-	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/support/policies/policiestest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // senses are what the vectors of fakeEmbedder know: a dimension for each, and one for everything else.
 var senses = [][]string{{"guarantee", "warranty", "covered", "lasts"}, {"sent", "return", "unwanted"}, {"parcels", "delivery"}}
@@ -67,47 +63,31 @@ func sensed(text string) embed.Vector {
 	return v
 }
 
-// ask searches the documents of store "one".
-func (c clients) ask(t *testing.T, question string) *policyv1.SearchPoliciesResponse {
-	t.Helper()
-	resp, err := c.policies.SearchPolicies(t.Context(), &policyv1.SearchPoliciesRequest{StoreId: "one", Query: question})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp
-}
-
 // embedded serves the handbook, with vectors.
-func embedded(t *testing.T, f fakeEmbedder) clients {
-	c := serveBy(t, silent(), f)
-	c.havePolicies(t, "one", handbook()...)
-	c.ask(t, "anything") // begins to embed
-	c.service.policies.store.work.Wait()
-	return c
+func embedded(t *testing.T, f fakeEmbedder) *Repository {
+	r := newRepository(t, f, policiestest.Handbook()...)
+	ask(t, r, "anything") // starts to embed
+	r.background.Wait()
+	return r
 }
 
 func TestMeaningFindsWhatNoWordDoesAndSaysSo(t *testing.T) {
-	c := embedded(t, fakeEmbedder{})
-	resp := c.ask(t, "which stuff lasts longest")
-	got := resp.GetPassages()
-	if len(got) == 0 || got[0].GetPolicyId() != "warranty" || !got[0].GetNearInMeaning() || !slices.Equal(resp.GetLegs(), []string{"lexical", "vector"}) {
-		t.Errorf("%v by %v; want the warranty, near in meaning", got, resp.GetLegs())
+	r := embedded(t, fakeEmbedder{})
+	got, legs := ask(t, r, "which stuff lasts longest")
+	if len(got) == 0 || got[0].GetPolicyId() != "warranty" || !got[0].GetNearInMeaning() || !slices.Equal(legs, []string{"lexical", "vector"}) {
+		t.Errorf("%v by %v; want the warranty, near in meaning", got, legs)
 	}
-	if got := c.ask(t, "the and of").GetPassages(); len(got) > 0 {
+	if got, _ := ask(t, r, "the and of"); len(got) > 0 {
 		t.Errorf("a question without words: %v", got)
-	}
-	shown, err := servicetest.Run[searchResult](t.Context(), t, toolsFor(c, ""), "search_policies", `{"query":"which stuff lasts longest"}`)
-	if err != nil || len(shown.Passages) == 0 || !strings.Contains(shown.Note, "only if it answers") {
-		t.Errorf("the model is told %+v, %v", shown, err)
 	}
 }
 
 func TestMeaningOrdersWhatWordsFindAndAddsNothing(t *testing.T) {
-	byWords := serve(t, silent())
-	byWords.havePolicies(t, "one", handbook()...)
+	lexical := newRepository(t, nil, policiestest.Handbook()...)
 	both := embedded(t, fakeEmbedder{})
 	for _, question := range []string{"guarantee on bags", "how do I return something", "do you deliver to Norway"} {
-		want, got := byWords.ask(t, question).GetPassages(), both.ask(t, question).GetPassages()
+		want, _ := ask(t, lexical, question)
+		got, _ := ask(t, both, question)
 		if len(got) != len(want) || len(got) == 0 {
 			t.Errorf("%q: %d passages, by words alone %d", question, len(got), len(want))
 		}
@@ -126,9 +106,9 @@ func TestMeaningOrdersWhatWordsFindAndAddsNothing(t *testing.T) {
 	}
 	last := found[len(found)-1].at
 	vectors[last] = embed.Vector{1, 0}
-	joined := x.joined(found, embed.Vector{1, 0}, vectors, 3)
-	if len(found) < 3 || len(joined) != len(found) || slices.IndexFunc(joined, func(c candidate) bool { return c.at == last }) >= len(joined)-1 {
-		t.Errorf("the nearest in meaning stays last: %v, was %v", joined, found)
+	fused := x.fused(found, embed.Vector{1, 0}, vectors, 3)
+	if len(found) < 3 || len(fused) != len(found) || slices.IndexFunc(fused, func(c candidate) bool { return c.at == last }) >= len(fused)-1 {
+		t.Errorf("the nearest in meaning stays last: %v, was %v", fused, found)
 	}
 }
 
@@ -151,35 +131,33 @@ func TestALegThatCanNotTakePartIsNamed(t *testing.T) {
 		{"the question can not be embedded", "vector:failed", fakeEmbedder{query: func() error { return down }}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := serveBy(t, silent(), tt.embedder)
-			c.havePolicies(t, "one", handbook()...)
-			c.ask(t, "warranty")
+			r := newRepository(t, tt.embedder, policiestest.Handbook()...)
+			ask(t, r, "warranty")
 			if tt.wait {
-				c.service.policies.store.work.Wait()
+				r.background.Wait()
 			}
-			resp := c.ask(t, "warranty")
-			if !slices.Equal(resp.GetLegs(), []string{"lexical", tt.leg}) || len(resp.GetPassages()) == 0 {
-				t.Errorf("%d passages by %v, want some by words, and %s", len(resp.GetPassages()), resp.GetLegs(), tt.leg)
+			got, legs := ask(t, r, "warranty")
+			if !slices.Equal(legs, []string{"lexical", tt.leg}) || len(got) == 0 {
+				t.Errorf("%d passages by %v, want some by words, and %s", len(got), legs, tt.leg)
 			}
 		})
 	}
-	c := serve(t, silent())
-	c.havePolicies(t, "one", handbook()...)
-	if legs := c.ask(t, "warranty").GetLegs(); !slices.Equal(legs, []string{"lexical"}) {
+	r := newRepository(t, nil, policiestest.Handbook()...)
+	if _, legs := ask(t, r, "warranty"); !slices.Equal(legs, []string{"lexical"}) {
 		t.Errorf("without an embedder: %v", legs)
 	}
 }
 
 func TestVectorsOfAnotherDimensionAreAFailure(t *testing.T) {
-	c := embedded(t, fakeEmbedder{})
-	v := c.service.policies.store.indexes["one"]
-	other := make([]embed.Vector, len(v.index.entries))
+	r := embedded(t, fakeEmbedder{})
+	x := r.indexes["one"]
+	other := make([]embed.Vector, len(x.index.entries))
 	for i := range other {
 		other[i] = embed.Vector{1}
 	}
-	v.meanings.vectors.Store(&other)
-	if resp := c.ask(t, "warranty"); !slices.Contains(resp.GetLegs(), "vector:failed") || len(resp.GetPassages()) == 0 {
-		t.Errorf("%d passages by %v", len(resp.GetPassages()), resp.GetLegs())
+	x.vectors.passages.Store(&other)
+	if got, legs := ask(t, r, "warranty"); !slices.Contains(legs, "vector:failed") || len(got) == 0 {
+		t.Errorf("%d passages by %v", len(got), legs)
 	}
 }
 
@@ -192,37 +170,36 @@ func TestPassagesAreEmbeddedAgainAfterAFailure(t *testing.T) {
 			}
 			return nil
 		}}
-		m := &meanings{}
+		v := &vectors{}
 		begun := time.Now()
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			m.make(t.Context(), f, []string{"warranty"}, slog.New(slog.DiscardHandler))
+			v.make(t.Context(), f, []string{"warranty"}, slog.New(slog.DiscardHandler))
 		}()
 		synctest.Wait()
-		if m.leg() != "vector:failed" {
-			t.Errorf("after a failure the leg is %s", m.leg())
+		if v.leg() != "vector:failed" {
+			t.Errorf("after a failure the leg is %s", v.leg())
 		}
 		<-done
-		if m.leg() != "vector" || time.Since(begun) != 15*time.Second {
-			t.Errorf("leg %s after %v, want vector after 5 and 10 seconds", m.leg(), time.Since(begun))
+		if v.leg() != "vector" || time.Since(begun) != 15*time.Second {
+			t.Errorf("leg %s after %v, want vector after 5 and 10 seconds", v.leg(), time.Since(begun))
 		}
 	})
 }
 
 func TestAReplacedIndexIsNotEmbeddedAnyMore(t *testing.T) {
 	ended := make(chan struct{}, 2)
-	c := serveBy(t, silent(), fakeEmbedder{documents: func(ctx context.Context) error {
+	r := newRepository(t, fakeEmbedder{documents: func(ctx context.Context) error {
 		<-ctx.Done()
 		ended <- struct{}{}
 		return ctx.Err()
-	}})
-	c.havePolicies(t, "one", handbook()...)
-	c.ask(t, "warranty")
-	c.havePolicies(t, "one", &policyv1.Policy{PolicyId: "warranty", Title: "Warranty", Body: "None at all."})
-	c.ask(t, "warranty")
+	}}, policiestest.Handbook()...)
+	ask(t, r, "warranty")
+	put(t, r, &policyv1.Policy{PolicyId: "warranty", Title: "Warranty", Body: "None at all."})
+	ask(t, r, "warranty")
 	<-ended // the first; the test would hang
-	if err := c.service.Close(); err != nil || len(ended) != 1 {
-		t.Errorf("closed with %v, the second has ended %d times", err, len(ended))
+	if r.Close(); len(ended) != 1 {
+		t.Errorf("closed; the second has ended %d times", len(ended))
 	}
 }

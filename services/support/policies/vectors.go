@@ -1,4 +1,4 @@
-package support
+package policies
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type Embedder interface {
 	Documents(ctx context.Context, texts []string) ([]embed.Vector, error)
 }
 
-// Names of the legs of a search, and what is added to one that could not take part. Those of products have the same.
+// Names of the legs of a search, and the suffixes of a leg that could not take part. Product search uses the same names.
 const (
 	legLexical  = "lexical"
 	legVector   = "vector"
@@ -31,36 +31,35 @@ const (
 )
 
 const (
-	// embedAgain is the wait after passages could not be embedded. It doubles with each further failure, up to embedSeldom.
-	embedAgain  = 5 * time.Second
-	embedSeldom = 5 * time.Minute
+	// firstRetry is the wait after a failure to embed passages. It doubles with each further failure, up to maxRetry.
+	firstRetry = 5 * time.Second
+	maxRetry   = 5 * time.Minute
 )
 
-// meanings are the vectors of the passages of one index, in their order. They are made once, in the background, and never
-// change, as the index does not.
-type meanings struct {
-	vectors atomic.Pointer[[]embed.Vector] // nil: not there yet
-	failed  atomic.Bool                    // the last attempt
-	cancel  context.CancelFunc             // ends the attempts
+// vectors are those of the passages of one index, in their order. They are made once, in the background, and never change.
+type vectors struct {
+	passages atomic.Pointer[[]embed.Vector] // nil: not made yet
+	failed   atomic.Bool                    // the last attempt failed
+	cancel   context.CancelFunc             // ends the attempts
 }
 
-// make embeds until it has all vectors, or ctx ends.
-func (m *meanings) make(ctx context.Context, embedder Embedder, texts []string, logger *slog.Logger) {
-	for wait := embedAgain; ; wait = min(2*wait, embedSeldom) {
-		vectors, err := embedder.Documents(ctx, texts)
-		if err == nil && len(vectors) != len(texts) {
-			err = fmt.Errorf("%d vectors for %d passages", len(vectors), len(texts))
+// make retries until it has all vectors or ctx ends.
+func (v *vectors) make(ctx context.Context, embedder Embedder, texts []string, logger *slog.Logger) {
+	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
+		passages, err := embedder.Documents(ctx, texts)
+		if err == nil && len(passages) != len(texts) {
+			err = fmt.Errorf("%d vectors for %d passages", len(passages), len(texts))
 		}
 		if err == nil {
-			m.vectors.Store(&vectors)
-			m.failed.Store(false)
+			v.passages.Store(&passages)
+			v.failed.Store(false)
 			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		m.failed.Store(true)
-		logger.Warn("policies could not be embedded; they are searched by words until they can", "error", err, "again_in", wait)
+		v.failed.Store(true)
+		logger.Warn("cannot embed policies; searching them by words only", "error", err, "retry_in", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -69,19 +68,19 @@ func (m *meanings) make(ctx context.Context, embedder Embedder, texts []string, 
 	}
 }
 
-// leg names the state of the vector leg.
-func (m *meanings) leg() string {
+// leg returns the name of the vector leg with its state.
+func (v *vectors) leg() string {
 	switch {
-	case m.vectors.Load() != nil:
+	case v.passages.Load() != nil:
 		return legVector
-	case m.failed.Load():
+	case v.failed.Load():
 		return legVector + legFailed
 	}
 	return legVector + legBuilding
 }
 
-// meaningTexts are what of the passages is embedded: with their titles, without which many say little.
-func (x *passageIndex) meaningTexts() []string {
+// embeddedTexts returns the text to embed for each passage: with its titles, without which many passages say little.
+func (x *passageIndex) embeddedTexts() []string {
 	texts := make([]string, len(x.entries))
 	for i, e := range x.entries {
 		p := e.passage
@@ -90,9 +89,9 @@ func (x *passageIndex) meaningTexts() []string {
 	return texts
 }
 
-// joined orders what the words have found by both legs, and adds nothing to it. When they have found nothing it is the passages
-// that are nearest in meaning, at most limit.
-func (x *passageIndex) joined(found []candidate, query embed.Vector, vectors []embed.Vector, limit int) []candidate {
+// fused orders the lexical candidates by reciprocal rank fusion of both legs, and adds none. Without any lexical candidate it
+// returns the passages nearest in meaning, at most limit.
+func (x *passageIndex) fused(found []candidate, query embed.Vector, vectors []embed.Vector, limit int) []candidate {
 	near := make([]candidate, 0, len(x.entries))
 	for i, v := range vectors {
 		if len(found) == 0 || slices.ContainsFunc(found, func(c candidate) bool { return c.at == i }) {

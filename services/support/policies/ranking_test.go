@@ -1,4 +1,4 @@
-package support
+package policies
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	"github.com/quartet-commerce/quartet/services/support/policies/policiestest"
 )
 
 func handbookIndex(t *testing.T) *passageIndex {
@@ -15,7 +16,7 @@ func handbookIndex(t *testing.T) *passageIndex {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newPassageIndex(words, handbook())
+	return newPassageIndex(words, policiestest.Handbook())
 }
 
 func TestSearchFindsThePassage(t *testing.T) {

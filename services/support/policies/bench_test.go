@@ -1,4 +1,4 @@
-package support
+package policies
 
 import (
 	"testing"
