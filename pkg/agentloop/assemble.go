@@ -24,13 +24,15 @@ type assembler struct {
 	finish    FinishReason
 	usage     *Usage
 	model     string
-	heard     bool // at least one chunk came
+	data      string // the provider's own, of the message
+	heard     bool   // at least one chunk came
 }
 
 // partialCall is a tool call of which some pieces have come.
 type partialCall struct {
 	index     int
 	id, name  string
+	data      string // the provider's own
 	arguments strings.Builder
 	cut       bool // there was no room for all of the arguments
 }
@@ -61,6 +63,9 @@ func (a *assembler) consume(chunks iter.Seq2[Chunk, error], yield func(Event) bo
 		if c.Model != "" {
 			a.model = c.Model
 		}
+		if c.ProviderData != "" {
+			a.data = a.fitWhole(c.ProviderData)
+		}
 		if text := a.fit(c.Text); text != "" {
 			a.text.WriteString(text)
 			if !yield(TextDelta{Step: a.step, Text: text}) {
@@ -83,6 +88,16 @@ func (a *assembler) fit(s string) string {
 	return kept
 }
 
+// fitWhole returns s, or "" if there is no room for all of it.
+func (a *assembler) fitWhole(s string) string {
+	if len(s) > a.room {
+		a.full = true
+		return ""
+	}
+	a.room -= len(s)
+	return s
+}
+
 // addCall adds a piece to the call that it belongs to. A new call takes a token at the least, so that their number is bounded
 // as well.
 func (a *assembler) addCall(d ToolCallDelta) {
@@ -100,6 +115,9 @@ func (a *assembler) addCall(d ToolCallDelta) {
 	}
 	if d.Name != "" && d.Name != p.name {
 		p.name = a.fit(d.Name)
+	}
+	if d.ProviderData != "" {
+		p.data = a.fitWhole(d.ProviderData)
 	}
 	arguments := a.fit(d.Arguments)
 	p.arguments.WriteString(arguments)
@@ -140,7 +158,7 @@ func (p *partialCall) endsBefore(d ToolCallDelta) bool {
 // message returns the answer. Every call has an id that is unique in the conversation, made up where the model gave none
 // or one that is taken. A call for whose arguments there was no room has none: what is left of them is of no use, and long.
 func (a *assembler) message(earlier []Message) Message {
-	m := Message{Role: RoleAssistant, Text: a.text.String()}
+	m := Message{Role: RoleAssistant, Text: a.text.String(), ProviderData: a.data}
 	if len(a.calls) == 0 {
 		return m
 	}
@@ -155,7 +173,7 @@ func (a *assembler) message(earlier []Message) Message {
 			p.id = fmt.Sprintf("call_%d_%d", a.step, n)
 		}
 		taken[p.id] = true
-		call := ToolCall{ID: p.id, Name: p.name}
+		call := ToolCall{ID: p.id, Name: p.name, ProviderData: p.data}
 		if !p.cut {
 			call.Arguments = p.arguments.String()
 		}

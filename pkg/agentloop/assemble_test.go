@@ -1,6 +1,8 @@
 package agentloop_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,5 +79,41 @@ func TestChunksWithoutTextChangeNothing(t *testing.T) {
 				t.Errorf("%+v, error %v", got, err)
 			}
 		})
+	}
+}
+
+// What a provider wants back travels with the messages, in one step and to the next, through JSON, and not cut.
+func TestProviderDataTravelsWithTheConversation(t *testing.T) {
+	model := scripted.New(scripted.Step{Chunks: []agentloop.Chunk{
+		{ToolCalls: []agentloop.ToolCallDelta{{Index: 0, ID: "a", Name: "f", Arguments: `{"x":`, ProviderData: "call data"}}},
+		{ToolCalls: []agentloop.ToolCallDelta{{Index: 0, Arguments: "1}"}, {Index: 1, ID: "b", Name: "f", Arguments: "{}"}}},
+		{FinishReason: agentloop.FinishToolCalls, ProviderData: `{"message":"data"}`},
+	}}, scripted.Step{Text: "done"})
+	run := mustNew(t, agentloop.Config{Model: model}).Start(nil, "hi")
+	for !run.Done() {
+		for range run.Step(t.Context()) {
+		}
+	}
+	raw, err := json.Marshal(model.Requests()[1].Messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages []agentloop.Message
+	if err := json.Unmarshal(raw, &messages); err != nil {
+		t.Fatal(err)
+	}
+	want := agentloop.Message{Role: agentloop.RoleAssistant, ProviderData: `{"message":"data"}`, ToolCalls: []agentloop.ToolCall{
+		{ID: "a", Name: "f", Arguments: `{"x":1}`, ProviderData: "call data"}, {ID: "b", Name: "f", Arguments: "{}"},
+	}}
+	if diff := cmp.Diff(want, messages[1]); diff != "" {
+		t.Errorf("message in the second request (-want +got):\n%s", diff)
+	}
+
+	large := scripted.New(scripted.Step{Chunks: []agentloop.Chunk{{ProviderData: strings.Repeat("x", 65)}, {Text: "a"}}})
+	run = mustNew(t, agentloop.Config{Model: large, MaxOutputTokens: 1}).Start(nil, "hi")
+	for range run.Step(t.Context()) {
+	}
+	if step := run.Result().Steps[0]; step.FinishReason != agentloop.FinishLength {
+		t.Errorf("%+v, want data beyond the bound of an answer to end it", step)
 	}
 }

@@ -95,6 +95,10 @@ type Message struct {
 	ToolCalls []ToolCall
 	// ToolCallID names the call that a tool message answers. Empty for other roles.
 	ToolCallID string
+	// ProviderData is what the adapter that made an assistant message wants back with it, such as signed reasoning: an opaque
+	// text that is valid UTF-8. Adapters alone set and read it, and pass over data that is not their own; the loop and all
+	// wrappers carry it unchanged, and do not log it. It belongs to the conversation, not to a process. Empty: none.
+	ProviderData string `json:",omitempty"`
 }
 
 // ToolCall is a model's request to run a tool.
@@ -106,6 +110,8 @@ type ToolCall struct {
 	// Arguments as the model wrote them: JSON, or what it took for JSON. Once they have passed a tool's schema: JSON, with
 	// the keys sorted and no space.
 	Arguments string
+	// ProviderData is what the adapter that made the call wants back with it. See [Message].
+	ProviderData string `json:",omitempty"`
 }
 
 // Chunk is one piece of a model's answer. Several fields may be set; the zero Chunk means nothing.
@@ -122,6 +128,8 @@ type Chunk struct {
 	Usage *Usage
 	// Model is the name by which the provider calls the model that answers. Empty: unchanged.
 	Model string
+	// ProviderData becomes that of the message. Set at most once, on one of the last chunks. See [Message].
+	ProviderData string `json:",omitempty"`
 }
 
 // ToolCallDelta is one piece of a tool call.
@@ -135,6 +143,8 @@ type ToolCallDelta struct {
 	Name string
 	// Arguments continues the arguments.
 	Arguments string
+	// ProviderData becomes that of the call. Set on one piece at most. See [Message].
+	ProviderData string `json:",omitempty"`
 }
 
 // FinishReason says why an answer ended.

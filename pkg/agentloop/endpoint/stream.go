@@ -22,7 +22,7 @@ type Emit func(agentloop.Chunk) error
 func Stream(ctx context.Context, provider string, run func(Emit) error) iter.Seq2[agentloop.Chunk, error] {
 	return func(yield func(agentloop.Chunk, error) bool) {
 		err := run(func(c agentloop.Chunk) error {
-			if c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.Model == "" && c.FinishReason == "" && c.Usage == nil {
+			if c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.Model == "" && c.FinishReason == "" && c.Usage == nil && c.ProviderData == "" {
 				return nil
 			}
 			if !yield(c, nil) {

@@ -187,7 +187,7 @@ func (s Step) chunks() []agentloop.Chunk {
 		chunks = append(chunks, agentloop.Chunk{Text: piece, Model: name})
 	}
 	for i, c := range s.ToolCalls {
-		d := agentloop.ToolCallDelta{Index: i, ID: c.ID, Name: c.Name, Arguments: c.Arguments}
+		d := agentloop.ToolCallDelta{Index: i, ID: c.ID, Name: c.Name, Arguments: c.Arguments, ProviderData: c.ProviderData}
 		chunks = append(chunks, agentloop.Chunk{ToolCalls: []agentloop.ToolCallDelta{d}, Model: name})
 	}
 	if s.Err != nil || s.Hang {

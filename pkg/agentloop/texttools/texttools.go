@@ -103,7 +103,7 @@ func read(chunks iter.Seq2[agentloop.Chunk, error], p *parser) iter.Seq2[agentlo
 }
 
 func empty(c agentloop.Chunk) bool {
-	return c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.FinishReason == "" && c.Usage == nil && c.Model == ""
+	return c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.FinishReason == "" && c.Usage == nil && c.Model == "" && c.ProviderData == ""
 }
 
 func spokeOfTools(messages []agentloop.Message) bool {

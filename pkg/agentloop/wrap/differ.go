@@ -30,6 +30,8 @@ func differ(a, b *agentloop.Request) (where, inA, inB string) {
 			return place + ".tool_call_id", x.ToolCallID, y.ToolCallID
 		case !slices.Equal(x.ToolCalls, y.ToolCalls):
 			return place + ".tool_calls", encode(x.ToolCalls), encode(y.ToolCalls)
+		case x.ProviderData != y.ProviderData:
+			return place + ".provider_data", x.ProviderData, y.ProviderData
 		}
 	}
 	for i := range max(len(a.Tools), len(b.Tools)) {

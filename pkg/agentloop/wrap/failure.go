@@ -78,5 +78,5 @@ func attempt(chunks iter.Seq2[agentloop.Chunk, error], yield func(agentloop.Chun
 
 // saysNothing reports whether a chunk holds nothing of an answer.
 func saysNothing(c agentloop.Chunk) bool {
-	return c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.FinishReason == "" && c.Usage == nil
+	return c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.FinishReason == "" && c.Usage == nil && c.ProviderData == ""
 }

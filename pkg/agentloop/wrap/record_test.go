@@ -24,7 +24,7 @@ func fullRequest() *agentloop.Request {
 	return &agentloop.Request{
 		Messages: []agentloop.Message{
 			{Role: agentloop.RoleUser, Text: "Is it <raining>?"},
-			{Role: agentloop.RoleAssistant, ToolCalls: []agentloop.ToolCall{{ID: "a", Name: "find", Arguments: "{}"}}},
+			{Role: agentloop.RoleAssistant, ToolCalls: []agentloop.ToolCall{{ID: "a", Name: "find", Arguments: "{}", ProviderData: "call <data>"}}, ProviderData: "message data"},
 			{Role: agentloop.RoleTool, ToolCallID: "a", Text: "no"},
 		},
 		Tools:           []agentloop.ToolSpec{{Name: "find", Description: "Finds.", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "x"}},
@@ -35,7 +35,7 @@ func fullRequest() *agentloop.Request {
 }
 
 var fullChunks = []agentloop.Chunk{
-	{Text: "N", Model: "m"}, {Reasoning: "hm"}, {ToolCalls: []agentloop.ToolCallDelta{{Index: 1, ID: "b", Name: "find", Arguments: "{}"}}},
+	{Text: "N", Model: "m"}, {Reasoning: "hm"}, {ToolCalls: []agentloop.ToolCallDelta{{Index: 1, ID: "b", Name: "find", Arguments: "{}", ProviderData: "call data"}}}, {ProviderData: "message data"},
 	{FinishReason: agentloop.FinishToolCalls, Usage: &agentloop.Usage{InputTokens: 7, OutputTokens: 2}},
 }
 
