@@ -13,9 +13,50 @@ import (
 // answer is what is known of an answer so far.
 type answer struct {
 	endpoint.Ending
-	calls   map[int64]int // position of a tool call by the index of its block
+	calls   map[int64]int            // position of a tool call by the index of its block
+	blocks  map[int64]*thinkingBlock // by the index of the block
+	order   []*thinkingBlock
 	usage   usage
 	stopped bool // the last event came
+}
+
+// thinkingBlock is a block of signed reasoning, as the API sends it and wants it back.
+type thinkingBlock struct {
+	Type      string `json:"type"`
+	Thinking  string `json:"thinking,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	Data      string `json:"data,omitempty"` // of redacted_thinking
+}
+
+// providerData is what a message carries from the answer to the requests that follow: the API wants reasoning back with
+// the results of the calls that it led to.
+type providerData struct {
+	Anthropic struct {
+		Thinking []*thinkingBlock `json:"thinking"`
+	} `json:"anthropic"`
+}
+
+// data returns the ProviderData of the answer: its reasoning, if it calls tools.
+func (a *answer) data() string {
+	if a.Calls == 0 || len(a.order) == 0 {
+		return ""
+	}
+	var d providerData
+	d.Anthropic.Thinking = a.order
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// thinkingOf returns the reasoning in a message's ProviderData; nil if there is none, or the data is another adapter's.
+func thinkingOf(data string) []*thinkingBlock {
+	var d providerData
+	if data == "" || json.Unmarshal([]byte(data), &d) != nil {
+		return nil
+	}
+	return d.Anthropic.Thinking
 }
 
 // decode takes in an event. The finish reason and the usage are kept for the end. Unknown events and blocks mean nothing.
@@ -30,6 +71,10 @@ func (a *answer) decode(ev sdk.MessageStreamEventUnion) agentloop.Chunk {
 		a.start(ev, &c)
 	case "content_block_delta":
 		c.Text, c.Reasoning = ev.Delta.Text, ev.Delta.Thinking
+		if b, ok := a.blocks[ev.Index]; ok {
+			b.Thinking += ev.Delta.Thinking
+			b.Signature += ev.Delta.Signature
+		}
 		if call, ok := a.calls[ev.Index]; ok && ev.Delta.PartialJSON != "" {
 			c.ToolCalls = []agentloop.ToolCallDelta{{Index: call, Arguments: ev.Delta.PartialJSON}}
 		}
@@ -50,6 +95,11 @@ func (a *answer) decode(ev sdk.MessageStreamEventUnion) agentloop.Chunk {
 func (a *answer) start(ev sdk.MessageStreamEventUnion, c *agentloop.Chunk) {
 	b := ev.ContentBlock
 	c.Text, c.Reasoning = b.Text, b.Thinking
+	if b.Type == "thinking" || b.Type == "redacted_thinking" {
+		block := &thinkingBlock{Type: b.Type, Thinking: b.Thinking, Signature: b.Signature, Data: b.Data}
+		a.blocks[ev.Index] = block
+		a.order = append(a.order, block)
+	}
 	if b.Type != "tool_use" {
 		return
 	}

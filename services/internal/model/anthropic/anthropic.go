@@ -88,7 +88,7 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpo
 	defer cancel()
 	stream := m.client.Messages.NewStreaming(ctx, params)
 	defer stream.Close()
-	a := answer{calls: make(map[int64]int)}
+	a := answer{calls: make(map[int64]int), blocks: make(map[int64]*thinkingBlock)}
 	for !a.stopped && stream.Next() {
 		if err := emit(a.decode(stream.Current())); err != nil {
 			return err
@@ -98,6 +98,7 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpo
 	if err != nil {
 		return err
 	}
+	last.ProviderData = a.data()
 	if err := emit(last); err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 package anthropic_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -98,6 +100,59 @@ func TestStreamsAreDecoded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// thinkingAndCall is an answer that reasons, openly and not, and calls a tool.
+func thinkingAndCall() string {
+	var body strings.Builder
+	event := func(kind, rest string) {
+		fmt.Fprintf(&body, "event: %s\ndata: {\"type\":%q%s}\n\n", kind, kind, rest)
+	}
+	event("message_start", `,"message":{"model":"m-1","usage":{"input_tokens":5}}`)
+	event("content_block_start", `,"index":0,"content_block":{"type":"thinking","thinking":"","signature":""}`)
+	event("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":"I "}`)
+	event("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":"look."}`)
+	event("content_block_delta", `,"index":0,"delta":{"type":"signature_delta","signature":"c2ln"}`)
+	event("content_block_start", `,"index":1,"content_block":{"type":"redacted_thinking","data":"c2VhbGVk"}`)
+	event("content_block_start", `,"index":2,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}`)
+	event("message_delta", `,"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}`)
+	event("message_stop", "")
+	return body.String()
+}
+
+func TestReasoningBehindCallsComesBackFromAnotherProcess(t *testing.T) {
+	sent := modeltest.Continue(t, newModel, thinkingAndCall())
+	var body struct {
+		Messages []struct {
+			Role    string
+			Content []struct{ Type, Thinking, Signature, Data string }
+		}
+	}
+	if err := json.Unmarshal([]byte(sent), &body); err != nil {
+		t.Fatal(err)
+	}
+	type block struct{ Type, Thinking, Signature, Data string }
+	var got []block
+	for _, b := range body.Messages[1].Content {
+		got = append(got, block(b))
+	}
+	want := []block{{"thinking", "I look.", "c2ln", ""}, {"redacted_thinking", "", "", "c2VhbGVk"}, {Type: "tool_use"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("blocks of the answer, sent back (-want +got):\n%s", diff)
+	}
+	without := func(t *testing.T, url string) agentloop.Model { return noReasoning{newModel(t, url)} }
+	if sent := modeltest.Continue(t, without, thinkingAndCall()); strings.Contains(sent, "c2ln") || strings.Contains(sent, "c2VhbGVk") {
+		t.Errorf("reasoning is sent back where it is switched off: %s", sent)
+	}
+}
+
+// noReasoning switches reasoning off in every call.
+type noReasoning struct{ agentloop.Model }
+
+func (n noReasoning) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	off := *req
+	off.NoReasoning = true
+	return n.Model.Generate(ctx, &off)
 }
 
 func TestWhatTheAPIRefusesIsNotSent(t *testing.T) {

@@ -45,7 +45,7 @@ func (m *Model) request(req *agentloop.Request) (sdk.MessageNewParams, error) {
 		}
 		out.OutputConfig.Format = sdk.JSONOutputFormatParam{Schema: schema}
 	}
-	out.System, out.Messages = conversation(req.Messages)
+	out.System, out.Messages = conversation(req.Messages, out.Thinking.OfDisabled == nil)
 	return out, nil
 }
 
@@ -64,8 +64,9 @@ func toolOf(t agentloop.ToolSpec) (sdk.ToolUnionParam, error) {
 }
 
 // conversation translates messages. The API has no system messages but one text before all others, and wants the two sides
-// to take turns, the user first, with all results of tools at the start of the turn after their calls.
-func conversation(messages []agentloop.Message) (system []sdk.TextBlockParam, turns []sdk.MessageParam) {
+// to take turns, the user first, with all results of tools at the start of the turn after their calls. Earlier reasoning is
+// sent back if thinking is true.
+func conversation(messages []agentloop.Message, thinking bool) (system []sdk.TextBlockParam, turns []sdk.MessageParam) {
 	for _, m := range messages {
 		if m.Role == agentloop.RoleSystem && len(turns) == 0 {
 			if strings.TrimSpace(m.Text) != "" {
@@ -84,7 +85,7 @@ func conversation(messages []agentloop.Message) (system []sdk.TextBlockParam, tu
 			turns = append(turns, sdk.MessageParam{Role: role})
 		}
 		last := &turns[len(turns)-1]
-		last.Content = append(last.Content, blocksOf(m)...)
+		last.Content = append(last.Content, blocksOf(m, thinking)...)
 	}
 	if len(turns) == 0 {
 		turns = append(turns, sdk.NewUserMessage(sdk.NewTextBlock(endpoint.NoContent)))
@@ -93,11 +94,21 @@ func conversation(messages []agentloop.Message) (system []sdk.TextBlockParam, tu
 }
 
 // blocksOf translates one message; there is always at least one block.
-func blocksOf(m agentloop.Message) []sdk.ContentBlockParamUnion {
+func blocksOf(m agentloop.Message, thinking bool) []sdk.ContentBlockParamUnion {
 	if m.Role == agentloop.RoleTool {
 		return []sdk.ContentBlockParamUnion{sdk.NewToolResultBlock(plain(m.ToolCallID), textOf(m.Text), false)}
 	}
 	var blocks []sdk.ContentBlockParamUnion
+	if thinking && len(m.ToolCalls) > 0 {
+		for _, b := range thinkingOf(m.ProviderData) {
+			switch b.Type {
+			case "thinking":
+				blocks = append(blocks, sdk.NewThinkingBlock(b.Signature, b.Thinking))
+			case "redacted_thinking":
+				blocks = append(blocks, sdk.NewRedactedThinkingBlock(b.Data))
+			}
+		}
+	}
 	if strings.TrimSpace(m.Text) != "" || len(m.ToolCalls) == 0 {
 		blocks = append(blocks, sdk.NewTextBlock(textOf(m.Text)))
 	}

@@ -3,7 +3,6 @@ package gemini
 import (
 	"crypto/rand"
 	"encoding/json"
-	"sync"
 
 	"google.golang.org/genai"
 
@@ -14,8 +13,7 @@ import (
 // answer is what is known of an answer so far.
 type answer struct {
 	endpoint.Ending
-	signatures *signatures
-	model      string
+	model string
 }
 
 // decode takes in one piece of an answer. The finish reason and the usage, which is counted up from piece to piece, are
@@ -57,12 +55,9 @@ func (a *answer) add(p *genai.Part, c *agentloop.Chunk) {
 	switch {
 	case p == nil:
 	case p.FunctionCall != nil:
-		id := "call_" + rand.Text()
-		if len(p.ThoughtSignature) > 0 {
-			a.signatures.put(id, p.ThoughtSignature)
-		}
 		c.ToolCalls = append(c.ToolCalls, agentloop.ToolCallDelta{
-			Index: a.Calls, ID: id, Name: p.FunctionCall.Name, Arguments: argumentsOf(p.FunctionCall.Args),
+			Index: a.Calls, ID: "call_" + rand.Text(), Name: p.FunctionCall.Name, Arguments: argumentsOf(p.FunctionCall.Args),
+			ProviderData: dataOf(p.ThoughtSignature),
 		})
 		a.Calls++
 	case p.Thought:
@@ -98,37 +93,33 @@ func (a *answer) finishOf(reason genai.FinishReason) agentloop.FinishReason {
 	return agentloop.FinishError // a malformed call, and whatever else comes up
 }
 
-// maxSignatures bounds the signatures that are kept: a few kilobytes each, for the calls of conversations that go on now.
-const maxSignatures = 4096
-
-// signatures are the signed thoughts behind function calls, by the id of the call. Models want them back with the results,
-// in the same turn. A call is known only to the process that made it; see skipSignature for others. The zero value is
-// ready.
-type signatures struct {
-	mu   sync.Mutex
-	byID map[string][]byte
-	ids  []string // a ring, the oldest at next
-	next int
+// providerData is what a tool call carries from the answer to the requests that follow: the signed reasoning behind it, which
+// the model wants back with the result.
+type providerData struct {
+	Gemini struct {
+		ThoughtSignature []byte `json:"thought_signature"`
+	} `json:"gemini"`
 }
 
-func (s *signatures) put(id string, signature []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byID == nil {
-		s.byID = make(map[string][]byte)
+// dataOf returns the ProviderData of a call with a signature, "" without one.
+func dataOf(signature []byte) string {
+	if len(signature) == 0 {
+		return ""
 	}
-	if len(s.ids) < maxSignatures {
-		s.ids = append(s.ids, id)
-	} else {
-		delete(s.byID, s.ids[s.next])
-		s.ids[s.next] = id
-		s.next = (s.next + 1) % maxSignatures
+	var d providerData
+	d.Gemini.ThoughtSignature = signature
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return ""
 	}
-	s.byID[id] = signature
+	return string(raw)
 }
 
-func (s *signatures) get(id string) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.byID[id]
+// signatureOf returns the signature in a call's ProviderData; nil if there is none, or the data is another adapter's.
+func signatureOf(data string) []byte {
+	var d providerData
+	if data == "" || json.Unmarshal([]byte(data), &d) != nil {
+		return nil
+	}
+	return d.Gemini.ThoughtSignature
 }

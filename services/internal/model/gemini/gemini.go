@@ -48,9 +48,8 @@ type Config struct {
 
 // Model asks one model. It implements [agentloop.Model] and is safe for concurrent use.
 type Model struct {
-	cfg        Config
-	client     *genai.Client
-	signatures signatures
+	cfg    Config
+	client *genai.Client
 }
 
 // New returns a model, or an error that says in a line what is wrong with the configuration. It makes no call.
@@ -90,7 +89,7 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpo
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	call := &exchange{}
-	a := answer{signatures: &m.signatures}
+	a := answer{}
 	var streamErr error
 	for r, err := range m.client.Models.GenerateContentStream(context.WithValue(ctx, exchangeKey{}, call), m.cfg.Model, contents, config) {
 		if err != nil {

@@ -66,14 +66,22 @@ func ask(_ []agentloop.ToolCall) *agentloop.Request {
 	return &agentloop.Request{Messages: []agentloop.Message{{Role: agentloop.RoleUser, Text: "hi"}}}
 }
 
-func TestSignaturesOfCallsComeBack(t *testing.T) {
-	const body = `data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"},"thoughtSignature":"c2lnbmVk"}]},"finishReason":"STOP"}]}` + "\n\n"
-	_, last, err := exchange(t, newModel, 200, body, ask, func(calls []agentloop.ToolCall) *agentloop.Request {
+func TestSignaturesOfCallsComeBackFromAnotherProcess(t *testing.T) {
+	sent := modeltest.Continue(t, newModel, `data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"},"thoughtSignature":"c2lnbmVk"}]},"finishReason":"STOP"}]}`+"\n\n")
+	if !strings.Contains(sent, `"thoughtSignature":"c2lnbmVk"`) {
+		t.Errorf("request %s", sent)
+	}
+}
+
+func TestDataOfOtherProvidersIsPassedOver(t *testing.T) {
+	_, last, err := exchange(t, newModel, 200, `data: {"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}`, func([]agentloop.ToolCall) *agentloop.Request {
 		return &agentloop.Request{Messages: []agentloop.Message{
-			{Role: agentloop.RoleUser, Text: "hi"}, {Role: agentloop.RoleAssistant, ToolCalls: calls}, {Role: agentloop.RoleTool, ToolCallID: calls[0].ID, Text: "x"},
+			{Role: agentloop.RoleUser, Text: "hi"},
+			{Role: agentloop.RoleAssistant, ProviderData: "not JSON", ToolCalls: []agentloop.ToolCall{{ID: "a", Name: "f", ProviderData: `{"other":{"x":1}}`}}},
+			{Role: agentloop.RoleTool, ToolCallID: "a"},
 		}}
 	})
-	if err != nil || !strings.Contains(last, `"thoughtSignature":"c2lnbmVk"`) {
+	if err != nil || strings.Contains(last, "other") || strings.Contains(last, "not JSON") {
 		t.Errorf("error %v, request %s", err, last)
 	}
 }

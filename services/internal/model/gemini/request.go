@@ -11,8 +11,8 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
-// skipSignature stands for the signature of a call that this process has none of, as the API's documentation has it: of
-// another provider, or of a turn before a restart.
+// skipSignature stands for the signature of a call that has none, because another provider made it. The API's documentation
+// names the value.
 const skipSignature = "skip_thought_signature_validator"
 
 // request translates a request.
@@ -101,7 +101,7 @@ func (m *Model) spoken(msg agentloop.Message, names map[string]string) *genai.Co
 	}
 	for i, c := range msg.ToolCalls {
 		names[c.ID] = c.Name
-		p := &genai.Part{FunctionCall: &genai.FunctionCall{Name: c.Name}, ThoughtSignature: m.signatures.get(c.ID)}
+		p := &genai.Part{FunctionCall: &genai.FunctionCall{Name: c.Name}, ThoughtSignature: signatureOf(c.ProviderData)}
 		if err := json.Unmarshal(endpoint.Arguments(c.Arguments), &p.FunctionCall.Args); err != nil {
 			p.FunctionCall.Args = nil // can not be: Arguments returns an object
 		}

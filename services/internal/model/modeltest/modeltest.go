@@ -5,6 +5,7 @@ package modeltest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -251,4 +252,42 @@ func plain(text ...string) Script {
 // withNews adds fields that no adapter knows to the JSON of a frame.
 func withNews(frame string) string {
 	return strings.Replace(frame, "{", `{"x_new":{"deep":[1,"two"]},"x_flag":true,`, 1)
+}
+
+// Continue has one model answer with a tool call, which the endpoint sends as body, and another one, as another process
+// would, continue the conversation. It returns the other's request.
+func Continue(t *testing.T, newModel func(t *testing.T, url string) agentloop.Model, body string) (request string) {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		request = string(raw)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, body)
+	}))
+	defer srv.Close()
+	loop, err := agentloop.New(agentloop.Config{Model: newModel(t, srv.URL)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := loop.Start(nil, "hi")
+	for range run.Step(t.Context()) {
+	}
+	stored, err := json.Marshal(run.Messages())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages []agentloop.Message
+	if err := json.Unmarshal(stored, &messages); err != nil {
+		t.Fatal(err)
+	}
+	if last := messages[len(messages)-1]; last.Role != agentloop.RoleTool {
+		t.Fatalf("the conversation ends with %+v, want the result of a tool", last)
+	}
+	if _, err := ask(t.Context(), newModel(t, srv.URL), &agentloop.Request{Messages: messages}); err != nil {
+		t.Fatal(err)
+	}
+	return request
 }
