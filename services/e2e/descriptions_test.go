@@ -17,7 +17,7 @@ import (
 
 // descriptionsFile holds what the four specialists publish. The router's tests read it, because the router must not
 // import another service.
-const descriptionsFile = "../router/classifier/testdata/specialists.json"
+const descriptionsFile = "../router/testdata/specialists.json"
 
 // TestRouterTestsUseThePublishedDescriptions keeps descriptionsFile equal to what Describe returns. Run it with
 // -args -update after you change a specialist's purpose, examples or keywords.

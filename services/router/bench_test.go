@@ -10,7 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// instant is a model that splits a message of two parts at once, as the rules do.
+// instant is a model that splits a message of two parts at once, as the classifier does.
 type instant struct{ answer string }
 
 func (m instant) Generate(context.Context, *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
@@ -19,7 +19,7 @@ func (m instant) Generate(context.Context, *agentloop.Request) iter.Seq2[agentlo
 	}
 }
 
-// BenchmarkDecide routes a message of two parts: by the rules, by a model that agrees with them, and what of that comes after
+// BenchmarkDecide routes a message of two parts: by the classifier, by a model that agrees with them, and what of that comes after
 // the model's answer, which a shopper waits for.
 func BenchmarkDecide(b *testing.B) {
 	const (
@@ -31,32 +31,32 @@ func BenchmarkDecide(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := s.lexicons.offer(specialists())
+	set, _ := s.specialists.build(specialists())
 	req := &routerv1.RouteRequest{Message: message}
-	b.Run("rules", func(b *testing.B) {
+	b.Run("classifier", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			s.newTurn(req, o)
+			newRouting(s.cfg, req, set)
 		}
 	})
 	b.Run("whole", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			t := s.newTurn(req, o)
-			if d, err := t.decide(b.Context(), func(*routerv1.RoutingDecision) error { return nil }); err != nil || len(d.GetAssignments()) != 2 {
+			r := newRouting(s.cfg, req, set)
+			if d, err := r.decide(b.Context(), func(*routerv1.RoutingDecision) error { return nil }); err != nil || len(d.GetAssignments()) != 2 {
 				b.Fatal(d, err)
 			}
 		}
 	})
 	b.Run("after the model", func(b *testing.B) {
-		t := s.newTurn(req, o)
-		answer, _, err := t.ask(b.Context())
+		r := newRouting(s.cfg, req, set)
+		answer, _, err := r.ask(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			if d, err := t.byModel(answer, 1); err != nil || len(d.GetAssignments()) != 2 {
+			if d, err := r.byModel(answer, 1); err != nil || len(d.GetAssignments()) != 2 {
 				b.Fatal(d, err)
 			}
 		}

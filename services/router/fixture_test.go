@@ -3,7 +3,6 @@ package router
 import (
 	_ "embed" // what the specialists publish
 	"encoding/json"
-	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -13,7 +12,7 @@ import (
 
 // published are the suite's four specialists as Describe returns them. A test of services/e2e keeps the file current.
 //
-//go:embed classifier/testdata/specialists.json
+//go:embed testdata/specialists.json
 var published []byte
 
 // four are the suite's specialists. They must not be modified.
@@ -39,22 +38,4 @@ func specialists() []*specialistv1.Specialist {
 		out[i] = proto.CloneOf(s)
 	}
 	return out
-}
-
-// routes writes a ruling as lines "specialist: sub-query".
-func routes(l *lexicon, r ruling) []string {
-	var out []string
-	for _, d := range r.drafts {
-		out = append(out, l.names[d.specialist]+": "+d.text)
-	}
-	return out
-}
-
-func testLexicon(t testing.TB) *lexicon {
-	t.Helper()
-	return lexiconOf(specialists())
-}
-
-func lexiconOf(specialists []*specialistv1.Specialist) *lexicon {
-	return newLexicon(specialists, learn(specialists))
 }

@@ -46,10 +46,11 @@ const (
 
 // classification is a model's answer.
 type classification struct {
-	Assignments []classified `json:"assignments"`
+	Assignments []proposedAssignment `json:"assignments"`
 }
 
-type classified struct {
+// proposedAssignment is one assignment of a model's answer.
+type proposedAssignment struct {
 	Specialist string `json:"specialist"`
 	SubQuery   string `json:"sub_query"`
 	Reason     string `json:"reason"`
@@ -74,8 +75,8 @@ const (
 		`"required":["assignments"]}`
 )
 
-// askedOutput is what a model is asked for.
-func askedOutput(specialists []*specialistv1.Specialist) *agentloop.OutputSchema {
+// outputSchema is what a model is asked for.
+func outputSchema(specialists []*specialistv1.Specialist) *agentloop.OutputSchema {
 	names := make([]string, len(specialists))
 	for i, s := range specialists {
 		names[i] = strconv.Quote(s.GetName()) // of letters, digits and '-'
@@ -83,38 +84,29 @@ func askedOutput(specialists []*specialistv1.Specialist) *agentloop.OutputSchema
 	return &agentloop.OutputSchema{Name: outputName, Schema: fmt.Appendf(nil, askedSchema, "["+strings.Join(names, ",")+"]")}
 }
 
-// classifier is a model that is asked for a typed answer without reasoning before it.
-type classifier struct {
+// structuredModel asks a model for a typed answer, without reasoning before it.
+type structuredModel struct {
 	agentloop.Model
 	output *agentloop.OutputSchema
-	// begun is called with each piece of an answer, before the rest of it has come.
-	begun func()
 }
 
 // Generate implements [agentloop.Model].
-func (m classifier) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+func (m structuredModel) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
 	asked := *req
 	asked.NoReasoning, asked.Output = true, m.output
-	return func(yield func(agentloop.Chunk, error) bool) {
-		for chunk, err := range m.Model.Generate(ctx, &asked) {
-			m.begun()
-			if !yield(chunk, err) {
-				return
-			}
-		}
-	}
+	return m.Model.Generate(ctx, &asked)
 }
 
 // ask lets the model classify the message. The result is that of all calls, also beside an error.
-func (t *turn) ask(ctx context.Context) (classification, *agentloop.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.patience(ctx))
+func (r *routing) ask(ctx context.Context) (classification, *agentloop.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.modelTimeout(ctx))
 	defer cancel()
 	temperature := 0.0
 	answer, result, err := agentloop.Generate[classification](ctx, agentloop.GenerateConfig{
-		Model: classifier{t.cfg.Model, t.offered.output, t.prepare},
-		Name:  outputName, Schema: json.RawMessage(takenSchema), System: t.systemPrompt(), Temperature: &temperature,
-		MaxOutputTokens: maxOutputTokens, Price: t.cfg.Price,
-	}, history(t.req.GetHistory()), t.req.GetMessage())
+		Model: structuredModel{r.cfg.Model, r.set.output},
+		Name:  outputName, Schema: json.RawMessage(takenSchema), System: r.systemPrompt(), Temperature: &temperature,
+		MaxOutputTokens: maxOutputTokens, Price: r.cfg.Price,
+	}, history(r.req.GetHistory()), r.req.GetMessage())
 	if err != nil {
 		return answer, result, fmt.Errorf("classify message: %w", err)
 	}
@@ -122,8 +114,8 @@ func (t *turn) ask(ctx context.Context) (classification, *agentloop.Result, erro
 }
 
 // patience is how long the model may take: ModelTimeout, or less so that the rules' answer meets the caller's deadline.
-func (t *turn) patience(ctx context.Context) time.Duration {
-	patience := t.cfg.ModelTimeout
+func (r *routing) modelTimeout(ctx context.Context) time.Duration {
+	patience := r.cfg.ModelTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		left := time.Until(deadline)
 		patience = min(patience, left-min(100*time.Millisecond, left/4))
@@ -151,21 +143,21 @@ func promptLine(s *specialistv1.Specialist) string {
 }
 
 // systemPrompt is what the model is told.
-func (t *turn) systemPrompt() string {
-	if len(t.req.GetKeywords()) == 0 {
-		return t.offered.prompt
+func (r *routing) systemPrompt() string {
+	if len(r.req.GetKeywords()) == 0 {
+		return r.set.prompt
 	}
-	return t.offered.systemPrompt(t.req.GetKeywords())
+	return r.set.systemPrompt(r.req.GetKeywords())
 }
 
 // systemPrompt is the prompt with one line for each specialist, a store's own words among it.
-func (o *offered) systemPrompt(keywords []*routerv1.RoutingKeyword) string {
+func (s *specialistSet) systemPrompt(keywords []*routerv1.RoutingKeyword) string {
 	var b strings.Builder
 	b.WriteString(prompt)
-	for i, s := range o.specialists {
-		b.WriteString(o.lines[i])
+	for i, specialist := range s.specialists {
+		b.WriteString(s.promptLines[i])
 		said := " In this store also: "
-		for _, k := range keywordsOf(s.GetName(), keywords) {
+		for _, k := range keywordsOf(specialist.GetName(), keywords) {
 			if k.GetWeight() > 0 {
 				b.WriteString(said + strconv.Quote(oneLine(k.GetTerm())))
 				said = ", "

@@ -1,4 +1,4 @@
-package router
+package classifier
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ type evalCase struct {
 
 func evalCases(t testing.TB, file string) []evalCase {
 	t.Helper()
-	data, err := os.ReadFile("testdata/eval/" + file)
+	data, err := os.ReadFile("../testdata/eval/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,27 +34,17 @@ func evalCases(t testing.TB, file string) []evalCase {
 	return cases
 }
 
-// names returns the specialists of a ruling, each once, sorted.
-func names(l *lexicon, r ruling) []string {
-	var out []string
-	for _, d := range r.drafts {
-		out = append(out, l.names[d.specialist])
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // tally counts how the rules do on a list of messages.
 type tally struct{ all, right, certain, certainRight, single, singleCertain int }
 
 func percent(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
 
 // assess compares the rules' sets of specialists with the labels, and hands each miss to missed.
-func assess(l *lexicon, cases []evalCase, missed func(evalCase, ruling)) tally {
+func assess(l *Classifier, cases []evalCase, missed func(evalCase, Result)) tally {
 	var s tally
 	for _, c := range cases {
-		r := rule(l, c.Text, c.History)
-		right, certain := slices.Equal(names(l, r), c.Gold), r.certainty >= DefaultCertainThreshold
+		r := classify(l, c.Text, c.History...)
+		right, certain := slices.Equal(names(r), c.Gold), r.Confidence >= DefaultThreshold
 		s.all++
 		if right {
 			s.right++
@@ -80,7 +70,7 @@ func assess(l *lexicon, cases []evalCase, missed func(evalCase, ruling)) tally {
 // The floors lie just below what the rules reach. Being wrong and certain is worse than being wrong: nobody is asked then.
 // Misses are shown for the tuned messages only: whoever tunes the rules must not see those of the held ones.
 func TestMessagesGoToTheRightSpecialists(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	for _, c := range []struct {
 		file                               string
 		shown                              bool
@@ -92,9 +82,9 @@ func TestMessagesGoToTheRightSpecialists(t *testing.T) {
 		{"held.jsonl", false, 80, 95, 60},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			s := assess(l, evalCases(t, c.file), func(m evalCase, r ruling) {
+			s := assess(l, evalCases(t, c.file), func(m evalCase, r Result) {
 				if c.shown {
-					t.Logf("%s, certainty %.2f, want %v: %q", m.ID, r.certainty, m.Gold, routes(l, r))
+					t.Logf("%s, confidence %.2f, want %v: %q", m.ID, r.Confidence, m.Gold, routes(r))
 				}
 			})
 			right, certainRight := percent(s.right, s.all), percent(s.certainRight, s.certain)
@@ -110,7 +100,7 @@ func TestMessagesGoToTheRightSpecialists(t *testing.T) {
 }
 
 func TestNoWordOfTheMessagesIsDropped(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	cases := evalCases(t, "tuned.jsonl")
 	for i, c := range cases {
 		if strings.TrimSpace(c.Text) == "" {

@@ -1,4 +1,4 @@
-package router
+package classifier
 
 import (
 	"math/bits"
@@ -367,4 +367,61 @@ func matchAt(table map[string][]frame, ws []word, i int) (frame, bool) {
 		}
 	}
 	return frame{}, false
+}
+
+// settle finds the language that most of the words belong to, English if they say nothing, and takes the words for what
+// they are in that language: "die" and "bin" are no particles in English.
+func settle(text string, ws []word) language {
+	votes := letterVotes(text)
+	for _, w := range ws {
+		for i := range votes {
+			if w.senses != nil && w.senses[i] != 0 {
+				votes[i]++
+			}
+		}
+	}
+	best := 0
+	for i, v := range votes {
+		if v > votes[best] {
+			best = i
+		}
+	}
+	lang := language(1 << best)
+	for i := range ws {
+		w := &ws[i]
+		if w.senses != nil && votes[best] > 0 && lang != foreigner {
+			w.class = w.senses.in(lang)
+		}
+		switch {
+		case lang == english && w.norm == "n":
+			w.class |= linker
+		case i > 0 && w.is(imperative|verbFirst) && !w.is(vague) && ws[i-1].is(determiner) && w.gap == gapNone:
+			w.class = 0 // a noun: "la montre"
+		case lang == spanish && w.class == 0 && len(w.norm) > 5 && (strings.HasSuffix(w.norm, "eis") || strings.HasSuffix(w.norm, "ais")):
+			w.class = function | verbFirst // "haceis"
+		case lang == spanish && w.class == 0 && len(w.norm) > 5 && strings.HasSuffix(w.norm, "ron"):
+			w.class = told // "cobraron"
+		case lang == german && w.class == 0 && !w.upper && len(w.norm) > 6 && strings.HasPrefix(w.norm, "ge") && strings.HasSuffix(w.norm, "t"):
+			w.class = told // "geklingelt"
+		}
+	}
+	return lang
+}
+
+// letterVotes gives a vote to each language that has letters in the text which the others lack.
+func letterVotes(text string) [languageCount]int {
+	var votes [languageCount]int
+	for _, r := range text {
+		switch r {
+		case '¿', '¡', 'ñ':
+			votes[1] = 1
+		case 'ä', 'ö', 'ü', 'ß':
+			votes[2] = 1
+		case 'ç', 'œ', 'ê', 'è', 'à':
+			votes[3] = 1
+		case 'ã', 'õ':
+			votes[4] = 1
+		}
+	}
+	return votes
 }

@@ -1,6 +1,7 @@
-package router
+package classifier
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -297,3 +298,46 @@ func shapeOf(text string, start, end int) string {
 }
 
 const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// Terms returns the stems of a text's content words, or of all words if there are no content words: sorted, each once.
+func Terms(text string) []string { return telling(splitWords(text)) }
+
+// ContentTerms returns the stems of a text's content words: sorted, each once. May be empty.
+func ContentTerms(text string) []string { return meaning(splitWords(text)) }
+
+func telling(ws []word) []string {
+	if stems := meaning(ws); len(stems) > 0 {
+		return stems
+	}
+	return stemsWhere(ws, func(word) bool { return true })
+}
+
+func meaning(ws []word) []string { return stemsWhere(ws, word.content) }
+
+func stemsWhere(ws []word, counts func(word) bool) []string {
+	stems := make([]string, 0, len(ws))
+	for _, w := range ws {
+		if counts(w) {
+			stems = append(stems, w.stem)
+		}
+	}
+	slices.Sort(stems)
+	return slices.Compact(stems)
+}
+
+// Normalise returns the words of a text in lower case, without accents and marks, joined by spaces.
+func Normalise(text string) string {
+	var b strings.Builder
+	for i, w := range splitWords(text) {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.norm)
+	}
+	return b.String()
+}
+
+// HasPronoun reports whether a text has a word that stands for something said before, such as "it" or "those".
+func HasPronoun(text string) bool {
+	return slices.ContainsFunc(splitWords(text), func(w word) bool { return w.is(pointer) })
+}

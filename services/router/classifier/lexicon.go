@@ -1,4 +1,4 @@
-package router
+package classifier
 
 import (
 	"math"
@@ -6,13 +6,14 @@ import (
 	"strconv"
 	"strings"
 
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
 // Names with a meaning of their own. A deployment may lack either.
 const (
-	// catchAllName gets greetings, nonsense and whatever fits nobody; without it, the last specialist does.
-	catchAllName = "support"
+	// CatchAllName gets greetings, nonsense and whatever fits nobody; without it, the last specialist does.
+	CatchAllName = "support"
 	// productName gets questions for products that nobody has published a word about; without it, the catch-all does.
 	productName = "search"
 )
@@ -49,7 +50,7 @@ func newLexicon(specialists []*specialistv1.Specialist, h *habits) *lexicon {
 	for i, s := range specialists {
 		l.names = append(l.names, s.GetName())
 		switch s.GetName() {
-		case catchAllName:
+		case CatchAllName:
 			l.catchAll = i
 		case productName:
 			l.product = i
@@ -222,4 +223,67 @@ func withoutInner(hits []hit) []hit {
 		kept = append(kept, h)
 	}
 	return kept
+}
+
+// extended returns the specialists with a store's keywords among their own. A word of the store's takes the place of the
+// specialist's own. Only what a lexicon is made of is copied.
+func extended(specialists []*specialistv1.Specialist, keywords []*routerv1.RoutingKeyword) []*specialistv1.Specialist {
+	if len(keywords) == 0 {
+		return specialists
+	}
+	out := make([]*specialistv1.Specialist, len(specialists))
+	for i, s := range specialists {
+		extra := keywordsOf(s.GetName(), keywords)
+		if len(extra) == 0 {
+			out[i] = s
+			continue
+		}
+		replaced := make([][]string, len(extra))
+		for j, k := range extra {
+			replaced[j] = termStems(k)
+		}
+		merged := &specialistv1.Specialist{Name: s.GetName(), Keywords: extra}
+		for _, k := range s.GetKeywords() {
+			stems := termStems(k)
+			if !slices.ContainsFunc(replaced, func(r []string) bool { return slices.Equal(r, stems) }) {
+				merged.Keywords = append(merged.Keywords, k)
+			}
+		}
+		out[i] = merged
+	}
+	return out
+}
+
+// keywordsOf returns a store's keywords for one specialist.
+func keywordsOf(name string, keywords []*routerv1.RoutingKeyword) []*specialistv1.Keyword {
+	var out []*specialistv1.Keyword
+	for _, k := range keywords {
+		if k.GetSpecialist() == name {
+			out = append(out, k.GetKeyword())
+		}
+	}
+	return out
+}
+
+func termStems(k *specialistv1.Keyword) []string {
+	ws := splitWords(k.GetTerm())
+	stems := make([]string, len(ws))
+	for i, w := range ws {
+		stems[i] = w.stem
+	}
+	return stems
+}
+
+// redefined returns the stems of the single words among a store's keywords.
+func redefined(keywords []*routerv1.RoutingKeyword) map[string]bool {
+	var stems map[string]bool
+	for _, k := range keywords {
+		if term := termStems(k.GetKeyword()); len(term) == 1 {
+			if stems == nil {
+				stems = map[string]bool{}
+			}
+			stems[term[0]] = true
+		}
+	}
+	return stems
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -245,7 +247,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		fields []string
 	}{
 		"nothing":    {&routerv1.RouteRequest{}, []string{"message", "specialists"}},
-		"too long":   {&routerv1.RouteRequest{Message: strings.Repeat("a", maxMessage+1), Specialists: []*specialistv1.Specialist{one}}, []string{"message"}},
+		"too long":   {&routerv1.RouteRequest{Message: strings.Repeat("a", classifier.MaxMessage+1), Specialists: []*specialistv1.Specialist{one}}, []string{"message"}},
 		"bad name":   {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{{Name: "The Search"}}}, []string{"specialists[0].name", "specialists[0].purpose"}},
 		"keywords":   {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{one}, Keywords: make([]*routerv1.RoutingKeyword, maxKeywords+1)}, []string{"keywords"}},
 		"same names": {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{one, one}}, []string{"specialists[1].name"}},
@@ -277,5 +279,39 @@ func TestConfigIsChecked(t *testing.T) {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("New(%+v) succeeded", cfg)
 		}
+	}
+}
+
+// slowLog logs once there is nothing left to wait for.
+type slowLog struct {
+	slog.Handler
+	until chan struct{}
+}
+
+func (l slowLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l slowLog) Handle(ctx context.Context, _ slog.Record) error {
+	select {
+	case <-l.until:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func TestADecisionIsSentBeforeItIsLogged(t *testing.T) {
+	received := make(chan struct{})
+	client, stop := serve(t, Config{Logger: slog.New(slowLog{slog.DiscardHandler, received})})
+	defer stop()
+	stream, err := client.Route(t.Context(), request(sureMessage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := stream.Recv()
+	if err != nil || resp.GetDecision().GetStage() != final {
+		t.Fatal(resp, err)
+	}
+	close(received)
+	if got, err := stream.Recv(); err == nil {
+		t.Errorf("got %v after the final decision", got)
 	}
 }

@@ -1,6 +1,9 @@
-package router
+package classifier
 
 import "math"
+
+// DefaultThreshold is the confidence from which a result is certain enough to use without asking a model.
+const DefaultThreshold = 0.9
 
 // traits are what the certainty of a message's routing rests on: numbers that grow with belief or with doubt.
 type traits [traitCount]float64

@@ -1,4 +1,4 @@
-package router
+package classifier
 
 import (
 	"os"
@@ -9,23 +9,23 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
-func leaningOf(l *lexicon, text string, muted ...int) (name string, sums []float64) {
+func leaningOf(l *Classifier, text string, muted ...int) (name string, sums []float64) {
 	ws := splitWords(text)
 	marks := make([]bool, len(ws))
 	for _, i := range muted {
 		marks[i] = true
 	}
-	sums = make([]float64, l.habits.classes)
-	l.habits.bearings(ws, nil).weigh(sums, 0, len(ws), marks)
+	sums = make([]float64, l.lexicon.habits.classes)
+	l.lexicon.habits.bearings(ws, nil).weigh(sums, 0, len(ws), marks)
 	best := slices.Index(sums, slices.Max(sums))
-	if best == len(l.names) {
+	if best == len(l.Specialists()) {
 		return "nobody", sums
 	}
-	return l.names[best], sums
+	return l.lexicon.names[best], sums
 }
 
 func TestWordsLeanToWhoseExamplesHaveThem(t *testing.T) {
-	l := lexiconOf([]*specialistv1.Specialist{
+	l := New([]*specialistv1.Specialist{
 		{Name: "garden", Examples: []string{"how do I prune a rose?", "when do I plant tulips?", "prune the pear tree"}},
 		{Name: "kitchen", Examples: []string{"how do I bake a cake?", "when is the bread done?", "bake the bread"}},
 	})
@@ -47,15 +47,15 @@ func TestWordsLeanToWhoseExamplesHaveThem(t *testing.T) {
 
 // A stretch of a message weighs what it would weigh as a message of its own.
 func TestAStretchWeighsWhatItsWordsDo(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	const text = "Is the blue tent still in stock, and how long does delivery to Graz take?"
 	ws := splitWords(text)
-	b := l.habits.bearings(ws, nil)
+	b := l.lexicon.habits.bearings(ws, nil)
 	for lo := range ws {
 		for hi := lo + 1; hi <= len(ws); hi++ {
 			got, want := make([]float64, b.classes), make([]float64, b.classes)
 			b.weigh(got, lo, hi, nil)
-			l.habits.bearings(ws[lo:hi], nil).weigh(want, 0, hi-lo, nil)
+			l.lexicon.habits.bearings(ws[lo:hi], nil).weigh(want, 0, hi-lo, nil)
 			for i := range got {
 				if d := got[i] - want[i]; d > 1e-9 || d < -1e-9 {
 					t.Fatalf("words %d to %d weigh %v, alone %v", lo, hi, got, want)
@@ -70,29 +70,29 @@ func TestExamplesAreEnoughToGetRequests(t *testing.T) {
 		"can you mend my zip?", "my zip is stuck, can you mend it?", "what does mending a seam cost?", "patch a hole in my tent",
 		"the seam came open, can you sew it?", "do you patch sleeping bags?", "how long does a patch take?", "sew on a button",
 	}})
-	l := lexiconOf(all)
+	l := New(all)
 	for _, message := range []string{"can you patch my jacket?", "could somebody mend a seam", "do you sew on patches?"} {
-		if got := names(l, rule(l, message, nil)); !slices.Equal(got, []string{"repairs"}) {
-			t.Errorf("rule(%q) = %v, want repairs", message, got)
+		if got := names(classify(l, message)); !slices.Equal(got, []string{"repairs"}) {
+			t.Errorf("Classify(%q) = %v, want repairs", message, got)
 		}
 	}
 	for message, want := range map[string]string{"where is my order?": "support", "any discount codes?": "promotions"} {
-		if got := names(l, rule(l, message, nil)); !slices.Equal(got, []string{want}) {
-			t.Errorf("rule(%q) = %v, want %s", message, got, want)
+		if got := names(classify(l, message)); !slices.Equal(got, []string{want}) {
+			t.Errorf("Classify(%q) = %v, want %s", message, got, want)
 		}
 	}
 }
 
 // What has no mark between two requests is cut where the examples know two.
 func TestRequestsThatRunIntoEachOtherAreParted(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	for message, want := range map[string][]string{
 		"what else should I take along for a canoe trip my parcel has not arrived yet": {"recommend", "support"},
 		"do you sell left handed scissors how long does delivery to Spain take":        {"search", "support"},
 		"I want to return the shoes because they are too small for my feet":            {"support"},
 	} {
-		if got := names(l, rule(l, message, nil)); !slices.Equal(got, want) {
-			t.Errorf("rule(%q) = %v, want %v", message, got, want)
+		if got := names(classify(l, message)); !slices.Equal(got, want) {
+			t.Errorf("Classify(%q) = %v, want %v", message, got, want)
 		}
 	}
 }

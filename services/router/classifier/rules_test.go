@@ -1,4 +1,4 @@
-package router
+package classifier
 
 import (
 	"fmt"
@@ -169,15 +169,15 @@ var ruleCases = []struct {
 }
 
 func TestRulesSplitAndAssign(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	sure := 0
 	for _, c := range ruleCases {
 		t.Run(c.name, func(t *testing.T) {
-			r := rule(l, c.message, nil)
-			if diff := cmp.Diff(c.want, routes(l, r)); diff != "" {
-				t.Errorf("rule(%q), certainty %.2f (-want +got):\n%s", c.message, r.certainty, diff)
+			r := classify(l, c.message)
+			if diff := cmp.Diff(c.want, routes(r)); diff != "" {
+				t.Errorf("Classify(%q), confidence %.2f (-want +got):\n%s", c.message, r.Confidence, diff)
 			}
-			if r.certainty >= DefaultCertainThreshold {
+			if r.Confidence >= DefaultThreshold {
 				sure++
 			}
 		})
@@ -190,96 +190,96 @@ func TestRulesSplitAndAssign(t *testing.T) {
 }
 
 func TestRulesAreNotCertainOfWhatTheyCanNotKnow(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	for _, message := range []string{
 		"kayaks", "who was the first person on the moon?", "an OBD code reader",
 		"the thing from last time", "テントはありますか", "tents on sale or return", "ich habe da mal eine Frage zu dem Ding",
 		"a kite for a beginner, and can I return it?", "where is my order? Purple velvet.",
 		"a cart for the garden", "avete tende impermeabili?",
 	} {
-		if r := rule(l, message, nil); r.certainty >= DefaultCertainThreshold {
-			t.Errorf("rule(%q) = %v with certainty %.2f, want less than %v", message, routes(l, r), r.certainty, DefaultCertainThreshold)
+		if r := classify(l, message); r.Confidence >= DefaultThreshold {
+			t.Errorf("Classify(%q) = %v with confidence %.2f, want less than %v", message, routes(r), r.Confidence, DefaultThreshold)
 		}
 	}
 }
 
 func TestFollowUpsLeanOnTheHistory(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	for message, want := range map[string]string{"and in blue?": "search", "yes please": "support", "the other one": "search"} {
-		r := rule(l, message, []string{"where is my order?", "do you have waterproof tents?"})
-		if got := l.names[r.drafts[0].specialist]; got != want || r.certainty >= DefaultCertainThreshold {
-			t.Errorf("rule(%q) = %s with certainty %.2f, want %s, not certain", message, got, r.certainty, want)
+		r := classify(l, message, "where is my order?", "do you have waterproof tents?")
+		if got := r.Assignments[0].Specialist; got != want || r.Confidence >= DefaultThreshold {
+			t.Errorf("Classify(%q) = %s with confidence %.2f, want %s, not certain", message, got, r.Confidence, want)
 		}
 	}
 }
 
 func TestAFollowUpThatCountsTheProductsShownIsSearchs(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	for _, message := range []string{
 		"how much is the second one?", "tell me more about the third one", "wie schwer ist der zweite?",
 		"¿cuánto cuesta el segundo?", "combien coûte le deuxième ?", "is the first one waterproof?",
 	} {
 		for _, before := range []string{"where is my order?", "show me tents for two"} {
-			if got := names(l, rule(l, message, []string{before})); !slices.Equal(got, []string{"search"}) {
-				t.Errorf("rule(%q) after %q = %v, want search", message, before, got)
+			if got := names(classify(l, message, before)); !slices.Equal(got, []string{"search"}) {
+				t.Errorf("Classify(%q) after %q = %v, want search", message, before, got)
 			}
 		}
 	}
 }
 
 func TestManyRequestsArePutTogether(t *testing.T) {
-	l := testLexicon(t)
-	r := rule(l, strings.Repeat("Do you have tents? Where is my order? ", 20), nil)
-	if len(r.drafts) != 2 || len(r.notes) != 1 {
-		t.Fatalf("got %d drafts and notes %q, want 2 drafts and a note", len(r.drafts), r.notes)
+	l := newFour()
+	r := classify(l, strings.Repeat("Do you have tents? Where is my order? ", 20))
+	if len(r.Assignments) != 2 || len(r.Notes) != 1 {
+		t.Fatalf("got %d drafts and notes %q, want 2 drafts and a note", len(r.Assignments), r.Notes)
 	}
-	if got := strings.Count(r.drafts[1].text, "my order"); got != 20 {
+	if got := strings.Count(r.Assignments[1].SubQuery, "my order"); got != 20 {
 		t.Errorf("support got %d of 20 requests", got)
 	}
 }
 
 func TestRulesWorkWithAnySpecialists(t *testing.T) {
 	all := specialists()
-	l := lexiconOf(all[1:3]) // neither search nor support
-	r := rule(l, "hello", nil)
-	if got := l.names[r.drafts[0].specialist]; got != "promotions" {
+	l := New(all[1:3]) // neither search nor support
+	r := classify(l, "hello")
+	if got := r.Assignments[0].Specialist; got != "promotions" {
 		t.Errorf("the catch-all is %s, want the last specialist", got)
 	}
-	if got := routes(l, rule(l, "do you sell kayaks?", nil)); got[0] != "promotions: do you sell kayaks?" {
+	if got := routes(classify(l, "do you sell kayaks?")); got[0] != "promotions: do you sell kayaks?" {
 		t.Errorf("got %v", got)
 	}
 }
 
 // checkCover fails unless every word with a meaning is in a sub-query.
-func checkCover(t *testing.T, l *lexicon, message string) {
+func checkCover(t *testing.T, l *Classifier, message string) {
 	t.Helper()
-	r := rule(l, message, nil)
-	if len(r.drafts) == 0 || len(r.drafts) > max(maxAssignments, len(l.names)) {
-		t.Fatalf("rule(%q) made %d drafts", message, len(r.drafts))
+	r := classify(l, message)
+	if len(r.Assignments) == 0 || len(r.Assignments) > max(MaxAssignments, len(l.Specialists())) {
+		t.Fatalf("Classify(%q) made %d drafts", message, len(r.Assignments))
 	}
 	kept := map[string]int{}
-	for _, d := range r.drafts {
-		if d.text == "" || !utf8.ValidString(d.text) {
-			t.Fatalf("rule(%q) made the sub-query %q", message, d.text)
+	for _, d := range r.Assignments {
+		if d.SubQuery == "" || !utf8.ValidString(d.SubQuery) {
+			t.Fatalf("Classify(%q) made the sub-query %q", message, d.SubQuery)
 		}
-		if d.confidence < 0 || d.confidence > 1 {
-			t.Fatalf("rule(%q) has confidence %v", message, d.confidence)
+		if d.Confidence < 0 || d.Confidence > 1 {
+			t.Fatalf("Classify(%q) has confidence %v", message, d.Confidence)
 		}
-		for _, w := range splitWords(d.text) {
+		for _, w := range splitWords(d.SubQuery) {
 			kept[w.norm]++
 		}
 	}
 	for _, w := range splitWords(message) {
 		if w.content() {
 			if kept[w.norm]--; kept[w.norm] < 0 {
-				t.Fatalf("rule(%q) lost %q: %q", message, w.norm, routes(l, r))
+				t.Fatalf("Classify(%q) lost %q: %q", message, w.norm, routes(r))
 			}
 		}
 	}
 }
 
 func TestNoWordIsDropped(t *testing.T) {
-	l := testLexicon(t)
+	l := newFour()
 	for i, a := range ruleCases {
 		checkCover(t, l, a.message)
 		b, c := ruleCases[(i*7+3)%len(ruleCases)].message, ruleCases[(i*11+5)%len(ruleCases)].message
@@ -290,16 +290,16 @@ func TestNoWordIsDropped(t *testing.T) {
 	}
 }
 
-func FuzzRule(f *testing.F) {
+func FuzzClassify(f *testing.F) {
 	for _, c := range ruleCases {
 		f.Add(c.message)
 	}
 	f.Add("and and and, also. ¿¡ and?")
 	f.Add("\u05bf a\u0301 \u0301")
 	f.Add("l'a 1.5.3 don't 's 'S ’s d'")
-	l := testLexicon(f)
+	l := newFour()
 	f.Fuzz(func(t *testing.T, message string) {
-		if message == "" || !utf8.ValidString(message) || utf8.RuneCountInString(message) > maxMessage {
+		if message == "" || !utf8.ValidString(message) || utf8.RuneCountInString(message) > MaxMessage {
 			t.Skip()
 		}
 		checkCover(t, l, message)
@@ -310,28 +310,21 @@ const sixtyWords = "Hello there, I am planning a trip to the mountains with my t
 	"things: do you have a waterproof tent for four people under 300 euros, and what is your return policy if we open it " +
 	"and it does not fit? Also, is there any discount code that I could use, thank you very much for your help!"
 
-func BenchmarkRules60Words(b *testing.B) {
-	l := testLexicon(b)
+func BenchmarkClassify60Words(b *testing.B) {
+	l := newFour()
 	b.ReportAllocs()
 	for b.Loop() {
-		rule(l, sixtyWords, nil)
+		classify(l, sixtyWords)
 	}
 }
 
-func TestRulesAllocateLittle(t *testing.T) {
-	l := testLexicon(t)
-	if n := testing.AllocsPerRun(20, func() { rule(l, sixtyWords, nil) }); n > 120 {
-		t.Errorf("a message of sixty words takes %v allocations, want at most 120", n)
-	}
-}
-
-func BenchmarkRuleLongest(b *testing.B) {
+func BenchmarkClassifyLongest(b *testing.B) {
 	for _, unit := range []string{"tents and ", "order 10421 and refund, ", "do you have it and is it, "} {
-		message := strings.Repeat(unit, maxMessage/len(unit))
+		message := strings.Repeat(unit, MaxMessage/len(unit))
 		b.Run(fmt.Sprintf("%.8s", unit), func(b *testing.B) {
-			l := testLexicon(b)
+			l := newFour()
 			for b.Loop() {
-				rule(l, message, nil)
+				classify(l, message)
 			}
 		})
 	}

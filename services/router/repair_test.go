@@ -17,13 +17,14 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
 // given writes a model's answer from pairs of a specialist and a sub-query.
 func given(pairs ...string) string {
 	var answer classification
 	for pair := range slices.Chunk(pairs, 2) {
-		answer.Assignments = append(answer.Assignments, classified{Specialist: pair[0], SubQuery: pair[1]})
+		answer.Assignments = append(answer.Assignments, proposedAssignment{Specialist: pair[0], SubQuery: pair[1]})
 	}
 	raw, err := json.Marshal(answer)
 	if err != nil {
@@ -40,7 +41,7 @@ const (
 
 // The rules cut unsureMessage into a1, the terrace for search, which they are not sure of, and a2, the order for support,
 // which they are.
-func TestModelAnswersAreMended(t *testing.T) {
+func TestModelAnswersAreRepaired(t *testing.T) {
 	cases := []struct {
 		name, message string
 		answers       []string
@@ -186,7 +187,7 @@ func TestAFloodOfAssignmentsIsPutTogetherAndNothingIsLost(t *testing.T) {
 		pairs = append(pairs, names[i%4], part)
 	}
 	d := route(t, Config{Model: says(given(pairs...)), AlwaysAskModel: true}, request(message.String()))[1]
-	if n := len(d.GetAssignments()); n < 4 || n > maxAssignments {
+	if n := len(d.GetAssignments()); n < 4 || n > classifier.MaxAssignments {
 		t.Errorf("%d assignments", n)
 	}
 	for i := range 50 {
@@ -204,7 +205,7 @@ func TestAFloodOfAssignmentsIsPutTogetherAndNothingIsLost(t *testing.T) {
 
 func TestRepeatedAssignmentsAreOneAndNotPutTogether(t *testing.T) {
 	var pairs []string
-	for range maxAssignments {
+	for range classifier.MaxAssignments {
 		pairs = append(pairs, "support", unsureMessage, "support", strings.ToUpper(unsureMessage))
 	}
 	d := route(t, Config{Model: says(given(pairs...))}, request(unsureMessage))[1]
@@ -227,7 +228,7 @@ func TestAStandInForAnotherIsOtherWorkThanItsOwn(t *testing.T) {
 func checkFinal(t *testing.T, req *routerv1.RouteRequest, provisional, final *routerv1.RoutingDecision) {
 	t.Helper()
 	as := final.GetAssignments()
-	if n := len(as); n == 0 || n > max(maxAssignments, len(req.GetSpecialists())) {
+	if n := len(as); n == 0 || n > max(classifier.MaxAssignments, len(req.GetSpecialists())) {
 		t.Fatalf("%d assignments", n)
 	}
 	available := map[string]bool{}
@@ -245,7 +246,7 @@ func checkFinal(t *testing.T, req *routerv1.RouteRequest, provisional, final *ro
 		case a.GetRemappedFrom() != "" && (!known || on || a.GetReason() == ""):
 			t.Fatalf("%v is remapped for nothing", a)
 		case strings.TrimSpace(a.GetSubQuery()) == "" && strings.TrimSpace(req.GetMessage()) != "" || a.GetSubQuery() == "" ||
-			!utf8.ValidString(a.GetSubQuery()) || utf8.RuneCountInString(a.GetSubQuery()) > maxMessage:
+			!utf8.ValidString(a.GetSubQuery()) || utf8.RuneCountInString(a.GetSubQuery()) > classifier.MaxMessage:
 			t.Fatalf("%v has a bad sub-query", a)
 		case !(a.GetConfidence() >= 0 && a.GetConfidence() <= 1):
 			t.Fatalf("%v has a bad confidence", a)
@@ -282,9 +283,9 @@ func checkSure(t *testing.T, provisional, final *routerv1.RoutingDecision) {
 		if p.GetConfidence() < DefaultCertainThreshold {
 			continue
 		}
-		want, all, same := stemsOf(p.GetSubQuery()), []string{}, []string{}
+		want, all, same := classifier.Terms(p.GetSubQuery()), []string{}, []string{}
 		for _, a := range final.GetAssignments() {
-			stems := stemsOf(a.GetSubQuery())
+			stems := classifier.Terms(a.GetSubQuery())
 			all = append(all, stems...)
 			if right(a) == right(p) || len(minus(want, stems)) == 0 {
 				same = append(same, stems...)
@@ -295,14 +296,14 @@ func checkSure(t *testing.T, provisional, final *routerv1.RoutingDecision) {
 		if lost := minus(want, all); len(lost) > 0 {
 			t.Fatalf("%q of %v is lost in %q", lost, p, assignments(final))
 		}
-		if len(want) > 0 && common(want, same) == 0 {
+		if len(want) > 0 && len(intersection(want, same)) == 0 {
 			t.Fatalf("%v is with nobody that should have it: %q", p, assignments(final))
 		}
 	}
 }
 
-// mendMessages are what the models of the two tests below are asked to split.
-var mendMessages = []string{
+// repairMessages are what the models of the two tests below are asked to split.
+var repairMessages = []string{
 	sureMessage, unsureMessage, terrace, "hi", "¿?", " ", "yes please", "thanks, and SAVE20?",
 	"Where is my order QT-10031? Any coupon for it? What is your refund policy? And was there a roof terrace?",
 	"Busco una mochila de 30 litros, ¿y puedo devolverla?", "防水テントはありますか？返品できますか？",
@@ -324,7 +325,8 @@ func decider(t testing.TB) func(t *testing.T, req *routerv1.RouteRequest, answer
 	return func(t *testing.T, req *routerv1.RouteRequest, answers ...string) (first, last *routerv1.RoutingDecision) {
 		t.Helper()
 		model = says(answers...)
-		last, err := s.newTurn(req, s.lexicons.offer(req.GetSpecialists())).decide(context.Background(), func(d *routerv1.RoutingDecision) error { first = d; return nil })
+		set, _ := s.specialists.build(req.GetSpecialists())
+		last, err := newRouting(s.cfg, req, set).decide(context.Background(), func(d *routerv1.RoutingDecision) error { first = d; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +350,7 @@ func TestAnyAnswerOfAModelMakesAValidDecision(t *testing.T) {
 	foreign := strings.Fields("refund 99 everything cancel tents (about: order ) ? \u0000 QT-10031 it that ¡ 10042 blue")
 	decide := decider(t)
 	for range 1000 {
-		message := mendMessages[rnd.IntN(len(mendMessages))]
+		message := repairMessages[rnd.IntN(len(repairMessages))]
 		words := strings.Fields(message)
 		var pairs []string
 		for range rnd.IntN(12) {
@@ -369,14 +371,14 @@ func TestAnyAnswerOfAModelMakesAValidDecision(t *testing.T) {
 }
 
 func FuzzModelAnswer(f *testing.F) {
-	for i := range mendMessages {
+	for i := range repairMessages {
 		f.Add(given("search", "do you have tents", "support", "where is my order"), given(), i, i)
 	}
 	f.Add(`{"assignments":[{"specialist":1,"sub_query":"x","confidence":{}}]}`, "```json {]", 1, 0)
 	f.Add(`[{"specialist":"support","sub_query":"order"}]`, `{"assignments":[{"sub_query":"order","confidence":1e999}]}`, 2, 7)
 	decide := decider(f)
 	f.Fuzz(func(t *testing.T, answer, second string, message, off int) {
-		req := withOff(mendMessages[uint(message)%uint(len(mendMessages))], off)
+		req := withOff(repairMessages[uint(message)%uint(len(repairMessages))], off)
 		first, last := decide(t, req, answer, second)
 		checkFinal(t, req, first, last)
 	})

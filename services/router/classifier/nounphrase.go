@@ -1,6 +1,8 @@
-package router
+package classifier
 
-import "strings"
+import (
+	"strings"
+)
 
 // phrase is a noun phrase, or a verb in the place of one: the content words from lo to hi-1.
 type phrase struct {
@@ -120,59 +122,89 @@ func complements(ws []word, lo, hi int) bool {
 	return false
 }
 
-// settle finds the language that most of the words belong to, English if they say nothing, and takes the words for what
-// they are in that language: "die" and "bin" are no particles in English.
-func settle(text string, ws []word) language {
-	votes := letterVotes(text)
-	for _, w := range ws {
-		for i := range votes {
-			if w.senses != nil && w.senses[i] != 0 {
-				votes[i]++
-			}
-		}
-	}
-	best := 0
-	for i, v := range votes {
-		if v > votes[best] {
-			best = i
-		}
-	}
-	lang := language(1 << best)
-	for i := range ws {
-		w := &ws[i]
-		if w.senses != nil && votes[best] > 0 && lang != foreigner {
-			w.class = w.senses.in(lang)
-		}
-		switch {
-		case lang == english && w.norm == "n":
-			w.class |= linker
-		case i > 0 && w.is(imperative|verbFirst) && !w.is(vague) && ws[i-1].is(determiner) && w.gap == gapNone:
-			w.class = 0 // a noun: "la montre"
-		case lang == spanish && w.class == 0 && len(w.norm) > 5 && (strings.HasSuffix(w.norm, "eis") || strings.HasSuffix(w.norm, "ais")):
-			w.class = function | verbFirst // "haceis"
-		case lang == spanish && w.class == 0 && len(w.norm) > 5 && strings.HasSuffix(w.norm, "ron"):
-			w.class = told // "cobraron"
-		case lang == german && w.class == 0 && !w.upper && len(w.norm) > 6 && strings.HasPrefix(w.norm, "ge") && strings.HasSuffix(w.norm, "t"):
-			w.class = told // "geklingelt"
-		}
-	}
-	return lang
+// productFrame is a frame found in the words: the frame itself, and the noun phrase that it asks for.
+type productFrame struct {
+	from, object, end int
+	own               float64
 }
 
-// letterVotes gives a vote to each language that has letters in the text which the others lack.
-func letterVotes(text string) [languageCount]int {
-	var votes [languageCount]int
-	for _, r := range text {
-		switch r {
-		case '¿', '¡', 'ñ':
-			votes[1] = 1
-		case 'ä', 'ö', 'ü', 'ß':
-			votes[2] = 1
-		case 'ç', 'œ', 'ê', 'è', 'à':
-			votes[3] = 1
-		case 'ã', 'õ':
-			votes[4] = 1
+// productFrame returns the strongest product frame with an object between lo and hi, or one with own == 0.
+func (s *splitter) productFrame(lo, hi int) productFrame {
+	var found productFrame
+	ws := s.words
+	for i := lo; i < hi; i++ {
+		f, ok := matchAt(frames, ws[:hi], i)
+		if !ok || f.own <= found.own {
+			continue
+		}
+		after := i + len(f.words)
+		if f.own == picks && i > lo && ws[i-1].is(preposition) {
+			continue // "by what carrier"
+		}
+		if f.words[0] == "got" && i > lo && ws[i-1].norm != "you" && !ws[i-1].is(linker|filler|greeting) {
+			continue // "I never got a mail"
+		}
+		if ws[i].norm == "what" && len(f.words) == 1 && after < hi && !ws[after].content() {
+			continue // "what is X" asks for a fact, "what X do you have" for products
+		}
+		object, end := nounPhrase(ws, after, hi)
+		if ws[i].norm == "what" && len(f.words) == 1 && end < hi && !ws[end].is(helper) {
+			continue // "what happens if ..."
+		}
+		if object == end || s.phrases[s.at[object]].verb {
+			continue
+		}
+		if f.own == picks && end+2 < hi && ws[end].is(helper) && ws[end+1].is(subject) && ws[end+2].content() {
+			continue // "what data do you keep", unlike "what tents do you have"
+		}
+		if own := s.asks(f.own, object, end); own > found.own {
+			found = productFrame{from: i, object: object, end: end, own: own}
 		}
 	}
-	return votes
+	return found
+}
+
+// asks returns what a frame says for the product specialist by its object: much less when that is another's subject.
+func (s *splitter) asks(own float64, object, end int) float64 {
+	p := s.phrases[s.at[object]]
+	owner := s.owners[p.head]
+	if s.words[p.head].is(aspect) && owner < 0 {
+		for i := p.lo; i < p.hi; i++ {
+			owner = max(owner, s.owners[i])
+		}
+		if owner < 0 {
+			return foreign
+		}
+	}
+	if owner >= 0 && owner != s.lexicon.product {
+		return foreign
+	}
+	return own
+}
+
+// maxNounPhrase is the longest noun phrase in words.
+const maxNounPhrase = 6
+
+// nounPhrase returns the noun phrase that begins at from or behind an article there: words from object to end-1. It is
+// empty if there is none, or if it is the shopper's own thing ("my order") or nothing in particular ("a question").
+func nounPhrase(ws []word, from, hi int) (object, end int) {
+	i := from
+	for ; i < hi && !ws[i].content(); i++ {
+		w := ws[i]
+		stands := w.is(pointer) && (w.norm == "it" || i+1 >= hi || !ws[i+1].content())
+		if stands || w.norm == "to" || w.is(possessed|asker|imperative|vague|condition|linker|preposition) {
+			return from, from
+		}
+	}
+	object = i
+	for i < hi && i-object < maxNounPhrase && (ws[i].content() || ws[i].norm == "of" || ws[i].norm == "de") {
+		if i > object && ws[i].gap != gapNone {
+			break
+		}
+		i++
+	}
+	for i > object && !ws[i-1].content() {
+		i--
+	}
+	return object, i
 }

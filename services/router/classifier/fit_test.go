@@ -1,4 +1,4 @@
-package router
+package classifier
 
 import (
 	"flag"
@@ -21,7 +21,7 @@ type sample struct {
 
 // TestFitBeliefs fits the beliefs, to be copied into certainty.go when rules, keywords or examples have changed:
 //
-//	go test ./services/router -run TestFitBeliefs -v -args -fit
+//	go test ./services/router/classifier -run TestFitBeliefs -v -args -fit
 //
 // It shows first how good beliefs are on a file that they were not fitted to, which is what can be hoped for elsewhere.
 func TestFitBeliefs(t *testing.T) {
@@ -30,10 +30,10 @@ func TestFitBeliefs(t *testing.T) {
 	}
 	before := beliefs
 	defer func() { beliefs = before }()
-	l := testLexicon(t)
+	l := newFour()
 	for _, left := range tuningFiles {
 		fit(t, l, slices.DeleteFunc(slices.Clone(tuningFiles), func(f string) bool { return f == left }))
-		s := assess(l, evalCases(t, left), func(evalCase, ruling) {})
+		s := assess(l, evalCases(t, left), func(evalCase, Result) {})
 		t.Logf("%s, fitted to the others: certain of %.1f%%, right when certain %.1f%%",
 			left, percent(s.certain, s.all), percent(s.certainRight, s.certain))
 	}
@@ -47,7 +47,7 @@ func TestFitBeliefs(t *testing.T) {
 
 // fit sets the beliefs by logistic regression. Which group of a message is the least certain depends on them, so that it
 // takes some rounds.
-func fit(t *testing.T, l *lexicon, files []string) {
+func fit(t *testing.T, l *Classifier, files []string) {
 	t.Helper()
 	const rounds, passes, decay = 6, 400, 0.002
 	for range rounds {
@@ -72,13 +72,13 @@ func fit(t *testing.T, l *lexicon, files []string) {
 }
 
 // samplesOf routes the messages of some files. Those whose certainty is no matter of traits are left out.
-func samplesOf(t *testing.T, l *lexicon, files []string) []sample {
+func samplesOf(t *testing.T, l *Classifier, files []string) []sample {
 	t.Helper()
 	var all []sample
 	for _, file := range files {
 		for _, c := range evalCases(t, file) {
-			if r := rule(l, c.Text, c.History); r.traits != (traits{}) {
-				all = append(all, sample{r.traits, slices.Equal(names(l, r), c.Gold)})
+			if r := classify(l, c.Text, c.History...); r.features != (traits{}) {
+				all = append(all, sample{r.features, slices.Equal(names(r), c.Gold)})
 			}
 		}
 	}

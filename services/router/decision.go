@@ -1,0 +1,236 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/router/classifier"
+)
+
+// routing is the routing of one message.
+type routing struct {
+	cfg        Config
+	req        *routerv1.RouteRequest
+	set        *specialistSet
+	classifier *classifier.Classifier
+	classified classifier.Result
+	start      time.Time
+	// provisional holds the assignments that were sent before the model was asked. Nil: none were.
+	provisional []*routerv1.Assignment
+}
+
+// newRouting classifies the message of a valid request.
+func newRouting(cfg Config, req *routerv1.RouteRequest, set *specialistSet) *routing {
+	r := &routing{cfg: cfg, req: req, set: set, start: time.Now()}
+	r.classifier = set.classifier(req.GetKeywords())
+	in := classifier.Input{Message: req.GetMessage()}
+	for _, m := range req.GetHistory() {
+		if m.GetRole() == commonv1.Role_ROLE_USER {
+			in.History = append(in.History, m.GetText())
+		}
+	}
+	r.classified = r.classifier.Classify(in)
+	return r
+}
+
+// decide returns the final decision. If a model has to be asked, it first calls provisional with the classifier's.
+func (r *routing) decide(ctx context.Context, provisional func(*routerv1.RoutingDecision) error) (*routerv1.RoutingDecision, error) {
+	const final = routerv1.DecisionStage_DECISION_STAGE_FINAL
+	certain := r.certain(r.classified.Confidence)
+	switch {
+	case certain && (r.cfg.Model == nil || !r.cfg.AlwaysAskModel):
+		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_RULES)
+	case r.cfg.Model == nil:
+		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP,
+			note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL, "no model is configured; the rules decided"))
+	}
+	d, err := r.byClassifier(routerv1.DecisionStage_DECISION_STAGE_PROVISIONAL, routerv1.DecisionSource_DECISION_SOURCE_RULES)
+	if err != nil {
+		return nil, err
+	}
+	if err := provisional(d); err != nil {
+		return nil, err
+	}
+	r.provisional = d.GetAssignments()
+	answer, result, err := r.ask(ctx)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("ask model: %w", ctx.Err())
+	}
+	if err == nil {
+		d, err = r.byModel(answer, len(result.Steps))
+	} else {
+		why := modelFailure(err)
+		r.cfg.Logger.WarnContext(ctx, "routing model failed; the rules decide", slog.String("cause", why.GetText()))
+		r.cfg.Logger.DebugContext(ctx, "routing model's error", slog.Any("error", err))
+		d, err = r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP, why)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.addUsage(d, result)
+	return d, nil
+}
+
+// certain reports whether a confidence reaches the threshold.
+func (r *routing) certain(confidence float64) bool { return confidence >= r.cfg.CertainThreshold }
+
+// newDecision returns a decision without assignments, with the notes that any decision on the message has.
+func (r *routing) newDecision(stage routerv1.DecisionStage, source routerv1.DecisionSource) *routerv1.RoutingDecision {
+	d := &routerv1.RoutingDecision{Stage: stage, Source: source}
+	for _, name := range unknownNames(r.classifier.Specialists(), r.req.GetKeywords()) {
+		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED,
+			"the store's keywords for %q were ignored; there is no such specialist", cut(oneLine(name), maxName)))
+	}
+	return d
+}
+
+// byClassifier returns the classifier's decision.
+func (r *routing) byClassifier(
+	stage routerv1.DecisionStage, source routerv1.DecisionSource, notes ...*routerv1.DecisionNote,
+) (*routerv1.RoutingDecision, error) {
+	d := r.newDecision(stage, source)
+	d.Certainty, d.Notes = r.classified.Confidence, append(d.Notes, notes...)
+	for _, text := range r.classified.Notes {
+		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "%s", text))
+	}
+	return d, r.assign(d, r.classified.Assignments)
+}
+
+// assign writes the assignments into the decision, each to a specialist that is available now.
+func (r *routing) assign(d *routerv1.RoutingDecision, assignments []classifier.Assignment) error {
+	standIn := r.standIn()
+	if standIn == "" {
+		return &fault.Unavailable{
+			Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "route message: none of the specialists is available",
+		}
+	}
+	noted := map[string]bool{}
+	for _, from := range assignments {
+		a := &routerv1.Assignment{
+			Specialist: from.Specialist, SubQuery: from.SubQuery, Reason: from.Reason, Confidence: rounded(from.Confidence),
+			Certain: r.certain(from.Confidence),
+		}
+		if s := r.specialist(a.Specialist); !s.GetAvailable() {
+			a.RemappedFrom, a.Specialist, a.Reason = a.Specialist, standIn, unavailable(s)
+			if !noted[a.RemappedFrom] {
+				noted[a.RemappedFrom] = true
+				d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REMAPPED,
+					"sent to %s: %s", a.Specialist, a.Reason))
+			}
+		}
+		addOnce(d, a)
+	}
+	r.identify(d.GetAssignments())
+	d.Certainty = rounded(d.GetCertainty())
+	d.Duration = durationpb.New(time.Since(r.start))
+	return nil
+}
+
+func (r *routing) specialist(name string) *specialistv1.Specialist {
+	return r.set.specialists[slices.Index(r.classifier.Specialists(), name)]
+}
+
+// standIn returns the name of the specialist that answers for unavailable ones: support, or else the first one that is
+// available. Empty: none is.
+func (r *routing) standIn() string {
+	first := ""
+	for _, s := range r.set.specialists {
+		if s.GetAvailable() && (first == "" || s.GetName() == classifier.CatchAllName) {
+			first = s.GetName()
+		}
+	}
+	return first
+}
+
+// unavailable says that a specialist is not available and why.
+func unavailable(s *specialistv1.Specialist) string {
+	text := s.GetName() + " is not available"
+	if why := strings.TrimSpace(s.GetUnavailableReason()); why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// addOnce adds an assignment, unless its specialist has the same sub-query already. The first one then says whom the
+// specialist stands in for.
+func addOnce(d *routerv1.RoutingDecision, a *routerv1.Assignment) {
+	for _, o := range d.GetAssignments() {
+		if o.GetSpecialist() == a.GetSpecialist() && o.GetSubQuery() == a.GetSubQuery() {
+			if o.GetRemappedFrom() == "" {
+				o.RemappedFrom, o.Reason = a.GetRemappedFrom(), a.GetReason()
+			}
+			return
+		}
+	}
+	d.Assignments = append(d.Assignments, a)
+}
+
+// identify gives each assignment its identifier. An assignment for the same work as a provisional one keeps the
+// identifier and the reason of that one, which the specialist may have been told already.
+func (r *routing) identify(assignments []*routerv1.Assignment) {
+	next := len(r.provisional)
+	for _, a := range assignments {
+		same := slices.IndexFunc(r.provisional, func(p *routerv1.Assignment) bool {
+			return p.GetSpecialist() == a.GetSpecialist() && p.GetRemappedFrom() == a.GetRemappedFrom() && p.GetSubQuery() == a.GetSubQuery()
+		})
+		if same >= 0 {
+			a.AssignmentId, a.Reason = r.provisional[same].GetAssignmentId(), r.provisional[same].GetReason()
+			continue
+		}
+		next++
+		a.AssignmentId = fmt.Sprintf("a%d", next)
+	}
+}
+
+// rounded rounds to three decimals.
+func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
+
+func note(kind routerv1.DecisionNoteKind, format string, args ...any) *routerv1.DecisionNote {
+	return &routerv1.DecisionNote{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+// modelFailure says why there is no answer from the model, without details of the endpoint.
+func modelFailure(err error) *routerv1.DecisionNote {
+	kind, cause := routerv1.DecisionNoteKind_DECISION_NOTE_KIND_MODEL_FAILED, "the model failed"
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		kind, cause = routerv1.DecisionNoteKind_DECISION_NOTE_KIND_TIMED_OUT, "the model did not answer in time"
+	case errors.Is(err, agentloop.ErrBadOutput):
+		cause = "the model's answer was not valid"
+	case errors.Is(err, agentloop.ErrNoAnswer):
+		cause = "the model gave no answer"
+	}
+	return note(kind, "%s; the rules decided", cause)
+}
+
+// addUsage fills in what the model's calls took. The result may be nil.
+func (r *routing) addUsage(d *routerv1.RoutingDecision, result *agentloop.Result) {
+	d.PromptVersion = promptVersion
+	d.Duration = durationpb.New(time.Since(r.start))
+	if result == nil {
+		return
+	}
+	d.Model = result.Model
+	u := result.Usage
+	d.Usage = &commonv1.Usage{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedInputTokens: u.CachedInputTokens,
+		ReasoningOutputTokens: u.ReasoningTokens, ModelCalls: int32(u.ModelCalls), Estimated: u.Estimated,
+	}
+	if c := result.Cost; c != nil {
+		d.Cost = &commonv1.Cost{AmountMicros: c.Micros, CurrencyCode: c.Currency}
+	}
+}

@@ -1,0 +1,231 @@
+// Package router serves RouterService: it decides which specialists answer which part of a shopper's message.
+//
+// The classifier splits and assigns a message without a model. When it is certain of every part, its result is the
+// decision. Otherwise the router sends that result as provisional and asks a model; the model's answer is repaired where
+// it leaves the shopper's words or forgets a part. When the model fails, is late or absent, the classifier's result
+// stands. No part of a message is dropped.
+//
+// The package must not import another service or read the environment. Between requests it keeps compiled classifiers
+// only.
+package router
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"google.golang.org/grpc"
+
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
+	"github.com/quartet-commerce/quartet/services/router/classifier"
+)
+
+// Defaults of Config.
+const (
+	// DefaultModelTimeout bounds the model's part of a decision, the correction round included.
+	DefaultModelTimeout = 5 * time.Second
+	// DefaultCertainThreshold is the certainty from which on the rules decide alone.
+	DefaultCertainThreshold = classifier.DefaultThreshold
+)
+
+// Config configures a Service. The zero value routes by rules alone.
+type Config struct {
+	// Model makes the decisions that the rules are not certain of. Nil: there is none, and the rules' word is final.
+	Model agentloop.Model
+	// ModelTimeout bounds one decision's work with the model. A caller's earlier deadline shortens it, so that the rules'
+	// answer is still in time. Zero: DefaultModelTimeout.
+	ModelTimeout time.Duration
+	// AlwaysAskModel asks the model also where the rules are certain. It has no effect without a model.
+	AlwaysAskModel bool
+	// CertainThreshold is the certainty, above 0 to 1, from which on the rules decide alone.
+	// Zero: DefaultCertainThreshold.
+	CertainThreshold float64
+	// Price turns the model's usage into cost. Nil: the cost is unknown.
+	Price *agentloop.Price
+	// MeterProvider makes the metric of decisions. Nil: the global one.
+	MeterProvider metric.MeterProvider
+	// Logger gets one debug line for each decision and a warning for each model failure, never a shopper's words.
+	// Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Validate reports the first value that makes no sense.
+func (c Config) Validate() error {
+	if c.ModelTimeout < 0 {
+		return fmt.Errorf("router: ModelTimeout is %v, must not be negative", c.ModelTimeout)
+	}
+	if !(c.CertainThreshold >= 0 && c.CertainThreshold <= 1) {
+		return fmt.Errorf("router: CertainThreshold is %v, must be from 0 to 1", c.CertainThreshold)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.ModelTimeout == 0 {
+		c.ModelTimeout = DefaultModelTimeout
+	}
+	if c.CertainThreshold == 0 {
+		c.CertainThreshold = DefaultCertainThreshold
+	}
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Service implements RouterService. It is safe for concurrent use and starts no goroutines.
+type Service struct {
+	routerv1.UnsafeRouterServiceServer
+	cfg         Config
+	specialists *specialistCache
+	decisions   metric.Int64Counter
+}
+
+var _ routerv1.RouterServiceServer = (*Service)(nil)
+
+// New returns a Service, or an error if the Config does not validate.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	decisions, err := cfg.MeterProvider.Meter("github.com/quartet-commerce/quartet/services/router").Int64Counter(
+		telemetry.MetricRoutingDecisions, metric.WithUnit("{decision}"),
+		metric.WithDescription("Final routing decisions by what made them and how much of the provisional decision they confirm."))
+	if err != nil {
+		return nil, fmt.Errorf("router: make counter: %w", err)
+	}
+	return &Service{cfg: cfg, specialists: newSpecialistCache(), decisions: decisions}, nil
+}
+
+// Register registers RouterService.
+func (s *Service) Register(r grpc.ServiceRegistrar) { routerv1.RegisterRouterServiceServer(r, s) }
+
+// Route implements RouterService. It sends the classifier's decision as provisional if it asks a model, and always one
+// final decision. Errors: *fault.Invalid for a bad request, *fault.Precondition for an unknown version of specialists,
+// *fault.Unavailable if no specialist is available, and errors of the stream and its context.
+func (s *Service) Route(req *routerv1.RouteRequest, stream grpc.ServerStreamingServer[routerv1.RouteResponse]) error {
+	if err := checkRequest(req); err != nil {
+		return err
+	}
+	specialists, err := s.specialists.forRequest(req)
+	if err != nil {
+		return err
+	}
+	r := newRouting(s.cfg, req, specialists)
+	decision, err := r.decide(stream.Context(), func(provisional *routerv1.RoutingDecision) error {
+		return send(stream, provisional)
+	})
+	if err != nil {
+		return err
+	}
+	err = send(stream, decision) // first, so that the caller does not wait for metrics and logs
+	s.count(stream.Context(), decision, r.provisional)
+	s.cfg.Logger.DebugContext(stream.Context(), "routed",
+		slog.String("source", decision.GetSource().String()),
+		slog.Int("assignments", len(decision.GetAssignments())),
+		slog.Float64("certainty", decision.GetCertainty()),
+		slog.Duration("duration", decision.GetDuration().AsDuration()))
+	return err
+}
+
+func send(stream grpc.ServerStreamingServer[routerv1.RouteResponse], d *routerv1.RoutingDecision) error {
+	if err := stream.Send(&routerv1.RouteResponse{Decision: d}); err != nil {
+		return fmt.Errorf("send routing decision: %w", err)
+	}
+	return nil
+}
+
+// Values of telemetry.KeyRoutingAgreement: how much of the provisional decision the final one confirms.
+const (
+	agreementAlone = "alone" // there was no provisional decision, since no model was asked
+	agreementAll   = "all"   // the same assignments
+	agreementSome  = "some"  // some in common
+	agreementNone  = "none"  // none in common
+)
+
+// count counts a final decision.
+func (s *Service) count(ctx context.Context, d *routerv1.RoutingDecision, provisional []*routerv1.Assignment) {
+	s.decisions.Add(ctx, 1, metric.WithAttributes(
+		attribute.String(telemetry.KeyRoutingSource, d.GetSource().String()),
+		attribute.String(telemetry.KeyRoutingAgreement, agreement(provisional, d.GetAssignments())),
+	))
+}
+
+// agreement compares by identifiers, which are the same exactly for the same work.
+func agreement(provisional, final []*routerv1.Assignment) string {
+	known := map[string]bool{}
+	for _, a := range provisional {
+		known[a.GetAssignmentId()] = true
+	}
+	kept := 0
+	for _, a := range final {
+		if known[a.GetAssignmentId()] {
+			kept++
+		}
+	}
+	switch {
+	case len(provisional) == 0:
+		return agreementAlone
+	case kept == 0:
+		return agreementNone
+	case kept == len(final) && kept == len(provisional):
+		return agreementAll
+	}
+	return agreementSome
+}
+
+const (
+	// maxSpecialists bounds a request's work; no store has that many.
+	maxSpecialists = 32
+	// maxKeywords bounds a store's keywords.
+	maxKeywords = 200
+)
+
+var specialistName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// checkRequest returns nil or a *fault.Invalid with every violation of the request.
+func checkRequest(req *routerv1.RouteRequest) error {
+	var c fault.Checker
+	c.Text("message", req.GetMessage(), 1, classifier.MaxMessage)
+	c.OptionalID("specialists_version", req.GetSpecialistsVersion())
+	specialists := req.GetSpecialists()
+	if len(specialists) == 0 && req.GetSpecialistsVersion() == "" {
+		c.Addf("specialists", "is empty; pass what SpecialistService.Describe returns for each specialist")
+	}
+	if len(specialists) > maxSpecialists {
+		c.Addf("specialists", "has %d entries, must have at most %d", len(specialists), maxSpecialists)
+	}
+	if n := len(req.GetKeywords()); n > maxKeywords {
+		c.Addf("keywords", "has %d entries, must have at most %d", n, maxKeywords)
+	}
+	seen := map[string]bool{}
+	for i, s := range specialists {
+		field := fmt.Sprintf("specialists[%d].name", i)
+		switch name := s.GetName(); {
+		case !specialistName.MatchString(name):
+			c.Addf(field, "must be 1 to 64 characters of a-z 0-9 -; pass what SpecialistService.Describe returns")
+		case seen[name]:
+			c.Addf(field, "%q is there twice; pass what SpecialistService.Describe returns once for each specialist", name)
+		default:
+			seen[name] = true
+		}
+		if strings.TrimSpace(s.GetPurpose()) == "" {
+			c.Addf(fmt.Sprintf("specialists[%d].purpose", i), "is required; pass what SpecialistService.Describe returns")
+		}
+	}
+	return c.Err()
+}
