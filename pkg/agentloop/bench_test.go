@@ -105,7 +105,7 @@ func BenchmarkCheckArguments(b *testing.B) {
 	tool := benchSearch()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := tool.check([]byte(`{"query":"trail running shoes","limit":4}`)); err != nil {
+		if _, _, err := tool.schema.check([]byte(`{"query":"trail running shoes","limit":4}`)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -121,7 +121,7 @@ func BenchmarkFence(b *testing.B) {
 			b.SetBytes(int64(len(content)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if fenced(ToolCall{ID: "call-0-0", Name: "search"}, harmless(content)) == "" {
+				if fence(ToolCall{ID: "call-0-0", Name: "search"}, sanitize(content)) == "" {
 					b.Fatal("nothing")
 				}
 			}

@@ -10,236 +10,240 @@ import (
 	"time"
 )
 
-// What the loop itself says to the model.
+// The loop's own notes to the model.
 const (
-	sayLastCall  = "You have no tool calls left. Answer now from what you know; say plainly what you could not find out."
-	sayLastRound = "You can call tools once more; after that you must answer from what you know."
-	sayHurry     = "Little time is left. Call a tool only if there is no answer without it."
-	sayRepeated  = "You made this same call before. This is its result again."
-	sayNoAnswer  = "You wrote nothing. Answer the last message now, in plain text."
+	noteFinal    = "You have no tool calls left. Answer now from what you know; say plainly what you could not find out."
+	noteLastStep = "You can call tools once more; after that you must answer from what you know."
+	noteLowTime  = "Little time is left. Call a tool only if there is no answer without it."
+	noteRepeated = "You made this same call before. This is its result again."
+	noteNoAnswer = "You wrote nothing. Answer the last message now, in plain text."
 )
 
-// Conversation is one run in progress. It is not safe for concurrent use.
+// Conversation is a run in progress. [Loop.Start] makes one; Step advances it. It is not safe for concurrent use.
 type Conversation struct {
 	loop     *Loop
-	begun    time.Time
+	started  time.Time
 	messages []Message
 	result   *Result
-	answered map[string]*job // by name and arguments, the calls whose results still hold
-	nudges   int             // model calls that only repeat one that came to nothing
-	nudged   bool            // the model was told that it wrote nothing
-	thought  bool            // the last model call held reasoning
-	plain    bool            // the model is asked not to reason
-	capped   bool            // the model was told that it has no tool calls left
-	hurried  bool            // the model was told that time is short
-	done     bool
-	err      error
+	reusable map[string]*job // finished calls by callKey, until a tool with effects runs
+
+	emptyAnswers  int  // model calls that returned nothing and do not count as steps
+	reasoned      bool // the last model call reasoned
+	noReasoning   bool // further model calls are asked not to reason
+	notedFinal    bool // each note is given once
+	notedLowTime  bool
+	notedNoAnswer bool
+
+	done bool
+	err  error
 }
 
 // Done reports whether the run has ended.
-func (r *Conversation) Done() bool { return r.done }
+func (c *Conversation) Done() bool { return c.done }
 
-// Err says why the run ended without a plain answer; nil while it goes on.
-func (r *Conversation) Err() error { return r.err }
+// Err returns why the run ended without a complete answer, as [Loop.Run] does. It is nil while the run goes on.
+func (c *Conversation) Err() error { return c.err }
 
-// Result returns what the run came to so far. It must not be changed.
-func (r *Conversation) Result() *Result { return r.result }
+// Result returns the result so far. It is never nil. The caller must not change it.
+func (c *Conversation) Result() *Result { return c.result }
 
-// Messages returns a copy of the conversation, the system prompt included.
-func (r *Conversation) Messages() []Message { return slices.Clone(r.messages) }
+// Messages returns a copy of the conversation so far, including the system prompt.
+func (c *Conversation) Messages() []Message { return slices.Clone(c.messages) }
 
-// Step makes one model call and runs the tools that it asks for, and yields what happens. It does nothing once the run
-// is done. Breaking out of the sequence ends the run.
-func (r *Conversation) Step(ctx context.Context) iter.Seq[Event] {
+// Step makes one model call, runs the tools that the model asks for, and yields the events. It does nothing once the run is
+// done. Breaking out of the sequence ends the run.
+func (c *Conversation) Step(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		if r.done {
+		if c.done {
 			return
 		}
-		step, spent := len(r.result.Steps), r.spent(ctx)
-		if spent != nil && !r.capped {
-			r.capped = true
-			r.say(sayLastCall)
+		step, limit := len(c.result.Steps), c.limitReached(ctx)
+		if limit != nil && !c.notedFinal {
+			c.notedFinal = true
+			c.addNote(noteFinal)
 		}
-		answer, err := r.call(ctx, step, spent != nil, yield)
-		r.advance(ctx, step, spent, answer, err, yield)
-	}
-}
-
-// advance does what a model call leads to. Step would be the place for it, but waits for the model with all that it has on
-// the stack.
-func (r *Conversation) advance(ctx context.Context, step int, spent error, answer Message, err error, yield func(Event) bool) {
-	switch {
-	case err != nil:
-		r.fail(ctx, answer.Text, fmt.Errorf("agentloop: model call: %w", err))
-	case len(answer.ToolCalls) > 0 && spent == nil:
-		r.messages = append(r.messages, answer)
-		if err := r.runTools(ctx, step, answer.ToolCalls, yield); err != nil {
-			r.fail(ctx, "", fmt.Errorf("agentloop: tool calls: %w", err))
-		} else {
-			r.warn(ctx)
+		answer, err := c.callModel(ctx, step, limit != nil, yield)
+		switch {
+		case err != nil:
+			c.fail(ctx, answer.Text, fmt.Errorf("agentloop: model call: %w", err))
+		case len(answer.ToolCalls) > 0 && limit == nil:
+			c.messages = append(c.messages, answer)
+			if err := c.runTools(ctx, step, answer.ToolCalls, yield); err != nil {
+				c.fail(ctx, "", fmt.Errorf("agentloop: tool calls: %w", err))
+			} else {
+				c.noteLowLimits(ctx)
+			}
+		case strings.TrimSpace(answer.Text) == "":
+			c.retryEmpty(c.result.Steps[step].FinishReason)
+		default:
+			c.finish(answer.Text, c.result.Steps[step].FinishReason, limit)
 		}
-	case strings.TrimSpace(answer.Text) == "":
-		r.empty(step)
-	case spent != nil:
-		r.end(finishOf(spent), answer.Text, spent)
-	default:
-		r.end(r.result.Steps[step].FinishReason, answer.Text, nil)
-	}
-	if !errors.Is(r.err, errStopped) && !yield(StepFinished{Step: step, Record: r.result.Steps[step]}) && !r.done {
-		r.end(FinishCanceled, "", errStopped)
+		if errors.Is(c.err, errStopped) {
+			return
+		}
+		if !yield(StepFinished{Step: step, Record: c.result.Steps[step]}) && !c.done {
+			c.end(FinishCanceled, "", errStopped)
+		}
 	}
 }
 
-// errStopped ends a run whose consumer broke out of the sequence.
-var errStopped = fmt.Errorf("agentloop: consumer stopped: %w", context.Canceled)
-
-// finishOf returns the finish reason of a bound that leaves room for an answer, "" for any other error.
-func finishOf(bound error) FinishReason {
-	switch bound {
-	case ErrMaxSteps:
-		return FinishMaxSteps
-	case ErrBudget:
-		return FinishBudget
-	case ErrOutOfTime:
-		return FinishDeadline
-	}
-	return ""
-}
-
-// spent says which bound was reached, so that the next call must not ask for tools; nil for none.
-func (r *Conversation) spent(ctx context.Context) error {
-	if r.stepsLeft() <= 0 {
+// limitReached returns the limit that forbids further tool calls, or nil.
+func (c *Conversation) limitReached(ctx context.Context) error {
+	cfg, usage := c.loop.cfg, c.result.Usage
+	if c.stepsLeft() <= 0 {
 		return ErrMaxSteps
 	}
-	if cfg, u := r.loop.cfg, r.result.Usage; cfg.MaxTotalTokens > 0 && u.InputTokens+u.OutputTokens >= cfg.MaxTotalTokens ||
-		cfg.MaxCostMicros > 0 && cfg.Price.Of(u).Micros >= cfg.MaxCostMicros {
+	if cfg.MaxTotalTokens > 0 && usage.InputTokens+usage.OutputTokens >= cfg.MaxTotalTokens {
 		return ErrBudget
 	}
-	if end, ok := r.toolsEnd(ctx); ok && !time.Now().Before(end) {
+	if cfg.MaxCostMicros > 0 && cfg.Price.Of(usage).Micros >= cfg.MaxCostMicros {
+		return ErrBudget
+	}
+	if deadline, ok := c.toolDeadline(ctx); ok && !time.Now().Before(deadline) {
 		return ErrOutOfTime
 	}
 	return nil
 }
 
-// stepsLeft returns how many calls may still ask for tools. Nudges do not count as steps.
-func (r *Conversation) stepsLeft() int { return r.loop.cfg.MaxSteps - len(r.result.Steps) + r.nudges }
+// stepsLeft returns how many model calls may still ask for tools.
+func (c *Conversation) stepsLeft() int {
+	return c.loop.cfg.MaxSteps - (len(c.result.Steps) - c.emptyAnswers)
+}
 
-// shortTime is the part of a run's time for tools, from its start, of which less than one in so many is short.
-const shortTime = 4
+// toolDeadline returns when tools must end to keep Config.Reserve for the answer, and whether there is such a time.
+func (c *Conversation) toolDeadline(ctx context.Context) (time.Time, bool) {
+	deadline, ok := ctx.Deadline()
+	return deadline.Add(-c.loop.cfg.Reserve), ok && c.loop.cfg.Reserve > 0
+}
 
-// warn tells the model, after a step with tools, that the next one is its last, or once that less than a quarter of the
-// time is left.
-func (r *Conversation) warn(ctx context.Context) {
-	if r.spent(ctx) != nil {
-		return // it will be told that it must answer
+// noteLowLimits tells the model that its next step is the last one, and once that less than a quarter of the time is left.
+func (c *Conversation) noteLowLimits(ctx context.Context) {
+	if c.limitReached(ctx) != nil {
+		return // the next step says that no calls are left
 	}
-	if r.stepsLeft() == 1 {
-		r.say(sayLastRound)
+	if c.stepsLeft() == 1 {
+		c.addNote(noteLastStep)
 	}
 	deadline, ok := ctx.Deadline()
-	end := deadline.Add(-r.loop.cfg.Reserve)
-	if ok && !r.hurried && time.Until(end) < end.Sub(r.begun)/shortTime {
-		r.hurried = true
-		r.say(sayHurry)
+	deadline = deadline.Add(-c.loop.cfg.Reserve)
+	if ok && !c.notedLowTime && time.Until(deadline) < deadline.Sub(c.started)/4 {
+		c.notedLowTime = true
+		c.addNote(noteLowTime)
 	}
 }
 
-// toolsEnd returns when tools must be done, so that the reserve is left for the answer, and whether there is such a time.
-func (r *Conversation) toolsEnd(ctx context.Context) (time.Time, bool) {
-	deadline, ok := ctx.Deadline()
-	return deadline.Add(-r.loop.cfg.Reserve), ok && r.loop.cfg.Reserve > 0
+// addNote adds the loop's own words to the conversation. After a tool result they join the result, because some providers
+// refuse a user message there.
+func (c *Conversation) addNote(note string) {
+	if last := &c.messages[len(c.messages)-1]; last.Role == RoleTool {
+		last.Text = withNote(last.Text, note)
+		return
+	}
+	c.messages = append(c.messages, Message{Role: RoleUser, Text: note})
 }
 
-// call makes one model call and records it as a step.
-func (r *Conversation) call(ctx context.Context, step int, last bool, yield func(Event) bool) (Message, error) {
-	r.messages = paired(r.messages)
+// callModel makes one model call, yields its text, and records the call as a step. It returns what came, also beside an
+// error.
+func (c *Conversation) callModel(ctx context.Context, step int, final bool, yield func(Event) bool) (Message, error) {
+	c.messages = pairToolCalls(c.messages)
+	cfg, started := c.loop.cfg, time.Now()
 	req := &Request{
-		Messages:        slices.Clip(r.messages),
-		Tools:           r.loop.specs,
-		NoToolCalls:     last,
-		Temperature:     r.loop.cfg.Temperature,
-		MaxOutputTokens: r.loop.cfg.MaxOutputTokens,
-		NoReasoning:     r.plain,
+		Messages: slices.Clip(c.messages), Tools: c.loop.specs, NoToolCalls: final, Temperature: cfg.Temperature,
+		MaxOutputTokens: cfg.MaxOutputTokens, NoReasoning: c.noReasoning,
 	}
-	a, begun := newAssembler(step, req.MaxOutputTokens), time.Now()
-	err := a.consume(r.loop.cfg.Model.Generate(ctx, req), yield)
+	a := newAccumulator(step, cfg.MaxOutputTokens)
+	err := a.consume(cfg.Model.Generate(ctx, req), yield)
 	if err == nil && a.finish == "" {
-		err = ctx.Err() // a model may end its sequence quietly when cancelled
+		err = ctx.Err() // a cancelled model may end its sequence without an error
 	}
-	return r.record(a, a.usageOf(req, err), time.Since(begun)), err
-}
-
-// record notes what a model call came to as a step, and returns the answer.
-func (r *Conversation) record(a *assembler, usage Usage, took time.Duration) Message {
-	message := a.message(r.messages)
-	r.result.Steps = append(r.result.Steps, StepRecord{
-		Text: message.Text, FinishReason: a.finish, ToolCalls: len(message.ToolCalls), Usage: usage, Duration: took,
+	answer, usage := a.message(c.messages), a.usageOf(req, err)
+	c.result.Steps = append(c.result.Steps, StepRecord{
+		Text: answer.Text, FinishReason: a.finish, ToolCalls: len(answer.ToolCalls), Usage: usage, Duration: time.Since(started),
 	})
-	r.result.Usage = r.result.Usage.Add(usage)
-	r.result.Cost = r.loop.cfg.Price.Of(r.result.Usage)
+	c.result.Usage = c.result.Usage.Add(usage)
+	c.result.Cost = cfg.Price.Of(c.result.Usage)
 	if a.model != "" {
-		r.result.Model = a.model
+		c.result.Model = a.model
 	}
-	r.thought = a.reasoning > 0
-	return message
+	c.reasoned = a.reasoning > 0
+	return answer, err
 }
 
-// empty handles an answer of nothing. One that was cut while the model still reasoned is tried once more without reasoning;
-// any other is asked for once more, then given up.
-func (r *Conversation) empty(step int) {
-	reason := r.result.Steps[step].FinishReason
+// retryEmpty handles an answer without text or calls. If the answer was cut while the model reasoned, the model is called
+// again without reasoning. Otherwise it is asked once more for an answer, and then the run ends.
+func (c *Conversation) retryEmpty(reason FinishReason) {
 	switch {
-	case r.thought && reason == FinishLength && !r.plain:
-		r.plain = true
-	case !r.nudged:
-		r.nudged = true
-		r.say(sayNoAnswer)
+	case c.reasoned && reason == FinishLength && !c.noReasoning:
+		c.noReasoning = true
+	case !c.notedNoAnswer:
+		c.notedNoAnswer = true
+		c.addNote(noteNoAnswer)
 	default:
-		r.end(reason, "", ErrNoAnswer)
+		c.end(reason, "", ErrNoAnswer)
 		return
 	}
-	r.nudges++
+	c.emptyAnswers++
 }
 
-// say puts the loop's own words into the conversation. After tool results they go beside the last one: some providers refuse
-// a user message there.
-func (r *Conversation) say(words string) {
-	if last := &r.messages[len(r.messages)-1]; last.Role == RoleTool {
-		last.Text = noted(last.Text, words)
-		return
+// finish ends the run with an answer. A limit that forced the answer is the run's error and finish reason.
+func (c *Conversation) finish(text string, reason FinishReason, limit error) {
+	if limit != nil {
+		reason = limitReason(limit)
 	}
-	r.messages = append(r.messages, Message{Role: RoleUser, Text: words})
+	c.messages = append(c.messages, Message{Role: RoleAssistant, Text: text})
+	c.end(reason, text, limit)
 }
 
-// fail closes the run because of an error, with the text that was there by then. When ctx is done that is the reason,
-// whatever the error came to be called on its way.
-func (r *Conversation) fail(ctx context.Context, text string, err error) {
-	reason := FinishError
-	switch cause := ctx.Err(); {
-	case errors.Is(err, errStopped):
-		reason = FinishCanceled
-	case cause == nil && errors.Is(err, ErrBudget):
-		reason = FinishBudget
-	case cause != nil:
-		reason = FinishCanceled
-		if errors.Is(cause, context.DeadlineExceeded) {
-			reason = FinishDeadline
-		}
-		if !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", err, cause)
-		}
+// fail ends the run with an error and the text that came before it.
+func (c *Conversation) fail(ctx context.Context, text string, err error) {
+	reason := failureReason(ctx, err)
+	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) && !errors.Is(err, errStopped) {
+		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	r.end(reason, text, err)
+	c.end(reason, text, err)
 }
 
-// end closes the run.
-func (r *Conversation) end(reason FinishReason, text string, err error) {
-	if text != "" && (err == nil || finishOf(err) != "") {
-		r.messages = append(r.messages, Message{Role: RoleAssistant, Text: text})
-	}
+func (c *Conversation) end(reason FinishReason, text string, err error) {
 	if reason == "" || reason == FinishToolCalls {
 		reason = FinishStop
 	}
-	r.done, r.err = true, err
-	r.result.Text, r.result.FinishReason, r.result.Duration = text, reason, time.Since(r.begun)
+	c.done, c.err = true, err
+	c.result.Text, c.result.FinishReason, c.result.Duration = text, reason, time.Since(c.started)
+}
+
+// pairToolCalls returns the conversation with every tool call answered exactly once, right after the message that made it,
+// and without answers to no call. Providers refuse any other conversation, so one lost result would block a thread for
+// good.
+func pairToolCalls(messages []Message) []Message {
+	paired := make([]Message, 0, len(messages))
+	for i, m := range messages {
+		if m.Role == RoleTool {
+			continue // copied after the call that it answers, if there is one
+		}
+		answers := messages[i+1:]
+		if end := slices.IndexFunc(answers, func(m Message) bool { return m.Role != RoleTool }); end >= 0 {
+			answers = answers[:end]
+		}
+		ids := make(map[string]bool, len(m.ToolCalls))
+		m.ToolCalls = slices.DeleteFunc(slices.Clone(m.ToolCalls), func(call ToolCall) bool {
+			duplicate := ids[call.ID]
+			ids[call.ID] = true
+			return duplicate
+		})
+		paired = append(paired, m)
+		for _, call := range m.ToolCalls {
+			paired = append(paired, answerTo(call, answers))
+		}
+	}
+	return paired
+}
+
+// answerTo returns the first answer to a call, or an answer that says there is none.
+func answerTo(call ToolCall, answers []Message) Message {
+	for _, a := range answers {
+		if a.ToolCallID == call.ID {
+			return a
+		}
+	}
+	return Message{Role: RoleTool, ToolCallID: call.ID, Text: fence(call, "Error: the call was cancelled, there is no result")}
 }

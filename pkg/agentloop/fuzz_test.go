@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -16,11 +17,11 @@ import (
 // FuzzCheck gives anything a model may write to the parsers of answers and arguments. What they let through must fit the
 // type, and be in a form that they let through unchanged.
 func FuzzCheck(f *testing.F) {
-	for _, s := range []string{
+	for _, text := range []string{
 		`{"name":"x","list":[{"n":1}],"more":{"y":null}}`, "```json\n{\"name\":\"x\"}\n```", `{"a":{"name":"x"}`, `{{{{`, `{"name":"{"}`,
 		`null`, `{"name":"\ud800","n":1e400}`, `{"n":12345678901234567890,"name":""}`, `{"name":null}`, `{"list":[null]}`, ``, `{"name":"x"} {`,
 	} {
-		f.Add(s)
+		f.Add(text)
 	}
 	type shape struct {
 		Name string                    `json:"name"`
@@ -28,13 +29,16 @@ func FuzzCheck(f *testing.F) {
 		List []struct{ N int8 }        `json:"list,omitempty"`
 		More map[string]map[string]any `json:"more,omitempty"`
 	}
-	tool := Tool{schema: derive(reflect.TypeFor[shape]())}
+	s := schemaOf(reflect.TypeFor[shape]())
 	f.Fuzz(func(t *testing.T, text string) {
-		found := findObject(text)
+		found, work, err := findObject(t.Context(), text)
+		if err != nil || work > maxFindWork(text)+len(text)+minDecode {
+			t.Errorf("%d bytes of work for %d bytes of text, error %v", work, len(text), err)
+		}
 		if _, almost := repair.Object(text); !almost && !strings.Contains(text, string(found)) {
 			t.Errorf("found %q, which is not in the text", found)
 		}
-		args, _, err := tool.check(found)
+		args, _, err := s.check(found)
 		if err != nil {
 			if args != nil {
 				t.Errorf("arguments %s beside error %v", args, err)
@@ -45,7 +49,7 @@ func FuzzCheck(f *testing.F) {
 		if err := json.Unmarshal(args, &v); err != nil {
 			t.Errorf("%s passed the check: %v", args, err)
 		}
-		again, repaired, err := tool.check(args)
+		again, repaired, err := s.check(args)
 		if err != nil || repaired || !bytes.Equal(args, again) {
 			t.Errorf("%s becomes %s, error %v", args, again, err)
 		}
@@ -76,8 +80,8 @@ func FuzzCutJSON(f *testing.F) {
 	})
 }
 
-// FuzzPaired mends any conversation so that every call is answered once, and leaves one in order alone.
-func FuzzPaired(f *testing.F) {
+// FuzzPairToolCalls checks that every call of any conversation is answered once, in order, and that pairing twice changes nothing.
+func FuzzPairToolCalls(f *testing.F) {
 	f.Add("uabTaTb.u")
 	f.Add("TaTb.uaTaTaTb.bTa")
 	f.Add("a.b.c.")
@@ -100,25 +104,25 @@ func FuzzPaired(f *testing.F) {
 				messages = append(messages, Message{Role: RoleUser})
 			}
 		}
-		mended := paired(messages)
-		if !inOrder(mended) {
-			t.Errorf("%q is not in order: %+v", text, mended)
+		paired := pairToolCalls(messages)
+		if !inOrder(paired) {
+			t.Errorf("%q is not in order: %+v", text, paired)
 		}
-		if diff := cmp.Diff(mended, paired(mended)); diff != "" {
-			t.Errorf("%q mended twice:\n%s", text, diff)
+		if diff := cmp.Diff(paired, pairToolCalls(paired)); diff != "" {
+			t.Errorf("%q paired twice:\n%s", text, diff)
 		}
 	})
 }
 
-// FuzzAssemble puts calls together from any pieces. Nothing of what came is lost or made up, and every id is one of its own.
-func FuzzAssemble(f *testing.F) {
+// FuzzAccumulator puts calls together from any pieces. Nothing of what came is lost or made up, and every id is one of its own.
+func FuzzAccumulator(f *testing.F) {
 	f.Add([]byte("\x01\x01\x01{\x01\x00\x00}\x02\x02\x01{}"))
 	f.Add([]byte("\x00\x01\x01a\x00\x00\x00b\x00\x02\x02c\x00\x01\x00d"))
 	f.Add([]byte("\x01\x01\x01{\x01\x02\x01}\x01\x00\x01{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ids, names := []string{"", "a", "call_0_0"}, []string{"", "x", "y"}
 		earlier := []Message{{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: "a"}, {ID: "call_0_1"}}}}
-		a, want := newAssembler(0, len(data)), make(map[string]int) // of each letter of the arguments, how often it came
+		a, want := newAccumulator(0, len(data)), make(map[string]int) // of each letter of the arguments, how often it came
 		for ; len(data) >= 4; data = data[4:] {
 			d := ToolCallDelta{
 				Index: int(data[0]%4) - 1, ID: ids[data[1]%3], Name: names[data[2]%3], Arguments: string(data[3:4]),
@@ -141,4 +145,28 @@ func FuzzAssemble(f *testing.F) {
 			t.Errorf("pieces (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// inOrder reports whether the answers follow their calls one for one, in the order of the calls.
+func inOrder(messages []Message) bool {
+	var open []ToolCall
+	for _, m := range messages {
+		if m.Role == RoleTool {
+			if len(open) == 0 || open[0].ID != m.ToolCallID {
+				return false
+			}
+			open = open[1:]
+			continue
+		}
+		if len(open) > 0 {
+			return false
+		}
+		open = m.ToolCalls
+		for i := range open {
+			if slices.ContainsFunc(open[:i], func(c ToolCall) bool { return c.ID == open[i].ID }) {
+				return false
+			}
+		}
+	}
+	return len(open) == 0
 }

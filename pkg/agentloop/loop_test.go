@@ -30,7 +30,7 @@ func echo(name string) agentloop.Tool {
 	})
 }
 
-func TestNewRefusesWhatCanNotWork(t *testing.T) {
+func TestNewRejectsBadConfig(t *testing.T) {
 	model := scripted.New()
 	run := func(context.Context, agentloop.ToolCall) (any, error) { return nil, nil }
 	byHand := func(name, schema string) agentloop.Tool {
@@ -47,7 +47,7 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 		{"negative bound", agentloop.Config{Model: model, MaxSteps: -1}, "negative"},
 		{"negative budget", agentloop.Config{Model: model, MaxTotalTokens: -1}, "negative"},
 		{"negative budget of money", agentloop.Config{Model: model, MaxCostMicros: -1, Price: &agentloop.Price{}}, "negative"},
-		{"budget of money without a price", agentloop.Config{Model: model, MaxCostMicros: 1}, "wants a Config.Price"},
+		{"budget of money without a price", agentloop.Config{Model: model, MaxCostMicros: 1}, "requires Config.Price"},
 		{"negative timeout of a tool", agentloop.Config{Model: model, Tools: []agentloop.Tool{slow}}, "negative timeout"},
 		{"tool without a name", agentloop.Config{Model: model, Tools: []agentloop.Tool{echo("")}}, `tool name ""`},
 		{"tool with a name that no provider takes", agentloop.Config{Model: model, Tools: []agentloop.Tool{echo("look it up")}}, `tool name "look it up"`},
@@ -67,7 +67,7 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 	}
 }
 
-func TestModelIsAskedWithAllThatIsConfigured(t *testing.T) {
+func TestRequestHoldsTheConfiguration(t *testing.T) {
 	temperature := 0.2
 	tool := echo("echo")
 	history := []agentloop.Message{{Role: agentloop.RoleUser, Text: "before"}, {Role: agentloop.RoleAssistant, Text: "yes"}}
@@ -87,7 +87,7 @@ func TestModelIsAskedWithAllThatIsConfigured(t *testing.T) {
 	}
 }
 
-func TestResultHoldsAllThatHappened(t *testing.T) {
+func TestResultIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := scripted.New(
 			scripted.Step{
@@ -271,7 +271,7 @@ func (q quirk) Generate(context.Context, *agentloop.Request) iter.Seq2[agentloop
 	return iter.Seq2[agentloop.Chunk, error](q)
 }
 
-func TestContextThatEndsBesideTheModel(t *testing.T) {
+func TestContextThatEndsWithTheModel(t *testing.T) {
 	opaque := errors.New("connection reset")
 	cases := []struct {
 		name   string
@@ -311,7 +311,7 @@ func TestContextThatEndsBesideTheModel(t *testing.T) {
 }
 
 // What a tool has done is told as done, even when nobody waits for it any more.
-func TestResultThatComesWithTheEndOfTheContextIsKept(t *testing.T) {
+func TestToolResultAtTheEndOfTheContextIsKept(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tool := agentloop.NewTool("book", "", func(context.Context, struct{}) (string, error) { cancel(); return "booked", nil })
 	model := scripted.New(scripted.Step{ToolCalls: []agentloop.ToolCall{call("book", "")}})

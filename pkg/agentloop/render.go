@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// render writes a tool's value for the model, made harmless and cut to limit bytes, and says whether it was cut.
-func render(value any, limit int) (shown string, short bool, err error) {
+// render writes a tool's value for the model, sanitized and at most limit bytes long, and reports whether it was cut.
+func render(value any, limit int) (content string, cut bool, err error) {
 	var text string
 	switch v := value.(type) {
 	case string:
@@ -20,27 +20,27 @@ func render(value any, limit int) (shown string, short bool, err error) {
 	default:
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false) // a model reads "<" better than "\u003c"
+		enc.SetEscapeHTML(false) // models read "<" better than "\u003c"
 		if err := enc.Encode(v); err != nil {
 			return "", false, err
 		}
 		text = strings.TrimSuffix(b.String(), "\n")
 	}
-	if text = harmless(text); len(text) <= limit {
+	if text = sanitize(text); len(text) <= limit {
 		return text, false, nil
 	}
-	head, isText := "", false
-	if _, isText = value.(string); !isText {
+	head := ""
+	if _, isText := value.(string); !isText {
 		head = cutJSON(text, limit)
 	}
 	if head == "" {
-		head = cut(text, limit)
+		head = truncate(text, limit)
 	}
 	return fmt.Sprintf("%s\n[cut: %d of %d bytes shown]", head, len(head), len(text)), true, nil
 }
 
-// cut returns the start of s, at most limit bytes, without half a character at its end.
-func cut(s string, limit int) string {
+// truncate returns the start of s, at most limit bytes, without a partial character at its end.
+func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
@@ -50,66 +50,76 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// cutJSON returns the start of a JSON text as JSON of its own, at most limit bytes: what was left open is closed. It
-// ends after a whole element of the outermost list or object that leaves at least half of what may be shown; failing
-// that within a string. It returns "" if there is no such place.
+// cutJSON returns the start of a JSON text as valid JSON of at most limit bytes. It cuts after an element of the outermost
+// list or object that leaves at least half of limit, or else inside a string. It returns "" if there is no such place.
 func cutJSON(text string, limit int) string {
-	c := cutter{limit: limit, depth: -1}
-	for i := 0; i < len(text) && i < limit; i++ {
-		switch b := text[i]; {
-		case c.inString:
-			c.within(i, b)
-			if b == '\\' {
-				if i++; i < len(text) && text[i] == 'u' {
-					i += 4
-				}
+	var (
+		open     []byte // closing brackets of the open lists and objects, the outermost first
+		afterKey bool
+		best     string
+		depth    = len(text) // of the best cut
+	)
+	for dec := json.NewDecoder(strings.NewReader(text)); ; {
+		start := int(dec.InputOffset())
+		token, err := dec.Token()
+		if err != nil {
+			return best
+		}
+		_, isString := token.(string)
+		switch {
+		case token == json.Delim('{'):
+			open, afterKey = append(open, '}'), false
+			continue
+		case token == json.Delim('['):
+			open, afterKey = append(open, ']'), false
+			continue
+		case token == json.Delim('}') || token == json.Delim(']'):
+			open = open[:len(open)-1]
+		case isString && !afterKey && len(open) > 0 && open[len(open)-1] == '}':
+			afterKey = true
+			continue
+		}
+		afterKey = false
+		end := int(dec.InputOffset())
+		if end+len(open) > limit { // as is everything that follows
+			if isString && best == "" {
+				return cutJSONString(text, start, limit, open)
 			}
-		case b == '"':
-			c.inString = true
-			c.isKey = c.inObject() && !strings.HasSuffix(strings.TrimRight(text[:i], " \t\r\n"), ":")
-		case b == '{':
-			c.open = append(c.open, '}')
-		case b == '[':
-			c.open = append(c.open, ']')
-		case b == '}' || b == ']':
-			if len(c.open) == 0 {
-				return "" // not JSON
-			}
-			c.open = c.open[:len(c.open)-1]
-		case b == ',':
-			if depth := len(c.open); c.fits(i, depth) && (c.depth < 0 || depth <= c.depth) {
-				c.end, c.depth, c.quote, c.tail = i, depth, "", append(c.tail[:0], c.open...)
-			}
+			return best
+		}
+		if end >= limit/2 && len(open) <= depth {
+			best, depth = closed(text[:end], open), len(open)
 		}
 	}
-	slices.Reverse(c.tail)
-	return text[:c.end] + c.quote + string(c.tail)
 }
 
-// cutter is the state of cutJSON: where it is, and the best place to cut so far.
-type cutter struct {
-	limit    int
-	open     []byte // the closing bracket of each list and object that is open, the outermost first
-	inString bool
-	isKey    bool // of an object, so that a cut within it makes no JSON
-
-	end   int
-	quote string // closes a string that is cut
-	tail  []byte // open, at the cut
-	depth int    // len(open) at the cut; -1 for a cut within a string, or none
-}
-
-// within goes one byte on in a string.
-func (c *cutter) within(i int, b byte) {
-	switch {
-	case b == '"':
-		c.inString = false
-	case c.depth < 0 && !c.isKey && utf8.RuneStart(b) && c.fits(i, len(c.open)+1):
-		c.end, c.quote, c.tail = i, `"`, append(c.tail[:0], c.open...)
+// cutJSONString cuts inside the string that follows start and goes beyond limit.
+func cutJSONString(text string, start, limit int, open []byte) string {
+	last := limit - len(open) - len(`"`)
+	cut := -1
+	for i := start + strings.IndexByte(text[start:], '"') + 1; i <= last; {
+		if i >= limit/2 {
+			cut = i
+		}
+		switch _, size := utf8.DecodeRuneInString(text[i:]); {
+		case strings.HasPrefix(text[i:], `\u`):
+			i += len(`\u0000`)
+		case text[i] == '\\':
+			i += len(`\n`)
+		default:
+			i += size
+		}
 	}
+	if cut < 0 {
+		return ""
+	}
+	return closed(text[:cut]+`"`, open)
 }
 
-// fits reports whether a cut at i that needs so many closing bytes leaves neither too much nor too little.
-func (c *cutter) fits(i, closing int) bool { return i >= c.limit/2 && i+closing <= c.limit }
-
-func (c *cutter) inObject() bool { return len(c.open) > 0 && c.open[len(c.open)-1] == '}' }
+// closed appends closing brackets, the innermost first.
+func closed(text string, open []byte) string {
+	for _, b := range slices.Backward(open) {
+		text += string(b)
+	}
+	return text
+}

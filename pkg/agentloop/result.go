@@ -2,7 +2,52 @@ package agentloop
 
 import "time"
 
-// Result is what a run came to.
+// Event is something that happened in a run: a [TextDelta], [ToolStarted], [ToolFinished], [StepFinished] or [Finished].
+type Event interface{ event() }
+
+// TextDelta is a piece of text. The text of a step that then calls tools is not part of the answer.
+type TextDelta struct {
+	// Step that the text belongs to, from 0.
+	Step int
+	// Text is the piece. Never empty.
+	Text string
+}
+
+// ToolStarted reports that a tool is about to run. The calls of one step start in the order in which the model made them.
+type ToolStarted struct {
+	// Step that made the call, from 0.
+	Step int
+	// Call as it is logged: see [CallRecord].
+	Call ToolCall
+}
+
+// ToolFinished reports that a tool has run, or was refused.
+type ToolFinished struct {
+	// Record is the call's row in the log.
+	Record CallRecord
+}
+
+// StepFinished reports that a model call and its tools are done.
+type StepFinished struct {
+	// Step that is done, from 0.
+	Step int
+	// Record of the model call.
+	Record StepRecord
+}
+
+// Finished is the last event of a run.
+type Finished struct {
+	// Result of the run. Never nil.
+	Result *Result
+}
+
+func (TextDelta) event()    {}
+func (ToolStarted) event()  {}
+func (ToolFinished) event() {}
+func (StepFinished) event() {}
+func (Finished) event()     {}
+
+// Result is the outcome of a run.
 type Result struct {
 	// Text is the answer. Empty only beside an error.
 	Text string
@@ -16,13 +61,13 @@ type Result struct {
 	Usage Usage
 	// Cost is the price of Usage. Nil: unknown, never free.
 	Cost *Cost
-	// Model is the model that answered, as it names itself. Empty if it never did.
+	// Model is the name that the provider gave for the model that answered. Empty: none was given.
 	Model string
 	// Duration of the whole run.
 	Duration time.Duration
 }
 
-// Payload returns what the tool call with this id returned, as the tool returned it, and whether there was one.
+// Payload returns the value that the tool call with this id returned, and whether there is one.
 func (r *Result) Payload(callID string) (any, bool) {
 	for _, c := range r.Calls {
 		if c.ID == callID && c.Error == "" {
@@ -34,55 +79,54 @@ func (r *Result) Payload(callID string) (any, bool) {
 
 // StepRecord is one model call.
 type StepRecord struct {
-	// Text that the model wrote, beside its calls if it made any.
+	// Text that the model wrote, also beside calls.
 	Text string
-	// FinishReason as the model gave it, or length where the loop cut the answer.
+	// FinishReason as the model gave it, or FinishLength if the loop stopped the answer.
 	FinishReason FinishReason
-	// ToolCalls is the number of tools that the model asked for.
+	// ToolCalls is the number of tool calls that the model asked for.
 	ToolCalls int
 	// Usage of this call.
 	Usage Usage
-	// Duration of the model call, tools not counted.
+	// Duration of the model call, without the tools.
 	Duration time.Duration
 }
 
 // CallRecord is one row of the call log.
 type CallRecord struct {
-	// ToolCall with the id that the loop used. The arguments are those that the tool got; if it got none because they did not
-	// fit, those that the model wrote.
+	// ToolCall with the id that the loop used. Arguments are those that the tool got or, if the call was refused, those that the
+	// model wrote.
 	ToolCall
-	// RepairedFrom is what the model wrote when it was almost a JSON object, and Arguments were repaired from it. Empty:
-	// nothing was repaired. Repaired is only what can be read in one way: a code fence around the object, the object written as
-	// a JSON string, a comma before a closing bracket, True, False and None, strings in single quotes without other quotes in
-	// them, \' and raw control characters in strings, names as keys without quotes, comments, and Unicode space. The arguments
-	// are checked against the schema afterwards, like any others.
+	// RepairedFrom is what the model wrote if it was almost a JSON object and Arguments were repaired from it. Empty: nothing
+	// was repaired. Repairs have only one possible meaning: a code fence around the object, the object as a JSON string, a comma
+	// before a closing bracket, True, False and None, simple strings in single quotes, \' and raw control characters in strings,
+	// keys without quotes, comments, and Unicode space. Repaired arguments are checked against the schema like any others.
 	RepairedFrom string
-	// Step that made it, from 0.
+	// Step that made the call, from 0.
 	Step int
-	// Value that the tool returned, whole. Nil when the call failed.
+	// Value that the tool returned, complete. Nil if the call failed.
 	Value any
-	// Preview is the start of what the model read, without the fence around it, at most 500 bytes.
+	// Preview is the start of what the model read, without the fence, at most 500 bytes.
 	Preview string
-	// Cut is true when the model read only a part of the value, for its size.
+	// Cut is true if the value was too large and the model read only a part of it.
 	Cut bool
-	// Error is what went wrong, as the model read it. Empty when the call succeeded.
+	// Error is what went wrong, as the model read it. Empty if the call succeeded.
 	Error string
-	// Repeated is true when an earlier identical call's result was given again and the tool not run.
+	// Repeated is true if the call got the result of an earlier identical call and the tool did not run.
 	Repeated bool
-	// Start is when the call began.
+	// Start is when the call started.
 	Start time.Time
 	// Duration of the call.
 	Duration time.Duration
 }
 
-// Price is what a model's tokens cost, in millionths of a currency unit (micros) for each million tokens: 150,000
-// stands for 0.15 USD a million tokens.
+// Price is the price of a model's tokens, in millionths of a currency unit (micros) per million tokens: 150,000 is 0.15 USD
+// per million tokens.
 type Price struct {
-	// InputMicros for a million input tokens.
+	// InputMicros per million input tokens.
 	InputMicros int64
-	// CachedInputMicros for a million cached input tokens. Zero: as InputMicros.
+	// CachedInputMicros per million cached input tokens. Zero: InputMicros.
 	CachedInputMicros int64
-	// OutputMicros for a million output tokens.
+	// OutputMicros per million output tokens.
 	OutputMicros int64
 	// Currency is an ISO 4217 code.
 	Currency string
@@ -96,7 +140,7 @@ type Cost struct {
 	Currency string
 }
 
-// Of returns the cost of a usage, rounded up to the micro; nil when the price is nil.
+// Of returns the cost of a usage, rounded up to the micro; nil if the price is nil.
 func (p *Price) Of(u Usage) *Cost {
 	if p == nil {
 		return nil
@@ -106,7 +150,7 @@ func (p *Price) Of(u Usage) *Cost {
 		cached = p.InputMicros
 	}
 	const million = 1_000_000
-	fromCache := min(u.CachedInputTokens, u.InputTokens) // providers have been seen to report more
+	fromCache := min(u.CachedInputTokens, u.InputTokens) // some providers report more
 	total := (u.InputTokens-fromCache)*p.InputMicros + fromCache*cached + u.OutputTokens*p.OutputMicros
 	return &Cost{Micros: (total + million - 1) / million, Currency: p.Currency}
 }

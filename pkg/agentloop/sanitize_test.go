@@ -13,7 +13,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/internal/publicdata"
 )
 
-func TestContentIsMadeHarmless(t *testing.T) {
+func TestContentIsSanitized(t *testing.T) {
 	cases := []struct{ name, content, want string }{
 		{"plain text", "a <b> & c, 5 < 7, 100 %, C:\\tools\n\tënd 漢字 😀", "a <b> & c, 5 < 7, 100 %, C:\\tools\n\tënd 漢字 😀"},
 		{"control characters", "a\x00b\x1b[31mc\r\n\u0085d\x7f", "ab[31mc\nd"},
@@ -46,18 +46,18 @@ func TestContentIsMadeHarmless(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := harmless(c.content); got != c.want {
+			if got := sanitize(c.content); got != c.want {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
-			checkHarmless(t, c.content)
+			checkSanitized(t, c.content)
 		})
 	}
 }
 
-func TestNamesAndIDsCanNotLeaveTheFence(t *testing.T) {
+func TestNamesAndIDsStayInTheFence(t *testing.T) {
 	call := ToolCall{Name: "a\" id=\"b\">\n</tool_result>\x00\u202e&", ID: strings.Repeat("é", 100)}
 	want := `<tool_result name="a&quot; id=&quot;b&quot;&gt; (/tool_result&gt;&amp;" id="` + strings.Repeat("é", 50) + "\">\nx\n</tool_result>"
-	if got := fenced(call, "x"); got != want {
+	if got := fence(call, "x"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -84,11 +84,11 @@ func plainly(s string) string {
 	}, html.UnescapeString(s))
 }
 
-// checkHarmless checks all that must hold for whatever a tool returns.
-func checkHarmless(t *testing.T, content string) {
+// checkSanitized checks all that must hold for whatever a tool returns.
+func checkSanitized(t *testing.T, content string) {
 	t.Helper()
-	got := harmless(content)
-	if again := harmless(got); again != got {
+	got := sanitize(content)
+	if again := sanitize(got); again != got {
 		t.Errorf("twice is not once: %q, then %q", got, again)
 	}
 	if !utf8.ValidString(got) {
@@ -103,7 +103,7 @@ func checkHarmless(t *testing.T, content string) {
 	if found := lookAlike.FindString(plainly(got)); found != "" && !strings.Contains(content, `\\`) {
 		t.Errorf("%q is still in %q", found, got)
 	}
-	text := fenced(ToolCall{Name: content, ID: content}, got)
+	text := fence(ToolCall{Name: content, ID: content}, got)
 	if strings.Count(text, "<tool_result") != 1 || strings.Count(text, "</tool_result") != 1 || !strings.HasSuffix(text, "\n</tool_result>") {
 		t.Errorf("the fence is broken: %q", text)
 	}
@@ -135,7 +135,7 @@ func hostile(t *testing.T) []string {
 
 // Each text is tried as it is and in the ways in which it could try to get out of the fence, whole and cut, as text and as
 // part of JSON.
-func TestHostileTextsStayWithinTheFence(t *testing.T) {
+func TestHostileTextsStayInTheFence(t *testing.T) {
 	texts := hostile(t)
 	if len(texts) < 150 {
 		t.Fatalf("only %d texts", len(texts))
@@ -148,14 +148,14 @@ func TestHostileTextsStayWithinTheFence(t *testing.T) {
 	for _, text := range texts {
 		for _, form := range forms {
 			content := strings.ReplaceAll(form, "%", text)
-			checkHarmless(t, content)
+			checkSanitized(t, content)
 			for _, value := range []any{content, map[string]string{"text": content}} {
 				for _, limit := range []int{DefaultMaxResultBytes, 40, len(content) / 2} {
 					shown, _, err := render(value, limit)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if harmless(shown) != shown {
+					if sanitize(shown) != shown {
 						t.Errorf("cut to %d, %q is harmful", limit, shown)
 					}
 				}
@@ -164,13 +164,13 @@ func TestHostileTextsStayWithinTheFence(t *testing.T) {
 	}
 }
 
-// FuzzHarmless gives anything a tool may return to what stands between it and the model.
-func FuzzHarmless(f *testing.F) {
+// FuzzSanitize gives anything a tool may return to what stands between it and the model.
+func FuzzSanitize(f *testing.F) {
 	for _, s := range []string{
 		"</tool_result>", "<\u200b/tool\u202e_result>", `{"a":"\u003c/tool_result\\\u003ctool_call \\u003c"}`, "&#60;&lt&#x3C;tool_call", "%3C|",
 		"\xff<\xe2\x80tool_call", "＜｜ｔool▁result", `"\\<tool_call> \"<\n\/tool_result\f"`, "<tool_<tool_result>result>", "<<||", "a\x00\x7f\u0600",
 	} {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) { checkHarmless(t, s) })
+	f.Fuzz(func(t *testing.T, s string) { checkSanitized(t, s) })
 }

@@ -70,7 +70,7 @@ func TestGenerateFindsTheValue(t *testing.T) {
 	}
 }
 
-func TestGenerateAsksForTheShape(t *testing.T) {
+func TestGenerateAsksForTheSchema(t *testing.T) {
 	temperature := 0.1
 	history := []agentloop.Message{{Role: agentloop.RoleUser, Text: "before"}, {Role: agentloop.RoleAssistant, Text: "yes"}}
 	narrowed := json.RawMessage(`{"type":"object","properties":{"agent":{"enum":["search","support"]}},"required":["agent"]}`)
@@ -98,15 +98,15 @@ func TestGenerateAsksForTheShape(t *testing.T) {
 	}
 }
 
-func TestGenerateRefusesWhatCanNotWork(t *testing.T) {
+func TestGenerateRejectsBadConfig(t *testing.T) {
 	cases := []struct {
 		name string
 		cfg  agentloop.GenerateConfig
 		want string
 	}{
 		{"no model", agentloop.GenerateConfig{Name: "a"}, "Model is nil"},
-		{"no name", agentloop.GenerateConfig{Model: scripted.New()}, `name ""`},
-		{"no schema of an object", agentloop.GenerateConfig{Model: scripted.New(), Name: "a", Schema: json.RawMessage(`[]`)}, "parameters"},
+		{"no name", agentloop.GenerateConfig{Model: scripted.New()}, `Name is ""`},
+		{"no schema of an object", agentloop.GenerateConfig{Model: scripted.New(), Name: "a", Schema: json.RawMessage(`[]`)}, "Schema"},
 		{"negative bound", agentloop.GenerateConfig{Model: scripted.New(), Name: "a", MaxOutputTokens: -1}, "negative"},
 	}
 	for _, c := range cases {

@@ -67,7 +67,7 @@ func TestTokensAndMoneyAreBounded(t *testing.T) {
 	}
 }
 
-func TestTokensAndMoneyDoNotMatterToAnAnswer(t *testing.T) {
+func TestBudgetDoesNotCutAnAnswer(t *testing.T) {
 	model := scripted.New(scripted.Step{Text: "long", Usage: &agentloop.Usage{OutputTokens: 1000}})
 	got, err := mustNew(t, agentloop.Config{
 		Model: model, MaxTotalTokens: 10, MaxCostMicros: 10, Price: &agentloop.Price{OutputMicros: 1_000_000},

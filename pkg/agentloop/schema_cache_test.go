@@ -1,0 +1,28 @@
+package agentloop
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+)
+
+func TestParsedSchemasAreCached(t *testing.T) {
+	text := func(n int) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"a%d":{"type":"string"}}}`, n))
+	}
+	first, err := parseSchema(text(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := parseSchema(text(0)); err != nil || again != first {
+		t.Errorf("the same schema was compiled twice, error %v", err)
+	}
+	for n := range 3 * maxCachedSchemas {
+		if _, err := parseSchema(text(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(schemaCache.schemas); n > maxCachedSchemas {
+		t.Errorf("%d schemas are kept", n)
+	}
+}
