@@ -15,6 +15,12 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
+// Wrong attempts that guests have in an hour: at one order, and with one e-mail address or postal code.
+const (
+	maxAttemptsAtOrder   = 5
+	maxAttemptsWithProof = 20
+)
+
 // reasons are the machine-readable reasons of an error.
 func reasons(err error) []string {
 	var out []string

@@ -3,6 +3,7 @@ package support
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
@@ -68,7 +68,7 @@ func TestUpsertReplacesAndMovesOrders(t *testing.T) {
 	if diff := cmp.Diff([]string{"Q-7", "q-1"}, listed(t, c, "one", "bo", 0)); diff != "" {
 		t.Errorf("bo (-want +got):\n%s", diff)
 	}
-	if _, n, err := c.service.orders.book.store.list(t.Context(), "one", "ada", 1); n != 1 || err != nil {
+	if _, n, err := c.service.orders.List(t.Context(), "one", "ada", 1); n != 1 || err != nil {
 		t.Errorf("ada's index has %d orders, %v; want 1", n, err)
 	}
 }
@@ -79,7 +79,7 @@ func TestConcurrentMovesLeaveOneOwner(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for range 10 {
-				err := c.service.orders.book.store.put(t.Context(), "one", []*orderv1.Order{order("Q-1", fmt.Sprintf("c%d", i), 1)})
+				err := c.service.orders.Put(t.Context(), "one", []*orderv1.Order{order("Q-1", fmt.Sprintf("c%d", i), 1)})
 				var unavailable *fault.Unavailable
 				if errors.As(err, &unavailable) {
 					t.Errorf("put: %v", err)
@@ -90,7 +90,7 @@ func TestConcurrentMovesLeaveOneOwner(t *testing.T) {
 	wg.Wait()
 	var owners int
 	for i := range 4 {
-		_, n, err := c.service.orders.book.store.list(t.Context(), "one", fmt.Sprintf("c%d", i), 1)
+		_, n, err := c.service.orders.List(t.Context(), "one", fmt.Sprintf("c%d", i), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,46 +159,6 @@ func TestUpsertOrdersReportsBadOnes(t *testing.T) {
 	}
 }
 
-func TestCheckOrder(t *testing.T) {
-	set := func(f func(*orderv1.Order)) *orderv1.Order { return order("Q-1", "ada", 1, f) }
-	invalid := &timestamppb.Timestamp{Nanos: -1}
-	tests := []struct {
-		name   string
-		order  *orderv1.Order
-		fields []string
-	}{
-		{"a good one", order("Q-1", "ada", 1), nil},
-		{"nothing at all", &orderv1.Order{}, []string{"order_id", "customer_id", "status", "create_time", "items", "total", "subtotal"}},
-		{"a customer with a slash", order("Q-1", "a/b", 1), []string{"customer_id"}},
-		{"an unknown status", set(func(o *orderv1.Order) { o.Status = 99 }), []string{"status"}},
-		{"an invalid time", set(func(o *orderv1.Order) { o.CreateTime = invalid }), []string{"create_time"}},
-		{"an item of nothing", set(func(o *orderv1.Order) { o.Items[0] = &orderv1.OrderItem{} }),
-			[]string{"items[0].product_id", "items[0].title", "items[0].quantity", "items[0].unit_price"}},
-		{"a shipping fee in another currency", set(func(o *orderv1.Order) { o.Shipping = &commonv1.Money{CurrencyCode: "USD"} }), []string{"shipping.currency_code"}},
-		{"a negative total", set(func(o *orderv1.Order) { o.Total = eur(-1) }), []string{"total.amount_minor"}},
-		{"a discount above all there is to pay", set(func(o *orderv1.Order) { o.Discount, o.Shipping = eur(15401), eur(500) }), []string{"discount.amount_minor"}},
-		{"a discount of all there is to pay", set(func(o *orderv1.Order) { o.Discount, o.Shipping = eur(15400), eur(500) }), nil},
-		{"a tracking page that is a script", set(func(o *orderv1.Order) {
-			o.Fulfilments = []*orderv1.Fulfilment{{TrackingUrl: "javascript:alert(1)", ShipTime: invalid}}
-		}), []string{"fulfilments[0].tracking_url", "fulfilments[0].ship_time"}},
-		{"a history of nothing", set(func(o *orderv1.Order) { o.History = []*orderv1.StatusChange{{}} }), []string{"history[0].status"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var got []string
-			var invalid *fault.Invalid
-			if errors.As(checkOrder(tt.order), &invalid) {
-				for _, v := range invalid.Violations {
-					got = append(got, v.Field)
-				}
-			}
-			if diff := cmp.Diff(tt.fields, got); diff != "" {
-				t.Errorf("fields (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestBadRequestsNameTheirFields(t *testing.T) {
 	c := serve(t, silent())
 	ctx := t.Context()
@@ -238,5 +198,20 @@ func TestBadRequestsNameTheirFields(t *testing.T) {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestBadCoPurchaseRequests(t *testing.T) {
+	c := serve(t, silent())
+	for field, req := range map[string]*orderv1.ListCoPurchasesRequest{
+		"store_id":       {ProductIds: []string{"boots"}},
+		"product_ids":    {StoreId: "one"},
+		"product_ids[1]": {StoreId: "one", ProductIds: []string{"boots", "a b"}},
+		"limit":          {StoreId: "one", ProductIds: []string{"boots"}, Limit: 51},
+	} {
+		_, err := c.orders.ListCoPurchases(t.Context(), req)
+		if got := servicetest.Violated(err); !slices.Equal(got, []string{field}) {
+			t.Errorf("%v: violations %v, want %s", req, got, field)
+		}
 	}
 }

@@ -2,15 +2,21 @@ package support
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/support/orders"
 )
 
 // maxItemsShown is how many items of an order a model is shown.
@@ -93,11 +99,11 @@ const (
 
 // lookupOrder finds an order of the turn's customer, and of nobody else whatever the model writes.
 func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult, error) {
-	f, total, err := t.findOrder(ctx, normalOrderID(in.OrderID))
+	f, total, err := t.findOrder(ctx, orders.NormalID(in.OrderID))
 	if err != nil {
 		return orderResult{}, t.orderTrouble(ctx, err)
 	}
-	if f.order == nil {
+	if f.Order == nil {
 		t.turn.Found(0)
 		return orderResult{OtherOrders: total, Note: missingNote(in.OrderID, total)}, nil
 	}
@@ -106,11 +112,11 @@ func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult,
 
 // lookupGuestOrder finds an order of a shopper who is not signed in, by what they know of it.
 func (t *turnTools) lookupGuestOrder(ctx context.Context, in guestArgs) (orderResult, error) {
-	id, p := normalOrderID(in.OrderID), proofOf(in.Email, in.PostalCode)
-	if id == "" || p.empty() {
+	id, p := orders.NormalID(in.OrderID), orders.ProofOf(in.Email, in.PostalCode)
+	if id == "" || p.Empty() {
 		return orderResult{}, errors.New(signIn)
 	}
-	f, err := t.desk.orders.guest(ctx, t.turn.Scope.StoreID, id, p)
+	f, err := t.service.orders.Guest(ctx, t.turn.Scope.StoreID, id, p)
 	var missing *fault.NotFound
 	if errors.As(err, &missing) {
 		t.turn.Found(0)
@@ -134,16 +140,16 @@ func (t *turnTools) orderTrouble(ctx context.Context, err error) error {
 	case errors.As(err, &off):
 		return errors.New(ordersOff)
 	}
-	return t.desk.forModel(ctx, err, ordersDown)
+	return t.service.forModel(ctx, err, ordersDown)
 }
 
 // present leaves an order in the findings, with what can be done with it, and shows it to the model.
-func (t *turnTools) present(f found, others int, wants []string) orderResult {
+func (t *turnTools) present(f orders.WithActions, others int, wants []string) orderResult {
 	t.turn.Found(1)
-	t.turn.SetOrder(f.order, f.actions)
-	r := orderResult{Order: showOrder(f, t.desk.orders.now()), OtherOrders: others}
+	t.turn.SetOrder(f.Order, f.Actions)
+	r := orderResult{Order: showOrder(f, t.service.now()), OtherOrders: others}
 	r.Order.Asked = t.answerWants(f, wants)
-	if n := len(f.order.GetItems()); n > maxItemsShown {
+	if n := len(f.Order.GetItems()); n > maxItemsShown {
 		r.Note = fmt.Sprintf("The order has %d items; the first %d are listed.", n, maxItemsShown)
 	}
 	return r
@@ -151,17 +157,17 @@ func (t *turnTools) present(f found, others int, wants []string) orderResult {
 
 // findOrder returns an order of the customer, the latest without an id, and how many they have. The order is nil when there
 // is no such one.
-func (t *turnTools) findOrder(ctx context.Context, id string) (found, int, error) {
-	s, book := t.turn.Scope, t.desk.orders
+func (t *turnTools) findOrder(ctx context.Context, id string) (orders.WithActions, int, error) {
+	s, repository := t.turn.Scope, t.service.orders
 	if id == "" {
-		return book.latest(ctx, s.StoreID, s.CustomerID)
+		return repository.Latest(ctx, s.StoreID, s.CustomerID)
 	}
-	f, err := book.get(ctx, s.StoreID, s.CustomerID, id)
+	f, err := repository.Get(ctx, s.StoreID, s.CustomerID, id)
 	var missing *fault.NotFound
 	if err != nil && !errors.As(err, &missing) {
-		return found{}, 0, err
+		return orders.WithActions{}, 0, err
 	}
-	_, total, err := book.list(ctx, s.StoreID, s.CustomerID, 1)
+	_, total, err := repository.List(ctx, s.StoreID, s.CustomerID, 1)
 	return f, total, err
 }
 
@@ -169,14 +175,14 @@ func missingNote(asked string, count int) string {
 	switch {
 	case count == 0:
 		return "This customer has no orders at this store."
-	case normalOrderID(asked) == "":
+	case orders.NormalID(asked) == "":
 		return "The latest order could not be found."
 	}
-	return fmt.Sprintf("This customer has no order %s. Ask them to check the number, or look up their latest order without one.", normalOrderID(asked))
+	return fmt.Sprintf("This customer has no order %s. Ask them to check the number, or look up their latest order without one.", orders.NormalID(asked))
 }
 
-func showOrder(f found, now time.Time) *shownOrder {
-	o := f.order
+func showOrder(f orders.WithActions, now time.Time) *shownOrder {
+	o := f.Order
 	shown := &shownOrder{
 		OrderID:  o.GetOrderId(),
 		Status:   statusWords[o.GetStatus()],
@@ -249,3 +255,81 @@ func currentParcel(o *orderv1.Order) *orderv1.Fulfilment {
 	}
 	return last
 }
+
+// wantName is an action as a model names it: "change_address".
+func wantName(kind orderv1.OrderActionKind) string {
+	return strings.ToLower(strings.TrimPrefix(kind.String(), "ORDER_ACTION_KIND_"))
+}
+
+// withWants lets the schema of a tool take the names of actions in "wants", and nothing else.
+func withWants(tool agentloop.Tool) agentloop.Tool {
+	key := string(tool.Parameters)
+	raw, ok := wantsSchemas.Load(key)
+	if !ok {
+		raw, _ = wantsSchemas.LoadOrStore(key, wantsSchema(tool))
+	}
+	tool.Parameters = raw.(json.RawMessage)
+	return tool
+}
+
+// wantsSchemas remembers what wantsSchema made of a tool's parameters. There are two, of which every turn has one.
+var wantsSchemas sync.Map // string -> json.RawMessage
+
+func wantsSchema(tool agentloop.Tool) json.RawMessage {
+	var schema map[string]any
+	if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
+		panic(fmt.Sprintf("support: schema of %s: %v", tool.Name, err)) // it was made from a type of this package
+	}
+	names := make([]string, len(orders.Kinds))
+	for i, kind := range orders.Kinds {
+		names[i] = wantName(kind)
+	}
+	properties := schema["properties"].(map[string]any)
+	properties["wants"].(map[string]any)["items"].(map[string]any)["enum"] = names
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		panic(fmt.Sprintf("support: schema of %s: %v", tool.Name, err))
+	}
+	return raw
+}
+
+// answerWants says of each action that the shopper wants whether the store's rules allow it for the order, in sentences, and
+// proposes those that they allow to the backend, each once in a turn. What is allowed and not wanted is not proposed: it is in
+// the order's actions for who asks.
+func (t *turnTools) answerWants(f orders.WithActions, wants []string) []string {
+	wanted := make(map[string]bool, len(wants))
+	for _, w := range wants {
+		wanted[w] = true
+	}
+	var said []string
+	for _, a := range f.Actions.GetAllowed() {
+		if !wanted[wantName(a.GetKind())] {
+			continue
+		}
+		said = append(said, sentence(allowedWords(f.Order, a)))
+		if t.first(a.GetKind().String() + " " + f.Order.GetOrderId()) {
+			t.turn.AddActions(proposal(f.Order.GetOrderId(), a))
+		}
+	}
+	for _, r := range f.Actions.GetRefused() {
+		if wanted[wantName(r.GetKind())] {
+			said = append(said, sentence(refusedWords(f.Order, r)))
+		}
+	}
+	return said
+}
+
+// proposal is an allowed action as the backend gets it.
+func proposal(orderID string, a *orderv1.AllowedAction) *specialistv1.SuggestedAction {
+	if a.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN {
+		return &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_StartReturn{
+			StartReturn: &specialistv1.StartReturn{OrderId: orderID, Action: a},
+		}}
+	}
+	return &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_ChangeOrder{
+		ChangeOrder: &specialistv1.ChangeOrder{OrderId: orderID, Action: a},
+	}}
+}
+
+// sentence makes one of a clause.
+func sentence(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] + "." }

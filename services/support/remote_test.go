@@ -24,6 +24,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/support/orders/orderstest"
 )
 
 // sharedKey is the key of the order systems of these tests.
@@ -87,7 +88,7 @@ func TestOrdersOfTheReferenceSystem(t *testing.T) {
 	if err != nil || resp.GetOrder().GetOrderId() != "KC-1001" || resp.GetOrder().GetEmail() != "" || resp.GetOrder().GetPostalCode() != "" {
 		t.Errorf("an order: %v, %v", resp.GetOrder(), err)
 	}
-	if a := resp.GetActions().GetAllowed(); len(a) != 1 || kindName(a[0].GetKind()) != "RETURN" {
+	if a := resp.GetActions().GetAllowed(); len(a) != 1 || orderstest.KindName(a[0].GetKind()) != "RETURN" {
 		t.Errorf("allowed: %v, want a return", a)
 	}
 	if diff := cmp.Diff([]string{"KC-1002", "KC-1001"}, listed(t, c, "one", "mika", 5)); diff != "" {

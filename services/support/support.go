@@ -5,16 +5,17 @@
 package support
 
 import (
+	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
 
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/support/orders"
 	"github.com/quartet-commerce/quartet/services/support/policies"
 )
 
@@ -36,9 +37,11 @@ func (c Config) Validate() error { return c.Deps.Validate("support") }
 
 // Service serves OrderService, PolicyService and the support specialist. It is safe for concurrent use.
 type Service struct {
-	orders   *orderServer
-	policies *policyServer
-	agent    *specialist.Server
+	orders     *orders.Repository
+	policies   *policies.Repository
+	now        func() time.Time
+	logger     *slog.Logger
+	specialist *specialist.Server
 }
 
 // New returns a service. It starts nothing and makes no call. Close it after the server has stopped.
@@ -50,36 +53,29 @@ func New(cfg Config) (*Service, error) {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cfg.Log()
-	documents, err := policies.New(cfg.Redis, cfg.Embedder, cfg.Logger)
-	if err != nil {
+	s := &Service{now: cfg.Now, logger: cfg.Logger}
+	var err error
+	if s.policies, err = policies.New(cfg.Redis, cfg.Embedder, cfg.Logger); err != nil {
 		return nil, err
 	}
-	own, err := openRemote(cfg.OrderSystems)
-	if err != nil {
+	if s.orders, err = orders.New(cfg.Redis, cfg.OrderSystems, cfg.Now); err != nil {
 		return nil, err
 	}
-	book := &orderBook{store: newOrderStore(cfg.Redis), own: own, attempts: attempts{cfg.Redis}, now: cfg.Now}
-	d := &desk{orders: book, policies: documents, logger: cfg.Logger}
-	agent, err := specialist.New(d.definition(), cfg.Deps)
-	if err != nil {
+	if s.specialist, err = specialist.New(s.definition(), cfg.Deps); err != nil {
 		return nil, err
 	}
-	return &Service{
-		orders:   &orderServer{book: book},
-		policies: &policyServer{repository: documents, now: cfg.Now},
-		agent:    agent,
-	}, nil
+	return s, nil
 }
 
-// Close ends the work on vectors. No call may be under way.
+// Close ends the background work. No call may be under way.
 func (s *Service) Close() error {
-	s.policies.repository.Close()
+	s.policies.Close()
 	return nil
 }
 
 // Register adds the three services to a gRPC server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
-	orderv1.RegisterOrderServiceServer(r, s.orders)
-	policyv1.RegisterPolicyServiceServer(r, s.policies)
-	specialistv1.RegisterSpecialistServiceServer(r, s.agent)
+	orderv1.RegisterOrderServiceServer(r, &orderServer{orders: s.orders})
+	policyv1.RegisterPolicyServiceServer(r, &policyServer{policies: s.policies, now: s.now})
+	s.specialist.Register(r)
 }

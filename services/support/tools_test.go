@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,16 +24,14 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/support/orders"
 	"github.com/quartet-commerce/quartet/services/support/policies/policiestest"
 )
 
 // toolsFor makes the tools of a turn of a customer of store "one".
 func toolsFor(c clients, customer string) []agentloop.Tool {
 	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "one", CustomerID: customer}, Findings: &specialist.Findings{}}
-	d := &desk{
-		orders: c.service.orders.book, policies: c.service.policies.repository, logger: slog.New(slog.DiscardHandler),
-	}
-	return d.tools(turn)
+	return c.service.tools(turn)
 }
 
 func TestLookupOrderIsBoundToTheCustomer(t *testing.T) {
@@ -142,7 +139,7 @@ func TestNextStep(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := order("Q-1", "ada", 9, tt.options...)
-			if got := nextStep(found{o, actionsOf(nil, o, noon)}, noon); !strings.HasPrefix(got, tt.want) {
+			if got := nextStep(orders.WithActions{Order: o, Actions: orders.ActionsFor(nil, o, noon)}, noon); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -171,7 +168,7 @@ func TestAnswerCarriesTheOrderAndProposesAReturnInTime(t *testing.T) {
 	startReturn := []*specialistv1.SuggestedAction{{Action: &specialistv1.SuggestedAction_StartReturn{StartReturn: &specialistv1.StartReturn{
 		OrderId: "Q-1", Action: &orderv1.AllowedAction{
 			Kind: orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN, Items: []*orderv1.ItemQuantity{{Quantity: 1}},
-			Deadline: timestamppb.New(endOfDay(noon)),
+			Deadline: timestamppb.New(orders.EndOfDay(noon)),
 		},
 	}}}}
 	tests := []struct {
@@ -267,7 +264,7 @@ func TestHandoffIsProposedOnce(t *testing.T) {
 
 func TestToolsHideTheCauseOfAFailure(t *testing.T) {
 	c := serve(t, silent())
-	if err := c.service.orders.book.store.redis.Close(); err != nil {
+	if err := c.redis.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for name, arguments := range map[string]string{"lookup_order": "{}", "search_policies": `{"query":"returns"}`} {
@@ -320,7 +317,7 @@ func TestDescribe(t *testing.T) {
 
 func TestNewRefusesAnIncompleteConfig(t *testing.T) {
 	c := serve(t, silent())
-	for i, deps := range []specialist.Deps{{Model: silent()}, {Redis: c.service.orders.book.store.redis}} {
+	for i, deps := range []specialist.Deps{{Model: silent()}, {Redis: c.redis}} {
 		if _, err := New(Config{Deps: deps}); err == nil {
 			t.Errorf("dependencies %d were accepted", i)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/support/orders"
 )
 
 // everything are rules under which a fresh order can be cancelled and changed.
@@ -62,7 +63,7 @@ func TestOnlyWhatTheShopperWantsIsProposed(t *testing.T) {
 			if got := proposed(answer); !slices.Equal(got, tt.proposed) {
 				t.Errorf("proposed: %v, want %v", got, tt.proposed)
 			}
-			if diff := cmp.Diff(actionsOf(everything, o, noon), answer.GetOrderActions(), protocmp.Transform()); diff != "" {
+			if diff := cmp.Diff(orders.ActionsFor(everything, o, noon), answer.GetOrderActions(), protocmp.Transform()); diff != "" {
 				t.Errorf("all actions of the order (-want +got):\n%s", diff)
 			}
 			got, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", tt.arguments)
@@ -93,7 +94,7 @@ func TestAWantThatNoStoreHasIsRefusedToTheModel(t *testing.T) {
 	if len(calls) != 1 || !strings.Contains(calls[0].GetError(), "wants") || answer.GetOrder() != nil || len(answer.GetSuggestedActions()) > 0 {
 		t.Errorf("calls %v, actions %v; want the call refused, with the field named", calls, answer.GetSuggestedActions())
 	}
-	for _, kind := range kinds {
+	for _, kind := range orders.Kinds {
 		if name := `"` + wantName(kind) + `"`; !strings.Contains(string(model.Requests()[0].Tools[0].Parameters), name) {
 			t.Errorf("the model is not told of %s", name)
 		}
@@ -102,7 +103,7 @@ func TestAWantThatNoStoreHasIsRefusedToTheModel(t *testing.T) {
 
 func TestEveryActionHasWords(t *testing.T) {
 	for number, name := range orderv1.OrderActionKind_name {
-		if kind := orderv1.OrderActionKind(number); number != 0 && (actionClauses[kind] == "" || !slices.Contains(kinds, kind)) {
+		if kind := orderv1.OrderActionKind(number); number != 0 && (actionClauses[kind] == "" || !slices.Contains(orders.Kinds, kind)) {
 			t.Errorf("%s has no words or no place", name)
 		}
 	}
@@ -115,7 +116,7 @@ func TestEveryActionHasWords(t *testing.T) {
 
 func TestLookupOrderShowsHowItWasPaidAndWhatCameBack(t *testing.T) {
 	c := serve(t, silent())
-	o := order("Q-1", "ada", 9, two, func(o *orderv1.Order) {
+	o := order("Q-1", "ada", 9, twoItems, func(o *orderv1.Order) {
 		in(orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED)(o)
 		o.PaymentKind = "card"
 		o.Returns = []*orderv1.Return{{

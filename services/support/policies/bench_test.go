@@ -1,8 +1,6 @@
 package policies
 
-import (
-	"testing"
-)
+import "testing"
 
 // BenchmarkSearchPolicies puts questions to the documents of the demo store.
 func BenchmarkSearchPolicies(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+
 	"github.com/quartet-commerce/quartet/services/support/policies/policiestest"
 )
 

@@ -1,4 +1,4 @@
-package support
+package orders
 
 import (
 	"context"
@@ -17,30 +17,31 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// maxProof bounds an e-mail address or postal code, in characters.
-const maxProof = 254
+// MaxProof bounds an e-mail address or postal code, in characters.
+const MaxProof = 254
 
 // proof is what a guest knows of an order: one of the two, in normal form.
-type proof struct{ email, postalCode string }
+type Proof struct{ email, postalCode string }
 
-// proofOf brings what a guest wrote into normal form. The e-mail address counts when both are given.
-func proofOf(email, postalCode string) proof {
+// ProofOf brings what a guest wrote into normal form. The e-mail address counts when both are given.
+func ProofOf(email, postalCode string) Proof {
 	if email = strings.ToLower(strings.TrimSpace(email)); email != "" {
-		return proof{email: email}
+		return Proof{email: email}
 	}
-	return proof{postalCode: strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(strings.TrimSpace(postalCode)))}
+	return Proof{postalCode: strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(strings.TrimSpace(postalCode)))}
 }
 
-func (p proof) empty() bool { return p == proof{} }
+// Empty reports whether there is no proof.
+func (p Proof) Empty() bool { return p == Proof{} }
 
 // of reports whether this is what an order's guest knows.
-func (p proof) of(o *orderv1.Order) bool {
-	want := proofOf("", o.GetPostalCode())
+func (p Proof) of(o *orderv1.Order) bool {
+	want := ProofOf("", o.GetPostalCode())
 	if p.email != "" {
-		want = proofOf(o.GetEmail(), "")
+		want = ProofOf(o.GetEmail(), "")
 	}
 	same := subtle.ConstantTimeCompare([]byte(p.email+"\n"+p.postalCode), []byte(want.email+"\n"+want.postalCode)) == 1
-	return same && !p.empty()
+	return same && !p.Empty()
 }
 
 // Wrong attempts that are allowed in each attemptsWindow. Those at one order stop guessing of what its guest knows; those
@@ -55,7 +56,7 @@ const (
 // the window.
 type attempts struct{ redis redis.UniversalClient }
 
-func attemptKeys(storeID, id string, p proof) (order, with string) {
+func attemptKeys(storeID, id string, p Proof) (order, with string) {
 	sum := sha256.Sum256([]byte(p.email + "\n" + p.postalCode))
 	return state.Key(storeID, "orders", "attempts", "order", id),
 		state.Key(storeID, "orders", "attempts", "proof", hex.EncodeToString(sum[:]))
@@ -63,7 +64,7 @@ func attemptKeys(storeID, id string, p proof) (order, with string) {
 
 // begin counts an attempt as wrong before it is made, so that many at once are not more than one after the other. It returns
 // a *fault.Exhausted when there were too many.
-func (a attempts) begin(ctx context.Context, storeID, id string, p proof) error {
+func (a attempts) begin(ctx context.Context, storeID, id string, p Proof) error {
 	order, with := attemptKeys(storeID, id, p)
 	var atOrder, withProof *redis.IntCmd
 	_, err := a.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
@@ -92,7 +93,7 @@ end
 return 1`
 
 // succeeded takes back an attempt that was not wrong.
-func (a attempts) succeeded(ctx context.Context, storeID, id string, p proof) error {
+func (a attempts) succeeded(ctx context.Context, storeID, id string, p Proof) error {
 	order, with := attemptKeys(storeID, id, p)
 	return state.Error("count attempts", a.redis.Eval(ctx, decrScript, []string{order, with}).Err())
 }

@@ -1,10 +1,11 @@
-package support
+package orders
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/protobuf/proto"
@@ -14,16 +15,16 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// orderStore keeps orders in Redis. For each store: a hash from order id to the order, a hash from order id to its
+// redisStore keeps orders in Redis. For each store: a hash from order id to the order, a hash from order id to its
 // basket, and for each customer and each product a sorted set of order ids by the time they were placed. Order ids are in
 // upper case. All keys of a store share a slot, so that a script can change them together.
-type orderStore struct {
-	redis  redis.UniversalClient
-	recent *state.TTLCache[*orderv1.OrderSettings]
+type redisStore struct {
+	redis redis.UniversalClient
+	cache *state.TTLCache[*orderv1.OrderSettings]
 }
 
-func newOrderStore(r redis.UniversalClient) orderStore {
-	return orderStore{redis: r, recent: state.NewTTLCache[*orderv1.OrderSettings](settingsMoment)}
+func newRedisStore(r redis.UniversalClient) redisStore {
+	return redisStore{redis: r, cache: state.NewTTLCache[*orderv1.OrderSettings](settingsTTL)}
 }
 
 func ordersKey(storeID string) string { return state.Key(storeID, "orders") }
@@ -55,7 +56,7 @@ return 1`
 const maxPutRounds = 8
 
 // put writes orders, each with its indexes or not at all.
-func (s orderStore) put(ctx context.Context, storeID string, orders []*orderv1.Order) error {
+func (s redisStore) put(ctx context.Context, storeID string, orders []*orderv1.Order) error {
 	for range maxPutRounds {
 		if len(orders) == 0 {
 			return nil
@@ -72,10 +73,10 @@ func (s orderStore) put(ctx context.Context, storeID string, orders []*orderv1.O
 }
 
 // putRound returns the orders that were not written because their basket had changed.
-func (s orderStore) putRound(ctx context.Context, storeID string, orders []*orderv1.Order) ([]*orderv1.Order, error) {
+func (s redisStore) putRound(ctx context.Context, storeID string, orders []*orderv1.Order) ([]*orderv1.Order, error) {
 	ids := make([]string, len(orders))
 	for i, o := range orders {
-		ids[i] = normalOrderID(o.GetOrderId())
+		ids[i] = NormalID(o.GetOrderId())
 	}
 	baskets, err := s.redis.HMGet(ctx, basketsKey(storeID), ids...).Result()
 	if err != nil {
@@ -110,20 +111,20 @@ func (s orderStore) putRound(ctx context.Context, storeID string, orders []*orde
 }
 
 // get returns an order of a customer.
-func (s orderStore) get(ctx context.Context, storeID, customerID, id string) (*orderv1.Order, error) {
+func (s redisStore) get(ctx context.Context, storeID, customerID, id string) (*orderv1.Order, error) {
 	return s.read(ctx, storeID, id, func(o *orderv1.Order) bool { return o.GetCustomerId() == customerID })
 }
 
 // guest returns an order to who can prove that it is theirs.
-func (s orderStore) guest(ctx context.Context, storeID, id string, p proof) (*orderv1.Order, error) {
+func (s redisStore) guest(ctx context.Context, storeID, id string, p Proof) (*orderv1.Order, error) {
 	return s.read(ctx, storeID, id, p.of)
 }
 
 // read returns an order if it may be seen. A missing order and one that may not are the same *fault.NotFound.
-func (s orderStore) read(ctx context.Context, storeID, id string, may func(*orderv1.Order) bool) (*orderv1.Order, error) {
+func (s redisStore) read(ctx context.Context, storeID, id string, may func(*orderv1.Order) bool) (*orderv1.Order, error) {
 	raw, err := s.redis.HGet(ctx, ordersKey(storeID), id).Result()
 	if errors.Is(err, redis.Nil) {
-		return nil, orderNotFound(id)
+		return nil, notFound(id)
 	}
 	if err != nil {
 		return nil, state.Error("read order", err)
@@ -133,13 +134,13 @@ func (s orderStore) read(ctx context.Context, storeID, id string, may func(*orde
 		return nil, err
 	}
 	if !may(order) {
-		return nil, orderNotFound(id)
+		return nil, notFound(id)
 	}
 	return withoutProof(order), nil
 }
 
 // list returns up to limit orders of a customer, the newest first, and how many there are.
-func (s orderStore) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
+func (s redisStore) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
 	index := customerKey(storeID, customerID)
 	total, err := s.redis.ZCard(ctx, index).Result()
 	if err != nil || total == 0 {
@@ -182,4 +183,40 @@ func decodeOrder(raw string) (*orderv1.Order, error) {
 		return nil, fmt.Errorf("decode order: %w", err)
 	}
 	return order, nil
+}
+
+func settingsKey(storeID string) string { return state.Key(storeID, "orders", "settings") }
+
+// settingsTTL is how long a change of a store's settings may go unnoticed by the turns of replicas other than the one
+// that was told.
+const settingsTTL = time.Second
+
+// recentSettings returns what settings does, as of at most settingsTTL ago. It must not be modified.
+func (s redisStore) recentSettings(ctx context.Context, storeID string) (*orderv1.OrderSettings, error) {
+	return s.cache.Get(ctx, storeID, func(ctx context.Context) (*orderv1.OrderSettings, error) { return s.settings(ctx, storeID) })
+}
+
+// settings returns what a store says of its orders. A store that has said nothing has empty ones.
+func (s redisStore) settings(ctx context.Context, storeID string) (*orderv1.OrderSettings, error) {
+	out := &orderv1.OrderSettings{}
+	raw, err := s.redis.Get(ctx, settingsKey(storeID)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, state.Error("read order settings", err)
+	}
+	if err := proto.Unmarshal(raw, out); err != nil {
+		return nil, fmt.Errorf("decode order settings: %w", err)
+	}
+	return out, nil
+}
+
+func (s redisStore) putSettings(ctx context.Context, storeID string, settings *orderv1.OrderSettings) error {
+	raw, err := proto.Marshal(settings)
+	if err != nil {
+		return fmt.Errorf("encode order settings: %w", err)
+	}
+	defer s.cache.Forget(storeID)
+	return state.Error("write order settings", s.redis.Set(ctx, settingsKey(storeID), raw, 0).Err())
 }

@@ -1,6 +1,8 @@
-package support
+package orders
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -19,9 +21,9 @@ const (
 	maxReturns       = 100
 )
 
-// checkOrder reports every violation of one order as a *fault.Invalid. It does not add the order up: fees and taxes
+// Check reports every violation of one order as a *fault.Invalid. It does not add the order up: fees and taxes
 // differ between stores, and what an order system says was paid is what was paid.
-func checkOrder(o *orderv1.Order) error {
+func Check(o *orderv1.Order) error {
 	var c fault.Checker
 	c.ID("order_id", o.GetOrderId())
 	c.ID("customer_id", o.GetCustomerId())
@@ -32,8 +34,8 @@ func checkOrder(o *orderv1.Order) error {
 	checkTime(&c, "create_time", o.GetCreateTime())
 	checkTime(&c, "return_deadline", o.GetReturnDeadline())
 	c.Text("payment_kind", o.GetPaymentKind(), 0, 100)
-	c.Text("email", o.GetEmail(), 0, maxProof)
-	c.Text("postal_code", o.GetPostalCode(), 0, maxProof)
+	c.Text("email", o.GetEmail(), 0, MaxProof)
+	c.Text("postal_code", o.GetPostalCode(), 0, MaxProof)
 	checkItems(&c, o.GetItems())
 	checkAmounts(&c, o)
 	checkFulfilments(&c, o)
@@ -149,5 +151,67 @@ func checkUnits(c *fault.Checker, field string, units []*orderv1.ItemQuantity, o
 func checkTime(c *fault.Checker, field string, t *timestamppb.Timestamp) {
 	if t != nil && t.CheckValid() != nil {
 		c.Addf(field, "must be a valid timestamp")
+	}
+}
+
+// Limits of a store's settings.
+const (
+	maxRules    = 20
+	maxLabels   = 20
+	maxLabel    = 200 // characters
+	maxExcluded = 1_000
+)
+
+// CheckSettings reports every violation of a store's settings. It refuses rules that no order could meet, and a second rule
+// for the same orders, since it could not be told which of the two counts.
+func CheckSettings(c *fault.Checker, settings *orderv1.OrderSettings) {
+	if n := len(settings.GetRules()); n > maxRules {
+		c.Addf("settings.rules", "has %d entries, must have at most %d", n, maxRules)
+		return
+	}
+	type covered struct {
+		kind   orderv1.OrderActionKind
+		status orderv1.OrderStatus
+	}
+	seen := make(map[covered]bool)
+	for i, rule := range settings.GetRules() {
+		field := fault.At("settings.rules", i)
+		if !slices.Contains(Kinds, rule.GetKind()) {
+			c.Addf(field+".kind", "must be a kind of action")
+			continue
+		}
+		checkRule(c, field, rule)
+		for _, status := range statusesOf(rule) {
+			if !slices.Contains(possible(rule.GetKind()), status) {
+				c.Addf(field+".statuses", "%s is not possible for an order of %s", rule.GetKind(), status)
+			}
+			if at := (covered{rule.GetKind(), status}); seen[at] {
+				c.Addf(field+".statuses", "%s of an order of %s has a rule before", rule.GetKind(), status)
+			} else {
+				seen[at] = true
+			}
+		}
+	}
+}
+
+func checkRule(c *fault.Checker, field string, rule *orderv1.OrderRule) {
+	if w := rule.GetWindow(); w != nil && (w.CheckValid() != nil || w.AsDuration() <= 0) {
+		c.Addf(field+".window", "must be more than nothing, or absent")
+	}
+	for name, labels := range map[string][]string{"reasons": rule.GetReasons(), "refund_methods": rule.GetRefundMethods()} {
+		if n := len(labels); n > maxLabels {
+			c.Addf(field+"."+name, "has %d entries, must have at most %d", n, maxLabels)
+			continue
+		}
+		for i, label := range labels {
+			c.Text(fault.At(field+"."+name, i), label, 1, maxLabel)
+		}
+	}
+	if n := len(rule.GetExcludedProductIds()); n > maxExcluded {
+		c.Addf(field+".excluded_product_ids", "has %d entries, must have at most %d", n, maxExcluded)
+		return
+	}
+	for i, id := range rule.GetExcludedProductIds() {
+		c.ID(fault.At(field+".excluded_product_ids", i), id)
 	}
 }

@@ -2,6 +2,7 @@ package support
 
 import (
 	"context"
+	_ "embed" // the prompt and the examples
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,9 +14,46 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/support/policies"
 )
+
+//go:embed prompt.md
+var prompt string
+
+// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
+// are no shopper's, and none is of the sets that the router is measured with.
+//
+//go:embed examples.txt
+var examples string
+
+// definition is the support specialist.
+func (s *Service) definition() specialist.Definition {
+	return specialist.Definition{
+		Name: "support",
+		Purpose: "Answers questions about the shopper's own orders (status, tracking, delivery) and about the store's rules " +
+			"(returns, refunds, shipping, warranty, payment, contact). Also takes greetings, thanks, complaints, requests for a " +
+			"human, and anything else that no other specialist is for.",
+		Examples: strings.Split(strings.TrimSpace(examples), "\n"),
+		Keywords: vocabulary,
+		Prompt:   prompt,
+		Tools:    s.tools,
+		Lacks:    s.lacks,
+	}
+}
+
+// lacks switches off what a store without an order system does not have.
+func (s *Service) lacks(ctx context.Context, sc scope.Scope) (map[string]string, error) {
+	settings, err := s.orders.RecentSettings(ctx, sc.StoreID)
+	if err != nil || !settings.GetNoOrderSystem() {
+		return nil, err
+	}
+	return map[string]string{
+		lookupOrder: "Orders can not be looked up here: this store has no order system connected. Asked about an order, say so, and " +
+			"search its documents for how to reach it.",
+	}, nil
+}
 
 const (
 	shownPassages   = 3
@@ -26,9 +64,9 @@ const (
 const lookupOrder = "lookup_order"
 
 // tools makes the tools of one turn.
-func (d *desk) tools(t *specialist.Turn) []agentloop.Tool {
-	version := specialist.Ahead(t, func(ctx context.Context) (string, error) { return d.policies.Version(ctx, t.Scope.StoreID) })
-	tt := &turnTools{desk: d, turn: t, version: version, done: make(map[string]bool)}
+func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
+	version := specialist.Ahead(t, func(ctx context.Context) (string, error) { return s.policies.Version(ctx, t.Scope.StoreID) })
+	tt := &turnTools{service: s, turn: t, version: version, done: make(map[string]bool)}
 	return []agentloop.Tool{
 		tt.orderTool(),
 		agentloop.NewTool("search_policies",
@@ -60,7 +98,7 @@ func (t *turnTools) orderTool() agentloop.Tool {
 
 // turnTools are the tools of one turn, with what they have proposed already: a model that asks twice proposes once.
 type turnTools struct {
-	desk    *desk
+	service *Service
 	turn    *specialist.Turn
 	version *specialist.Once[string] // of the documents, when the turn had begun
 
@@ -80,11 +118,11 @@ func (t *turnTools) first(what string) bool {
 }
 
 // forModel logs the cause and returns words for the model, which must not see how the house is built.
-func (d *desk) forModel(ctx context.Context, cause error, words string) error {
+func (s *Service) forModel(ctx context.Context, cause error, words string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	d.logger.WarnContext(ctx, "support tool failed", slog.Any("error", cause))
+	s.logger.WarnContext(ctx, "support tool failed", slog.Any("error", cause))
 	return errors.New(words)
 }
 
@@ -119,7 +157,7 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 	}
 	passages, err := t.passages(ctx, query)
 	if err != nil {
-		return searchResult{}, t.desk.forModel(ctx, err, "the store's documents can not be read now; say so, and name no rule")
+		return searchResult{}, t.service.forModel(ctx, err, "the store's documents can not be read now; say so, and name no rule")
 	}
 	r := searchResult{Passages: make([]shownPassage, 0, len(passages))}
 	switch {
@@ -150,7 +188,7 @@ func (t *turnTools) passages(ctx context.Context, query string) ([]*policyv1.Pas
 	if err != nil {
 		return nil, err
 	}
-	found, _, err := t.desk.policies.Search(ctx, t.turn.Scope.StoreID, version, query, t.turn.Scope.Locale, shownPassages)
+	found, _, err := t.service.policies.Search(ctx, t.turn.Scope.StoreID, version, query, t.turn.Scope.Locale, shownPassages)
 	return found, err
 }
 

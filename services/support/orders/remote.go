@@ -1,4 +1,4 @@
-package support
+package orders
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 )
 
-// remoteOrders are the orders of a store that has an order system of its own. What it answers is checked as if somebody
+// remoteStore are the orders of a store that has an order system of its own. What it answers is checked as if somebody
 // wrote it here: an order must be whole, and of who asked for it, before anybody sees it.
-type remoteOrders struct{ client *orderhttp.Client }
+type remoteStore struct{ client *orderhttp.Client }
 
-// openRemote makes the order systems of the stores that have one.
-func openRemote(systems map[string]orderhttp.Config) (map[string]orderSource, error) {
-	out := make(map[string]orderSource, len(systems))
+// remoteStores makes the order systems of the stores that have one.
+func remoteStores(systems map[string]orderhttp.Config) (map[string]source, error) {
+	out := make(map[string]source, len(systems))
 	for storeID, cfg := range systems {
 		if !fault.ValidID(storeID) {
 			return nil, fmt.Errorf("support: order system of store %q: not the id of a store", storeID)
@@ -27,12 +27,12 @@ func openRemote(systems map[string]orderhttp.Config) (map[string]orderSource, er
 		if err != nil {
 			return nil, fmt.Errorf("support: store %q: %w", storeID, err)
 		}
-		out[storeID] = remoteOrders{client}
+		out[storeID] = remoteStore{client}
 	}
 	return out, nil
 }
 
-func (r remoteOrders) get(ctx context.Context, storeID, customerID, id string) (*orderv1.Order, error) {
+func (r remoteStore) get(ctx context.Context, storeID, customerID, id string) (*orderv1.Order, error) {
 	order, err := r.client.Get(ctx, storeID, customerID, id)
 	if err == nil {
 		err = foreign(order, id)
@@ -43,7 +43,7 @@ func (r remoteOrders) get(ctx context.Context, storeID, customerID, id string) (
 	return checked(order, id, err)
 }
 
-func (r remoteOrders) guest(ctx context.Context, storeID, id string, p proof) (*orderv1.Order, error) {
+func (r remoteStore) guest(ctx context.Context, storeID, id string, p Proof) (*orderv1.Order, error) {
 	order, err := r.client.Guest(ctx, storeID, id, p.email, p.postalCode)
 	if err == nil {
 		err = foreign(order, id)
@@ -55,13 +55,13 @@ func (r remoteOrders) guest(ctx context.Context, storeID, id string, p proof) (*
 	return checked(order, id, err)
 }
 
-func (r remoteOrders) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
+func (r remoteStore) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
 	orders, total, err := r.client.List(ctx, storeID, customerID, limit)
 	if err != nil {
 		return nil, 0, err
 	}
 	for i, o := range orders {
-		err := foreign(o, normalOrderID(o.GetOrderId()))
+		err := foreign(o, NormalID(o.GetOrderId()))
 		switch {
 		case err != nil:
 			return nil, 0, err
@@ -77,10 +77,10 @@ func (r remoteOrders) list(ctx context.Context, storeID, customerID string, limi
 
 // foreign reports what is wrong with an order that came from elsewhere and should have an id.
 func foreign(o *orderv1.Order, id string) error {
-	if err := checkOrder(o); err != nil {
+	if err := Check(o); err != nil {
 		return badAnswer(err)
 	}
-	if normalOrderID(o.GetOrderId()) != id {
+	if NormalID(o.GetOrderId()) != id {
 		return badAnswer(errors.New("asked for one order, it gave another"))
 	}
 	return nil
@@ -90,7 +90,7 @@ func foreign(o *orderv1.Order, id string) error {
 func checked(o *orderv1.Order, id string, err error) (*orderv1.Order, error) {
 	switch {
 	case errors.Is(err, orderhttp.ErrNotFound):
-		return nil, orderNotFound(id)
+		return nil, notFound(id)
 	case err != nil:
 		return nil, err
 	}

@@ -1,59 +1,5 @@
 package support
 
-import (
-	"context"
-	_ "embed" // the prompt and the examples
-	"log/slog"
-	"strings"
-
-	"github.com/quartet-commerce/quartet/services/internal/scope"
-	"github.com/quartet-commerce/quartet/services/internal/specialist"
-	"github.com/quartet-commerce/quartet/services/support/policies"
-)
-
-//go:embed prompt.md
-var prompt string
-
-// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
-// are no shopper's, and none is of the sets that the router is measured with.
-//
-//go:embed examples.txt
-var examples string
-
-// desk is the support specialist's view of the service.
-type desk struct {
-	orders   *orderBook
-	policies *policies.Repository
-	logger   *slog.Logger
-}
-
-// definition is the support specialist.
-func (d *desk) definition() specialist.Definition {
-	return specialist.Definition{
-		Name: "support",
-		Purpose: "Answers questions about the shopper's own orders (status, tracking, delivery) and about the store's rules " +
-			"(returns, refunds, shipping, warranty, payment, contact). Also takes greetings, thanks, complaints, requests for a " +
-			"human, and anything else that no other specialist is for.",
-		Examples: strings.Split(strings.TrimSpace(examples), "\n"),
-		Keywords: vocabulary,
-		Prompt:   prompt,
-		Tools:    d.tools,
-		Lacks:    d.lacks,
-	}
-}
-
-// lacks switches off what a store without an order system does not have.
-func (d *desk) lacks(ctx context.Context, s scope.Scope) (map[string]string, error) {
-	settings, err := d.orders.store.ofTurn(ctx, s.StoreID)
-	if err != nil || !settings.GetNoOrderSystem() {
-		return nil, err
-	}
-	return map[string]string{
-		lookupOrder: "Orders can not be looked up here: this store has no order system connected. Asked about an order, say so, and " +
-			"search its documents for how to reach it.",
-	}, nil
-}
-
 // vocabulary lists the words that speak for the specialist, by weight.
 var vocabulary = map[float64][]string{
 	3: {

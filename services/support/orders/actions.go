@@ -1,4 +1,4 @@
-package support
+package orders
 
 import (
 	"slices"
@@ -14,8 +14,8 @@ var fresh = []orderv1.OrderStatus{
 	orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT, orderv1.OrderStatus_ORDER_STATUS_PROCESSING,
 }
 
-// kinds are the actions in the order in which they are answered.
-var kinds = []orderv1.OrderActionKind{
+// Kinds are the actions in the order in which they are answered.
+var Kinds = []orderv1.OrderActionKind{
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL,
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL_ITEMS,
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ITEMS,
@@ -63,11 +63,11 @@ func rulesOf(settings *orderv1.OrderSettings, o *orderv1.Order) []*orderv1.Order
 	return []*orderv1.OrderRule{{Kind: orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN}}
 }
 
-// actionsOf says of every kind of action whether the store's rules allow it for an order now.
-func actionsOf(settings *orderv1.OrderSettings, o *orderv1.Order, now time.Time) *orderv1.OrderActions {
+// ActionsFor says of every kind of action whether the store's rules allow it for an order now.
+func ActionsFor(settings *orderv1.OrderSettings, o *orderv1.Order, now time.Time) *orderv1.OrderActions {
 	out := &orderv1.OrderActions{}
 	rules := rulesOf(settings, o)
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		i := slices.IndexFunc(rules, func(r *orderv1.OrderRule) bool {
 			return r.GetKind() == kind && slices.Contains(statusesOf(r), o.GetStatus())
 		})
@@ -138,7 +138,7 @@ func deadlineOf(rule *orderv1.OrderRule, o *orderv1.Order) (deadline *timestampp
 	from := o.GetCreateTime()
 	if comesBack(rule.GetKind()) {
 		if own := o.GetReturnDeadline(); own != nil {
-			return timestamppb.New(endOfDay(own.AsTime())), true
+			return timestamppb.New(EndOfDay(own.AsTime())), true
 		}
 		from = arrivalTime(o)
 	}
@@ -151,7 +151,7 @@ func deadlineOf(rule *orderv1.OrderRule, o *orderv1.Order) (deadline *timestampp
 	window := rule.GetWindow().AsDuration()
 	end := from.AsTime().Add(window)
 	if window%(24*time.Hour) == 0 {
-		end = endOfDay(end)
+		end = EndOfDay(end)
 	}
 	return timestamppb.New(end), true
 }
@@ -250,4 +250,9 @@ func count(units map[int32]int32, more []*orderv1.ItemQuantity) {
 	for _, u := range more {
 		units[u.GetItemIndex()] += u.GetQuantity()
 	}
+}
+
+// EndOfDay returns the last instant of the day of t, in UTC.
+func EndOfDay(t time.Time) time.Time {
+	return t.UTC().Truncate(24 * time.Hour).Add(24*time.Hour - time.Nanosecond)
 }

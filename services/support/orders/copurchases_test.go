@@ -1,4 +1,4 @@
-package support
+package orders
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -16,6 +17,7 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/support/orders/orderstest"
 )
 
 func of(products ...string) func(*orderv1.Order) {
@@ -28,13 +30,31 @@ func of(products ...string) func(*orderv1.Order) {
 	}
 }
 
-func coPurchases(t *testing.T, c clients, storeID string, limit int32, products ...string) []*orderv1.CoPurchase {
+// newRepository returns a repository with a Redis of its own.
+func newRepository(t *testing.T) *Repository {
 	t.Helper()
-	resp, err := c.orders.ListCoPurchases(t.Context(), &orderv1.ListCoPurchasesRequest{StoreId: storeID, ProductIds: products, Limit: limit})
+	r, err := New(servicetest.Redis(t), nil, func() time.Time { return noon })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.GetCoPurchases()
+	return r
+}
+
+// put writes orders.
+func put(t *testing.T, r *Repository, storeID string, orders ...*orderv1.Order) {
+	t.Helper()
+	if err := r.Put(t.Context(), storeID, orders); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func coPurchases(t *testing.T, r *Repository, storeID string, limit int, products ...string) []*orderv1.CoPurchase {
+	t.Helper()
+	found, err := r.CoPurchases(t.Context(), storeID, products, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // counted is what ListCoPurchases should say of orders, by the definitions: every pair of an order is looked at, and G² is
@@ -94,13 +114,13 @@ func counted(orders map[string]*orderv1.Order, products ...string) []*orderv1.Co
 
 // sameCoPurchases compares by product: what is equally strong may differ in the last bit, and so in its place.
 func sameCoPurchases(want, got []*orderv1.CoPurchase) string {
-	return gocmp.Diff(want, got, protocmp.Transform(), cmpopts.EquateApprox(1e-9, 1e-9),
+	return gocmp.Diff(want, got, protocmp.Transform(), cmpopts.EquateEmpty(), cmpopts.EquateApprox(1e-9, 1e-9),
 		cmpopts.SortSlices(func(a, b *orderv1.CoPurchase) bool { return a.GetProductId() < b.GetProductId() }))
 }
 
 // Products of one kind are bought together, and orders are written again: other items, another customer, cancelled.
 func TestCoPurchasesAreWhatCountingAllOrdersComesTo(t *testing.T) {
-	c := serve(t, silent())
+	r := newRepository(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	orders := make(map[string]*orderv1.Order)
 	found := 0
@@ -124,12 +144,12 @@ func TestCoPurchasesAreWhatCountingAllOrdersComesTo(t *testing.T) {
 			for seen := map[string]bool{}; end < len(batch) && !seen[batch[end].GetOrderId()]; end++ {
 				seen[batch[end].GetOrderId()] = true
 			}
-			c.haveOrders(t, "one", batch[start:end]...)
+			put(t, r, "one", batch[start:end]...)
 			start = end
 		}
 		for _, products := range [][]string{{"p0"}, {"p5"}, {"p9", "p1", "p9"}, {"p3", "p7", "p11", "p15"}, {"nothing"}} {
 			want := counted(orders, products...)
-			got := coPurchases(t, c, "one", 50, products...)
+			got := coPurchases(t, r, "one", 50, products...)
 			found += len(got)
 			if diff := sameCoPurchases(want, got); diff != "" {
 				t.Fatalf("%v (-want +got):\n%s", products, diff)
@@ -137,7 +157,7 @@ func TestCoPurchasesAreWhatCountingAllOrdersComesTo(t *testing.T) {
 			if !slices.IsSortedFunc(got, byStrength) {
 				t.Errorf("%v: not the strongest first", products)
 			}
-			if few := coPurchases(t, c, "one", 2, products...); len(few) != min(2, len(got)) {
+			if few := coPurchases(t, r, "one", 2, products...); len(few) != min(2, len(got)) {
 				t.Errorf("%v: %d of 2", products, len(few))
 			}
 		}
@@ -148,7 +168,7 @@ func TestCoPurchasesAreWhatCountingAllOrdersComesTo(t *testing.T) {
 }
 
 func TestCoPurchasesTellOfNobodysShopping(t *testing.T) {
-	c := serve(t, silent())
+	r := newRepository(t)
 	var orders []*orderv1.Order
 	for i := range 40 { // others, so that what goes together stands out
 		orders = append(orders, order(fmt.Sprintf("X-%d", i), fmt.Sprintf("x%d", i), i, of("tent")))
@@ -156,21 +176,21 @@ func TestCoPurchasesTellOfNobodysShopping(t *testing.T) {
 	for i := range 6 {
 		orders = append(orders, order(fmt.Sprintf("Q-%d", i), []string{"ada", "ben"}[i%2], i, of("boots", "secret")))
 	}
-	c.haveOrders(t, "one", orders...)
-	if got := coPurchases(t, c, "one", 0, "boots"); len(got) != 0 {
+	put(t, r, "one", orders...)
+	if got := coPurchases(t, r, "one", 10, "boots"); len(got) != 0 {
 		t.Errorf("two customers bought %v", got)
 	}
-	c.haveOrders(t, "one", order("Q-9", "cy", 1, of("boots", "secret")))
-	if got := coPurchases(t, c, "one", 0, "boots"); len(got) != 1 || got[0].GetCustomerCount() != 3 || got[0].GetOrderCount() != 7 {
+	put(t, r, "one", order("Q-9", "cy", 1, of("boots", "secret")))
+	if got := coPurchases(t, r, "one", 10, "boots"); len(got) != 1 || got[0].GetCustomerCount() != 3 || got[0].GetOrderCount() != 7 {
 		t.Errorf("three customers bought %v", got)
 	}
-	if got := coPurchases(t, c, "two", 0, "boots"); len(got) != 0 {
+	if got := coPurchases(t, r, "two", 10, "boots"); len(got) != 0 {
 		t.Errorf("another store has %v", got)
 	}
 }
 
 func TestOfManyOrdersTheLatestAreLookedAt(t *testing.T) {
-	c := serve(t, silent())
+	r := newRepository(t)
 	var orders []*orderv1.Order
 	for i := range maxBaskets {
 		products := []string{"boots"}
@@ -182,8 +202,8 @@ func TestOfManyOrdersTheLatestAreLookedAt(t *testing.T) {
 	for i := range 10 {
 		orders = append(orders, order(fmt.Sprintf("O-%d", i), fmt.Sprintf("o%d", i), 50, of("boots", "laces")), order(fmt.Sprintf("X-%d", i), "x", 1, of("tent")))
 	}
-	c.haveOrders(t, "one", orders...)
-	companies, err := c.service.orders.book.store.companies(t.Context(), "one", []string{"boots"})
+	put(t, r, "one", orders...)
+	companies, err := r.store.companies(t.Context(), "one", []string{"boots"})
 	if err != nil || companies[0].looked != maxBaskets || companies[0].with["laces"] != nil || companies[0].with["socks"].orders != maxBaskets/2 {
 		t.Errorf("%+v, %v", companies, err)
 	}
@@ -202,31 +222,15 @@ func TestOrdersOfVeryMuchDoNotCount(t *testing.T) {
 	}
 }
 
-func TestBadCoPurchaseRequests(t *testing.T) {
-	c := serve(t, silent())
-	for field, req := range map[string]*orderv1.ListCoPurchasesRequest{
-		"store_id":       {ProductIds: []string{"boots"}},
-		"product_ids":    {StoreId: "one"},
-		"product_ids[1]": {StoreId: "one", ProductIds: []string{"boots", "a b"}},
-		"limit":          {StoreId: "one", ProductIds: []string{"boots"}, Limit: 51},
-	} {
-		_, err := c.orders.ListCoPurchases(t.Context(), req)
-		if got := servicetest.Violated(err); !slices.Equal(got, []string{field}) {
-			t.Errorf("%v: violations %v, want %s", req, got, field)
-		}
-	}
-}
-
 // TestCoPurchasesOfAThousandOrders compares every pair of products of tau2-bench's retail domain with counting its orders by
 // the definitions. Its orders were drawn at random, so that nothing may be taken for going together.
 func TestCoPurchasesOfAThousandOrders(t *testing.T) {
-	db, _ := readTau2(t)
-	c := serve(t, silent())
-	loadTau2(t, c, db)
+	db, _ := orderstest.ReadTau2(t)
+	r := newRepository(t)
 	type pair struct{ one, other string }
 	orders, holders := make(map[string]*orderv1.Order), make(map[pair][]string) // orders and customers of each pair
 	for id := range db.Orders {
-		o := fromTau2(db, id)
+		o := orderstest.FromTau2(db, id)
 		orders[id] = o
 		for _, one := range basketOf(o).products {
 			for _, other := range basketOf(o).products {
@@ -236,6 +240,7 @@ func TestCoPurchasesOfAThousandOrders(t *testing.T) {
 			}
 		}
 	}
+	put(t, r, "retail", slices.Collect(maps.Values(orders))...)
 	products := slices.Sorted(func(yield func(string) bool) {
 		for at := range holders {
 			if !yield(at.one) {
@@ -246,7 +251,7 @@ func TestCoPurchasesOfAThousandOrders(t *testing.T) {
 	products = slices.Compact(products)
 	several, found := 0, 0
 	for _, one := range products {
-		companies, err := c.service.orders.book.store.companies(t.Context(), "retail", []string{one})
+		companies, err := r.store.companies(t.Context(), "retail", []string{one})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +268,7 @@ func TestCoPurchasesOfAThousandOrders(t *testing.T) {
 				several++
 			}
 		}
-		got := coPurchases(t, c, "retail", 50, one)
+		got := coPurchases(t, r, "retail", 50, one)
 		if diff := sameCoPurchases(counted(orders, one), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", one, diff)
 		}

@@ -1,0 +1,166 @@
+package support
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/support/orders"
+)
+
+// statusWords are the statuses as a shopper reads them.
+var statusWords = map[orderv1.OrderStatus]string{
+	orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:  "waiting for payment",
+	orderv1.OrderStatus_ORDER_STATUS_PROCESSING:       "being prepared",
+	orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED:   "partly on its way",
+	orderv1.OrderStatus_ORDER_STATUS_SHIPPED:          "on its way",
+	orderv1.OrderStatus_ORDER_STATUS_DELIVERED:        "delivered",
+	orderv1.OrderStatus_ORDER_STATUS_CANCELLED:        "cancelled",
+	orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED: "return in progress",
+	orderv1.OrderStatus_ORDER_STATUS_RETURNED:         "returned and refunded",
+}
+
+// nextStep says what happens next with an order, or what the shopper can do.
+func nextStep(f orders.WithActions, now time.Time) string {
+	o := f.Order
+	switch o.GetStatus() {
+	case orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:
+		return "The payment is still missing. The order is prepared once it has been paid."
+	case orderv1.OrderStatus_ORDER_STATUS_PROCESSING:
+		return "Nothing to do: the order is being prepared, and tracking follows when it has left."
+	case orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED:
+		return arrival(o, now) + " The rest follows in a parcel of its own."
+	case orderv1.OrderStatus_ORDER_STATUS_SHIPPED:
+		return arrival(o, now)
+	case orderv1.OrderStatus_ORDER_STATUS_DELIVERED:
+		return afterDelivery(f.Actions)
+	case orderv1.OrderStatus_ORDER_STATUS_CANCELLED:
+		return "Nothing more happens with this order: it was cancelled before it was shipped."
+	case orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED:
+		return "The refund follows once the return has arrived and was checked."
+	case orderv1.OrderStatus_ORDER_STATUS_RETURNED:
+		return "Nothing to do: the return has arrived and was refunded."
+	}
+	return "There is no more news of this order."
+}
+
+// arrival says when the current parcel should come.
+func arrival(o *orderv1.Order, now time.Time) string {
+	parcel := currentParcel(o)
+	var when string
+	switch due := parcel.GetEstimatedDeliveryTime(); {
+	case due == nil || parcel.GetDeliveryTime() != nil:
+		when = "The parcel is on its way."
+	case now.After(orders.EndOfDay(due.AsTime())):
+		when = fmt.Sprintf("The parcel was expected by %s and is late.", dayWords(due.AsTime()))
+	default:
+		when = fmt.Sprintf("The parcel should arrive by %s.", dayWords(due.AsTime()))
+	}
+	if parcel.GetTrackingUrl() != "" && parcel.GetDeliveryTime() == nil {
+		when += " It can be followed on the tracking page."
+	}
+	return when
+}
+
+func afterDelivery(actions *orderv1.OrderActions) string {
+	const arrived = "The order has arrived."
+	for _, a := range actions.GetAllowed() {
+		switch {
+		case a.GetKind() != orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN:
+		case a.GetDeadline() == nil:
+			return arrived + " A return can be asked for."
+		default:
+			return fmt.Sprintf(arrived+" A return can be asked for until %s.", dayWords(a.GetDeadline().AsTime()))
+		}
+	}
+	for _, r := range actions.GetRefused() {
+		late := r.GetReason() == orderv1.RefusalReason_REFUSAL_REASON_TOO_LATE
+		if late && r.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN {
+			return fmt.Sprintf(arrived+" The time to ask for a return ended on %s.", dayWords(r.GetDeadline().AsTime()))
+		}
+	}
+	return arrived
+}
+
+// dayWords is a date in UTC, such as "3 March 2026".
+func dayWords(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// actionClauses are the actions as a sentence says that they can or can not be done.
+var actionClauses = map[orderv1.OrderActionKind]string{
+	orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL:         "the order %s be cancelled",
+	orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL_ITEMS:   "items that have not left %s be cancelled",
+	orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ITEMS:   "items %s be changed to other variants of the same products",
+	orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS: "the address %s be changed",
+	orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_PAYMENT: "the payment %s be changed",
+	orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN:         "items %s be returned",
+	orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE:       "items %s be exchanged for other variants of the same products",
+}
+
+// refusals are the reasons as a sentence names them. What a store does not offer at all is spoken of only when it is asked for.
+var refusals = map[orderv1.RefusalReason]string{
+	orderv1.RefusalReason_REFUSAL_REASON_ALREADY_SHIPPED:   "it has left already",
+	orderv1.RefusalReason_REFUSAL_REASON_NOT_DELIVERED:     "it has not arrived yet",
+	orderv1.RefusalReason_REFUSAL_REASON_ALREADY_CANCELLED: "it was cancelled",
+	orderv1.RefusalReason_REFUSAL_REASON_ALREADY_RETURNED:  "it was returned already",
+	orderv1.RefusalReason_REFUSAL_REASON_ALREADY_CHANGED:   "its items were changed once already",
+	orderv1.RefusalReason_REFUSAL_REASON_TOO_LATE:          "the time for it ended on ",
+	orderv1.RefusalReason_REFUSAL_REASON_DEADLINE_UNKNOWN:  "it is not known when the order arrived",
+	orderv1.RefusalReason_REFUSAL_REASON_NO_ITEMS:          "none of its items can be",
+}
+
+// actionWords says what a shopper may ask for and what not, in clauses for a model.
+func actionWords(f orders.WithActions) (possible, not []string) {
+	for _, a := range f.Actions.GetAllowed() {
+		possible = append(possible, allowedWords(f.Order, a))
+	}
+	for _, r := range f.Actions.GetRefused() {
+		if _, spoken := refusals[r.GetReason()]; spoken {
+			not = append(not, refusedWords(f.Order, r))
+		}
+	}
+	return possible, not
+}
+
+// allowedWords says that an action is possible, and on what terms.
+func allowedWords(o *orderv1.Order, a *orderv1.AllowedAction) string {
+	words := fmt.Sprintf(actionClauses[a.GetKind()], "can")
+	if d := a.GetDeadline(); d != nil {
+		words += ", until " + dayWords(d.AsTime())
+	}
+	if titles := titlesOf(o, a.GetItems()); titles != "" {
+		words += "; only: " + titles
+	}
+	if len(a.GetReasons()) > 0 {
+		words += "; a reason is needed: " + strings.Join(a.GetReasons(), " or ")
+	}
+	if len(a.GetRefundMethods()) > 0 {
+		words += "; money comes back by: " + strings.Join(a.GetRefundMethods(), " or ")
+	}
+	return words
+}
+
+// refusedWords says that an action is not possible, and why.
+func refusedWords(o *orderv1.Order, r *orderv1.RefusedAction) string {
+	why, spoken := refusals[r.GetReason()]
+	if !spoken {
+		why = "no rule of the store allows it for an order that is " + statusWords[o.GetStatus()]
+	}
+	if d := r.GetDeadline(); d != nil {
+		why += dayWords(d.AsTime())
+	}
+	return fmt.Sprintf(actionClauses[r.GetKind()], "can not") + ": " + why
+}
+
+// titlesOf names the items of an action that is not for all of the order's. It is "" when it is for all.
+func titlesOf(o *orderv1.Order, units []*orderv1.ItemQuantity) string {
+	if len(units) == 0 || len(units) == len(o.GetItems()) {
+		return ""
+	}
+	titles := make([]string, 0, min(len(units), maxItemsShown))
+	for _, u := range units[:min(len(units), maxItemsShown)] {
+		titles = append(titles, o.GetItems()[u.GetItemIndex()].GetTitle())
+	}
+	return strings.Join(titles, ", ")
+}
