@@ -17,6 +17,9 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
+	"github.com/quartet-commerce/quartet/services/search/index/indextest"
 )
 
 // These tests run whole search services over one real Redis server, each with a connection of its own.
@@ -62,7 +65,7 @@ func inStock(t *testing.T, c catalogv1.CatalogServiceClient) []string {
 }
 
 func costs(p *catalogv1.Product, minor int64) *catalogv1.Product {
-	p.Variants[0].Price = eur(minor)
+	p.Variants[0].Price = catalogtest.Eur(minor)
 	return p
 }
 
@@ -71,16 +74,16 @@ func TestEveryServerSeesAWriteAtOnce(t *testing.T) {
 	a, b := serve(t, url), serve(t, url)
 	everywhere := func(what string, want ...string) {
 		t.Helper()
-		expect(t, what+", by the first", inStock(t, a), want...)
-		expect(t, what+", by the second", inStock(t, b), want...)
+		indextest.Expect(t, what+", by the first", inStock(t, a), want...)
+		indextest.Expect(t, what+", by the second", inStock(t, b), want...)
 	}
 	everywhere("nothing yet")
-	upsert(t, a, costs(thing("P-1", "green lamp"), 100), costs(thing("P-2", "red lamp"), 200))
+	upsert(t, a, costs(catalogtest.Thing("P-1", "green lamp"), 100), costs(catalogtest.Thing("P-2", "red lamp"), 200))
 	everywhere("written by the first", "P-1", "P-2")
-	upsert(t, b, costs(thing("P-3", "blue lamp"), 50))
+	upsert(t, b, costs(catalogtest.Thing("P-3", "blue lamp"), 50))
 	everywhere("written by the second", "P-3", "P-1", "P-2")
 	if _, err := servicetest.Upsert(t, b.UpdateVariants, &catalogv1.UpdateVariantsRequest{
-		StoreId: "s1", Updates: []*catalogv1.VariantUpdate{stocks("P-1", "std", 0), priced("P-3", "std", eur(500), nil)},
+		StoreId: "s1", Updates: []*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "std", 0), catalogtest.Priced("P-3", "std", catalogtest.Eur(500), nil)},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +92,7 @@ func TestEveryServerSeesAWriteAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	everywhere("one deleted", "P-3")
-	expect(t, "by a server that starts late", inStock(t, serve(t, url)), "P-3")
+	indextest.Expect(t, "by a server that starts late", inStock(t, serve(t, url)), "P-3")
 }
 
 func TestAServerBehindTheListOfChangesCatchesUp(t *testing.T) {
@@ -100,23 +103,23 @@ func TestAServerBehindTheListOfChangesCatchesUp(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
 	writer, reader := serve(t, url), serve(t, url)
-	upsert(t, writer, costs(thing("GONE", "lamp"), 1), costs(thing("SAME", "lamp"), 2))
-	expect(t, "before", inStock(t, reader), "GONE", "SAME")
+	upsert(t, writer, costs(catalogtest.Thing("GONE", "lamp"), 1), costs(catalogtest.Thing("SAME", "lamp"), 2))
+	indextest.Expect(t, "before", inStock(t, reader), "GONE", "SAME")
 	if _, err := writer.DeleteProduct(t.Context(), &catalogv1.DeleteProductRequest{StoreId: "s1", ProductId: "GONE"}); err != nil {
 		t.Fatal(err)
 	}
-	const rounds = changesKept/maxProductsABatch + 2
+	const rounds = catalog.ChangesKept/maxProductsABatch + 2
 	for round := range rounds {
 		var products []*catalogv1.Product
 		for i := range maxProductsABatch {
-			products = append(products, costs(thing(fmt.Sprint("P-", i), "chair"), int64(100*round+i)))
+			products = append(products, costs(catalogtest.Thing(fmt.Sprint("P-", i), "chair"), int64(100*round+i)))
 		}
 		upsert(t, writer, products...)
 	}
-	if n, err := rdb.XLen(t.Context(), changesKey("s1")).Result(); err != nil || n >= rounds*maxProductsABatch {
+	if n, err := rdb.XLen(t.Context(), catalog.ChangesKey("s1")).Result(); err != nil || n >= rounds*maxProductsABatch {
 		t.Fatalf("the list has %d changes, %v; it was to forget some", n, err)
 	}
-	expect(t, "lamps after", inStock(t, reader), "SAME")
+	indextest.Expect(t, "lamps after", inStock(t, reader), "SAME")
 	resp, err := reader.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{StoreId: "s1", Query: "chair"})
 	if err != nil || resp.GetTotalCount() != maxProductsABatch || resp.GetMinPrice().GetAmountMinor() != 100*(rounds-1) {
 		t.Errorf("%d chairs from %v, %v", resp.GetTotalCount(), resp.GetMinPrice(), err)
@@ -133,8 +136,8 @@ func TestServersOutliveARestartOfRedis(t *testing.T) {
 			args = append(args, "--dir", t.TempDir())
 			kill := redistest.Start(t, addr, args...)
 			a, b := serve(t, "redis://"+addr), serve(t, "redis://"+addr)
-			upsert(t, a, costs(thing("P-1", "green lamp"), 100), costs(thing("P-2", "red lamp"), 200))
-			expect(t, "before", inStock(t, b), "P-1", "P-2")
+			upsert(t, a, costs(catalogtest.Thing("P-1", "green lamp"), 100), costs(catalogtest.Thing("P-2", "red lamp"), 200))
+			indextest.Expect(t, "before", inStock(t, b), "P-1", "P-2")
 			kill()
 			_, err := b.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{StoreId: "s1", Query: "lamp"})
 			if status.Code(err) != codes.Unavailable {
@@ -156,13 +159,13 @@ func TestServersOutliveARestartOfRedis(t *testing.T) {
 				}
 				return err
 			})
-			upsert(t, a, costs(thing("P-2", "red chair"), 200), costs(thing("P-3", "blue lamp"), 300))
+			upsert(t, a, costs(catalogtest.Thing("P-2", "red chair"), 200), costs(catalogtest.Thing("P-3", "blue lamp"), 300))
 			want := []string{"P-1", "P-3"}
 			if forgot {
 				want = want[1:]
 			}
-			expect(t, "after, by the first", inStock(t, a), want...)
-			expect(t, "after, by the second", inStock(t, b), want...)
+			indextest.Expect(t, "after, by the first", inStock(t, a), want...)
+			indextest.Expect(t, "after, by the second", inStock(t, b), want...)
 		})
 	}
 }
@@ -174,7 +177,7 @@ func TestReloadLosesNoQuery(t *testing.T) {
 	url := redistest.Single(t)
 	servers := []catalogv1.CatalogServiceClient{serve(t, url), serve(t, url)}
 	lamp := func(i int, words string) *catalogv1.Product {
-		p := costs(thing(fmt.Sprint("P-", i), fmt.Sprintf("kestrel%d %s", i, words)), int64(1000+i))
+		p := costs(catalogtest.Thing(fmt.Sprint("P-", i), fmt.Sprintf("kestrel%d %s", i, words)), int64(1000+i))
 		p.Description = "Gives light."
 		return p
 	}

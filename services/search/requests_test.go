@@ -15,6 +15,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
 )
 
 func many(n int) []string {
@@ -40,13 +41,13 @@ var brokenFilters = map[string]struct {
 	filter *catalogv1.Filter
 	fields []string
 }{
-	"a negative price":                {&catalogv1.Filter{MinPrice: eur(-1)}, []string{"filter.min_price.amount_minor"}},
+	"a negative price":                {&catalogv1.Filter{MinPrice: catalogtest.Eur(-1)}, []string{"filter.min_price.amount_minor"}},
 	"a price without a currency":      {&catalogv1.Filter{MaxPrice: &commonv1.Money{AmountMinor: 5}}, []string{"filter.max_price.currency_code"}},
 	"a currency in lower case":        {&catalogv1.Filter{MaxPrice: &commonv1.Money{CurrencyCode: "eur"}}, []string{"filter.max_price.currency_code"}},
-	"prices swapped":                  {&catalogv1.Filter{MinPrice: eur(2), MaxPrice: eur(1)}, []string{"filter.max_price.amount_minor"}},
-	"prices of two currencies":        {&catalogv1.Filter{MinPrice: eur(1), MaxPrice: usd(2)}, []string{"filter.max_price.currency_code"}},
-	"a currency the store has not":    {&catalogv1.Filter{MaxPrice: usd(2)}, []string{"filter.max_price.currency_code"}},
-	"both prices in such":             {&catalogv1.Filter{MinPrice: usd(1), MaxPrice: usd(2)}, []string{"filter.min_price.currency_code", "filter.max_price.currency_code"}},
+	"prices swapped":                  {&catalogv1.Filter{MinPrice: catalogtest.Eur(2), MaxPrice: catalogtest.Eur(1)}, []string{"filter.max_price.amount_minor"}},
+	"prices of two currencies":        {&catalogv1.Filter{MinPrice: catalogtest.Eur(1), MaxPrice: catalogtest.Usd(2)}, []string{"filter.max_price.currency_code"}},
+	"a currency the store has not":    {&catalogv1.Filter{MaxPrice: catalogtest.Usd(2)}, []string{"filter.max_price.currency_code"}},
+	"both prices in such":             {&catalogv1.Filter{MinPrice: catalogtest.Usd(1), MaxPrice: catalogtest.Usd(2)}, []string{"filter.min_price.currency_code", "filter.max_price.currency_code"}},
 	"an empty category":               {&catalogv1.Filter{Categories: []string{"Tents", ""}}, []string{"filter.categories[1]"}},
 	"a category of spaces":            {&catalogv1.Filter{Categories: []string{" \u200b"}}, []string{"filter.categories[0]"}},
 	"a category of signs":             {&catalogv1.Filter{Categories: []string{">>>"}}, []string{"filter.categories[0]"}},

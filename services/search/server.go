@@ -3,6 +3,10 @@ package search
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -12,14 +16,14 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
 // server implements CatalogService.
 type server struct {
 	catalogv1.UnsafeCatalogServiceServer
-	catalog    *catalog
-	hybrid     *hybrid
-	vocabulary *vocabulary
+	*Service
 }
 
 var _ catalogv1.CatalogServiceServer = (*server)(nil)
@@ -29,6 +33,9 @@ const (
 	maxProductsABatch = 1_000
 	maxUpdatesABatch  = 1_000
 	maxBatchGet       = 200
+	maxQuery          = 1_000 // characters
+	maxNames          = 1_000 // categories or brands in a filter
+	maxExcluded       = 2_000 // products in a filter
 	maxHits           = 100
 	defaultHits       = 10
 	maxAnchors        = 50
@@ -50,13 +57,13 @@ func (s *server) UpsertProducts(
 		MaxItems: maxProductsABatch,
 		Items:    (*catalogv1.UpsertProductsRequest).GetProducts,
 		ID:       (*catalogv1.Product).GetProductId,
-		Check:    accept,
+		Check:    catalog.Validate,
 		Put: func(ctx context.Context, storeID string, products []*catalogv1.Product) (err error) {
 			written := timestamppb.Now()
 			for _, p := range products {
 				p.UpdateTime = written
 			}
-			version, err = s.catalog.store.put(ctx, storeID, products)
+			version, err = s.store.Put(ctx, storeID, products)
 			return err
 		},
 	}.Run(stream.Context(), stream.Recv)
@@ -81,9 +88,9 @@ func (s *server) UpdateVariants(
 		MaxItems: maxUpdatesABatch,
 		Items:    (*catalogv1.UpdateVariantsRequest).GetUpdates,
 		ID:       func(u *catalogv1.VariantUpdate) string { return u.GetProductId() + "/" + u.GetVariantId() },
-		Check:    checkUpdate,
+		Check:    catalog.ValidateUpdate,
 		Put: func(ctx context.Context, storeID string, updates []*catalogv1.VariantUpdate) error {
-			written, refused, err := s.catalog.store.update(ctx, storeID, updates)
+			written, refused, err := s.store.Update(ctx, storeID, updates)
 			version = max(version, written)
 			if err == nil && len(refused) > 0 {
 				return refused
@@ -106,19 +113,19 @@ func (s *server) UpdateVariants(
 func (s *server) GetProduct(ctx context.Context, req *catalogv1.GetProductRequest) (*catalogv1.GetProductResponse, error) {
 	var c fault.Checker
 	c.ID("store_id", req.GetStoreId())
-	c.ID("product_id", cleanID(req.GetProductId()))
+	c.ID("product_id", catalog.CleanID(req.GetProductId()))
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	var found *entry
-	var instead string
-	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
-		es, err := v.shelf.lookup(ctx, []string{req.GetProductId()})
+	var found *index.Entry
+	var alternative string
+	err := s.backend.Read(ctx, req.GetStoreId(), nil, func(v *index.View) error {
+		es, err := v.Index.Products(ctx, []string{req.GetProductId()})
 		if err != nil {
 			return err
 		}
 		if found = es[0]; found == nil {
-			instead = v.instead(cleanID(req.GetProductId()))
+			alternative = instead(v, catalog.CleanID(req.GetProductId()))
 		}
 		return nil
 	})
@@ -128,10 +135,10 @@ func (s *server) GetProduct(ctx context.Context, req *catalogv1.GetProductReques
 	if found == nil {
 		return nil, &fault.NotFound{
 			Reason:   commonv1.ErrorReason_ERROR_REASON_PRODUCT_NOT_FOUND,
-			Resource: "product", Name: cleanID(req.GetProductId()), Instead: instead,
+			Resource: "product", Name: catalog.CleanID(req.GetProductId()), Instead: alternative,
 		}
 	}
-	return &catalogv1.GetProductResponse{Product: found.product}, nil
+	return &catalogv1.GetProductResponse{Product: found.Product}, nil
 }
 
 // BatchGetProducts implements CatalogService.
@@ -147,11 +154,11 @@ func (s *server) BatchGetProducts(
 		return nil, err
 	}
 	out := new(catalogv1.BatchGetProductsResponse)
-	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) error {
-		es, err := v.shelf.lookup(ctx, req.GetProductIds())
+	err := s.backend.Read(ctx, req.GetStoreId(), nil, func(v *index.View) error {
+		es, err := v.Index.Products(ctx, req.GetProductIds())
 		for i, e := range es {
 			if e != nil {
-				out.Products = append(out.Products, e.product)
+				out.Products = append(out.Products, e.Product)
 			} else {
 				out.MissingProductIds = append(out.MissingProductIds, req.GetProductIds()[i])
 			}
@@ -174,7 +181,7 @@ func (s *server) DeleteProduct(
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	deleted, err := s.catalog.store.remove(ctx, req.GetStoreId(), req.GetProductId())
+	deleted, err := s.store.Remove(ctx, req.GetStoreId(), req.GetProductId())
 	if err != nil {
 		return nil, err
 	}
@@ -196,47 +203,29 @@ func (s *server) SearchProducts(
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	req.Query = tidied(req.GetQuery())
-	var f found
-	m := s.hybrid.meaning(ctx, s.catalog, req.GetStoreId(), req.GetQuery(), req.GetSort())
-	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
-		if err := v.checkCurrency(req.GetFilter()); err != nil {
+	req.Query = catalog.Clean(req.GetQuery())
+	var f index.Result
+	m := s.hybrid.VectorQuery(ctx, s.backend, req.GetStoreId(), req.GetQuery(), req.GetSort())
+	err := s.backend.Read(ctx, req.GetStoreId(), nil, func(v *index.View) (err error) {
+		if err := checkCurrency(v, req.GetFilter()); err != nil {
 			return err
 		}
-		f, err = s.hybrid.find(ctx, v, v.query(s.vocabulary.of(req.GetStoreId()), req.GetQuery()), newFilter(req.GetFilter()), req.GetSort(), &m)
+		f, err = s.hybrid.Search(ctx, v, v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery()), index.NewFilter(req.GetFilter()), req.GetSort(), &m)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search products: %w", err)
 	}
-	legs := []string{legLexical}
-	if m.leg != "" {
-		legs = append(legs, m.leg)
+	legs := []string{index.LegLexical}
+	if m.Leg != "" {
+		legs = append(legs, m.Leg)
 	}
-	if !byPrice(req.GetSort()) {
-		if leg := s.hybrid.rerankHits(ctx, req.GetQuery(), f.hits); leg != "" {
+	if !index.ByPrice(req.GetSort()) {
+		if leg := s.hybrid.RerankHits(ctx, req.GetQuery(), f.Hits); leg != "" {
 			legs = append(legs, leg)
 		}
 	}
-	return searchResponse(f, req, legs), nil
-}
-
-func searchResponse(f found, req *catalogv1.SearchProductsRequest, legs []string) *catalogv1.SearchProductsResponse {
-	counted := f.counted()
-	out := &catalogv1.SearchProductsResponse{
-		TotalCount:     int32(len(counted)),
-		Facets:         facetsOf(counted),
-		ExcludedMostBy: f.excludedBy,
-		Legs:           legs,
-	}
-	out.MinPrice, out.MaxPrice = prices(counted)
-	for _, h := range f.hits[:min(orDefault(req.GetLimit(), defaultHits), len(f.hits))] {
-		if byPrice(req.GetSort()) {
-			h.score = 0
-		}
-		out.Hits = append(out.Hits, hitMessage(h, f.reason(h)))
-	}
-	return out
+	return f.Response(req.GetSort(), orDefault(req.GetLimit(), defaultHits), legs), nil
 }
 
 // FindSimilarProducts implements CatalogService.
@@ -256,14 +245,14 @@ func (s *server) FindSimilarProducts(
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	req.Query = tidied(req.GetQuery())
-	var companions []companion
-	err := s.catalog.read(ctx, req.GetStoreId(), func(v *view) (err error) {
-		if err := v.checkCurrency(req.GetFilter()); err != nil {
+	req.Query = catalog.Clean(req.GetQuery())
+	var companions []index.Related
+	err := s.backend.Read(ctx, req.GetStoreId(), nil, func(v *index.View) (err error) {
+		if err := checkCurrency(v, req.GetFilter()); err != nil {
 			return err
 		}
-		q := v.query(s.vocabulary.of(req.GetStoreId()), req.GetQuery())
-		companions, err = v.similar(ctx, req.GetProductIds(), req.GetRelation(), q, newFilter(req.GetFilter()), req.GetCompanions())
+		q := v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery())
+		companions, err = v.Related(ctx, req.GetProductIds(), req.GetRelation(), q, index.NewFilter(req.GetFilter()), req.GetCompanions())
 		return err
 	})
 	if err != nil {
@@ -271,7 +260,7 @@ func (s *server) FindSimilarProducts(
 	}
 	out := new(catalogv1.FindSimilarProductsResponse)
 	for _, c := range companions[:min(orDefault(req.GetLimit(), defaultSimilar), len(companions))] {
-		out.Hits = append(out.Hits, hitMessage(c.hit, c.reason))
+		out.Hits = append(out.Hits, index.HitMessage(c.Hit, c.Reason))
 	}
 	return out, nil
 }
@@ -292,4 +281,60 @@ func orDefault(limit int32, otherwise int) int {
 		return otherwise
 	}
 	return int(limit)
+}
+
+// checkFilter checks a filter as callers send it.
+func checkFilter(c *fault.Checker, f *catalogv1.Filter) {
+	c.Money("filter.min_price", f.GetMinPrice(), false)
+	c.Money("filter.max_price", f.GetMaxPrice(), false)
+	low, high := f.GetMinPrice(), f.GetMaxPrice()
+	if low != nil && high != nil && low.GetCurrencyCode() != high.GetCurrencyCode() {
+		c.Addf("filter.max_price.currency_code", "must be the currency of min_price")
+	}
+	if low != nil && high != nil && low.GetAmountMinor() > high.GetAmountMinor() {
+		c.Addf("filter.max_price.amount_minor", "is %d, must not be below min_price, %d", high.GetAmountMinor(), low.GetAmountMinor())
+	}
+	checkNames(c, "filter.categories", f.GetCategories(), index.NameKey)
+	checkNames(c, "filter.brands", f.GetBrands(), catalog.Fold)
+	checkPairs(c, "filter.options", f.GetOptions())
+	checkPairs(c, "filter.attributes", f.GetAttributes())
+	catalog.CheckCount(c, "filter.exclude_product_ids", len(f.GetExcludeProductIds()), maxExcluded)
+}
+
+// checkCurrency refuses bounds in a currency that no price of the store is in: they would admit nothing, and not because of
+// the prices.
+func checkCurrency(v *index.View, f *catalogv1.Filter) error {
+	var c fault.Checker
+	check := func(field string, m *commonv1.Money) {
+		if m != nil && len(v.Statistics.Currencies) > 0 && v.Statistics.Currencies[m.GetCurrencyCode()] == 0 {
+			c.Addf(field+".currency_code", "is %q; the store's prices are in %s",
+				m.GetCurrencyCode(), strings.Join(slices.Sorted(maps.Keys(v.Statistics.Currencies)), ", "))
+		}
+	}
+	check("filter.min_price", f.GetMinPrice())
+	check("filter.max_price", f.GetMaxPrice())
+	return c.Err()
+}
+
+// checkNames checks names to filter by, which must have something to compare.
+func checkNames(c *fault.Checker, field string, values []string, key func(string) string) {
+	catalog.CheckTexts(c, field, values, maxNames)
+	for i, v := range values[:min(len(values), maxNames)] {
+		if v != "" && key(v) == "" {
+			c.Addf(fmt.Sprintf("%s[%d]", field, i), "%q has no letter and no digit", catalog.Shorten(v))
+		}
+	}
+}
+
+// checkPairs checks names and values to filter by.
+func checkPairs(c *fault.Checker, field string, values map[string]string) {
+	if !catalog.CheckCount(c, field, len(values), catalog.MaxOptions) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		c.Text(field+"."+catalog.Shorten(name), values[name], 1, catalog.MaxName)
+		if catalog.Fold(name) == "" || utf8.RuneCountInString(name) > catalog.MaxName {
+			c.Addf(field, "%q must be a name of at most %d characters", catalog.Shorten(name), catalog.MaxName)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
@@ -21,15 +22,117 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
+	"github.com/quartet-commerce/quartet/services/search/index/indextest"
 )
+
+func TestUpdateVariantsChangesWhatIsSet(t *testing.T) {
+	c := catalogv1.NewCatalogServiceClient(dial(t, scripted.New()))
+	ends := &catalogv1.VariantUpdate{ProductId: "P-1", VariantId: "b", ClearListPrice: true}
+	for name, tc := range map[string]struct {
+		updates []*catalogv1.VariantUpdate
+		want    func(p *catalogv1.Product)
+		errors  []string // position, id and field
+	}{
+		"stock alone":       {[]*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "b", 7)}, func(p *catalogv1.Product) { p.Variants[1].Stock = 7 }, nil},
+		"sold out":          {[]*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "a", 0)}, func(p *catalogv1.Product) { p.Variants[0].Stock = 0 }, nil},
+		"price alone":       {[]*catalogv1.VariantUpdate{catalogtest.Priced("P-1", "b", catalogtest.Eur(1900), nil)}, func(p *catalogv1.Product) { p.Variants[1].Price = catalogtest.Eur(1900) }, nil},
+		"markdown alone":    {[]*catalogv1.VariantUpdate{catalogtest.Priced("P-1", "a", nil, catalogtest.Eur(1100))}, func(p *catalogv1.Product) { p.Variants[0].ListPrice = catalogtest.Eur(1100) }, nil},
+		"end of a markdown": {[]*catalogv1.VariantUpdate{ends}, func(p *catalogv1.Product) { p.Variants[1].ListPrice = nil }, nil},
+		"several, of one product and in order": {
+			[]*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "a", 5), catalogtest.Priced("P-1", "b", catalogtest.Eur(2400), nil), catalogtest.Stocks("P-1", "a", 6)},
+			func(p *catalogv1.Product) { p.Variants[0].Stock, p.Variants[1].Price = 6, catalogtest.Eur(2400) }, nil,
+		},
+		"the good beside the bad": {
+			[]*catalogv1.VariantUpdate{
+				catalogtest.Stocks("P-9", "a", 1), catalogtest.Stocks("P-1", "a", 5), catalogtest.Stocks("P-1", "c", 1), catalogtest.Stocks("p-1", "a", 1), {ProductId: "P-1", VariantId: "a"},
+				catalogtest.Stocks("P-1", "a", -1), catalogtest.Stocks("", "a", 1), catalogtest.Stocks("P-1", "", 1), catalogtest.Stocks("P-1", "b", 8),
+			},
+			func(p *catalogv1.Product) { p.Variants[0].Stock, p.Variants[1].Stock = 5, 8 },
+			[]string{
+				"0 P-9/a product_id", "2 P-1/c variant_id", "3 p-1/a product_id", "4 P-1/a price", "5 P-1/a stock", "6 /a product_id",
+				"7 P-1/ variant_id",
+			},
+		},
+		"prices that can not be": {
+			[]*catalogv1.VariantUpdate{
+				catalogtest.Priced("P-1", "b", catalogtest.Eur(2500), nil), catalogtest.Priced("P-1", "a", catalogtest.Usd(1), nil), catalogtest.Priced("P-1", "a", nil, catalogtest.Eur(1000)),
+				catalogtest.Priced("P-1", "a", nil, catalogtest.Usd(5000)), catalogtest.Priced("P-1", "a", catalogtest.Eur(-1), nil), catalogtest.Priced("P-1", "a", &commonv1.Money{AmountMinor: 1}, nil),
+				{ProductId: "P-1", VariantId: "b", ListPrice: catalogtest.Eur(9000), ClearListPrice: true},
+			},
+			func(*catalogv1.Product) {},
+			[]string{
+				"0 P-1/b list_price.amount_minor", "1 P-1/a price.currency_code", "2 P-1/a list_price.amount_minor",
+				"3 P-1/a list_price.currency_code", "4 P-1/a price.amount_minor", "5 P-1/a price.currency_code",
+				"6 P-1/b clear_list_price",
+			},
+		},
+		"what is refused leaves no part": {
+			[]*catalogv1.VariantUpdate{{ProductId: "P-1", VariantId: "b", Price: catalogtest.Eur(3000), Stock: proto.Int32(9)}},
+			func(*catalogv1.Product) {}, []string{"0 P-1/b list_price.amount_minor"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{
+				StoreId: "s1", Products: []*catalogv1.Product{catalogtest.MarkedDown()},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := servicetest.Upsert(t, c.UpdateVariants, &catalogv1.UpdateVariantsRequest{StoreId: "s1", Updates: tc.updates})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := int(resp.GetUpdatedCount()); got != len(tc.updates)-len(tc.errors) || int(resp.GetErrorCount()) != len(tc.errors) {
+				t.Errorf("%d updated and %d refused of %d", got, resp.GetErrorCount(), len(tc.updates))
+			}
+			var refused []string
+			for _, e := range resp.GetErrors() {
+				refused = append(refused, fmt.Sprintf("%d %s %s", e.GetIndex(), e.GetItemId(), e.GetField()))
+			}
+			if diff := cmp.Diff(tc.errors, refused); diff != "" {
+				t.Errorf("refused (-want +got):\n%s\n%v", diff, resp.GetErrors())
+			}
+			want := catalogtest.MarkedDown()
+			tc.want(want)
+			got, err := c.GetProduct(t.Context(), &catalogv1.GetProductRequest{StoreId: "s1", ProductId: "P-1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ignore := protocmp.IgnoreFields(&catalogv1.Product{}, "update_time")
+			if diff := cmp.Diff(want, got.GetProduct(), protocmp.Transform(), ignore); diff != "" {
+				t.Errorf("product (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUpdatesMakeNoVectors(t *testing.T) {
+	embedder := new(indextest.CountingEmbedder)
+	s, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Embedder: embedder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	indextest.Put(t, s.store, "s1", catalogtest.Thing("P-1", "green lamp"), catalogtest.Thing("P-2", "red lamp"))
+	embedded := func(n int64) func(*catalogv1.SearchProductsResponse) bool {
+		return func(*catalogv1.SearchProductsResponse) bool { return embedder.Texts.Load() == n }
+	}
+	await(t, s, "lamp", embedded(2))
+	updates := []*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "std", 9), catalogtest.Priced("P-2", "std", catalogtest.Eur(1), nil)}
+	if _, refused, err := s.store.Update(t.Context(), "s1", updates); err != nil || len(refused) > 0 {
+		t.Fatal(refused, err)
+	}
+	indextest.Put(t, s.store, "s1", catalogtest.Thing("P-3", "blue lamp")) // which does need one
+	await(t, s, "lamp", embedded(3))
+}
 
 // dial serves a new search service in memory and returns a connection to it.
 func dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
 	t.Helper()
-	return backing{}.dial(t, model)
+	return backendUnderTest{}.dial(t, model)
 }
 
-func (ix backing) dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
+func (ix backendUnderTest) dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
 	t.Helper()
 	return servicetest.Serve(t, "search", ix.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: model}}).Register)
 }
@@ -37,7 +140,7 @@ func (ix backing) dial(t *testing.T, model agentloop.Model) *grpc.ClientConn {
 func load(t *testing.T, conn *grpc.ClientConn, storeID string) catalogv1.CatalogServiceClient {
 	t.Helper()
 	c := catalogv1.NewCatalogServiceClient(conn)
-	if _, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{StoreId: storeID, Products: outdoor()}); err != nil {
+	if _, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{StoreId: storeID, Products: catalogtest.Outdoor()}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -45,11 +148,11 @@ func load(t *testing.T, conn *grpc.ClientConn, storeID string) catalogv1.Catalog
 
 func TestUpsertKeepsTheGoodAndNamesTheBad(t *testing.T) {
 	c := catalogv1.NewCatalogServiceClient(dial(t, scripted.New()))
-	bad := thing("P-2", "bad")
+	bad := catalogtest.Thing("P-2", "bad")
 	bad.Variants[0].Price.CurrencyCode = "euro"
 	resp, err := servicetest.Upsert(t, c.UpsertProducts,
-		&catalogv1.UpsertProductsRequest{StoreId: "s1", Products: []*catalogv1.Product{thing("P-1", "one"), bad}},
-		&catalogv1.UpsertProductsRequest{Products: []*catalogv1.Product{thing("P-3", "three"), {}}},
+		&catalogv1.UpsertProductsRequest{StoreId: "s1", Products: []*catalogv1.Product{catalogtest.Thing("P-1", "one"), bad}},
+		&catalogv1.UpsertProductsRequest{Products: []*catalogv1.Product{catalogtest.Thing("P-3", "three"), {}}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +194,7 @@ func TestBadRequests(t *testing.T) {
 		want codes.Code
 	}{
 		"upsert without a store": {func() error {
-			_, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{Products: outdoor()})
+			_, err := servicetest.Upsert(t, c.UpsertProducts, &catalogv1.UpsertProductsRequest{Products: catalogtest.Outdoor()})
 			return err
 		}, codes.InvalidArgument},
 		"upsert of nothing": {func() error { _, err := servicetest.Upsert(t, c.UpsertProducts); return err }, codes.InvalidArgument},
@@ -121,7 +224,7 @@ func TestBadRequests(t *testing.T) {
 		}, codes.InvalidArgument},
 		"search with prices swapped": {func() error {
 			_, err := c.SearchProducts(ctx, &catalogv1.SearchProductsRequest{
-				StoreId: "s1", Filter: &catalogv1.Filter{MinPrice: eur(2), MaxPrice: eur(1)},
+				StoreId: "s1", Filter: &catalogv1.Filter{MinPrice: catalogtest.Eur(2), MaxPrice: catalogtest.Eur(1)},
 			})
 			return err
 		}, codes.InvalidArgument},
@@ -142,7 +245,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-func (ix backing) testSearchProducts(t *testing.T) {
+func (ix backendUnderTest) testSearchProducts(t *testing.T) {
 	c := load(t, ix.dial(t, scripted.New()), "s1")
 	resp, err := c.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{
 		StoreId: "s1", Query: "trail running shoes", Limit: 1, Filter: &catalogv1.Filter{Options: map[string]string{"size": "40"}},
@@ -155,7 +258,7 @@ func (ix backing) testSearchProducts(t *testing.T) {
 			Product:           &catalogv1.Product{ProductId: "SHOE-2"},
 			MatchedVariantIds: []string{"s40"}, Reason: "matches trail, running, shoes",
 		}},
-		TotalCount: 2, MinPrice: eur(8995), MaxPrice: eur(11995), Legs: []string{"lexical"},
+		TotalCount: 2, MinPrice: catalogtest.Eur(8995), MaxPrice: catalogtest.Eur(11995), Legs: []string{"lexical"},
 		Facets: []*catalogv1.Facet{
 			{Name: "category", Value: "Trail running shoes", Count: 2},
 			{Name: "brand", Value: "Kestrel", Count: 1}, {Name: "brand", Value: "Moorhen", Count: 1},
@@ -174,14 +277,14 @@ func (ix backing) testSearchProducts(t *testing.T) {
 	}
 }
 
-func (ix backing) testNothingFound(t *testing.T) {
+func (ix backendUnderTest) testNothingFound(t *testing.T) {
 	c := load(t, ix.dial(t, scripted.New()), "s1")
 	for name, tc := range map[string]struct {
 		req  *catalogv1.SearchProductsRequest
 		want string
 	}{
 		"a filter excludes all": {
-			&catalogv1.SearchProductsRequest{Query: "tents", Filter: &catalogv1.Filter{MaxPrice: eur(100), InStock: true}}, "max_price",
+			&catalogv1.SearchProductsRequest{Query: "tents", Filter: &catalogv1.Filter{MaxPrice: catalogtest.Eur(100), InStock: true}}, "max_price",
 		},
 		"no word matches": {&catalogv1.SearchProductsRequest{Query: "kayak", Filter: &catalogv1.Filter{InStock: true}}, ""},
 	} {
@@ -203,8 +306,8 @@ func TestBulkLoadIsFast(t *testing.T) {
 	c := catalogv1.NewCatalogServiceClient(dial(t, scripted.New()))
 	var products []*catalogv1.Product
 	for i := range 1000 {
-		p := thing(fmt.Sprintf("P-%d", i), fmt.Sprintf("thing number %d", i))
-		p.Variants = sizes(1000, 36, 47)
+		p := catalogtest.Thing(fmt.Sprintf("P-%d", i), fmt.Sprintf("thing number %d", i))
+		p.Variants = catalogtest.Sizes(1000, 36, 47)
 		products = append(products, p)
 	}
 	begun := time.Now()
@@ -250,7 +353,7 @@ func TestAnswer(t *testing.T) {
 	load(t, conn, "s1")
 	answer := servicetest.Answer(t, conn, scope.Scope{StoreID: "s1"}, "trail running shoes in 42 under 100?")
 	want := []*specialistv1.ProductChoice{{
-		ProductId: "SHOE-2", Title: "Moorhen Dash trail running shoe", VariantId: "s42", Price: eur(8995), Stock: 3,
+		ProductId: "SHOE-2", Title: "Moorhen Dash trail running shoe", VariantId: "s42", Price: catalogtest.Eur(8995), Stock: 3,
 		Options: map[string]string{"size": "42", "colour": "slate"}, Reason: "matches trail, running, shoes",
 	}}
 	if diff := cmp.Diff(want, answer.GetProducts(), protocmp.Transform()); diff != "" {

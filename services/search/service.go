@@ -1,11 +1,7 @@
 // Package search serves a store's catalog and the search specialist, which answers product questions from it.
 //
-// Products live in Redis. What is searched is made of them: in the memory of every replica, or in a cluster that all share. It is
-// brought up to date when it is asked: a write is seen by every replica as soon as it has returned, and by assignments that
-// begin then. What a search is, what it counts and how it ranks is above both and the same (pool.go says what they must do);
-// filters, prices, stock, counts and extremes are computed here, exactly, over everything that is found. Vectors of the products,
-// where an embedder is configured, are made in the background and come later; until then, and whenever they fail, searches go by
-// words.
+// Package catalog keeps the products, package index finds them, in one of two backends. server.go has the RPCs, specialist.go
+// the specialist and its tool.
 //
 // The package must not import another service; it is reached through the generated clients of catalog.v1 and
 // specialist.v1.
@@ -19,24 +15,26 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
-	"github.com/quartet-commerce/quartet/services/internal/weaviate"
+	weaviateclient "github.com/quartet-commerce/quartet/services/internal/weaviate"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/index"
+	"github.com/quartet-commerce/quartet/services/search/index/memory"
+	"github.com/quartet-commerce/quartet/services/search/index/weaviate"
 )
 
 // Config is what the service needs.
 type Config struct {
 	// Deps are what all specialist services share. Redis keeps the products.
 	specialist.Deps
-	// NewIndex makes an empty index, one for each store. Nil: one in memory, BM25 over stems.
-	NewIndex func() (Index, error)
 	// Synonyms are groups of phrases, of one or two words each, that mean the same to a store's shoppers, by store. Those under
 	// AllStores hold in every store. Nil: those that the service knows by itself.
 	Synonyms map[string][][]string
 	// Cluster keeps what is searched in place of the memory of each replica. Nil: it is kept in memory. The caller closes it.
-	Cluster *weaviate.Client
+	Cluster *weaviateclient.Client
 	// Embedder makes the vectors for a search by meaning. Nil: searches go by words alone.
-	Embedder Embedder
+	Embedder index.Embedder
 	// Reranker has the last word on the order of the best hits. Nil: none has.
-	Reranker Reranker
+	Reranker index.Reranker
 }
 
 // Validate says what is missing.
@@ -44,18 +42,30 @@ func (c Config) Validate() error {
 	if err := c.Deps.Validate("search"); err != nil {
 		return err
 	}
-	if err := CheckSynonyms(c.Synonyms); err != nil {
+	if err := index.CheckSynonyms(c.Synonyms); err != nil {
 		return fmt.Errorf("search: %w", err)
 	}
 	return nil
 }
 
+// Embedder and Reranker are what the legs of a search beside words need.
+type (
+	Embedder = index.Embedder
+	Reranker = index.Reranker
+)
+
+// CheckSynonyms says which group of synonyms cannot be used, and why.
+func CheckSynonyms(synonyms map[string][][]string) error { return index.CheckSynonyms(synonyms) }
+
 // Service is the search service. It is safe for concurrent use.
 type Service struct {
-	catalog    *catalog
-	hybrid     *hybrid
-	vocabulary *vocabulary
+	store      catalog.Store
+	backend    index.Backend
+	hybrid     *index.Searcher
+	vocabulary *index.Vocabulary
 	specialist *specialist.Server
+	// prefetchVersion is true where the backend asks for the version of the catalog, which a turn can do ahead.
+	prefetchVersion bool
 }
 
 // New returns a service, or an error that says what the configuration lacks. It reads nothing yet. Close it after the
@@ -64,14 +74,12 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.NewIndex == nil {
-		cfg.NewIndex = newBleveIndex
-	}
 	cfg.Logger = cfg.Log()
-	s := &Service{catalog: newCatalog(store{rdb: cfg.Redis}, cfg.NewIndex), hybrid: newHybrid(cfg), vocabulary: newVocabulary(cfg.Synonyms)}
-	s.catalog.embedder, s.catalog.logger = cfg.Embedder, cfg.Logger
+	s := &Service{store: catalog.Store{Redis: cfg.Redis}, hybrid: index.NewSearcher(cfg.Embedder, cfg.Reranker, cfg.Logger), vocabulary: index.NewVocabulary(cfg.Synonyms)}
 	if cfg.Cluster != nil {
-		s.catalog.cluster = newCluster(s.catalog.store, cfg.Cluster, cfg.Embedder, cfg.Logger)
+		s.backend = weaviate.New(s.store, cfg.Cluster, cfg.Embedder, cfg.Logger)
+	} else {
+		s.backend, s.prefetchVersion = memory.New(s.store, memory.NewWordIndex, cfg.Embedder, cfg.Logger), true
 	}
 	var err error
 	s.specialist, err = specialist.New(s.definition(), cfg.Deps)
@@ -83,9 +91,9 @@ func New(cfg Config) (*Service, error) {
 
 // Register registers CatalogService and SpecialistService.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
-	catalogv1.RegisterCatalogServiceServer(r, &server{catalog: s.catalog, hybrid: s.hybrid, vocabulary: s.vocabulary})
+	catalogv1.RegisterCatalogServiceServer(r, &server{Service: s})
 	s.specialist.Register(r)
 }
 
 // Close frees the indexes and ends the work on vectors. No call may be under way.
-func (s *Service) Close() error { return s.catalog.close() }
+func (s *Service) Close() error { return s.backend.Close() }

@@ -1,0 +1,230 @@
+package catalog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
+)
+
+func TestVersionGrows(t *testing.T) {
+	s := Store{Redis: servicetest.Redis(t)}
+	first, err := s.Put(t.Context(), "s1", []*catalogv1.Product{catalogtest.Thing("P-1", "lamp")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := s.Put(t.Context(), "s1", []*catalogv1.Product{catalogtest.Thing("P-1", "lamp"), catalogtest.Thing("P-2", "lamp")})
+	if first <= 0 || second <= first || err != nil {
+		t.Errorf("versions %d and %d, %v", first, second, err)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for in, want := range map[string][]string{
+		"Trail-Running shoes!":   {"trail", "running", "shoes"},
+		"a 30L pack":             {"a", "30", "l", "pack"},
+		"women's, or women’s":    {"women", "or", "women"},
+		"0.7 l and 42,5":         {"0.7", "l", "and", "42.5"},
+		"Größe ñandú":            {"größe", "ñandú"},
+		"  ":                     nil,
+		"2-person tent (kids')":  {"2", "person", "tent", "kids"},
+		"version 3. Next, 4,":    {"version", "3", "next", "4"},
+		"'quoted' \"words\" b2b": {"quoted", "words", "b2b"},
+	} {
+		if diff := cmp.Diff(want, Words(in)); diff != "" {
+			t.Errorf("words(%q) (-want +got):\n%s", in, diff)
+		}
+	}
+}
+
+func TestFoldedFormsAreEqual(t *testing.T) {
+	for name, pair := range map[string][2]string{
+		"spelling of colour": {Fold("Color"), Fold("colour")},
+		"spelling of grey":   {Fold("Gray"), Fold("grey")},
+		"EU size":            {FoldOption("size", "EU 42"), FoldOption("size", "42")},
+		"size with its name": {FoldOption("size", "Size 42"), FoldOption("size", "42")},
+		"decimal comma":      {FoldOption("size", "42,5"), FoldOption("size", "42.5")},
+		"letter size":        {FoldOption("size", "Medium"), FoldOption("size", "m")},
+		"id in brackets":     {FoldID("[SHOE-1]"), FoldID("shoe-1")},
+		"id in punctuation":  {FoldID("(SHOE-1),"), FoldID("SHOE-1")},
+		"id at an end":       {FoldID("SHOE-1."), FoldID("SHOE-1")},
+		"id in markdown":     {FoldID("**`SHOE-1`**"), FoldID("SHOE-1")},
+		"id in guillemets":   {FoldID("«SHOE-1»…"), FoldID("SHOE-1")},
+		"id with dashes":     {FoldID("SHOE\u20111\u2013a"), FoldID("SHOE-1-A")},
+		"id with hidden":     {FoldID("\u200bSHOE\u200b-1\ufeff"), FoldID("SHOE-1")},
+		"id with hash":       {FoldID(" #\"SHOE-1\" "), FoldID("SHOE-1")},
+	} {
+		if pair[0] != pair[1] || pair[0] == "" {
+			t.Errorf("%s: %q and %q differ", name, pair[0], pair[1])
+		}
+	}
+}
+
+// Updates, upserts and a deletion of the same products at once: none is lost, and none brings back what another has replaced.
+func TestUpdatesAreAtomicBesideOtherWrites(t *testing.T) {
+	rdb := servicetest.Redis(t)
+	real, err := state.Open(t.Context(), redistest.Single(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = real.Close() })
+	for name, s := range map[string]Store{"embedded": {Redis: rdb}, "real": {Redis: real}} {
+		t.Run(name, func(t *testing.T) { updateConcurrently(t, s) })
+	}
+}
+
+func updateConcurrently(t *testing.T, s Store) {
+	const writers, rounds = 8, 25
+	wide := catalogtest.Thing("P-1", "lamp")
+	wide.Variants = nil
+	for w := range writers {
+		wide.Variants = append(wide.Variants, catalogtest.Variant(fmt.Sprint("v", w), 100, 0))
+	}
+	if _, err := s.Put(t.Context(), "s1", []*catalogv1.Product{wide, catalogtest.Thing("P-2", "lamp")}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range rounds { // each has a variant of its own in the one product
+				version, refused, err := s.Update(t.Context(), "s1", []*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", fmt.Sprint("v", w), int32(i+1))})
+				if err != nil || len(refused) > 0 || version == 0 {
+					t.Errorf("update: version %d, %v, %v", version, refused, err)
+				}
+			}
+		})
+	}
+	wg.Go(func() { // of another product: new words, and updates between them that must not bring the old ones back
+		for i := range rounds {
+			title := fmt.Sprint("lamp ", i)
+			if _, err := s.Put(t.Context(), "s1", []*catalogv1.Product{catalogtest.Thing("P-2", title)}); err != nil {
+				t.Error(err)
+			}
+			var got *catalogv1.Product
+			if _, err := s.edit(t.Context(), "s1", []string{"P-2"}, func(_ string, p *catalogv1.Product) { got = p }); err != nil {
+				t.Error(err)
+			}
+			if got.GetTitle() != title {
+				t.Errorf("%q was brought back over %q", got.GetTitle(), title)
+			}
+		}
+	})
+	wg.Go(func() {
+		for range 4 * rounds {
+			if _, _, err := s.Update(t.Context(), "s1", []*catalogv1.VariantUpdate{catalogtest.Stocks("P-2", "std", rand.Int32())}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wg.Wait()
+	all, err := s.Get(t.Context(), "s1", []string{"P-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range all[0].GetVariants() {
+		if got.GetStock() != rounds {
+			t.Errorf("%s has a stock of %d, want %d: an update was lost", got.GetVariantId(), got.GetStock(), rounds)
+		}
+	}
+}
+
+func TestUpdateOfADeletedProductIsRefused(t *testing.T) {
+	s := Store{Redis: servicetest.Redis(t)}
+	if _, err := s.Put(t.Context(), "s1", []*catalogv1.Product{catalogtest.Thing("P-1", "lamp"), catalogtest.Thing("P-2", "lamp")}); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	_, err := s.edit(t.Context(), "s1", []string{"P-1", "P-2"}, func(id string, p *catalogv1.Product) {
+		if calls++; calls == 1 { // between the reading and the writing
+			if _, err := s.Remove(t.Context(), "s1", "P-1"); err != nil {
+				t.Error(err)
+			}
+		}
+		if id == "P-1" && calls > 2 && p != nil {
+			t.Errorf("the deleted product is %v", p)
+		}
+		if p != nil {
+			p.Variants[0].Stock = 99
+		}
+	})
+	if err != nil || calls != 3 {
+		t.Errorf("%d calls, %v; want 3: both, and the deleted one again", calls, err)
+	}
+	kept, err := s.Load(t.Context(), "s1")
+	if err != nil || len(kept.Put) != 1 || kept.Put[0].GetProductId() != "P-2" || kept.Put[0].GetVariants()[0].GetStock() != 99 {
+		t.Errorf("kept %v, %v; want P-2 with a stock of 99", kept.Put, err)
+	}
+}
+
+func TestUpdatesAreJudgedByTheProductThatTheyMeet(t *testing.T) {
+	rdb := servicetest.Redis(t)
+	s := Store{Redis: rdb}
+	now := catalogtest.Thing("P-1", "new lamp")
+	now.Variants = []*catalogv1.Variant{catalogtest.Variant("std", 100, 1), catalogtest.Variant("late", 100, 1)}
+	if _, err := s.Put(t.Context(), "s1", []*catalogv1.Product{catalogtest.Thing("P-1", "lamp")}); err != nil {
+		t.Fatal(err)
+	}
+	meddled := false
+	rdb.AddHook(catalogtest.CommandHook(func(command string) { // between the reading of the product and the writing
+		if command != "hmget" || meddled {
+			return
+		}
+		meddled = true
+		if _, err := s.Put(t.Context(), "s1", []*catalogv1.Product{now}); err != nil {
+			t.Error(err)
+		}
+	}))
+	_, refused, err := s.Update(t.Context(), "s1", []*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "late", 7), catalogtest.Stocks("P-1", "std", 8)})
+	if err != nil || len(refused) > 0 {
+		t.Errorf("refused %v, %v: the variant was there when the update was written", refused, err)
+	}
+	got, err := s.Load(t.Context(), "s1")
+	now.Variants[0].Stock, now.Variants[1].Stock = 8, 7
+	ignore := protocmp.IgnoreFields(&catalogv1.Product{}, "update_time")
+	if diff := cmp.Diff([]*catalogv1.Product{now}, got.Put, protocmp.Transform(), ignore); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestUpdatesOfManyProducts(t *testing.T) {
+	s := Store{Redis: servicetest.Redis(t)}
+	var products []*catalogv1.Product
+	var updates []*catalogv1.VariantUpdate
+	for i := range 2*readBatch + 1 {
+		products = append(products, catalogtest.Thing(fmt.Sprint("P-", i), "lamp"))
+		stock := int32(50)
+		if i < readBatch { // of the first that are read nothing is different
+			stock = 1
+		}
+		updates = append(updates, catalogtest.Stocks(fmt.Sprint("P-", i), "std", stock))
+	}
+	if _, err := s.Put(t.Context(), "s1", products); err != nil {
+		t.Fatal(err)
+	}
+	if _, refused, err := s.Update(t.Context(), "s1", updates); err != nil || len(refused) > 0 {
+		t.Fatalf("refused %v, %v", refused, err)
+	}
+	all, err := s.Load(t.Context(), "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for _, p := range all.Put {
+		if p.GetVariants()[0].GetStock() == 50 {
+			changed++
+		}
+	}
+	if changed != readBatch+1 {
+		t.Errorf("%d products changed, want %d", changed, readBatch+1)
+	}
+}

@@ -1,0 +1,223 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+)
+
+// Entry is a product with its names folded for comparison. It is immutable.
+type Entry struct {
+	Product    *catalogv1.Product
+	Categories []string // folded, broadest first
+	Brand      string
+	Tags       map[string]bool
+	Attributes map[string]*catalogv1.Attribute
+	Options    []map[string]string // of each variant
+	Language   *Language
+}
+
+func NewEntry(p *catalogv1.Product) *Entry {
+	e := &Entry{
+		Product:    p,
+		Brand:      catalog.Fold(p.GetBrand()),
+		Tags:       make(map[string]bool, len(p.GetTags())),
+		Attributes: make(map[string]*catalogv1.Attribute, len(p.GetAttributes())),
+		Options:    make([]map[string]string, len(p.GetVariants())),
+		Language:   LanguageOf(p),
+	}
+	for _, name := range p.GetCategoryPath() {
+		e.Categories = append(e.Categories, NameKey(name))
+	}
+	for _, tag := range p.GetTags() {
+		e.Tags[catalog.Fold(tag)] = true
+	}
+	for _, a := range p.GetAttributes() {
+		e.Attributes[catalog.Fold(a.GetName())] = a
+	}
+	for i, v := range p.GetVariants() {
+		e.Options[i] = make(map[string]string, len(v.GetOptions()))
+		for name, value := range v.GetOptions() {
+			name = catalog.Fold(name)
+			e.Options[i][name] = catalog.FoldOption(name, value)
+		}
+	}
+	return e
+}
+
+// Id is the product's identifier.
+func (e *Entry) Id() string { return e.Product.GetProductId() }
+
+// measures reports whether the product has an attribute of that number, by its name or by its unit.
+func (e *Entry) measures(m Measure) bool {
+	unit := catalog.Fold(m.unit)
+	for name, a := range e.Attributes {
+		n, ok := a.GetValue().(*catalogv1.Attribute_Number)
+		people := peopleUnits[m.unit] && slices.ContainsFunc(catalog.Words(name), func(w string) bool { return peopleUnits[w] })
+		if ok && n.Number == m.number && (people || catalog.Fold(a.GetUnit()) == unit || Stem(name) == Stem(unit)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Category is the folded name of the product's last category.
+func (e *Entry) Category() string {
+	if len(e.Categories) == 0 {
+		return ""
+	}
+	return e.Categories[len(e.Categories)-1]
+}
+
+// View is one store's catalog as one read sees it. It is valid within the read.
+type View struct {
+	Statistics Statistics
+	Index      Index
+}
+
+// Statistics are what the whole catalog says about itself. They are counted as products come and go.
+type Statistics struct {
+	Products         int
+	Currency         string            // of most variants
+	Categories       map[string]string // folded -> as written
+	Gifts            int               // products that a tag or a category says to make presents
+	Tags             map[string]int    // folded -> products
+	Attributes       map[string]int    // folded names -> products
+	Options          map[string]int    // folded names -> variants
+	CategoryProducts map[string]int    // folded categories -> products
+	TopCategories    map[string]int    // categories as written that are first in their path -> products
+	Currencies       map[string]int    // -> variants
+	Languages        map[string]int    // tags -> products
+}
+
+func NewStatistics() Statistics {
+	return Statistics{
+		Categories: make(map[string]string), Tags: make(map[string]int), Attributes: make(map[string]int),
+		Options: make(map[string]int), CategoryProducts: make(map[string]int), TopCategories: make(map[string]int), Currencies: make(map[string]int),
+		Languages: make(map[string]int),
+	}
+}
+
+// Add adds a product, or with by -1 takes it out again.
+func (f *Statistics) Add(e *Entry, by int) {
+	for i, key := range e.Categories {
+		if adjust(f.CategoryProducts, key, by) {
+			f.Categories[key] = e.Product.GetCategoryPath()[i]
+		} else {
+			delete(f.Categories, key)
+		}
+	}
+	f.Products += by
+	if path := e.Product.GetCategoryPath(); len(path) > 0 {
+		adjust(f.TopCategories, path[0], by)
+	}
+	for name := range e.Attributes {
+		adjust(f.Attributes, name, by)
+	}
+	for tag := range e.Tags {
+		adjust(f.Tags, tag, by)
+	}
+	for i, v := range e.Product.GetVariants() {
+		adjust(f.Currencies, v.GetPrice().GetCurrencyCode(), by)
+		for name := range e.Options[i] {
+			adjust(f.Options, name, by)
+		}
+	}
+	adjust(f.Languages, e.Language.Tag, by)
+	if e.isGift() {
+		f.Gifts += by
+	}
+}
+
+// SetCurrency finds the currency, once all products are counted.
+func (f *Statistics) SetCurrency() {
+	f.Currency = ""
+	for code, n := range f.Currencies {
+		if best := f.Currencies[f.Currency]; n > best || n == best && code < f.Currency {
+			f.Currency = code
+		}
+	}
+}
+
+// adjust changes a count, and reports whether anything is left of it.
+func adjust(counts map[string]int, key string, by int) bool {
+	counts[key] += by
+	if counts[key] == 0 {
+		delete(counts, key)
+		return false
+	}
+	return true
+}
+
+// isGift reports whether a tag or a category says that the product makes a present.
+func (e *Entry) isGift() bool {
+	says := func(text string) bool { return slices.ContainsFunc(catalog.Words(text), isGift) }
+	for tag := range e.Tags {
+		if says(tag) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.Product.GetCategoryPath(), says)
+}
+
+func isGift(word string) bool { return gifts[word] }
+
+// Query reads a query to this store: where no product is marked as a present, any may be one.
+func (v *View) Query(vocabulary *Vocabulary, text string) Query {
+	if v.Statistics.Gifts == 0 {
+		text = strings.Join(withoutGifts(catalog.Words(text)), " ")
+	}
+	return vocabulary.Parse(text, v.Statistics.Spoken()...)
+}
+
+func ByTitle(a, b *Entry) int {
+	return cmp.Or(
+		strings.Compare(a.Product.GetTitle(), b.Product.GetTitle()),
+		strings.Compare(a.Id(), b.Id()),
+	)
+}
+
+// CategoriesEndingIn returns the folded categories that hold the named things or kinds of them: "shoe" is met by
+// "trail run shoe", but "tent" not by "tent peg".
+func (v *View) CategoriesEndingIn(key string) map[string]bool {
+	var out map[string]bool
+	for folded, name := range v.Statistics.Categories {
+		for _, kind := range CategoryNames(name) {
+			if k := NameKey(kind); k == key || strings.HasSuffix(k, " "+key) {
+				if out == nil {
+					out = make(map[string]bool)
+				}
+				out[folded] = true
+			}
+		}
+	}
+	return out
+}
+
+// Empty is the view of a store that has no products.
+func Empty() *View { return &View{Statistics: NewStatistics(), Index: emptyIndex{}} }
+
+// emptyIndex is the shelf and the pool of a store that has no products.
+type emptyIndex struct{}
+
+func (emptyIndex) Match(context.Context, Query) (Matches, error) { return emptyIndex{}, nil }
+func (emptyIndex) Products(_ context.Context, ids []string) ([]*Entry, error) {
+	return make([]*Entry, len(ids)), nil
+}
+func (emptyIndex) SimilarIDs(string) []string { return nil }
+func (emptyIndex) Any(_ context.Context, needs ...Constraint) ([]bool, error) {
+	return make([]bool, len(needs)), nil
+}
+func (emptyIndex) Count(context.Context, Constraint) (int, error) { return 0, nil }
+func (emptyIndex) Candidates(context.Context, Constraint, Filter) ([]Candidate, error) {
+	return nil, nil
+}
+func (emptyIndex) Similarities(_ context.Context, _ Constraint, hits []Hit, _ embed.Vector, _ Filter, _ bool) ([]Hit, []Similarity, error) {
+	return hits, nil, nil
+}

@@ -1,0 +1,163 @@
+package indextest
+
+import (
+	"slices"
+	"testing"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
+	"github.com/quartet-commerce/quartet/services/search/index"
+)
+
+func (x suite) testQueriesAreReadInTheLanguageOfTheCatalog(t *testing.T) {
+	for language, c := range map[string]struct {
+		products []*catalogv1.Product
+		queries  map[string][]string
+	}{
+		"de": {catalogtest.German(), map[string][]string{
+			"Jacken":  {"JACKE"},
+			"Jacke":   {"JACKE"},
+			"Mäntel":  {"MANTEL"},
+			"Maentel": {"MANTEL"},
+			"Ich suche bitte eine günstige Hose unter 80 Euro": {"HOSE"},
+			"rucksäcke":         {"SACK"},
+			"Ranzen":            {"SACK"},
+			"Kopflampen":        {"LAMPE"},
+			"Stirnlmape":        {"LAMPE"},
+			"Wanderstiefel":     {"SCHUH"},
+			"Hase":              nil,
+			"L4":                nil,
+			"L3":                {"LAMPE"},
+			"Hosen für Herren":  {"HOSE"},
+			"Jacke für Regen":   {"JACKE"},
+			"warmer Mantel":     {"MANTEL"},
+			"Kiebitz Rucksack":  {"SACK"},
+			"eine Kaffeemühle ": nil,
+		}},
+		"fr": {catalogtest.French(), map[string][]string{
+			"vestes":                                {"VESTE"},
+			"veste":                                 {"VESTE"},
+			"vestes impermeables":                   {"VESTE"},
+			"blouson":                               {"VESTE"},
+			"je cherche une tente pour la montagne": {"TENTE"},
+			"chaussure de randonnee":                {"PIED"},
+			"souliers":                              {"PIED"},
+			"lampes frontales":                      {"FRONT"},
+			"gourdes moins de 30 euros":             {"GOURDE"},
+			"bouteille d'acier":                     {"GOURDE"},
+			"bonets":                                {"BONNET"},
+			"chausures":                             {"PIED"},
+			"F3":                                    nil,
+			"ordinateur":                            nil,
+		}},
+		"es": {catalogtest.Spanish(), map[string][]string{
+			"chaquetas": {"CHAQUETA"},
+			"chaqueta":  {"CHAQUETA"},
+			"cazadora":  {"CHAQUETA"},
+			"busco una tienda de campaña para la montaña": {"TIENDA"},
+			"bota":                    {"BOTA"},
+			"botas trekking":          {"BOTA"},
+			"linternas frontales":     {"FRONTAL"},
+			"pantalones":              {"PANTALON"},
+			"pantalon":                {"PANTALON"},
+			"calcetín":                {"CALCETIN"},
+			"calcetines de hombre":    {"CALCETIN"},
+			"chaqeta":                 {"CHAQUETA"},
+			"F3":                      nil,
+			"una cafetera":            nil,
+			"botas menos de 90 euros": {"BOTA"},
+		}},
+	} {
+		v := x.view(t, c.products)
+		for _, p := range c.products {
+			if got := index.LanguageOf(p).Tag; got != language {
+				t.Errorf("%q is told to be in %s, want %s", p.GetTitle(), got, language)
+			}
+		}
+		for query, want := range c.queries {
+			if got := HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, want) {
+				t.Errorf("%s: %q finds %v, want %v", language, query, got, want)
+			}
+		}
+	}
+}
+
+func (x suite) testCategoriesAreNamedInThePluralOfTheirLanguage(t *testing.T) {
+	for name, c := range map[string]struct {
+		products []*catalogv1.Product
+		category string
+		want     []string
+	}{
+		"German":  {catalogtest.German(), "Mantel", []string{"MANTEL"}},
+		"French":  {catalogtest.French(), "tente", []string{"TENTE"}},
+		"Spanish": {catalogtest.Spanish(), "pantalón", []string{"PANTALON"}},
+		"none":    {catalogtest.German(), "Hase", nil},
+	} {
+		got := HitIDs(t, x.view(t, c.products), "", &catalogv1.Filter{Categories: []string{c.category}}, catalogv1.Sort_SORT_UNSPECIFIED)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: category %q has %v, want %v", name, c.category, got, c.want)
+		}
+	}
+}
+
+// A store may sell in two languages, and each shopper is understood in one.
+func (x suite) testCatalogInTwoLanguages(t *testing.T) {
+	v := x.view(t, slices.Concat(catalogtest.German(), catalogtest.French()))
+	for query, want := range map[string][]string{
+		"Mäntel":                   {"MANTEL"},
+		"gourdes":                  {"GOURDE"},
+		"je cherche des souliers":  {"PIED"},
+		"ich suche Wanderstiefel":  {"SCHUH"},
+		"une veste pour l'hiver":   {"VESTE"},
+		"Stirnlampe für die Nacht": {"LAMPE"},
+	} {
+		if got := HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, want) {
+			t.Errorf("%q finds %v, want %v", query, got, want)
+		}
+	}
+}
+
+// A few products in another language change nothing for English queries, and are found by their very words.
+func (x suite) testStrayProductsInAnotherLanguage(t *testing.T) {
+	products := append(catalogtest.Titled(slices.Repeat([]string{"Kettle"}, 30)...), catalogtest.German()[1])
+	products = append(products, catalogtest.Thing("NOTES", "Ruled notes"), catalogtest.Described("NOT", "Vase", "This is not a cup.", "Vases"))
+	v := x.view(t, products)
+	if got := v.Statistics.Spoken(); len(got) != 1 || got[0] != index.English {
+		t.Errorf("%d languages are spoken, want English alone", len(got))
+	}
+	for query, want := range map[string][]string{"hose": {"HOSE"}, "notes": {"NOTES"}} {
+		if got := HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, want) {
+			t.Errorf("%q finds %v, want %v", query, got, want)
+		}
+	}
+}
+
+func (x suite) testStoresHaveSynonymsOfTheirOwn(t *testing.T) {
+	products := []*catalogv1.Product{catalogtest.Thing("KITE", "Gale stunt kite"), catalogtest.Described("CASE", "Padded bag", "Fits under a stool.", "Things")}
+	view := x.view(t, products)
+	own := index.NewVocabulary(map[string][][]string{index.AllStores: {{"wind sail", "kite"}}, "s1": {{"gig bag", "padded bag"}, {"Flyers", "kites"}, {"pouf", "padded stool"}}})
+	for _, c := range []struct {
+		store, query string
+		want         []string
+	}{
+		{"s1", "flyer", []string{"KITE"}},
+		{"s1", "gig bag", []string{"CASE"}},
+		{"s1", "wind sails", []string{"KITE"}},
+		{"s1", "pouf", nil}, // both words, but not together
+		{"s2", "flyer", nil},
+		{"s2", "wind sail", []string{"KITE"}},
+	} {
+		found, err := view.Search(t.Context(), view.Query(own.Of(c.store), c.query), index.Filter{}, catalogv1.Sort_SORT_UNSPECIFIED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, h := range found.Hits {
+			got = append(got, h.Id())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q finds %v, want %v", c.store, c.query, got, c.want)
+		}
+	}
+}

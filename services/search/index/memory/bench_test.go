@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/index"
+	"github.com/quartet-commerce/quartet/services/search/index/indextest"
+)
+
+// benchSizes are those of the public catalog and of a large store.
+var benchSizes = []int{19_406, 200_000}
+
+// BenchmarkIndex builds the view of a catalog: its entries and its index. docs/evaluation.md has the command.
+func BenchmarkIndex(b *testing.B) {
+	products := indextest.PublicProducts(b)
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			products := indextest.Grown(products, n)
+			before := heap()
+			var v *snapshot
+			for b.Loop() {
+				if v != nil {
+					_ = v.index.Close()
+				}
+				v = benchView(b, products)
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "products/s")
+			b.ReportMetric((heap()-before)/(1<<20), "MB")
+			_ = v.index.Close()
+			runtime.KeepAlive(products)
+		})
+	}
+}
+
+// BenchmarkUpdate writes one product again, as a change of its price or stock does.
+func BenchmarkUpdate(b *testing.B) {
+	products := indextest.PublicProducts(b)
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			products := indextest.Grown(products, n)
+			v := benchView(b, products)
+			r := &replica{snapshot: v}
+			for i := 0; b.Loop(); i++ {
+				if err := r.apply(b.Context(), catalog.Change{Version: int64(i), Put: products[i%n : i%n+1]}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			_ = v.index.Close()
+		})
+	}
+}
+
+// BenchmarkSearch puts the public queries to a catalog, one at a time.
+func BenchmarkSearch(b *testing.B) {
+	products, queries := indextest.PublicProducts(b), indextest.PublicQueries(b)
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			v := benchView(b, indextest.Grown(products, n))
+			s := index.NewVocabulary(nil)
+			runtime.GC()
+			var durations []time.Duration
+			for i := 0; b.Loop(); i++ {
+				begun := time.Now()
+				req := &catalogv1.SearchProductsRequest{Query: queries[i%len(queries)]}
+				f, err := v.view().Search(b.Context(), v.view().Query(s, req.GetQuery()), index.Filter{}, req.GetSort())
+				if err != nil {
+					b.Fatal(err)
+				}
+				f.Response(req.GetSort(), 10, nil)
+				durations = append(durations, time.Since(begun))
+			}
+			slices.Sort(durations)
+			for _, q := range []int{50, 99} {
+				at := durations[len(durations)*q/100]
+				b.ReportMetric(float64(at)/float64(time.Millisecond), fmt.Sprintf("p%d-ms", q))
+			}
+			_ = v.index.Close()
+		})
+	}
+}
+
+// benchView is a catalog in memory as a replica builds it.
+func benchView(b *testing.B, products []*catalogv1.Product) *snapshot {
+	b.Helper()
+	words, err := NewWordIndex()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := words.Update(b.Context(), products, nil); err != nil {
+		b.Fatal(err)
+	}
+	v := NewSnapshot(words)
+	v.Update(products, nil)
+	return v
+}
+
+// heap returns the bytes that live on the heap.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC() // what pools hold goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}

@@ -1,0 +1,533 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/document"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	bleveapi "github.com/blevesearch/bleve_index_api"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
+	"github.com/quartet-commerce/quartet/services/search/index"
+)
+
+// wordIndex is an Index in memory. The library keeps dictionaries and postings, field by field; lookup.go reads them and
+// reckons what they are worth, over all fields together.
+type wordIndex struct {
+	idx     bleve.Index
+	lengths [index.NumFields]lengths
+	stems   map[*index.Language]map[string]string // of the words seen last
+	// ids are the product ids by document, as far as they were asked for since the last update.
+	ids     []atomic.Pointer[string]
+	scratch sync.Pool // of *scratch
+}
+
+// lengths tells the mean length of a field, of the products that have it. What was replaced or removed still counts:
+// the mean hardly moves for it.
+type lengths struct{ products, words int }
+
+func (l lengths) mean() float64 { return float64(l.words) / float64(max(1, l.products)) }
+
+const (
+	// segmentSize bounds the products that are written at once, and with it the memory that this takes. They make one
+	// segment of the index, and the fewer there are, the faster is a search.
+	segmentSize = 20_000
+	// stemsKept bounds the words whose stems are remembered, of each language.
+	stemsKept = 100_000
+)
+
+// NewWordIndex returns an empty index. It owns a goroutine until it is closed.
+func NewWordIndex() (lexicalIndex, error) {
+	idx, err := bleve.NewUsing("", bleve.NewIndexMapping(), scorch.Name, scorch.Name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("create index: %w", err)
+	}
+	b := &wordIndex{idx: idx, stems: make(map[*index.Language]map[string]string)}
+	b.scratch.New = func() any { return new(accumulators) }
+	return b, nil
+}
+
+// Update writes the removals together with the first products.
+func (b *wordIndex) Update(_ context.Context, put []*catalogv1.Product, remove []string) error {
+	writer, err := b.idx.Advanced()
+	if err != nil {
+		return fmt.Errorf("update index: %w", err)
+	}
+	b.ids = make([]atomic.Pointer[string], len(b.ids)+len(put))
+	batch := bleveapi.NewBatch()
+	for _, id := range remove {
+		batch.Delete(id)
+	}
+	for {
+		n := min(segmentSize, len(put))
+		for _, p := range put[:n] {
+			batch.Update(b.document(p))
+		}
+		if err := writer.Batch(batch); err != nil {
+			return fmt.Errorf("update index: %w", err)
+		}
+		if put = put[n:]; len(put) == 0 {
+			return nil
+		}
+		batch.Reset()
+	}
+}
+
+// document is a product as the library takes it.
+func (b *wordIndex) document(p *catalogv1.Product) *document.Document {
+	doc := document.NewDocument(p.GetProductId())
+	for i, ws := range index.Analyze(p, b.stemAll) {
+		if len(ws) == 0 {
+			continue
+		}
+		b.lengths[i].products++
+		b.lengths[i].words += len(ws)
+		doc.AddField(&wordField{name: index.Fields[i].Name, words: ws})
+	}
+	return doc
+}
+
+// stemAll puts stems in place of the words.
+func (b *wordIndex) stemAll(l *index.Language, ws []string) []string {
+	if b.stems[l] == nil {
+		b.stems[l] = make(map[string]string)
+	}
+	stems := b.stems[l]
+	for i, w := range ws {
+		s, ok := stems[w]
+		if !ok {
+			if len(stems) == stemsKept {
+				clear(stems)
+			}
+			w = strings.Clone(w) // it is part of a long text
+			s = l.Stem(w)
+			stems[w] = s
+		}
+		ws[i] = s
+	}
+	return ws
+}
+
+// wordField is a field that was taken apart already. It implements the library's document.Field.
+type wordField struct {
+	name        string
+	words       []string
+	frequencies bleveapi.TokenFrequencies
+}
+
+// Analyze counts the words.
+func (f *wordField) Analyze() {
+	f.frequencies = make(bleveapi.TokenFrequencies, len(f.words))
+	counted := make([]bleveapi.TokenFreq, 0, len(f.words))
+	for _, w := range f.words {
+		c := f.frequencies[w]
+		if c == nil {
+			counted = append(counted, bleveapi.TokenFreq{Term: []byte(w)})
+			c = &counted[len(counted)-1]
+			f.frequencies[w] = c
+		}
+		c.SetFrequency(c.Frequency() + 1)
+	}
+}
+
+// Name returns the name.
+func (f *wordField) Name() string { return f.name }
+
+// Options says that words are looked up, and nothing else is kept.
+func (f *wordField) Options() bleveapi.FieldIndexingOptions { return bleveapi.IndexField }
+
+// EncodedFieldType is that of text.
+func (f *wordField) EncodedFieldType() byte { return 't' }
+
+// AnalyzedLength returns the number of words.
+func (f *wordField) AnalyzedLength() int { return len(f.words) }
+
+// AnalyzedTokenFrequencies returns what Analyze counted.
+func (f *wordField) AnalyzedTokenFrequencies() bleveapi.TokenFrequencies { return f.frequencies }
+
+// Value returns nothing: the text is not kept.
+func (f *wordField) Value() []byte { return nil }
+
+// ArrayPositions returns nothing: a field is no array.
+func (f *wordField) ArrayPositions() []uint64 { return nil }
+
+// NumPlainTextBytes returns zero: nobody asks for it.
+func (f *wordField) NumPlainTextBytes() uint64 { return 0 }
+
+// Size returns about the bytes that the field takes, for the library's statistics.
+func (f *wordField) Size() int { return 100 * len(f.words) }
+
+// id returns the product id of a document.
+func (b *wordIndex) id(reader bleveapi.IndexReader, doc uint32) (string, error) {
+	if id := b.ids[doc].Load(); id != nil {
+		return *id, nil
+	}
+	id, err := reader.ExternalID(bleveapi.NewIndexInternalID(nil, uint64(doc)))
+	if err != nil {
+		return "", err
+	}
+	b.ids[doc].Store(&id)
+	return id, nil
+}
+
+// Close stops the index's goroutine and frees its memory.
+func (b *wordIndex) Close() error { return b.idx.Close() }
+
+// evaluation is one search under way.
+type evaluation struct {
+	*accumulators
+	ctx    context.Context
+	index  *wordIndex
+	reader bleveapi.IndexReader
+	terms  []index.Term
+}
+
+// Search reads the postings of every form of each term.
+func (b *wordIndex) Search(ctx context.Context, terms []index.Term) ([]index.Match, error) {
+	source, err := b.idx.Advanced()
+	if err != nil {
+		return nil, fmt.Errorf("search index: %w", err)
+	}
+	reader, err := source.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("search index: %w", err)
+	}
+	defer reader.Close()
+	s := b.scratch.Get().(*accumulators)
+	defer func() {
+		s.reset()
+		b.scratch.Put(s)
+	}()
+	s.size(len(b.ids))
+	l := &evaluation{accumulators: s, ctx: ctx, index: b, reader: reader, terms: terms}
+	if err := l.run(); err != nil {
+		return nil, fmt.Errorf("search index: %w", err)
+	}
+	out := make([]index.Match, len(l.docs))
+	for i, doc := range l.docs {
+		out[i] = l.matches[doc]
+		if out[i].ProductID, err = b.id(reader, doc); err != nil {
+			return nil, fmt.Errorf("search index: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// run scores all terms, and then where and how they stand.
+func (l *evaluation) run() error {
+	total, err := l.reader.DocCount()
+	if err != nil {
+		return err
+	}
+	rarity := make([]float64, len(l.terms))
+	for i := range l.terms {
+		if err := l.collectTerm(i); err != nil {
+			return err
+		}
+		n := float64(len(l.term.docs))
+		rarity[i] = math.Log(1 + (float64(total)-n+0.5)/(n+0.5))
+		l.addTerm(i, rarity[i])
+	}
+	for i, t := range l.terms {
+		if t.Head {
+			if err := l.addHeadBonus(i, index.HeadShare*rarity[i]); err != nil {
+				return err
+			}
+		}
+		if i > 0 {
+			if err := l.addPairBonus(i, index.PairShare*(rarity[i-1]+rarity[i])/2); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// collectTerm collects every form of term i, or else what looks like it.
+func (l *evaluation) collectTerm(i int) error {
+	l.term.reset()
+	for _, f := range index.Expansions(l.terms, i) {
+		if err := l.collect(f); err != nil {
+			return err
+		}
+	}
+	if len(l.term.docs) > 0 {
+		return nil
+	}
+	for _, s := range l.terms[i].Correctable() {
+		if err := l.collectFuzzy(s, retrieval.Typos(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect collects one form.
+func (l *evaluation) collect(f index.Expansion) error {
+	switch {
+	case f.Joined:
+		err := l.postings(index.PairsField, f.Stems[0], func(doc uint32, _, _ float64) {
+			l.form.add(doc, index.JoinedWeight, true)
+		})
+		l.addExpansion(f.Weight)
+		return err
+	case len(f.Stems) == 1:
+		return l.collectStem(f.Stems[0], f.Weight, f.Strong)
+	}
+	return l.collectPhrase(f.Stems, f.Weight)
+}
+
+// collectStem collects a stem, from all fields or from the strong ones.
+func (l *evaluation) collectStem(stem string, share float64, strong bool) error {
+	for i, f := range index.Fields {
+		if f.Weight == 0 || strong && !f.Strong {
+			continue
+		}
+		err := l.postings(i, stem, func(doc uint32, frequency, length float64) {
+			l.form.add(doc, f.TermWeight(frequency, length), f.Strong)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	l.addExpansion(share)
+	return nil
+}
+
+// collectPhrase collects the documents that have all the words in one field, and is worth the mean of them.
+func (l *evaluation) collectPhrase(stems []string, share float64) error {
+	for i, f := range index.Fields {
+		if f.Weight > 0 {
+			if err := l.collectPhraseIn(i, stems); err != nil {
+				return err
+			}
+		}
+	}
+	l.addExpansion(share)
+	return nil
+}
+
+// collectPhraseIn collects the documents that have all the stems in a field.
+func (l *evaluation) collectPhraseIn(field int, stems []string) error {
+	type part struct {
+		words int
+		worth float64
+	}
+	f := index.Fields[field]
+	has := make(map[uint32]part)
+	for n, s := range stems {
+		err := l.postings(field, s, func(doc uint32, frequency, length float64) {
+			if p := has[doc]; p.words == n {
+				has[doc] = part{n + 1, p.worth + f.TermWeight(frequency, length)/float64(len(stems))}
+			}
+		})
+		if err != nil || len(has) == 0 {
+			return err
+		}
+	}
+	for doc, p := range has {
+		if p.words == len(stems) {
+			l.form.add(doc, p.worth, f.Strong)
+		}
+	}
+	return nil
+}
+
+// collectFuzzy collects the words in strong fields that differ in at most n letters, not in the first one. Among all words
+// of all descriptions, one that looks alike is soon found.
+func (l *evaluation) collectFuzzy(word string, n int) error {
+	reader, ok := l.reader.(bleveapi.IndexReaderFuzzy)
+	if !ok {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for _, f := range index.Fields {
+		if f.Weight == 0 || !f.Strong {
+			continue
+		}
+		near, err := dictionary(reader.FieldDictFuzzy(f.Name, word, n, string([]rune(word)[:1])))
+		if err != nil {
+			return err
+		}
+		for _, w := range near {
+			if seen[w] {
+				continue
+			}
+			seen[w] = true
+			if err := l.collectStem(w, index.TypoShare, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dictionary reads all entries.
+func dictionary(d bleveapi.FieldDict, err error) (terms []string, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	for {
+		e, err := d.Next()
+		if err != nil || e == nil {
+			return terms, err
+		}
+		terms = append(terms, e.Term)
+	}
+}
+
+// addExpansion takes the form at hand into the term: of several forms that a product has, the best counts.
+func (l *evaluation) addExpansion(share float64) {
+	for _, doc := range l.form.docs {
+		w := l.form.weight[doc]
+		w = share * index.Saturate(w)
+		l.term.add(doc, max(0, w-l.term.weight[doc]), l.form.strong[doc])
+	}
+	l.form.reset()
+}
+
+// addTerm takes term i into the matches.
+func (l *evaluation) addTerm(i int, rarity float64) {
+	for _, doc := range l.term.docs {
+		m := &l.matches[doc]
+		if m.Terms == 0 {
+			l.docs = append(l.docs, doc)
+		}
+		m.Terms = m.Terms.Add(i)
+		if l.term.strong[doc] {
+			m.Strong = m.Strong.Add(i)
+		}
+		m.Score += rarity * l.term.weight[doc]
+	}
+}
+
+// addHeadBonus adds the bonus to matches that are, by their title, what term i or a synonym says.
+func (l *evaluation) addHeadBonus(i int, bonus float64) error {
+	for _, s := range l.terms[i].HeadStems() {
+		err := l.postings(index.HeadField, s, func(doc uint32, _, _ float64) { l.form.add(doc, bonus, true) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, doc := range l.form.docs {
+		if l.matches[doc].Terms != 0 {
+			l.matches[doc].Score += bonus
+		}
+	}
+	l.form.reset()
+	return nil
+}
+
+// addPairBonus adds the bonus to matches where term i follows the one before.
+func (l *evaluation) addPairBonus(i int, bonus float64) error {
+	for _, s := range l.terms[i].Stems(l.terms[i-1].Text + l.terms[i].Text) {
+		err := l.postings(index.PairsField, s, func(doc uint32, _, _ float64) { l.form.add(doc, bonus, true) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, doc := range l.form.docs {
+		if m := &l.matches[doc]; m.Terms.Has(i-1) && m.Terms.Has(i) {
+			m.Score += bonus
+		}
+	}
+	l.form.reset()
+	return nil
+}
+
+// postings hands on each document that has the stem in the field, how often, and the field's length there in mean
+// lengths.
+func (l *evaluation) postings(field int, stem string, take func(doc uint32, frequency, length float64)) error {
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	reader, err := l.reader.TermFieldReader(l.ctx, []byte(stem), index.Fields[field].Name, true, true, false)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	mean := l.index.lengths[field].mean()
+	var doc bleveapi.TermFieldDoc
+	for {
+		d, err := reader.Next(doc.Reset())
+		if err != nil || d == nil {
+			return err
+		}
+		// The library keeps 1/sqrt(length).
+		take(uint32(d.ID.Value()), float64(d.Freq), 1/(d.Norm*d.Norm*mean))
+	}
+}
+
+// accumulators is the memory of a lookup, used over and over. Its slices go by the number of the document.
+type accumulators struct {
+	form, term accumulator // the form of a term at hand, and the best of its forms so far
+	matches    []index.Match
+	docs       []uint32 // with matches
+}
+
+// accumulator is what documents are worth.
+type accumulator struct {
+	weight []float64
+	strong []bool
+	docs   []uint32 // that are worth anything
+}
+
+func (t *accumulator) size(n int) {
+	if len(t.weight) < n {
+		t.weight, t.strong = make([]float64, n), make([]bool, n)
+	}
+}
+
+func (t *accumulator) add(doc uint32, worth float64, strong bool) {
+	if t.weight[doc] == 0 {
+		t.docs = append(t.docs, doc)
+	}
+	t.weight[doc] += worth
+	t.strong[doc] = t.strong[doc] || strong
+}
+
+func (t *accumulator) reset() {
+	for _, doc := range t.docs {
+		t.weight[doc], t.strong[doc] = 0, false
+	}
+	t.docs = t.docs[:0]
+}
+
+func (s *accumulators) size(n int) {
+	s.form.size(n)
+	s.term.size(n)
+	if len(s.matches) < n {
+		s.matches = make([]index.Match, n)
+	}
+}
+
+func (s *accumulators) reset() {
+	s.form.reset()
+	s.term.reset()
+	for _, doc := range s.docs {
+		s.matches[doc] = index.Match{}
+	}
+	s.docs = s.docs[:0]
+}
+
+// lexicalIndex finds products in memory by words. It knows nothing of filters, prices or stock: those are evaluated
+// over everything that it returns, so that counts and extremes are exact.
+//
+// Search may be called concurrently; Update never runs beside another call.
+type lexicalIndex interface {
+	// Update adds or replaces products and removes others. Removing what is not there succeeds.
+	Update(ctx context.Context, put []*catalogv1.Product, remove []string) error
+	// Search returns every product that has at least one of the terms, in no particular order.
+	Search(ctx context.Context, terms []index.Term) ([]index.Match, error)
+	// Close frees what the index holds. It is called once, after the last Search.
+	Close() error
+}

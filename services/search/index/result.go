@@ -1,0 +1,148 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+)
+
+// Result is everything that a search selects, of which callers show the beginning.
+type Result struct {
+	Query Query
+	Selection
+	Hits    []Hit
+	matches Matches // valid within the read
+	// excludedBy is the condition that left nothing of the candidates. Empty: something was left, or no word matched.
+	excludedBy string
+}
+
+// Search ranks the products that meet the text and pass the filter. What it returns stays valid after the view was
+// released: entries never change.
+func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort) (Result, error) {
+	p, err := v.Index.Match(ctx, q)
+	if err != nil {
+		return Result{}, err
+	}
+	out := Result{Query: q, matches: p}
+	if out.Selection, err = v.rank(ctx, q, p); err != nil || !out.matched {
+		return out, err
+	}
+	admitted, err := p.Candidates(ctx, out.Constraint, f)
+	if err != nil {
+		return Result{}, err
+	}
+	SortByScore(admitted)
+	out.Hits = f.Hits(admitted)
+	SortByPrice(out.Hits, by)
+	if len(out.Hits) == 0 {
+		all, err := out.Candidates(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		if out.matched = len(all) > 0; out.matched { // else what had matched was replaced in between
+			out.excludedBy = f.MostRestrictive(Entries(all))
+		}
+	}
+	return out, nil
+}
+
+// Candidates are what the words alone select, best first.
+func (f *Result) Candidates(ctx context.Context) ([]Candidate, error) {
+	if !f.matched {
+		return nil, nil
+	}
+	all, err := f.matches.Candidates(ctx, f.Constraint, Filter{})
+	if err != nil {
+		return nil, err
+	}
+	SortByScore(all)
+	return all, nil
+}
+
+// Entries returns the candidates as entries.
+func Entries(candidates []Candidate) []*Entry {
+	out := make([]*Entry, len(candidates))
+	for i, c := range candidates {
+		out[i] = c.Entry
+	}
+	return out
+}
+
+// Prices returns the lowest and the highest price among the admitted variants in the currency of the first hit; nil
+// when there are none.
+func Prices(hits []Hit) (low, high *commonv1.Money) {
+	for _, h := range hits {
+		for _, v := range h.Variants {
+			p := v.GetPrice()
+			if low == nil {
+				low, high = p, p
+			}
+			if p.GetCurrencyCode() != low.GetCurrencyCode() {
+				continue
+			}
+			if p.GetAmountMinor() < low.GetAmountMinor() {
+				low = p
+			}
+			if p.GetAmountMinor() > high.GetAmountMinor() {
+				high = p
+			}
+		}
+	}
+	return low, high
+}
+
+// maxFacets bounds the facets of a response.
+const maxFacets = 20
+
+// FacetsOf counts the narrowest categories and the brands of the hits, most frequent first.
+func FacetsOf(hits []Hit) []*catalogv1.Facet {
+	counts := make(map[[2]string]int32)
+	for _, h := range hits {
+		if path := h.Product.GetCategoryPath(); len(path) > 0 {
+			counts[[2]string{"category", path[len(path)-1]}]++
+		}
+		if brand := h.Product.GetBrand(); brand != "" {
+			counts[[2]string{"brand", brand}]++
+		}
+	}
+	out := make([]*catalogv1.Facet, 0, len(counts))
+	for k, n := range counts {
+		out = append(out, &catalogv1.Facet{Name: k[0], Value: k[1], Count: n})
+	}
+	slices.SortFunc(out, func(a, b *catalogv1.Facet) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(b.Name, a.Name), strings.Compare(a.Value, b.Value))
+	})
+	return out[:min(maxFacets, len(out))]
+}
+
+// HitMessage is a hit as callers see it.
+func HitMessage(h Hit, reason string) *catalogv1.Hit {
+	m := &catalogv1.Hit{Product: h.Product, Score: h.Score, Reason: reason}
+	for _, v := range h.Variants {
+		m.MatchedVariantIds = append(m.MatchedVariantIds, v.GetVariantId())
+	}
+	return m
+}
+
+// Response is the beginning of what was found, in the words of the contract.
+func (f *Result) Response(by catalogv1.Sort, limit int, legs []string) *catalogv1.SearchProductsResponse {
+	counted := f.Counted()
+	out := &catalogv1.SearchProductsResponse{
+		TotalCount:     int32(len(counted)),
+		Facets:         FacetsOf(counted),
+		ExcludedMostBy: f.excludedBy,
+		Legs:           legs,
+	}
+	out.MinPrice, out.MaxPrice = Prices(counted)
+	for _, h := range f.Hits[:min(limit, len(f.Hits))] {
+		if ByPrice(by) {
+			h.Score = 0
+		}
+		out.Hits = append(out.Hits, HitMessage(h, f.Reason(h)))
+	}
+	return out
+}

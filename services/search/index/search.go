@@ -1,0 +1,227 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
+)
+
+// Reranker scores how well texts answer a query, in order; higher is better. It is safe for concurrent use.
+type Reranker interface {
+	Scores(ctx context.Context, query string, texts []string) ([]float64, error)
+}
+
+// Names of the legs of a search, and what is added to one that could not take part.
+const (
+	LegLexical  = "lexical"
+	LegVector   = "vector"
+	LegRerank   = "rerank"
+	LegFailed   = ":failed"
+	LegBuilding = ":building"
+)
+
+const (
+	// MaxNeighbours bounds the products that are found by meaning alone.
+	MaxNeighbours = 100
+	// maxReranked bounds the products whose order a reranker decides.
+	maxReranked = 50
+)
+
+// Searcher is what searches do beside words.
+type Searcher struct {
+	embedder             Embedder // nil: no vectors
+	reranker             Reranker // nil: no reranking
+	embedding, reranking retrieval.Endpoint
+}
+
+func NewSearcher(embedder Embedder, reranker Reranker, logger *slog.Logger) *Searcher {
+	return &Searcher{
+		embedder: embedder, reranker: reranker,
+		embedding: retrieval.Endpoint{Leg: LegVector, Logger: logger}, reranking: retrieval.Endpoint{Leg: LegRerank, Logger: logger},
+	}
+}
+
+// VectorQuery is the part that the vector leg has in one search. The zero value has none.
+type VectorQuery struct {
+	Leg    string // as it is named in the result; empty: there is no such leg
+	vector embed.Vector
+}
+
+// VectorQuery embeds what is looked for. It is called before the catalog is read, for it waits for an endpoint. Extremes are a
+// matter of prices, and nothing is near to no words: then the leg has no part.
+func (h *Searcher) VectorQuery(ctx context.Context, b Backend, storeID, text string, by catalogv1.Sort) VectorQuery {
+	if h.embedder == nil || text == "" || ByPrice(by) {
+		return VectorQuery{}
+	}
+	m := VectorQuery{Leg: b.VectorLeg(ctx, storeID)}
+	if m.Leg != LegVector {
+		return m
+	}
+	ok := h.embedding.Ask(ctx, func(ctx context.Context) (err error) {
+		m.vector, err = h.embedder.Query(ctx, text)
+		return err
+	})
+	if !ok {
+		m.Leg, m.vector = LegVector+LegFailed, nil
+	}
+	return m
+}
+
+func ByPrice(by catalogv1.Sort) bool {
+	return by == catalogv1.Sort_SORT_PRICE_ASCENDING || by == catalogv1.Sort_SORT_PRICE_DESCENDING
+}
+
+// join orders what the words have found by both legs. Where the words alone are sure of what is meant, the products stay
+// those, so that counts, prices and facets are as exact as ever; where they are not, the nearest others that pass the filter
+// are added, marked as such.
+func (m *VectorQuery) join(ctx context.Context, f *Result, admits Filter) error {
+	if m.vector == nil || len(f.Query.Terms) == 0 {
+		return nil
+	}
+	hits, near, err := f.matches.Similarities(ctx, f.Constraint, f.Hits, m.vector, admits, !f.certain())
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(near, func(a, b Similarity) int { return cmp.Compare(b.Cosine, a.Cosine) })
+	f.Hits = fuse(hits, near)
+	return nil
+}
+
+// certain reports whether the words select products, and not just the nearest to them.
+func (f *Result) certain() bool { return f.matched && !f.Partial && !f.Mentioned }
+
+// fuse orders hits by the sum of 1/(k + rank) over the legs that have them: the words, which hits are in the order of up to
+// the first that is merely near, and meaning. Those that neither leg has are dropped.
+func fuse(hits []Hit, near []Similarity) []Hit {
+	for i := range hits {
+		hits[i].Score = 0
+		if !hits[i].VectorOnly {
+			hits[i].Score = retrieval.Fused(i)
+		}
+	}
+	for rank, l := range near {
+		if hits[l.Hit].VectorOnly && rank >= MaxNeighbours {
+			continue
+		}
+		hits[l.Hit].Score += retrieval.Fused(rank)
+	}
+	hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Score == 0 })
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	return hits
+}
+
+// Counted are the hits that the words have found, which are what counts, prices and facets are about.
+func (f *Result) Counted() []Hit {
+	if !f.HasVectorOnly() {
+		return f.Hits
+	}
+	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return h.VectorOnly })
+}
+
+// HasVectorOnly reports whether there are hits that no word has found.
+func (f *Result) HasVectorOnly() bool {
+	return slices.ContainsFunc(f.Hits, func(h Hit) bool { return h.VectorOnly })
+}
+
+// Reason says why a hit is one.
+func (f *Result) Reason(h Hit) string {
+	if h.VectorOnly {
+		return "near in meaning"
+	}
+	return f.Query.reason(h.Candidate)
+}
+
+// Search is a search by words, joined with the vector leg's part.
+func (h *Searcher) Search(ctx context.Context, v *View, q Query, f Filter, by catalogv1.Sort, m *VectorQuery) (Result, error) {
+	out, err := v.Search(ctx, q, f, by)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := m.join(ctx, &out, f); err != nil {
+		h.embedding.Logger.Warn("the vector leg failed; the search goes by words", "error", err)
+		m.Leg = LegVector + LegFailed
+	}
+	return out, nil
+}
+
+// Rerank returns the order in which the first products answer the text best: positions, of all of them. The leg is empty when
+// there is no reranker or nothing to put in order.
+func (h *Searcher) Rerank(ctx context.Context, text string, products []*catalogv1.Product) (order []int, leg string) {
+	order = make([]int, len(products))
+	for i := range order {
+		order[i] = i
+	}
+	top := order[:min(maxReranked, len(order))]
+	if h.reranker == nil || text == "" || len(top) < 2 {
+		return order, ""
+	}
+	texts := make([]string, len(top))
+	for i := range texts {
+		texts[i] = Text(products[i])
+	}
+	var scores []float64
+	ok := h.reranking.Ask(ctx, func(ctx context.Context) (err error) {
+		scores, err = h.reranker.Scores(ctx, text, texts)
+		if err == nil && len(scores) != len(texts) {
+			err = fmt.Errorf("%d scores for %d texts", len(scores), len(texts))
+		}
+		return err
+	})
+	if !ok {
+		return order, LegRerank + LegFailed
+	}
+	slices.SortStableFunc(top, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	return order, LegRerank
+}
+
+// RerankHits puts the first hits in the reranker's order. The scores stay with the places: those of a reranker do not compare
+// with the rest.
+func (h *Searcher) RerankHits(ctx context.Context, text string, hits []Hit) (leg string) {
+	products := make([]*catalogv1.Product, len(hits))
+	for i, hit := range hits {
+		products[i] = hit.Product
+	}
+	order, leg := h.Rerank(ctx, text, products)
+	before := slices.Clone(hits)
+	for i, at := range order {
+		hits[i] = before[at]
+		hits[i].Score = before[i].Score
+	}
+	return leg
+}
+
+// Embedder turns texts into vectors of length 1 and of one dimension. It is safe for concurrent use.
+type Embedder interface {
+	// Query returns the vector of what a shopper asks for.
+	Query(ctx context.Context, text string) (embed.Vector, error)
+	// Documents returns the vector of each text, in order.
+	Documents(ctx context.Context, texts []string) ([]embed.Vector, error)
+}
+
+// Similarity is how near the entry at a position is.
+type Similarity struct {
+	Hit    int
+	Cosine float32
+}
+
+// Text is what of a product is embedded and reranked: what it is first, for long texts are cut.
+func Text(p *catalogv1.Product) string {
+	var parts []string
+	for _, part := range []string{
+		p.GetTitle(), p.GetBrand(), strings.Join(p.GetCategoryPath(), " > "), strings.Join(p.GetTags(), ", "),
+		attributeText(p), p.GetDescription(),
+	} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "\n")
+}

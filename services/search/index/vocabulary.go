@@ -1,0 +1,388 @@
+package index
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/blevesearch/bleve/v2/analysis"
+	"github.com/blevesearch/bleve/v2/analysis/lang/de"
+	"github.com/blevesearch/bleve/v2/analysis/lang/en"
+	"github.com/blevesearch/bleve/v2/analysis/lang/es"
+	"github.com/blevesearch/bleve/v2/analysis/lang/fr"
+	"github.com/blevesearch/bleve/v2/analysis/lang/it"
+	"github.com/blevesearch/bleve/v2/analysis/lang/nl"
+	"github.com/blevesearch/bleve/v2/analysis/lang/pt"
+	"github.com/blevesearch/go-porterstemmer"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+)
+
+// Vocabulary is what queries are read with: a lexicon of each language. It is immutable.
+type Vocabulary struct {
+	Lexicons map[*Language]*lexicon
+	stores   map[string]*Vocabulary // of those that have synonyms of their own
+}
+
+// lexicon is what a query in one language is read with.
+type lexicon struct {
+	*Language
+	stop     map[string]bool
+	Synonyms map[string][]string // stems of a phrase -> phrases that mean the same
+	Implied  map[string][]string // stem of a word -> words that serve who asks for it
+	known    map[string]bool     // stems of words that are spelled right
+}
+
+// AllStores is the name under which Config.Synonyms has those that hold in every store.
+const AllStores = "*"
+
+// NewVocabulary builds the lexicons, with what stores call things beside what everybody does.
+func NewVocabulary(synonyms map[string][][]string) *Vocabulary {
+	v := lexiconsOf(synonyms[AllStores])
+	v.stores = make(map[string]*Vocabulary, len(synonyms))
+	for store, groups := range synonyms {
+		v.stores[store] = lexiconsOf(slices.Concat(synonyms[AllStores], groups))
+	}
+	return v
+}
+
+// lexiconsOf builds a lexicon of each language. The groups are in all of them, whatever language they are in.
+func lexiconsOf(groups [][]string) *Vocabulary {
+	v := &Vocabulary{Lexicons: make(map[*Language]*lexicon, len(Languages))}
+	for _, l := range Languages {
+		x := newLexicon(l)
+		for _, group := range groups {
+			x.add(group)
+		}
+		v.Lexicons[l] = x
+	}
+	return v
+}
+
+// Of returns the vocabulary of a store.
+func (v *Vocabulary) Of(storeID string) *Vocabulary {
+	if own := v.stores[storeID]; own != nil {
+		return own
+	}
+	return v
+}
+
+// MaxSynonyms bounds a group of synonyms: each is looked up whenever one is said.
+const MaxSynonyms = 20
+
+// CheckSynonyms says which group can not be used, and why.
+func CheckSynonyms(synonyms map[string][][]string) error {
+	for _, store := range slices.Sorted(maps.Keys(synonyms)) {
+		for i, group := range synonyms[store] {
+			if len(group) < 2 || len(group) > MaxSynonyms {
+				return fmt.Errorf("synonyms of store %q: group %d has %d phrases, must have 2 to %d", store, i+1, len(group), MaxSynonyms)
+			}
+			for _, phrase := range group {
+				if n := len(catalog.Words(phrase)); n < 1 || n > longestPhrase {
+					return fmt.Errorf("synonyms of store %q: group %d: %q has %d words, must have 1 to %d", store, i+1, phrase, n, longestPhrase)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func newLexicon(l *Language) *lexicon {
+	x := &lexicon{
+		Language: l, stop: stopWords(l.stops), Synonyms: make(map[string][]string), Implied: make(map[string][]string),
+		known: make(map[string]bool),
+	}
+	for _, w := range strings.Fields(l.words.fillers) {
+		x.stop[w] = true
+	}
+	for _, group := range l.words.synonyms {
+		x.add(group)
+	}
+	for word, implied := range l.words.implications {
+		x.Implied[l.Stem(word)] = implied
+		x.known[l.Stem(word)] = true
+	}
+	return x
+}
+
+// add takes a group of synonyms in.
+func (x *lexicon) add(group []string) {
+	for i, phrase := range group {
+		key := x.NameKey(phrase)
+		for _, w := range catalog.Words(phrase) {
+			x.known[x.Stem(w)] = true
+		}
+		x.Synonyms[key] = append(x.Synonyms[key], group[:i]...)
+		x.Synonyms[key] = append(x.Synonyms[key], group[i+1:]...)
+	}
+}
+
+// Parse reads a query to a store whose products are in these languages, the most frequent first. None: English.
+func (v *Vocabulary) Parse(text string, spoken ...*Language) Query {
+	if len(spoken) == 0 {
+		spoken = Languages[:1]
+	}
+	ws := catalog.Words(text)
+	best, most := spoken[0], 0
+	for _, l := range spoken {
+		n := 0
+		for _, w := range ws {
+			if x := v.Lexicons[l]; x.stop[w] || l.words.prepositions[w] || x.known[l.Stem(w)] {
+				n++
+			}
+		}
+		if n > most {
+			best, most = l, n
+		}
+	}
+	return v.Lexicons[best].Parse(text, spoken)
+}
+
+// Language is one that products may be written in. It is immutable.
+type Language struct {
+	// Tag is its BCP 47 tag.
+	Tag string
+	// Stem cuts a word in lower case down to its stem.
+	Stem func(word string) string
+	// stops are the words that the library knows not to tell texts apart, in its format.
+	stops []byte
+	// words are what shoppers say, and what it means. The zero value knows nothing.
+	words wordlist
+	// nounFirst is true where the thing comes before what says how it is: "chaussures de randonnée".
+	nounFirst bool
+}
+
+// wordlist are words of one language, in lower case.
+type wordlist struct {
+	// fillers is what shoppers say around the thing that they want. It never tells products apart.
+	fillers string
+	// vague words order products and never leave one out: every shopper means them differently.
+	vague map[string]bool
+	// prepositions end the part of a query that says what the thing is: "tents for two people" are tents.
+	prepositions map[string]bool
+	// qualifiers stand beside the thing that is meant: "jacket men waterproof" is a jacket.
+	qualifiers map[string]bool
+	// beforeAmount and afterAmount are words around a number that is a price or a size.
+	beforeAmount, afterAmount map[string]bool
+	// synonyms are groups of phrases that mean the same, of one or two words each.
+	synonyms [][]string
+	// implications name what serves a shopper who says the word. They hold one way.
+	implications map[string][]string
+}
+
+// English is the language of what says of no other that it is its own.
+var English = &Language{Tag: "en", Stem: Stem, stops: en.EnglishStopWords, words: englishWords}
+
+// Languages are those that are told apart, English first.
+var Languages = []*Language{
+	English,
+	{Tag: "de", Stem: filtered(de.NewGermanNormalizeFilter(), de.NewGermanLightStemmerFilter()), stops: de.GermanStopWords, words: germanWords},
+	{Tag: "fr", Stem: elided(filtered(fr.NewFrenchLightStemmerFilter())), stops: fr.FrenchStopWords, words: frenchWords, nounFirst: true},
+	{Tag: "es", Stem: filtered(es.NewSpanishNormalizeFilter(), es.NewSpanishLightStemmerFilter()), stops: es.SpanishStopWords, words: spanishWords, nounFirst: true},
+	{Tag: "it", Stem: elided(filtered(it.NewItalianLightStemmerFilterFilter())), stops: it.ItalianStopWords, nounFirst: true},
+	{Tag: "nl", Stem: filtered(nl.NewDutchStemmerFilter()), stops: nl.DutchStopWords},
+	{Tag: "pt", Stem: filtered(pt.NewPortugueseLightStemmerFilter()), stops: pt.PortugueseStopWords, nounFirst: true},
+}
+
+// filtered stems by the library's filters. Short words and what has a digit are left alone: there another word is near, and
+// numbers of models have no plural.
+func filtered(filters ...analysis.TokenFilter) func(string) string {
+	return func(word string) string {
+		if len(word) < 3 || strings.ContainsAny(word, "0123456789") {
+			return word
+		}
+		stream := analysis.TokenStream{{Term: []byte(word)}}
+		for _, f := range filters {
+			stream = f.Filter(stream)
+		}
+		return string(stream[0].Term)
+	}
+}
+
+// elided cuts off an article that has lost its vowel, as in "l'hiver", before it stems.
+func elided(stem func(string) string) func(string) string {
+	return func(word string) string {
+		if before, after, ok := strings.Cut(word, "'"); ok && len(before) <= len("dell") && after != "" {
+			word = after
+		}
+		return stem(word)
+	}
+}
+
+// markers are the words that tell languages apart: stop words, words for things and what is said of them, by the languages that
+// have them.
+var markers = sync.OnceValue(func() map[string]languageSet {
+	out := make(map[string]languageSet)
+	for i, l := range Languages {
+		mark := func(w string) { out[w] |= 1 << i }
+		for w := range stopWords(l.stops) {
+			mark(w)
+		}
+		for _, list := range []map[string]bool{l.words.prepositions, l.words.qualifiers, l.words.vague, wordSet(l.words.fillers)} {
+			for w := range list {
+				mark(w)
+			}
+		}
+		for _, group := range l.words.synonyms {
+			for _, phrase := range group {
+				for _, w := range catalog.Words(phrase) {
+					mark(w)
+				}
+			}
+		}
+	}
+	for _, w := range strings.Fields(loanwords) {
+		delete(out, w)
+	}
+	return out
+})
+
+// languageSet is a set of languages by their places in the list.
+type languageSet uint8
+
+func (t languageSet) has(i int) bool { return t&(1<<i) != 0 }
+
+// loanwords are words that shops use in many languages.
+const loanwords = `boots buggy couch notebook sneaker sneakers tennis pull pullover mug thermos tv pc sofa termo beanie laptop smartphone
+trekking unisex anorak hardshell sweater frontal stock boxen junior dame portable landau saco tele rad frigo eu ps ma us`
+
+const (
+	// enoughMarkers is how many different words must tell that a product is not in English.
+	enoughMarkers = 2
+	// markedText is how much of a description is looked at, in bytes.
+	markedText = 500
+	// longestMarker is more than any of them has, in bytes.
+	longestMarker = 24
+)
+
+// LanguageOf tells the language of a product from its words: that which has the most of those that English lacks, and has more of
+// them than English has of those that it lacks. What leaves a doubt is English, as are bare names.
+func LanguageOf(p *catalogv1.Product) *Language {
+	tell := markers()
+	var seen []string           // that tell anything
+	var own, against [8]int     // by the places of languages
+	look := func(text string) { // it is called for all products, and takes no memory for most words
+		for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+			if len(w) == 1 || len(w) > longestMarker {
+				continue
+			}
+			w = strings.ToLower(w)
+			who := tell[w]
+			if who == 0 || slices.Contains(seen, w) {
+				continue
+			}
+			seen = append(seen, w)
+			for i := 1; i < len(Languages); i++ {
+				switch {
+				case who.has(i) && !who.has(0):
+					own[i]++
+				case who.has(0) && !who.has(i):
+					against[i]++
+				}
+			}
+		}
+	}
+	look(p.GetTitle())
+	look(p.GetDescription()[:min(markedText, len(p.GetDescription()))])
+	for _, list := range [][]string{p.GetCategoryPath(), p.GetTags()} {
+		for _, text := range list {
+			look(text)
+		}
+	}
+	best := 0
+	for i := 1; i < len(Languages); i++ {
+		if own[i] >= enoughMarkers && own[i]-against[i] > own[best]-against[best] {
+			best = i
+		}
+	}
+	return Languages[best]
+}
+
+// stopWords reads a list in the library's format: words at the beginnings of lines, and comments after bars.
+func stopWords(list []byte) map[string]bool {
+	out := make(map[string]bool)
+	for line := range strings.Lines(string(list)) {
+		line, _, _ = strings.Cut(line, "|")
+		for _, w := range strings.Fields(line) {
+			out[w] = true
+		}
+	}
+	return out
+}
+
+// NameKey folds the name of a category as the function of that name does, by the language's plurals.
+func (l *Language) NameKey(name string) string {
+	ws := catalog.Words(name)
+	for i, w := range ws {
+		ws[i] = l.Stem(catalog.Spelling(w))
+	}
+	return strings.Join(ws, " ")
+}
+
+// spokenShare is the least share of the products that are in a language for queries to be read in it. In a catalog in one
+// language a few that seem to be in another say nothing of what shoppers speak.
+const spokenShare = 0.05
+
+// Spoken returns the languages of the products, the most frequent first. English is always one: what is in no other language, such as
+// a bare name, is taken for it.
+func (f *Statistics) Spoken() []*Language {
+	products := 0
+	for _, n := range f.Languages {
+		products += n
+	}
+	var out []*Language
+	for _, l := range Languages {
+		if l == English || float64(f.Languages[l.Tag]) >= spokenShare*float64(products) && products > 0 {
+			out = append(out, l)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Language) int { return cmp.Compare(f.Languages[b.Tag], f.Languages[a.Tag]) })
+	return out
+}
+
+// wordSet is a set of words that are separated by white space.
+func wordSet(list string) map[string]bool {
+	out := make(map[string]bool)
+	for _, w := range strings.Fields(list) {
+		out[w] = true
+	}
+	return out
+}
+
+func isNumber(s string) bool {
+	for _, r := range s {
+		if !unicode.IsDigit(r) && r != '.' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Stem cuts an English word down to its stem, so that plural and singular are the same.
+func Stem(word string) string {
+	if len(word) < 3 || strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		return word
+	}
+	return porterstemmer.StemString(word)
+}
+
+// NameKey folds the name of a category, so that case, plural and separators make no difference.
+func NameKey(name string) string {
+	ws := catalog.Words(name)
+	for i, w := range ws {
+		ws[i] = Stem(catalog.Spelling(w))
+	}
+	return strings.Join(ws, " ")
+}
+
+// CategoryNames takes apart the name of a category that holds several kinds of things: "Stoves & cookware" holds two.
+func CategoryNames(name string) []string {
+	name = strings.ReplaceAll(strings.ToLower(name), " and ", "&")
+	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("&/,+", r) })
+}

@@ -1,0 +1,299 @@
+// Package weaviate is the backend that keeps the stores' products in a Weaviate cluster which all replicas share. A manifest
+// in Redis says which objects of the cluster count, so that a writer that comes late changes nothing.
+//
+// Ranking, filters and counts are package index's. The package must not import package memory.
+package weaviate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/index"
+	"github.com/quartet-commerce/quartet/services/search/index/memory"
+)
+
+// Backend keeps the stores' products in a search cluster, a tenant for each store, and as new as Redis at each read, by
+// whichever replica notices first. A replica holds no catalog: only sums of it, and the products that it saw last.
+type Backend struct {
+	store    catalog.Store
+	client   *weaviate.Client
+	phrases  phraseTable
+	schema   int
+	embedder index.Embedder // nil: there are no vectors
+	logger   *slog.Logger
+	// pageSize is how many rows one answer holds.
+	pageSize  int
+	documents *documentCache
+
+	ctx    context.Context // of what goes on in the background
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex // guards the rest
+	closed bool
+	stores map[string]*storeState
+}
+
+// storeState is what a replica knows of one store.
+type storeState struct {
+	syncing chan struct{} // holds one token while somebody of this replica catches up
+
+	mu         sync.Mutex // guards the rest
+	rebuilding bool
+	embedding  bool
+	embedded   int64  // the version up to which all products have vectors, as far as is known
+	collection string // that the facts are of
+	revision   int64  // of the sums that the facts are made of
+	statistics index.Statistics
+	means      [index.NumFields]float64
+	counts     *countCache
+}
+
+const (
+	// collectionPrefix begins the names of all collections.
+	collectionPrefix = "QuartetProducts"
+	// maxTries is how often a read is begun again when a node knows less than it should.
+	maxTries = 8
+	// againAfter is the wait before the second try. Each further one is as much longer.
+	againAfter = 25 * time.Millisecond
+)
+
+// errIncomplete says that a node lacks rows that were written.
+var errIncomplete = errors.New("a node of the search index lacks products")
+
+func New(s catalog.Store, client *weaviate.Client, embedder index.Embedder, logger *slog.Logger) *Backend {
+	c := &Backend{
+		store: s, client: client, phrases: newPhraseTable(), schema: clusterSchema, pageSize: weaviate.MaxHits, embedder: embedder, logger: logger, documents: newDocumentCache(),
+		stores: make(map[string]*storeState),
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// collection is the one that this program fills: that of its schema, and of the model of its vectors, for those of two models do
+// not compare.
+func (c *Backend) collection() string {
+	name := collectionPrefix + strconv.Itoa(c.schema)
+	if c.embedder == nil {
+		return name
+	}
+	model := "unnamed"
+	if m, ok := c.embedder.(interface{ Model() string }); ok {
+		model = m.Model()
+	}
+	sum := sha256.Sum256([]byte(model))
+	return name + "V" + hex.EncodeToString(sum[:4])
+}
+
+// outdated reports whether this program's collection should take the place of another: not when that is of a newer schema, nor
+// when it has vectors and this program makes none.
+func (c *Backend) outdated(collection string) bool {
+	number, _, _ := strings.Cut(strings.TrimPrefix(collection, collectionPrefix), "V")
+	schema, _ := strconv.Atoi(number) // zero for what is no number
+	return schema < c.schema || schema == c.schema && c.embedder != nil && collection != c.collection()
+}
+
+// tenant is the name of a store in the cluster, which allows fewer characters.
+func tenant(storeID string) string {
+	sum := sha256.Sum256([]byte(storeID))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Read implements backend. It calls fn again when a node turns out to know less than it should: a collection that was just made
+// or replaced, or rows that it has missed.
+func (c *Backend) Read(ctx context.Context, storeID string, _ index.VersionFunc, fn func(v *index.View) error) error {
+	for tries := 1; ; tries++ {
+		v, collection, err := c.view(ctx, storeID)
+		if err == nil {
+			err = fn(v)
+		} else {
+			err = fmt.Errorf("catch up with catalog: %w", err)
+		}
+		if !weaviate.Missing(err) && !errors.Is(err, errIncomplete) {
+			return err
+		}
+		if tries == maxTries {
+			return &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "search index", Err: err}
+		}
+		if tries == maxTries-1 {
+			if err := c.repair(ctx, storeID, collection, err); err != nil {
+				return err
+			}
+			continue
+		}
+		c.client.Next()
+		if err := pause(ctx, time.Duration(tries)*againAfter); err != nil {
+			return err
+		}
+	}
+}
+
+// repair has a collection filled anew from Redis that has lost something. While there are nodes that were not asked, it may not be
+// lost.
+func (c *Backend) repair(ctx context.Context, storeID, collection string, why error) error {
+	members, err := c.client.Members(ctx)
+	if err != nil {
+		return err
+	}
+	if collection == "" || errors.Is(why, errIncomplete) && c.client.Nodes() < members {
+		return nil
+	}
+	_, err = c.leased(ctx, c.manifest(storeID), collection, func(ctx context.Context, w *writer) error {
+		c.logger.Error("the search index has lost products of a store; it is filled again", "store", storeID, "error", why)
+		return w.forget(ctx, collection)
+	})
+	return err // or somebody writes; then the next try tells more
+}
+
+// view is the store's catalog as of now, in a collection.
+func (c *Backend) view(ctx context.Context, storeID string) (*index.View, string, error) {
+	m := c.manifest(storeID)
+	st, err := m.status(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if st.version == 0 {
+		return index.Empty(), "", nil
+	}
+	s, err := c.storeOf(storeID)
+	if err != nil {
+		return nil, "", err
+	}
+	for st.active == "" || st.indexed[st.active] != st.version {
+		if err := c.catchUp(ctx, m, s); err != nil {
+			return nil, "", err
+		}
+		was := st.version
+		if st, err = m.status(ctx); err != nil {
+			return nil, "", err
+		}
+		if st.active != "" && st.indexed[st.active] >= was && was > 0 {
+			break // what was written since need not be seen
+		}
+	}
+	if c.outdated(st.active) {
+		c.rebuild(m, s, st.active)
+	}
+	if st.active == c.collection() {
+		c.embed(m, s, st.version)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.collection != st.active || s.revision != st.sums[st.active] {
+		if s.statistics, s.means, err = m.statistics(ctx, st.active); err != nil {
+			return nil, "", err
+		}
+		if s.collection != st.active {
+			s.counts = new(countCache)
+		}
+		s.collection, s.revision = st.active, st.sums[st.active]
+	}
+	v := &index.View{Statistics: s.statistics}
+	v.Index = &storeIndex{backend: c, manifest: m, collection: st.active, statistics: s.statistics, means: s.means, version: st.indexed[st.active], counts: s.counts}
+	return v, st.active, nil
+}
+
+// manifest is that of a store.
+func (c *Backend) manifest(storeID string) manifest {
+	return manifest{rdb: c.store.Redis, storeID: storeID}
+}
+
+// storeOf is what is known of a store that there is.
+func (c *Backend) storeOf(storeID string) (*storeState, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, index.ErrClosed
+	}
+	s := c.stores[storeID]
+	if s == nil {
+		s = &storeState{syncing: make(chan struct{}, 1)}
+		c.stores[storeID] = s
+	}
+	return s, nil
+}
+
+// rebuild fills this program's collection in the background, while searches go on in the older one.
+func (c *Backend) rebuild(m manifest, s *storeState, old string) {
+	s.mu.Lock()
+	begun := s.rebuilding
+	s.rebuilding = true
+	s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if begun || c.closed {
+		return
+	}
+	c.work.Go(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, memory.MaxReload)
+		defer cancel()
+		err := c.replace(ctx, m, old)
+		s.mu.Lock()
+		s.rebuilding = err == nil // else the next read begins again
+		s.mu.Unlock()
+		if err != nil && c.ctx.Err() == nil {
+			c.logger.Warn("the search index could not be built anew; searches go on", "store", m.storeID, "error", err)
+		}
+	})
+}
+
+// Close ends what goes on in the background. Calls that are under way finish; later ones fail.
+func (c *Backend) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	c.work.Wait()
+	return nil
+}
+
+// documentCache keeps the products that were seen last, by row. A row is never changed, so that what is kept is never out of date.
+type documentCache struct {
+	mu         sync.Mutex
+	young, old map[string]*document
+}
+
+// documentsKept bounds each half of the cache; a product takes about 4 KB.
+const documentsKept = 15_000
+
+func newDocumentCache() *documentCache { return &documentCache{young: make(map[string]*document)} }
+
+func (r *documentCache) get(id string) *document {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.young[id]; s != nil {
+		return s
+	}
+	s := r.old[id]
+	if s != nil {
+		r.keep(id, s)
+	}
+	return s
+}
+
+func (r *documentCache) put(id string, s *document) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keep(id, s)
+}
+
+// keep is called with the lock held.
+func (r *documentCache) keep(id string, s *document) {
+	if len(r.young) >= documentsKept {
+		r.young, r.old = make(map[string]*document), r.young
+	}
+	r.young[id] = s
+}

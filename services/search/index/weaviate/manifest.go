@@ -1,0 +1,353 @@
+package weaviate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/index"
+)
+
+// manifest says in Redis what a cluster's collection holds of a store: for each product the row that counts, and sums over all
+// of them. Rows that it does not name are nobody's. The cluster knows no compare-and-set, Redis does: a writer that was
+// overtaken, however late it comes, can not put an old row in place of a newer one.
+type manifest struct {
+	rdb     redis.UniversalClient
+	storeID string
+	token   string // of the lease that a writer holds
+}
+
+// checkLease begins the scripts that only the holder of the lease may run: KEYS[1] is the lease, ARGV[1] its token.
+const checkLease = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.error_reply('OVERTAKEN') end
+`
+
+// errLeaseLost says that a writer was not heard of for so long that another has taken over.
+var errLeaseLost = errors.New("another replica has taken over the writing")
+
+// leaseError is the error of a script of a writer.
+func leaseError(err error) error {
+	if err != nil && strings.Contains(err.Error(), "OVERTAKEN") {
+		return errLeaseLost
+	}
+	return state.Error("write index", err)
+}
+
+// record is a product in the manifest. One that was deleted keeps its version alone, so that no late writer brings it back.
+type record struct {
+	Version int64  `json:"v"`
+	Row     string `json:"r"` // id; empty: deleted
+	Hash    string `json:"h"` // of what the product says
+	Text    string `json:"t"` // of what is embedded of it
+	Sums    string `json:"s"` // what it adds to the sums
+}
+
+// status is how a store's catalog stands, in Redis and in the cluster.
+type status struct {
+	version int64            // of the catalog; zero: there is none
+	active  string           // the collection that is searched; empty: none yet
+	indexed map[string]int64 // version that a collection is up to, zero while it is filled the first time
+	sums    map[string]int64 // revision of a collection's sums
+}
+
+func (m manifest) statusKey() string { return state.Key(m.storeID, "index", "status") }
+
+// keys are all that belong to a collection: rows, sums, stems, pending.
+func (m manifest) keys(collection string) []string {
+	var out []string
+	for _, part := range [...]string{"rows", "sums", "stems", "pending"} {
+		out = append(out, state.Key(m.storeID, "index", collection, part))
+	}
+	return out
+}
+
+func (m manifest) leaseKey(collection string) string {
+	return state.Key(m.storeID, "index", collection, "lease")
+}
+
+// status reads how the store stands.
+func (m manifest) status(ctx context.Context) (status, error) {
+	st := status{indexed: make(map[string]int64), sums: make(map[string]int64)}
+	pipe := m.rdb.Pipeline()
+	version, all := pipe.Get(ctx, catalog.VersionKey(m.storeID)), pipe.HGetAll(ctx, m.statusKey())
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return st, state.Error("read catalog version", err)
+	}
+	if v, err := version.Int64(); err == nil {
+		st.version = v
+	}
+	for field, value := range all.Val() {
+		collection, what, _ := strings.Cut(field, " ")
+		n, _ := strconv.ParseInt(value, 10, 64) // zero for what is no number
+		switch {
+		case field == "active":
+			st.active = value
+		case what == "version":
+			st.indexed[collection] = n
+		case what == "sums":
+			st.sums[collection] = n
+		}
+	}
+	return st, nil
+}
+
+// commitScript takes rows into the manifest. KEYS: lease, rows, sums, status. ARGV: token, collection, version, then for each
+// product its id and its listing. It returns the rows that do not count any more or never did.
+var commitScript = redis.NewScript(checkLease + `
+local loose, version, sums = {}, tonumber(ARGV[3]), {}
+local indexed = tonumber(redis.call('HGET', KEYS[4], ARGV[2] .. ' version') or '0')
+local function add(some, by)
+  if some == '' then return end
+  for field, n in pairs(cjson.decode(some)) do sums[field] = (sums[field] or 0) + by * n end
+end
+for i = 4, #ARGV, 2 do
+  local old, new = {v = 0, r = '', s = ''}, cjson.decode(ARGV[i + 1])
+  local raw = redis.call('HGET', KEYS[2], ARGV[i])
+  if raw then old = cjson.decode(raw) end
+  if old.v > version or indexed > version then
+    if new.r ~= '' and new.r ~= old.r then table.insert(loose, new.r) end
+  else
+    if old.r ~= '' and old.r ~= new.r then table.insert(loose, old.r) end
+    if old.s ~= new.s then
+      add(old.s, -1)
+      add(new.s, 1)
+    end
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
+  end
+end
+local changed = false
+for field, n in pairs(sums) do
+  if n ~= 0 then
+    changed = true
+    if redis.call('HINCRBY', KEYS[3], field, n) == 0 then redis.call('HDEL', KEYS[3], field) end
+  end
+end
+if changed then redis.call('HINCRBY', KEYS[4], ARGV[2] .. ' sums', 1) end
+return loose`)
+
+// commit takes products into the manifest, as of a version, and returns the rows that are nobody's now.
+func (m manifest) commit(ctx context.Context, collection string, version int64, products map[string]record) ([]string, error) {
+	args := []any{m.token, collection, version}
+	for id, l := range products {
+		l.Version = version
+		raw, err := json.Marshal(l)
+		if err != nil {
+			return nil, fmt.Errorf("commit to index: %w", err)
+		}
+		args = append(args, id, raw)
+	}
+	keys := m.keys(collection)
+	loose, err := commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey()}, args...).StringSlice()
+	return loose, leaseError(err)
+}
+
+// records returns what the manifest says of products, nil where it says nothing.
+func (m manifest) records(ctx context.Context, collection string, ids []string) ([]*record, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	values, err := m.rdb.HMGet(ctx, m.keys(collection)[0], ids...).Result()
+	if err != nil {
+		return nil, state.Error("read index", err)
+	}
+	out := make([]*record, len(ids))
+	for i, value := range values {
+		if raw, ok := value.(string); ok {
+			out[i] = new(record)
+			if err := json.Unmarshal([]byte(raw), out[i]); err != nil {
+				return nil, fmt.Errorf("read index: product %q: %w", ids[i], err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// reachScript says that a collection is up to a version, and never less.
+var reachScript = redis.NewScript(checkLease + `
+local field = ARGV[2] .. ' version'
+if tonumber(redis.call('HGET', KEYS[2], field) or '0') < tonumber(ARGV[3]) then redis.call('HSET', KEYS[2], field, ARGV[3]) end
+return 0`)
+
+func (m manifest) setVersion(ctx context.Context, collection string, version int64) error {
+	return leaseError(reachScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), m.statusKey()}, m.token, collection, version).Err())
+}
+
+// switchScript makes a collection the one that is searched, if nobody has switched meanwhile.
+var switchScript = redis.NewScript(`
+if (redis.call('HGET', KEYS[1], 'active') or '') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'active', ARGV[2])
+return 1`)
+
+func (m manifest) activate(ctx context.Context, from, to string) error {
+	return state.Error("switch index", switchScript.Run(ctx, m.rdb, []string{m.statusKey()}, from, to).Err())
+}
+
+// forgetScript drops all that is said of a collection. KEYS: lease, status, then all that belong to the collection. ARGV: token,
+// collection.
+var forgetScript = redis.NewScript(checkLease + `
+redis.call('HDEL', KEYS[2], ARGV[2] .. ' version', ARGV[2] .. ' sums')
+for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
+return 0`)
+
+// forget drops all that is said of a collection.
+func (m manifest) forget(ctx context.Context, collection string) error {
+	keys := append([]string{m.leaseKey(collection), m.statusKey()}, m.keys(collection)...)
+	return leaseError(forgetScript.Run(ctx, m.rdb, keys, m.token, collection).Err())
+}
+
+// addPending notes the rows that are about to be written, and the product of each, until they are settled.
+func (m manifest) addPending(ctx context.Context, collection string, rows map[string]string) error {
+	pairs := make([]any, 0, 2*len(rows))
+	for row, product := range rows {
+		pairs = append(pairs, row, product)
+	}
+	return state.Error("write index", m.rdb.HSet(ctx, m.keys(collection)[3], pairs...).Err())
+}
+
+// clearPending forgets which rows were begun.
+func (m manifest) clearPending(ctx context.Context, collection string) error {
+	return state.Error("write index", m.rdb.Del(ctx, m.keys(collection)[3]).Err())
+}
+
+// pending are the rows that were begun and not settled, with the product of each.
+func (m manifest) pending(ctx context.Context, collection string) (map[string]string, error) {
+	all, err := m.rdb.HGetAll(ctx, m.keys(collection)[3]).Result()
+	return all, state.Error("read index", err)
+}
+
+// addStems adds stems to those that a misspelt word may have meant. They stay when the last product goes that had them: a word
+// that nothing has finds nothing.
+func (m manifest) addStems(ctx context.Context, collection string, stems map[string]bool) error {
+	if len(stems) == 0 {
+		return nil
+	}
+	all := make([]redis.Z, 0, len(stems))
+	for s := range stems {
+		all = append(all, redis.Z{Member: s})
+	}
+	return state.Error("write index", m.rdb.ZAdd(ctx, m.keys(collection)[2], all...).Err())
+}
+
+// stems returns those that begin with a letter.
+func (m manifest) stems(ctx context.Context, collection, letter string) ([]string, error) {
+	all, err := m.rdb.ZRangeByLex(ctx, m.keys(collection)[2], &redis.ZRangeBy{Min: "[" + letter, Max: "[" + letter + "\xff"}).Result()
+	return all, state.Error("read index", err)
+}
+
+const (
+	// leaseTime is how long a writer that is not heard of keeps others waiting.
+	leaseTime = 15 * time.Second
+	// leasePoll is how often those ask.
+	leasePoll = 50 * time.Millisecond
+)
+
+var (
+	extendScript = redis.NewScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`)
+	releaseScript = redis.NewScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`)
+)
+
+// lease makes this the one writer of a collection. One that was overtaken learns it with the next thing that it commits.
+func (m manifest) lease(ctx context.Context, collection string) (bool, error) {
+	ok, err := m.rdb.SetNX(ctx, m.leaseKey(collection), m.token, leaseTime).Result()
+	return ok, state.Error("write index", err)
+}
+
+// extend reports whether the lease is still held.
+func (m manifest) extend(ctx context.Context, collection string) (bool, error) {
+	n, err := extendScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, m.token, leaseTime.Milliseconds()).Int()
+	return n == 1, state.Error("write index", err)
+}
+
+func (m manifest) release(ctx context.Context, collection string) error {
+	return state.Error("write index", releaseScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, m.token).Err())
+}
+
+// statisticsOf is what a product adds to the sums. Facts are made of them, and the mean lengths of the fields.
+func statisticsOf(e *index.Entry, ps index.FieldTerms) map[string]int {
+	f := index.NewStatistics()
+	f.Add(e, 1)
+	out := map[string]int{"products": 1}
+	if f.Gifts > 0 {
+		out["presents"] = 1
+	}
+	for i, key := range e.Categories {
+		out["path|"+key+"|"+e.Product.GetCategoryPath()[i]]++
+	}
+	for kind, counts := range map[string]map[string]int{
+		"tag|": f.Tags, "attribute|": f.Attributes, "option|": f.Options, "broadest|": f.TopCategories, "currency|": f.Currencies,
+		"language|": f.Languages,
+	} {
+		for name, n := range counts {
+			out[kind+name] = n
+		}
+	}
+	for i, stems := range ps {
+		if len(stems) > 0 {
+			out["words|"+index.Fields[i].Name] = len(stems)
+			out["filled|"+index.Fields[i].Name] = 1
+		}
+	}
+	return out
+}
+
+// statistics makes facts of the sums.
+func (m manifest) statistics(ctx context.Context, collection string) (f index.Statistics, means [index.NumFields]float64, err error) {
+	all, err := m.rdb.HGetAll(ctx, m.keys(collection)[1]).Result()
+	if err != nil {
+		return f, means, state.Error("read index", err)
+	}
+	f = index.NewStatistics()
+	sums := make(map[string]int, len(all))
+	for field, value := range all {
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return f, means, fmt.Errorf("read index: sum %q: %w", field, err)
+		}
+		sums[field] = n
+	}
+	written := make(map[string]int)
+	for field, n := range sums {
+		kind, name, _ := strings.Cut(field, "|")
+		switch kind {
+		case "products":
+			f.Products = n
+		case "presents":
+			f.Gifts = n
+		case "tag":
+			f.Tags[name] = n
+		case "attribute":
+			f.Attributes[name] = n
+		case "option":
+			f.Options[name] = n
+		case "broadest":
+			f.TopCategories[name] = n
+		case "currency":
+			f.Currencies[name] = n
+		case "language":
+			f.Languages[name] = n
+		case "path":
+			key, as, _ := strings.Cut(name, "|")
+			f.CategoryProducts[key] += n
+			if best := f.Categories[key]; n > written[key] || n == written[key] && as < best {
+				f.Categories[key], written[key] = as, n
+			}
+		}
+	}
+	f.SetCurrency()
+	for i, field := range index.Fields {
+		means[i] = float64(sums["words|"+field.Name]) / float64(max(1, sums["filled|"+field.Name]))
+	}
+	return f, means, nil
+}

@@ -1,0 +1,244 @@
+package weaviate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
+	"github.com/quartet-commerce/quartet/services/search/index"
+	"github.com/quartet-commerce/quartet/services/search/index/memory"
+)
+
+// Vectors in a cluster are part of the rows. Whichever replica finds rows without one has them embedded, in the background.
+
+// VectorLeg implements backend.
+func (c *Backend) VectorLeg(ctx context.Context, storeID string) string {
+	m := c.manifest(storeID)
+	st, err := m.status(ctx)
+	if err != nil || st.active != c.collection() {
+		return index.LegVector + index.LegBuilding
+	}
+	counts, err := c.client.Count(ctx, st.active, tenant(storeID), weaviate.Where{}, weaviate.Is(rowEmbedded, true))
+	switch {
+	case err != nil:
+		return index.LegVector + index.LegFailed
+	case counts[0] == 0 || float64(counts[1]) < memory.Mostly*float64(counts[0]):
+		return index.LegVector + index.LegBuilding
+	}
+	return index.LegVector
+}
+
+// embed sees to it that all products of a version get vectors.
+func (c *Backend) embed(m manifest, s *storeState, version int64) {
+	if c.embedder == nil {
+		return
+	}
+	s.mu.Lock()
+	begun := s.embedding || s.embedded >= version
+	s.embedding = s.embedding || !begun
+	s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if begun || c.closed {
+		return
+	}
+	c.work.Go(func() {
+		wait := memory.EmbedAgain
+		for {
+			err := c.embedAll(c.ctx, m)
+			if err == nil || c.ctx.Err() != nil || weaviate.Missing(err) { // or another collection has taken its place
+				s.mu.Lock()
+				s.embedding, s.embedded = false, version
+				s.mu.Unlock()
+				return
+			}
+			c.logger.Warn("products could not be embedded; searches go by words until they can", "store", m.storeID, "error", err, "again_in", wait)
+			select {
+			case <-time.After(wait):
+			case <-c.ctx.Done():
+			}
+			wait = min(2*wait, memory.EmbedSeldom)
+		}
+	})
+}
+
+// embedAll embeds what has no vector, until nothing is left.
+func (c *Backend) embedAll(ctx context.Context, m manifest) error {
+	shelf := &storeIndex{backend: c, manifest: m, collection: c.collection()}
+	for {
+		hits, err := c.client.Find(ctx, shelf.collection, tenant(m.storeID), weaviate.Select{
+			Where: weaviate.Is(rowEmbedded, false), Limit: memory.EmbedBatch, Properties: []string{rowProduct, rowVersion},
+		})
+		if err != nil {
+			return err
+		}
+		products, err := shelf.documents(ctx, hits)
+		if err != nil || len(products) == 0 {
+			return err
+		}
+		texts := make([]string, len(products))
+		for i, p := range products {
+			texts[i] = index.Text(p.Product)
+		}
+		vectors, err := c.embedder.Documents(ctx, texts)
+		if err != nil {
+			return err
+		}
+		if n, err := c.setVectors(ctx, m, products, vectors); err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// setVectors writes the rows again with their vectors, while nobody else writes: a row that has gone meanwhile must not come back.
+// It returns how many there were; rows that are nobody's need none.
+func (c *Backend) setVectors(ctx context.Context, m manifest, products []*document, vectors []embed.Vector) (n int, err error) {
+	err = c.write(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
+		ids := make([]string, len(products))
+		for i, p := range products {
+			ids[i] = p.Id()
+		}
+		listings, err := m.records(ctx, w.collection, ids)
+		if err != nil {
+			return err
+		}
+		var rows []weaviate.Object
+		for i, p := range products {
+			row := c.row(m.storeID, p.Entry, index.Analyze(p.Product, stemAll), p.version)
+			if listings[i] == nil || listings[i].Row != row.ID {
+				continue
+			}
+			row.Vector, row.Properties[rowEmbedded] = vectors[i], true
+			rows = append(rows, row)
+		}
+		if n = len(rows); n == 0 {
+			return nil
+		}
+		return c.client.Put(ctx, w.collection, tenant(m.storeID), rows)
+	})
+	return n, err
+}
+
+// keepVectors gives new rows the vectors of the rows that they replace, where the text is the same: a change of price or stock
+// makes none.
+func (w *writer) keepVectors(ctx context.Context, rows []weaviate.Object, batch map[string]record, old []*record) error {
+	if w.embedder == nil {
+		return nil
+	}
+	before := make(map[string]string) // text -> row that had it
+	var ids []string
+	for _, l := range old {
+		if l != nil && l.Row != "" {
+			before[l.Text] = l.Row
+			ids = append(ids, l.Row)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	hits, err := w.client.Find(ctx, w.collection, tenant(w.storeID), weaviate.Select{
+		Where: weaviate.HasAny("id", ids...), Limit: len(ids), Properties: []string{rowProduct}, Vectors: true,
+	})
+	if err != nil {
+		return fmt.Errorf("read vectors: %w", err)
+	}
+	vectors := make(map[string][]float32)
+	for _, h := range hits {
+		vectors[h.ID] = h.Vector
+	}
+	for i := range rows {
+		id, _ := rows[i].Properties[rowProduct].(string)
+		if v := vectors[before[batch[id].Text]]; len(v) > 0 {
+			rows[i].Vector, rows[i].Properties[rowEmbedded] = v, true
+		}
+	}
+	return nil
+}
+
+// Similarities implements pool: the cluster compares vectors.
+func (p *termMatches) Similarities(
+	ctx context.Context, need index.Constraint, hits []index.Hit, query embed.Vector, admits index.Filter, others bool,
+) ([]index.Hit, []index.Similarity, error) {
+	s := p.index
+	n := &vectorSearch{index: s, query: query, admits: admits, hits: slices.Clone(hits), at: make(map[string]int), cosines: make(map[int]float32)}
+	for i, h := range n.hits {
+		n.at[h.Id()] = i
+	}
+	if len(n.hits) > 0 {
+		w, _ := p.conditions.constraint(p.query, need)
+		near, err := s.nearest(ctx, query, weaviate.All(w, filterCondition(admits)), len(n.hits))
+		if err != nil {
+			return nil, nil, err
+		}
+		n.addCosines(near)
+	}
+	if others {
+		if err := n.others(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	out := make([]index.Similarity, 0, len(n.cosines))
+	for i := range n.hits {
+		if cosine, ok := n.cosines[i]; ok {
+			out = append(out, index.Similarity{Hit: i, Cosine: cosine})
+		}
+	}
+	return n.hits, out, nil
+}
+
+// vectorSearch gathers what is near to a query.
+type vectorSearch struct {
+	index   *storeIndex
+	query   embed.Vector
+	admits  index.Filter
+	hits    []index.Hit
+	at      map[string]int  // by product id, where it is among the hits
+	cosines map[int]float32 // by where
+}
+
+func (n *vectorSearch) addCosines(near []weaviate.Hit) {
+	for _, h := range near {
+		if i, ok := n.at[h.Text[rowProduct]]; ok {
+			n.cosines[i] = max(float32(h.Cosine), n.cosines[i])
+		}
+	}
+}
+
+// others adds the nearest products that pass the filter. Rows let some through that do not, so that it may take more of them.
+func (n *vectorSearch) others(ctx context.Context) error {
+	had := len(n.hits)
+	for limit := had + 2*index.MaxNeighbours; ; limit *= 4 {
+		near, err := n.index.nearest(ctx, n.query, filterCondition(n.admits), limit)
+		if err != nil {
+			return err
+		}
+		rows, err := n.index.documents(ctx, near)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(rows, func(a, b *document) int { return index.ByTitle(a.Entry, b.Entry) }) // those that are equally near stay so
+		for _, row := range rows {
+			if _, ok := n.at[row.Id()]; ok {
+				continue
+			}
+			if variants := n.admits.Admit(row.Entry); len(variants) > 0 {
+				n.at[row.Id()] = len(n.hits)
+				n.hits = append(n.hits, index.Hit{Candidate: index.Candidate{Entry: row.Entry}, Variants: variants, VectorOnly: true})
+			}
+		}
+		n.addCosines(near)
+		if len(near) < limit || len(n.hits)-had >= index.MaxNeighbours {
+			return nil
+		}
+	}
+}
+
+// nearest returns the rows that meet a condition and are nearest to a vector.
+func (s *storeIndex) nearest(ctx context.Context, query embed.Vector, w weaviate.Where, n int) ([]weaviate.Hit, error) {
+	return s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), weaviate.Select{
+		Where: w, Near: query, Limit: min(n, s.backend.pageSize), Properties: []string{rowProduct, rowVersion},
+	})
+}

@@ -1,0 +1,248 @@
+package weaviate
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/index"
+)
+
+const (
+	// batchSize is how many entries of the manifest one command reads.
+	batchSize = 500
+	// writeBatch is how many rows are written at once.
+	writeBatch = 200
+	// writersAtOnce is how many batches are under way.
+	writersAtOnce = 3
+	// shortestMeant is the length of the shortest stem that a misspelt word may have meant, in bytes.
+	shortestMeant = 3
+	// maxCopies bounds the nodes that keep each row.
+	maxCopies = 3
+)
+
+// writer writes to a collection, under a lease.
+type writer struct {
+	*Backend
+	manifest
+	collection string
+}
+
+// catchUp brings the collection to the version of the catalog.
+func (w *writer) catchUp(ctx context.Context) error {
+	st, err := w.status(ctx)
+	if err != nil {
+		return err
+	}
+	have := st.indexed[w.collection]
+	if have == 0 || have > st.version {
+		return w.fill(ctx)
+	}
+	if have == st.version {
+		return nil
+	}
+	if err := w.deleteOrphans(ctx); err != nil {
+		return err
+	}
+	c, complete, err := w.Backend.store.Changes(ctx, w.storeID, have)
+	if err != nil {
+		return err
+	}
+	if !complete {
+		if c, err = w.difference(ctx); err != nil {
+			return err
+		}
+	}
+	return w.apply(ctx, c)
+}
+
+// fill writes everything into an empty tenant.
+func (w *writer) fill(ctx context.Context) error {
+	copies, err := w.client.Members(ctx)
+	if err != nil {
+		return err
+	}
+	name := tenant(w.storeID)
+	if err := w.client.CreateCollection(ctx, w.collection, min(copies, maxCopies), rowProperties()); err != nil {
+		return err
+	}
+	if err := w.client.DeleteTenant(ctx, w.collection, name); err != nil {
+		return err
+	}
+	if err := w.forget(ctx, w.collection); err != nil {
+		return err
+	}
+	if err := w.client.CreateTenant(ctx, w.collection, name); err != nil {
+		return err
+	}
+	all, err := w.Backend.store.Load(ctx, w.storeID)
+	if err != nil {
+		return err
+	}
+	return w.apply(ctx, all)
+}
+
+// difference is what the catalog and the collection differ in, when the changes are no longer all known.
+func (w *writer) difference(ctx context.Context) (catalog.Change, error) {
+	c, err := w.Backend.store.Load(ctx, w.storeID)
+	if err != nil {
+		return c, err
+	}
+	there := make(map[string]bool, len(c.Put))
+	for _, p := range c.Put {
+		there[p.GetProductId()] = true
+	}
+	for cursor := uint64(0); ; {
+		var fields []string
+		if fields, cursor, err = w.rdb.HScan(ctx, w.keys(w.collection)[0], cursor, "", batchSize).Result(); err != nil {
+			return c, fmt.Errorf("read index: %w", err)
+		}
+		for i := 0; i+1 < len(fields); i += 2 {
+			if !there[fields[i]] {
+				there[fields[i]] = true // HSCAN may return a field twice
+				c.Removed = append(c.Removed, fields[i])
+			}
+		}
+		if cursor == 0 {
+			return c, nil
+		}
+	}
+}
+
+// deleteOrphans deletes rows that a writer has left behind that did not come to their end.
+func (w *writer) deleteOrphans(ctx context.Context) error {
+	begun, err := w.pending(ctx, w.collection)
+	if err != nil || len(begun) == 0 {
+		return err
+	}
+	var rows, products []string
+	for row, product := range begun {
+		rows, products = append(rows, row), append(products, product)
+	}
+	listings, err := w.records(ctx, w.collection, products)
+	if err != nil {
+		return err
+	}
+	var loose []string
+	for i, l := range listings {
+		if l == nil || l.Row != rows[i] {
+			loose = append(loose, rows[i])
+		}
+	}
+	if err := w.drop(ctx, loose); err != nil {
+		return err
+	}
+	return w.clearPending(ctx, w.collection)
+}
+
+// apply writes a change, and then says that the collection has it.
+func (w *writer) apply(ctx context.Context, c catalog.Change) error {
+	group, batches := errgroup.WithContext(ctx)
+	group.SetLimit(writersAtOnce)
+	for put := c.Put; len(put) > 0; {
+		batch := put[:min(writeBatch, len(put))]
+		put = put[len(batch):]
+		group.Go(func() error { return w.put(batches, c.Version, batch) })
+	}
+	for removed := c.Removed; len(removed) > 0; {
+		batch := make(map[string]record)
+		for _, id := range removed[:min(writeBatch, len(removed))] {
+			batch[id] = record{}
+		}
+		removed = removed[min(writeBatch, len(removed)):]
+		group.Go(func() error { return w.commitBatch(batches, c.Version, batch) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := w.clearPending(ctx, w.collection); err != nil {
+		return err
+	}
+	return w.setVersion(ctx, w.collection, c.Version)
+}
+
+// put writes products as of a version: first their rows, then that these count, and then the old ones go. Whatever is broken off
+// in between leaves rows that count for nothing.
+func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.Product) error {
+	ids := make([]string, len(products))
+	for i, p := range products {
+		ids[i] = p.GetProductId()
+	}
+	old, err := w.records(ctx, w.collection, ids)
+	if err != nil {
+		return err
+	}
+	batch, rows := make(map[string]record), make([]weaviate.Object, 0, len(products))
+	begun, stems := make(map[string]string), make(map[string]bool)
+	for i, p := range products {
+		row, l, err := w.prepare(p, version, stems)
+		if err != nil {
+			return err
+		}
+		if old[i] != nil && old[i].Row != "" && old[i].Hash == l.Hash {
+			continue // it says what it said
+		}
+		batch[p.GetProductId()], begun[row.ID] = l, p.GetProductId()
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := w.keepVectors(ctx, rows, batch, old); err != nil {
+		return err
+	}
+	if err := w.addPending(ctx, w.collection, begun); err != nil {
+		return err
+	}
+	if err := w.client.Put(ctx, w.collection, tenant(w.storeID), rows); err != nil {
+		return err
+	}
+	if err := w.addStems(ctx, w.collection, stems); err != nil {
+		return err
+	}
+	return w.commitBatch(ctx, version, batch)
+}
+
+// prepare makes the row of a product, and what the manifest says of it.
+func (w *writer) prepare(p *catalogv1.Product, version int64, stems map[string]bool) (weaviate.Object, record, error) {
+	e, ps := index.NewEntry(p), index.Analyze(p, stemAll)
+	for i, f := range index.Fields {
+		if f.Weight == 0 || !f.Strong {
+			continue
+		}
+		for _, s := range ps[i] {
+			if len(s) >= shortestMeant {
+				stems[s] = true
+			}
+		}
+	}
+	row := w.row(w.storeID, e, ps, version)
+	l, err := newRecord(row.ID, e, ps)
+	return row, l, err
+}
+
+// commitBatch takes products into the manifest and deletes the rows that do not count any more.
+func (w *writer) commitBatch(ctx context.Context, version int64, batch map[string]record) error {
+	loose, err := w.commit(ctx, w.collection, version, batch)
+	if err != nil {
+		return err
+	}
+	return w.drop(ctx, loose)
+}
+
+// drop deletes rows.
+func (w *writer) drop(ctx context.Context, rows []string) error {
+	for len(rows) > 0 {
+		batch := rows[:min(writeBatch, len(rows))]
+		rows = rows[len(batch):]
+		if err := w.client.Delete(ctx, w.collection, tenant(w.storeID), batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}

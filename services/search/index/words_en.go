@@ -1,0 +1,159 @@
+package index
+
+// englishWords are those of an English-speaking shopper.
+var englishWords = wordlist{
+	fillers: englishFillers, vague: vague, prepositions: prepositions, qualifiers: qualifiers,
+	beforeAmount: beforeAmount, afterAmount: afterAmount, synonyms: synonymGroups, implications: implications,
+}
+
+// englishFillers is what shoppers say around the thing that they want. It never tells products apart.
+const englishFillers = `want wants need needs looking look find show see give buy buying purchase get got please some something
+anything thing things stuff product products item items article articles recommend suggest suggestion best good great nice
+perfect cheap cheapest affordable budget inexpensive expensive dearest priciest costliest most least lowest highest price
+prices priced cost costs costing pricing much many under below over above between less than more around about maximum max
+minimum min euro euros eur dollar dollars usd pound pounds gbp stock available availability sell selling sells carry store
+shop catalog catalogue size sizes sized colour color option options thanks thank hello hi hey can could would like also
+just really eu any kind kinds type types sort us let know tell ideas idea one ones pair pairs person persons people
+somebody someone go goes going cart basket`
+
+// vague are words that every shopper means differently. They order products and never leave one out.
+var vague = map[string]bool{
+	"light": true, "lightweight": true, "warm": true, "cosy": true, "cozy": true, "comfortable": true, "comfy": true,
+	"decent": true, "quality": true, "sturdy": true, "robust": true, "durable": true, "simple": true, "fancy": true,
+	"big": true, "large": true, "small": true, "compact": true, "soft": true, "pretty": true, "beautiful": true,
+	"practical": true, "useful": true, "reliable": true, "strong": true, "fine": true, "cool": true, "new": true,
+	"popular": true, "favourite": true, "favorite": true, "lovely": true, "proper": true, "solid": true,
+}
+
+// nounsAtEnd are vague words that are things when nothing comes after them: a "camping light" is a lamp.
+var nounsAtEnd = map[string]bool{"light": true}
+
+// gifts are what people call anything that they want to give away.
+var gifts = map[string]bool{
+	"gift": true, "gifts": true, "present": true, "presents": true, "birthday": true, "christmas": true,
+}
+
+// giftNouns are words after which a present is no longer anything: a gift card is a card.
+var giftNouns = map[string]bool{
+	"card": true, "cards": true, "voucher": true, "vouchers": true, "certificate": true, "certificates": true,
+	"wrap": true, "wrapping": true, "paper": true, "box": true, "boxes": true, "set": true, "sets": true, "bag": true,
+	"bags": true, "basket": true, "baskets": true, "hamper": true, "hampers": true,
+}
+
+// peopleUnits are units that count people.
+var peopleUnits = map[string]bool{
+	"person": true, "persons": true, "people": true, "man": true, "men": true, "adults": true, "sleepers": true,
+}
+
+// numerals are written-out numbers.
+var numerals = map[string]string{
+	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
+}
+
+// prepositions end the part of a query that says what the thing is: "tents for two people" are tents.
+var prepositions = map[string]bool{
+	"for": true, "with": true, "in": true, "under": true, "from": true, "without": true, "below": true, "over": true,
+	"above": true, "to": true, "on": true, "at": true, "that": true, "which": true, "between": true, "of": true, "by": true,
+	"up": true, "less": true, "around": true, "against": true,
+}
+
+// qualifiers are words that people put behind the thing that they mean: "jacket men waterproof" is a jacket.
+var qualifiers = map[string]bool{
+	"men": true, "mens": true, "man": true, "women": true, "womens": true, "woman": true, "ladies": true, "unisex": true,
+	"kids": true, "children": true, "boys": true, "girls": true, "adults": true, "waterproof": true, "windproof": true,
+	"gift": true, "gifts": true, "present": true, "presents": true, "birthday": true, "christmas": true,
+	"lightweight": true, "ultralight": true, "light": true, "warm": true, "insulated": true, "breathable": true,
+	"winter": true, "summer": true, "black": true, "white": true, "red": true, "blue": true, "green": true, "grey": true,
+	"gray": true, "small": true, "medium": true, "large": true, "colour": true, "color": true, "original": true,
+	"genuine": true, "wireless": true, "new": true,
+}
+
+// beforeAmount and afterAmount are words around a number that is a price or a size.
+var (
+	beforeAmount = map[string]bool{
+		"under": true, "below": true, "over": true, "above": true, "than": true, "max": true, "maximum": true, "min": true,
+		"minimum": true, "size": true, "sizes": true, "eu": true, "around": true, "about": true, "between": true, "to": true,
+	}
+	afterAmount = map[string]bool{
+		"euro": true, "euros": true, "eur": true, "dollar": true, "dollars": true, "usd": true, "pound": true, "pounds": true,
+		"gbp": true,
+	}
+)
+
+// synonymGroups are phrases that mean the same to an English-speaking shopper.
+var synonymGroups = [][]string{
+	{"rucksack", "backpack", "knapsack"},
+	{"torch", "headlamp", "head torch", "flashlight", "headlight"},
+	{"sneakers", "running shoes", "trainers"},
+	{"sleeping mat", "sleeping pad", "camping mattress"},
+	{"jumper", "sweater", "pullover"},
+	{"trousers", "pants"},
+	{"raincoat", "rain jacket", "rain coat"},
+	{"puffer", "down jacket"},
+	{"thermos", "insulated bottle", "vacuum flask"},
+	{"flask", "bottle"},
+	{"beanie", "woolly hat", "knit hat"},
+	{"trekking poles", "hiking poles", "walking poles", "walking sticks"},
+	{"stove", "burner", "cooker"},
+	{"fanny pack", "hip pack", "bum bag", "waist pack"},
+	{"tee", "tshirt", "t-shirt"},
+	{"hiking", "trekking"},
+	{"waterproof", "rainproof", "watertight"},
+	{"lightweight", "ultralight"},
+	{"kids", "children", "child", "junior"},
+	{"gloves", "mittens"},
+	{"mug", "cup"},
+	{"gift", "present"},
+	{"women", "woman", "ladies"},
+	{"men", "man", "gents"},
+	{"grey", "gray"},
+	{"warm", "insulated", "thermal"},
+	{"power bank", "battery pack", "portable charger"},
+	{"cutlery", "flatware"},
+	{"sunglasses", "shades"},
+	{"laptop", "notebook", "laptop computer", "notebook pc"},
+	{"tv", "television", "tv set"},
+	{"pc", "personal computer", "desktop computer"},
+	{"mobile phone", "cell phone", "smartphone", "cellphone"},
+	{"headphones", "earphones", "earbuds"},
+	{"loudspeaker", "speaker"},
+	{"memory stick", "usb stick", "flash drive", "thumb drive", "pen drive"},
+	{"hard drive", "hard disk", "hdd"},
+	{"solid state drive", "ssd"},
+	{"optical drive", "disc drive"},
+	{"power adapter", "ac adapter", "power supply"},
+	{"webcam", "web camera", "pc camera"},
+	{"wifi", "wi-fi", "wlan", "wireless lan"},
+	{"games console", "game console"},
+	{"fridge", "refrigerator"},
+	{"vacuum cleaner", "vac"},
+	{"hairdryer", "hair dryer", "blow dryer"},
+	{"sofa", "couch", "settee"},
+	{"bike", "bicycle"},
+	{"nappies", "diapers"},
+	{"pram", "stroller", "pushchair"},
+	{"curtains", "drapes"},
+	{"duvet", "comforter"},
+	{"bin", "trash can", "dustbin"},
+	{"mouse pad", "mouse mat"},
+	{"cord", "cable"},
+	{"hat", "beanie", "cap"},
+	{"runner", "running"},
+	{"hiker", "hiking"},
+	{"camper", "camping"},
+	{"climber", "climbing"},
+	{"cyclist", "cycling"},
+}
+
+// implications name what serves a shopper who says the word. They hold one way: who asks for waterproof boots does not ask
+// for rain.
+var implications = map[string][]string{
+	"rainy": {"rain", "waterproof", "rainproof", "raincoat"},
+	"rain":  {"waterproof", "rainproof", "raincoat"},
+	"wet":   {"rain", "waterproof", "rainproof"},
+	"snowy": {"snow", "winter"},
+	"cold":  {"warm", "insulated", "thermal", "winter"},
+	"muddy": {"mud", "waterproof"},
+	"sunny": {"sun", "summer"},
+	"windy": {"wind", "windproof"},
+}

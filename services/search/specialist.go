@@ -1,0 +1,486 @@
+package search
+
+import (
+	"context"
+	_ "embed" // the prompt and the examples
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/productview"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/index"
+)
+
+//go:embed prompt.md
+var prompt string
+
+// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
+// are no shopper's, and none is of the sets that the router is measured with.
+//
+//go:embed examples.txt
+var examples string
+
+// definition is the search specialist.
+func (s *Service) definition() specialist.Definition {
+	return specialist.Definition{
+		Name: "search",
+		Purpose: "Finds products in the store's catalog: what the store sells, prices, sizes, colours, stock, the cheapest or " +
+			"dearest of a kind, how many there are, and facts about a product.",
+		Examples: strings.Split(strings.TrimSpace(examples), "\n"),
+		Keywords: speaksFor,
+		Prompt:   prompt,
+		Tools:    s.tools,
+		Unavailable: func(ctx context.Context, sc scope.Scope) (string, error) {
+			var reason string
+			err := s.backend.Read(ctx, sc.StoreID, nil, func(v *index.View) error {
+				if v.Statistics.Products == 0 {
+					reason = "This store has no product catalog here yet."
+				}
+				return nil
+			})
+			if err != nil {
+				return "", fmt.Errorf("read catalog: %w", err)
+			}
+			return reason, nil
+		},
+	}
+}
+
+// speaksFor lists the words that speak for this specialist, by weight.
+var speaksFor = map[float64][]string{
+	3: {
+		"in stock", "out of stock", "sold out", "cheapest", "most expensive", "en stock", "agotado", "auf lager",
+		"vorrätig", "rupture de stock", "back in stock", "what else do you have", "what else have you got",
+	},
+	2: {
+		"search", "catalog", "available", "size", "sizes", "colour", "color", "brand", "waterproof", "how much",
+		"how heavy", "how big", "how tall", "how wide", "talla", "tallas", "barato", "disponible", "impermeable",
+		"de qué color", "cuánto cuesta", "cuánto pesa", "medidas", "größe", "größen", "farbe", "günstig", "wie groß",
+		"wie schwer", "verfügbar", "wasserdicht", "wie viel kostet", "taille", "tailles", "couleur", "pas cher",
+		"imperméable", "combien coûte", "quelle taille", "lightest", "warmest", "biggest", "smallest", "largest",
+		"loudest", "más barato", "más ligero", "günstigste", "billigste", "leichteste", "le plus léger",
+		"le moins cher", "compatible with", "come in", "comes in", "comes with",
+	},
+	1.5: {
+		"price", "prices", "precio", "precios", "preis", "prix", "cheap",
+	},
+	1: {
+		"how many", "under", "below", "item in", "material", "made of", "weigh", "weight", "moins cher", "billiger",
+		"cheaper", "gift set", "peso", "gewicht", "poids", "machine washable", "dimensions", "wattage", "batteries",
+		"shoes", "boots", "jacket", "tent", "backpack", "sleeping bag", "bottle", "headlamp", "socks", "trousers",
+		"zapatillas", "botas", "chaqueta", "mochila", "tienda de campaña", "schuhe", "jacke", "rucksack", "zelt",
+		"schlafsack", "chaussures", "veste", "sac à dos", "tente",
+	},
+}
+
+// searchArgs are the arguments of search_catalog.
+type searchArgs struct {
+	Query      string         `json:"query" jsonschema:"What is wanted, in a few English words without sizes, colours and prices, such as: trail running shoes. Or a product id."`
+	Category   string         `json:"category,omitempty" jsonschema:"Only this category of the store, if one is known."`
+	Brand      string         `json:"brand,omitempty" jsonschema:"Only this brand."`
+	MinPrice   *float64       `json:"min_price,omitempty" jsonschema:"Lowest price, in the store's currency, such as 50."`
+	MaxPrice   *float64       `json:"max_price,omitempty" jsonschema:"Highest price, in the store's currency, such as 120."`
+	Options    map[string]any `json:"options,omitempty" jsonschema:"Options that one variant must have together, such as size 42 and colour blue: {\"size\": \"42\", \"colour\": \"blue\"}."`
+	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Facts that must hold, such as {\"waterproof\": \"true\"} or {\"material\": \"merino wool\"}."`
+	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"Only what can be bought now. True unless said otherwise."`
+	Sort       string         `json:"sort,omitempty" jsonschema:"Order of the products: relevance (the default), price_low_to_high for the cheapest, price_high_to_low for the most expensive."`
+	Limit      int            `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. 5 unless said otherwise; total counts all of them in any case."`
+}
+
+const searchDescription = `Searches the store's whole catalog. Returns the best products with price, options in stock and ` +
+	`a reason, the total number of matches and their price range; so it also answers "the cheapest", "how many" and ` +
+	`"between which prices". The catalog is in English: translate the query to English. Look for one kind of product per call. ` +
+	`Only products in stock are returned unless in_stock is false. When nothing fits, note says why and the nearest products are listed.`
+
+const (
+	defaultListed = 5
+	maxListed     = 20
+)
+
+// sorts are the values of the sort argument.
+var sorts = map[string]catalogv1.Sort{
+	"": catalogv1.Sort_SORT_UNSPECIFIED, "relevance": catalogv1.Sort_SORT_RELEVANCE,
+	"price_low_to_high": catalogv1.Sort_SORT_PRICE_ASCENDING, "price_high_to_low": catalogv1.Sort_SORT_PRICE_DESCENDING,
+}
+
+// tools makes the tools of one turn, bound to its store. They see at least what was written before the turn began: what the
+// catalog's version is, which takes a round trip, is asked for while the model thinks.
+func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
+	version := func(ctx context.Context) (int64, error) { return s.store.Version(ctx, t.Scope.StoreID) }
+	if s.prefetchVersion {
+		version = specialist.Ahead(t, version).Get
+	}
+	return []agentloop.Tool{
+		agentloop.NewTool("search_catalog", searchDescription, func(ctx context.Context, in searchArgs) (searchResult, error) {
+			return s.searchTool(ctx, t, version, in)
+		}),
+	}
+}
+
+// searchTool runs one search and leaves its products in the turn's findings.
+func (s *Service) searchTool(
+	ctx context.Context, t *specialist.Turn, version index.VersionFunc, in searchArgs,
+) (searchResult, error) {
+	in.tidy()
+	if err := in.check(); err != nil {
+		return searchResult{}, err
+	}
+	var out outcome
+	m := s.hybrid.VectorQuery(ctx, s.backend, t.Scope.StoreID, in.Query, sorts[in.Sort])
+	err := s.backend.Read(ctx, t.Scope.StoreID, version, func(v *index.View) (err error) {
+		if out, err = s.look(ctx, v, s.vocabulary.Of(t.Scope.StoreID), in, &m); err == nil {
+			out.note = strings.TrimSpace(idNote(v, in.Query, out) + " " + out.note)
+		}
+		return err
+	})
+	if err != nil {
+		return searchResult{}, fmt.Errorf("search the catalog: %w", err)
+	}
+	if out.relevant {
+		s.rerankListed(ctx, in.Query, out.listed)
+	}
+	limit := min(orDefault(int32(in.Limit), defaultListed), len(out.listed))
+	result := searchResult{Products: []productview.View{}, Total: out.total, PriceRange: out.priceRange, Note: out.note}
+	for _, l := range out.listed[:limit] {
+		result.Products = append(result.Products, productview.New(l.Product, l.Variants, l.reason))
+		t.AddProducts(productview.Choice(l.Product, l.Variants, l.reason))
+	}
+	t.Found(out.total)
+	return result, nil
+}
+
+// tidy takes out what nobody sees, and what stands around an identifier.
+func (in *searchArgs) tidy() {
+	in.Query, in.Category, in.Brand = catalog.Clean(in.Query), catalog.Clean(in.Category), catalog.Clean(in.Brand)
+	if id := asID(in.Query); id != "" {
+		in.Query = id
+	}
+}
+
+// check refuses what no search can be made of, in words that tell the model what to do.
+func (in searchArgs) check() error {
+	if _, ok := sorts[in.Sort]; !ok {
+		return fmt.Errorf("sort %q is not known; use relevance, price_low_to_high or price_high_to_low", in.Sort)
+	}
+	if in.Limit < 0 || in.Limit > maxListed {
+		return fmt.Errorf("limit is %d; use 1 to %d", in.Limit, maxListed)
+	}
+	if n := utf8.RuneCountInString(in.Query); n > maxQuery {
+		return fmt.Errorf("query is too long, %d characters; use a few words", n)
+	}
+	for name, value := range map[string]string{"category": in.Category, "brand": in.Brand} {
+		if n := utf8.RuneCountInString(value); n > catalog.MaxName {
+			return fmt.Errorf("%s is too long, %d characters; give its name alone", name, n)
+		}
+	}
+	if err := checkWanted("options", in.Options); err != nil {
+		return err
+	}
+	if err := checkWanted("attributes", in.Attributes); err != nil {
+		return err
+	}
+	if in.MinPrice != nil && *in.MinPrice < 0 || in.MaxPrice != nil && *in.MaxPrice < 0 {
+		return fmt.Errorf("prices must be zero or more")
+	}
+	if in.MinPrice != nil && in.MaxPrice != nil && *in.MinPrice > *in.MaxPrice {
+		return fmt.Errorf("min_price %v is above max_price %v; swap them", *in.MinPrice, *in.MaxPrice)
+	}
+	return nil
+}
+
+// listed is a product to show, and why.
+type listed struct {
+	index.Hit
+	reason string
+}
+
+// outcome is what a search comes to.
+type outcome struct {
+	listed     []listed
+	total      int
+	priceRange string
+	note       string
+	relevant   bool // the products are in the order of relevance
+	byID       bool // the product with the identifier that was searched for
+}
+
+// look runs the search that the arguments ask for.
+func (s *Service) look(ctx context.Context, v *index.View, words *index.Vocabulary, in searchArgs, m *index.VectorQuery) (outcome, error) {
+	p := newPlan(v, in)
+	if es, err := v.Index.Products(ctx, []string{in.Query}); err != nil {
+		return outcome{}, err
+	} else if es[0] != nil {
+		return named(es[0], p), nil
+	}
+	f, err := s.hybrid.Search(ctx, v, v.Query(words, p.text), index.NewFilter(p.filter), sorts[in.Sort], m)
+	if err != nil {
+		return outcome{}, err
+	}
+	var out outcome
+	if counted := f.Counted(); len(counted) > 0 {
+		out = outcome{total: len(counted), priceRange: rangeText(counted), note: shortfall(f)}
+	} else {
+		if out, err = nearestProducts(ctx, v, f, p); err != nil {
+			return outcome{}, err
+		}
+	}
+	if len(out.listed) == 0 {
+		out.relevant = !index.ByPrice(sorts[in.Sort])
+		for _, h := range f.Hits {
+			out.listed = append(out.listed, listed{h, f.Reason(h)})
+		}
+		if f.HasVectorOnly() {
+			out.note = strings.TrimSpace(out.note + " " + nearNote)
+		}
+	}
+	out.note = strings.TrimSpace(strings.Join(append(p.notes, out.note), " "))
+	return out, nil
+}
+
+// nearNote says what products are that no word has found.
+const nearNote = `Those listed as "near in meaning" are not counted in total; they may not be what was asked for.`
+
+// rerankListed puts the products in the reranker's order, if there is one.
+func (s *Service) rerankListed(ctx context.Context, text string, all []listed) {
+	products := make([]*catalogv1.Product, len(all))
+	for i, l := range all {
+		products[i] = l.Product
+	}
+	order, _ := s.hybrid.Rerank(ctx, text, products)
+	before := slices.Clone(all)
+	for i, at := range order {
+		all[i] = before[at]
+	}
+}
+
+// named is the outcome of a look-up by product id: the product, in any stock.
+func named(e *index.Entry, p plan) outcome {
+	variants := index.NewFilter(p.filter).Admit(e)
+	var note string
+	if len(variants) == 0 {
+		variants = e.Product.GetVariants()
+		note = "The product is listed with all its variants: none of them meets every condition."
+	}
+	h := index.Hit{Candidate: index.Candidate{Entry: e}, Variants: variants}
+	return outcome{listed: []listed{{h, "has this product id"}}, total: 1, priceRange: rangeText([]index.Hit{h}), note: note, byID: true}
+}
+
+// shortfall says how the hits fall short of the words. Empty: they do not.
+func shortfall(f index.Result) string {
+	switch {
+	case f.Partial && len(f.Missing) > 0 && f.Unknown:
+		return fmt.Sprintf("Nothing in the catalog matches %s; the products listed match only the other words.", quote(f.Missing))
+	case f.Partial && len(f.Missing) > 0:
+		return fmt.Sprintf("None of the products listed matches %s; they match only the other words.", quote(f.Missing))
+	case f.Partial:
+		return "No product matches all of the words; the products listed match some of them."
+	case f.Mentioned:
+		return fmt.Sprintf("No product is called %s; the products listed only mention it.", quote([]string{f.Query.Terms[f.Query.Head].Text}))
+	}
+	return ""
+}
+
+// plan is a search as the catalog can run it.
+type plan struct {
+	text   string
+	filter *catalogv1.Filter
+	notes  []string // what could not be taken as it was said
+}
+
+// plan fits the arguments to what the catalog knows: models name categories and facts that a store does not keep.
+func newPlan(v *index.View, in searchArgs) plan {
+	p := plan{text: in.Query, filter: &catalogv1.Filter{
+		MinPrice: amount(v, in.MinPrice),
+		MaxPrice: amount(v, in.MaxPrice),
+		InStock:  in.InStock == nil || *in.InStock,
+		Options:  make(map[string]string), Attributes: make(map[string]string),
+	}}
+	if in.Brand != "" {
+		p.filter.Brands = []string{in.Brand}
+	}
+	p.restrictCategory(v, in.Category)
+	wanted := make(map[string]string)
+	for _, m := range []map[string]any{in.Options, in.Attributes} {
+		for name, value := range m {
+			if text, _ := wantedText(value); catalog.Fold(name) != "" && text != "" {
+				wanted[catalog.Fold(name)] = text
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		p.addFact(v, name, wanted[name])
+	}
+	return p
+}
+
+// amount takes a number as one of the store's currency. Nil stays nil.
+func amount(v *index.View, major *float64) *commonv1.Money {
+	if major == nil {
+		return nil
+	}
+	return money.FromMajor(*major, v.Statistics.Currency)
+}
+
+// restrictCategory restricts the search to the category, or to the kinds of it that exist, or else searches for its name.
+func (p *plan) restrictCategory(v *index.View, category string) {
+	parts := strings.FieldsFunc(category, func(r rune) bool { return r == '>' })
+	if len(parts) == 0 || strings.TrimSpace(parts[len(parts)-1]) == "" {
+		return
+	}
+	name := strings.TrimSpace(parts[len(parts)-1])
+	if exact, ok := v.Statistics.Categories[index.NameKey(name)]; ok {
+		p.filter.Categories = []string{exact}
+		return
+	}
+	several := false
+	for key := range v.CategoriesEndingIn(index.NameKey(name)) {
+		p.filter.Categories = append(p.filter.Categories, v.Statistics.Categories[key])
+		several = several || len(index.CategoryNames(v.Statistics.Categories[key])) > 1
+	}
+	slices.Sort(p.filter.Categories)
+	if p.filter.Categories == nil {
+		p.notes = append(p.notes, fmt.Sprintf("The store has no category %q; it was searched for as words.", name))
+	}
+	if p.filter.Categories == nil || several || p.text == "" {
+		// In front, so that what the query asks for stays what it asks for.
+		p.text = strings.TrimSpace(name + " " + p.text)
+	}
+}
+
+// addFact takes a wanted fact as an option or as an attribute, whichever the catalog keeps it as.
+func (p *plan) addFact(v *index.View, name, value string) {
+	switch {
+	case v.Statistics.Options[name] > 0:
+		p.filter.Options[name] = value
+	case v.Statistics.Attributes[name] > 0, v.Statistics.Tags[name] > 0, v.Statistics.Tags[catalog.Fold(value)] > 0:
+		p.filter.Attributes[name] = value
+	default:
+		p.notes = append(p.notes, fmt.Sprintf("The catalog does not record %q, so it was not checked.", name))
+	}
+}
+
+// wantedText returns what a model gave as the value of an option or an attribute, and false for what is not one value. Null and
+// a text of spaces are no wish: they are empty.
+func wantedText(value any) (string, bool) {
+	switch v := value.(type) {
+	case nil:
+		return "", true
+	case string:
+		return catalog.Clean(v), true
+	case bool:
+		return strconv.FormatBool(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	case []any:
+		switch len(v) {
+		case 0:
+			return "", true
+		case 1:
+			return wantedText(v[0])
+		}
+	}
+	return "", false
+}
+
+// checkWanted refuses options or attributes that no search can be made of, in words that tell the model what to do.
+func checkWanted(argument string, values map[string]any) error {
+	if len(values) > catalog.MaxOptions {
+		return fmt.Errorf("%s has %d entries; give at most %d, those that matter most", argument, len(values), catalog.MaxOptions)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		text, ok := wantedText(values[name])
+		switch {
+		case !ok:
+			return fmt.Errorf("%s: %q is not one text or number; give one value a call, such as {\"size\": \"42\"}", argument, catalog.Shorten(name))
+		case utf8.RuneCountInString(name) > catalog.MaxName || utf8.RuneCountInString(text) > catalog.MaxName:
+			return fmt.Errorf("%s: %q is too long; give a name and a value of at most %d characters", argument, catalog.Shorten(name), catalog.MaxName)
+		}
+	}
+	return nil
+}
+
+// searchResult is what search_catalog returns.
+type searchResult struct {
+	Products   []productview.View `json:"products"`
+	Total      int                `json:"total"`
+	PriceRange string             `json:"price_range,omitempty"`
+	Note       string             `json:"note,omitempty"`
+}
+
+// Summary says what the result holds, for the call log.
+func (r searchResult) Summary() string {
+	switch {
+	case r.Total == 0:
+		return "no products"
+	case r.Total == 1:
+		return "1 product"
+	}
+	return fmt.Sprintf("%d products", r.Total)
+}
+
+// rangeText says between which prices the hits are.
+func rangeText(hits []index.Hit) string {
+	low, high := index.Prices(hits)
+	if low.GetAmountMinor() == high.GetAmountMinor() {
+		return money.Text(low)
+	}
+	return money.Text(low) + " to " + money.Text(high)
+}
+
+// idLabels are words that people and models put before an identifier.
+var idLabels = map[string]bool{
+	"the": true, "product": true, "item": true, "article": true, "id": true, "sku": true, "ref": true, "reference": true,
+	"number": true, "no": true, "nr": true, "code": true, "-": true,
+}
+
+// asID returns the identifier that a text is, without what labels it, or "" when it is no identifier: "product id: SHOE-1" is
+// one, "trail shoes" and "tents" are none.
+func asID(text string) string {
+	parts := strings.FieldsFunc(catalog.CleanID(text), func(r rune) bool { return unicode.IsSpace(r) || r == ':' || r == '=' })
+	for len(parts) > 1 && idLabels[catalog.FoldID(parts[0])] {
+		parts = parts[1:]
+	}
+	if len(parts) != 1 {
+		return ""
+	}
+	id := catalog.CleanID(parts[0])
+	if !fault.ValidID(id) || !strings.ContainsFunc(id, unicode.IsDigit) || !strings.ContainsFunc(id, unicode.IsLetter) {
+		return ""
+	}
+	return id
+}
+
+// instead says which product may have been meant by an identifier that none has, or what to do.
+func instead(v *index.View, id string) string {
+	switch near := v.Index.SimilarIDs(id); len(near) {
+	case 0:
+	case 1:
+		return "the nearest id is " + near[0]
+	default:
+		return "the nearest ids are " + strings.Join(near, ", ")
+	}
+	return "no id is near it; search by what the product is called"
+}
+
+// idNote says that the text is an identifier that no product has. Empty: it is none, or the search went well in any case, for
+// the number of a model looks like one too.
+func idNote(v *index.View, text string, out outcome) string {
+	id := asID(text)
+	if id == "" || out.byID || out.total > 0 && out.note == "" {
+		return ""
+	}
+	return fmt.Sprintf("No product has the id %q; %s.", id, instead(v, id))
+}
