@@ -93,7 +93,7 @@ func runAsk(ctx context.Context, args []string, env environment) (err error) {
 	}
 }
 
-// connect reaches a running gateway, or starts a house around this question.
+// connect reaches a running gateway, or starts all six services for this question.
 func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientConn, string, func() error, error) {
 	if f.addr != "" {
 		conn, err := rpc.Dial(f.addr, rpc.DialConfig{})
@@ -102,16 +102,16 @@ func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientCo
 		}
 		return conn, "gateway at " + f.addr + " · " + f.who(), conn.Close, nil
 	}
-	h, err := openHouse(ctx, houseConfig{models: f.models, turns: *f.turns, redis: f.redis, logger: newLogger(env, *f.level), demo: f.redis == ""}, env)
+	l, err := openLocal(ctx, localConfig{models: f.models, turns: *f.turns, redis: f.redis, logger: newLogger(env, *f.level), demo: f.redis == ""}, env)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	conn, err := suite.Dial(suite.Gateway, h.cfg)
+	conn, err := suite.Dial(suite.Gateway, l.cfg)
 	if err != nil {
-		return nil, "", nil, errors.Join(err, h.close())
+		return nil, "", nil, errors.Join(err, l.close())
 	}
-	banner := "six services in this process · " + f.who() + " · " + strings.Join(h.notes, " · ")
-	return conn, banner, func() error { return errors.Join(conn.Close(), h.close()) }, nil
+	banner := "six services in this process · " + f.who() + " · " + strings.Join(l.notes, " · ")
+	return conn, banner, func() error { return errors.Join(conn.Close(), l.close()) }, nil
 }
 
 func (f *askFlags) who() string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -13,10 +14,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
+	evalsearch "github.com/quartet-commerce/quartet/services/internal/eval/search"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/router"
 	"github.com/quartet-commerce/quartet/services/suite"
@@ -32,13 +36,21 @@ const (
 // progressEvery is the time between two lines of progress.
 const progressEvery = 5 * time.Second
 
-const evalAbout = `Routes the messages of a labelled set and compares where they went with where they should have gone. A set is JSON
-Lines, "-" is stdin; a line is {"id":"m1","text":"where is my order?","gold":["support"]}. Optional: "kind" and "language"
-for a breakdown, and "history", what was said before: strings are the shopper's, else {"role":"assistant","text":"..."}.
-docs/evaluation.md says what each figure means. 'quartet eval search --help' tells how the search is measured.`
+const evalRoutingAbout = `Routes the messages of a labelled set and compares the decided specialists with the right ones. A set is JSON Lines;
+"-" is stdin. A line is {"id":"m1","text":"where is my order?","gold":["support"]}. Optional fields: "kind" and "language" for
+a breakdown, and "history", the conversation before: a string is the shopper's, else {"role":"assistant","text":"..."}.
+docs/evaluation.md defines each figure. 'quartet eval search --help' is about the search.`
 
-// evalFlags say what is measured and how it is shown.
-type evalFlags struct {
+const evalSearchAbout = `Loads products into a search service of its own, puts judged queries to it, and compares its ranking with the products that
+people judged relevant: by words alone, and then with each further leg that is configured. Products are JSON Lines as for
+'quartet load', or data sheets of a public collection; judgments are CSV: query,docid,rating. Both may be gzip; "-" is stdin.
+docs/evaluation.md defines each figure.`
+
+// maxEvalSearch bounds the evaluation of a search. Large catalogs take longer to load than servers allow without a deadline.
+const maxEvalSearch = time.Hour
+
+// routingFlags say what is measured and how it is shown.
+type routingFlags struct {
 	models   *modelFlags
 	router   string
 	parallel int
@@ -47,12 +59,12 @@ type evalFlags struct {
 	level    *slog.Level
 }
 
-func addEvalFlags(fs *flag.FlagSet) *evalFlags {
-	f := &evalFlags{models: addModelFlags(fs), level: logLevel(fs, slog.LevelWarn)}
-	fs.StringVar(&f.router, "router", routerRules, "`what` decides: rules alone; auto, the model where the rules are not certain, as in a deployment; or model, always the model. The model is the fast one, or the offline model when none is configured")
-	fs.IntVar(&f.parallel, "parallel", 4, "`number` of messages that are routed at a time; the rules alone take one at a time")
-	fs.BoolVar(&f.json, "json", false, "print the figures as one JSON object and nothing else")
-	fs.BoolVar(&f.misses, "misses", false, "print each message that went wrong")
+func addRoutingFlags(fs *flag.FlagSet) *routingFlags {
+	f := &routingFlags{models: addModelFlags(fs), level: logLevel(fs, slog.LevelWarn)}
+	fs.StringVar(&f.router, "router", routerRules, "`what` decides: rules, without a model; auto, the model where the rules are not certain, as in a deployment; or model, always the model. The model is the fast one, or the offline model if none is configured")
+	fs.IntVar(&f.parallel, "parallel", 4, "`number` of messages that are routed at once; the rules alone route one at a time")
+	fs.BoolVar(&f.json, "json", false, "print only the figures, as one JSON object")
+	fs.BoolVar(&f.misses, "misses", false, "print each message that was routed wrong")
 	return f
 }
 
@@ -65,8 +77,8 @@ func runEval(ctx context.Context, args []string, env environment) error {
 }
 
 func runEvalRouting(ctx context.Context, args []string, env environment) (err error) {
-	fs := newFlags("eval", "routing FILE", evalAbout, env)
-	f := addEvalFlags(fs)
+	fs := newFlags("eval", "routing FILE", evalRoutingAbout, env)
+	f := addRoutingFlags(fs)
 	rest, err := parse(fs, args, env)
 	if err != nil {
 		return err
@@ -74,12 +86,12 @@ func runEvalRouting(ctx context.Context, args []string, env environment) (err er
 	if err := f.check(rest); err != nil {
 		return err
 	}
-	h, err := f.openHouse(ctx, env)
+	l, err := f.open(ctx, env)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.close()) }()
-	b, err := f.newRouter(ctx, h.cfg, env)
+	defer func() { err = errors.Join(err, l.close()) }()
+	b, err := f.newRouter(ctx, l.cfg, env)
 	if err != nil {
 		return err
 	}
@@ -97,17 +109,17 @@ func runEvalRouting(ctx context.Context, args []string, env environment) (err er
 	if f.json {
 		return printReportJSON(env.out, report)
 	}
-	printReport(env.out, report, b.note)
+	report.Print(env.out, b.note)
 	return nil
 }
 
-func (f *evalFlags) check(rest []string) error {
+func (f *routingFlags) check(rest []string) error {
 	const usage = "such as: quartet eval routing messages.jsonl"
 	switch {
 	case len(rest) == 0:
 		return usagef("say what to measure, %s", usage)
 	case rest[0] != "routing":
-		return usagef("%q can not be measured; routing can, %s, and so can search: quartet eval search --help", rest[0], usage)
+		return usagef("cannot measure %q; routing can be measured, %s, and so can search: quartet eval search --help", rest[0], usage)
 	case len(rest) != 2:
 		return usagef("give one file or - for stdin, %s", usage)
 	case !slices.Contains([]string{routerRules, routerModel, routerAuto}, f.router):
@@ -118,14 +130,14 @@ func (f *evalFlags) check(rest []string) error {
 	return nil
 }
 
-// openHouse starts all six services with the demo stores, so that the specialists describe themselves as in a deployment
-// and each is available. Without a model to be asked, none has to be configured.
-func (f *evalFlags) openHouse(ctx context.Context, env environment) (*house, error) {
-	hc := houseConfig{models: f.models, logger: newLogger(env, *f.level), demo: true}
+// open starts all six services with the demo stores, so that the specialists describe themselves as in a deployment. The rules
+// alone need no configured model.
+func (f *routingFlags) open(ctx context.Context, env environment) (*local, error) {
+	hc := localConfig{models: f.models, logger: newLogger(env, *f.level), demo: true}
 	if f.router == routerRules {
 		hc.models, env.get = &modelFlags{}, func(string) string { return "" }
 	}
-	return openHouse(ctx, hc, env)
+	return openLocal(ctx, hc, env)
 }
 
 // measuredRouter is a router and what it chooses from.
@@ -137,8 +149,8 @@ type measuredRouter struct {
 	note   string // what to know of the model
 }
 
-// newRouter makes the router that is measured, of the models and for the specialists of a house.
-func (f *evalFlags) newRouter(ctx context.Context, cfg suite.Config, env environment) (*measuredRouter, error) {
+// newRouter makes the router that is measured, of the models and for the specialists of a suite.
+func (f *routingFlags) newRouter(ctx context.Context, cfg suite.Config, env environment) (*measuredRouter, error) {
 	specialists, err := describeSpecialists(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -161,7 +173,7 @@ func (f *evalFlags) newRouter(ctx context.Context, cfg suite.Config, env environ
 	return b, nil
 }
 
-// describeSpecialists returns what the specialists say of themselves to the demo store. Whoever serves Describe is a specialist.
+// describeSpecialists returns the descriptions of the specialists for the demo store. A service without Describe is none.
 func describeSpecialists(ctx context.Context, cfg suite.Config) ([]*specialistv1.Specialist, error) {
 	ctx = scope.NewContext(ctx, scope.Scope{StoreID: "demo"})
 	var all []*specialistv1.Specialist
@@ -185,26 +197,32 @@ func describeSpecialists(ctx context.Context, cfg suite.Config) ([]*specialistv1
 	return all, nil
 }
 
-// readSet reads a labelled set. Wrong lines are a mistake of the caller's, as a wrong flag is.
-func readSet(path string, names []string, env environment) ([]routing.Message, error) {
-	in := env.in
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	messages, err := routing.Read(in, names)
-	var wrong *routing.SetError
-	if errors.As(err, &wrong) {
+// readSet reads a labelled set. Wrong lines are usage errors, as wrong flags are.
+func readSet(path string, names []string, env environment) (messages []routing.Message, err error) {
+	err = reading(path, env, func(in io.Reader) error {
+		messages, err = routing.Read(in, names)
+		return err
+	})
+	if wrong := new(routing.SetError); errors.As(err, &wrong) {
 		return nil, usagef("%s: %w", path, err)
 	}
 	return messages, err
 }
 
-// measure routes the messages, telling on the way how far it is when that takes long, and returns the figures.
+// reading calls fn with a file, or with stdin if the path is "-".
+func reading(path string, env environment, fn func(io.Reader) error) error {
+	if path == "-" {
+		return fn(env.in)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return fn(file)
+}
+
+// measure routes the messages, reports progress every few seconds, and returns the figures.
 func (b *measuredRouter) measure(ctx context.Context, messages []routing.Message, env environment) (*routing.Report, error) {
 	cfg, last := b.cfg, time.Now()
 	cfg.Progress = func(decided int) {
@@ -220,4 +238,169 @@ func (b *measuredRouter) measure(ctx context.Context, messages []routing.Message
 	report := routing.Measure(outcomes, b.names)
 	report.Router, report.Model = b.router, b.model
 	return report, nil
+}
+
+// searchFlags say what is measured and how it is shown.
+type searchFlags struct {
+	products, judgments string
+	index               *indexFlag
+	repeat              int
+	json, misses        bool
+	legs                *legFlags
+	level               *slog.Level
+}
+
+func addSearchFlags(fs *flag.FlagSet) *searchFlags {
+	f := &searchFlags{legs: addLegFlags(fs), level: logLevel(fs, slog.LevelWarn), index: addIndexFlag(fs)}
+	fs.StringVar(&f.products, "products", "", "`file` of products")
+	fs.StringVar(&f.judgments, "judgments", "", "`file` of judged queries")
+	fs.IntVar(&f.repeat, "repeat", 1, "`number` of times that each query is timed")
+	fs.BoolVar(&f.json, "json", false, "print only the figures, as one JSON object")
+	fs.BoolVar(&f.misses, "misses", false, "print each query whose first 10 hits are not the best, the worst first")
+	return f
+}
+
+func (f *searchFlags) check(rest []string) error {
+	const usage = "such as: quartet eval search --products products.jsonl --judgments judgments.csv"
+	switch {
+	case len(rest) > 0:
+		return usagef("unexpected argument %q; give files by flags, %s", rest[0], usage)
+	case f.products == "" || f.judgments == "":
+		return usagef("give --products and --judgments, %s", usage)
+	case f.products == "-" && f.judgments == "-":
+		return usagef("--products and --judgments cannot both be stdin")
+	case f.repeat < 1:
+		return usagef("--repeat is %d, must be at least 1", f.repeat)
+	}
+	_, _, err := f.legs.check()
+	return err
+}
+
+func runEvalSearch(ctx context.Context, args []string, env environment) (err error) {
+	fs := newFlags("eval", "search", evalSearchAbout, env)
+	f := addSearchFlags(fs)
+	rest, err := parse(fs, args, env)
+	if err != nil {
+		return err
+	}
+	if err := f.check(rest); err != nil {
+		return err
+	}
+	wrong := new(evalsearch.LinesError) // as a wrong flag is
+	cfg := evalsearch.Config{Repeat: f.repeat, Progress: func(line string) { fmt.Fprintf(env.err, "quartet eval: %s\n", line) }}
+	err = reading(f.judgments, env, func(in io.Reader) error {
+		cfg.Queries, err = evalsearch.Judgments(in)
+		return err
+	})
+	if errors.As(err, &wrong) {
+		return usagef("%s: %w", f.judgments, err)
+	}
+	if err != nil {
+		return err
+	}
+	var report *evalsearch.Report
+	err = reading(f.products, env, func(in io.Reader) error {
+		cfg.Products = in
+		report, err = f.measure(ctx, cfg, env)
+		return err
+	})
+	if errors.As(err, &wrong) {
+		return usagef("%s: %w", f.products, err)
+	}
+	if err != nil {
+		return err
+	}
+	if !f.misses {
+		report.Misses = nil
+	}
+	if f.json {
+		return printReportJSON(env.out, report)
+	}
+	report.Print(env.out)
+	return nil
+}
+
+// measure starts services in this process and measures their search. It asks no language model, so none has to be configured.
+func (f *searchFlags) measure(ctx context.Context, cfg evalsearch.Config, env environment) (_ *evalsearch.Report, err error) {
+	quiet := env
+	quiet.get = func(string) string { return "" }
+	l, err := openLocal(ctx, localConfig{models: &modelFlags{}, logger: newLogger(env, *f.level)}, quiet)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	whole := l.cfg
+	closeLegs, err := f.legs.open(&whole, env)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeLegs()) }()
+	closeIndex, err := f.index.open(&whole, env)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeIndex()) }()
+	clients, closeClients, err := dialData(l.cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer closeClients()
+	ctx, cancel := context.WithTimeout(ctx, maxEvalSearch)
+	defer cancel()
+	cfg.Catalog, cfg.Pipelines = clients.Catalog, pipelines(whole)
+	return evalsearch.Run(ctx, cfg)
+}
+
+// pipelines returns what is measured: words alone, and then each configured leg beside those before it. All share one state, so
+// that products are embedded once.
+func pipelines(whole suite.Config) []evalsearch.Pipeline {
+	cfg := whole
+	cfg.Embedder, cfg.Reranker = nil, nil
+	p := evalsearch.Pipeline{Name: "lexical", Open: searchOpener(cfg), KeepsVectors: whole.Cluster != nil}
+	out := []evalsearch.Pipeline{p}
+	add := func(leg string) {
+		p.Name += "+" + leg
+		if whole.Embedder != nil {
+			p.Embedder = evalsearch.Watch(whole.Embedder)
+			cfg.Embedder = p.Embedder
+		}
+		p.Open = searchOpener(cfg)
+		out = append(out, p)
+	}
+	if whole.Embedder != nil {
+		add("vector")
+	}
+	if whole.Reranker != nil {
+		cfg.Reranker = whole.Reranker
+		add("rerank")
+	}
+	return out
+}
+
+// searchOpener returns what serves a search service in this process.
+func searchOpener(cfg suite.Config) func(context.Context) (catalogv1.CatalogServiceClient, func() error, error) {
+	return func(ctx context.Context) (_ catalogv1.CatalogServiceClient, closeService func() error, err error) {
+		cfg.Network = rpc.NewNetwork()
+		service, err := suite.New(suite.Search, cfg)
+		if err != nil {
+			return nil, nil, err
+		}
+		lis, err := cfg.Network.Listen(suite.Search)
+		if err != nil {
+			return nil, nil, err
+		}
+		// The service outlives an interrupt: running calls end before it does.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		served := make(chan error, 1)
+		go func() { served <- service.Serve(ctx, lis) }()
+		stop := func() error {
+			cancel()
+			return errors.Join(<-served, cfg.Network.Close())
+		}
+		conn, err := suite.Dial(suite.Search, cfg)
+		if err != nil {
+			return nil, nil, errors.Join(err, stop())
+		}
+		return catalogv1.NewCatalogServiceClient(conn), func() error { return errors.Join(conn.Close(), stop()) }, nil
+	}
 }

@@ -68,9 +68,9 @@ func TestRulesOnPublicMessages(t *testing.T) {
 			for _, kind := range slices.Sorted(maps.Keys(r.ByKind)) {
 				g := r.ByKind[kind]
 				recall := routing.Rate{N: g.UnderSplitRate.Of - g.UnderSplitRate.N, Of: g.UnderSplitRate.Of}
-				t.Logf("%-26s recall %s, over-split %s", kind, percent(recall), percent(g.OverSplitRate))
+				t.Logf("%-26s recall %s, over-split %s", kind, recall.Percent(), g.OverSplitRate.Percent())
 			}
-			t.Logf("over-split %s, median %.0f µs", percent(r.OverSplitRate), r.MedianMicros)
+			t.Logf("over-split %s, median %.0f µs", r.OverSplitRate.Percent(), r.MedianMicros)
 			floor(t, "share sent to one specialist", unsplit(r), 99)
 			floor(t, "exact set accuracy", r.ExactSetAccuracy, tt.exact)
 			floor(t, "certain share", r.CertainShare, tt.certain)
@@ -93,9 +93,9 @@ func unsplit(r *routing.Report) routing.Rate {
 // floor wants at least a share, in per cent; a rate of nothing is 0.
 func floor(t *testing.T, name string, r routing.Rate, least float64) {
 	t.Helper()
-	t.Logf("%s %s", name, percent(r))
+	t.Logf("%s %s", name, r.Percent())
 	if v, _ := r.Value(); 100*v < least {
-		t.Errorf("%s is %s, want at least %v %%", name, percent(r), least)
+		t.Errorf("%s is %s, want at least %v %%", name, r.Percent(), least)
 	}
 }
 
@@ -104,17 +104,17 @@ func measureRules(t *testing.T, messages []routing.Message) *routing.Report {
 	t.Helper()
 	env := environment{get: func(string) string { return "" }, err: t.Output()}
 	level := slog.LevelError
-	f := &evalFlags{router: routerRules, level: &level}
-	h, err := f.openHouse(t.Context(), env)
+	f := &routingFlags{router: routerRules, level: &level}
+	l, err := f.open(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := h.close(); err != nil {
+		if err := l.close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	b, err := f.newRouter(t.Context(), h.cfg, env)
+	b, err := f.newRouter(t.Context(), l.cfg, env)
 	if err != nil {
 		t.Fatal(err)
 	}

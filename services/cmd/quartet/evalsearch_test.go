@@ -45,7 +45,7 @@ func TestEvalSearchMistakesAreNamed(t *testing.T) {
 	}{
 		"nothing":                  {nil, 2, "give --products and --judgments"},
 		"an argument":              {[]string{"set.csv"}, 2, `unexpected argument "set.csv"`},
-		"stdin twice":              {[]string{"--products", "-", "--judgments", "-"}, 2, "stdin can not be both"},
+		"stdin twice":              {[]string{"--products", "-", "--judgments", "-"}, 2, "cannot both be stdin"},
 		"timed never":              {append(setOf(t, kites, kiteJudgments), "--repeat", "0"), 2, "--repeat is 0"},
 		"a file that is not there": {[]string{"--products", "/no/such", "--judgments", "/no/such"}, 1, "no such file"},
 		"a wrong judgment":         {setOf(t, kites, kiteJudgments+"kite,K1,good\n"), 2, `line 6: rating is "good"`},

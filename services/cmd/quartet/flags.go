@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
@@ -69,3 +72,34 @@ func logLevel(fs *flag.FlagSet, def slog.Level) *slog.Level {
 func newLogger(env environment, level slog.Level) *slog.Logger {
 	return slog.New(telemetry.LogHandler(slog.NewTextHandler(env.err, &slog.HandlerOptions{Level: level})))
 }
+
+func insecureFlag(fs *flag.FlagSet) *bool {
+	return fs.Bool("insecure", false, "allow listening beyond the loopback interface although calls are neither encrypted nor authenticated")
+}
+
+// defaulted is the usage of a flag with the default that its zero value stands for.
+func defaulted(usage string, def any) string { return fmt.Sprintf("%s (default %v)", usage, def) }
+
+// atLeast returns what sets a flag to a value that parse reads and that is least or more.
+func atLeast[T cmp.Ordered](value *T, least T, parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		v, err := parse(s)
+		if err != nil {
+			return fmt.Errorf("must be a %s", kind(least))
+		}
+		if v < least {
+			return fmt.Errorf("must be %v or more", least)
+		}
+		*value = v
+		return nil
+	}
+}
+
+func kind(v any) string {
+	if _, ok := v.(time.Duration); ok {
+		return `duration, such as "30s"`
+	}
+	return "whole number"
+}
+
+func parseInt64(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,14 +11,6 @@ import (
 	"strings"
 	"time"
 
-	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
-	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
-	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
-	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
-	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
-	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
-
-	"github.com/quartet-commerce/quartet/services/internal/demo"
 	"github.com/quartet-commerce/quartet/services/internal/load"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -154,56 +145,4 @@ func loadFile(ctx context.Context, clients load.Clients, store string, f dataFil
 		fmt.Fprintf(env.out, "  line %d: %s\n", r.Line, r.What)
 	}
 	return report.Refused, nil
-}
-
-// loadDemo loads the demo stores, with the dates of their data around now.
-func loadDemo(ctx context.Context, clients load.Clients) error {
-	sets, err := demo.Load(time.Now())
-	if err != nil {
-		return err
-	}
-	for _, set := range sets {
-		if err := load.Demo(ctx, clients, set); err != nil {
-			return fmt.Errorf("load demo store %s: %w", set.Store.GetStoreId(), err)
-		}
-	}
-	return nil
-}
-
-// dialData connects to the owners of data.
-func dialData(cfg suite.Config) (load.Clients, func(), error) {
-	var closers []func() error
-	closeAll := func() {
-		for _, c := range closers {
-			_ = c() // a client connection has nothing to lose
-		}
-	}
-	var clients load.Clients
-	var failed error
-	for _, role := range owners {
-		conn, err := suite.Dial(role, cfg)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		closers = append(closers, conn.Close)
-		switch role {
-		case suite.Gateway:
-			clients.Stores = gatewayv1.NewStoreServiceClient(conn)
-		case suite.Search:
-			clients.Catalog = catalogv1.NewCatalogServiceClient(conn)
-		case suite.Recommend:
-			clients.Carts = cartv1.NewCartServiceClient(conn)
-		case suite.Promotions:
-			clients.Promotions = promotionv1.NewPromotionServiceClient(conn)
-		case suite.Support:
-			clients.Orders = orderv1.NewOrderServiceClient(conn)
-			clients.Policies = policyv1.NewPolicyServiceClient(conn)
-		}
-	}
-	if failed != nil {
-		closeAll()
-		return load.Clients{}, nil, failed
-	}
-	return clients, closeAll, nil
 }

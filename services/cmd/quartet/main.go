@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 )
@@ -98,4 +99,26 @@ func printUsage(w io.Writer) {
 		fmt.Fprintf(w, "  %-24s %s\n", strings.TrimSpace(c.name+" "+c.args), c.short)
 	}
 	fmt.Fprint(w, "\nEvery flag can also be set by an environment variable: --redis by QUARTET_REDIS, --model-url by QUARTET_MODEL_URL.\n")
+}
+
+func runVersion(_ context.Context, _ []string, env environment) error {
+	_, err := fmt.Fprintln(env.out, version())
+	return err
+}
+
+// version is the module's version, or the commit that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if slices.Equal(os.Args[1:], []string{"bench", benchChild}) {
+	if slices.Equal(os.Args[1:], []string{"bench", benchPeers}) {
 		main() // the bench starts its own program for what the suite talks to, which is this test
 	}
 	// The search library starts four workers with the process, for good.

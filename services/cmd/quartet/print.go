@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
@@ -189,4 +192,27 @@ func printReportJSON(w io.Writer, report any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(report)
+}
+
+// detailLines words one detail of a status for a person.
+func detailLines(detail any) []string {
+	switch d := detail.(type) {
+	case *errdetails.BadRequest:
+		var lines []string
+		for _, v := range d.GetFieldViolations() {
+			lines = append(lines, v.GetField()+": "+v.GetDescription())
+		}
+		return lines
+	case *errdetails.ErrorInfo:
+		lines := []string{"reason " + d.GetReason()}
+		for _, k := range slices.Sorted(maps.Keys(d.GetMetadata())) {
+			lines = append(lines, k+"="+d.GetMetadata()[k])
+		}
+		return lines
+	case *errdetails.RetryInfo:
+		return []string{fmt.Sprintf("try again in %v", d.GetRetryDelay().AsDuration())}
+	case *errdetails.ResourceInfo:
+		return []string{d.GetResourceType() + " " + d.GetResourceName()}
+	}
+	return nil
 }

@@ -16,8 +16,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// MaxOpenFiles returns how many files this process may have open; zero: not known.
-func MaxOpenFiles() uint64 {
+// maxOpenFiles returns how many files this process may have open; zero: not known.
+func maxOpenFiles() uint64 {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
 		return 0

@@ -76,33 +76,18 @@ func TestTheFakeModelRefusesWhatItDoesNotKnow(t *testing.T) {
 		"a result that is no object": asking(searchTools, `,{"role":"tool","content":"nothing"}`),
 	} {
 		w := httptest.NewRecorder()
-		NewFake(Sleep).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
+		NewFake().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
 		if w.Code != http.StatusBadRequest {
 			t.Errorf("%s: status %d", name, w.Code)
 		}
 	}
 }
 
-// Whole or streamed, the pieces add up to the same.
-func TestAnswersStreamIfThatIsWanted(t *testing.T) {
-	ask := func(body string) string {
-		w := httptest.NewRecorder()
-		NewFake(Sleep).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
-		return w.Body.String()
-	}
-	var whole struct {
-		Choices []struct {
-			Message struct{ Content string }
-		}
-	}
-	if err := json.Unmarshal([]byte(ask(strings.Replace(routeRequest, `"stream":true,`, "", 1))), &whole); err != nil {
-		t.Fatal(err)
-	}
-	if got := whole.Choices[0].Message.Content; got != decision {
-		t.Errorf("whole: %s", got)
-	}
+func TestTheFakeModelStreamsItsAnswers(t *testing.T) {
+	w := httptest.NewRecorder()
+	NewFake().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(routeRequest)))
 	var text strings.Builder
-	events := strings.Split(strings.TrimSpace(ask(routeRequest)), "\n\n")
+	events := strings.Split(strings.TrimSpace(w.Body.String()), "\n\n")
 	for _, e := range events[:len(events)-1] {
 		var event struct {
 			Choices []struct {
@@ -123,7 +108,7 @@ func TestAnswersStreamIfThatIsWanted(t *testing.T) {
 
 func TestEachCallTakesItsLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := NewFake(Sleep)
+		f := NewFake()
 		f.behaviour.Latency = 50 * time.Millisecond
 		begun := time.Now()
 		f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(routeRequest)))

@@ -19,12 +19,11 @@ import (
 // own prompts, tools and tool results, and nothing else. There are no services, no state, no checks, no retries and no
 // limits.
 type loop struct {
-	client   *goopenai.Client
-	http     *http.Client
-	noStream bool
-	route    goopenai.ChatCompletionRequest
-	agents   []agent
-	merge    goopenai.ChatCompletionRequest
+	client *goopenai.Client
+	http   *http.Client
+	route  goopenai.ChatCompletionRequest
+	agents []agent
+	merge  goopenai.ChatCompletionRequest
 }
 
 // agent is one specialist: how its conversation begins, and what its tool returns.
@@ -34,10 +33,10 @@ type agent struct {
 }
 
 // newLoop makes a loop of the requests of a turn of the suite.
-func newLoop(baseURL string, requests []json.RawMessage, noStream bool) (*loop, error) {
+func newLoop(baseURL string, requests []json.RawMessage) (*loop, error) {
 	config := goopenai.DefaultConfig("")
 	config.BaseURL = baseURL
-	l := &loop{http: &http.Client{Transport: endpoint.NewTransport()}, noStream: noStream} // Go's own would connect for almost every call
+	l := &loop{http: &http.Client{Transport: endpoint.NewTransport()}} // Go's own would connect for almost every call
 	config.HTTPClient = l.http
 	l.client = goopenai.NewClientWithConfig(config)
 	results := map[string]string{}
@@ -132,14 +131,6 @@ func (l *loop) answer(ctx context.Context, a agent) error {
 // call makes one model call and returns the message that it ends in.
 func (l *loop) call(ctx context.Context, req goopenai.ChatCompletionRequest) (goopenai.ChatCompletionMessage, error) {
 	var out goopenai.ChatCompletionMessage
-	if l.noStream {
-		req.StreamOptions = nil
-		resp, err := l.client.CreateChatCompletion(ctx, req)
-		if err != nil {
-			return out, err
-		}
-		return resp.Choices[0].Message, nil
-	}
 	stream, err := l.client.CreateChatCompletionStream(ctx, req)
 	if err != nil {
 		return out, err

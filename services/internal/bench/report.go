@@ -1,40 +1,50 @@
 package bench
 
 import (
+	"fmt"
+	"io"
 	"runtime"
+	"text/tabwriter"
 	"time"
 )
 
-// Report is the figures of a run. Those that were not measured are absent from JSON.
+// The goals that figures are printed beside. Nothing passes or fails by them.
+const (
+	goalRatio         = 1.02
+	goalRunAheadRatio = 0.77
+	goalCPURatio      = 1.8
+	goalKiB           = 210
+)
+
+// Report has the figures of a run. JSON omits figures that were not measured.
 type Report struct {
 	// IdealMS is the latency of the model calls on the critical path, in milliseconds.
 	IdealMS float64 `json:"ideal_ms"`
-	// MedianMS is the median time of a turn that does not run ahead; Ratio is that over IdealMS.
+	// MedianMS is the median time of a turn without run-ahead; Ratio is MedianMS over IdealMS.
 	MedianMS float64 `json:"median_ms"`
 	Ratio    float64 `json:"ratio"`
-	// RunAheadMedianMS and RunAheadRatio are the same for a turn that runs ahead. IdealMS stays that without.
+	// RunAheadMedianMS and RunAheadRatio are the same with run-ahead, over the same IdealMS.
 	RunAheadMedianMS float64 `json:"run_ahead_median_ms,omitempty"`
 	RunAheadRatio    float64 `json:"run_ahead_ratio,omitempty"`
 	// BaselineMedianMS is the median time of the hand-written loop's turn.
 	BaselineMedianMS float64 `json:"baseline_median_ms"`
 
-	// CPUMS is the processor time of a turn, in milliseconds; CPURatio is that over BaselineCPUMS, the hand-written loop's.
+	// CPUMS is the processor time of a turn, in milliseconds; BaselineCPUMS is the hand-written loop's; CPURatio is CPUMS over
+	// BaselineCPUMS.
 	CPUMS         float64 `json:"cpu_ms_per_turn"`
 	BaselineCPUMS float64 `json:"baseline_cpu_ms_per_turn"`
 	CPURatio      float64 `json:"cpu_ratio"`
-	// RunAheadCPUMS is that of a turn that runs ahead.
+	// RunAheadCPUMS is the processor time of a turn with run-ahead, in milliseconds.
 	RunAheadCPUMS float64 `json:"run_ahead_cpu_ms_per_turn,omitempty"`
-	// TurnsPerSecond with a model that answers at once and shares the machine's cores.
+	// TurnsPerSecond and BaselineTurnsPerSecond are with a model that answers at once and shares the machine's cores.
 	TurnsPerSecond         float64 `json:"turns_per_second"`
 	BaselineTurnsPerSecond float64 `json:"baseline_turns_per_second"`
-	RunAheadTurnsPerSecond float64 `json:"run_ahead_turns_per_second,omitempty"`
 
-	// KiBInFlight is the memory of a turn among InFlight ones that wait for a model; KiBInFlight1000 among 1,000.
-	KiBInFlight     float64  `json:"kib_per_turn_in_flight,omitempty"`
-	KiBInFlight1000 float64  `json:"kib_per_turn_in_flight_1000,omitempty"`
-	Memory          []Memory `json:"memory,omitempty"`
+	// KiBInFlight is the memory of one of InFlight turns that wait for a model. Memory has its parts; nil: not measured.
+	KiBInFlight float64 `json:"kib_per_turn_in_flight,omitempty"`
+	Memory      *Memory `json:"memory,omitempty"`
 
-	// What was measured, and on what.
+	// The rest is the configuration and the machine.
 	Turns       int    `json:"turns"`
 	Concurrency int    `json:"concurrency"`
 	InFlight    int    `json:"in_flight"`
@@ -65,17 +75,6 @@ func (r *Report) loads(suite, baseline load) {
 func (r *Report) ahead(took time.Duration, l load) {
 	r.RunAheadMedianMS, r.RunAheadCPUMS = milliseconds(took), milliseconds(l.cpu)
 	r.RunAheadRatio = over(r.RunAheadMedianMS, r.IdealMS)
-	r.RunAheadTurnsPerSecond = perSecond(l.wall)
-}
-
-func (r *Report) memory(m Memory) {
-	r.Memory = append(r.Memory, m)
-	if m.Turns == smallCrowd {
-		r.KiBInFlight1000 = m.Total
-	}
-	if m.Turns == r.InFlight {
-		r.KiBInFlight = m.Total
-	}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -88,4 +87,40 @@ func over(a, b float64) float64 {
 		return 0
 	}
 	return a / b
+}
+
+// Print writes the figures as a table. state says where the suite kept its state.
+func (r *Report) Print(w io.Writer, state string) {
+	fmt.Fprintf(w, "one turn: two specialists with one tool call each, and a merge · %d model calls, %d of them in a row\n", CallsPerTurn, PathCalls)
+	fmt.Fprintf(w, "%s on %s, %d cores · state: %s\n\n", r.Go, r.Platform, r.CPUs, state)
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(figure, value string, ratio, goal float64, base string) {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", figure, value, number("%.3f", ratio), number("at most %g", goal), base)
+	}
+	ms := func(v float64) string { return fmt.Sprintf("%.2f ms", v) }
+	ideal := "ideal " + ms(r.IdealMS)
+	fmt.Fprintln(tab, "figure\tvalue\tof the base\tgoal\tbase")
+	row("median turn", ms(r.MedianMS), r.Ratio, goalRatio, ideal)
+	if r.RunAheadMedianMS > 0 {
+		row("  run-ahead "+r.RunAhead, ms(r.RunAheadMedianMS), r.RunAheadRatio, goalRunAheadRatio, ideal)
+	}
+	row("  hand-written loop", ms(r.BaselineMedianMS), 0, 0, "")
+	row("processor time of a turn", ms(r.CPUMS), r.CPURatio, goalCPURatio, "loop "+ms(r.BaselineCPUMS))
+	if r.RunAheadCPUMS > 0 {
+		row("  run-ahead "+r.RunAhead, ms(r.RunAheadCPUMS), 0, 0, "")
+	}
+	row("turns per second", fmt.Sprintf("%.0f", r.TurnsPerSecond), 0, 0, fmt.Sprintf("loop %.0f", r.BaselineTurnsPerSecond))
+	if m := r.Memory; m != nil {
+		row(fmt.Sprintf("memory of one of %d turns", m.Turns), fmt.Sprintf("%.0f KiB", m.Total), 0, goalKiB,
+			fmt.Sprintf("heap %.0f, stacks %.0f, %.0f goroutines", m.Heap, m.Stacks, m.Goroutines))
+	}
+	_ = tab.Flush() // an error of w shows to its owner
+}
+
+// number formats a figure, and an absent one as a dash.
+func number(format string, v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return fmt.Sprintf(format, v)
 }

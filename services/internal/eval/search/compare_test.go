@@ -13,7 +13,7 @@ func TestPipelinesAreComparedQueryByQuery(t *testing.T) {
 	a := map[string]int{"a": 1}
 	words := []Outcome{ranked("b a", map[string]int{"a": 1, "b": 0}), ranked("a", a), ranked("a x", a), ranked("a", a), ranked("a", nil)}
 	both := []Outcome{ranked("a b", map[string]int{"a": 1, "b": 0}), ranked("b a", map[string]int{"a": 1, "b": 0}), ranked("x a", a), ranked("a", a), ranked("x", nil)}
-	r := Measure([]Pipeline{{"lexical", words}, {"lexical+vector", both}})
+	r := Measure([]Ranked{{"lexical", words}, {"lexical+vector", both}})
 	if r.Pipeline != "lexical+vector" || r.Figures != r.Legs["lexical+vector"].Figures || r.Legs["lexical"].AgainstFirst != nil {
 		t.Fatalf("report is %+v", r)
 	}

@@ -59,9 +59,9 @@ type Figures struct {
 	P99 float64 `json:"p99_ms"`
 }
 
-// Pipeline is a search by some legs, and what it made of the queries.
-type Pipeline struct {
-	// Name says which legs it has, joined by "+", such as "lexical+vector".
+// Ranked is a pipeline's answers to the queries.
+type Ranked struct {
+	// Name says which legs the pipeline has, joined by "+", such as "lexical+vector".
 	Name string
 	// Outcomes are in the order of the queries, which is the same for all pipelines.
 	Outcomes []Outcome
@@ -83,6 +83,13 @@ type Report struct {
 	WithoutRelevant int `json:"queries_without_relevant"`
 	// Judgments is how many products were judged, counted by query.
 	Judgments int `json:"judgments"`
+	// Products is the number of products.
+	Products int `json:"products"`
+	// LoadMillis is the time that it took to write the products, IndexMillis the time until the first search by words was
+	// answered, and EmbedMillis the time until all products had a vector, in milliseconds. Zero: no vectors were made.
+	LoadMillis  float64 `json:"load_ms"`
+	IndexMillis float64 `json:"index_ms"`
+	EmbedMillis float64 `json:"embed_ms,omitzero"`
 	// Legs are the figures of each pipeline by its name.
 	Legs map[string]PipelineFigures `json:"legs"`
 	// Misses are the queries that a better order would have served better, the worst first. Nil: they are left out.
@@ -109,7 +116,7 @@ type JudgedHit struct {
 }
 
 // Measure computes the figures of the pipelines, of which there is at least one.
-func Measure(pipelines []Pipeline) *Report {
+func Measure(pipelines []Ranked) *Report {
 	first, last := pipelines[0], pipelines[len(pipelines)-1]
 	r := &Report{Pipeline: last.Name, Legs: make(map[string]PipelineFigures), Misses: []Miss{}}
 	for _, o := range last.Outcomes {
@@ -243,4 +250,66 @@ func quantile(sorted []time.Duration, q float64) float64 {
 	}
 	rank := int(math.Ceil(q * float64(len(sorted))))
 	return float64(sorted[rank-1]) / float64(time.Millisecond)
+}
+
+// Comparison says how a pipeline does on the queries with a relevant product, each against the first pipeline's ranking of the
+// same query.
+type Comparison struct {
+	NDCG10          Change `json:"ndcg_at_10"`
+	CondensedNDCG10 Change `json:"condensed_ndcg_at_10"`
+}
+
+// Change is that of one figure.
+type Change struct {
+	// Mean is by how much the figure is higher in the mean.
+	Mean Mean `json:"mean_change"`
+	// Improved and Worsened are how many queries have a higher and a lower figure. All others have the same.
+	Improved int `json:"improved_queries"`
+	Worsened int `json:"worsened_queries"`
+	// SignTest is how likely a split as uneven as that of improved and worsened ones is when either is as likely as the other:
+	// the p-value of the two-sided sign test.
+	SignTest float64 `json:"sign_test_p"`
+}
+
+// noChange is what rounding makes of two equal figures at most.
+const noChange = 1e-9
+
+// compare compares two runs of the same queries.
+func compare(base, other []Outcome) *Comparison {
+	c := new(Comparison)
+	for i, o := range other {
+		if ideal(o.Grades, 10) == 0 {
+			continue
+		}
+		c.NDCG10.add(ndcg(o.Hits, o.Grades, 10) - ndcg(base[i].Hits, o.Grades, 10))
+		c.CondensedNDCG10.add(condensed(o) - condensed(base[i]))
+	}
+	c.NDCG10.SignTest = signTest(c.NDCG10.Improved, c.NDCG10.Worsened)
+	c.CondensedNDCG10.SignTest = signTest(c.CondensedNDCG10.Improved, c.CondensedNDCG10.Worsened)
+	return c
+}
+
+func (c *Change) add(difference float64) {
+	c.Mean.add(difference)
+	switch {
+	case difference > noChange:
+		c.Improved++
+	case difference < -noChange:
+		c.Worsened++
+	}
+}
+
+// signTest is the share of the outcomes of a+b throws of a coin that are at least as uneven as a to b.
+func signTest(a, b int) float64 {
+	n := a + b
+	var tail float64
+	for k := range min(a, b) + 1 {
+		tail += math.Exp(logFactorial(n) - logFactorial(k) - logFactorial(n-k) - float64(n)*math.Ln2)
+	}
+	return min(1, 2*tail)
+}
+
+func logFactorial(n int) float64 {
+	v, _ := math.Lgamma(float64(n) + 1)
+	return v
 }

@@ -21,7 +21,7 @@ func ranked(hits string, grades map[string]int) Outcome {
 }
 
 // measure measures one pipeline.
-func measure(outcomes ...Outcome) *Report { return Measure([]Pipeline{{"lexical", outcomes}}) }
+func measure(outcomes ...Outcome) *Report { return Measure([]Ranked{{"lexical", outcomes}}) }
 
 // The discounts are 1/log2(2), 1/log2(3), 1/log2(4), ... = 1, 0.6309, 0.5, 0.4307; the gains of the grades 1, 2 and 3 are
 // 1, 3 and 7.
@@ -119,7 +119,7 @@ func TestReportAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	const figures = `"queries":1,"ndcg_at_10":1,"ndcg_at_5":1,"condensed_ndcg_at_10":1,"recall_at_100":1,"unjudged_share_at_10":0,"no_answer_queries":0,"incomplete_queries":0,"p50_ms":1,"p99_ms":1`
-	if diff := cmp.Diff(`{`+figures+`,"pipeline":"lexical","queries_without_relevant":0,"judgments":1,"legs":{"lexical":{`+figures+`}}}`, string(got)); diff != "" {
+	if diff := cmp.Diff(`{`+figures+`,"pipeline":"lexical","queries_without_relevant":0,"judgments":1,"products":0,"load_ms":0,"index_ms":0,"legs":{"lexical":{`+figures+`}}}`, string(got)); diff != "" {
 		t.Error(diff)
 	}
 	none, err := json.Marshal(measure())

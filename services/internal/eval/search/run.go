@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,31 +22,6 @@ const (
 	maxRanked = 2_000
 )
 
-// Config says what is measured, and how.
-type Config struct {
-	// Catalog searches. Required.
-	Catalog catalogv1.CatalogServiceClient
-	// StoreID is the store that is searched. Required.
-	StoreID string
-	// Repeat is how often each query is timed. Zero: once.
-	Repeat int
-	// Progress is told after each query how many there are. Nil: nobody is told.
-	Progress func(searched int)
-}
-
-// Validate says what is missing or out of range.
-func (c Config) Validate() error {
-	switch {
-	case c.Catalog == nil:
-		return errors.New("eval search: Catalog is required")
-	case c.StoreID == "":
-		return errors.New("eval search: StoreID is required")
-	case c.Repeat < 0:
-		return fmt.Errorf("eval search: Repeat is %d, must not be negative", c.Repeat)
-	}
-	return nil
-}
-
 // Hit is a product in a ranking.
 type Hit struct{ ProductID, Title string }
 
@@ -63,35 +37,37 @@ type Outcome struct {
 	Durations []time.Duration
 }
 
-// Run puts the queries to the catalog, one at a time, and returns the rankings in their order. It ends with the first
-// call that fails.
-func Run(ctx context.Context, cfg Config, queries []Query) ([]Outcome, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
+// ranker puts queries to a catalog.
+type ranker struct {
+	catalog  catalogv1.CatalogServiceClient
+	storeID  string
+	repeat   int                // how often each query is timed, at least once
+	progress func(searched int) // called after each query
+}
+
+// run puts the queries to the catalog, one at a time, and returns the rankings in their order. The first call that fails ends it.
+func (r ranker) run(ctx context.Context, queries []Query) ([]Outcome, error) {
 	outcomes := make([]Outcome, 0, len(queries))
 	for _, q := range queries {
-		o, err := search(ctx, cfg, q)
+		o, err := r.search(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("%d of %d queries were searched: query %q: %w", len(outcomes), len(queries), q.Text, cmp.Or(ctx.Err(), err))
 		}
 		outcomes = append(outcomes, o)
-		if cfg.Progress != nil {
-			cfg.Progress(len(outcomes))
-		}
+		r.progress(len(outcomes))
 	}
 	return outcomes, nil
 }
 
 // search ranks one query, and then times it.
-func search(ctx context.Context, cfg Config, q Query) (Outcome, error) {
+func (r ranker) search(ctx context.Context, q Query) (Outcome, error) {
 	o := Outcome{Query: q}
-	if err := o.rank(ctx, cfg); err != nil {
+	if err := r.rank(ctx, &o); err != nil {
 		return o, err
 	}
-	for range max(1, cfg.Repeat) {
+	for range max(1, r.repeat) {
 		begun := time.Now()
-		_, err := cfg.Catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: cfg.StoreID, Query: q.Text, Limit: timedHits})
+		_, err := r.catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: r.storeID, Query: q.Text, Limit: timedHits})
 		if err != nil {
 			return o, err
 		}
@@ -100,13 +76,13 @@ func search(ctx context.Context, cfg Config, q Query) (Outcome, error) {
 	return o, nil
 }
 
-// rank fetches the ranking page by page: each leaves out what the ones before had, and is ranked as the first was.
-func (o *Outcome) rank(ctx context.Context, cfg Config) error {
+// rank fetches the ranking page by page. Each call excludes the products of the pages before, and is ranked as the first was.
+func (r ranker) rank(ctx context.Context, o *Outcome) error {
 	var seen []string
 	judged := 0
 	for {
-		resp, err := cfg.Catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{
-			StoreId: cfg.StoreID, Query: o.Text, Limit: pageSize, Filter: &catalogv1.Filter{ExcludeProductIds: seen},
+		resp, err := r.catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{
+			StoreId: r.storeID, Query: o.Text, Limit: pageSize, Filter: &catalogv1.Filter{ExcludeProductIds: seen},
 		})
 		if err != nil {
 			return err

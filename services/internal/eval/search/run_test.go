@@ -38,7 +38,7 @@ func (c *fakeCatalog) SearchProducts(
 	return resp, nil
 }
 
-func TestRun(t *testing.T) {
+func TestRanker(t *testing.T) {
 	for name, c := range map[string]struct {
 		found  int
 		judged []int // numbers of products
@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 			for _, n := range c.judged {
 				q.Grades[fmt.Sprintf("P-%d", n)] = 1
 			}
-			outcomes, err := Run(t.Context(), Config{Catalog: catalog, StoreID: "s", Repeat: c.repeat}, []Query{q})
+			outcomes, err := ranker{catalog: catalog, storeID: "s", repeat: c.repeat, progress: func(int) {}}.run(t.Context(), []Query{q})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,10 +80,10 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestRunTellsHowFarItCame(t *testing.T) {
+func TestRankerReportsProgress(t *testing.T) {
 	var told []int
-	cfg := Config{Catalog: &fakeCatalog{}, StoreID: "s", Progress: func(n int) { told = append(told, n) }}
-	_, err := Run(t.Context(), cfg, []Query{{Text: "a"}, {Text: "b"}, {Text: "broken"}})
+	r := ranker{catalog: &fakeCatalog{}, storeID: "s", progress: func(n int) { told = append(told, n) }}
+	_, err := r.run(t.Context(), []Query{{Text: "a"}, {Text: "b"}, {Text: "broken"}})
 	if err == nil || !strings.Contains(err.Error(), `2 of 3 queries were searched: query "broken": no index`) {
 		t.Errorf("error %v", err)
 	}
@@ -92,13 +92,16 @@ func TestRunTellsHowFarItCame(t *testing.T) {
 	}
 }
 
-func TestRunNeedsACatalogAndAStore(t *testing.T) {
-	for says, cfg := range map[string]Config{
-		"Catalog is required": {StoreID: "s"},
-		"StoreID is required": {Catalog: &fakeCatalog{}},
-		"Repeat is -1":        {Catalog: &fakeCatalog{}, StoreID: "s", Repeat: -1},
+func TestRunRefusesAnIncompleteConfig(t *testing.T) {
+	whole := Config{Catalog: &fakeCatalog{}, Products: strings.NewReader(""), Queries: []Query{{Text: "a"}}, Pipelines: []Pipeline{{}}}
+	for says, change := range map[string]func(*Config){
+		"Catalog and Products are required": func(c *Config) { c.Catalog = nil },
+		"a query and a pipeline":            func(c *Config) { c.Pipelines = nil },
+		"Repeat is -1":                      func(c *Config) { c.Repeat = -1 },
 	} {
-		if _, err := Run(t.Context(), cfg, nil); err == nil || !strings.Contains(err.Error(), says) {
+		cfg := whole
+		change(&cfg)
+		if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want %q", err, says)
 		}
 	}

@@ -1,11 +1,10 @@
-// Package bench measures what a turn costs beside the models' own time: the time over the ideal critical path, the
-// processor time against a hand-written loop that makes the same calls, and the memory of turns that wait for a model.
+// Package bench measures what a turn costs beside the models' own time: the time over the ideal critical path, the processor
+// time against a hand-written loop that makes the same calls, and the memory of turns that wait for a model.
 //
-// The turn is always the same one: two specialists with one tool call each and a merge, six model calls, four of them one
-// after the other. A [Fake] model answers them over HTTP from another process, so that what a process spends is what the
-// turn costs. docs/benchmarks.md says what each figure means.
+// The turn is always the same: two specialists with one tool call each and a merge, six model calls, four of them one after the
+// other. A [Fake] model in another process answers them over HTTP. docs/benchmarks.md defines each figure.
 //
-// The package must not import a service: who measures gives it a [Turn] to run.
+// The package must not import a service: its caller gives it a [Turn] to run. It reads no flags and no environment.
 package bench
 
 import (
@@ -20,12 +19,12 @@ import (
 )
 
 const (
-	// Message of the turn, of two parts that the router's rules find too. It asks for a product by its id, so that the tools are
-	// look-ups: what a search of words costs depends on the catalog and is none of the turn's.
+	// Message has two parts, which the router's rules find too. It names a product by its id, so that the tool is a look-up: the
+	// cost of a search by words depends on the catalog.
 	Message = searchPart + ", and " + policyPart
-	// CallsPerTurn is how many model calls the turn makes: routing, two for each of two specialists, merging.
+	// CallsPerTurn is the number of model calls of the turn: routing, two for each of two specialists, merging.
 	CallsPerTurn = 6
-	// PathCalls are those on the critical path: routing, the two of a specialist, merging.
+	// PathCalls is the number of calls on the critical path: routing, the two of a specialist, merging.
 	PathCalls = 4
 
 	productID  = "TR-SHOE-005" // of the demo store
@@ -34,70 +33,77 @@ const (
 )
 
 const (
-	// timedTurns is how many turns a median is taken of, one after the other.
+	// timedTurns is the number of turns, one after the other, whose median time is taken.
 	timedTurns = 50
-	// warmTurns come before anything is measured: connections, descriptions, indexes.
+	// warmTurns run before anything is measured: they open connections and build indexes.
 	warmTurns = 5
-	// rounds is how many parts a load is cut into. The suite and the baseline take turns, and the median counts, so that what
-	// else the machine does meets both.
+	// rounds is the number of parts of a load. The suite and the baseline alternate and the median counts, so that other work
+	// of the machine slows both.
 	rounds = 5
-	// smallCrowd is the smaller number of turns in flight.
-	smallCrowd = 1000
 )
 
 // Turn runs the turn once and returns an error unless it went as it should.
 type Turn func(ctx context.Context) error
 
-// Opener starts a suite that runs ahead as the mode says and returns its turn. The caller calls closeSuite.
+// Opener starts a suite with a run-ahead mode and returns its turn. The caller calls closeSuite.
 type Opener func(ctx context.Context, runAhead string) (turn Turn, closeSuite func() error, err error)
 
-// Config says what is measured. Model and Open are required.
+// Config says what to measure. Model and Open are required.
 type Config struct {
 	// Model is the remote control of the fake model that the suite asks.
 	Model *Remote
 	// Open starts the suite.
 	Open Opener
-	// Latency of each model call where time is measured. Zero is allowed, and makes the ratios meaningless.
+	// Latency is the time of each model call where time is measured. With zero the ratios mean nothing.
 	Latency time.Duration
-	// Turns of each load. At least one.
+	// Turns is the number of turns of each load, at least 1.
 	Turns int
-	// Concurrency is how many turns of a load run at once. At least one.
+	// Concurrency is the number of turns of a load that run at once, at least 1.
 	Concurrency int
-	// InFlight is how many turns hang at once where memory is measured, and 1,000 before, if it is more. Zero: it is not
-	// measured.
+	// InFlight is the number of turns that wait at once where memory is measured. Zero: memory is not measured.
 	InFlight int
-	// RunAhead is the mode that is measured against none. Empty: no other is measured.
+	// RunAhead is the run-ahead mode that is compared with none. Empty or "off": none is.
 	RunAhead string
-	// NoStream asks the baseline's model for whole answers.
-	NoStream bool
-	// CPUProfile gets a profile of one more load of the suite alone. Nil: none is run.
+	// CPUProfile gets a profile of one more load of the suite alone. Nil: no such load runs.
 	CPUProfile io.Writer
-	// HeapProfile gets a profile of the heap while InFlight turns hang. Nil: none is made.
+	// HeapProfile gets a profile of the heap while InFlight turns wait. Nil: none is made.
 	HeapProfile io.Writer
-	// Progress is told what is about to be measured. Nil: nobody is.
+	// Progress is called before each measurement. Nil: not called.
 	Progress func(string)
 }
 
-// runAheadOff is the mode that all figures are of, but those that say otherwise.
+// runAheadOff is the run-ahead mode of all figures that do not name another.
 const runAheadOff = "off"
 
-// Validate names what can not be measured.
-func (c Config) Validate() error {
+// Check says which of the numbers are out of range, also for this process, which needs two connections for each turn in flight.
+func (c Config) Check() error {
 	switch {
-	case c.Model == nil || c.Open == nil:
-		return errors.New("bench: Model and Open are required")
-	case c.Turns < 1 || c.Concurrency < 1:
-		return errors.New("bench: Turns and Concurrency must be at least 1")
-	case c.Latency < 0 || c.InFlight < 0:
-		return errors.New("bench: Latency and InFlight must not be negative")
+	case c.Turns < 1:
+		return fmt.Errorf("turns is %d, must be at least 1", c.Turns)
+	case c.Concurrency < 1:
+		return fmt.Errorf("concurrency is %d, must be at least 1", c.Concurrency)
+	case c.Latency < 0:
+		return fmt.Errorf("latency is %v, must not be negative", c.Latency)
+	case c.InFlight < 0:
+		return fmt.Errorf("in-flight is %d, must not be negative", c.InFlight)
 	}
-	return nil
+	return checkOpenFiles(c.InFlight, maxOpenFiles())
+}
+
+// checkOpenFiles refuses more turns in flight than the open files of a process allow. Zero open files: the limit is not known.
+func checkOpenFiles(inFlight int, most uint64) error {
+	need := uint64(heldPerTurn*inFlight + spareFiles)
+	if inFlight == 0 || most == 0 || most >= need {
+		return nil
+	}
+	return fmt.Errorf("%d turns in flight need %d open files, and a process may have %d: raise the limit (ulimit -n %d) or give a smaller --in-flight",
+		inFlight, need, most, need)
 }
 
 // Run measures everything and returns the figures. It opens one suite after the other.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
+	if err := cfg.Check(); err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
@@ -108,13 +114,13 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	if cfg.RunAhead != "" && cfg.RunAhead != runAheadOff {
 		if err := cfg.measure(ctx, cfg.RunAhead, r, cfg.ahead); err != nil {
-			return nil, fmt.Errorf("running ahead: %w", err)
+			return nil, fmt.Errorf("run-ahead: %w", err)
 		}
 	}
 	return r, nil
 }
 
-// measure opens a suite, makes sure that its turn is the one that is meant, and measures it.
+// measure opens a suite, checks that its turn makes the right calls, and measures it.
 func (c Config) measure(ctx context.Context, mode string, r *Report, figures func(context.Context, Turn, *Report) error) (err error) {
 	turn, closeSuite, err := c.Open(ctx, mode)
 	if err != nil {
@@ -152,7 +158,15 @@ func (c Config) baseline(ctx context.Context, suite Turn, r *Report) error {
 	if err := c.profile(ctx, suite); err != nil {
 		return err
 	}
-	return c.crowds(ctx, suite, r)
+	if c.InFlight == 0 {
+		return nil
+	}
+	m, err := c.hang(ctx, suite, c.InFlight)
+	if err != nil {
+		return fmt.Errorf("%d turns in flight: %w", c.InFlight, err)
+	}
+	r.Memory, r.KiBInFlight = &m, m.Total
+	return nil
 }
 
 // compare measures time and processor time of the suite and of the hand-written loop.
@@ -182,9 +196,9 @@ func (c Config) compare(ctx context.Context, suite Turn, r *Report) error {
 	return nil
 }
 
-// ahead measures what running ahead changes.
+// ahead measures the same with run-ahead.
 func (c Config) ahead(ctx context.Context, suite Turn, r *Report) error {
-	took, err := c.timed(ctx, suite, "running ahead ("+c.RunAhead+"), ")
+	took, err := c.timed(ctx, suite, "run-ahead "+c.RunAhead+", ")
 	if err != nil {
 		return err
 	}
@@ -208,7 +222,7 @@ func (c Config) handWritten(ctx context.Context, suite Turn) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLoop(c.Model.BaseURL(), seen.Requests, c.NoStream)
+	return newLoop(c.Model.BaseURL(), seen.Requests)
 }
 
 // Asker returns the turn that asks a gateway's store, which must have the demo store's products and policies.
@@ -222,7 +236,7 @@ func Asker(gateway gatewayv1.GatewayServiceClient, store string, newID func() st
 	}
 }
 
-// check returns an error unless the reply is that of the turn that is meant.
+// check returns an error unless the reply is that of the measured turn.
 func check(reply *gatewayv1.AskResponse) error {
 	if n := len(reply.GetResults()); n != 2 {
 		return fmt.Errorf("the turn had %d assignments, want 2", n)

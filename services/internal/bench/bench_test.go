@@ -18,7 +18,7 @@ import (
 // serve serves a fake model.
 func serve(t *testing.T) *Remote {
 	t.Helper()
-	server := httptest.NewServer(NewFake(Sleep))
+	server := httptest.NewServer(NewFake())
 	t.Cleanup(server.Close)
 	return NewRemote(server.URL)
 }
@@ -26,7 +26,7 @@ func serve(t *testing.T) *Remote {
 // suiteOf stands for the suite: it makes the calls of the turn.
 func suiteOf(t *testing.T, model *Remote) Turn {
 	t.Helper()
-	l, err := newLoop(model.BaseURL(), turnRequests(), false)
+	l, err := newLoop(model.BaseURL(), turnRequests())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestRunMeasuresEverything(t *testing.T) {
 	if r.MedianMS < r.IdealMS || r.BaselineMedianMS < r.IdealMS {
 		t.Errorf("a turn took less than its model calls: %v and %v of %v ms", r.MedianMS, r.BaselineMedianMS, r.IdealMS)
 	}
-	if len(r.Memory) != 1 || r.Memory[0].Turns != 3 || r.Memory[0].Total != r.KiBInFlight || r.KiBInFlight1000 != 0 {
+	if r.Memory == nil || r.Memory.Turns != 3 || r.Memory.Total != r.KiBInFlight {
 		t.Errorf("memory: %+v", r.Memory)
 	}
 	if cpu.Len() == 0 || heap.Len() == 0 {
@@ -126,7 +126,7 @@ func TestATurnThatDoesNotHangIsNoTurnInFlight(t *testing.T) {
 func TestOneFailedTurnEndsALoad(t *testing.T) {
 	cfg := small(serve(t), nil)
 	broken := errors.New("broken")
-	if err := cfg.crowd(t.Context(), func(context.Context) error { return broken }, 100); !errors.Is(err, broken) {
+	if err := cfg.run(t.Context(), func(context.Context) error { return broken }, 100); !errors.Is(err, broken) {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -134,7 +134,7 @@ func TestOneFailedTurnEndsALoad(t *testing.T) {
 func TestRequestsOfAnotherTurnMakeNoLoop(t *testing.T) {
 	all := turnRequests()
 	for name, requests := range map[string]int{"none": 0, "without the merge": len(all) - 1} {
-		if _, err := newLoop("http://127.0.0.1", all[:requests], false); err == nil {
+		if _, err := newLoop("http://127.0.0.1", all[:requests]); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -161,6 +161,31 @@ func TestCheckKnowsTheTurn(t *testing.T) {
 	} {
 		if err := check(r); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("error is %v, want %q", err, says)
+		}
+	}
+}
+
+func TestTurnsInFlightNeedOpenFiles(t *testing.T) {
+	if err := checkOpenFiles(4000, 1024); err == nil || !strings.Contains(err.Error(), "4000 turns in flight need 8256 open files") {
+		t.Errorf("error is %v", err)
+	}
+	for inFlight, most := range map[int]uint64{4000: 8256, 4001: 0, 0: 10} {
+		if err := checkOpenFiles(inFlight, most); err != nil {
+			t.Errorf("%d turns, %d files: %v", inFlight, most, err)
+		}
+	}
+}
+
+func TestPrintShowsFiguresBesideGoals(t *testing.T) {
+	var out strings.Builder
+	r := &Report{
+		IdealMS: 200, MedianMS: 203, Ratio: 1.015, RunAhead: "always", RunAheadMedianMS: 152, RunAheadRatio: 0.76,
+		CPUMS: 3, BaselineCPUMS: 2, CPURatio: 1.5, Memory: &Memory{Turns: 4000, Total: 180},
+	}
+	r.Print(&out, "somewhere")
+	for _, want := range []string{"1.015", "at most 1.02", "0.760", "at most 0.77", "1.500", "at most 1.8", "180 KiB", "at most 210", "state: somewhere"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, &out)
 		}
 	}
 }

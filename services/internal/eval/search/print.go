@@ -1,4 +1,4 @@
-package main
+package search
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	evalsearch "github.com/quartet-commerce/quartet/services/internal/eval/search"
+	"github.com/quartet-commerce/quartet/services/internal/eval"
 )
 
-// printSearchReport prints the figures for a person.
-func printSearchReport(w io.Writer, r *searchReport) {
+// Print writes the figures for a person.
+func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d · judgments: %d\n",
 		r.Products, r.Queries, r.WithoutRelevant, r.Judgments)
 	rows := [][]string{{"legs", "nDCG@10", "nDCG@5", "condensed", "recall@100", "unjudged", "no answer", "median", "p99"}}
@@ -24,9 +24,9 @@ func printSearchReport(w io.Writer, r *searchReport) {
 			changes = append(changes, slices.Concat([]string{name}, changeCells(c.NDCG10), changeCells(c.CondensedNDCG10)))
 		}
 	}
-	printTable(w, rows)
+	eval.Table(w, rows)
 	if len(changes) > 1 {
-		printTable(w, changes)
+		eval.Table(w, changes)
 	}
 	fmt.Fprintf(w, "\nloaded in %.0f ms, first answer after %.0f ms", r.LoadMillis, r.IndexMillis)
 	if r.EmbedMillis > 0 {
@@ -35,7 +35,7 @@ func printSearchReport(w io.Writer, r *searchReport) {
 	fmt.Fprintln(w)
 	for _, name := range pipelines {
 		if n := r.Legs[name].Incomplete; n > 0 {
-			fmt.Fprintf(w, "%s: %d queries were answered without a leg that failed, so these are not the figures of all its legs\n", name, n)
+			fmt.Fprintf(w, "%s: %d queries were answered without a leg that failed, so the figures are not those of all its legs\n", name, n)
 		}
 	}
 	for _, m := range r.Misses {
@@ -43,22 +43,22 @@ func printSearchReport(w io.Writer, r *searchReport) {
 	}
 }
 
-// printMiss prints a query that was not answered as it could be.
-func printMiss(w io.Writer, m evalsearch.Miss) {
+// printMiss prints a query whose first 10 hits are not the best.
+func printMiss(w io.Writer, m Miss) {
 	fmt.Fprintf(w, "\n%q  nDCG@10 %.3f · condensed %.3f · recall@100 %.3f\n", m.Query, m.NDCG10, m.CondensedNDCG10, m.Recall100)
 	for i, h := range m.Hits {
 		grade := "-"
 		if h.Grade != nil {
 			grade = strconv.Itoa(*h.Grade)
 		}
-		fmt.Fprintf(w, "  %2d  %2s  %s  %s\n", i+1, grade, h.ProductID, start(h.Title, shownText))
+		fmt.Fprintf(w, "  %2d  %2s  %s  %s\n", i+1, grade, h.ProductID, eval.Start(h.Title))
 	}
 	if len(m.Missing) > 0 {
 		fmt.Fprintf(w, "  relevant and not found: %s\n", strings.Join(m.Missing, " "))
 	}
 }
 
-func figuresRow(name string, f evalsearch.Figures) []string {
+func figuresRow(name string, f Figures) []string {
 	unjudged := "-"
 	if v, ok := f.Unjudged10.Value(); ok {
 		unjudged = fmt.Sprintf("%.0f %%", 100*v)
@@ -70,7 +70,7 @@ func figuresRow(name string, f evalsearch.Figures) []string {
 }
 
 // changeCells are what a figure has won or lost.
-func changeCells(c evalsearch.Change) []string {
+func changeCells(c Change) []string {
 	by := "-"
 	if v, ok := c.Mean.Value(); ok {
 		by = fmt.Sprintf("%+.3f", v)
@@ -79,7 +79,7 @@ func changeCells(c evalsearch.Change) []string {
 }
 
 // mean returns a mean with three digits, or a dash when there is none.
-func mean(m evalsearch.Mean) string {
+func mean(m Mean) string {
 	v, ok := m.Value()
 	if !ok {
 		return "-"

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/demo"
+	"github.com/quartet-commerce/quartet/services/internal/load"
+	"github.com/quartet-commerce/quartet/services/internal/model"
+	"github.com/quartet-commerce/quartet/services/internal/offline"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// local is all six services in this process.
+type local struct {
+	cfg     suite.Config
+	notes   []string // what the banner says of it
+	stop    context.CancelFunc
+	group   *errgroup.Group
+	closers []func() error // run last to first
+}
+
+// localConfig says how the services are set up.
+type localConfig struct {
+	models    *modelFlags
+	legs      *legFlags  // nil: none
+	index     *indexFlag // nil: embedded
+	turns     suite.Turns
+	redis     string
+	logger    *slog.Logger
+	listeners map[string][]net.Listener
+	demo      bool
+	tune      func(*suite.Config) // changes what the flags do not say; may be nil
+}
+
+// openLocal starts everything and loads the demo stores. The caller closes what it returns.
+func openLocal(ctx context.Context, c localConfig, env environment) (l *local, err error) {
+	l = &local{cfg: suite.Config{Network: rpc.NewNetwork(), Turns: c.turns, Logger: c.logger}}
+	// The services outlive the signal that ends the command: servers drain first, then state and telemetry go.
+	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.close())
+		}
+	}()
+	flush, err := startTelemetry(ctx, env, "quartet", c.logger)
+	if err != nil {
+		return l, err
+	}
+	l.closers = append(l.closers, flush)
+	if err := l.openModels(ctx, c, env); err != nil {
+		return l, err
+	}
+	if err := checkBudget(l.cfg); err != nil {
+		return l, err
+	}
+	closeState, err := openState(ctx, &l.cfg, c.redis)
+	if err != nil {
+		return l, err
+	}
+	l.closers = append(l.closers, closeState)
+	if c.redis == "" {
+		l.notes = append(l.notes, "state embedded (forgets on exit; --redis keeps it)")
+	} else {
+		l.notes = append(l.notes, "state in Redis")
+	}
+	if c.legs != nil {
+		closeLegs, err := c.legs.open(&l.cfg, env)
+		if err != nil {
+			return l, err
+		}
+		l.closers = append(l.closers, closeLegs)
+		l.notes = append(l.notes, "search by "+c.legs.describe())
+	}
+	if c.index != nil {
+		closeIndex, err := c.index.open(&l.cfg, env)
+		if err != nil {
+			return l, err
+		}
+		l.closers = append(l.closers, closeIndex)
+		l.notes = append(l.notes, c.index.describe())
+	}
+	if c.tune != nil {
+		c.tune(&l.cfg)
+	}
+	six, err := suite.NewAll(l.cfg, c.listeners)
+	if err != nil {
+		return l, err
+	}
+	l.group = &errgroup.Group{}
+	l.group.Go(func() error { return six.Serve(ctx) })
+	if c.demo {
+		return l, l.loadDemo(ctx)
+	}
+	return l, nil
+}
+
+// openModels takes the configured models, or starts the offline one.
+func (l *local) openModels(ctx context.Context, c localConfig, env environment) error {
+	if c.models.real(env) {
+		if err := c.models.models(&l.cfg, env); err != nil {
+			return err
+		}
+		l.notes = append(l.notes, "model "+c.models.describe(env))
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	wait, err := startOffline(ctx, &l.cfg, c.logger)
+	if err != nil {
+		cancel()
+		return err
+	}
+	l.closers = append(l.closers, func() error { cancel(); return wait() })
+	l.notes = append(l.notes, "model offline (rules, not a language model; set OPENAI_API_KEY or --model-url)")
+	return nil
+}
+
+// loadDemo loads the demo stores through the services' own RPCs.
+func (l *local) loadDemo(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	clients, closeClients, err := dialData(l.cfg)
+	if err != nil {
+		return err
+	}
+	defer closeClients()
+	return loadDemo(ctx, clients)
+}
+
+// close drains the services and releases what they used. It may be called once, at any stage of opening.
+func (l *local) close() error {
+	l.stop()
+	var err error
+	if l.group != nil {
+		err = l.group.Wait()
+	}
+	for i := len(l.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, l.closers[i]())
+	}
+	return errors.Join(err, l.cfg.Network.Close())
+}
+
+// listen opens the TCP listeners of 'quartet up' and returns their addresses in the order of suite.Roles.
+func (c *localConfig) listen(host string, port int, insecure bool) ([]string, error) {
+	c.listeners = make(map[string][]net.Listener)
+	var addresses []string
+	for _, role := range suite.Roles() {
+		p := 0
+		if port != 0 {
+			p = port + suite.Port(role) - suite.Port(suite.Gateway)
+		}
+		lis, err := rpc.Listen(net.JoinHostPort(host, strconv.Itoa(p)), insecure)
+		if err != nil {
+			for _, ls := range c.listeners {
+				err = errors.Join(err, ls[0].Close())
+			}
+			return nil, err
+		}
+		c.listeners[role] = []net.Listener{lis}
+		addresses = append(addresses, lis.Addr().String())
+	}
+	return addresses, nil
+}
+
+// flushTimeout bounds the export of the last spans when a command ends.
+const flushTimeout = 3 * time.Second
+
+// startOffline serves the offline model on a free port of the loopback interface until ctx ends, and makes it the
+// suite's model. The returned function waits for its end.
+func startOffline(ctx context.Context, cfg *suite.Config, logger *slog.Logger) (wait func() error, err error) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("offline model: %w", err)
+	}
+	server, err := offline.New(offline.Config{Logger: logger})
+	if err != nil {
+		return nil, errors.Join(err, lis.Close())
+	}
+	url := "http://" + lis.Addr().String() + "/v1"
+	var fastErr error
+	cfg.Model, err = model.New(model.Config{URL: url, Name: offline.Model})
+	cfg.FastModel, fastErr = model.New(model.Config{URL: url, Name: offline.ModelFast})
+	if err := errors.Join(err, fastErr); err != nil {
+		return nil, errors.Join(err, lis.Close())
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, lis) }()
+	return func() error { return <-done }, nil
+}
+
+// openState connects to Redis, or starts the embedded server when url is empty. The returned function closes both.
+func openState(ctx context.Context, cfg *suite.Config, url string) (closeState func() error, err error) {
+	state.LogTo(cfg.Logger)
+	closeServer := func() error { return nil }
+	if url == "" {
+		server, err := state.Embedded()
+		if err != nil {
+			return nil, err
+		}
+		url, closeServer = server.URL(), server.Close
+	}
+	client, err := state.Open(ctx, url)
+	if err != nil {
+		return nil, errors.Join(err, closeServer())
+	}
+	cfg.Redis = client
+	return func() error { return errors.Join(client.Close(), closeServer()) }, nil
+}
+
+// startTelemetry sets up tracing. The returned function flushes what is left, within flushTimeout.
+func startTelemetry(ctx context.Context, env environment, service string, logger *slog.Logger) (flush func() error, err error) {
+	shutdown, err := telemetry.Setup(ctx, telemetry.Config{
+		ServiceName: service, Version: version(), Endpoint: env.get("OTEL_EXPORTER_OTLP_ENDPOINT"), Logger: logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+		defer cancel()
+		return shutdown(ctx)
+	}, nil
+}
+
+// loadDemo loads the demo stores, with the dates of their data around now.
+func loadDemo(ctx context.Context, clients load.Clients) error {
+	sets, err := demo.Load(time.Now())
+	if err != nil {
+		return err
+	}
+	for _, set := range sets {
+		if err := load.Demo(ctx, clients, set); err != nil {
+			return fmt.Errorf("load demo store %s: %w", set.Store.GetStoreId(), err)
+		}
+	}
+	return nil
+}
+
+// dialData connects to the owners of data.
+func dialData(cfg suite.Config) (load.Clients, func(), error) {
+	var closers []func() error
+	closeAll := func() {
+		for _, c := range closers {
+			_ = c() // a client connection has nothing to lose
+		}
+	}
+	var clients load.Clients
+	var failed error
+	for _, role := range owners {
+		conn, err := suite.Dial(role, cfg)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		closers = append(closers, conn.Close)
+		switch role {
+		case suite.Gateway:
+			clients.Stores = gatewayv1.NewStoreServiceClient(conn)
+		case suite.Search:
+			clients.Catalog = catalogv1.NewCatalogServiceClient(conn)
+		case suite.Recommend:
+			clients.Carts = cartv1.NewCartServiceClient(conn)
+		case suite.Promotions:
+			clients.Promotions = promotionv1.NewPromotionServiceClient(conn)
+		case suite.Support:
+			clients.Orders = orderv1.NewOrderServiceClient(conn)
+			clients.Policies = policyv1.NewPolicyServiceClient(conn)
+		}
+	}
+	if failed != nil {
+		closeAll()
+		return load.Clients{}, nil, failed
+	}
+	return clients, closeAll, nil
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/internal/model"
+	"github.com/quartet-commerce/quartet/services/internal/rerank"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
+	"github.com/quartet-commerce/quartet/services/recommend"
+	"github.com/quartet-commerce/quartet/services/search"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// leastLease is the shortest lease of a turn: it is renewed three times in its length, over a network.
+const leastLease = time.Second
+
+// addTurnFlags adds the flags that say how the gateway runs turns, and returns where they will be.
+func addTurnFlags(fs *flag.FlagSet) *suite.Turns {
+	t := &suite.Turns{}
+	fs.Func("run-ahead", "gateway: `when` specialists start before the routing is final: always, certain (only where the rules are) or off (default always)",
+		func(s string) error {
+			modes := []gateway.RunAhead{gateway.RunAheadAlways, gateway.RunAheadCertain, gateway.RunAheadOff}
+			if t.RunAhead = gateway.RunAhead(s); !slices.Contains(modes, t.RunAhead) {
+				return errors.New("must be always, certain or off")
+			}
+			return nil
+		})
+	fs.Func("merge-reserve", defaulted("gateway: `time` kept for wording one reply from several answers, at most a quarter of what is left", gateway.DefaultMergeReserve),
+		atLeast(&t.MergeReserve, time.Millisecond, time.ParseDuration))
+	fs.Func("lease", defaulted("gateway: `time` for which a gateway that is not heard of keeps its turn; then another one may take the turn up", gateway.DefaultLease),
+		atLeast(&t.Lease, leastLease, time.ParseDuration))
+	fs.Func("thread-ttl", defaulted("gateway: `time` for which a conversation is kept after its last message", gateway.DefaultThreadTTL),
+		atLeast(&t.ThreadTTL, time.Minute, time.ParseDuration))
+	fs.Func("max-turns", defaulted("gateway: most `turns` in flight in this process", gateway.DefaultMaxTurns),
+		atLeast(&t.Max, 1, strconv.Atoi))
+	fs.Func("max-turns-per-store", defaulted("gateway: most `turns` in flight of one store", gateway.DefaultMaxTurnsPerStore),
+		atLeast(&t.MaxPerStore, 1, strconv.Atoi))
+	budget := func() *commonv1.Budget {
+		if t.Budget == nil {
+			t.Budget = &commonv1.Budget{}
+		}
+		return t.Budget
+	}
+	fs.Func("turn-budget-tokens", "gateway: most `tokens`, in and out, that the models may use for one turn (default no bound)",
+		func(s string) error { return atLeast(&budget().MaxTokens, 1, parseInt64)(s) })
+	fs.Func("turn-budget-cost", "gateway: most `money` that the models may cost in one turn, such as \"0.02 USD\"; wants --model-price (default no bound)",
+		func(s string) error {
+			c, err := model.ParseCost(s)
+			if err != nil {
+				return err
+			}
+			if c.Micros == 0 {
+				return errors.New("must be more than nothing")
+			}
+			budget().MaxCost = &commonv1.Cost{AmountMicros: c.Micros, CurrencyCode: c.Currency}
+			return nil
+		})
+	return t
+}
+
+// checkBudget refuses a budget of money that could not be kept to, since the cost of the model that answers is not known in
+// its currency.
+func checkBudget(cfg suite.Config) error {
+	most := cfg.Turns.Budget.GetMaxCost()
+	if price := cfg.Model.Price; most != nil && (price == nil || price.Currency != most.GetCurrencyCode()) {
+		return usagef("--turn-budget-cost is in %s, so --model-price must be given in %[1]s too", most.GetCurrencyCode())
+	}
+	return nil
+}
+
+// leastCartTTL is the shortest time for which carts are kept: a shopper looks around in it.
+const leastCartTTL = time.Minute
+
+// cartFlags say where carts are, and for how long.
+type cartFlags struct {
+	addr string
+	ttl  time.Duration
+}
+
+func addCartFlags(fs *flag.FlagSet) *cartFlags {
+	f := &cartFlags{}
+	fs.StringVar(&f.addr, "cart-addr", "", "gateway, recommend, promotions: `target` of the cart service that carts are read from, if it is not the recommend service (docs/carts.md)")
+	fs.Func("cart-ttl", defaulted("recommend: `time` for which a cart is kept after its last write", recommend.DefaultCartTTL),
+		atLeast(&f.ttl, leastCartTTL, time.ParseDuration))
+	return f
+}
+
+// apply sets what the flags say.
+func (f *cartFlags) apply(cfg *suite.Config) {
+	cfg.CartTTL = f.ttl
+	if f.addr == "" {
+		return
+	}
+	if cfg.Peers == nil {
+		cfg.Peers = make(map[string]string)
+	}
+	cfg.Peers[suite.Cart] = f.addr
+}
+
+// embeddedIndex is the value of --index for products in the memory of each replica.
+const embeddedIndex = "embedded"
+
+// indexFlag says where products are searched.
+type indexFlag struct{ address string }
+
+func addIndexFlag(fs *flag.FlagSet) *indexFlag {
+	i := &indexFlag{}
+	fs.StringVar(&i.address, "index", embeddedIndex, "search: where products are searched: \"embedded\", in memory, or a Weaviate cluster, such as `weaviate://host:port[,host:port...]` (weaviates:// for TLS); its key is in QUARTET_INDEX_KEY")
+	return i
+}
+
+// open sets the index of a suite. What it returns lets go of its connections.
+func (i *indexFlag) open(cfg *suite.Config, env environment) (closeIndex func() error, err error) {
+	nothing := func() error { return nil }
+	if i.address == embeddedIndex {
+		return nothing, nil
+	}
+	c, err := weaviate.New(i.address, env.get("QUARTET_INDEX_KEY"))
+	if err != nil {
+		return nil, usagef("--index: %w, or %q", err, embeddedIndex)
+	}
+	cfg.Cluster = c
+	return func() error { c.Close(); return nil }, nil
+}
+
+// describe says where products are searched, for the banner.
+func (i *indexFlag) describe() string {
+	if i.address == embeddedIndex {
+		return "index embedded"
+	}
+	return "index in Weaviate"
+}
+
+// legFlags say what the search goes by beside words.
+type legFlags struct {
+	embedURL, embedModel, embedType     string
+	rerankURL, rerankModel, rerankStyle string
+	synonyms                            string
+}
+
+func addLegFlags(fs *flag.FlagSet) *legFlags {
+	l := &legFlags{}
+	fs.StringVar(&l.embedURL, "embed-url", "", "search, support: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search goes by words alone); its key is in QUARTET_EMBED_KEY")
+	fs.StringVar(&l.embedModel, "embed-model", "", "search, support: `name` of the embedding model")
+	fs.StringVar(&l.embedType, "embed-input-type", "", "search, support: input_type of products and documents, and of queries, for models that want it, such as \"passage,query\" or \"search_document,search_query\" (default: not sent)")
+	fs.StringVar(&l.rerankURL, "rerank-url", "", "search: whole `URL` of a rerank endpoint, such as http://localhost:8000/v1/rerank (default: none); its key is in QUARTET_RERANK_KEY")
+	fs.StringVar(&l.rerankModel, "rerank-model", "", "search: `name` of the rerank model; tei needs none")
+	fs.StringVar(&l.rerankStyle, "rerank-style", "", "search: the `API` of the rerank endpoint: cohere (also Jina and vLLM), tei or nim (default cohere)")
+	fs.StringVar(&l.synonyms, "synonyms", "", "search: JSON `file` of the stores' own synonyms (docs/search.md)")
+	return l
+}
+
+// open sets the legs of a suite that has its state. What it returns lets go of their connections.
+func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() error, err error) {
+	documents, queries, err := l.check()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Synonyms, err = readSynonyms(l.synonyms); err != nil {
+		return nil, err
+	}
+	var closers []func()
+	if l.embedURL != "" {
+		c, err := embed.New(embed.Config{
+			URL: l.embedURL, Model: l.embedModel, Key: env.get("QUARTET_EMBED_KEY"),
+			DocumentType: documents, QueryType: queries, Cache: embed.RedisCache{Redis: cfg.Redis},
+		})
+		if err != nil {
+			return nil, usageError{err}
+		}
+		cfg.Embedder, closers = c, append(closers, c.Close)
+	}
+	if l.rerankURL != "" {
+		c, err := rerank.New(rerank.Config{
+			URL: l.rerankURL, Model: l.rerankModel, Key: env.get("QUARTET_RERANK_KEY"), Style: rerank.Style(l.rerankStyle),
+		})
+		if err != nil {
+			return nil, usageError{err}
+		}
+		cfg.Reranker, closers = c, append(closers, c.Close)
+	}
+	return func() error {
+		for _, c := range closers {
+			c()
+		}
+		return nil
+	}, nil
+}
+
+// readSynonyms reads a file of synonyms: by store, or "*" for all, groups of phrases that mean the same. No path: there are none.
+func readSynonyms(path string) (synonyms map[string][][]string, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("synonyms: %w", err)
+	}
+	if err := json.Unmarshal(raw, &synonyms); err != nil {
+		return nil, usagef("synonyms: %s: %w; want such as {\"kites\": [[\"stunt kite\", \"flyer\"]]}", path, err)
+	}
+	if err := search.CheckSynonyms(synonyms); err != nil {
+		return nil, usagef("%s: %w", path, err)
+	}
+	return synonyms, nil
+}
+
+// check refuses flags that do not go together, and returns the input types.
+func (l *legFlags) check() (documents, queries string, err error) {
+	switch {
+	case l.embedURL == "" && (l.embedModel != "" || l.embedType != ""):
+		return "", "", usagef("--embed-model and --embed-input-type need --embed-url")
+	case l.embedURL != "" && l.embedModel == "":
+		return "", "", usagef("--embed-url needs --embed-model")
+	case l.rerankURL == "" && (l.rerankModel != "" || l.rerankStyle != ""):
+		return "", "", usagef("--rerank-model and --rerank-style need --rerank-url")
+	case l.rerankURL != "" && l.rerankModel == "" && l.rerankStyle != string(rerank.TEI):
+		return "", "", usagef("--rerank-url needs --rerank-model, but for --rerank-style tei")
+	}
+	return l.inputTypes()
+}
+
+// inputTypes returns the input_type of products and of queries.
+func (l *legFlags) inputTypes() (documents, queries string, err error) {
+	if l.embedType == "" {
+		return "", "", nil
+	}
+	documents, queries, ok := strings.Cut(l.embedType, ",")
+	documents, queries = strings.TrimSpace(documents), strings.TrimSpace(queries)
+	if !ok || documents == "" || queries == "" || strings.Contains(queries, ",") {
+		return "", "", usagef("--embed-input-type %q: want two, that of products and that of queries, such as passage,query", l.embedType)
+	}
+	return documents, queries, nil
+}
+
+// describe says what the search goes by, for the banner.
+func (l *legFlags) describe() string {
+	out := "words"
+	if l.embedURL != "" {
+		out += " and vectors of " + l.embedModel
+	} else {
+		out += " alone (no --embed-url)"
+	}
+	if l.rerankURL != "" {
+		out += ", reranked by " + cmp.Or(l.rerankModel, l.rerankStyle)
+	}
+	return out
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+func TestTurnFlagsReachTheSuite(t *testing.T) {
+	all := suite.Turns{
+		RunAhead: gateway.RunAheadCertain, MergeReserve: 2 * time.Second, Lease: 20 * time.Second, ThreadTTL: 24 * time.Hour,
+		Max: 100, MaxPerStore: 50,
+		Budget: &commonv1.Budget{MaxTokens: 20_000, MaxCost: &commonv1.Cost{AmountMicros: 20_000, CurrencyCode: "USD"}},
+	}
+	args := []string{
+		"--run-ahead", "certain", "--merge-reserve", "2s", "--lease", "20s", "--thread-ttl", "24h", "--max-turns", "100",
+		"--max-turns-per-store", "50", "--turn-budget-tokens", "20000", "--turn-budget-cost", "0.02 USD",
+	}
+	env := make(map[string]string)
+	for i := 0; i < len(args); i += 2 {
+		env["QUARTET_"+strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(args[i], "--"), "-", "_"))] = args[i+1]
+	}
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		want suite.Turns
+	}{
+		"nothing said":         {},
+		"from flags":           {args: args, want: all},
+		"from the environment": {env: env, want: all},
+		"tokens alone":         {args: args[12:14], want: suite.Turns{Budget: &commonv1.Budget{MaxTokens: 20_000}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := environment{get: func(key string) string { return c.env[key] }, err: io.Discard}
+			fs := flag.NewFlagSet("test", flag.ContinueOnError)
+			f := addServeFlags(fs)
+			models := []string{"--model-url", "http://localhost/v1", "--model", "m", "--model-price", "1/2 USD"}
+			if _, err := parse(fs, append(models, c.args...), env); err != nil {
+				t.Fatal(err)
+			}
+			cfg, _, err := f.config(context.Background(), suite.Router, env, slog.New(slog.DiscardHandler)) // which needs no Redis
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, cfg.Turns, protocmp.Transform()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAskNamesItsRequest(t *testing.T) {
+	code, out, stderr := quartet(t.Context(), map[string]string{"QUARTET_TURN_BUDGET_TOKENS": "50000"},
+		"ask", "where is my order?", "--request-id", "order-1", "--thread", "t1")
+	if code != 0 || !strings.Contains(out, "· thread t1 · request order-1 · trace ") {
+		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, out, stderr)
+	}
+}
+
+func TestIndexIsWhatTheFlagSays(t *testing.T) {
+	for address, want := range map[string]struct{ says, refused string }{
+		"":                         {says: "index embedded"}, // not given
+		"embedded":                 {says: "index embedded"},
+		"weaviate://a:8080,b:8080": {says: "index in Weaviate"},
+		"weaviates://a:443":        {says: "index in Weaviate"},
+		"http://a:8080":            {refused: `--index: index address: want weaviate://host:port`},
+		"weaviate://a":             {refused: `"a" is not host:port`},
+	} {
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		index := addIndexFlag(fs)
+		var args []string
+		if address != "" {
+			args = []string{"--index", address}
+		}
+		if err := fs.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		var cfg suite.Config
+		closeIndex, err := index.open(&cfg, environment{get: func(string) string { return "" }})
+		var usage usageError
+		if want.refused != "" {
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), want.refused) {
+				t.Errorf("%q: error %v, want a wrong use with %q", address, err, want.refused)
+			}
+			continue
+		}
+		if err == nil {
+			err = closeIndex()
+		}
+		if err != nil || index.describe() != want.says || (cfg.Cluster != nil) != strings.HasPrefix(address, "weaviate") {
+			t.Errorf("%q: %s, cluster %v, error %v", address, index.describe(), cfg.Cluster, err)
+		}
+	}
+}
+
+// openLegs opens the legs that the flags say.
+func openLegs(args ...string) (suite.Config, *legFlags, error) {
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	l := addLegFlags(fs)
+	var cfg suite.Config
+	if err := fs.Parse(args); err != nil {
+		return cfg, l, err
+	}
+	closeLegs, err := l.open(&cfg, environment{get: func(string) string { return "" }})
+	if err == nil {
+		err = closeLegs()
+	}
+	return cfg, l, err
+}
+
+func TestLegsAreWhatTheFlagsSay(t *testing.T) {
+	for _, c := range []struct {
+		args             string
+		vectors, reranks bool
+		says             string
+	}{
+		{"", false, false, "words alone (no --embed-url)"},
+		{"--embed-url http://x/v1 --embed-model m", true, false, "words and vectors of m"},
+		{"--embed-url http://x/v1 --embed-model m --embed-input-type passage,query --rerank-url http://y/v1/ranking --rerank-model r --rerank-style nim", true, true, "words and vectors of m, reranked by r"},
+		{"--rerank-url http://y/rerank --rerank-style tei", false, true, "words alone (no --embed-url), reranked by tei"},
+	} {
+		cfg, l, err := openLegs(strings.Fields(c.args)...)
+		if err != nil || (cfg.Embedder != nil) != c.vectors || (cfg.Reranker != nil) != c.reranks || l.describe() != c.says {
+			t.Errorf("%s: %v, %v, %q, error %v", c.args, cfg.Embedder, cfg.Reranker, l.describe(), err)
+		}
+	}
+}
+
+func TestLegsThatCanNotWorkAreRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--embed-url http://x":          "needs --embed-model",
+		"--embed-model m":               "need --embed-url",
+		"--embed-url x --embed-model m": "http://",
+		"--embed-url http://x --embed-model m --embed-input-type passage": "want two",
+		"--embed-url http://x --embed-model m --embed-input-type a,b,c":   "want two",
+		"--rerank-url http://x": "needs --rerank-model",
+		"--rerank-model m":      "need --rerank-url",
+		"--rerank-style tei":    "need --rerank-url",
+		"--rerank-url http://x --rerank-model m --rerank-style elsewhere": "unknown style",
+		"--synonyms /no/such":                                    "no such file",
+		"--synonyms " + write(t, "list.json", `["kite"]`):        "want such as",
+		"--synonyms " + write(t, "one.json", `{"s":[["kite"]]}`): "group 1 has 1 phrases",
+	} {
+		if _, _, err := openLegs(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", args, err, want)
+		}
+	}
+}
