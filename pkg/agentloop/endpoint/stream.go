@@ -48,8 +48,10 @@ type Ending struct {
 	Usage *agentloop.Usage
 	// Text is true when some text was emitted.
 	Text bool
-	// Calls is the number of tool calls that were emitted.
+	// Calls is the number of tool calls, or pieces of them, that were emitted.
 	Calls int
+	// Done is true when the provider said that the answer is complete, if only by other means than a finish reason.
+	Done bool
 }
 
 // Last returns the last chunk of an answer whose stream ended with err, or the error if the answer broke off.
@@ -60,11 +62,13 @@ func (e *Ending) Last(err error) (agentloop.Chunk, error) {
 	case errors.As(err, &status):
 		return agentloop.Chunk{}, err
 	case e.Finish != "":
-		return last, nil // whatever came after it, the answer is whole
+		return last, nil // whatever came after it, the answer is complete
 	case err != nil:
 		return agentloop.Chunk{}, err
+	case e.Done:
+		return last, nil
 	case e.Text && e.Calls == 0:
-		last.FinishReason = agentloop.FinishLength // there is no saying whether it is whole
+		last.FinishReason = agentloop.FinishLength // it may be cut
 		return last, nil
 	}
 	return agentloop.Chunk{}, fmt.Errorf("the stream ended without an answer: %w", io.ErrUnexpectedEOF)
@@ -73,8 +77,8 @@ func (e *Ending) Last(err error) (agentloop.Chunk, error) {
 // drainTime bounds the wait for the end of a stream whose answer is whole.
 const drainTime = 100 * time.Millisecond
 
-// Drain lets read go on to the end of a stream whose answer is whole, because a connection that was not read to its end can
-// not be used again. It calls cancel after a moment.
+// Drain lets read go on to the end of a stream whose answer is whole, because a connection that was not read to its end cannot
+// be used again. It calls cancel after a moment.
 func Drain(cancel context.CancelFunc, read func()) {
 	t := time.AfterFunc(drainTime, cancel)
 	defer t.Stop()

@@ -1,21 +1,25 @@
 // Package openai is an agentloop.Model for any endpoint that speaks OpenAI's Chat Completions: OpenAI itself, vLLM, NIM,
-// Ollama, OpenRouter and many more. It is built on github.com/sashabaranov/go-openai, which says where requests go and what refusals mean.
+// Ollama, OpenRouter and many more. It uses the client of github.com/sashabaranov/go-openai, and decodes the raw events of
+// its streams, because endpoints send more than its types hold.
 //
-// It streams unless told otherwise; what comes is understood either way, whichever was asked for. There is no time limit of its own on a call, only on connecting: how long an answer may take is for
-// the caller's context to say. It does not retry either; an [endpoint.StatusError] holds what a retrying wrapper needs to know.
+// It streams unless told otherwise, and understands an answer of the other kind too. It sets no time limit on a call, only
+// on connecting: the caller's context says how long an answer may take. It does not retry either; an
+// [endpoint.StatusError] holds what a retrying wrapper needs to know.
 //
-// The package must not import anything of Quartet's but agentloop.
+// The package must not import anything of Quartet's but agentloop and endpoint.
 package openai
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+
+	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
@@ -74,14 +78,15 @@ type Config struct {
 	ResponseFormat ResponseFormat
 	// ReasoningSwitch is how a request with NoReasoning is sent. Empty: SwitchNone.
 	ReasoningSwitch ReasoningSwitch
+	// SendReasoning sends the reasoning behind tool calls back with their results, as reasoning_content, for models that
+	// refuse the results without. Other models take reasoning in their history for an example to follow.
+	SendReasoning bool
 }
 
 // Model asks one model of one endpoint. It implements [agentloop.Model] and is safe for concurrent use.
 type Model struct {
-	cfg       Config
-	form      *http.Request     // of all calls
-	transport http.RoundTripper // where no client is configured
-	schemas   schemas
+	cfg  Config
+	http *http.Client
 }
 
 // New returns a model, or an error that says in a line what is wrong with the configuration. It makes no call.
@@ -93,17 +98,17 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if takesNoTemperature(cfg.Model) {
+	if isReasoningModel(cfg.Model) {
 		cfg.UseMaxCompletionTokens, cfg.OmitTemperature = true, true
 	}
-	form, err := cfg.form()
-	if err != nil {
-		return nil, fmt.Errorf("openai: %w", err)
+	m := &Model{cfg: cfg, http: cfg.HTTPClient}
+	if m.http == nil {
+		m.http = &http.Client{Transport: endpoint.NewTransport()}
 	}
-	return &Model{cfg: cfg, form: form, transport: endpoint.NewTransport()}, nil
+	return m, nil
 }
 
-// What the two settings may be; the first is the default.
+// The values of the two settings; the first is the default.
 var (
 	responseFormats   = []ResponseFormat{"", ResponseJSONSchema, ResponseJSONObject, ResponseNone}
 	reasoningSwitches = []ReasoningSwitch{"", SwitchNone, SwitchEnableThinking, SwitchEffortNone, SwitchEffortMinimal}
@@ -111,20 +116,13 @@ var (
 
 // validate looks for what would fail in every call.
 func (cfg *Config) validate() error {
-	u, err := url.Parse(cfg.BaseURL)
+	err := endpoint.Config{
+		Provider: "openai", BaseURL: cfg.BaseURL, APIKey: cfg.APIKey, Model: cfg.Model,
+		KeyOptional: strings.TrimRight(cfg.BaseURL, "/") != DefaultBaseURL,
+	}.Validate()
 	switch {
-	case cfg.Model == "":
-		return errors.New("openai: Config.Model is empty")
 	case err != nil:
-		return errors.New("openai: Config.BaseURL is not a URL") // the parser's error would repeat a key within it
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return fmt.Errorf("openai: Config.BaseURL %q: want http:// or https:// and a host", u.Redacted())
-	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return errors.New("openai: Config.BaseURL must not hold a user, a query or a fragment; the key goes into APIKey")
-	case cfg.APIKey == "" && strings.TrimRight(cfg.BaseURL, "/") == DefaultBaseURL:
-		return errors.New("openai: Config.APIKey is empty, which " + DefaultBaseURL + " does not allow")
-	case strings.ContainsFunc(cfg.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return errors.New("openai: Config.APIKey holds a character that no key has")
+		return err
 	case !slices.Contains(responseFormats, cfg.ResponseFormat):
 		return fmt.Errorf("openai: Config.ResponseFormat %q: want %v", cfg.ResponseFormat, responseFormats[1:])
 	case !slices.Contains(reasoningSwitches, cfg.ReasoningSwitch):
@@ -133,40 +131,117 @@ func (cfg *Config) validate() error {
 	return nil
 }
 
-// takesNoTemperature reports whether go-openai would refuse max_tokens and temperature for a model before any call.
-func takesNoTemperature(model string) bool {
-	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5"} {
-		if strings.HasPrefix(model, prefix) {
-			return true
-		}
-	}
-	return false
+// isReasoningModel reports whether a model is one for which go-openai refuses max_tokens and a temperature.
+func isReasoningModel(model string) bool {
+	return slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5"}, func(prefix string) bool { return strings.HasPrefix(model, prefix) })
 }
 
-// Generate implements [agentloop.Model]. Errors: an [*endpoint.StatusError] when the endpoint refuses the call or reports a failure
-// in the middle of the answer, the context's error, io.ErrUnexpectedEOF when the answer breaks off, one with a RetryHint when
-// it can not be read, or the connection's.
+// Generate implements [agentloop.Model]. Errors: an [*endpoint.StatusError] when the endpoint refuses the call or reports a
+// failure in the middle of the answer, an [*endpoint.ResponseError] when the answer cannot be read, the context's error,
+// io.ErrUnexpectedEOF when the answer breaks off, or the connection's.
 func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
-	return func(yield func(agentloop.Chunk, error) bool) {
-		err := m.generate(ctx, req, yield)
-		if err == nil || errors.Is(err, errStopped) {
-			return
-		}
-		if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", err, cause)
-		}
-		yield(agentloop.Chunk{}, fmt.Errorf("openai: %w", err))
-	}
+	return endpoint.Stream(ctx, "openai", func(emit endpoint.Emit) error {
+		return m.withHint(m.generate(ctx, req, emit), req)
+	})
 }
 
-// errStopped says that the consumer wants no more.
-var errStopped = errors.New("consumer stopped")
-
-func (m *Model) generate(ctx context.Context, req *agentloop.Request, yield func(agentloop.Chunk, error) bool) error {
-	b, err := m.send(ctx, req)
+func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpoint.Emit) error {
+	x := &exchange{client: m.http, key: m.cfg.APIKey, noStream: m.cfg.NoStream}
+	settings := goopenai.DefaultConfig(m.cfg.APIKey)
+	settings.BaseURL, settings.HTTPClient = m.cfg.BaseURL, x
+	client, request := goopenai.NewClientWithConfig(settings), m.cfg.request(req)
+	a := &answer{key: m.cfg.APIKey, keepReasoning: m.cfg.SendReasoning}
+	if m.cfg.NoStream {
+		_, err := client.CreateChatCompletion(ctx, request)
+		switch {
+		case x.object != nil: // which go-openai's types may not fit
+			return a.emitObject(x, emit)
+		case !errors.Is(err, errStreams):
+			return err
+		}
+	}
+	stream, err := client.CreateChatCompletionStream(ctx, request)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	return b.read(yield)
+	defer stream.Close()
+	if x.object != nil {
+		return a.emitObject(x, emit)
+	}
+	return a.emitStream(stream, x.events, emit)
+}
+
+// emitObject emits an answer that does not stream.
+func (a *answer) emitObject(x *exchange, emit endpoint.Emit) error {
+	c, err := a.decode(x.object)
+	var status *endpoint.StatusError
+	switch {
+	case errors.As(err, &status):
+		return err
+	case err != nil || !a.choices:
+		return x.notAnAnswer(x.object)
+	}
+	if err := emit(c); err != nil {
+		return err
+	}
+	a.Done = true
+	return a.emitLast(nil, emit)
+}
+
+// emitStream emits an answer that streams.
+func (a *answer) emitStream(stream *goopenai.ChatCompletionStream, events *eventReader, emit endpoint.Emit) error {
+	for {
+		raw, err := stream.RecvRaw()
+		switch {
+		case errors.Is(err, io.EOF):
+			a.Done = !events.ended
+			return a.endStream(events, nil, emit)
+		case err != nil:
+			return a.endStream(events, err, emit)
+		}
+		c, err := a.decode(raw)
+		if err != nil {
+			return a.endStream(events, err, emit)
+		}
+		if err := emit(c); err != nil {
+			return err
+		}
+	}
+}
+
+// endStream emits the end of a stream, and reads what is left of its body.
+func (a *answer) endStream(events *eventReader, err error, emit endpoint.Emit) error {
+	if err := a.emitLast(err, emit); err != nil {
+		return err
+	}
+	endpoint.Drain(func() { events.Close() }, func() { _, _ = io.CopyN(io.Discard, events.in, 4<<10) })
+	return nil
+}
+
+// emitLast emits the end of an answer whose stream ended with err, or returns the error if the answer broke off.
+func (a *answer) emitLast(err error, emit endpoint.Emit) error {
+	last, err := a.Last(err)
+	if err != nil {
+		return err
+	}
+	last.ProviderData = a.providerData()
+	return emit(last)
+}
+
+// withHint adds which setting may help where an endpoint refuses a field that not all endpoints take.
+func (m *Model) withHint(err error, req *agentloop.Request) error {
+	var status *endpoint.StatusError
+	if !errors.As(err, &status) || !errors.Is(err, endpoint.ErrBadRequest) {
+		return err
+	}
+	mentions := func(fields ...string) bool {
+		return slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(strings.ToLower(status.Message), f) })
+	}
+	switch {
+	case req.Output != nil && m.cfg.ResponseFormat != ResponseNone && mentions("response_format", "response format", "json_schema", "json_object"):
+		return fmt.Errorf("%w (another response format may help: Config.ResponseFormat json_object or none)", err)
+	case req.NoReasoning && mentions("chat_template", "reasoning_effort"):
+		return fmt.Errorf("%w (another switch for reasoning may help: Config.ReasoningSwitch, or none)", err)
+	}
+	return err
 }

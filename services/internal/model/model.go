@@ -128,6 +128,7 @@ func adapter(provider string, cfg Config, p profile) (agentloop.Model, error) {
 		BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name,
 		UseMaxCompletionTokens: p.maxCompletionTokens, OmitTemperature: p.fixedTemperature,
 		NoStream: cfg.NoStream, ResponseFormat: p.responseFormat, ReasoningSwitch: p.reasoningSwitch,
+		SendReasoning: p.sendReasoning,
 	})
 }
 

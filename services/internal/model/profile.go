@@ -48,6 +48,8 @@ type profile struct {
 	thoughtsOff bool
 	// reasoningSwitch is how it is asked that in OpenAI's API. Empty: there is no way.
 	reasoningSwitch openai.ReasoningSwitch
+	// sendReasoning sends reasoning back with the results of calls in OpenAI's API: the model refuses them without.
+	sendReasoning bool
 	// responseFormat is how it is asked for a typed answer in OpenAI's API. Empty: by the schema.
 	responseFormat openai.ResponseFormat
 }
@@ -79,7 +81,8 @@ var profiles = []struct {
 	{"gpt-3.5-turbo", profile{responseFormat: openai.ResponseJSONObject}},
 	{"gpt-4-turbo", profile{responseFormat: openai.ResponseJSONObject}},
 	{"deepseek-chat", profile{responseFormat: openai.ResponseJSONObject}},
-	{"deepseek-reasoner", profile{responseFormat: openai.ResponseJSONObject}},
+	{"deepseek-reasoner", profile{responseFormat: openai.ResponseJSONObject, sendReasoning: true}},
+	{"kimi-k2-thinking", profile{sendReasoning: true}},
 	// Open models whose templates take enable_thinking.
 	{"qwen3", profile{reasoningSwitch: openai.SwitchEnableThinking}},
 	{"glm-4.5", profile{reasoningSwitch: openai.SwitchEnableThinking}},

@@ -15,6 +15,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
 
 // TestAnswersThatDoNotStream plays whole answers, asked for as such and, for endpoints that pass over it, as a stream.
@@ -105,7 +106,7 @@ func TestRedirectionsAreFollowedOrSaid(t *testing.T) {
 		t.Errorf("moved with %q, asked with %q", second, first)
 	}
 	lost := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTemporaryRedirect) })
-	if _, err := collect(t.Context(), lost, ask("hi")); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
+	if _, err := collect(t.Context(), lost, ask("hi")); err == nil || !strings.Contains(err.Error(), "answered 307") {
 		t.Errorf("lost: error %v", err)
 	}
 }
@@ -172,6 +173,65 @@ func TestRefusedFieldsComeWithAHint(t *testing.T) {
 		var status *endpoint.StatusError
 		if !errors.As(err, &status) || strings.Contains(err.Error(), "may help") != (c.want != "") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// What can not be read may be readable the next time; what breaks off needs no hint.
+func TestAnswersThatCanNotBeReadAreWorthAnotherTry(t *testing.T) {
+	for name, r := range map[string]replay{
+		"a page":                  {status: 200, contentType: "text/html", body: strings.NewReader("<html>\nSign in\n</html>")},
+		"another object":          {status: 200, contentType: "application/json", body: strings.NewReader(`{"status":"starting"}`)},
+		"half of an event's JSON": {status: 200, contentType: "text/event-stream", body: strings.NewReader("data: {\"choices\":[{\"del\n\n")},
+		"an event of other types": {status: 200, contentType: "text/event-stream", body: strings.NewReader("data: {\"choices\":7}\n\n")},
+	} {
+		_, err := collect(t.Context(), replayed(t, r, false), ask("hi"))
+		var hint wrap.RetryHinter
+		if !errors.As(err, &hint) {
+			t.Errorf("%s: error %v has no hint", name, err)
+			continue
+		}
+		if after, retry := hint.RetryHint(); after != 0 || !retry {
+			t.Errorf("%s: RetryHint is %v, %v", name, after, retry)
+		}
+	}
+}
+
+// TestReasoningComesBackWhereTheEndpointWantsIt has another process send the results of a call.
+func TestReasoningComesBackWhereTheEndpointWantsIt(t *testing.T) {
+	const body = `data: {"choices":[{"index":0,"delta":{"reasoning_content":"I "}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"reasoning_content":"look."}}]}` + "\n\n" +
+		`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	for _, send := range []bool{true, false} {
+		var last string
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			raw, _ := io.ReadAll(r.Body)
+			last = string(raw)
+			stream(body)(w, r)
+		}))
+		defer srv.Close()
+		process := func() *openai.Model {
+			m, err := openai.New(openai.Config{BaseURL: srv.URL, Model: "m", SendReasoning: send})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		chunks, err := collect(t.Context(), process(), ask("hi"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := agentloop.Message{Role: agentloop.RoleAssistant, ToolCalls: []agentloop.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
+		for _, c := range chunks {
+			call.ProviderData += c.ProviderData
+		}
+		next := ask("hi")
+		next.Messages = append(next.Messages, call, agentloop.Message{Role: agentloop.RoleTool, ToolCallID: "a", Text: "x"},
+			agentloop.Message{Role: agentloop.RoleAssistant, Text: "a", ProviderData: `{"gemini":{}}`})
+		if _, err := collect(t.Context(), process(), next); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(last, `"reasoning_content":"I look."`) != send || strings.Contains(last, "gemini") {
+			t.Errorf("send %v: request %s", send, last)
 		}
 	}
 }

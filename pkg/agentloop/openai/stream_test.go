@@ -20,9 +20,10 @@ func (endless) Read(p []byte) (int, error) {
 }
 
 func TestEventsOfAnyLength(t *testing.T) {
+	const buffer = 512
 	var sent strings.Builder
 	var want []string
-	for _, n := range []int{1, lineBytes - len("data: \n"), lineBytes - len("data: \n") + 1, lineBytes, 2 * lineBytes, 10_000, 1} {
+	for _, n := range []int{1, buffer - len("data: \n"), buffer - len("data: \n") + 1, buffer, 2 * buffer, 10_000, 1} {
 		want = append(want, strings.Repeat("x", n))
 		sent.WriteString("data: " + want[len(want)-1] + "\n")
 	}
@@ -38,16 +39,17 @@ func TestEventsOfAnyLength(t *testing.T) {
 		"broken off, long":     {io.MultiReader(strings.NewReader("data: a\ndata: "+want[5]), iotest.ErrReader(io.ErrUnexpectedEOF)), []string{"a"}, io.ErrUnexpectedEOF},
 		"without any end":      {io.MultiReader(strings.NewReader("data: a\n"), endless{}), []string{"a"}, bufio.ErrTooLong},
 	} {
-		b := newBody(io.NopCloser(c.in), "text/event-stream", "")
+		r := &eventReader{Closer: io.NopCloser(nil), in: bufio.NewReaderSize(c.in, buffer)}
+		lines := bufio.NewReader(r)
 		for i := 0; ; i++ {
-			got, err := b.next()
+			got, err := lines.ReadString('\n')
 			if err != nil {
-				if !errors.Is(err, c.err) || i != len(c.want) {
-					t.Errorf("%s: error %v after %d events, want %v after %d", name, err, i, c.err, len(c.want))
+				if !errors.Is(err, c.err) || i != len(c.want) || r.ended != errors.Is(err, io.EOF) {
+					t.Errorf("%s: error %v after %d events, ended %v, want %v after %d", name, err, i, r.ended, c.err, len(c.want))
 				}
 				break
 			}
-			if i >= len(c.want) || string(got) != c.want[i] {
+			if i >= len(c.want) || got != "data: "+c.want[i]+"\n" {
 				t.Fatalf("%s: event %d is %.40q of %d bytes", name, i, got, len(got))
 			}
 		}
