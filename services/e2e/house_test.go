@@ -94,7 +94,7 @@ func newHouseWith(t *testing.T, url string, brain http.Handler, tune ...func(*su
 
 func newModel(t *testing.T, url, name string) *model.Traced {
 	t.Helper()
-	m, err := model.New(model.Config{URL: url + "/v1", Name: name, MaxSilence: soakTimeout})
+	m, err := model.New(model.Config{URL: url + "/v1", Name: name, IdleTimeout: soakTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func newMerger(m agentloop.Model, price *agentloop.Price, silence time.Duration)
 		return nil, nil
 	}
 	loop, err := agentloop.New(agentloop.Config{
-		Model: wrap.Silence(m, silence), System: strings.TrimSpace(mergePrompt), Temperature: &mergeTemperature,
+		Model: wrap.IdleTimeout(m, silence), System: strings.TrimSpace(mergePrompt), Temperature: &mergeTemperature,
 		MaxSteps: 2, // there are no tools; a model that calls one all the same is told so
 		Price:    price,
 	})
@@ -94,7 +94,7 @@ func (m *merger) word(ctx context.Context, message string, w *wording) (*agentlo
 // estimate of what was sent: the provider may well have begun.
 func (m *merger) counted(ctx context.Context, run *agentloop.Conversation) *agentloop.Result {
 	result := run.Result()
-	if last := result.Steps[len(result.Steps)-1].Usage; last.InputTokens > 0 || ctx.Err() == nil && !errors.Is(run.Err(), wrap.ErrSilent) {
+	if last := result.Steps[len(result.Steps)-1].Usage; last.InputTokens > 0 || ctx.Err() == nil && !errors.Is(run.Err(), wrap.ErrIdle) {
 		return result
 	}
 	sent := 0

@@ -94,9 +94,6 @@ func (e *StatusError) RetryHint() (after time.Duration, retry bool) {
 	return e.RetryAfter, e.StatusCode >= http.StatusInternalServerError
 }
 
-// BadRequest reports whether the error is an [ErrBadRequest]. Package wrap asks for it.
-func (e *StatusError) BadRequest() bool { return e.kind() == ErrBadRequest }
-
 // NewStatusError reads the failure that an HTTP response reports: its status, its headers and its body, which most
 // providers fill with an object that has an "error". Key is removed from the message.
 func NewStatusError(status int, header http.Header, body []byte, key string) *StatusError {

@@ -13,10 +13,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
 
-var (
-	_ wrap.RetryHinter  = (*endpoint.StatusError)(nil)
-	_ wrap.BadRequester = (*endpoint.StatusError)(nil)
-)
+var _ wrap.RetryHinter = (*endpoint.StatusError)(nil)
 
 func TestStatusErrorsKnowWhetherToTryAgain(t *testing.T) {
 	tests := []struct {
@@ -31,8 +28,8 @@ func TestStatusErrorsKnowWhetherToTryAgain(t *testing.T) {
 		if after, retry := err.RetryHint(); retry != tt.retry || after != 3*time.Second {
 			t.Errorf("%d: RetryHint is %v, %v; want 3s, %v", tt.code, after, retry, tt.retry)
 		}
-		if err.BadRequest() != tt.bad {
-			t.Errorf("%d: BadRequest is %v", tt.code, err.BadRequest())
+		if bad := errors.Is(err, endpoint.ErrBadRequest); bad != tt.bad {
+			t.Errorf("%d: bad request %v", tt.code, bad)
 		}
 	}
 }

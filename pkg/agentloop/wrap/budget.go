@@ -10,21 +10,21 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// errNoPrice is the answer where money is bounded and the model's price is not known: nothing could be reserved.
-var errNoPrice = errors.New("wrap: a budget of money wants the model's price")
+// errNoPrice refuses calls if money is limited and the price is unknown, because nothing can be reserved.
+var errNoPrice = errors.New("wrap: a budget of money requires the model's price")
 
-// How a call is estimated. Providers report what it really took; the estimate only has to be high enough to hold calls
-// back that would go beyond the budget. English is near four bytes a token, other languages and JSON are denser.
+// The estimate of a call. It must be high enough to hold back calls that would exceed the budget; the provider reports what
+// the call really used. English has about four bytes per token, other languages and JSON have fewer.
 const (
 	bytesPerToken    = 3
-	tokensPerMessage = 8 // what a provider puts around each
+	tokensPerMessage = 8 // that a provider adds to each
 )
 
-// Spend is what calls take: tokens, and money if the price is known.
+// Spend is an amount of tokens and money.
 type Spend struct {
-	// Tokens, input and output together.
+	// Tokens is the sum of input and output tokens.
 	Tokens int64
-	// CostMicros is money in millionths of a currency unit. All prices of a budget must be in one currency.
+	// CostMicros is in millionths of a currency unit. All prices of a budget must be in one currency.
 	CostMicros int64
 }
 
@@ -35,7 +35,7 @@ func (s Spend) plus(t Spend) Spend {
 	return Spend{Tokens: s.Tokens + t.Tokens, CostMicros: s.CostMicros + t.CostMicros}
 }
 
-// spendOf returns what a usage comes to; a nil price costs nothing here.
+// spendOf returns the spend of a usage. Without a price the cost is zero.
 func spendOf(u agentloop.Usage, price *agentloop.Price) Spend {
 	s := Spend{Tokens: u.InputTokens + u.OutputTokens}
 	if price != nil {
@@ -44,8 +44,8 @@ func spendOf(u agentloop.Usage, price *agentloop.Price) Spend {
 	return s
 }
 
-// Budget is what calls of models may spend together. It is safe for concurrent use and must not be copied. The zero value
-// bounds nothing and counts.
+// Budget limits what model calls spend together. It is safe for concurrent use and must not be copied. The zero value counts
+// and has no limit.
 type Budget struct {
 	mu       sync.Mutex
 	limit    Spend
@@ -53,32 +53,32 @@ type Budget struct {
 	reserved Spend
 }
 
-// NewBudget returns a budget of tokens, money or both. Zero: not bounded. Below zero: there is nothing to spend.
+// NewBudget returns a budget of tokens, money or both. A zero field has no limit; a negative one leaves nothing to spend.
 func NewBudget(limit Spend) *Budget { return &Budget{limit: limit} }
 
-// Used returns what the calls took that have ended.
+// Used returns what the finished calls used.
 func (b *Budget) Used() Spend {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// reserve sets aside what a call may take, or returns an error if there is not so much.
+// reserve sets aside what a call may use, or returns an error if not enough is left.
 func (b *Budget) reserve(s Spend) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.used.plus(b.reserved)
 	if then := taken.plus(s); exceeds(then.Tokens, b.limit.Tokens) || exceeds(then.CostMicros, b.limit.CostMicros) {
-		return fmt.Errorf("%w: the call may take %v, and of %v there are taken %v", agentloop.ErrBudget, s, b.limit, taken)
+		return fmt.Errorf("%w: the call may use %v, and %v of %v are used or reserved", agentloop.ErrBudget, s, taken, b.limit)
 	}
 	b.reserved = b.reserved.plus(s)
 	return nil
 }
 
-// exceeds reports whether a sum is above its limit, if there is one.
+// exceeds reports whether a sum is above its limit. Zero is no limit.
 func exceeds(sum, limit int64) bool { return limit != 0 && sum > limit }
 
-// settle gives a reservation back and counts what was used in its place.
+// settle replaces a reservation by what was used.
 func (b *Budget) settle(reserved, used Spend) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,17 +86,18 @@ func (b *Budget) settle(reserved, used Spend) {
 	b.used = b.used.plus(used)
 }
 
-// Limit returns a model that makes calls only as far as the budget goes. Before each call it reserves what the call may
-// take, its input and MaxOutputTokens (zero: [agentloop.DefaultMaxOutputTokens]), so that calls side by side can not go
-// beyond the budget together; afterwards the reservation makes way for the reported usage. The input is estimated, so a
-// report may exceed a reservation by some, and the next call is held back for it. An answer without a report, as one that
-// broke off, counts by its size; a call that failed before its first chunk costs nothing.
+// Limit returns a model that makes calls only within a budget. Before each call it reserves what the call may use: its
+// estimated input and MaxOutputTokens (zero: [agentloop.DefaultMaxOutputTokens]). So concurrent calls cannot exceed the budget
+// together. Afterwards the reported usage replaces the reservation. A report may exceed the estimate by a little, which the
+// next call then pays for. An answer without a report counts by its size; a call that fails before its first chunk costs
+// nothing.
 //
-// A call for which not enough is left fails at once with an error that wraps [agentloop.ErrBudget], also if calls under way
-// may still give some back. It is neither retried nor the request's fault; a run that meets it ends without an answer, so
-// that nothing more is spent.
+// If too little is left, the call fails at once with an error that wraps [agentloop.ErrBudget], even if calls under way may
+// give some back. The error is neither retryable nor a bad request, so a run that meets it ends without an answer and spends
+// nothing more.
 //
-// The price is m's, or the dearest one's if m is a chain. Nil: money is not counted, and a budget that bounds money refuses every call. The budget must not be nil.
+// Price is m's, or the highest one if m is a chain. Nil: money is not counted, and a budget that limits money refuses every
+// call. The budget must not be nil.
 func Limit(m agentloop.Model, b *Budget, price *agentloop.Price) agentloop.Model {
 	return &limited{next: m, budget: b, price: price}
 }
@@ -139,16 +140,16 @@ func (l *limited) reserve(s Spend) error {
 	return l.budget.reserve(s)
 }
 
-// meter counts one answer.
+// meter counts the usage of one call.
 type meter struct {
-	input int64 // tokens, estimated
-	bytes int
-	heard bool
-	usage *agentloop.Usage
+	input    int64 // tokens, estimated
+	bytes    int
+	received bool
+	usage    *agentloop.Usage
 }
 
 func (m *meter) count(c agentloop.Chunk) {
-	m.heard = true
+	m.received = true
 	m.bytes += len(c.Text) + len(c.Reasoning)
 	for _, d := range c.ToolCalls {
 		m.bytes += len(d.Name) + len(d.Arguments)
@@ -162,13 +163,13 @@ func (m *meter) used() agentloop.Usage {
 	switch {
 	case m.usage != nil:
 		return *m.usage
-	case !m.heard:
+	case !m.received:
 		return agentloop.Usage{}
 	}
 	return agentloop.Usage{InputTokens: m.input, OutputTokens: tokens(m.bytes)}
 }
 
-// inputTokens estimates what a request takes.
+// inputTokens estimates the input tokens of a request.
 func inputTokens(req *agentloop.Request) int64 {
 	n := 0
 	for _, m := range req.Messages {

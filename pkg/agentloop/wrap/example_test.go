@@ -34,12 +34,12 @@ func Example() {
 }
 
 // A server hangs, and the next one that is asked does not.
-func ExampleSilence() {
+func ExampleIdleTimeout() {
 	model := scripted.New(
 		scripted.Step{Hang: true},
 		scripted.Step{Text: "It rains."},
 	)
-	m := wrap.Retry(wrap.Silence(model, 10*time.Millisecond), wrap.RetryConfig{BaseDelay: time.Millisecond})
+	m := wrap.Retry(wrap.IdleTimeout(model, 10*time.Millisecond), wrap.RetryConfig{BaseDelay: time.Millisecond})
 	loop, err := agentloop.New(agentloop.Config{Model: m})
 	if err != nil {
 		fmt.Println(err)

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
-// errNoModels is the answer of an empty chain.
+// errNoModels is the error of an empty chain.
 var errNoModels = errors.New("wrap: Fallback has no models")
 
 // Fallback returns a model that asks the first model, and the next one whenever one fails before its first chunk. It stops
-// at the context's errors, and at errors that say that the request itself is at fault ([BadRequester]), which the next
-// model would refuse too. When all fail, the error holds theirs all and asks for a retry if one of them does.
+// at the context's errors and at [endpoint.ErrBadRequest], because the next model would refuse the request too. If all fail,
+// the error wraps all of theirs and is retryable if one of them is.
 func Fallback(models ...agentloop.Model) agentloop.Model {
 	return &chain{models: slices.Clone(models)}
 }
@@ -28,43 +29,40 @@ func (f *chain) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 	return func(yield func(agentloop.Chunk, error) bool) {
 		var failed []error
 		for _, m := range f.models {
-			begun, err := attempt(m.Generate(ctx, req), yield)
-			if begun {
+			started, err := attempt(m.Generate(ctx, req), yield)
+			if started {
 				return
 			}
 			failed = append(failed, err)
-			if contextError(ctx, err) || badRequest(err) {
+			if isContextError(ctx, err) || errors.Is(err, endpoint.ErrBadRequest) {
 				break
 			}
 		}
-		yield(agentloop.Chunk{}, joined(failed))
+		switch len(failed) {
+		case 0:
+			yield(agentloop.Chunk{}, errNoModels)
+		case 1:
+			yield(agentloop.Chunk{}, failed[0])
+		default:
+			yield(agentloop.Chunk{}, &chainError{errs: failed})
+		}
 	}
 }
 
-// failures are the errors of several models, in the order in which they were asked.
-type failures struct{ errs []error }
-
-func joined(errs []error) error {
-	switch len(errs) {
-	case 0:
-		return errNoModels
-	case 1:
-		return errs[0]
-	}
-	return &failures{errs: errs}
-}
+// chainError holds the errors of several models, in the order in which they were asked.
+type chainError struct{ errs []error }
 
 // Error implements error.
-func (f *failures) Error() string {
-	return fmt.Sprintf("%d models failed: %v", len(f.errs), errors.Join(f.errs...))
+func (e *chainError) Error() string {
+	return fmt.Sprintf("%d models failed: %v", len(e.errs), errors.Join(e.errs...))
 }
 
 // Unwrap gives errors.Is and errors.As the errors of all models.
-func (f *failures) Unwrap() []error { return f.errs }
+func (e *chainError) Unwrap() []error { return e.errs }
 
-// RetryHint implements [RetryHinter]: another try may succeed if it may with one of the models, after the shortest wait.
-func (f *failures) RetryHint() (after time.Duration, retry bool) {
-	for _, err := range f.errs {
+// RetryHint implements [RetryHinter]: a retry may succeed if it may with one of the models, after the shortest wait.
+func (e *chainError) RetryHint() (after time.Duration, retry bool) {
+	for _, err := range e.errs {
 		wait, again := Retryable(err)
 		if again && (!retry || wait < after) {
 			after, retry = wait, true
@@ -72,6 +70,3 @@ func (f *failures) RetryHint() (after time.Duration, retry bool) {
 	}
 	return after, retry
 }
-
-// BadRequest implements [BadRequester]: the last model, at which the chain ended, speaks for all.
-func (f *failures) BadRequest() bool { return badRequest(f.errs[len(f.errs)-1]) }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +28,7 @@ func (e *statusError) RetryHint() (time.Duration, bool) {
 	return e.after, e.code == 429 || e.code >= 500
 }
 
-func (e *statusError) BadRequest() bool { return e.code == 400 }
+func (e *statusError) Is(target error) bool { return e.code == 400 && target == endpoint.ErrBadRequest }
 
 var (
 	overloaded = &statusError{code: 503}

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
-// Exchange is one call of a model: what was asked and what came back. It marshals to JSON and back: texts to the
-// byte as long as they are valid UTF-8, as those of providers are, and schemas in their compact form.
+// Exchange is one model call: the request and what came back. It survives JSON: valid UTF-8 texts byte for byte, schemas in
+// their compact form.
 type Exchange struct {
 	// Request as the model got it.
 	Request agentloop.Request `json:"request"`
@@ -22,47 +23,49 @@ type Exchange struct {
 	Error *ExchangeError `json:"error,omitempty"`
 }
 
-// ErrorKind is what callers ask an error for.
+// ErrorKind is the kind of a recorded error. The empty kind is any other error.
 type ErrorKind string
 
-// The kinds of errors. The empty kind is any other error.
+// The kinds of errors.
 const (
 	// KindCanceled is context.Canceled.
 	KindCanceled ErrorKind = "canceled"
 	// KindDeadline is context.DeadlineExceeded.
 	KindDeadline ErrorKind = "deadline"
-	// KindBadRequest is an error whose [BadRequester] says that the request was at fault.
+	// KindBadRequest is endpoint.ErrBadRequest.
 	KindBadRequest ErrorKind = "bad_request"
 	// KindBudget is agentloop.ErrBudget.
 	KindBudget ErrorKind = "budget"
-	// KindRetryable is an error that [Retryable] would have tried again.
+	// KindRetryable is an error that [Retryable] accepts.
 	KindRetryable ErrorKind = "retryable"
 )
 
-// ExchangeError is an error as it is recorded: its words, and what wrappers ask it for. When played back it answers
-// errors.Is for the context's errors and agentloop.ErrBudget, and is a [RetryHinter] and a [BadRequester].
+// kindErrors are the errors that a recorded error of a kind matches.
+var kindErrors = map[ErrorKind]error{
+	KindCanceled: context.Canceled, KindDeadline: context.DeadlineExceeded, KindBudget: agentloop.ErrBudget,
+	KindBadRequest: endpoint.ErrBadRequest,
+}
+
+// ExchangeError is a recorded error. When played back, it matches the error of its kind with errors.Is, and it is a
+// [RetryHinter].
 type ExchangeError struct {
-	// Message is the error's own words.
+	// Message is the error's text.
 	Message string `json:"message"`
-	// Kind says what sort of error it was.
+	// Kind of the error.
 	Kind ErrorKind `json:"kind,omitempty"`
-	// RetryAfter is the wait that the error asked for, in nanoseconds. Zero: it did not.
+	// RetryAfter is the wait that the error asked for, in nanoseconds. Zero: none.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 }
 
 func newExchangeError(err error) *ExchangeError {
 	e := &ExchangeError{Message: err.Error()}
-	wait, retry := Retryable(err)
-	switch {
-	case errors.Is(err, context.Canceled):
-		e.Kind = KindCanceled
-	case errors.Is(err, context.DeadlineExceeded):
-		e.Kind = KindDeadline
-	case errors.Is(err, agentloop.ErrBudget):
-		e.Kind = KindBudget
-	case badRequest(err):
-		e.Kind = KindBadRequest
-	case retry:
+	for _, kind := range []ErrorKind{KindCanceled, KindDeadline, KindBudget, KindBadRequest} {
+		if errors.Is(err, kindErrors[kind]) {
+			e.Kind = kind
+			return e
+		}
+	}
+	if wait, retry := Retryable(err); retry {
 		e.Kind, e.RetryAfter = KindRetryable, wait
 	}
 	return e
@@ -71,31 +74,18 @@ func newExchangeError(err error) *ExchangeError {
 // Error implements error.
 func (e *ExchangeError) Error() string { return e.Message }
 
-// Is makes the recorded error match the context's error, or agentloop.ErrBudget, that it was.
-func (e *ExchangeError) Is(target error) bool {
-	switch e.Kind {
-	case KindCanceled:
-		return target == context.Canceled
-	case KindDeadline:
-		return target == context.DeadlineExceeded
-	case KindBudget:
-		return target == agentloop.ErrBudget
-	}
-	return false
-}
+// Unwrap returns the error that e matches, or nil.
+func (e *ExchangeError) Unwrap() error { return kindErrors[e.Kind] }
 
 // RetryHint implements [RetryHinter].
 func (e *ExchangeError) RetryHint() (after time.Duration, retry bool) {
 	return e.RetryAfter, e.Kind == KindRetryable
 }
 
-// BadRequest implements [BadRequester].
-func (e *ExchangeError) BadRequest() bool { return e.Kind == KindBadRequest }
-
-// Record returns a model that does what m does and hands each call to sink when it has ended, also when it failed or the
-// consumer stopped early. The exchange is a copy that the sink may keep. It holds prompts and users' words: who records
-// answers for where they go. Sink is called by one goroutine at a time. [Replay] goes by the order of the calls, so each run
-// wants a recorder of its own.
+// Record returns a model that does what m does and hands each call to sink when it has ended, even if it failed or the
+// consumer stopped early. Sink may keep the exchange, which is a copy; it is called by one goroutine at a time. An exchange
+// holds prompts and users' words, so the caller is responsible for where it goes. [Replay] depends on the order of the calls,
+// so each run needs its own recorder.
 func Record(m agentloop.Model, sink func(Exchange)) agentloop.Model {
 	return &recorder{next: m, sink: sink}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
@@ -119,7 +120,7 @@ func TestReplayAfterAFileIsTheSame(t *testing.T) {
 	}
 }
 
-func TestErrorsAreReplayedWithWhatWrappersAskThemFor(t *testing.T) {
+func TestErrorsKeepTheirKindInAReplay(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		is    error
@@ -145,9 +146,9 @@ func TestErrorsAreReplayedWithWhatWrappersAskThemFor(t *testing.T) {
 				t.Errorf("%s: is %v: %v", name, target, got)
 			}
 		}
-		var bad wrap.BadRequester
-		if wait, retry := wrap.Retryable(err); wait != c.wait || retry != c.retry || !errors.As(err, &bad) || bad.BadRequest() != c.bad {
-			t.Errorf("%s: wait %v, retry %v, bad %v", name, wait, retry, bad.BadRequest())
+		bad := errors.Is(err, endpoint.ErrBadRequest)
+		if wait, retry := wrap.Retryable(err); wait != c.wait || retry != c.retry || bad != c.bad {
+			t.Errorf("%s: wait %v, retry %v, bad request %v", name, wait, retry, bad)
 		}
 	}
 }

@@ -2,16 +2,18 @@ package wrap
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// Replayer is a model that answers from a recording. It is safe for concurrent use, though the order of calls then decides
-// which answer each gets.
+// Replayer is a model that answers from a recording. It is safe for concurrent use; the order of calls decides which answer
+// each gets.
 type Replayer struct {
 	mu        sync.Mutex
 	exchanges []Exchange
@@ -19,14 +21,14 @@ type Replayer struct {
 	diverged  *DivergenceError
 }
 
-// DivergenceError is the first difference between a request and the recorded one. Its words repeat parts of both: it is
-// meant for who runs the replay, not for logs.
+// DivergenceError reports the first difference between a request and the recorded one. Its text repeats parts of both, so it
+// does not belong in logs.
 type DivergenceError struct {
 	// Call is the number of the call, from 0.
 	Call int
-	// Where the requests differ: "messages[2].text", "tools[0].name", "calls" for a call beyond the recording.
+	// Where the requests differ: "messages[2].text", "tools[0].name", or "calls" for a call beyond the recording.
 	Where string
-	// Recorded and Got are what was there, and what is there now. Long texts are cut to what surrounds the first difference.
+	// Recorded and Got are the recorded and the current value. Long texts are cut around the first difference.
 	Recorded, Got string
 }
 
@@ -36,14 +38,13 @@ func (e *DivergenceError) Error() string {
 }
 
 // Replay returns a model that answers the first call with the first exchange, the second with the second, and so on: the
-// same chunks, and the recorded error. A request that is not the recorded one is answered with a [*DivergenceError], and so
-// is every call after it. The exchanges must not be changed afterwards.
+// same chunks and the recorded error. A request that differs from the recorded one gets a [*DivergenceError], and so does
+// every call after it. The caller must not change the exchanges afterwards.
 func Replay(exchanges []Exchange) *Replayer {
 	return &Replayer{exchanges: slices.Clone(exchanges)}
 }
 
-// Remaining returns how many exchanges were not played yet. A run that is over and left some has ended earlier than the
-// recorded one.
+// Remaining returns how many exchanges have not been played yet.
 func (r *Replayer) Remaining() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +74,7 @@ func (r *Replayer) Generate(ctx context.Context, req *agentloop.Request) iter.Se
 	}
 }
 
-// take returns the exchange that is next, if the request is the recorded one.
+// take returns the next exchange if the request equals the recorded one.
 func (r *Replayer) take(req *agentloop.Request) (Exchange, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,10 +94,96 @@ func (r *Replayer) check(req *agentloop.Request) *DivergenceError {
 			Call: r.next, Where: "calls", Recorded: fmt.Sprintf("%d calls", r.next), Got: "one more",
 		}
 	}
-	where, recorded, got := differ(&r.exchanges[r.next].Request, req)
+	where, recorded, got := firstDifference(&r.exchanges[r.next].Request, req)
 	if where == "" {
 		return nil
 	}
 	recorded, got = around(recorded, got)
 	return &DivergenceError{Call: r.next, Where: where, Recorded: recorded, Got: got}
+}
+
+// excerptBytes limits what is shown of a text on each side of the first difference.
+const excerptBytes = 80
+
+// firstDifference returns where two requests first differ, and both values; an empty place if they are equal. It compares the
+// conversation first, because that is where runs diverge.
+func firstDifference(a, b *agentloop.Request) (where, inA, inB string) {
+	for i := range max(len(a.Messages), len(b.Messages)) {
+		place := fmt.Sprintf("messages[%d]", i)
+		if i >= len(a.Messages) || i >= len(b.Messages) {
+			return place, describe(a.Messages, i), describe(b.Messages, i)
+		}
+		x, y := a.Messages[i], b.Messages[i]
+		switch {
+		case x.Role != y.Role:
+			return place + ".role", string(x.Role), string(y.Role)
+		case x.Text != y.Text:
+			return place + ".text", x.Text, y.Text
+		case x.ToolCallID != y.ToolCallID:
+			return place + ".tool_call_id", x.ToolCallID, y.ToolCallID
+		case !slices.Equal(x.ToolCalls, y.ToolCalls):
+			return place + ".tool_calls", encode(x.ToolCalls), encode(y.ToolCalls)
+		case x.ProviderData != y.ProviderData:
+			return place + ".provider_data", x.ProviderData, y.ProviderData
+		}
+	}
+	for i := range max(len(a.Tools), len(b.Tools)) {
+		place := fmt.Sprintf("tools[%d]", i)
+		if i >= len(a.Tools) || i >= len(b.Tools) || a.Tools[i].Name != b.Tools[i].Name {
+			return place + ".name", nameOf(a.Tools, i), nameOf(b.Tools, i)
+		}
+		if x, y := encode(a.Tools[i]), encode(b.Tools[i]); x != y {
+			return place, x, y
+		}
+	}
+	x, y := *a, *b
+	x.Messages, x.Tools, y.Messages, y.Tools = nil, nil, nil, nil
+	if inA, inB = encode(x), encode(y); inA != inB {
+		return "settings", inA, inB
+	}
+	return "", "", ""
+}
+
+func describe(messages []agentloop.Message, i int) string {
+	if i >= len(messages) {
+		return "nothing"
+	}
+	return string(messages[i].Role) + ": " + messages[i].Text
+}
+
+func nameOf(tools []agentloop.ToolSpec, i int) string {
+	if i >= len(tools) {
+		return "nothing"
+	}
+	return tools[i].Name
+}
+
+// encode returns a value as JSON, which is equal for equal values even if one has been through a file.
+func encode[T any](v T) string {
+	raw, err := json.Marshal(v)
+	if err != nil { // a schema that is not JSON
+		return fmt.Sprintf("%+v", v)
+	}
+	return string(raw)
+}
+
+// around cuts two texts around their first difference.
+func around(a, b string) (string, string) {
+	at := 0
+	for at < len(a) && at < len(b) && a[at] == b[at] {
+		at++
+	}
+	return excerpt(a, at), excerpt(b, at)
+}
+
+func excerpt(s string, at int) string {
+	from, to := max(0, at-excerptBytes), min(len(s), at+excerptBytes)
+	cut := strings.ToValidUTF8(s[from:to], "")
+	if from > 0 {
+		cut = "…" + cut
+	}
+	if to < len(s) {
+		cut += "…"
+	}
+	return cut
 }

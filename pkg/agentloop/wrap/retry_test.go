@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
@@ -228,9 +229,9 @@ func TestErrorOfAChain(t *testing.T) {
 		"the last is bad":   {chain(refused, badRequest, overloaded), 0, false, true},
 	} {
 		wait, retry := wrap.Retryable(c.err)
-		var bad wrap.BadRequester
-		if wait != c.wait || retry != c.retry || !errors.As(c.err, &bad) || bad.BadRequest() != c.bad {
-			t.Errorf("%s: %v: wait %v, retry %v, bad request %v", name, c.err, wait, retry, bad.BadRequest())
+		bad := errors.Is(c.err, endpoint.ErrBadRequest)
+		if wait != c.wait || retry != c.retry || bad != c.bad {
+			t.Errorf("%s: %v: wait %v, retry %v, bad request %v", name, c.err, wait, retry, bad)
 		}
 	}
 	if got, want := chain(refused, errBroken).Error(), "2 models failed: status 4xx\nbroken"; got != want {

@@ -158,7 +158,7 @@ func (f *benchFlags) run(ctx context.Context, env environment) (report *bench.Re
 // openBench starts the services with the fake model and returns their turn.
 func openBench(ctx context.Context, cfg bench.Config, redis string, runAhead gateway.RunAhead, env environment) (bench.Turn, func() error, error) {
 	l, err := openLocal(ctx, localConfig{
-		models: &modelFlags{url: cfg.Model.BaseURL(), name: benchModel, silence: benchSilence},
+		models: &modelFlags{url: cfg.Model.BaseURL(), name: benchModel, idleTimeout: benchSilence},
 		redis:  redis, demo: true, logger: newLogger(env, slog.LevelError),
 		tune: func(s *suite.Config) {
 			s.TurnTimeout, s.Turns.RunAhead, s.AlwaysAskModel = benchTurnTimeout, runAhead, true

@@ -27,7 +27,7 @@ type modelFlags struct {
 	provider, url, name, fast, price, fastPrice string
 	format, reasoningSwitch                     string
 	noStream, fastReasoning                     bool
-	silence                                     time.Duration
+	idleTimeout                                 time.Duration
 }
 
 func addModelFlags(fs *flag.FlagSet) *modelFlags {
@@ -41,7 +41,7 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	fs.StringVar(&m.format, "model-response-format", "", "how an endpoint that speaks OpenAI's API is asked for JSON: json_schema, json_object or none, which leaves it to the prompt (default: told from the model's name, json_schema for most)")
 	fs.StringVar(&m.reasoningSwitch, "model-reasoning-switch", "", "how an endpoint that speaks OpenAI's API is asked not to reason: enable_thinking, effort_none, effort_minimal or none (default: told from the model's name, none for most)")
 	fs.BoolVar(&m.noStream, "model-no-stream", false, "ask an endpoint that speaks OpenAI's API for whole answers, if it can not stream")
-	fs.DurationVar(&m.silence, "model-silence", 0, "how long an endpoint may send nothing of an answer before it is asked again; negative for any time (default "+model.DefaultMaxSilence.String()+"; any time with --model-no-stream)")
+	fs.DurationVar(&m.idleTimeout, "model-idle-timeout", 0, "how long an endpoint may send nothing of an answer before it is asked again; negative: no limit (default "+model.DefaultIdleTimeout.String()+"; no limit with --model-no-stream)")
 	fs.BoolVar(&m.fastReasoning, "fast-model-reasoning", false, "let the model that classifies messages reason, where it could be asked not to")
 	return m
 }
@@ -84,7 +84,7 @@ func (m *modelFlags) names() (name, fast string) {
 
 // open returns one model. OPENAI_BASE_URL counts for models that speak OpenAI's API only.
 func (m *modelFlags) open(c model.Config, price string, env environment) (*model.Traced, error) {
-	c.Provider, c.URL, c.NoStream, c.MaxSilence = m.provider, m.url, m.noStream, m.silence
+	c.Provider, c.URL, c.NoStream, c.IdleTimeout = m.provider, m.url, m.noStream, m.idleTimeout
 	c.ResponseFormat, c.ReasoningSwitch = openai.ResponseFormat(m.format), openai.ReasoningSwitch(m.reasoningSwitch)
 	provider, err := c.ProviderName()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -24,9 +23,9 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model/gemini"
 )
 
-// DefaultMaxSilence is three quarters of the minute that a turn has unless its caller says otherwise, and many times what a
-// model takes to its first word as a rule: a connection that hangs is found out while another attempt still has time.
-const DefaultMaxSilence = 45 * time.Second
+// DefaultIdleTimeout is three quarters of the default minute of a turn, so that a hung connection leaves time for another
+// attempt. Models usually send their first words much sooner.
+const DefaultIdleTimeout = 45 * time.Second
 
 // Config names an endpoint and the model to ask there.
 type Config struct {
@@ -43,10 +42,10 @@ type Config struct {
 	Price *agentloop.Price
 	// MaxAttempts is how often a call is tried that fails before it answers. Zero: wrap.Retry's default. One: once.
 	MaxAttempts int
-	// MaxSilence is how long nothing may come of an answer, before its start or after any piece of it, until the attempt is
-	// given up and counts as failed. Thoughts count only where the endpoint sends them. Zero: DefaultMaxSilence, or none with
-	// NoStream, where nothing can come before the whole. Negative: none.
-	MaxSilence time.Duration
+	// IdleTimeout fails an attempt that sends nothing for this long, before the answer or after any piece of it. Reasoning
+	// counts only if the endpoint sends it. Zero: DefaultIdleTimeout, or none with NoStream, where nothing comes before the
+	// whole answer. Negative: none.
+	IdleTimeout time.Duration
 	// NoReasoning asks for answers without thoughts in every call, where the model has a switch for that. Others answer as
 	// ever.
 	NoReasoning bool
@@ -81,22 +80,24 @@ func New(cfg Config) (*Traced, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", cfg.Name, err)
 	}
-	if cfg.NoReasoning {
-		m = noReasoning{m}
-	}
-	m = wrap.Silence(m, cfg.maxSilence())
-	traced := agentotel.Model(m, agentotel.Config{Provider: traceName(provider, cfg.Name), RequestModel: cfg.Name})
-	// A clock and a span for each attempt; retries within the caller's deadline; no thoughts in any answer.
-	steady := wrap.Reasoning(wrap.Retry(traced, wrap.RetryConfig{MaxAttempts: cfg.MaxAttempts}), wrap.ReasoningConfig{Hold: hold(provider, cfg.Name)})
-	return &Traced{Model: faults{steady}, Price: cfg.Price}, nil
+	m = wrap.Standard(m, wrap.Options{
+		IdleTimeout: cfg.idleTimeout(),
+		Trace: func(m agentloop.Model) agentloop.Model {
+			return agentotel.Model(m, agentotel.Config{Provider: traceName(provider, cfg.Name), RequestModel: cfg.Name})
+		},
+		Retry:       wrap.RetryConfig{MaxAttempts: cfg.MaxAttempts},
+		Reasoning:   wrap.ReasoningConfig{Hold: hold(provider, cfg.Name)},
+		NoReasoning: cfg.NoReasoning,
+	})
+	return &Traced{Model: faults{m}, Price: cfg.Price}, nil
 }
 
-// maxSilence returns the bound in the terms of wrap.Silence.
-func (cfg Config) maxSilence() time.Duration {
-	if cfg.MaxSilence == 0 && !cfg.NoStream {
-		return DefaultMaxSilence
+// idleTimeout returns the timeout in the terms of wrap.IdleTimeout.
+func (cfg Config) idleTimeout() time.Duration {
+	if cfg.IdleTimeout == 0 && !cfg.NoStream {
+		return DefaultIdleTimeout
 	}
-	return cfg.MaxSilence
+	return cfg.IdleTimeout
 }
 
 // keepsThoughts are the beginnings of the names of models whose OpenAI-compatible endpoints never write thoughts into the
@@ -132,16 +133,6 @@ func adapter(provider string, cfg Config, p profile) (agentloop.Model, error) {
 	})
 }
 
-// noReasoning asks a model not to reason, in every call.
-type noReasoning struct{ agentloop.Model }
-
-// Generate implements agentloop.Model.
-func (n noReasoning) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
-	plain := *req
-	plain.NoReasoning = true
-	return n.Model.Generate(ctx, &plain)
-}
-
 // faults gives a model's errors the types that the services' error table knows.
 type faults struct{ agentloop.Model }
 
@@ -165,19 +156,17 @@ func faultOf(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var status *endpoint.StatusError // of all adapters
-	if !errors.As(err, &status) {
-		return &fault.Unavailable{
-			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: retryAfter, Err: err,
-		}
+	var status *endpoint.StatusError
+	wait := retryAfter
+	if errors.As(err, &status) {
+		wait = max(wait, status.RetryAfter)
 	}
-	wait := max(status.RetryAfter, retryAfter)
 	switch {
-	case status.StatusCode == http.StatusTooManyRequests:
+	case errors.Is(err, endpoint.ErrRateLimited):
 		return &fault.Exhausted{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_RATE_LIMITED, What: "model endpoint", RetryAfter: wait, Err: err,
 		}
-	case status.StatusCode >= http.StatusInternalServerError, status.StatusCode == 0: // 0: in the middle of an answer
+	case errors.Is(err, endpoint.ErrUnavailable), status == nil: // without a status: the connection or the answer broke
 		return &fault.Unavailable{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: wait, Err: err,
 		}

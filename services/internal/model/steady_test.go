@@ -77,7 +77,7 @@ func hanging(t *testing.T, start string) (url string, calls *atomic.Int32) {
 func TestASilentEndpointIsAskedAgainOrIsUnavailable(t *testing.T) {
 	const half = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n"
 	url, calls := hanging(t, ": processing\n\n")
-	m, err := model.New(model.Config{URL: url, Name: "gpt-x", MaxSilence: 50 * time.Millisecond})
+	m, err := model.New(model.Config{URL: url, Name: "gpt-x", IdleTimeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +85,11 @@ func TestASilentEndpointIsAskedAgainOrIsUnavailable(t *testing.T) {
 		t.Errorf("answer %q, error %v, after %d calls", text, err, calls.Load())
 	}
 	url, calls = hanging(t, half)
-	if m, err = model.New(model.Config{URL: url, Name: "gpt-x", MaxSilence: 50 * time.Millisecond}); err != nil {
+	if m, err = model.New(model.Config{URL: url, Name: "gpt-x", IdleTimeout: 50 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	var unavailable *fault.Unavailable
-	if text, err := answerOf(t, m); !errors.Is(err, wrap.ErrSilent) || !errors.As(err, &unavailable) || text != "Hel" || calls.Load() != 1 {
+	if text, err := answerOf(t, m); !errors.Is(err, wrap.ErrIdle) || !errors.As(err, &unavailable) || text != "Hel" || calls.Load() != 1 {
 		t.Errorf("answer %q, error %v, after %d calls", text, err, calls.Load())
 	}
 }

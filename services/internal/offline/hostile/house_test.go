@@ -116,7 +116,7 @@ func inMemory(t *testing.T, modes string, silence time.Duration) house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steady := wrap.Retry(wrap.Silence(m, silence), wrap.RetryConfig{})
+	steady := wrap.Retry(wrap.IdleTimeout(m, silence), wrap.RetryConfig{})
 	return house{model: wrap.Reasoning(steady, wrap.ReasoningConfig{}), requests: requests}
 }
 

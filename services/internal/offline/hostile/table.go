@@ -19,7 +19,7 @@ const (
 
 	unclocked   = "without such a clock, waits until its deadline"
 	fellSilent  = "fails when its clock for silence rings; " + unclocked + "; runs no tool"
-	silentError = "`wrap.ErrSilent`, or `context.DeadlineExceeded`, and the text until then"
+	silentError = "`wrap.ErrIdle`, or `context.DeadlineExceeded`, and the text until then"
 )
 
 var splitting = []Mode{
@@ -141,7 +141,7 @@ var refusing = []Mode{
 		once: true, refuse: refusal(http.StatusOK, "out of order")},
 	{Name: "page-status-200", Sends: "200 with a page of HTML in place of a stream", Loop: "asks three times, then fails", Seen: "`endpoint.ResponseError`",
 		refuse: page(http.StatusOK, "Sign in")},
-	{Name: "silent", Sends: "nothing, not even a status", Loop: "asks three times, each time until its clock for silence rings, then fails; " + unclocked, Seen: "`wrap.ErrSilent`, or `context.DeadlineExceeded`",
+	{Name: "silent", Sends: "nothing, not even a status", Loop: "asks three times, each time until its clock for silence rings, then fails; " + unclocked, Seen: "`wrap.ErrIdle`, or `context.DeadlineExceeded`",
 		refuse: silence},
 	{Name: "silent-once", Sends: "the same, to every second request", Loop: "asks again when its clock for silence rings; " + unclocked, Seen: "time, or `context.DeadlineExceeded`",
 		once: true, refuse: silence},
