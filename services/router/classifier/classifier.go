@@ -22,26 +22,21 @@ const (
 
 // Classifier classifies messages for a fixed set of specialists. It is immutable and safe for concurrent use. Use New to
 // make one.
-type Classifier struct {
-	specialists []*specialistv1.Specialist
-	lexicon     *lexicon
-}
+type Classifier struct{ lexicon *lexicon }
 
-// New compiles the published words of specialists, of which there must be at least one. It keeps them; they must not be
-// modified afterwards.
+// New compiles what specialists publish, of which there must be at least one. It keeps no reference to them.
 func New(specialists []*specialistv1.Specialist) *Classifier {
-	return &Classifier{specialists: specialists, lexicon: newLexicon(specialists, learn(specialists))}
+	return &Classifier{newLexicon(specialists)}
 }
 
-// WithKeywords returns a classifier that knows a store's own keywords too. A store's keyword replaces the specialist's
-// own keyword of the same stems. Keywords for unknown specialists are ignored.
+// WithKeywords returns a classifier that also knows a store's own keywords, and shares everything else with c. A store's
+// keyword replaces the specialist's keyword with the same stems. Keywords for unknown specialists do not speak for
+// anyone.
 func (c *Classifier) WithKeywords(keywords []*routerv1.RoutingKeyword) *Classifier {
 	if len(keywords) == 0 {
 		return c
 	}
-	l := newLexicon(extended(c.specialists, keywords), c.lexicon.habits)
-	l.redefined = redefined(keywords)
-	return &Classifier{specialists: c.specialists, lexicon: l}
+	return &Classifier{c.lexicon.withKeywords(keywords)}
 }
 
 // Specialists returns the names of the specialists in the order given to New. The result must not be modified.
@@ -84,20 +79,11 @@ type Result struct {
 	// Terms are the message's, as Terms would return them had it known the language. They must not be modified.
 	Terms []string
 
-	features traits // of the assignment with the lowest confidence; zero if no features decided
+	features features // of the assignment with the lowest confidence; zero if no features decided
 }
 
 // Classify splits and assigns a message.
-func (c *Classifier) Classify(in Input) Result {
-	r := rule(c.lexicon, in.Message, in.History)
-	out := Result{Confidence: r.certainty, Notes: r.notes, Terms: telling(r.words), features: r.traits}
-	for _, d := range r.drafts {
-		out.Assignments = append(out.Assignments, Assignment{
-			Specialist: c.lexicon.names[d.specialist], SubQuery: d.text, Reason: d.reason, Confidence: d.confidence, Start: d.at,
-		})
-	}
-	return out
-}
+func (c *Classifier) Classify(in Input) Result { return decode(c.lexicon, in) }
 
 // Merge joins the assignments of each specialist into one, on a line each, in the order of their first ones. The
 // confidence is the lowest of those joined.

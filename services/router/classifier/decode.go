@@ -5,427 +5,388 @@ import (
 	"strings"
 )
 
-// draft is an assignment in the making.
-type draft struct {
-	specialist int
-	text       string
-	reason     string
-	confidence float64
-	// at is where in the message it begins, in bytes.
-	at int
-}
-
-// ruling is what the rules make of a message.
-type ruling struct {
-	// drafts are in message order; never empty.
-	drafts []draft
-	// certainty is that of the least certain draft.
-	certainty float64
-	// traits are what that rests on. Zero where it is no matter of evidence.
-	traits traits
-	notes  []string
-	words  []word // of the message
-}
-
-// group is a run of clauses for one specialist: words from lo to hi-1.
+// group is a run of segments for one specialist: words from lo to hi-1.
 type group struct {
 	lo, hi     int
 	specialist int
 	reason     string
-	// traits are those of its least sure clause. Zero: there is no evidence.
-	traits traits
-	// atMost bounds the certainty.
-	atMost float64
+	// features are those of the least confident segment. Zero: no features decided.
+	features features
+	// maxConfidence bounds the confidence.
+	maxConfidence float64
 	// object is the noun phrase that the group is about, as the shopper wrote it. May be empty.
 	object string
 }
 
-// weak is the score below which nothing is known of a clause.
-const weak = 0.5
+// minScore is the score below which a segment says nothing of a specialist.
+const minScore = 0.5
 
-// How much more words must lean to one specialist than to the next where no published keyword speaks for any.
+// Margins in log odds over the next specialist that suffice where no keyword was found.
 const (
-	leastLead  = 1   // a clause among others
-	leastGuess = 0.3 // a message that has to go somewhere
+	minSegmentMargin = 1   // for a segment among others
+	minMessageMargin = 0.3 // for a message, which must go somewhere
 )
 
-// Certainties that do not come from scores: how often such a guess is right is not known, only that it is or is not
-// worth asking a model.
+// Confidences of assignments that no features decide. They only say whether a model should be asked.
 const (
-	sureGreeting   = 0.95 // nothing but "hi"
-	sureNothing    = 0.8  // all is quoted, settled or meant for a machine
-	unsureQuestion = 0.3  // a question that no published word is in
-	unsureThing    = 0.6  // "a kite for a beginner" beside another request: nearly always a product
-	unsureRider    = 0.6  // words of which nothing is known, beside others
-	unsureProduct  = 0.35 // a bare noun that nobody published: perhaps a product
-	unsureFollow   = 0.4  // leans on the history
+	greetingConfidence        = 0.95 // nothing but "hi"
+	nothingAskedConfidence    = 0.8  // everything is quoted, negated, settled or an instruction to a machine
+	unreadableConfidence      = 0.6  // no word that can be read
+	unknownQuestionConfidence = 0.3  // a question without a known word
+	namedProductConfidence    = 0.6  // "a kite for a beginner" beside another request: nearly always a product
+	fragmentConfidence        = 0.6  // unknown words beside a request
+	bareNounConfidence        = 0.35 // an unknown noun alone: perhaps a product
+	followUpConfidence        = 0.4  // depends on the history
 )
 
-// Bounds of what is made of the history.
 const (
-	maxFollowUp = 8 // words of a message that may lean on what was said before
-	maxLookBack = 4 // messages
-
-	// longMessage is how many words a message has at most in which a clause that asks nothing may be a request.
+	// maxFollowUp is how many words a message has at most that refers to an earlier one.
+	maxFollowUp = 8
+	// maxLookBack is how many earlier messages are classified.
+	maxLookBack = 4
+	// longMessage is how many words a message has at most in which a segment that asks nothing may be a request.
 	longMessage = 30
 )
 
-// ruler applies the rules to one message.
-type ruler struct {
-	splitter
-	text    string
-	history []string // what the shopper said before, the oldest first
-	groups  []group
-	pending int    // first word of clauses that wait for the next group, or -1
-	alone   bool   // the message is one clause
-	tale    bool   // the message is long, and asks: what does not ask in it is the story around
-	order   string // see orderNumber
-	sought  bool   // the order number was looked for
-	// unknown counts the content words that no evidence rests on, unplaced the clauses that have no group of their own.
-	unknown, unplaced int
-	swallowed         bool // a clause that asks has no group of its own
+// decoder turns the scored segments of one message into assignments.
+type decoder struct {
+	segmenter
+	text      string
+	history   []string // earlier messages of the shopper, oldest first
+	groups    []group
+	pending   int    // first word of segments that wait for the next group, or -1
+	single    bool   // the message is one segment
+	narrative bool   // the message is long and asks something: segments that do not ask are background
+	order     string // see orderNumber
+	sought    bool   // order was looked for
+	// unknownWords counts the content words without a score, unplacedSegments the segments without a group of their own.
+	unknownWords, unplacedSegments int
+	swallowedRequest               bool // a segment that asks has no group of its own
 }
 
-// rule splits a message and assigns its parts. The message must not be empty.
-func rule(l *lexicon, text string, history []string) ruling {
-	ws := splitWords(text)
-	r := &ruler{splitter: newSplitter(l, text, ws), text: text, history: history, pending: -1}
-	clauses := slices.DeleteFunc(r.clauses(), r.noise)
-	r.alone = len(clauses) == 1
-	r.tale = len(ws) > longMessage && slices.ContainsFunc(clauses, r.asks)
-	for i, c := range clauses {
-		r.unknown += c.all - c.explained
-		r.place(c, i == len(clauses)-1)
+// decode splits a message and assigns its parts. The message must not be empty.
+func decode(l *lexicon, in Input) Result {
+	ws := splitWords(in.Message)
+	d := &decoder{segmenter: newSegmenter(l, in.Message, ws), text: in.Message, history: in.History, pending: -1}
+	segments := slices.DeleteFunc(d.segments(), d.isPoliteness)
+	d.single = len(segments) == 1
+	d.narrative = len(ws) > longMessage && slices.ContainsFunc(segments, d.isRequest)
+	for i, c := range segments {
+		d.unknownWords += c.content - c.known
+		d.place(c, i == len(segments)-1)
 	}
-	r.settlePending()
-	if len(r.groups) == 0 {
-		return r.greeting()
+	d.placePending()
+	if len(d.groups) == 0 {
+		return d.greeting()
 	}
-	return r.ruling()
+	return d.result()
 }
 
-// noise reports whether a clause is politeness only: "hi there", "thanks in advance", "can you help me?".
-func (r *ruler) noise(c clause) bool {
+// isPoliteness reports whether a segment is politeness only: "hi there", "thanks in advance", "can you help me?".
+func (d *decoder) isPoliteness(c segment) bool {
 	polite := false
-	for _, w := range r.words[c.lo:c.hi] {
-		if w.content() || w.is(pointer) {
+	for _, w := range d.words[c.lo:c.hi] {
+		if w.content() || w.is(pronoun) {
 			return false
 		}
-		polite = polite || w.is(greeting|filler|vague)
+		polite = polite || w.is(greeting|filler|vagueNoun)
 	}
-	_, score, _ := c.best(r.lexicon.product)
-	return polite && score < weak
+	_, best, _ := c.top(d.lexicon.product)
+	return polite && best < minScore
 }
 
-// greeting is the ruling for a message that asks for nothing.
-func (r *ruler) greeting() ruling {
-	d := draft{
-		specialist: r.lexicon.catchAll, text: strings.TrimSpace(r.text), reason: "a greeting, or nothing to answer",
-		confidence: sureGreeting,
+// greeting is the result for a message that asks for nothing.
+func (d *decoder) greeting() Result {
+	a := Assignment{
+		Specialist: d.lexicon.names[d.lexicon.catchAll], SubQuery: strings.TrimSpace(d.text), Reason: "a greeting, or nothing to answer",
+		Confidence: greetingConfidence,
 	}
-	if d.text == "" {
-		d.text = r.text
+	if a.SubQuery == "" {
+		a.SubQuery = d.text
 	}
-	if len(r.words) > 0 && len(r.history) > 0 {
-		d.confidence = unsureFollow // "yes please" answers something
+	if len(d.words) > 0 && len(d.history) > 0 {
+		a.Confidence = followUpConfidence // "yes please" answers something
 	}
-	return ruling{drafts: []draft{d}, certainty: d.confidence, words: r.words}
+	return Result{Assignments: []Assignment{a}, Confidence: a.Confidence, Terms: termsOf(d.words)}
 }
 
-// place puts a clause into the group that it belongs to, or lets it wait for the next one.
-func (r *ruler) place(c clause, last bool) {
-	specialist, score, _ := c.best(r.lexicon.product)
-	if r.tale && score <= asksOfIt && r.pending >= 0 && r.asks(c) {
+// place puts a segment into the group that it belongs to, or lets it wait for the next one.
+func (d *decoder) place(c segment, last bool) {
+	product := d.lexicon.product
+	specialist, best, _ := c.top(product)
+	if d.narrative && best <= pronounWeight && d.pending >= 0 && d.isRequest(c) {
 		// "Last month a banner said that there is a sale. Has it started?"
-		if around := r.clause(max(r.pending, c.lo-reach), c.hi); around.solid > 1 {
-			c.evidence = around.evidence
-			specialist, score, _ = c.best(r.lexicon.product)
+		if around := d.segment(max(d.pending, c.lo-maxVerbDistance), c.hi); around.solid > 1 {
+			c.score = around.score
+			specialist, best, _ = c.top(product)
 		}
 	}
-	follows := len(r.groups) > 0 && r.pending < 0
-	behind := score >= weak && r.backdrop(c, specialist)
-	fragment := c.signs.has(named) && score <= namesThing && follows && !r.wants(c)
-	if favourite, lead := c.favourite(); score < weak && lead > leastLead && r.asks(c) {
-		specialist, score, c.scores[favourite] = favourite, weak, weak
+	follows := len(d.groups) > 0 && d.pending < 0
+	tells := best >= minScore && d.onlyTells(c, specialist)
+	fragment := c.flags.has(bareName) && best <= bareNameWeight && follows && !d.requestsProduct(c)
+	if likely, margin := c.mostLikely(); best < minScore && margin > minSegmentMargin && d.isRequest(c) {
+		specialist, best, c.bySpecialist[likely] = likely, minScore, minScore
 	}
 	switch {
-	case r.mute(c) || fragment || r.background(c):
+	case d.allIgnored(c) || fragment || d.isBackground(c):
 		if follows && last || fragment {
-			r.extend(c)
-			if g := &r.groups[len(r.groups)-1]; fragment {
-				g.atMost = min(g.atMost, unsureRider)
+			d.appendToLast(c)
+			if g := &d.groups[len(d.groups)-1]; fragment {
+				g.maxConfidence = min(g.maxConfidence, fragmentConfidence)
 			}
 		} else {
-			r.wait(c)
+			d.postpone(c)
 		}
-	case r.alone && len(r.history) > 0 && r.leansBack(c):
-		r.pending = c.lo
-	case r.alone && specialist == r.lexicon.product && c.signs&(framed|named|pointed|inquired) == 0 && r.tells(c):
-		r.pending = c.lo // "you sent me the wrong colour"
-	case score >= weak && follows && (r.remark(c, specialist, score) || behind && last || r.stays(c, specialist)):
-		r.extend(c)
-	case score >= weak && !(behind && !last):
-		r.open(c, specialist)
-	case score < weak && r.wants(c):
-		r.pushThing(c)
-	case score < weak && follows && !(r.tells(c) && !last):
-		r.extend(c)
+	case d.single && len(d.history) > 0 && d.isFollowUp(c):
+		d.pending = c.lo
+	case d.single && specialist == product && c.flags&(productAsked|bareName|pronounAsked|factAsked) == 0 && d.isStatement(c):
+		d.pending = c.lo // "you sent me the wrong colour"
+	case best >= minScore && follows && (d.isAside(c, specialist, best) || tells && last || d.hardlyDiffers(c, specialist)):
+		d.appendToLast(c)
+	case best >= minScore && !(tells && !last):
+		d.openGroup(c, specialist)
+	case best < minScore && d.requestsProduct(c):
+		d.openProductGroup(c)
+	case best < minScore && follows && !(d.isStatement(c) && !last):
+		d.appendToLast(c)
 	default:
-		r.wait(c)
+		d.postpone(c)
 	}
 }
 
-// background reports whether a clause is the story around what the message asks.
-func (r *ruler) background(c clause) bool {
+// isBackground reports whether a segment only tells the story around a request.
+func (d *decoder) isBackground(c segment) bool {
 	const nearly = -1 // a story is told in more ways than there are examples of
-	return (r.tale || !r.alone && c.story() > nearly) && !r.asks(c)
+	return (d.narrative || !d.single && c.backgroundMargin() > nearly) && !d.isRequest(c)
 }
 
-// stays reports whether a clause speaks hardly more for its specialist than for that of the group before.
-func (r *ruler) stays(c clause, specialist int) bool {
+// hardlyDiffers reports whether a segment scores hardly more for its specialist than for the last group's.
+func (d *decoder) hardlyDiffers(c segment, specialist int) bool {
 	const hardly = 0.5
-	before := r.groups[len(r.groups)-1].specialist
-	return specialist != before && c.leanings[specialist]-c.leanings[before] < hardly
+	before := d.groups[len(d.groups)-1].specialist
+	return specialist != before && c.logOdds[specialist]-c.logOdds[before] < hardly
 }
 
-// wait lets a clause wait for the next group.
-func (r *ruler) wait(c clause) {
-	if r.pending < 0 {
-		r.pending = c.lo
+// postpone lets a segment wait for the next group.
+func (d *decoder) postpone(c segment) {
+	if d.pending < 0 {
+		d.pending = c.lo
 	}
-	r.unplaced++
+	d.unplacedSegments++
 }
 
-// leansBack reports whether a message says little without what was said before: "even if I washed it?", "and in blue?",
+// isFollowUp reports whether a message says little without the history: "even if I washed it?", "and in blue?",
 // "something warmer maybe".
-func (r *ruler) leansBack(c clause) bool {
-	if c.signs&(named|pointed) == 0 || c.hi-c.lo > maxFollowUp {
+func (d *decoder) isFollowUp(c segment) bool {
+	if c.flags&(bareName|pronounAsked) == 0 || c.hi-c.lo > maxFollowUp {
 		return false
 	}
-	_, score, _ := c.best(r.lexicon.product)
-	first := r.words[r.skipLead(c.lo, c.hi-1)]
-	return score <= asksOfIt && (c.signs.has(pointed) || first.is(vague|preposition|pointer) || r.words[c.lo].is(linker))
+	_, best, _ := c.top(d.lexicon.product)
+	first := d.words[d.skipConnectors(c.lo, c.hi-1)]
+	return best <= pronounWeight && (c.flags.has(pronounAsked) || first.is(vagueNoun|preposition|pronoun) || d.words[c.lo].is(conjunction))
 }
 
-// mute reports whether all of a clause that says something is muted.
-func (r *ruler) mute(c clause) bool {
-	if r.muted == nil {
+// allIgnored reports whether all content words of a segment are ignored.
+func (d *decoder) allIgnored(c segment) bool {
+	if d.ignored == nil {
 		return false
 	}
 	for i := c.lo; i < c.hi; i++ {
-		if r.words[i].content() && !r.muted[i] {
+		if d.words[i].content() && !d.ignored[i] {
 			return false
 		}
 	}
-	return slices.Contains(r.muted[c.lo:c.hi], true)
+	return slices.Contains(d.ignored[c.lo:c.hi], true)
 }
 
-// open adds a clause with evidence of its own: to the last group if that has the same specialist, else as a new one.
-func (r *ruler) open(c clause, specialist int) {
-	sure := c.traits(r.lexicon.product)
-	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == specialist {
-		g := &r.groups[n]
-		_, score, next := c.best(r.lexicon.product)
-		if one := next < 0.3*score; one == (sure.believed() < g.traits.believed()) {
-			sure = g.traits // one more sign of the same, and none of another, takes nothing away
+// openGroup adds a segment with a score of its own: to the last group if that has the same specialist, else as a new one.
+func (d *decoder) openGroup(c segment, specialist int) {
+	f := c.features(d.lexicon.product)
+	if n := len(d.groups) - 1; n >= 0 && d.groups[n].specialist == specialist {
+		g := &d.groups[n]
+		_, best, next := c.top(d.lexicon.product)
+		if clear := next < 0.3*best; clear == (f.logit() < g.features.logit()) {
+			f = g.features // a clear segment does not lower the group's confidence, and an unclear one does not raise it
 		}
-		r.widen(g, c.hi)
-		g.traits = sure
+		d.extendTo(g, c.hi)
+		g.features = f
 		if g.object == "" {
-			g.object = r.object(c)
+			g.object = d.object(c)
 		}
 		return
 	}
-	g := group{lo: c.lo, hi: c.hi, specialist: specialist, traits: sure, atMost: 1, reason: c.why(specialist), object: r.object(c)}
-	r.groups = append(r.groups, r.withPending(g))
+	g := group{lo: c.lo, hi: c.hi, specialist: specialist, features: f, maxConfidence: 1, reason: c.reasons(specialist), object: d.object(c)}
+	d.groups = append(d.groups, d.withPending(g))
 }
 
-// widen lets a group reach to hi, over the clauses that wait.
-func (r *ruler) widen(g *group, hi int) { g.hi, r.pending = hi, -1 }
+// extendTo lets a group end at hi. That includes pending segments.
+func (d *decoder) extendTo(g *group, hi int) { g.hi, d.pending = hi, -1 }
 
-// withPending puts the clauses that wait before a group.
-func (r *ruler) withPending(g group) group {
-	if r.pending >= 0 {
-		g.lo = r.pending
+// withPending puts the pending segments before a group.
+func (d *decoder) withPending(g group) group {
+	if d.pending >= 0 {
+		g.lo = d.pending
 	}
-	r.widen(&g, g.hi)
+	d.extendTo(&g, g.hi)
 	return g
 }
 
-// extend adds a clause without evidence of its own to the last group.
-func (r *ruler) extend(c clause) {
-	r.groups[len(r.groups)-1].hi = c.hi
-	r.unplaced++
-	r.swallowed = r.swallowed || r.asks(c) && !r.mute(c)
+// appendToLast adds a segment without a score of its own to the last group.
+func (d *decoder) appendToLast(c segment) {
+	d.groups[len(d.groups)-1].hi = c.hi
+	d.unplacedSegments++
+	d.swallowedRequest = d.swallowedRequest || d.isRequest(c) && !d.allIgnored(c)
 }
 
-// remark reports whether a clause asks something about what was said before and names nothing itself, so that words like
-// "how much" say little of whom it is for: "do you deliver to the islands and how much does it cost?".
-func (r *ruler) remark(c clause, specialist int, score float64) bool {
+// isAside reports whether a segment asks about what was said before and names nothing itself, so that words like "how
+// much" say little of its specialist: "do you deliver to the islands and how much does it cost?".
+func (d *decoder) isAside(c segment, specialist int, best float64) bool {
 	const slight = 2.2
-	return specialist == r.lexicon.product && score < slight && r.object(c) == "" && r.points(group{lo: c.lo, hi: c.hi})
+	return specialist == d.lexicon.product && best < slight && d.object(c) == "" && d.hasPronoun(group{lo: c.lo, hi: c.hi})
 }
 
-// settlePending places what is left waiting at the end.
-func (r *ruler) settlePending() {
-	if r.pending < 0 {
+// placePending places the segments that still wait at the end.
+func (d *decoder) placePending() {
+	if d.pending < 0 {
 		return
 	}
-	c := r.clause(r.pending, len(r.words))
-	r.pending = -1
-	if len(r.groups) > 0 {
-		r.extend(c)
+	c := d.segment(d.pending, len(d.words))
+	d.pending = -1
+	if len(d.groups) > 0 {
+		d.appendToLast(c)
 		return
 	}
 	g := group{lo: c.lo, hi: c.hi}
-	g.specialist, g.atMost, g.reason = r.guess(c)
-	if g.reason == likeExamples {
-		c.scores[g.specialist] = max(c.scores[g.specialist], weak)
-		g.traits = c.traits(r.lexicon.product)
+	g.specialist, g.maxConfidence, g.reason = d.fallback(c)
+	if g.reason == reasonExamples {
+		c.bySpecialist[g.specialist] = max(c.bySpecialist[g.specialist], minScore)
+		g.features = c.features(d.lexicon.product)
 	}
-	r.groups = append(r.groups, g)
+	d.groups = append(d.groups, g)
 }
 
-// likeExamples is the reason where nothing else speaks for a specialist.
-const likeExamples = "resembles examples"
+// reasonExamples is the reason where only the examples speak for a specialist.
+const reasonExamples = "resembles examples"
 
-// guess decides on a whole message of which nothing is known.
-func (r *ruler) guess(c clause) (specialist int, certainty float64, reason string) {
-	l, content := r.lexicon, 0
-	if r.mute(c) {
-		return l.catchAll, sureNothing, "asks for nothing that a store does"
+// fallback decides on a whole message without a known word.
+func (d *decoder) fallback(c segment) (specialist int, confidence float64, reason string) {
+	l, content := d.lexicon, 0
+	if d.allIgnored(c) {
+		return l.catchAll, nothingAskedConfidence, "asks for nothing that a store does"
 	}
-	nonsense := true
-	for _, w := range r.words[c.lo:c.hi] {
+	unreadable := true
+	for _, w := range d.words[c.lo:c.hi] {
 		if w.content() {
 			content++
-			nonsense = nonsense && (gibberish(w.norm) || w.norm[0] <= '9')
+			unreadable = unreadable && (gibberish(w.norm) || w.norm[0] <= '9')
 		}
 	}
-	if content == 0 && slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool { return w.is(greeting) }) {
-		return l.catchAll, sureGreeting, "politeness"
+	if content == 0 && slices.ContainsFunc(d.words[c.lo:c.hi], func(w word) bool { return w.is(greeting) }) {
+		return l.catchAll, greetingConfidence, "politeness"
 	}
-	if nonsense && content > 0 {
-		return l.catchAll, 0.6, "nothing that can be read"
+	if unreadable && content > 0 {
+		return l.catchAll, unreadableConfidence, "nothing that can be read"
 	}
-	for n := len(r.history); n > max(0, len(r.history)-maxLookBack); n-- {
-		before := rule(l, r.history[n-1], nil)
-		if d := before.drafts[len(before.drafts)-1]; before.certainty > unsureFollow {
-			return d.specialist, unsureFollow, "follows up on the message before"
+	for n := len(d.history); n > max(0, len(d.history)-maxLookBack); n-- {
+		before := decode(l, Input{Message: d.history[n-1]})
+		if a := before.Assignments[len(before.Assignments)-1]; before.Confidence > followUpConfidence {
+			return slices.Index(l.names, a.Specialist), followUpConfidence, "follows up on the message before"
 		}
 	}
-	if favourite, lead := c.favourite(); lead > leastGuess {
-		return favourite, 1, likeExamples
+	if likely, margin := c.mostLikely(); margin > minMessageMargin {
+		return likely, 1, reasonExamples
 	}
-	if l.product >= 0 && !r.tells(c) && r.thing(c.lo, c.hi) {
-		return l.product, unsureProduct, "may name a product"
+	if l.product >= 0 && !d.isStatement(c) && d.isBareNoun(c.lo, c.hi) {
+		return l.product, bareNounConfidence, "may name a product"
 	}
-	return l.catchAll, unsureQuestion, "fits no other specialist"
+	return l.catchAll, unknownQuestionConfidence, "fits no other specialist"
 }
 
-// ruling turns the groups into drafts.
-func (r *ruler) ruling() ruling {
-	out := ruling{certainty: 2, words: r.words}
-	for i, g := range r.groups {
-		lo, sure := trimLead(r.words, g.lo, g.hi), g.atMost
-		t := r.weighMessage(g.traits)
-		if g.traits != (traits{}) {
-			sure = min(sure, t.certainty())
+// result turns the groups into assignments.
+func (d *decoder) result() Result {
+	out := Result{Confidence: 2, Terms: termsOf(d.words)}
+	for i, g := range d.groups {
+		lo, confidence := trimConnectors(d.words, g.lo, g.hi), g.maxConfidence
+		f := d.withMessageFeatures(g.features)
+		if g.features != (features{}) {
+			confidence = min(confidence, f.confidence())
 		}
-		if sure < out.certainty {
-			out.certainty, out.traits = sure, t
+		if confidence < out.Confidence {
+			out.Confidence, out.features = confidence, f
 		}
-		d := draft{
-			specialist: g.specialist, reason: g.reason, confidence: sure, at: r.words[lo].start,
-			text: strings.TrimSpace(excerpt(r.text, r.words, lo, g.hi)),
+		a := Assignment{
+			Specialist: d.lexicon.names[g.specialist], Reason: g.reason, Confidence: confidence, Start: d.words[lo].start,
+			SubQuery: strings.TrimSpace(excerpt(d.text, d.words, lo, g.hi)),
 		}
-		if about := r.antecedent(i, d.text); about != "" && len(d.text)+len(about) < MaxMessage-12 {
-			d.text += " (about: " + about + ")"
+		if about := d.antecedent(i, a.SubQuery); about != "" && len(a.SubQuery)+len(about) < MaxMessage-12 {
+			a.SubQuery += " (about: " + about + ")"
 		}
-		out.drafts = append(out.drafts, d)
+		out.Assignments = append(out.Assignments, a)
 	}
-	if len(out.drafts) > MaxAssignments {
-		out.drafts = gather(out.drafts)
-		out.notes = append(out.notes, "many requests; those for one specialist were put together")
+	if len(out.Assignments) > MaxAssignments {
+		out.Assignments = Merge(out.Assignments)
+		out.Notes = append(out.Notes, "many requests; those for one specialist were put together")
 	}
 	return out
 }
 
-// gather puts the drafts of each specialist together.
-func gather(drafts []draft) []draft {
-	var out []draft
-	at := map[int]int{}
-	for _, d := range drafts {
-		i, seen := at[d.specialist]
-		if !seen {
-			at[d.specialist] = len(out)
-			out = append(out, d)
-			continue
-		}
-		out[i].text += "\n" + d.text
-		out[i].confidence = min(out[i].confidence, d.confidence)
-	}
-	return out
+// Not every segment asks in words. Some only name what is wanted, "a kite for a beginner", and are requests too. Others
+// only tell something, "I bought a tent last week", and belong to the request beside them.
+
+// onlyTells reports whether a segment only tells of the shopper's things, so that the request follows: "I bought a tent
+// last week."
+func (d *decoder) onlyTells(c segment, specialist int) bool {
+	return specialist == d.lexicon.product && d.isStatement(c) && c.object[0] == c.object[1]
 }
 
-// Not every clause asks in words. Some only name what is wanted, "a kite for a beginner", and are a request like any
-// other; some only tell, "I bought a tent last week", and belong to the request beside them.
-
-// backdrop reports whether a clause only tells of the shopper's things, so that the request is yet to come: "I bought a
-// tent last week."
-func (r *ruler) backdrop(c clause, specialist int) bool {
-	return specialist == r.lexicon.product && r.tells(c) && c.object[0] == c.object[1]
-}
-
-// tells reports whether a clause is a statement: it asks nothing, and begins with a pronoun or with "my", or has a verb
-// of the past.
-func (r *ruler) tells(c clause) bool {
-	first := r.words[c.lo]
-	states := first.is(subject|possessed|pointer) && !first.is(helper|opens)
-	states = states || slices.ContainsFunc(r.words[c.lo:c.hi], func(w word) bool { return w.is(told) })
-	if !states || first.is(asker) || first.is(helper) && c.lo+1 < c.hi && r.words[c.lo+1].is(pointer|determiner) {
+// isStatement reports whether a segment asks nothing, and begins with a pronoun or "my" or has a verb of the past.
+func (d *decoder) isStatement(c segment) bool {
+	first := d.words[c.lo]
+	states := first.is(subject|possessive|pronoun) && !first.is(auxiliary|opens)
+	states = states || slices.ContainsFunc(d.words[c.lo:c.hi], func(w word) bool { return w.is(pastVerb) })
+	if !states || first.is(questionWord) || first.is(auxiliary) && c.lo+1 < c.hi && d.words[c.lo+1].is(pronoun|determiner) {
 		return false
 	}
 	for i := c.lo; i < c.hi; i++ {
-		if w := r.words[i]; w.is(asker|verbFirst|imperative) && w.norm != "que" && w.norm != "was" {
+		if w := d.words[i]; w.is(questionWord|requestVerb|imperative) && w.norm != "que" && w.norm != "was" {
 			return false
 		}
 	}
-	return !strings.Contains(excerpt(r.text, r.words, c.hi-1, c.hi), "?")
+	return !strings.Contains(excerpt(d.text, d.words, c.hi-1, c.hi), "?")
 }
 
-// asks reports whether a clause has the form of a request: a question, an order or a wish.
-func (r *ruler) asks(c clause) bool {
-	if r.words[c.hi-1].asked {
+// isRequest reports whether a segment has the form of a request: a question, an imperative or a wish.
+func (d *decoder) isRequest(c segment) bool {
+	if d.words[c.hi-1].asked {
 		return true
 	}
-	if r.sentenceAsks(c.hi) && !r.tells(c) && !r.words[c.lo].is(preposition) && !r.leans(c.lo, c.hi) {
+	if d.inQuestion(c.hi) && !d.isStatement(c) && !d.words[c.lo].is(preposition) && !d.isCondition(c.lo, c.hi) {
 		return true
 	}
-	start, prefaced := r.skipPreface(c.lo, c.hi)
-	first, next := r.words[start], word{}
+	start, prefaced := d.skipPreface(c.lo, c.hi)
+	first, next := d.words[start], word{}
 	if start+1 < c.hi {
-		next = r.words[start+1]
+		next = d.words[start+1]
 	}
 	switch {
-	case prefaced, first.is(imperative), first.is(verbFirst):
+	case prefaced, first.is(imperative), first.is(requestVerb):
 		return true
-	case first.is(asker) && next.is(helper), first.is(helper) && next.is(subject|pointer|determiner|possessed):
+	case first.is(questionWord) && next.is(auxiliary), first.is(auxiliary) && next.is(subject|pronoun|determiner|possessive):
 		return true
 	}
 	for i := c.lo; i < c.hi; i++ {
-		if f, ok := matchAt(frames, r.words[:c.hi], i); ok && f.own >= seeks && len(f.words) > 1 {
+		if f, ok := matchAt(productPatterns, d.words[:c.hi], i); ok && f.weight >= needWeight && len(f.words) > 1 {
 			return true
 		}
-		if _, ok := matchAt(wishes, r.words[:c.hi], i); ok {
+		if _, ok := matchAt(wishPatterns, d.words[:c.hi], i); ok {
 			return true
 		}
 	}
 	return false
 }
 
-// sentenceAsks reports whether the sentence that the word at i is in, or that ends before it, is a question.
-func (s *splitter) sentenceAsks(i int) bool {
+// inQuestion reports whether the sentence that the word at i is in, or that ends before it, is a question.
+func (s *segmenter) inQuestion(i int) bool {
 	for i--; i < len(s.words); i++ {
 		if s.words[i].asked {
 			return true
@@ -437,14 +398,14 @@ func (s *splitter) sentenceAsks(i int) bool {
 	return false
 }
 
-// maxThing is how many words with a meaning a thing's name has at most, with all that is said of it.
-const maxThing = 8
+// maxBareNoun is how many content words a bare noun has at most, with its modifiers.
+const maxBareNoun = 8
 
-// thing reports whether the words from lo to hi-1 only name something: they have no verb and no subject, and do not
-// begin with "my", "for" or "if". A verb may be a noun behind an article.
-func (s *splitter) thing(lo, hi int) bool {
-	lo = s.skipLead(lo, hi)
-	if lo == hi || s.words[lo].is(possessed|preposition|condition|asker) {
+// isBareNoun reports whether the words from lo to hi-1 only name something: they have no verb and no subject, and do not
+// begin with "my", "for" or "if". A verb after an article counts as a noun.
+func (s *segmenter) isBareNoun(lo, hi int) bool {
+	lo = s.skipConnectors(lo, hi)
+	if lo == hi || s.words[lo].is(possessive|preposition|conditional|questionWord) {
 		return false
 	}
 	for i := lo + 1; i+1 < hi; i++ {
@@ -452,19 +413,19 @@ func (s *splitter) thing(lo, hi int) bool {
 			hi = i // "a rug that does not slide"
 		}
 	}
-	open := s.indefinite(lo, hi)
-	var named, last word
+	open := s.isIndefinite(lo, hi)
+	var name, last word
 	content := 0
 	for i := lo; i < hi; i++ {
 		w := s.words[i]
 		switch {
-		case w.norm == "here" || w.norm == "hier" || w.is(told):
+		case w.norm == "here" || w.norm == "hier" || w.is(pastVerb):
 			return false
-		case !w.is(asker|helper|verbFirst|imperative|subject|pointer) || w.is(determiner|preposition):
-		case w.is(helper) && !w.is(verbFirst):
+		case !w.is(questionWord|auxiliary|requestVerb|imperative|subject|pronoun) || w.is(determiner|preposition):
+		case w.is(auxiliary) && !w.is(requestVerb):
 			return false
-		case i > lo && s.words[i-1].is(determiner|possessed|preposition), open && w.is(pointer):
-		case i > lo && w.is(asker) && s.words[i-1].content(): // "my dad who fishes"
+		case i > lo && s.words[i-1].is(determiner|possessive|preposition), open && w.is(pronoun):
+		case i > lo && w.is(questionWord) && s.words[i-1].content(): // "my dad who fishes"
 		default:
 			return false
 		}
@@ -475,28 +436,28 @@ func (s *splitter) thing(lo, hi int) bool {
 			content++
 			last = w
 			if len(w.norm) > 2 && w.norm[0] > '9' && !gibberish(w.norm) {
-				named = w
+				name = w
 			}
-		} else if w.is(vague) && i > lo {
+		} else if w.is(vagueNoun) && i > lo {
 			if content == 0 {
 				return false // "a problem with the website"
 			}
 			last = w
 		}
 	}
-	return named.norm != "" && content <= maxThing && !last.is(vague)
+	return name.norm != "" && content <= maxBareNoun && !last.is(vagueNoun)
 }
 
-// skipLead returns the first word that is more than a joint or politeness.
-func (s *splitter) skipLead(lo, hi int) int {
-	for lo < hi && s.words[lo].is(linker|leadIn|filler|greeting) {
+// skipConnectors returns the first word that is no connector and no politeness.
+func (s *segmenter) skipConnectors(lo, hi int) int {
+	for lo < hi && s.words[lo].is(conjunction|leadIn|filler|greeting) {
 		lo++
 	}
 	return lo
 }
 
-// indefinite reports whether a noun phrase that can only be news begins at i: "a kite", "two kites", "something warm".
-func (s *splitter) indefinite(i, hi int) bool {
+// isIndefinite reports whether an indefinite noun phrase begins at i: "a kite", "two kites", "something warm".
+func (s *segmenter) isIndefinite(i, hi int) bool {
 	if i+1 >= hi {
 		return false
 	}
@@ -509,46 +470,46 @@ func (s *splitter) indefinite(i, hi int) bool {
 	return false
 }
 
-// wants reports whether a clause without evidence is nevertheless a request, for what it names. After another request
-// it must be clear that this is no detail of it.
-func (r *ruler) wants(c clause) bool {
-	if r.alone || r.lexicon.product < 0 || !r.thing(c.lo, c.hi) {
+// requestsProduct reports whether a segment without a score is a request for what it names. After another request it must
+// be clear that the segment is no detail of that one.
+func (d *decoder) requestsProduct(c segment) bool {
+	if d.single || d.lexicon.product < 0 || !d.isBareNoun(c.lo, c.hi) {
 		return false
 	}
-	lo := r.skipLead(c.lo, c.hi)
-	return len(r.groups) == 0 || r.indefinite(lo, c.hi) || r.words[c.lo].is(linker|leadIn)
+	lo := d.skipConnectors(c.lo, c.hi)
+	return len(d.groups) == 0 || d.isIndefinite(lo, c.hi) || d.words[c.lo].is(conjunction|leadIn)
 }
 
-// pushThing gives a clause that only names something to the product specialist.
-func (r *ruler) pushThing(c clause) {
-	g := group{lo: c.lo, hi: c.hi, specialist: r.lexicon.product, atMost: unsureThing, reason: "names a thing"}
-	lo := r.skipLead(c.lo, c.hi)
-	for lo+1 < c.hi && r.words[lo].is(determiner) {
+// openProductGroup gives a segment that only names something to the product specialist.
+func (d *decoder) openProductGroup(c segment) {
+	g := group{lo: c.lo, hi: c.hi, specialist: d.lexicon.product, maxConfidence: namedProductConfidence, reason: "names a thing"}
+	lo := d.skipConnectors(c.lo, c.hi)
+	for lo+1 < c.hi && d.words[lo].is(determiner) {
 		lo++
 	}
 	end := lo
-	for end < c.hi && (end == lo || r.words[end].content()) {
+	for end < c.hi && (end == lo || d.words[end].content()) {
 		end++
 	}
-	g.object = r.text[r.words[lo].start:r.words[end-1].end]
-	if n := len(r.groups) - 1; n >= 0 && r.groups[n].specialist == g.specialist {
-		r.widen(&r.groups[n], g.hi)
-		r.groups[n].atMost = min(r.groups[n].atMost, g.atMost)
+	g.object = d.text[d.words[lo].start:d.words[end-1].end]
+	if n := len(d.groups) - 1; n >= 0 && d.groups[n].specialist == g.specialist {
+		d.extendTo(&d.groups[n], g.hi)
+		d.groups[n].maxConfidence = min(d.groups[n].maxConfidence, g.maxConfidence)
 		return
 	}
-	r.groups = append(r.groups, r.withPending(g))
+	d.groups = append(d.groups, d.withPending(g))
 }
 
-// adds reports whether what stands right of a joint only names a thing that what stands left of it is not about: "where
-// is my order and a kite for a beginner". A list goes on where the left part ends with a thing, too.
-func (s *splitter) adds(lo, mid, right, hi int) bool {
-	if s.lexicon.product < 0 || !s.indefinite(right, hi) || !s.thing(right, hi) {
+// addsProduct reports whether the words right of a connector name a product that the words left of it are not about:
+// "where is my order and a kite for a beginner". After a product on the left, the right only continues a list.
+func (s *segmenter) addsProduct(lo, mid, right, hi int) bool {
+	if s.lexicon.product < 0 || !s.isIndefinite(right, hi) || !s.isBareNoun(right, hi) {
 		return false
 	}
 	if i := s.lastContent(lo, mid); i < 0 || s.owners[i] < 0 || s.owners[i] == s.lexicon.product {
 		return false
 	}
-	r := s.weigh(right, hi)
-	specialist, score, _ := r.best(s.lexicon.product)
-	return score < weak || specialist == s.lexicon.product
+	r := s.score(right, hi)
+	specialist, best, _ := r.top(s.lexicon.product)
+	return best < minScore || specialist == s.lexicon.product
 }

@@ -34,14 +34,14 @@ func evalCases(t testing.TB, file string) []evalCase {
 	return cases
 }
 
-// tally counts how the rules do on a list of messages.
-type tally struct{ all, right, certain, certainRight, single, singleCertain int }
+// figures counts how the classifier does on a list of messages.
+type figures struct{ all, right, certain, certainRight, single, singleCertain int }
 
 func percent(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
 
-// assess compares the rules' sets of specialists with the labels, and hands each miss to missed.
-func assess(l *Classifier, cases []evalCase, missed func(evalCase, Result)) tally {
-	var s tally
+// assess compares the sets of specialists with the labels, and hands each miss to missed.
+func assess(l *Classifier, cases []evalCase, missed func(evalCase, Result)) figures {
+	var s figures
 	for _, c := range cases {
 		r := classify(l, c.Text, c.History...)
 		right, certain := slices.Equal(names(r), c.Gold), r.Confidence >= DefaultThreshold
@@ -67,8 +67,8 @@ func assess(l *Classifier, cases []evalCase, missed func(evalCase, Result)) tall
 	return s
 }
 
-// The floors lie just below what the rules reach. Being wrong and certain is worse than being wrong: nobody is asked then.
-// Misses are shown for the tuned messages only: whoever tunes the rules must not see those of the held ones.
+// The floors lie just below what the classifier reaches. Being wrong and certain is worse than being wrong: no model is asked then.
+// Misses are shown for the tuned messages only: those of held.jsonl must not be seen while tuning.
 func TestMessagesGoToTheRightSpecialists(t *testing.T) {
 	l := newFour()
 	for _, c := range []struct {

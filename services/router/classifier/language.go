@@ -9,29 +9,29 @@ import (
 type class uint32
 
 const (
-	function    class = 1 << iota // carries no meaning of its own
-	asker                         // opens a question: "which", "wo"
-	helper                        // opens a question before a subject: "can", "is", "kann"
-	verbFirst                     // opens a request by itself: "tenéis", "busco", "need"
-	imperative                    // opens a request: "show", "dime"
-	subject                       // a pronoun that a sentence starts with
-	possessed                     // "my", "mein"
-	determiner                    // "the", "una"
-	linker                        // joins two requests or two nouns: "and", "y"
-	contrast                      // "but", "aber"
-	preposition                   // ends a noun phrase: "in", "für"
-	pointer                       // stands for something said before: "it", "those"
-	condition                     // opens a clause that leans on another: "if", "wenn"
-	told                          // tells of something past: "bought", "compré"
-	leadIn                        // may be trimmed from the start of a sub-query: "also"
-	greeting                      // "hi", "gracias"
-	filler                        // politeness and noise: "please", "ok"
-	vague                         // a noun that says nothing of the subject: "help", "question"
-	aspect                        // a noun for one side of a matter, which the words beside it name: "costs", "deadline"
+	function     class = 1 << iota // carries no meaning of its own
+	questionWord                   // opens a question: "which", "wo"
+	auxiliary                      // opens a question before a subject: "can", "is", "kann"
+	requestVerb                    // opens a request by itself: "tenéis", "busco", "need"
+	imperative                     // opens a request: "show", "dime"
+	subject                        // a pronoun that a sentence starts with
+	possessive                     // "my", "mein"
+	determiner                     // "the", "una"
+	conjunction                    // joins two requests or two nouns: "and", "y"
+	contrast                       // "but", "aber"
+	preposition                    // ends a noun phrase: "in", "für"
+	pronoun                        // stands for something said before: "it", "those"
+	conditional                    // opens a clause that leans on another: "if", "wenn"
+	pastVerb                       // tells of something past: "bought", "compré"
+	leadIn                         // may be trimmed from the start of a sub-query: "also"
+	greeting                       // "hi", "gracias"
+	filler                         // politeness and noise: "please", "ok"
+	vagueNoun                      // a noun that says nothing of the subject: "help", "question"
+	aspectNoun                     // a noun for one side of a matter, which the words beside it name: "costs", "deadline"
 )
 
 // opens are the classes that start a request wherever they stand.
-const opens = asker | verbFirst | imperative
+const opens = questionWord | requestVerb | imperative
 
 // language is a set of languages.
 type language uint8
@@ -41,7 +41,7 @@ const (
 	spanish
 	german
 	french
-	foreigner // another one, of which only a few words are known: enough to be careful
+	otherLanguage // another one, of which only a few words are known: enough to be careful
 )
 
 // headFirst are the languages whose noun phrases begin with what they are about: "una mesa plegable".
@@ -51,123 +51,123 @@ const headFirst = spanish | french
 // and a particle in another ("hat", "son") are left out.
 var vocabularies = map[language]map[class]string{
 	english: {
-		function | asker: `what which where when who whose why how whats wheres whens hows`,
-		function | helper: `is are am was were do does did can could will would should shall may might has have had
+		function | questionWord: `what which where when who whose why how whats wheres whens hows`,
+		function | auxiliary: `is are am was were do does did can could will would should shall may might has have had
 		isnt arent dont
 			doesnt didnt cant couldnt wont wouldnt hasnt havent`,
-		function | verbFirst:         `need needs want wants looking search searching wanna`,
-		function | imperative:        `show tell give send recommend suggest find explain track cancel help let`,
-		function | subject:           `i we you u someone anyone anybody somebody nobody he she they im id ive ill youre`,
-		function | subject | pointer: `it this that its`,
-		function | possessed:         `my our mine`,
-		function | determiner:        `the a an any some your their his her two three four five six`,
-		function | pointer:           `them those these one ones`,
-		function | linker:            `and`,
-		function | linker | leadIn:   `also plus too additionally furthermore`,
-		function | contrast | linker: `but`,
+		function | requestVerb:            `need needs want wants looking search searching wanna`,
+		function | imperative:             `show tell give send recommend suggest find explain track cancel help let`,
+		function | subject:                `i we you u someone anyone anybody somebody nobody he she they im id ive ill youre`,
+		function | subject | pronoun:      `it this that its`,
+		function | possessive:             `my our mine`,
+		function | determiner:             `the a an any some your their his her two three four five six`,
+		function | pronoun:                `them those these one ones`,
+		function | conjunction:            `and`,
+		function | conjunction | leadIn:   `also plus too additionally furthermore`,
+		function | contrast | conjunction: `but`,
 		function | preposition: `in on at for from with without to into about by under over than near per
 		between as`,
 		function: `of or not no if there here be been being so just only really very more most much many get got us
 		me same other
 			another each every all both done go going like liked lot know see wondering wonder whether possible today now currently
 			available left tomorrow yet still again right out`,
-		function | condition: `if when because since while unless although`,
-		told:                 `bought ordered received purchased broke arrived came sent dropped found lost forgot`,
-		function | leadIn:    `then lastly finally secondly btw oh well`,
+		function | conditional: `if when because since while unless although`,
+		pastVerb:               `bought ordered received purchased broke arrived came sent dropped found lost forgot`,
+		function | leadIn:      `then lastly finally secondly btw oh well`,
 		greeting: `hi hello hey hiya howdy greetings dear yo morning evening afternoon thanks thank thx
 		cheers bye goodbye regards`,
 		filler: `please pls plz favor ok okay yes yeah yep nope sure great cool nice good perfect super sorry excuse
 		lol haha hehe wow hmm um uh
 			advance everyone team guys folks day lovely`,
-		function | vague: `question questions information info smth sth help assistance support advice idea ideas
+		function | vagueNoun: `question questions information info smth sth help assistance support advice idea ideas
 		problem problems issue issues
 			trouble minute moment time thing things item items something anything someone somebody way kind sort`,
-		aspect: `cost costs fee fees charge charges status date dates number window deadline period option options
+		aspectNoun: `cost costs fee fees charge charges status date dates number window deadline period option options
 		method methods
 			label labels address confirmation detail details process procedure form request terms condition conditions rule rules
 			rate rates estimate update updates department service page link times`,
 	},
 	spanish: {
-		function | asker:  `que cual cuales donde cuando quien cuanto cuanta cuantos cuantas como`,
-		function | helper: `es esta estan son`,
-		function | verbFirst: `tengo tienes teneis tienen tiene hay puedo puedes podeis pueden puede podria podriais
+		function | questionWord: `que cual cuales donde cuando quien cuanto cuanta cuantos cuantas como`,
+		function | auxiliary:    `es esta estan son`,
+		function | requestVerb: `tengo tienes teneis tienen tiene hay puedo puedes podeis pueden puede podria podriais
 		podrian busco buscando
 			necesito quiero quisiera queria`,
 		function | imperative: `dime muestra muestrame ensename recomienda recomiendame dame`,
 		function | subject:    `yo nosotros`,
-		function | possessed:  `mi mis nuestro nuestra`,
+		function | possessive: `mi mis nuestro nuestra`,
 		function | determiner: `el la los las un una unos unas tu tus su sus vuestra vuestro vuestras dos tres
 		cuatro cinco`,
-		function | pointer:           `lo ese esa eso esto este esta`,
-		function | linker:            `y e`,
-		function | linker | leadIn:   `ademas tambien`,
-		function | contrast | linker: `pero sino`,
-		function | preposition:       `para con sin por en sobre hasta desde`,
+		function | pronoun:                `lo ese esa eso esto este esta`,
+		function | conjunction:            `y e`,
+		function | conjunction | leadIn:   `ademas tambien`,
+		function | contrast | conjunction: `pero sino`,
+		function | preposition:            `para con sin por en sobre hasta desde`,
 		function: `de del al o no se te me nos mucho muy mas ya si gustaria hoy ahora algun
 		alguna otra otro`,
-		function | condition: `cuando porque aunque`,
-		told:                 `compre compramos recibi pedi llego vino falta faltan`,
-		function | leadIn:    `luego entonces`,
-		greeting:             `hola buenas buenos gracias adios ciao grazie obrigado obrigada bom`,
-		filler:               `favor vale bien dias tardes noches perdon muchas`,
-		function | vague:     `pregunta preguntas ayuda problema problemas algo informacion duda cosa`,
-		aspect: `plazo plazos gastos coste costes estado numero fecha opciones metodos formas
+		function | conditional: `cuando porque aunque`,
+		pastVerb:               `compre compramos recibi pedi llego vino falta faltan`,
+		function | leadIn:      `luego entonces`,
+		greeting:               `hola buenas buenos gracias adios ciao grazie obrigado obrigada bom`,
+		filler:                 `favor vale bien dias tardes noches perdon muchas`,
+		function | vagueNoun:   `pregunta preguntas ayuda problema problemas algo informacion duda cosa`,
+		aspectNoun: `plazo plazos gastos coste costes estado numero fecha opciones metodos formas
 		condiciones direccion`,
 	},
 	german: {
-		function | asker: `wer wo wann wie welche welcher welches welchen wieviel warum wohin was`,
-		function | helper: `ist sind war kann konnen konnt konnte konnten darf durfte wird werden bin habe haben habt
+		function | questionWord: `wer wo wann wie welche welcher welches welchen wieviel warum wohin was`,
+		function | auxiliary: `ist sind war kann konnen konnt konnte konnten darf durfte wird werden bin habe haben habt
 		hatte hatten muss
 			soll sollte`,
-		function | verbFirst:  `gibt gibts suche suchen brauche brauchen mochte mochten will wollte`,
-		function | imperative: `zeig zeige zeigen sag sagen gib empfiehl empfehlt empfehlen`,
-		function | subject:    `ich wir ihr sie du man`,
-		function | possessed:  `mein meine meiner meinen meinem unser unsere unseren`,
+		function | requestVerb: `gibt gibts suche suchen brauche brauchen mochte mochten will wollte`,
+		function | imperative:  `zeig zeige zeigen sag sagen gib empfiehl empfehlt empfehlen`,
+		function | subject:     `ich wir ihr sie du man`,
+		function | possessive:  `mein meine meiner meinen meinem unser unsere unseren`,
 		function | determiner: `der die das den dem ein eine einen einem einer kein keine keinen eure eurer
 		euren ihre ihren zwei drei vier funf`,
-		function | pointer:           `ihn es diese dieses dieser diesen`,
-		function | linker:            `und`,
-		function | linker | leadIn:   `ausserdem sowie auch`,
-		function | contrast | linker: `aber sondern`,
-		function | preposition:       `in mit ohne fur von zu zum zur bei unter uber auf aus nach an im am`,
+		function | pronoun:                `ihn es diese dieses dieser diesen`,
+		function | conjunction:            `und`,
+		function | conjunction | leadIn:   `ausserdem sowie auch`,
+		function | contrast | conjunction: `aber sondern`,
+		function | preposition:            `in mit ohne fur von zu zum zur bei unter uber auf aus nach an im am`,
 		function: `oder nicht des mich mir dich dir uns euch da hier noch nur sehr mehr gern gerne heute jetzt ob
 		schon bis denn
 			eigentlich mal wieder`,
-		function | condition: `wenn falls weil obwohl`,
-		told: `kam kamen fehlt fehlen zerbrochen gerissen gekauft bestellt bekommen erhalten
+		function | conditional: `wenn falls weil obwohl`,
+		pastVerb: `kam kamen fehlt fehlen zerbrochen gerissen gekauft bestellt bekommen erhalten
 		angekommen kaputtgegangen`,
-		function | leadIn: `dann`,
-		greeting:          `hallo servus moin tag abend danke tschuss liebes gruss grusse`,
-		filler:            `bitte gut guten super ja nein entschuldigung vielen dank`,
-		function | vague:  `frage fragen hilfe etwas problem probleme`,
-		aspect: `zeit kosten status nummer frist adresse bedingungen recht gebuhr gebuhren etikett option optionen
+		function | leadIn:    `dann`,
+		greeting:             `hallo servus moin tag abend danke tschuss liebes gruss grusse`,
+		filler:               `bitte gut guten super ja nein entschuldigung vielen dank`,
+		function | vagueNoun: `frage fragen hilfe etwas problem probleme`,
+		aspectNoun: `zeit kosten status nummer frist adresse bedingungen recht gebuhr gebuhren etikett option optionen
 		moglichkeit
 			moglichkeiten datum dauer bestatigung art arten`,
 	},
 	french: {
-		function | asker:             `quel quelle quels quelles ou quand qui comment combien pourquoi que`,
-		function | helper:            `est sont peut puis peux pouvez peuvent fait dois doit`,
-		function | verbFirst:         `cherche recherche voudrais veux aimerais avez vendez`,
-		function | imperative:        `montre montrez dites dis recommandez conseillez trouve trouvez donnez`,
-		function | subject:           `je j nous vous tu il elle ils moi on`,
-		function | possessed:         `mon ma mes notre nos`,
-		function | determiner:        `le la les l un une des du votre vos leur deux trois quatre cinq`,
-		function | pointer:           `celui celle cela ca ce cet cette c`,
-		function | linker:            `et`,
-		function | linker | leadIn:   `aussi ensuite`,
-		function | contrast | linker: `mais`,
-		function | preposition:       `en pour avec sans dans sous sur par chez jusqu`,
-		function:                     `de d au aux ne pas plus tres vraiment maintenant qu se me te y`,
-		function | condition:         `quand lorsque parce puisque`,
-		told:                         `achete recu commande manque`,
-		function | leadIn:            `alors`,
-		greeting:                     `bonjour bonsoir salut coucou merci`,
-		filler:                       `sil plait oui non pardon beaucoup`,
-		function | vague: `aide renseignement renseignements probleme problemes question questions
+		function | questionWord:           `quel quelle quels quelles ou quand qui comment combien pourquoi que`,
+		function | auxiliary:              `est sont peut puis peux pouvez peuvent fait dois doit`,
+		function | requestVerb:            `cherche recherche voudrais veux aimerais avez vendez`,
+		function | imperative:             `montre montrez dites dis recommandez conseillez trouve trouvez donnez`,
+		function | subject:                `je j nous vous tu il elle ils moi on`,
+		function | possessive:             `mon ma mes notre nos`,
+		function | determiner:             `le la les l un une des du votre vos leur deux trois quatre cinq`,
+		function | pronoun:                `celui celle cela ca ce cet cette c`,
+		function | conjunction:            `et`,
+		function | conjunction | leadIn:   `aussi ensuite`,
+		function | contrast | conjunction: `mais`,
+		function | preposition:            `en pour avec sans dans sous sur par chez jusqu`,
+		function:                          `de d au aux ne pas plus tres vraiment maintenant qu se me te y`,
+		function | conditional:            `quand lorsque parce puisque`,
+		pastVerb:                          `achete recu commande manque`,
+		function | leadIn:                 `alors`,
+		greeting:                          `bonjour bonsoir salut coucou merci`,
+		filler:                            `sil plait oui non pardon beaucoup`,
+		function | vagueNoun: `aide renseignement renseignements probleme problemes question questions
 		quelque chose`,
-		aspect: `delai delais frais statut numero date options modes conditions adresse suivi`,
+		aspectNoun: `delai delais frais statut numero date options modes conditions adresse suivi`,
 	},
-	foreigner: {
+	otherLanguage: {
 		function: `il della gli avete vorrei mio dove quanto di che per una het een mijn ik jullie hebben waar niet
 		voor kan voces
 			voce meu minha tem nao uma onde com posso quero uns umas um os do ist`,
@@ -193,11 +193,11 @@ func (m *senses) any() class {
 
 // in returns the classes in one language. Greetings and politeness are understood in all.
 func (m *senses) in(l language) class {
-	own := m[bits.TrailingZeros8(uint8(l))]
-	if all := m.any(); own == 0 && all&(greeting|filler) != 0 {
+	weight := m[bits.TrailingZeros8(uint8(l))]
+	if all := m.any(); weight == 0 && all&(greeting|filler) != 0 {
 		return all
 	}
-	return own
+	return weight
 }
 
 // meanings has what is known of each word.
@@ -221,29 +221,29 @@ var meanings = func() map[string]*senses {
 }()
 
 // frame is a way of asking for a product, as folded words.
-type frame struct {
+type pattern struct {
 	words []string
 	// own is what the frame says for itself of the product specialist when the object is a word that nobody published.
-	own float64
+	weight float64
 }
 
 // Weights of frames. "Do you sell X" can only mean a product; "do you have X" may be a car park; "which X" and "I need X"
 // may be anything.
 const (
-	sells = 2.6
-	has   = 1.4
-	seeks = 1.2
-	picks = 0.9
+	sellWeight  = 2.6
+	haveWeight  = 1.4
+	needWeight  = 1.2
+	whichWeight = 0.9
 )
 
 // frames lists the ways of asking for a product by their first word, longest first.
-var frames = buildFrames(map[float64]string{
-	sells: `do you sell|do you carry|do you stock|do you guys sell|where can i buy|want to buy|like to buy|looking to buy|
+var productPatterns = buildPatterns(map[float64]string{
+	sellWeight: `do you sell|do you carry|do you stock|do you guys sell|where can i buy|want to buy|like to buy|looking to buy|
 		want to order|like to order|want to purchase|in the market for|can i buy|can i order a|can i order some|
 		shopping for|
 		vendeis|venden ustedes|vendes|quiero comprar|verkauft ihr|verkaufen sie|fuhrt ihr|fuhren sie|vendez vous|
 		est ce que vous vendez|je veux acheter|je voudrais acheter|ich mochte kaufen|quisiera comprar`,
-	has: `do you have|do you guys have|you guys have|do u have|you have any|have you got|you got|got any|got a|
+	haveWeight: `do you have|do you guys have|you guys have|do u have|you have any|have you got|you got|got any|got a|
 		got some|do you offer|are there any|show me|
 		find me|looking for|trying to find|hoping to find|i am after|im after|searching for|search for|price of|
 		price for|how much is|how much are|how much does|how much do|
@@ -255,31 +255,31 @@ var frames = buildFrames(map[float64]string{
 		recommend a|recommend me a|recommend some|suggest a|suggest some|
 		vs avez|do you still have|habt ihr noch|haben sie noch|recomendarme un|recomendarme una|recomiendame un|
 		recomiendame una`,
-	seeks: `i need|we need|i could use|i want|we want|id like|would like|need|hay|il y a|y a t il|gibt es|gibts|
+	needWeight: `i need|we need|i could use|i want|we want|id like|would like|need|hay|il y a|y a t il|gibt es|gibts|
 		ich brauche|ich brauchte|brauche|ich hatte gern|ich hatte gerne|
 		ich mochte|wir brauchen|necesito|necesitamos|quiero|quisiera|ai besoin de|ai besoin d|je veux|je voudrais|
 		is there|
 		are there|what about|how about|any`,
-	picks: `which of|which|what kind of|what sort of|what type of|what|que tipo de|welche|welcher|welches|welchen|
+	whichWeight: `which of|which|what kind of|what sort of|what type of|what|que tipo de|welche|welcher|welches|welchen|
 		was fur|quel type de|quels|quelles|quel|quelle|cual de|cuales`,
 })
 
-func buildFrames(lists map[float64]string) map[string][]frame {
-	m := make(map[string][]frame, 100)
-	for own, list := range lists {
-		for phrase := range strings.SplitSeq(list, "|") {
-			f := frame{words: strings.Fields(phrase), own: own}
+func buildPatterns(lists map[float64]string) map[string][]pattern {
+	m := make(map[string][]pattern, 100)
+	for weight, list := range lists {
+		for nounPhrase := range strings.SplitSeq(list, "|") {
+			f := pattern{words: strings.Fields(nounPhrase), weight: weight}
 			m[f.words[0]] = append(m[f.words[0]], f)
 		}
 	}
 	for first := range m {
-		sortFrames(m[first])
+		sortPatterns(m[first])
 	}
 	return m
 }
 
 // sortFrames puts longer frames first, so that the first match is the best.
-func sortFrames(fs []frame) {
+func sortPatterns(fs []pattern) {
 	for i := range fs {
 		for j := i; j > 0 && len(fs[j].words) > len(fs[j-1].words); j-- {
 			fs[j], fs[j-1] = fs[j-1], fs[j]
@@ -288,7 +288,7 @@ func sortFrames(fs []frame) {
 }
 
 // denials say that what follows is not what the shopper wants, or only a name. "I have not received it" is none of them.
-var denials = buildFrames(map[float64]string{
+var negationPatterns = buildPatterns(map[float64]string{
 	0: `not asking about|not asking for|not asking if|not asking whether|not asking|not about|not talking about|
 		isnt about|dont tell me|dont send|question is not|question isnt|not here for|not after|not writing about|dont bother|please no|no more|
 		not looking for|not interested in|dont need|do not need|dont want|do not want|dont care|do not care|no need for|
@@ -308,7 +308,7 @@ var denials = buildFrames(map[float64]string{
 })
 
 // settlements are in sentences that say what needs no answer any more.
-var settlements = buildFrames(map[float64]string{
+var settledPatterns = buildPatterns(map[float64]string{
 	0: `already found|already got|already have|already know|already own|already ordered|found it|found everything|got it now|
 		sorted it|sorted that|is sorted|all sorted|is settled|fine now|leave that|leave it|drop that|no longer need|
 		is not the problem|isnt the problem|not the issue|problem solved|changed my mind|just wanted to say|
@@ -317,7 +317,7 @@ var settlements = buildFrames(map[float64]string{
 })
 
 // injections are in sentences that are meant for a machine, or want what nobody may give.
-var injections = buildFrames(map[float64]string{
+var injectionPatterns = buildPatterns(map[float64]string{
 	0: `previous instructions|prior instructions|above instructions|your instructions|all instructions|earlier instructions|
 		your rules|your guidelines|all rules|system prompt|your prompt|you are now|from now on you|developer mode|
 		you must answer|you must respond|you must reply|you must now|pretend you|pretend to be|pretend that you|act as|
@@ -333,7 +333,7 @@ var injections = buildFrames(map[float64]string{
 })
 
 // wishes are ways of asking that are no question.
-var wishes = buildFrames(map[float64]string{
+var wishPatterns = buildPatterns(map[float64]string{
 	0: `please|id like|id love|id prefer|id rather|would like|could do with|want to know|need to know|tell me|let me know|
 		send me|show me|asks whether|asks if|wants to know|wonder if|wonder whether|wondering if|wondering whether|
 		looking for|hunting for|
@@ -343,14 +343,14 @@ var wishes = buildFrames(map[float64]string{
 })
 
 // prefaces come before the question that they announce.
-var prefaces = buildFrames(map[float64]string{
+var prefacePatterns = buildPatterns(map[float64]string{
 	0: `can you tell me|could you tell me|i want to know|id like to know|tell me|do you know|i need to know|dime|sag mir|
 		ich will wissen|ich mochte wissen|je veux savoir|quiero saber`,
 	1: `whether|wondering|is it true|ob|savoir si`,
 })
 
 // matchAt returns the longest frame of the table that starts at ws[i], if any.
-func matchAt(table map[string][]frame, ws []word, i int) (frame, bool) {
+func matchAt(table map[string][]pattern, ws []word, i int) (pattern, bool) {
 	for _, f := range table[ws[i].norm] {
 		if len(f.words) > len(ws)-i {
 			continue
@@ -366,12 +366,12 @@ func matchAt(table map[string][]frame, ws []word, i int) (frame, bool) {
 			return f, true
 		}
 	}
-	return frame{}, false
+	return pattern{}, false
 }
 
 // settle finds the language that most of the words belong to, English if they say nothing, and takes the words for what
 // they are in that language: "die" and "bin" are no particles in English.
-func settle(text string, ws []word) language {
+func resolveLanguage(text string, ws []word) language {
 	votes := letterVotes(text)
 	for _, w := range ws {
 		for i := range votes {
@@ -389,20 +389,20 @@ func settle(text string, ws []word) language {
 	lang := language(1 << best)
 	for i := range ws {
 		w := &ws[i]
-		if w.senses != nil && votes[best] > 0 && lang != foreigner {
+		if w.senses != nil && votes[best] > 0 && lang != otherLanguage {
 			w.class = w.senses.in(lang)
 		}
 		switch {
 		case lang == english && w.norm == "n":
-			w.class |= linker
-		case i > 0 && w.is(imperative|verbFirst) && !w.is(vague) && ws[i-1].is(determiner) && w.gap == gapNone:
+			w.class |= conjunction
+		case i > 0 && w.is(imperative|requestVerb) && !w.is(vagueNoun) && ws[i-1].is(determiner) && w.gap == gapNone:
 			w.class = 0 // a noun: "la montre"
 		case lang == spanish && w.class == 0 && len(w.norm) > 5 && (strings.HasSuffix(w.norm, "eis") || strings.HasSuffix(w.norm, "ais")):
-			w.class = function | verbFirst // "haceis"
+			w.class = function | requestVerb // "haceis"
 		case lang == spanish && w.class == 0 && len(w.norm) > 5 && strings.HasSuffix(w.norm, "ron"):
-			w.class = told // "cobraron"
+			w.class = pastVerb // "cobraron"
 		case lang == german && w.class == 0 && !w.upper && len(w.norm) > 6 && strings.HasPrefix(w.norm, "ge") && strings.HasSuffix(w.norm, "t"):
-			w.class = told // "geklingelt"
+			w.class = pastVerb // "geklingelt"
 		}
 	}
 	return lang

@@ -12,41 +12,93 @@ import (
 
 // Names with a meaning of their own. A deployment may lack either.
 const (
-	// CatchAllName gets greetings, nonsense and whatever fits nobody; without it, the last specialist does.
+	// CatchAllName gets greetings, nonsense and whatever fits no other; without it, the last specialist does.
 	CatchAllName = "support"
-	// productName gets questions for products that nobody has published a word about; without it, the catch-all does.
+	// productName gets questions about products without a known word; without it, the catch-all does.
 	productName = "search"
 )
 
+// maxWeight bounds the weight of a keyword, whatever its sign.
 const maxWeight = 5
 
-// entry is a published term.
-type entry struct {
-	reason     string // the term in quotes
-	stems      []string
-	specialist int
-	weight     float64
+// keyword is a specialist's keyword, ready for matching.
+type keyword struct {
+	evidence    string // the keyword in quotes
+	stems       []string
+	corrections []string // the stems that a misspelt word may be corrected to
+	specialist  int
+	weight      float64
 }
 
-// lexicon is what the specialists of a request publish, made ready for matching. It is immutable.
+// newKeyword reports with ok whether the keyword can match. Its stems are set in any case.
+func newKeyword(specialist int, k *specialistv1.Keyword) (out keyword, ok bool) {
+	weight := k.GetWeight()
+	out = keyword{
+		evidence: strconv.Quote(strings.TrimSpace(k.GetTerm())), specialist: specialist, weight: min(max(weight, -maxWeight), maxWeight),
+	}
+	for _, w := range splitWords(k.GetTerm()) {
+		out.stems = append(out.stems, w.stem)
+		if len(w.stem) >= minTypo && w.content() {
+			out.corrections = append(out.corrections, w.stem)
+		}
+	}
+	return out, len(out.stems) > 0 && !math.IsNaN(weight) && weight != 0
+}
+
+// minTypo is how many letters a stem has at least that is compared with misspelt words. Shorter ones have too many
+// neighbours.
+const minTypo = 6
+
+// index finds keywords. It is immutable once it is made.
+type index struct {
+	byStem  map[string][]keyword // by first stem, longest first
+	similar map[string][]string  // corrections by their first two letters
+	known   map[string]bool      // all stems
+}
+
+func newIndex(keywords []keyword) *index {
+	x := &index{byStem: map[string][]keyword{}, similar: map[string][]string{}, known: map[string]bool{}}
+	for _, k := range keywords {
+		for _, stem := range k.stems {
+			if !x.known[stem] && slices.Contains(k.corrections, stem) {
+				x.similar[stem[:2]] = append(x.similar[stem[:2]], stem)
+			}
+			x.known[stem] = true
+		}
+		// Of two with the same stems, such as "return" and "returns", the stronger counts.
+		same := slices.IndexFunc(x.byStem[k.stems[0]], func(o keyword) bool {
+			return o.specialist == k.specialist && slices.Equal(o.stems, k.stems)
+		})
+		switch {
+		case same < 0:
+			x.byStem[k.stems[0]] = append(x.byStem[k.stems[0]], k)
+		case math.Abs(k.weight) > math.Abs(x.byStem[k.stems[0]][same].weight):
+			x.byStem[k.stems[0]][same] = k
+		}
+	}
+	for _, keywords := range x.byStem {
+		slices.SortStableFunc(keywords, func(a, b keyword) int { return len(b.stems) - len(a.stems) })
+	}
+	return x
+}
+
+// lexicon is what the specialists of a request publish, ready for matching. It is immutable.
 type lexicon struct {
 	names    []string
 	catchAll int
-	product  int                 // -1: there is none
-	byStem   map[string][]entry  // by first stem, longest first
-	similar  map[string][]string // stems of minTypo letters and more by their first two letters, for slips of the finger
-	known    map[string]bool
-	habits   *habits
-	// redefined are the stems of the words that a store has its own idea of. May be nil.
+	product  int // -1: there is none
+	model    *naiveBayes
+	keywords []keyword // of the specialists, in their order
+	*index
+	// own has the entries of index that a store's keywords change, an empty one for what is gone. Nil: the store has none.
+	own *index
+	// redefined are the stems that a store gives a meaning of its own. May be nil.
 	redefined map[string]bool
 }
 
-// newLexicon compiles the specialists' keywords. Habits is what their examples teach.
-func newLexicon(specialists []*specialistv1.Specialist, h *habits) *lexicon {
-	l := &lexicon{
-		byStem: map[string][]entry{}, similar: map[string][]string{}, known: map[string]bool{},
-		catchAll: len(specialists) - 1, product: -1, habits: h,
-	}
+// newLexicon compiles what the specialists publish.
+func newLexicon(specialists []*specialistv1.Specialist) *lexicon {
+	l := &lexicon{catchAll: len(specialists) - 1, product: -1, model: train(specialists)}
 	for i, s := range specialists {
 		l.names = append(l.names, s.GetName())
 		switch s.GetName() {
@@ -55,98 +107,139 @@ func newLexicon(specialists []*specialistv1.Specialist, h *habits) *lexicon {
 		case productName:
 			l.product = i
 		}
-		for _, k := range s.GetKeywords() {
-			l.add(i, k)
+		for _, published := range s.GetKeywords() {
+			if k, ok := newKeyword(i, published); ok {
+				l.keywords = append(l.keywords, k)
+			}
 		}
 	}
-	for _, entries := range l.byStem {
-		slices.SortStableFunc(entries, func(a, b entry) int { return len(b.stems) - len(a.stems) })
-	}
+	l.index = newIndex(l.keywords)
 	return l
 }
 
-func (l *lexicon) add(specialist int, k *specialistv1.Keyword) {
-	weight := k.GetWeight()
-	ws := splitWords(k.GetTerm())
-	if len(ws) == 0 || math.IsNaN(weight) || weight == 0 {
-		return
-	}
-	e := entry{reason: strconv.Quote(strings.TrimSpace(k.GetTerm())), specialist: specialist, weight: min(max(weight, -maxWeight), maxWeight)}
-	for _, w := range ws {
-		e.stems = append(e.stems, w.stem)
-		if l.known[w.stem] {
+// withKeywords returns a lexicon with a store's keywords. They come before the specialists' own and replace those with
+// the same stems. The lexicon shares all entries that do not change.
+func (l *lexicon) withKeywords(keywords []*routerv1.RoutingKeyword) *lexicon {
+	out := *l
+	out.redefined = map[string]bool{}
+	replaced := make([][][]string, len(l.names)) // by specialist
+	var merged []keyword
+	stems, prefixes := map[string]bool{}, map[string]bool{} // what changes
+	for _, own := range keywords {
+		specialist := slices.Index(l.names, own.GetSpecialist())
+		k, ok := newKeyword(specialist, own.GetKeyword())
+		if len(k.stems) == 1 {
+			out.redefined[k.stems[0]] = true
+		}
+		if specialist < 0 {
 			continue
 		}
-		l.known[w.stem] = true
-		if len(w.stem) >= minTypo && w.content() {
-			l.similar[w.stem[:2]] = append(l.similar[w.stem[:2]], w.stem)
+		if ok {
+			merged = append(merged, k)
+		}
+		replaced[specialist] = append(replaced[specialist], k.stems)
+		for _, stem := range k.stems {
+			stems[stem] = true
+			if len(stem) >= minTypo {
+				prefixes[stem[:2]] = true
+			}
 		}
 	}
-	l.insert(e)
-}
-
-// minTypo is how many letters a stem has at least in which a slip is looked for: of shorter ones too many are neighbours.
-const minTypo = 6
-
-// insert adds an entry. Of two with the same stems, such as "return" and "returns", the stronger stays.
-func (l *lexicon) insert(e entry) {
-	same := slices.IndexFunc(l.byStem[e.stems[0]], func(o entry) bool {
-		return o.specialist == e.specialist && slices.Equal(o.stems, e.stems)
-	})
-	switch {
-	case same < 0:
-		l.byStem[e.stems[0]] = append(l.byStem[e.stems[0]], e)
-	case math.Abs(e.weight) > math.Abs(l.byStem[e.stems[0]][same].weight):
-		l.byStem[e.stems[0]][same] = e
+	changes := func(stem string) bool { return stems[stem] || len(stem) >= minTypo && prefixes[stem[:2]] }
+	for _, k := range l.keywords {
+		same := slices.ContainsFunc(replaced[k.specialist], func(stems []string) bool { return slices.Equal(stems, k.stems) })
+		if !same && slices.ContainsFunc(k.stems, changes) {
+			merged = append(merged, k)
+		}
 	}
+	slices.SortStableFunc(merged, func(a, b keyword) int { return a.specialist - b.specialist })
+	all := newIndex(merged)
+	out.own = &index{byStem: map[string][]keyword{}, similar: map[string][]string{}, known: map[string]bool{}}
+	for stem := range stems {
+		out.own.byStem[stem], out.own.known[stem] = all.byStem[stem], all.known[stem]
+	}
+	for prefix := range prefixes {
+		out.own.similar[prefix] = all.similar[prefix]
+	}
+	return &out
 }
 
-// hit is a term found in a message: words from to to-1.
-type hit struct {
-	*entry
+// startingWith returns the keywords whose first stem is given, longest first.
+func (l *lexicon) startingWith(stem string) []keyword {
+	if l.own != nil {
+		if keywords, changed := l.own.byStem[stem]; changed {
+			return keywords
+		}
+	}
+	return l.byStem[stem]
+}
+
+// isKnown reports whether a keyword has the stem.
+func (l *lexicon) isKnown(stem string) bool {
+	if l.own != nil {
+		if known, changed := l.own.known[stem]; changed {
+			return known
+		}
+	}
+	return l.known[stem]
+}
+
+// similarTo returns the stems that a misspelt stem of at least two letters may be corrected to.
+func (l *lexicon) similarTo(stem string) []string {
+	if l.own != nil {
+		if stems, changed := l.own.similar[stem[:2]]; changed {
+			return stems
+		}
+	}
+	return l.similar[stem[:2]]
+}
+
+// match is a keyword found in a message: the words from to to-1.
+type match struct {
+	*keyword
 	from, to int
 	typo     bool
 }
 
-// find returns all terms in the words, none of which lies inside a longer one.
-func (l *lexicon) find(ws []word, lang language) []hit {
-	var hits []hit
+// find returns all keywords in the words, none of which lies inside a longer one.
+func (l *lexicon) find(ws []word, lang language) []match {
+	var matches []match
 	stems, typos := l.corrected(ws, lang)
 	for i := range ws {
-		entries := l.byStem[stems[i]]
+		keywords := l.startingWith(stems[i])
 		longest := 0
-		for j := range entries {
-			e := &entries[j]
-			if len(e.stems) < longest {
-				break // entries are sorted: what follows lies inside the longest
+		for j := range keywords {
+			k := &keywords[j]
+			if len(k.stems) < longest {
+				break // the rest lies inside the longest
 			}
-			to, found := e.at(ws, stems, i)
+			to, found := k.at(ws, stems, i)
 			if !found {
 				continue
 			}
-			longest = len(e.stems)
+			longest = len(k.stems)
 			typo := slices.Contains(typos[i:to], true)
-			hits = append(hits, hit{entry: e, from: i, to: to, typo: typo})
+			matches = append(matches, match{keyword: k, from: i, to: to, typo: typo})
 		}
 	}
-	return withoutInner(hits)
+	return withoutInner(matches)
 }
 
-// at reports whether the term stands at word i, and where it ends. A pronoun or an adverb may part two words: "send it
-// back", "goes nicely with".
-func (e *entry) at(ws []word, stems []string, i int) (to int, found bool) {
-	to = i + len(e.stems)
-	if len(e.stems) == 2 && to < len(ws) && (ws[i+1].is(pointer) || strings.HasSuffix(ws[i+1].norm, "ly")) && stems[to] == e.stems[1] {
+// at reports whether the keyword stands at word i, and where it ends. A pronoun or an adverb may stand between two words:
+// "send it back", "goes nicely with".
+func (k *keyword) at(ws []word, stems []string, i int) (to int, found bool) {
+	to = i + len(k.stems)
+	if len(k.stems) == 2 && to < len(ws) && (ws[i+1].is(pronoun) || strings.HasSuffix(ws[i+1].norm, "ly")) && stems[to] == k.stems[1] {
 		return to + 1, ws[i+1].gap == gapNone && ws[to].gap == gapNone
 	}
-	if len(e.stems) == 2 && particles[e.stems[1]] && i+1 < len(ws) && stems[i] == e.stems[0] {
-		for j := i + 1; j < min(len(ws), i+maxParted) && ws[j].gap == gapNone; j++ {
-			if stems[j] == e.stems[1] {
+	if len(k.stems) == 2 && particles[k.stems[1]] && i+1 < len(ws) && stems[i] == k.stems[0] {
+		for j := i + 1; j < min(len(ws), i+maxApart) && ws[j].gap == gapNone; j++ {
+			if stems[j] == k.stems[1] {
 				return j + 1, true
 			}
 		}
 	}
-	if to > len(ws) || !slices.Equal(e.stems, stems[i:to]) {
+	if to > len(ws) || !slices.Equal(k.stems, stems[i:to]) {
 		return to, false
 	}
 	for _, w := range ws[i+1 : to] {
@@ -157,22 +250,22 @@ func (e *entry) at(ws []word, stems []string, i int) (to int, found bool) {
 	return to, true
 }
 
-// particles part from their verbs: "send the lamp back", "kommt das Paket an".
+// particles may stand apart from their verbs: "send the lamp back", "kommt das Paket an".
 var particles = map[string]bool{"back": true, "up": true, "an": true, "zuruck": true}
 
-// maxParted is how many words such a term may span.
-const maxParted = 7
+// maxApart is how many words such a keyword may span.
+const maxApart = 7
 
-// corrected returns the words' stems, where a word unknown to all is replaced by what it is known by: the published word
-// that is a slip of the finger away, or the part of a German compound.
+// corrected returns the words' stems. An unknown word is replaced by a known one that is one typing error away, or by the
+// known part of a German compound.
 func (l *lexicon) corrected(ws []word, lang language) (stems []string, typo []bool) {
 	stems, typo = make([]string, len(ws)), make([]bool, len(ws))
 	for i, w := range ws {
 		stems[i] = w.stem
-		if len(w.stem) < minTypo || w.stem[0] == '<' || l.known[w.stem] || !w.content() || w.senses != nil {
+		if len(w.stem) < minTypo || w.stem[0] == '<' || l.isKnown(w.stem) || !w.content() || w.senses != nil {
 			continue
 		}
-		for _, s := range l.similar[w.stem[:2]] {
+		for _, s := range l.similarTo(w.stem) {
 			if oneEdit(w.stem, s) {
 				stems[i], typo[i] = s, true
 				break
@@ -188,16 +281,16 @@ func (l *lexicon) corrected(ws []word, lang language) (stems []string, typo []bo
 	return stems, typo
 }
 
-// compound returns the published part of a German compound that says what it is: its end, as in "Trekkingrucksack", or
-// its beginning where the end is only an aspect, as in "Lieferkosten". "" if there is none.
+// compound returns the known part of a German compound that says what it is: its end, as in "Trekkingrucksack", or its
+// beginning where the end is only an aspect, as in "Lieferkosten". Empty: there is none.
 func (l *lexicon) compound(w word) string {
 	const shortest = 4 // letters of a part
 	for i := 3; i+shortest <= len(w.stem); i++ {
-		if head := w.stem[i:]; l.known[head] && len(l.byStem[head]) > 0 {
+		if head := w.stem[i:]; l.isKnown(head) && len(l.startingWith(head)) > 0 {
 			return head
 		}
-		if head := w.norm[i:]; meanings[head] != nil && meanings[head].in(german)&aspect != 0 {
-			for _, first := range l.similar[w.stem[:2]] {
+		if head := w.norm[i:]; meanings[head] != nil && meanings[head].in(german)&aspectNoun != 0 {
+			for _, first := range l.similarTo(w.stem) {
 				if begin := strings.TrimSuffix(w.norm[:i], "s"); strings.HasPrefix(first, begin) && len(begin) >= shortest {
 					return first
 				}
@@ -207,83 +300,20 @@ func (l *lexicon) compound(w word) string {
 	return ""
 }
 
-// withoutInner drops the hits that lie inside a longer one: "return policy" beats "return", whoever published them.
-// Hits must be sorted by from.
-func withoutInner(hits []hit) []hit {
-	kept := hits[:0]
-	end := 0 // of the hit that reaches farthest
-	var reach hit
-	for _, h := range hits {
-		if h.to <= end && h.to-h.from < reach.to-reach.from {
+// withoutInner drops the matches that lie inside a longer one: "return policy" beats "return", of any specialist. Matches
+// must be sorted by from.
+func withoutInner(matches []match) []match {
+	kept := matches[:0]
+	end := 0 // of the match that ends last
+	var last match
+	for _, h := range matches {
+		if h.to <= end && h.to-h.from < last.to-last.from {
 			continue
 		}
 		if h.to > end {
-			end, reach = h.to, h
+			end, last = h.to, h
 		}
 		kept = append(kept, h)
 	}
 	return kept
-}
-
-// extended returns the specialists with a store's keywords among their own. A word of the store's takes the place of the
-// specialist's own. Only what a lexicon is made of is copied.
-func extended(specialists []*specialistv1.Specialist, keywords []*routerv1.RoutingKeyword) []*specialistv1.Specialist {
-	if len(keywords) == 0 {
-		return specialists
-	}
-	out := make([]*specialistv1.Specialist, len(specialists))
-	for i, s := range specialists {
-		extra := keywordsOf(s.GetName(), keywords)
-		if len(extra) == 0 {
-			out[i] = s
-			continue
-		}
-		replaced := make([][]string, len(extra))
-		for j, k := range extra {
-			replaced[j] = termStems(k)
-		}
-		merged := &specialistv1.Specialist{Name: s.GetName(), Keywords: extra}
-		for _, k := range s.GetKeywords() {
-			stems := termStems(k)
-			if !slices.ContainsFunc(replaced, func(r []string) bool { return slices.Equal(r, stems) }) {
-				merged.Keywords = append(merged.Keywords, k)
-			}
-		}
-		out[i] = merged
-	}
-	return out
-}
-
-// keywordsOf returns a store's keywords for one specialist.
-func keywordsOf(name string, keywords []*routerv1.RoutingKeyword) []*specialistv1.Keyword {
-	var out []*specialistv1.Keyword
-	for _, k := range keywords {
-		if k.GetSpecialist() == name {
-			out = append(out, k.GetKeyword())
-		}
-	}
-	return out
-}
-
-func termStems(k *specialistv1.Keyword) []string {
-	ws := splitWords(k.GetTerm())
-	stems := make([]string, len(ws))
-	for i, w := range ws {
-		stems[i] = w.stem
-	}
-	return stems
-}
-
-// redefined returns the stems of the single words among a store's keywords.
-func redefined(keywords []*routerv1.RoutingKeyword) map[string]bool {
-	var stems map[string]bool
-	for _, k := range keywords {
-		if term := termStems(k.GetKeyword()); len(term) == 1 {
-			if stems == nil {
-				stems = map[string]bool{}
-			}
-			stems[term[0]] = true
-		}
-	}
-	return stems
 }

@@ -7,7 +7,7 @@ import (
 
 // muter marks the words that ask for nothing: what others wrote, what is meant for a machine, and what the shopper says
 // not to want or to have settled.
-type muter struct {
+type ignorer struct {
 	text  string
 	words []word
 	// marks is nil until there is one.
@@ -15,16 +15,16 @@ type muter struct {
 }
 
 // mutedWords returns the marks; nil if there are none.
-func mutedWords(text string, ws []word) []bool {
-	m := muter{text: text, words: ws}
-	m.quotes()
-	m.mail()
-	m.denials()
+func ignoredWords(text string, ws []word) []bool {
+	m := ignorer{text: text, words: ws}
+	m.quotations()
+	m.quotedMail()
+	m.negations()
 	m.sentences()
 	return m.marks
 }
 
-func (m *muter) mark(lo, hi int) {
+func (m *ignorer) mark(lo, hi int) {
 	if m.marks == nil {
 		m.marks = make([]bool, len(m.words))
 	}
@@ -34,7 +34,7 @@ func (m *muter) mark(lo, hi int) {
 }
 
 // span returns the words that begin between two places of the text, in bytes.
-func (m *muter) span(from, to int) (lo, hi int) {
+func (m *ignorer) span(from, to int) (lo, hi int) {
 	before := func(w word, at int) int { return w.start - at }
 	lo, _ = slices.BinarySearchFunc(m.words, from, before)
 	hi, _ = slices.BinarySearchFunc(m.words, to, before)
@@ -42,15 +42,15 @@ func (m *muter) span(from, to int) (lo, hi int) {
 }
 
 // denials marks what follows "not asking about", "no discounts please" and the like.
-func (m *muter) denials() {
+func (m *ignorer) negations() {
 	ws := m.words
 	for i := 0; i < len(ws); i++ {
-		f, ok := matchAt(denials, ws, i)
-		if !ok && !declines(ws, i) {
+		f, ok := matchAt(negationPatterns, ws, i)
+		if !ok && !startsRefusal(ws, i) {
 			continue
 		}
 		lo := i
-		for i += max(1, len(f.words)); i < len(ws) && ws[i].gap != gapHard && !endsDenial(ws, i); i++ {
+		for i += max(1, len(f.words)); i < len(ws) && ws[i].gap != gapHard && !endsNegation(ws, i); i++ {
 		}
 		m.mark(lo, i)
 		i--
@@ -58,7 +58,7 @@ func (m *muter) denials() {
 }
 
 // declines reports whether a refusal such as "no discounts please, just ..." or "not the red one" begins at i.
-func declines(ws []word, i int) bool {
+func startsRefusal(ws []word, i int) bool {
 	if i > 0 && ws[i].gap == gapNone {
 		return false
 	}
@@ -89,42 +89,42 @@ func declines(ws []word, i int) bool {
 }
 
 // endsDenial reports whether what is denied goes no further than the word before i.
-func endsDenial(ws []word, i int) bool {
+func endsNegation(ws []word, i int) bool {
 	switch w := ws[i]; w.norm {
 	case "only", "just", "nur", "solo", "seulement", "juste", "rather":
 		return true
 	case "whether", "ob":
 		return ws[i-1].norm != "mind" && ws[i-1].norm != "asking"
 	default:
-		opens := w.gap == gapComma && w.is(subject|helper|opens)
-		joins := w.is(linker) && (i+1 == len(ws) || !ws[i+1].content()) // "returns and delivery" goes on
-		anew := w.is(subject) && i+1 < len(ws) && ws[i+1].is(verbFirst) // "i dont want credit i want my money"
-		return opens || joins || anew || w.is(condition|contrast)
+		opens := w.gap == gapComma && w.is(subject|auxiliary|opens)
+		joins := w.is(conjunction) && (i+1 == len(ws) || !ws[i+1].content()) // "returns and delivery" goes on
+		anew := w.is(subject) && i+1 < len(ws) && ws[i+1].is(requestVerb)    // "i dont want credit i want my money"
+		return opens || joins || anew || w.is(conditional|contrast)
 	}
 }
 
 // sentences marks the sentences that speak to a machine ("you are now in developer mode") and those that say what is
 // settled ("I have found it already").
-func (m *muter) sentences() {
+func (m *ignorer) sentences() {
 	for lo := 0; lo < len(m.words); {
-		hi, injected, settled := lo+1, m.labelled(lo), false
+		hi, injected, settled := lo+1, m.isMachineLabel(lo), false
 		for ; hi < len(m.words) && m.words[hi].gap != gapHard; hi++ {
 		}
 		for i := lo; i < hi; i++ {
-			_, is := matchAt(injections, m.words[:hi], i)
+			_, is := matchAt(injectionPatterns, m.words[:hi], i)
 			injected = injected || is
-			_, is = matchAt(settlements, m.words[:hi], i)
+			_, is = matchAt(settledPatterns, m.words[:hi], i)
 			settled = settled || is
 		}
 		if injected || settled && !m.words[hi-1].asked {
-			m.mark(lo, m.turn(lo, hi))
+			m.mark(lo, m.topicChange(lo, hi))
 		}
 		lo = hi
 	}
 }
 
 // labelled reports whether words are marked as a machine's: "SYSTEM: ...", "[assistant] ...".
-func (m *muter) labelled(i int) bool {
+func (m *ignorer) isMachineLabel(i int) bool {
 	switch w := m.words[i]; w.norm {
 	case "system", "assistant", "router", "admin", "developer":
 		tagged := w.start > 0 && strings.IndexByte("[<{/", m.text[w.start-1]) >= 0
@@ -134,11 +134,11 @@ func (m *muter) labelled(i int) bool {
 }
 
 // turn returns where, from lo to hi-1, the shopper comes to something else: ", but do you have ...", "[/system] Do you ...".
-func (m *muter) turn(lo, hi int) int {
+func (m *ignorer) topicChange(lo, hi int) int {
 	for i := lo + 1; i < hi; i++ {
 		w := m.words[i]
 		closed := strings.ContainsAny(m.text[m.words[i-1].end:w.start], "]}>")
-		if closed || w.is(contrast) || w.gap == gapComma && w.is(helper|asker) {
+		if closed || w.is(contrast) || w.gap == gapComma && w.is(auxiliary|questionWord) {
 			return i
 		}
 	}
@@ -146,10 +146,10 @@ func (m *muter) turn(lo, hi int) int {
 }
 
 // longQuote is how many words a quotation has at least: less may be a name, as in "a sign that says SALE".
-const longQuote = 4
+const minQuote = 4
 
 // quotes marks what stands in quotation marks.
-func (m *muter) quotes() {
+func (m *ignorer) quotations() {
 	for at := 0; at < len(m.text); {
 		open := strings.IndexAny(m.text[at:], "\"“„«")
 		if open < 0 {
@@ -164,7 +164,7 @@ func (m *muter) quotes() {
 		if end < 0 {
 			return
 		}
-		if lo, hi := m.span(open, open+1+end); hi-lo >= longQuote {
+		if lo, hi := m.span(open, open+1+end); hi-lo >= minQuote {
 			m.mark(lo, hi)
 		}
 		at = open + 2 + end
@@ -173,7 +173,7 @@ func (m *muter) quotes() {
 
 // mail marks the lines that begin with '>' and the line above that says whose they are, and forwarded mails: from a
 // header on to a blank line.
-func (m *muter) mail() {
+func (m *ignorer) quotedMail() {
 	if !strings.Contains(m.text, "\n") && !strings.HasPrefix(m.text, ">") {
 		return
 	}
@@ -181,11 +181,11 @@ func (m *muter) mail() {
 	for line := range strings.Lines(m.text) {
 		trimmed := strings.ToLower(strings.TrimSpace(line))
 		quoted := strings.HasPrefix(trimmed, ">")
-		forwarded = heads(trimmed) || forwarded && trimmed != ""
+		forwarded = isMailHeader(trimmed) || forwarded && trimmed != ""
 		if quoted || forwarded {
 			m.mark(m.span(at, at+len(line)))
 		}
-		if before := m.text[above:at]; quoted && attributes(before) {
+		if before := m.text[above:at]; quoted && isAttribution(before) {
 			m.mark(m.span(above, at))
 		}
 		above, at = at, at+len(line)
@@ -193,7 +193,7 @@ func (m *muter) mail() {
 }
 
 // heads reports whether a line is one of a forwarded mail's head.
-func heads(line string) bool {
+func isMailHeader(line string) bool {
 	for _, h := range [...]string{"from:", "subject:", "von:", "betreff:", "asunto:", "objet:", "oggetto:", "onderwerp:"} {
 		if strings.HasPrefix(line, h) {
 			return true
@@ -203,7 +203,7 @@ func heads(line string) bool {
 }
 
 // attributes reports whether a line says who wrote what follows: "On Tuesday you wrote:".
-func attributes(line string) bool {
+func isAttribution(line string) bool {
 	line = strings.ToLower(strings.TrimSpace(line))
 	if !strings.HasSuffix(line, ":") {
 		return false

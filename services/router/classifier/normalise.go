@@ -89,7 +89,7 @@ func gapBetween(text string, prev word, next int) gap {
 	if strings.Contains(between, "..") || strings.HasPrefix(between, ".") && len(between) > 1 && !abbreviations[prev.norm] {
 		return gapHard
 	}
-	if strings.ContainsAny(between, "\n\r") && !prev.is(determiner|preposition|linker|possessed) {
+	if strings.ContainsAny(between, "\n\r") && !prev.is(determiner|preposition|conjunction|possessive) {
 		return gapHard // a line that breaks after "the" or "in" is only wrapped
 	}
 	if strings.ContainsAny(between, ",:()–—、，") || strings.Contains(between, " - ") {
@@ -167,7 +167,7 @@ func fold(s string) string {
 		}
 	}
 	folded := b.String()
-	if n := len(folded) - 1; n > 1 && folded[n] == 's' && possessive(s) {
+	if n := len(folded) - 1; n > 1 && folded[n] == 's' && hasPossessiveS(s) {
 		return folded[:n]
 	}
 	return folded
@@ -183,7 +183,7 @@ func isFolded(s string) bool {
 	return true
 }
 
-func possessive(s string) bool {
+func hasPossessiveS(s string) bool {
 	return len(s) > 2 && (strings.HasSuffix(s, "'s") || strings.HasSuffix(s, "’s") || strings.HasSuffix(s, "'S"))
 }
 
@@ -284,12 +284,12 @@ func shapeOf(text string, start, end int) string {
 		return ""
 	}
 	letters := strings.TrimRight(w, "0123456789")
-	switch digits := len(w) - len(letters); {
+	switch anyNumber := len(w) - len(letters); {
 	case len(letters) == 0 && (strings.HasPrefix(text[end:], "%") || strings.HasPrefix(text[end:], " %")):
 		return shareShape
 	case len(letters) >= 3 && strings.Trim(letters, capitals) == "":
 		return codeShape
-	case len(letters) > 0 || digits < 4 || start == 0:
+	case len(letters) > 0 || anyNumber < 4 || start == 0:
 		return ""
 	case text[start-1] == '#' || text[start-1] == '-' && start > 1 && strings.IndexByte(capitals, text[start-2]) >= 0:
 		return numberShape
@@ -300,21 +300,21 @@ func shapeOf(text string, start, end int) string {
 const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // Terms returns the stems of a text's content words, or of all words if there are no content words: sorted, each once.
-func Terms(text string) []string { return telling(splitWords(text)) }
+func Terms(text string) []string { return termsOf(splitWords(text)) }
 
 // ContentTerms returns the stems of a text's content words: sorted, each once. May be empty.
-func ContentTerms(text string) []string { return meaning(splitWords(text)) }
+func ContentTerms(text string) []string { return contentTerms(splitWords(text)) }
 
-func telling(ws []word) []string {
-	if stems := meaning(ws); len(stems) > 0 {
+func termsOf(ws []word) []string {
+	if stems := contentTerms(ws); len(stems) > 0 {
 		return stems
 	}
-	return stemsWhere(ws, func(word) bool { return true })
+	return stemsOf(ws, func(word) bool { return true })
 }
 
-func meaning(ws []word) []string { return stemsWhere(ws, word.content) }
+func contentTerms(ws []word) []string { return stemsOf(ws, word.content) }
 
-func stemsWhere(ws []word, counts func(word) bool) []string {
+func stemsOf(ws []word, counts func(word) bool) []string {
 	stems := make([]string, 0, len(ws))
 	for _, w := range ws {
 		if counts(w) {
@@ -339,5 +339,5 @@ func Normalise(text string) string {
 
 // HasPronoun reports whether a text has a word that stands for something said before, such as "it" or "those".
 func HasPronoun(text string) bool {
-	return slices.ContainsFunc(splitWords(text), func(w word) bool { return w.is(pointer) })
+	return slices.ContainsFunc(splitWords(text), func(w word) bool { return w.is(pronoun) })
 }

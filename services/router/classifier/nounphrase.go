@@ -5,7 +5,7 @@ import (
 )
 
 // phrase is a noun phrase, or a verb in the place of one: the content words from lo to hi-1.
-type phrase struct {
+type nounPhrase struct {
 	lo, hi int
 	// head is the word that says what the phrase is: the "spring" of "return spring", the "mesa" of "mesa plegable".
 	head int
@@ -16,7 +16,7 @@ type phrase struct {
 }
 
 // phrases finds the phrases of a message: runs of content words that nothing parts.
-func phrases(ws []word, muted []bool, lang language) (ps []phrase, at []int) {
+func findNounPhrases(ws []word, ignored []bool, lang language) (ps []nounPhrase, at []int) {
 	at = make([]int, len(ws))
 	for i := 0; i < len(ws); {
 		at[i] = -1
@@ -24,9 +24,9 @@ func phrases(ws []word, muted []bool, lang language) (ps []phrase, at []int) {
 			i++
 			continue
 		}
-		p := phrase{lo: i, hi: i + 1, of: -1, verb: isVerb(ws, i, lang)}
+		p := nounPhrase{lo: i, hi: i + 1, of: -1, verb: isVerb(ws, i, lang)}
 		for !p.verb && p.hi < len(ws) && ws[p.hi].content() && ws[p.hi].gap == gapNone && !isVerb(ws, p.hi, lang) &&
-			(muted == nil || muted[p.hi] == muted[i]) {
+			(ignored == nil || ignored[p.hi] == ignored[i]) {
 			p.hi++
 		}
 		if last := ws[p.hi-1].norm; lang == english && p.hi-p.lo > 1 && (doesAsk(ws, p.lo) || strings.HasSuffix(last, "ed") && len(last) > 5) {
@@ -47,10 +47,10 @@ func phrases(ws []word, muted []bool, lang language) (ps []phrase, at []int) {
 // doesAsk reports whether "does" or the like stands before a noun phrase, so that a verb has to follow.
 func doesAsk(ws []word, lo int) bool {
 	i := lo - 1
-	if i > 0 && ws[i].is(determiner|possessed|pointer) {
+	if i > 0 && ws[i].is(determiner|possessive|pronoun) {
 		i--
 	}
-	if i < 0 || (i > 0 && ws[i].gap == gapNone && !ws[i-1].is(linker|asker)) {
+	if i < 0 || (i > 0 && ws[i].gap == gapNone && !ws[i-1].is(conjunction|questionWord)) {
 		return false
 	}
 	switch ws[i].norm {
@@ -90,7 +90,7 @@ func isVerb(ws []word, i int, lang language) bool {
 			return false
 		}
 		next := ws[i+1]
-		return next.is(determiner|possessed|pointer) || next.norm == "me" || next.norm == "all" || i+2 < len(ws) && ws[i+2].norm == "me"
+		return next.is(determiner|possessive|pronoun) || next.norm == "me" || next.norm == "all" || i+2 < len(ws) && ws[i+2].norm == "me"
 	}
 	if w.gap != gapNone {
 		return false
@@ -99,12 +99,12 @@ func isVerb(ws []word, i int, lang language) bool {
 	switch {
 	case before.norm == "to":
 		return i == 1 || !ws[i-2].content()
-	case before.norm == "not" || before.is(helper) && strings.HasSuffix(before.norm, "nt"):
+	case before.norm == "not" || before.is(auxiliary) && strings.HasSuffix(before.norm, "nt"):
 		return true
 	case before.is(subject) && lang&(english|french) != 0:
-		return before.norm == "it" || !before.is(pointer)
+		return before.norm == "it" || !before.is(pronoun)
 	case lang == german:
-		last := i+1 == len(ws) || ws[i+1].gap != gapNone || ws[i+1].is(linker)
+		last := i+1 == len(ws) || ws[i+1].gap != gapNone || ws[i+1].is(conjunction)
 		return last && strings.HasSuffix(w.norm, "en") && !w.upper && before.content()
 	}
 	return false
@@ -123,63 +123,63 @@ func complements(ws []word, lo, hi int) bool {
 }
 
 // productFrame is a frame found in the words: the frame itself, and the noun phrase that it asks for.
-type productFrame struct {
+type productRequest struct {
 	from, object, end int
-	own               float64
+	weight            float64
 }
 
 // productFrame returns the strongest product frame with an object between lo and hi, or one with own == 0.
-func (s *splitter) productFrame(lo, hi int) productFrame {
-	var found productFrame
+func (s *segmenter) productRequest(lo, hi int) productRequest {
+	var found productRequest
 	ws := s.words
 	for i := lo; i < hi; i++ {
-		f, ok := matchAt(frames, ws[:hi], i)
-		if !ok || f.own <= found.own {
+		f, ok := matchAt(productPatterns, ws[:hi], i)
+		if !ok || f.weight <= found.weight {
 			continue
 		}
 		after := i + len(f.words)
-		if f.own == picks && i > lo && ws[i-1].is(preposition) {
+		if f.weight == whichWeight && i > lo && ws[i-1].is(preposition) {
 			continue // "by what carrier"
 		}
-		if f.words[0] == "got" && i > lo && ws[i-1].norm != "you" && !ws[i-1].is(linker|filler|greeting) {
+		if f.words[0] == "got" && i > lo && ws[i-1].norm != "you" && !ws[i-1].is(conjunction|filler|greeting) {
 			continue // "I never got a mail"
 		}
 		if ws[i].norm == "what" && len(f.words) == 1 && after < hi && !ws[after].content() {
 			continue // "what is X" asks for a fact, "what X do you have" for products
 		}
-		object, end := nounPhrase(ws, after, hi)
-		if ws[i].norm == "what" && len(f.words) == 1 && end < hi && !ws[end].is(helper) {
+		object, end := nounPhraseAt(ws, after, hi)
+		if ws[i].norm == "what" && len(f.words) == 1 && end < hi && !ws[end].is(auxiliary) {
 			continue // "what happens if ..."
 		}
 		if object == end || s.phrases[s.at[object]].verb {
 			continue
 		}
-		if f.own == picks && end+2 < hi && ws[end].is(helper) && ws[end+1].is(subject) && ws[end+2].content() {
+		if f.weight == whichWeight && end+2 < hi && ws[end].is(auxiliary) && ws[end+1].is(subject) && ws[end+2].content() {
 			continue // "what data do you keep", unlike "what tents do you have"
 		}
-		if own := s.asks(f.own, object, end); own > found.own {
-			found = productFrame{from: i, object: object, end: end, own: own}
+		if weight := s.isRequest(f.weight, object, end); weight > found.weight {
+			found = productRequest{from: i, object: object, end: end, weight: weight}
 		}
 	}
 	return found
 }
 
 // asks returns what a frame says for the product specialist by its object: much less when that is another's subject.
-func (s *splitter) asks(own float64, object, end int) float64 {
+func (s *segmenter) isRequest(weight float64, object, end int) float64 {
 	p := s.phrases[s.at[object]]
 	owner := s.owners[p.head]
-	if s.words[p.head].is(aspect) && owner < 0 {
+	if s.words[p.head].is(aspectNoun) && owner < 0 {
 		for i := p.lo; i < p.hi; i++ {
 			owner = max(owner, s.owners[i])
 		}
 		if owner < 0 {
-			return foreign
+			return otherSubject
 		}
 	}
 	if owner >= 0 && owner != s.lexicon.product {
-		return foreign
+		return otherSubject
 	}
-	return own
+	return weight
 }
 
 // maxNounPhrase is the longest noun phrase in words.
@@ -187,12 +187,12 @@ const maxNounPhrase = 6
 
 // nounPhrase returns the noun phrase that begins at from or behind an article there: words from object to end-1. It is
 // empty if there is none, or if it is the shopper's own thing ("my order") or nothing in particular ("a question").
-func nounPhrase(ws []word, from, hi int) (object, end int) {
+func nounPhraseAt(ws []word, from, hi int) (object, end int) {
 	i := from
 	for ; i < hi && !ws[i].content(); i++ {
 		w := ws[i]
-		stands := w.is(pointer) && (w.norm == "it" || i+1 >= hi || !ws[i+1].content())
-		if stands || w.norm == "to" || w.is(possessed|asker|imperative|vague|condition|linker|preposition) {
+		stands := w.is(pronoun) && (w.norm == "it" || i+1 >= hi || !ws[i+1].content())
+		if stands || w.norm == "to" || w.is(possessive|questionWord|imperative|vagueNoun|conditional|conjunction|preposition) {
 			return from, from
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // object returns what a clause is about, as the shopper wrote it: the object of its product frame, or else the words of
 // the product specialist's in it.
-func (r *ruler) object(c clause) string {
+func (r *decoder) object(c segment) string {
 	lo, hi := c.object[0], c.object[1]
 	if lo == hi {
 		lo, hi = r.productWords(c)
@@ -23,18 +23,18 @@ func (r *ruler) object(c clause) string {
 
 // productWords returns the last run of content words with one that the product specialist published, and none that
 // another did.
-func (r *ruler) productWords(c clause) (lo, hi int) {
+func (r *decoder) productWords(c segment) (lo, hi int) {
 	for i := c.lo; i < c.hi; {
-		end, named := i, false
+		end, bareName := i, false
 		for end < c.hi && r.words[end].content() && (end == i || r.words[end].gap == gapNone) {
 			owner := r.owners[end]
 			if owner >= 0 && owner != r.lexicon.product {
 				break
 			}
-			named = named || owner >= 0
+			bareName = bareName || owner >= 0
 			end++
 		}
-		if named {
+		if bareName {
 			lo, hi = i, end
 		}
 		i = max(end, i+1)
@@ -43,12 +43,12 @@ func (r *ruler) productWords(c clause) (lo, hi int) {
 }
 
 // antecedent returns what the pointers in group i stand for, or "" if it has none or names the thing itself.
-func (r *ruler) antecedent(i int, text string) string {
+func (r *decoder) antecedent(i int, text string) string {
 	g := r.groups[i]
 	if r.namesOrder(g) && r.lacksOrder(text) {
 		return "order " + r.orderNumber()
 	}
-	if g.object != "" || !r.points(g) {
+	if g.object != "" || !r.hasPronoun(g) {
 		return ""
 	}
 	for j := i - 1; j >= 0; j-- {
@@ -66,13 +66,13 @@ func (r *ruler) antecedent(i int, text string) string {
 }
 
 // lacksOrder reports whether there is an order number in the message and not in a part of it.
-func (r *ruler) lacksOrder(part string) bool {
+func (r *decoder) lacksOrder(part string) bool {
 	order := r.orderNumber()
 	return order != "" && !strings.Contains(part, order)
 }
 
 // points reports whether a group has a pronoun that stands for something said before.
-func (r *ruler) points(g group) bool {
+func (r *decoder) hasPronoun(g group) bool {
 	for i := g.lo; i < g.hi; i++ {
 		w := r.words[i]
 		next := word{}
@@ -86,7 +86,7 @@ func (r *ruler) points(g group) bool {
 			return true
 		case w.is(determiner) && infinitive(next.norm) && len(w.norm) <= 3:
 			return true // "la retourner"
-		case !w.is(pointer) || next.norm == "possible" || next.norm == "take":
+		case !w.is(pronoun) || next.norm == "possible" || next.norm == "take":
 		case w.norm == "that" || w.norm == "this" || w.norm == "es" || w.norm == "c" || w.norm == "esta":
 			if next.norm == "" {
 				return true
@@ -115,7 +115,7 @@ func infinitive(s string) bool {
 }
 
 // orderWords are what shoppers call an order or what comes of it, as stems.
-var orderWords = map[string]bool{
+var orderNouns = map[string]bool{
 	"order": true, "purchas": true, "packag": true, "parcel": true, "shipment": true, "pedido": true, "paquet": true,
 	"bestellung": true, "paket": true, "sendung": true, "command": true, "colis": true,
 }
@@ -125,16 +125,16 @@ var orderNumberPattern = regexp.MustCompile(`(?i)#?\b(?:[a-z]{1,4}-?)?\d{3,12}(?
 
 // orderNumber returns the first order number of the message: one with '#' or letters in front, or close behind a word
 // for an order. "" if there is none. It is looked for when it is asked for, once.
-func (r *ruler) orderNumber() string {
+func (r *decoder) orderNumber() string {
 	if !r.sought {
 		r.order, r.sought = r.findOrder(), true
 	}
 	return r.order
 }
 
-func (r *ruler) findOrder() string {
+func (r *decoder) findOrder() string {
 	for i, w := range r.words {
-		if !numbers(w.norm) {
+		if !hasOrderDigits(w.norm) {
 			continue
 		}
 		lo, hi := r.words[max(0, i-1)].start, r.words[min(i+1, len(r.words)-1)].end
@@ -154,7 +154,7 @@ func (r *ruler) findOrder() string {
 				first = i - 1 // "QT-10031"
 			}
 			for j := max(0, first-3); j < first; j++ {
-				if orderWords[r.words[j].stem] {
+				if orderNouns[r.words[j].stem] {
 					return r.text[from:to]
 				}
 			}
@@ -164,14 +164,14 @@ func (r *ruler) findOrder() string {
 }
 
 // numbers reports whether a word may hold the digits of an order number. It spares most messages a slow search.
-func numbers(norm string) bool {
+func hasOrderDigits(norm string) bool {
 	return strings.IndexFunc(norm, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0 && len(norm) >= 3
 }
 
 // namesOrder reports whether a group speaks of an order with an article or a pronoun in front: "that order".
-func (r *ruler) namesOrder(g group) bool {
+func (r *decoder) namesOrder(g group) bool {
 	for i := g.lo + 1; i < g.hi; i++ {
-		if orderWords[r.words[i].stem] && r.words[i-1].is(determiner|pointer|possessed) {
+		if orderNouns[r.words[i].stem] && r.words[i-1].is(determiner|pronoun|possessive) {
 			return true
 		}
 	}

@@ -7,41 +7,41 @@ import (
 )
 
 // clause is a stretch of a message that asks for, or says, one thing: words from lo to hi-1.
-type clause struct {
+type segment struct {
 	lo, hi int
-	evidence
+	score
 }
 
 // splitter cuts a message into clauses.
-type splitter struct {
+type segmenter struct {
 	lexicon *lexicon
 	words   []word
-	hits    []hit // sorted by from
+	matches []match // sorted by from
 	// owners has for each word the specialist whose term stands there, or -1.
 	owners []int
 	// inside marks the words that stand in a published phrase, not at its start: no clause begins there.
 	inside []bool
 	// phrases are those of the message; at has for each word the index of its own, or -1.
-	phrases []phrase
+	phrases []nounPhrase
 	at      []int
 	// muted marks the words that ask for nothing. Nil: none.
-	muted    []bool
+	ignored  []bool
 	language language
-	bearings bearings
+	examples exampleScores
 }
 
-func newSplitter(l *lexicon, text string, ws []word) splitter {
-	lang := settle(text, ws)
-	s := splitter{
-		lexicon: l, words: ws, hits: l.find(ws, lang), owners: make([]int, len(ws)), inside: make([]bool, len(ws)),
-		muted: mutedWords(text, ws), language: lang, bearings: l.habits.bearings(ws, l.redefined),
+func newSegmenter(l *lexicon, text string, ws []word) segmenter {
+	lang := resolveLanguage(text, ws)
+	s := segmenter{
+		lexicon: l, words: ws, matches: l.find(ws, lang), owners: make([]int, len(ws)), inside: make([]bool, len(ws)),
+		ignored: ignoredWords(text, ws), language: lang, examples: l.model.scores(ws, l.redefined),
 	}
-	s.phrases, s.at = phrases(ws, s.muted, lang)
+	s.phrases, s.at = findNounPhrases(ws, s.ignored, lang)
 	weights := make([]float64, len(ws))
 	for i := range s.owners {
 		s.owners[i] = -1
 	}
-	for _, h := range s.hits {
+	for _, h := range s.matches {
 		for i := h.from; i < h.to; i++ {
 			s.inside[i] = s.inside[i] || i > h.from
 			if h.weight > weights[i] {
@@ -53,8 +53,8 @@ func newSplitter(l *lexicon, text string, ws []word) splitter {
 }
 
 // clauses returns the clauses of the message in order. Every word that is more than a joint belongs to exactly one.
-func (s *splitter) clauses() []clause {
-	var cs []clause
+func (s *segmenter) segments() []segment {
+	var cs []segment
 	for lo := 0; lo < len(s.words); {
 		hi := lo + 1
 		for hi < len(s.words) && s.words[hi].gap != gapHard {
@@ -67,87 +67,87 @@ func (s *splitter) clauses() []clause {
 }
 
 // split appends the clauses of one sentence.
-func (s *splitter) split(cs []clause, lo, hi int) []clause {
+func (s *segmenter) split(cs []segment, lo, hi int) []segment {
 	for i := lo + 1; i < hi; i++ {
 		if s.inside[i] {
 			continue
 		}
 		right := i
-		for right < hi && s.joint(right) {
+		for right < hi && s.isConnector(right) {
 			right++
 		}
 		joined := right > i
 		if right == hi || (!joined && s.words[i].gap != gapComma && !s.runsOn(lo, i, hi)) {
 			continue
 		}
-		if s.separate(lo, i, right, hi, joined) {
-			cs = s.part(cs, lo, i)
+		if s.areSeparate(lo, i, right, hi, joined) {
+			cs = s.appendSegments(cs, lo, i)
 			lo, i = right, right
 		}
 	}
-	return s.part(cs, lo, hi)
+	return s.appendSegments(cs, lo, hi)
 }
 
 // part appends a stretch that nothing visible parts, cut where the examples know two requests for different specialists:
 // "do you sell harps my parcel is not here yet".
-func (s *splitter) part(cs []clause, lo, hi int) []clause {
-	cut := s.bearings.tear(lo, hi, func(i int) bool {
-		return s.inside[i] || s.muted != nil || s.words[i-1].is(linker)
+func (s *segmenter) appendSegments(cs []segment, lo, hi int) []segment {
+	cut := s.examples.split(lo, hi, func(i int) bool {
+		return s.inside[i] || s.ignored != nil || s.words[i-1].is(conjunction)
 	})
 	if cut == 0 {
-		return append(cs, s.clause(lo, hi))
+		return append(cs, s.segment(lo, hi))
 	}
-	cs = s.part(cs, lo, cut)
-	for cut < hi-1 && s.joint(cut) {
+	cs = s.appendSegments(cs, lo, cut)
+	for cut < hi-1 && s.isConnector(cut) {
 		cut++
 	}
-	return s.part(cs, cut, hi)
+	return s.appendSegments(cs, cut, hi)
 }
 
-func (s *splitter) clause(lo, hi int) clause {
-	return clause{lo: lo, hi: hi, evidence: s.weigh(lo, hi)}
+func (s *segmenter) segment(lo, hi int) segment {
+	return segment{lo: lo, hi: hi, score: s.score(lo, hi)}
 }
 
 // runsOn reports whether a question begins at i although nothing stands before it that says so: "got any bats are they on
 // sale".
-func (s *splitter) runsOn(lo, i, hi int) bool {
-	if s.language != english || i+2 >= hi || !s.words[i].is(helper) || !s.words[i-1].content() || s.phrases[s.at[i-1]].verb {
+func (s *segmenter) runsOn(lo, i, hi int) bool {
+	if s.language != english || i+2 >= hi || !s.words[i].is(auxiliary) || !s.words[i-1].content() || s.phrases[s.at[i-1]].verb {
 		return false
 	}
 	next := s.words[i+1]
 	if !next.is(subject) && next.norm != "they" || next.norm == "that" {
 		return false
 	}
-	lo = max(lo, i-reach)
-	if slices.ContainsFunc(s.words[lo:i], func(w word) bool { return w.is(asker) }) {
+	lo = max(lo, i-maxVerbDistance)
+	if slices.ContainsFunc(s.words[lo:i], func(w word) bool { return w.is(questionWord) }) {
 		return false // "how heavy is it"
 	}
-	return s.productFrame(lo, i).own > foreign || s.words[lo].is(helper)
+	return s.productRequest(lo, i).weight > otherSubject || s.words[lo].is(auxiliary)
 }
 
 // joint reports whether the word joins what stands around it: "and", or the "also" of "and also".
-func (s *splitter) joint(i int) bool {
+func (s *segmenter) isConnector(i int) bool {
 	w := s.words[i]
-	if _, framed := matchAt(frames, s.words, i); framed || (i > 0 && w.norm == "y" && s.words[i-1].norm == "il") {
+	if _, productAsked := matchAt(productPatterns, s.words, i); productAsked || (i > 0 && w.norm == "y" && s.words[i-1].norm == "il") {
 		return false // "y a-t-il", "il y a"
 	}
-	return w.is(linker) || (w.is(leadIn) && i > 0 && (w.gap == gapComma || s.words[i-1].is(linker)))
+	return w.is(conjunction) || (w.is(leadIn) && i > 0 && (w.gap == gapComma || s.words[i-1].is(conjunction)))
 }
 
 // separate decides whether what stands left (lo to mid-1) and right (right to hi-1) of a joint are two requests.
-func (s *splitter) separate(lo, mid, right, hi int, joined bool) bool {
-	if !s.says(lo, mid) || s.leans(lo, mid) {
+func (s *segmenter) areSeparate(lo, mid, right, hi int, joined bool) bool {
+	if !s.hasContent(lo, mid) || s.isCondition(lo, mid) {
 		return false
 	}
 	if s.opensRequest(right, hi, joined, s.words[mid].is(contrast)) {
 		return true
 	}
-	end := s.nextJoint(right, hi)
-	return s.adds(lo, mid, right, end) || s.differ(lo, mid, right, end) || s.swings(lo, mid, right, end)
+	end := s.nextConnector(right, hi)
+	return s.addsProduct(lo, mid, right, end) || s.scoresDiffer(lo, mid, right, end) || s.topsDiffer(lo, mid, right, end)
 }
 
 // says reports whether any of the words carries meaning.
-func (s *splitter) says(lo, hi int) bool {
+func (s *segmenter) hasContent(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		if s.words[i].content() || s.owners[i] >= 0 {
 			return true
@@ -157,12 +157,12 @@ func (s *splitter) says(lo, hi int) bool {
 }
 
 // leans reports whether the words are a condition that what follows completes: "if it does not fit".
-func (s *splitter) leans(lo, hi int) bool {
+func (s *segmenter) isCondition(lo, hi int) bool {
 	for i := lo; i < min(hi, lo+2); i++ {
-		if s.words[i].is(condition) {
+		if s.words[i].is(conditional) {
 			return true
 		}
-		if !s.words[i].is(linker | leadIn) {
+		if !s.words[i].is(conjunction | leadIn) {
 			break
 		}
 	}
@@ -170,11 +170,11 @@ func (s *splitter) leans(lo, hi int) bool {
 }
 
 // opensRequest reports whether a request begins at i.
-func (s *splitter) opensRequest(i, hi int, joined, contrasted bool) bool {
+func (s *segmenter) opensRequest(i, hi int, joined, contrasted bool) bool {
 	for i < hi && s.words[i].is(filler|leadIn) {
 		i++
 	}
-	if i+1 < hi && (s.words[i].is(preposition) && s.words[i+1].is(asker) || s.words[i].norm == "s" && s.words[i+1].norm == "il") {
+	if i+1 < hi && (s.words[i].is(preposition) && s.words[i+1].is(questionWord) || s.words[i].norm == "s" && s.words[i+1].norm == "il") {
 		i++
 	}
 	if i >= hi {
@@ -185,28 +185,28 @@ func (s *splitter) opensRequest(i, hi int, joined, contrasted bool) bool {
 		next = s.words[i+1]
 	}
 	switch {
-	case w.is(asker) && next.is(subject) && !joined:
+	case w.is(questionWord) && next.is(subject) && !joined:
 		return false // "the tent, which I bought last week, ..."
 	case w.is(opens):
 		return true
-	case w.is(helper):
-		return next.is(subject|pointer|determiner|possessed) || next.norm == "there" || next.norm == "n" ||
+	case w.is(auxiliary):
+		return next.is(subject|pronoun|determiner|possessive) || next.norm == "there" || next.norm == "n" ||
 			joined && next.content() && s.language == english && i > 1 && s.words[i-1].gap == gapComma
 	case joined && w.content() && next.is(subject) && next.gap == gapNone && s.language&(german|french) != 0:
 		return true // "et livrez-vous", "und liefert ihr"
-	case w.is(condition) && joined:
-		return slices.ContainsFunc(s.words[i+1:hi], func(w word) bool { return w.is(asker) })
+	case w.is(conditional) && joined:
+		return slices.ContainsFunc(s.words[i+1:hi], func(w word) bool { return w.is(questionWord) })
 	case w.is(subject) && joined && !contrasted:
-		return s.says(i, hi)
+		return s.hasContent(i, hi)
 	}
-	_, framed := matchAt(frames, s.words[:hi], i)
-	return framed
+	_, productAsked := matchAt(productPatterns, s.words[:hi], i)
+	return productAsked
 }
 
 // nextJoint returns the next place where a sentence may be cut.
-func (s *splitter) nextJoint(from, hi int) int {
+func (s *segmenter) nextConnector(from, hi int) int {
 	for i := from + 1; i < hi; i++ {
-		if s.words[i].gap != gapNone || s.words[i].is(linker) {
+		if s.words[i].gap != gapNone || s.words[i].is(conjunction) {
 			return i
 		}
 	}
@@ -214,25 +214,25 @@ func (s *splitter) nextJoint(from, hi int) int {
 }
 
 // near is how many words from a joint are looked at. What is farther away decides nothing there.
-const near = 40
+const maxContext = 40
 
 // differ reports whether two stretches clearly belong to different specialists, although the right one does not look
 // like a request: "cheapest tent and return policy". The right one must not merely continue a list that the left one
 // ends with, as in "a discount on tents and backpacks".
-func (s *splitter) differ(lo, mid, right, end int) bool {
+func (s *segmenter) scoresDiffer(lo, mid, right, end int) bool {
 	const (
 		clear  = 1.5 // without a verb
 		slight = 0.8
 	)
-	if mid-lo <= 3 && s.words[lo].is(asker) && !s.finite(lo+1, mid) {
+	if mid-lo <= 3 && s.words[lo].is(questionWord) && !s.hasQuestionVerb(lo+1, mid) {
 		return false // "which bits and bobs ..."
 	}
-	l := s.weigh(max(lo, mid-near), mid)
-	r := s.weigh(right, min(end, right+near))
-	a, aScore, _ := l.best(s.lexicon.product)
-	b, bScore, bNext := r.best(s.lexicon.product)
+	l := s.score(max(lo, mid-maxContext), mid)
+	r := s.score(right, min(end, right+maxContext))
+	a, aScore, _ := l.top(s.lexicon.product)
+	b, bScore, bNext := r.top(s.lexicon.product)
 	needed := clear
-	if s.finite(right, min(end, right+near)) {
+	if s.hasQuestionVerb(right, min(end, right+maxContext)) {
 		needed = slight
 	}
 	if a == b || aScore < 1 || bScore < needed || bScore-bNext < min(1, bScore) {
@@ -248,7 +248,7 @@ func (s *splitter) differ(lo, mid, right, end int) bool {
 }
 
 // swings reports whether the words lean to one specialist left of a joint and to another one right of it.
-func (s *splitter) swings(lo, mid, right, end int) bool {
+func (s *segmenter) topsDiffer(lo, mid, right, end int) bool {
 	const (
 		shortest = 3   // words right of the joint
 		left     = 0.5 // how much more each side leans to its own: less on the left, which may go back a long way
@@ -257,18 +257,18 @@ func (s *splitter) swings(lo, mid, right, end int) bool {
 	if end-right < shortest {
 		return false
 	}
-	l, r := s.weigh(max(lo, mid-near), mid), s.weigh(right, min(end, right+near))
-	a, _ := l.favourite()
-	b, _ := r.favourite()
-	return a != b && l.leanings[a]-l.leanings[b] > left && r.leanings[b]-r.leanings[a] > onRight
+	l, r := s.score(max(lo, mid-maxContext), mid), s.score(right, min(end, right+maxContext))
+	a, _ := l.mostLikely()
+	b, _ := r.mostLikely()
+	return a != b && l.logOdds[a]-l.logOdds[b] > left && r.logOdds[b]-r.logOdds[a] > onRight
 }
 
 // finite reports whether a verb of a question stands in the words.
-func (s *splitter) finite(lo, hi int) bool {
-	return slices.ContainsFunc(s.words[lo:hi], func(w word) bool { return w.is(helper | verbFirst) })
+func (s *segmenter) hasQuestionVerb(lo, hi int) bool {
+	return slices.ContainsFunc(s.words[lo:hi], func(w word) bool { return w.is(auxiliary | requestVerb) })
 }
 
-func (s *splitter) lastContent(lo, hi int) int {
+func (s *segmenter) lastContent(lo, hi int) int {
 	for i := hi - 1; i >= lo; i-- {
 		if s.words[i].content() {
 			return i
@@ -278,16 +278,16 @@ func (s *splitter) lastContent(lo, hi int) int {
 }
 
 // trimLead moves lo past "and", "also", "what about" and the like, as long as something is left.
-func trimLead(ws []word, lo, hi int) int {
+func trimConnectors(ws []word, lo, hi int) int {
 	i := lo
 	for i < hi {
-		_, framed := matchAt(frames, ws[:hi], i)
+		_, productAsked := matchAt(productPatterns, ws[:hi], i)
 		switch {
-		case framed && ws[i].norm == "y":
+		case productAsked && ws[i].norm == "y":
 			return i
 		case i+2 < hi && (ws[i].norm == "what" || ws[i].norm == "how") && ws[i+1].norm == "about":
 			i += 2
-		case ws[i].is(linker|leadIn) && (ws[i].norm != "plus" || i > 0) || (ws[i].is(filler) && i+1 < hi && ws[i+1].gap != gapNone):
+		case ws[i].is(conjunction|leadIn) && (ws[i].norm != "plus" || i > 0) || (ws[i].is(filler) && i+1 < hi && ws[i+1].gap != gapNone):
 			i++
 		default:
 			return i

@@ -8,28 +8,28 @@ import (
 	"testing"
 )
 
-var fitBeliefs = flag.Bool("fit", false, "fit the beliefs that the certainty rests on, and print them")
+var fitWeights = flag.Bool("fit", false, "fit the calibration weights and print them")
 
-// tuningFiles are the messages that the rules may be tuned on.
+// tuningFiles are the messages that the classifier may be tuned on.
 var tuningFiles = []string{"tuned.jsonl", "more_structure.jsonl", "more_phrasing.jsonl"}
 
-// sample is what a message's certainty rests on, and whether it was routed right.
+// sample is the features of a message, and whether it was routed right.
 type sample struct {
-	traits traits
-	right  bool
+	features features
+	right    bool
 }
 
-// TestFitBeliefs fits the beliefs, to be copied into certainty.go when rules, keywords or examples have changed:
+// TestFitCalibration fits the weights. Copy them into calibrate.go after you change the classifier, keywords or examples:
 //
-//	go test ./services/router/classifier -run TestFitBeliefs -v -args -fit
+//	go test ./services/router/classifier -run TestFitCalibration -v -args -fit
 //
-// It shows first how good beliefs are on a file that they were not fitted to, which is what can be hoped for elsewhere.
-func TestFitBeliefs(t *testing.T) {
-	if !*fitBeliefs {
+// It first shows how good the weights are on a file that they were not fitted to.
+func TestFitCalibration(t *testing.T) {
+	if !*fitWeights {
 		t.Skip("not asked to fit: -args -fit")
 	}
-	before := beliefs
-	defer func() { beliefs = before }()
+	before := calibrationWeights
+	defer func() { calibrationWeights = before }()
 	l := newFour()
 	for _, left := range tuningFiles {
 		fit(t, l, slices.DeleteFunc(slices.Clone(tuningFiles), func(f string) bool { return f == left }))
@@ -39,14 +39,14 @@ func TestFitBeliefs(t *testing.T) {
 	}
 	fit(t, l, tuningFiles)
 	var b strings.Builder
-	for _, x := range beliefs {
+	for _, x := range calibrationWeights {
 		fmt.Fprintf(&b, " %.2f,", x)
 	}
-	t.Logf("beliefs, in the order of the traits:%s", b.String())
+	t.Logf("weights, in the order of the features:%s", b.String())
 }
 
-// fit sets the beliefs by logistic regression. Which group of a message is the least certain depends on them, so that it
-// takes some rounds.
+// fit sets the weights by logistic regression. Which group of a message is the least confident depends on the weights, so
+// that it takes several rounds.
 func fit(t *testing.T, l *Classifier, files []string) {
 	t.Helper()
 	const rounds, passes, decay = 6, 400, 0.002
@@ -54,30 +54,30 @@ func fit(t *testing.T, l *Classifier, files []string) {
 		samples := samplesOf(t, l, files)
 		for pass := range passes {
 			rate := 0.5 / (1 + 0.02*float64(pass))
-			var step traits
+			var step features
 			for _, s := range samples {
-				wrong := -s.traits.certainty()
+				wrong := -s.features.confidence()
 				if s.right {
 					wrong++
 				}
-				for i, x := range s.traits {
+				for i, x := range s.features {
 					step[i] += wrong * x / float64(len(samples))
 				}
 			}
-			for i := range beliefs {
-				beliefs[i] += rate * (step[i] - decay*beliefs[i])
+			for i := range calibrationWeights {
+				calibrationWeights[i] += rate * (step[i] - decay*calibrationWeights[i])
 			}
 		}
 	}
 }
 
-// samplesOf routes the messages of some files. Those whose certainty is no matter of traits are left out.
+// samplesOf routes the messages of some files. Messages without features are left out.
 func samplesOf(t *testing.T, l *Classifier, files []string) []sample {
 	t.Helper()
 	var all []sample
 	for _, file := range files {
 		for _, c := range evalCases(t, file) {
-			if r := classify(l, c.Text, c.History...); r.features != (traits{}) {
+			if r := classify(l, c.Text, c.History...); r.features != (features{}) {
 				all = append(all, sample{r.features, slices.Equal(names(r), c.Gold)})
 			}
 		}

@@ -9,56 +9,56 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
-func leaningOf(l *Classifier, text string, muted ...int) (name string, sums []float64) {
+func mostLikelyOf(l *Classifier, text string, ignored ...int) (name string, sums []float64) {
 	ws := splitWords(text)
 	marks := make([]bool, len(ws))
-	for _, i := range muted {
+	for _, i := range ignored {
 		marks[i] = true
 	}
-	sums = make([]float64, l.lexicon.habits.classes)
-	l.lexicon.habits.bearings(ws, nil).weigh(sums, 0, len(ws), marks)
+	sums = make([]float64, l.lexicon.model.classes)
+	l.lexicon.model.scores(ws, nil).addTo(sums, 0, len(ws), marks)
 	best := slices.Index(sums, slices.Max(sums))
 	if best == len(l.Specialists()) {
-		return "nobody", sums
+		return "background", sums
 	}
 	return l.lexicon.names[best], sums
 }
 
-func TestWordsLeanToWhoseExamplesHaveThem(t *testing.T) {
+func TestWordsAreLikelyForTheSpecialistWhoseExamplesHaveThem(t *testing.T) {
 	l := New([]*specialistv1.Specialist{
 		{Name: "garden", Examples: []string{"how do I prune a rose?", "when do I plant tulips?", "prune the pear tree"}},
 		{Name: "kitchen", Examples: []string{"how do I bake a cake?", "when is the bread done?", "bake the bread"}},
 	})
 	for text, want := range map[string]string{
 		"please prune it": "garden", "can one bake that": "kitchen", "TULIPS": "garden", "pruning": "garden",
-		"I have two small children": "nobody",
+		"I have two small children": "background",
 	} {
-		if got, sums := leaningOf(l, text); got != want {
-			t.Errorf("%q leans to %s (%.1f), want %s", text, got, sums, want)
+		if got, sums := mostLikelyOf(l, text); got != want {
+			t.Errorf("%q is likeliest %s (%.1f), want %s", text, got, sums, want)
 		}
 	}
-	if got, sums := leaningOf(l, "do not prune, bake", 2); got != "kitchen" {
-		t.Errorf("with a muted word it leans to %s (%.1f)", got, sums)
+	if got, sums := mostLikelyOf(l, "do not prune, bake", 2); got != "kitchen" {
+		t.Errorf("with an ignored word it is likeliest %s (%.1f)", got, sums)
 	}
-	if _, sums := leaningOf(l, ""); slices.ContainsFunc(sums, func(x float64) bool { return x != 0 }) {
-		t.Errorf("nothing leans: %.1f", sums)
+	if _, sums := mostLikelyOf(l, ""); slices.ContainsFunc(sums, func(x float64) bool { return x != 0 }) {
+		t.Errorf("no words have log odds: %.1f", sums)
 	}
 }
 
-// A stretch of a message weighs what it would weigh as a message of its own.
-func TestAStretchWeighsWhatItsWordsDo(t *testing.T) {
+// A span of a message scores what it would score as a message of its own.
+func TestASpanScoresWhatItsWordsDo(t *testing.T) {
 	l := newFour()
 	const text = "Is the blue tent still in stock, and how long does delivery to Graz take?"
 	ws := splitWords(text)
-	b := l.lexicon.habits.bearings(ws, nil)
+	b := l.lexicon.model.scores(ws, nil)
 	for lo := range ws {
 		for hi := lo + 1; hi <= len(ws); hi++ {
 			got, want := make([]float64, b.classes), make([]float64, b.classes)
-			b.weigh(got, lo, hi, nil)
-			l.lexicon.habits.bearings(ws[lo:hi], nil).weigh(want, 0, hi-lo, nil)
+			b.addTo(got, lo, hi, nil)
+			l.lexicon.model.scores(ws[lo:hi], nil).addTo(want, 0, hi-lo, nil)
 			for i := range got {
 				if d := got[i] - want[i]; d > 1e-9 || d < -1e-9 {
-					t.Fatalf("words %d to %d weigh %v, alone %v", lo, hi, got, want)
+					t.Fatalf("words %d to %d score %v, alone %v", lo, hi, got, want)
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func TestExamplesAreNoneOfTheMessagesThatAreMeasured(t *testing.T) {
 			measured[plain(c.Text)] = true
 		}
 	}
-	data, err := os.ReadFile("scenes.txt")
+	data, err := os.ReadFile("background.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,10 +128,10 @@ func TestExamplesAreNoneOfTheMessagesThatAreMeasured(t *testing.T) {
 	}
 }
 
-func BenchmarkLearn(b *testing.B) {
+func BenchmarkTrain(b *testing.B) {
 	s := specialists()
 	b.ReportAllocs()
 	for b.Loop() {
-		learn(s)
+		train(s)
 	}
 }

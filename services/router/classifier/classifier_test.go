@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ruleCases are messages with the split that the rules should make, certain or not.
-var ruleCases = []struct {
+// splitCases are messages with the expected split, certain or not.
+var splitCases = []struct {
 	name, message string
 	want          []string
 }{
@@ -168,10 +168,10 @@ var ruleCases = []struct {
 	{"fr refund", "Je voudrais un remboursement", []string{"support: Je voudrais un remboursement"}},
 }
 
-func TestRulesSplitAndAssign(t *testing.T) {
+func TestClassifierSplitsAndAssigns(t *testing.T) {
 	l := newFour()
 	sure := 0
-	for _, c := range ruleCases {
+	for _, c := range splitCases {
 		t.Run(c.name, func(t *testing.T) {
 			r := classify(l, c.message)
 			if diff := cmp.Diff(c.want, routes(r)); diff != "" {
@@ -182,14 +182,14 @@ func TestRulesSplitAndAssign(t *testing.T) {
 			}
 		})
 	}
-	share := float64(sure) / float64(len(ruleCases))
-	t.Logf("certain of %d of %d messages", sure, len(ruleCases))
+	share := float64(sure) / float64(len(splitCases))
+	t.Logf("certain of %d of %d messages", sure, len(splitCases))
 	if share < 0.6 {
-		t.Errorf("the rules are certain of %.0f%% of the messages, want at least 60%%", 100*share)
+		t.Errorf("the classifier is certain of %.0f%% of the messages, want at least 60%%", 100*share)
 	}
 }
 
-func TestRulesAreNotCertainOfWhatTheyCanNotKnow(t *testing.T) {
+func TestClassifierIsNotCertainOfWhatItCannotKnow(t *testing.T) {
 	l := newFour()
 	for _, message := range []string{
 		"kayaks", "who was the first person on the moon?", "an OBD code reader",
@@ -203,7 +203,7 @@ func TestRulesAreNotCertainOfWhatTheyCanNotKnow(t *testing.T) {
 	}
 }
 
-func TestFollowUpsLeanOnTheHistory(t *testing.T) {
+func TestFollowUpsUseTheHistory(t *testing.T) {
 	l := newFour()
 	for message, want := range map[string]string{"and in blue?": "search", "yes please": "support", "the other one": "search"} {
 		r := classify(l, message, "where is my order?", "do you have waterproof tents?")
@@ -227,7 +227,7 @@ func TestAFollowUpThatCountsTheProductsShownIsSearchs(t *testing.T) {
 	}
 }
 
-func TestManyRequestsArePutTogether(t *testing.T) {
+func TestManyRequestsAreMerged(t *testing.T) {
 	l := newFour()
 	r := classify(l, strings.Repeat("Do you have tents? Where is my order? ", 20))
 	if len(r.Assignments) != 2 || len(r.Notes) != 1 {
@@ -238,7 +238,7 @@ func TestManyRequestsArePutTogether(t *testing.T) {
 	}
 }
 
-func TestRulesWorkWithAnySpecialists(t *testing.T) {
+func TestAnySpecialistsWork(t *testing.T) {
 	all := specialists()
 	l := New(all[1:3]) // neither search nor support
 	r := classify(l, "hello")
@@ -280,9 +280,9 @@ func checkCover(t *testing.T, l *Classifier, message string) {
 
 func TestNoWordIsDropped(t *testing.T) {
 	l := newFour()
-	for i, a := range ruleCases {
+	for i, a := range splitCases {
 		checkCover(t, l, a.message)
-		b, c := ruleCases[(i*7+3)%len(ruleCases)].message, ruleCases[(i*11+5)%len(ruleCases)].message
+		b, c := splitCases[(i*7+3)%len(splitCases)].message, splitCases[(i*11+5)%len(splitCases)].message
 		for _, joint := range []string{" and ", ", ", "\n", "; also ", " y ", ". "} {
 			checkCover(t, l, a.message+joint+b)
 			checkCover(t, l, a.message+joint+b+joint+c)
@@ -291,7 +291,7 @@ func TestNoWordIsDropped(t *testing.T) {
 }
 
 func FuzzClassify(f *testing.F) {
-	for _, c := range ruleCases {
+	for _, c := range splitCases {
 		f.Add(c.message)
 	}
 	f.Add("and and and, also. ¿¡ and?")
