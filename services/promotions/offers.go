@@ -1,36 +1,38 @@
 package promotions
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/carts"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
-// soon is how far ahead a promotion may start to be shown.
-const soon = 30 * 24 * time.Hour
+// maxLeadTime is how far ahead a promotion may start to be shown.
+const maxLeadTime = 30 * 24 * time.Hour
 
 // offers are a store's promotions as they stand for one shopper.
 type offers struct {
-	outcome
-	basket  basket
-	hasCart bool
-	noCart  bool // the store has none
-	now     time.Time
-	asked   string // what the shopper wrote
-	way     *promotionv1.QualifyingWay
+	engine.Outcome
+	basket   engine.Basket
+	hasCart  bool
+	noCart   bool // the store has none
+	now      time.Time
+	asked    string // what the shopper wrote
+	purchase *promotionv1.QualifyingWay
 }
 
 // offersFor evaluates the store's promotions for the turn's shopper, on the cart that the assignment came with, else on
@@ -46,14 +48,14 @@ func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, err
 	if err != nil {
 		return o, s.forModel(ctx, err, "the promotions can not be read now; say so, and name no promotion")
 	}
-	who := buyer{signedIn: t.Scope.CustomerID != "", id: t.Scope.CustomerID, groups: t.Scope.CustomerGroups}
-	if who.used, err = s.store.used(ctx, t.Scope.StoreID, who.id, promotions); err != nil {
+	who := engine.Buyer{SignedIn: t.Scope.CustomerID != "", ID: t.Scope.CustomerID, Groups: t.Scope.CustomerGroups}
+	if who.Used, err = s.store.used(ctx, t.Scope.StoreID, who.ID, promotions); err != nil {
 		return o, s.forModel(ctx, err, "the promotions can not be read now; say so, and name no promotion")
 	}
-	o.basket = newBasket(cart)
-	o.outcome = evaluate(promotions, o.basket, who, o.now)
-	if o.hasCart && o.together == nil {
-		o.way = s.cheapestWay(ctx, t.Scope.StoreID, o.evaluations, situation{cart, who, o.now})
+	o.basket = engine.NewBasket(cart)
+	o.Outcome = engine.Evaluate(promotions, o.basket, who, o.now)
+	if o.hasCart && o.Combination == nil {
+		o.purchase = s.cheapestPurchase(ctx, t.Scope.StoreID, o.Evaluations, engine.Situation{Cart: cart, Buyer: who, Now: o.now})
 	}
 	return o, nil
 }
@@ -81,11 +83,11 @@ func (s *server) forModel(ctx context.Context, cause error, words string) error 
 	return errors.New(words)
 }
 
-// worthShowing leaves out what this shopper can not use, unless they name its code: expired promotions, which are
+// listed leaves out what this shopper can not use, unless they name its code: expired promotions, which are
 // counted, those that are used up, those of groups that they are not in, and those that are far off. Eligible ones come
 // first, then those that are nearest to applying.
-func (o offers) worthShowing() (shown []*promotionv1.Evaluation, expired int) {
-	for _, e := range o.evaluations {
+func (o offers) listed() (shown []*promotionv1.Evaluation, expired int) {
+	for _, e := range o.Evaluations {
 		if named(o.asked, e.GetPromotion().GetCode()) {
 			shown = append(shown, e)
 			continue
@@ -97,7 +99,7 @@ func (o offers) worthShowing() (shown []*promotionv1.Evaluation, expired int) {
 		case promotionv1.RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE, promotionv1.RefusalReason_REFUSAL_REASON_USED_UP:
 			continue
 		case promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED:
-			if e.GetPromotion().GetStartTime().AsTime().After(o.now.Add(soon)) {
+			if e.GetPromotion().GetStartTime().AsTime().After(o.now.Add(maxLeadTime)) {
 				continue
 			}
 		}
@@ -107,7 +109,7 @@ func (o offers) worthShowing() (shown []*promotionv1.Evaluation, expired int) {
 		if x.GetEligible() || y.GetEligible() {
 			return 0 // eligible ones are in front, in order
 		}
-		return compareDistance(x, y)
+		return engine.CompareDistance(x, y)
 	})
 	return shown, expired
 }
@@ -117,25 +119,7 @@ func named(text, code string) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
 	})
-	return containsCode(words, code)
-}
-
-// compareDistance puts the cheaper way to qualify first: a missing amount, then missing units, then the rest.
-func compareDistance(x, y *promotionv1.Evaluation) int {
-	kind := func(e *promotionv1.Evaluation) int {
-		switch e.GetRefusalReason() {
-		case promotionv1.RefusalReason_REFUSAL_REASON_MINIMUM_NOT_MET:
-			return 0
-		case promotionv1.RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET:
-			return 1
-		}
-		return 2
-	}
-	return cmp.Or(
-		cmp.Compare(kind(x), kind(y)),
-		cmp.Compare(x.GetMissingAmount().GetAmountMinor(), y.GetMissingAmount().GetAmountMinor()),
-		cmp.Compare(x.GetMissingQuantity(), y.GetMissingQuantity()),
-		compareCodes(x.GetPromotion(), y.GetPromotion()))
+	return engine.ContainsCode(words, code)
 }
 
 // note says in a sentence or two what the list alone does not: that nothing applies, and what would.
@@ -147,12 +131,12 @@ func (o offers) note(shown []*promotionv1.Evaluation) string {
 		return "This store's carts can not be seen here, so no saving can be computed; these are the offers of the store."
 	case !o.hasCart:
 		return "There is no cart yet, so no saving can be computed; these are the offers of the store."
-	case len(o.basket.lines) == 0:
-		return strings.TrimSpace("The cart is empty, so no promotion applies yet; these are the offers of the store. " + wayWords(o.way))
-	case o.best != "":
+	case o.basket.Empty():
+		return strings.TrimSpace("The cart is empty, so no promotion applies yet; these are the offers of the store. " + purchaseSentence(o.purchase))
+	case o.BestCode != "":
 		return ""
-	case o.way != nil:
-		return "No promotion applies to this cart yet. " + wayWords(o.way)
+	case o.purchase != nil:
+		return "No promotion applies to this cart yet. " + purchaseSentence(o.purchase)
 	}
 	nearest := shown[0]
 	switch {
@@ -164,8 +148,8 @@ func (o offers) note(shown []*promotionv1.Evaluation) string {
 	return "No promotion applies to this cart."
 }
 
-// wayWords says in a sentence what to buy so that a promotion applies. Empty for nil.
-func wayWords(way *promotionv1.QualifyingWay) string {
+// purchaseSentence says in a sentence what to buy so that a promotion applies. Empty for nil.
+func purchaseSentence(way *promotionv1.QualifyingWay) string {
 	if way == nil {
 		return ""
 	}
@@ -179,4 +163,128 @@ func wayWords(way *promotionv1.QualifyingWay) string {
 	}
 	return fmt.Sprintf("The cheapest way to qualify is %s: with %s for %s more in the cart, %s.",
 		way.GetCode(), strings.Join(items, " and "), money.Text(way.GetCost()), gain)
+}
+
+// chooser holds the choice of one turn. A model that changes its mind changes the proposed action with it.
+type chooser struct {
+	turn   *specialist.Turn
+	offers *specialist.Once[offers]
+
+	mu     sync.Mutex
+	action *specialistv1.ApplyPromotion // nil before the first choice
+}
+
+type chooseArgs struct {
+	Code   string   `json:"code" jsonschema:"code of the promotion, as list_active_promotions gave it"`
+	Reason string   `json:"reason" jsonschema:"why this one, in one sentence for the shopper"`
+	Also   []string `json:"also,omitempty" jsonschema:"the other codes of best_combination, when the shopper is to enter several; else leave it out"`
+}
+
+type chooseResult struct {
+	Code   string   `json:"code"`
+	Also   []string `json:"also,omitempty"`
+	Title  string   `json:"title"`
+	Saving string   `json:"saving,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+	Note   string   `json:"note,omitempty"`
+}
+
+// Summary says what the result holds, for the call log.
+func (r chooseResult) Summary() string { return strings.TrimSpace(r.Code + " " + r.Saving) }
+
+func (c *chooser) choose(ctx context.Context, in chooseArgs) (chooseResult, error) {
+	o, err := c.offers.Get(ctx)
+	if err != nil {
+		return chooseResult{}, err
+	}
+	p, err := o.picks(in)
+	if err != nil {
+		return chooseResult{}, err
+	}
+	c.record(p)
+	r := chooseResult{Code: p.GetCode(), Also: p.GetAlsoCodes(), Title: p.GetTitle(), Saving: money.Text(p.GetSaving()), Reason: p.GetReason()}
+	if p.GetSaving().GetAmountMinor() == 0 {
+		r.Saving = "" // free shipping whose fee is not known
+	}
+	if len(r.Also) == 0 && o.BestCode != r.Code {
+		r.Note = fmt.Sprintf("%s saves more on this cart.", o.BestCode)
+	}
+	return r, nil
+}
+
+// picks checks a choice of one code, or of several that may be used together.
+func (o offers) picks(in chooseArgs) (*specialistv1.PromotionChoice, error) {
+	first, err := o.pick(in.Code)
+	if err != nil {
+		return nil, err
+	}
+	p := &specialistv1.PromotionChoice{
+		Code: first.GetPromotion().GetCode(), Title: first.GetPromotion().GetTitle(), Saving: first.GetSaving(),
+		Reason: strings.TrimSpace(in.Reason),
+	}
+	set := []*promotionv1.Evaluation{first}
+	for _, code := range in.Also {
+		e, err := o.pick(code)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(set, e) {
+			continue // named twice
+		}
+		for _, other := range set {
+			if !engine.Combinable(other.GetPromotion(), e.GetPromotion()) {
+				return nil, fmt.Errorf("%s does not apply: it can not be combined with %s. %s",
+					e.GetPromotion().GetCode(), other.GetPromotion().GetCode(), o.advice())
+			}
+		}
+		set = append(set, e)
+		p.AlsoCodes = append(p.AlsoCodes, e.GetPromotion().GetCode())
+	}
+	p.Saving = engine.CombinedSaving(set, o.basket)
+	return p, nil
+}
+
+// pick finds an eligible promotion by its code. Its errors tell the model why not, and what it can choose instead.
+func (o offers) pick(code string) (*promotionv1.Evaluation, error) {
+	code = strings.Trim(strings.TrimSpace(code), `"'`)
+	at := slices.IndexFunc(o.Evaluations, func(e *promotionv1.Evaluation) bool {
+		return strings.EqualFold(e.GetPromotion().GetCode(), code)
+	})
+	var why string
+	switch {
+	case at < 0:
+		why = fmt.Sprintf("The store has no promotion with the code %q.", code)
+	case !o.Evaluations[at].GetEligible():
+		why = o.Evaluations[at].GetExplanation()
+	case !engine.WorthChoosing(o.Evaluations[at]):
+		why = fmt.Sprintf("%s saves nothing on this cart.", o.Evaluations[at].GetPromotion().GetCode())
+	default:
+		return o.Evaluations[at], nil
+	}
+	return nil, fmt.Errorf("%s %s", why, o.advice())
+}
+
+// advice says what can be chosen.
+func (o offers) advice() string {
+	switch codes := o.Combination.GetCodes(); {
+	case o.BestCode == "":
+		return "No promotion is worth choosing now: choose none, and tell the shopper what is missing."
+	case len(codes) > 1:
+		return fmt.Sprintf("The best code for this cart is %s, the best combination %s.", o.BestCode, strings.Join(codes, " with "))
+	}
+	return fmt.Sprintf("The best code for this cart is %s.", o.BestCode)
+}
+
+func (c *chooser) record(p *specialistv1.PromotionChoice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn.SetPromotion(p)
+	if c.action != nil {
+		c.action.Code, c.action.AlsoCodes = p.GetCode(), p.GetAlsoCodes()
+		return
+	}
+	c.action = &specialistv1.ApplyPromotion{Code: p.GetCode(), AlsoCodes: p.GetAlsoCodes()}
+	c.turn.AddActions(&specialistv1.SuggestedAction{
+		Action: &specialistv1.SuggestedAction_ApplyPromotion{ApplyPromotion: c.action},
+	})
 }

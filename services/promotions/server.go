@@ -14,18 +14,23 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/carts"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
-const maxPromotionsABatch = 1_000
+const (
+	maxPromotionsPerBatch = 1_000
+	maxCodesPerOrder      = 100
+	maxApplied            = 100
+)
 
 // server implements PromotionService.
 type server struct {
 	promotionv1.UnsafePromotionServiceServer
-	store  store
-	cart   cartv1.CartServiceClient       // nil when the deployment has no carts
-	goods  catalogv1.CatalogServiceClient // nil when the deployment has no catalog
-	now    func() time.Time
-	logger *slog.Logger
+	store   store
+	cart    cartv1.CartServiceClient       // nil when the deployment has no carts
+	catalog catalogv1.CatalogServiceClient // nil when the deployment has no catalog
+	now     func() time.Time
+	logger  *slog.Logger
 }
 
 var _ promotionv1.PromotionServiceServer = (*server)(nil)
@@ -34,10 +39,10 @@ var _ promotionv1.PromotionServiceServer = (*server)(nil)
 func (s *server) UpsertPromotions(stream promotionv1.PromotionService_UpsertPromotionsServer) error {
 	rep, err := bulk.Upsert[*promotionv1.UpsertPromotionsRequest, *promotionv1.Promotion]{
 		Field:    "promotions",
-		MaxItems: maxPromotionsABatch,
+		MaxItems: maxPromotionsPerBatch,
 		Items:    (*promotionv1.UpsertPromotionsRequest).GetPromotions,
 		ID:       (*promotionv1.Promotion).GetCode,
-		Check:    checkPromotion,
+		Check:    engine.Check,
 		Put:      s.store.put,
 	}.Run(stream.Context(), stream.Recv)
 	if err != nil {
@@ -97,16 +102,32 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 	if req.GetTime() != nil {
 		at = req.GetTime().AsTime()
 	}
-	who := buyer{signedIn: req.GetSignedIn(), id: req.GetCustomerId(), groups: req.GetCustomerGroups(), applied: req.GetAppliedCodes()}
-	if who.used, err = s.store.used(ctx, req.GetStoreId(), who.id, promotions); err != nil {
+	who := engine.Buyer{SignedIn: req.GetSignedIn(), ID: req.GetCustomerId(), Groups: req.GetCustomerGroups(), Applied: req.GetAppliedCodes()}
+	if who.Used, err = s.store.used(ctx, req.GetStoreId(), who.ID, promotions); err != nil {
 		return nil, err
 	}
-	o := evaluate(promotions, newBasket(cart), who, at)
-	resp := &promotionv1.EvaluateCartResponse{Evaluations: o.evaluations, BestCode: o.best, BestCombination: o.together}
-	if o.together == nil {
-		resp.CheapestWay = s.cheapestWay(ctx, req.GetStoreId(), o.evaluations, situation{cart, who, at})
+	o := engine.Evaluate(promotions, engine.NewBasket(cart), who, at)
+	resp := &promotionv1.EvaluateCartResponse{Evaluations: o.Evaluations, BestCode: o.BestCode, BestCombination: o.Combination}
+	if o.Combination == nil {
+		resp.CheapestWay = s.cheapestPurchase(ctx, req.GetStoreId(), o.Evaluations, engine.Situation{Cart: cart, Buyer: who, Now: at})
 	}
 	return resp, nil
+}
+
+// cheapestPurchase returns the cheapest purchase that makes a promotion apply. It is nil when there is none, and when no catalog
+// answers in time.
+func (s *server) cheapestPurchase(
+	ctx context.Context, storeID string, evaluations []*promotionv1.Evaluation, at engine.Situation,
+) *promotionv1.QualifyingWay {
+	if s.catalog == nil {
+		return nil
+	}
+	purchase, err := engine.CheapestPurchase(ctx, s.catalog, storeID, evaluations, at)
+	if err != nil {
+		s.logger.WarnContext(ctx, "cannot find the cheapest qualifying purchase", slog.Any("error", err))
+		return nil
+	}
+	return purchase
 }
 
 func (s *server) checkEvaluate(req *promotionv1.EvaluateCartRequest) error {
@@ -121,9 +142,9 @@ func (s *server) checkEvaluate(req *promotionv1.EvaluateCartRequest) error {
 			c.Addf("cart_id", "this deployment has no cart service; give the cart itself")
 		}
 	case *promotionv1.EvaluateCartRequest_Cart:
-		checkInlineCart(&c, source.Cart)
+		engine.CheckCart(&c, source.Cart)
 	}
-	checkList(&c, "customer_groups", req.GetCustomerGroups(), c.ID)
+	engine.CheckList(&c, "customer_groups", req.GetCustomerGroups(), c.ID)
 	if len(req.GetCustomerGroups()) > 0 && !req.GetSignedIn() {
 		c.Addf("customer_groups", "must be empty unless signed_in is true")
 	}
@@ -134,7 +155,7 @@ func (s *server) checkEvaluate(req *promotionv1.EvaluateCartRequest) error {
 	if n := len(req.GetAppliedCodes()); n > maxApplied {
 		c.Addf("applied_codes", "has %d entries, must have at most %d", n, maxApplied)
 	}
-	checkTime(&c, "time", req.GetTime())
+	engine.CheckTime(&c, "time", req.GetTime())
 	return c.Err()
 }
 
@@ -151,4 +172,50 @@ func priced(cart *cartv1.Cart) *cartv1.Cart {
 		item.Available = item.GetUnitPrice() != nil
 	}
 	return cart
+}
+
+// RecordUsage counts the promotions of one order.
+func (s *server) RecordUsage(ctx context.Context, req *promotionv1.RecordUsageRequest) (*promotionv1.RecordUsageResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.ID("order_id", req.GetOrderId())
+	c.OptionalID("customer_id", req.GetCustomerId())
+	checkUsedCodes(&c, req.GetCodes())
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	usages, err := s.store.count(ctx, recordScript, req.GetStoreId(), req.GetCodes(), req.GetOrderId(), req.GetCustomerId())
+	if err != nil {
+		return nil, err
+	}
+	return &promotionv1.RecordUsageResponse{Usages: usages}, nil
+}
+
+// ReleaseUsage takes back what RecordUsage counted.
+func (s *server) ReleaseUsage(ctx context.Context, req *promotionv1.ReleaseUsageRequest) (*promotionv1.ReleaseUsageResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.ID("order_id", req.GetOrderId())
+	checkUsedCodes(&c, req.GetCodes())
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	usages, err := s.store.count(ctx, releaseScript, req.GetStoreId(), req.GetCodes(), req.GetOrderId())
+	if err != nil {
+		return nil, err
+	}
+	return &promotionv1.ReleaseUsageResponse{Usages: usages}, nil
+}
+
+func checkUsedCodes(c *fault.Checker, codes []string) {
+	if n := len(codes); n == 0 || n > maxCodesPerOrder {
+		c.Addf("codes", "has %d entries, must have 1 to %d", n, maxCodesPerOrder)
+		return
+	}
+	for i, code := range codes {
+		engine.CheckCode(c, fault.At("codes", i), code)
+		if engine.ContainsCode(codes[:i], code) {
+			c.Addf(fault.At("codes", i), "is named twice")
+		}
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
 func shopper(cartID string) scope.Scope {
@@ -173,7 +174,7 @@ func TestTheCartOfTheAssignmentServesInPlaceOfTheStoredOne(t *testing.T) {
 	cart.Items = cart.GetItems()[:1]
 	turn := &specialist.Turn{Scope: shopper("elsewhere"), Findings: &specialist.Findings{}, Cart: cart}
 	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
-	if err != nil || got.CartSubtotal == "" || got.CartSubtotal != money.Text(newBasket(cart).subtotal()) || got.BestCode != "TEN" {
+	if err != nil || got.CartSubtotal == "" || got.CartSubtotal != money.Text(engine.NewBasket(cart).Subtotal()) || got.BestCode != "TEN" {
 		t.Errorf("subtotal %q, best %q, %v", got.CartSubtotal, got.BestCode, err)
 	}
 }

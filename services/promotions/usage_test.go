@@ -1,7 +1,6 @@
 package promotions
 
 import (
-	"strings"
 	"sync"
 	"testing"
 
@@ -12,46 +11,6 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
-
-func limits(all, each int32) option {
-	return func(p *promotionv1.Promotion) { p.UsageLimit, p.UsageLimitPerCustomer = all, each }
-}
-
-func usedBy(all, own int64) buyer {
-	return buyer{signedIn: true, id: "ada", used: map[string]use{"P": {all, own}}}
-}
-
-func TestLimitsRefuse(t *testing.T) {
-	tests := []struct {
-		name   string
-		p      *promotionv1.Promotion
-		who    buyer
-		reason string
-	}{
-		{"below both", promo("P", percent(1), limits(3, 2)), usedBy(2, 1), ""},
-		{"used up by all", promo("P", percent(1), limits(3, 2)), usedBy(3, 1), "USED_UP"},
-		{"used up by this customer", promo("P", percent(1), limits(3, 2)), usedBy(2, 2), "USED_UP"},
-		{"the limit was lowered below the count", promo("P", percent(1), limits(1, 0)), usedBy(2, 1), "USED_UP"},
-		{"no limit", promo("P", percent(1)), usedBy(1000, 1000), ""},
-		{"counts go by the code in any case", promo("p", percent(1), limits(3, 0)), usedBy(3, 0), "USED_UP"},
-		{"a guest and a limit for all", promo("P", percent(1), limits(3, 0)), buyer{}, ""},
-		{"a guest and a limit for each customer", promo("P", percent(1), limits(0, 1)), buyer{}, "SIGN_IN_NEEDED"},
-		{"a customer whom the caller does not name", promo("P", percent(1), limits(0, 1)), buyer{signedIn: true}, "SIGN_IN_NEEDED"},
-		{"dates speak before limits", promo("P", percent(1), limits(1, 0), ends(noon)), usedBy(1, 0), "EXPIRED"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			e := verdict(tt.p, newBasket(walkCart()), tt.who, noon)
-			if got := strings.ToUpper(reasonWord(e.GetRefusalReason())); got != tt.reason || e.GetEligible() != (tt.reason == "") {
-				t.Errorf("reason %q, eligible %v; want %q", got, e.GetEligible(), tt.reason)
-			}
-		})
-	}
-	e := verdict(promo("P", percent(1), limits(1, 0)), newBasket(walkCart()), usedBy(1, 0), noon)
-	if want := "P does not apply: it was used as often as it may be."; e.GetExplanation() != want {
-		t.Errorf("explanation = %q, want %q", e.GetExplanation(), want)
-	}
-}
 
 func TestRecordedOrdersCountOnceAndUseUp(t *testing.T) {
 	_, conn := serve(t, nil, silent())

@@ -24,7 +24,6 @@ import (
 var (
 	noon        = orderstest.Noon
 	daysFromNow = orderstest.DaysFromNow
-	eur         = orderstest.EUR
 	order       = orderstest.Order
 	in          = orderstest.In
 	returnUntil = orderstest.ReturnUntil

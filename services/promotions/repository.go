@@ -4,22 +4,75 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+	"google.golang.org/protobuf/proto"
 
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
-	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
-const maxCodesAnOrder = 100
+// store keeps promotions in one Redis hash for each store, by upper-case code.
+type store struct {
+	redis redis.UniversalClient
+}
 
-// use is how often a promotion was used: by all, and by the customer at hand.
-type use struct {
-	all, own int64
+func key(storeID string) string { return state.Key(storeID, "promotions") }
+
+// put writes promotions in one command, so that readers see all of them or none.
+func (s store) put(ctx context.Context, storeID string, promotions []*promotionv1.Promotion) error {
+	if len(promotions) == 0 {
+		return nil
+	}
+	fields := make([]any, 0, 2*len(promotions))
+	for _, p := range promotions {
+		raw, err := proto.Marshal(p)
+		if err != nil {
+			return fmt.Errorf("encode promotion: %w", err)
+		}
+		fields = append(fields, strings.ToUpper(p.GetCode()), raw)
+	}
+	return state.Error("write promotions", s.redis.HSet(ctx, key(storeID), fields...).Err())
+}
+
+// list returns the promotions of a store, ordered by code.
+func (s store) list(ctx context.Context, storeID string) ([]*promotionv1.Promotion, error) {
+	all, err := s.redis.HGetAll(ctx, key(storeID)).Result()
+	if err != nil {
+		return nil, state.Error("read promotions", err)
+	}
+	promotions := make([]*promotionv1.Promotion, 0, len(all))
+	for code, raw := range all {
+		p := &promotionv1.Promotion{}
+		if err := proto.Unmarshal([]byte(raw), p); err != nil {
+			return nil, fmt.Errorf("decode promotion %q: %w", code, err)
+		}
+		promotions = append(promotions, p)
+	}
+	slices.SortFunc(promotions, engine.CompareCodes)
+	return promotions, nil
+}
+
+// delete removes a promotion and its uses, and reports whether there was one.
+func (s store) delete(ctx context.Context, storeID, code string) (bool, error) {
+	var removed *redis.IntCmd
+	_, err := s.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+		removed = tx.HDel(ctx, key(storeID), strings.ToUpper(code))
+		tx.Del(ctx, usageKey(storeID, code))
+		return nil
+	})
+	return removed.Val() > 0, state.Error("delete promotion", err)
+}
+
+// has reports whether a store has any promotion.
+func (s store) has(ctx context.Context, storeID string) (bool, error) {
+	n, err := s.redis.HLen(ctx, key(storeID)).Result()
+	return n > 0, state.Error("count promotions", err)
 }
 
 // A promotion's uses are a hash of their own: "all" and "customer:ID" are counts, and "order:ID" is the customer of an
@@ -61,52 +114,6 @@ func usageKey(storeID, code string) string {
 	return state.Key(storeID, "promotion_usage", strings.ToUpper(code))
 }
 
-// RecordUsage counts the promotions of one order.
-func (s *server) RecordUsage(ctx context.Context, req *promotionv1.RecordUsageRequest) (*promotionv1.RecordUsageResponse, error) {
-	var c fault.Checker
-	c.ID("store_id", req.GetStoreId())
-	c.ID("order_id", req.GetOrderId())
-	c.OptionalID("customer_id", req.GetCustomerId())
-	checkUsedCodes(&c, req.GetCodes())
-	if err := c.Err(); err != nil {
-		return nil, err
-	}
-	usages, err := s.store.count(ctx, recordScript, req.GetStoreId(), req.GetCodes(), req.GetOrderId(), req.GetCustomerId())
-	if err != nil {
-		return nil, err
-	}
-	return &promotionv1.RecordUsageResponse{Usages: usages}, nil
-}
-
-// ReleaseUsage takes back what RecordUsage counted.
-func (s *server) ReleaseUsage(ctx context.Context, req *promotionv1.ReleaseUsageRequest) (*promotionv1.ReleaseUsageResponse, error) {
-	var c fault.Checker
-	c.ID("store_id", req.GetStoreId())
-	c.ID("order_id", req.GetOrderId())
-	checkUsedCodes(&c, req.GetCodes())
-	if err := c.Err(); err != nil {
-		return nil, err
-	}
-	usages, err := s.store.count(ctx, releaseScript, req.GetStoreId(), req.GetCodes(), req.GetOrderId())
-	if err != nil {
-		return nil, err
-	}
-	return &promotionv1.ReleaseUsageResponse{Usages: usages}, nil
-}
-
-func checkUsedCodes(c *fault.Checker, codes []string) {
-	if n := len(codes); n == 0 || n > maxCodesAnOrder {
-		c.Addf("codes", "has %d entries, must have 1 to %d", n, maxCodesAnOrder)
-		return
-	}
-	for i, code := range codes {
-		checkCode(c, fault.At("codes", i), code)
-		if containsCode(codes[:i], code) {
-			c.Addf(fault.At("codes", i), "is named twice")
-		}
-	}
-}
-
 // count runs a script, which changes all counts of an order or none, and returns them.
 func (s store) count(ctx context.Context, script *redis.Script, storeID string, codes []string, args ...any) ([]*promotionv1.Usage, error) {
 	keys := make([]string, len(codes))
@@ -128,7 +135,7 @@ func (s store) count(ctx context.Context, script *redis.Script, storeID string, 
 }
 
 // used reads how often the promotions that have a limit were used, by all and by a customer, who may be nobody.
-func (s store) used(ctx context.Context, storeID, customerID string, promotions []*promotionv1.Promotion) (map[string]use, error) {
+func (s store) used(ctx context.Context, storeID, customerID string, promotions []*promotionv1.Promotion) (map[string]engine.Use, error) {
 	replies := make(map[string]*redis.SliceCmd)
 	pipe := s.redis.Pipeline()
 	for _, p := range promotions {
@@ -143,14 +150,14 @@ func (s store) used(ctx context.Context, storeID, customerID string, promotions 
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, state.Error("read uses of promotions", err)
 	}
-	used := make(map[string]use, len(replies))
+	used := make(map[string]engine.Use, len(replies))
 	for code, reply := range replies {
 		all, err := countOf(reply.Val()[0])
 		own, errOwn := countOf(reply.Val()[1])
 		if err := errors.Join(err, errOwn); err != nil {
 			return nil, fmt.Errorf("read uses of promotion %q: %w", code, err)
 		}
-		used[code] = use{all, own}
+		used[code] = engine.Use{All: all, Own: own}
 	}
 	return used, nil
 }

@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"fmt"
@@ -15,31 +15,31 @@ import (
 func explain(e *promotionv1.Evaluation) string {
 	code := e.GetPromotion().GetCode()
 	if !e.GetEligible() {
-		return fmt.Sprintf("%s does not apply: %s.", code, refusalWords(e))
+		return fmt.Sprintf("%s does not apply: %s.", code, refusalText(e))
 	}
-	sentence := fmt.Sprintf("%s applies: %s", code, offerWords(e.GetPromotion()))
+	sentence := fmt.Sprintf("%s applies: %s", code, Offer(e.GetPromotion()))
 	if e.GetPromotion().GetFreeShipping() != nil && e.GetSaving().GetAmountMinor() == 0 {
 		return sentence + "."
 	}
 	return fmt.Sprintf("%s, which saves %s on this cart.", sentence, money.Text(e.GetSaving()))
 }
 
-// refusalWords says why a promotion does not apply, in words that follow a colon.
-func refusalWords(e *promotionv1.Evaluation) string {
+// refusalText says why a promotion does not apply, in words that follow a colon.
+func refusalText(e *promotionv1.Evaluation) string {
 	p := e.GetPromotion()
-	items := scopeWords(p.GetScope())
+	items := scopeText(p.GetScope())
 	switch e.GetRefusalReason() {
 	case promotionv1.RefusalReason_REFUSAL_REASON_EXPIRED:
-		return "it ended on " + dayWords(lastDay(p))
+		return "it ended on " + Day(LastDay(p))
 	case promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED:
-		return "it starts on " + dayWords(p.GetStartTime().AsTime())
+		return "it starts on " + Day(p.GetStartTime().AsTime())
 	case promotionv1.RefusalReason_REFUSAL_REASON_MINIMUM_NOT_MET:
 		return fmt.Sprintf("add %s of %s", money.Text(e.GetMissingAmount()), items)
 	case promotionv1.RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET:
 		if p.GetBundle() != nil {
-			return fmt.Sprintf("add %s of the set", countWords(int64(e.GetMissingQuantity()), "more product"))
+			return fmt.Sprintf("add %s of the set", Count(int64(e.GetMissingQuantity()), "more product"))
 		}
-		return fmt.Sprintf("add %s of %s", countWords(int64(e.GetMissingQuantity()), "more unit"), items)
+		return fmt.Sprintf("add %s of %s", Count(int64(e.GetMissingQuantity()), "more unit"), items)
 	case promotionv1.RefusalReason_REFUSAL_REASON_WRONG_ITEMS:
 		if p.GetBundle() != nil {
 			return "the cart has nothing of the set"
@@ -67,15 +67,15 @@ func refusalWords(e *promotionv1.Evaluation) string {
 	return "it can not be used on this cart"
 }
 
-// offerWords says what a promotion gives and what it asks for.
-func offerWords(p *promotionv1.Promotion) string {
-	words := benefitWords(p, scopeWords(p.GetScope()))
+// Offer says what a promotion gives and what it asks for.
+func Offer(p *promotionv1.Promotion) string {
+	words := benefitText(p, scopeText(p.GetScope()))
 	var conditions []string
 	if m := p.GetMinimumSubtotal(); m.GetAmountMinor() > 0 {
 		conditions = append(conditions, "from "+money.Text(m))
 	}
 	if n := p.GetMinimumQuantity(); n > 1 {
-		conditions = append(conditions, "from "+countWords(int64(n), "unit"))
+		conditions = append(conditions, "from "+Count(int64(n), "unit"))
 	}
 	if len(p.GetScope().GetExcludeProductIds()) > 0 {
 		conditions = append(conditions, "some products excluded")
@@ -89,10 +89,10 @@ func offerWords(p *promotionv1.Promotion) string {
 	return words
 }
 
-func benefitWords(p *promotionv1.Promotion, items string) string {
+func benefitText(p *promotionv1.Promotion, items string) string {
 	switch benefit := p.GetBenefit().(type) {
 	case *promotionv1.Promotion_PercentOff:
-		words := fmt.Sprintf("%s off %s", shareWords(benefit.PercentOff.GetBasisPoints()), items)
+		words := fmt.Sprintf("%s off %s", percentText(benefit.PercentOff.GetBasisPoints()), items)
 		if limit := benefit.PercentOff.GetMaximumSaving(); limit != nil {
 			words += ", at most " + money.Text(limit)
 		}
@@ -110,7 +110,7 @@ func benefitWords(p *promotionv1.Promotion, items string) string {
 	case *promotionv1.Promotion_Tiered:
 		words := make([]string, len(benefit.Tiered.GetTiers()))
 		for i, t := range benefit.Tiered.GetTiers() {
-			words[i] = fmt.Sprintf("%s off %s from %s", shareWords(t.GetBasisPoints()), items, money.Text(t.GetSubtotal()))
+			words[i] = fmt.Sprintf("%s off %s from %s", percentText(t.GetBasisPoints()), items, money.Text(t.GetSubtotal()))
 			items = "them"
 		}
 		return strings.Join(words, ", ")
@@ -121,8 +121,8 @@ func benefitWords(p *promotionv1.Promotion, items string) string {
 	return "an offer"
 }
 
-// scopeWords names the items that qualify.
-func scopeWords(s *promotionv1.Scope) string {
+// scopeText names the items that qualify.
+func scopeText(s *promotionv1.Scope) string {
 	if namesNothing(s) {
 		return "any items"
 	}
@@ -136,23 +136,23 @@ func scopeWords(s *promotionv1.Scope) string {
 	return strings.Join(words, " or ")
 }
 
-// countWords is "1 more unit" or "3 more units".
-func countWords(n int64, noun string) string {
+// Count is "1 more unit" or "3 more units".
+func Count(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// shareWords is 1250 basis points as "12.5%".
-func shareWords(basisPoints int32) string {
+// percentText is 1250 basis points as "12.5%".
+func percentText(basisPoints int32) string {
 	return strconv.FormatFloat(float64(basisPoints)/100, 'f', -1, 64) + "%"
 }
 
-// lastDay is the last instant at which a promotion applies: one that ends at midnight ends on the day before.
-func lastDay(p *promotionv1.Promotion) time.Time {
+// LastDay is the last instant at which a promotion applies: one that ends at midnight ends on the day before.
+func LastDay(p *promotionv1.Promotion) time.Time {
 	return p.GetEndTime().AsTime().Add(-time.Nanosecond)
 }
 
-// dayWords is a date in UTC, such as "3 March 2026".
-func dayWords(t time.Time) string { return t.UTC().Format("2 January 2006") }
+// Day is a date in UTC, such as "3 March 2026".
+func Day(t time.Time) string { return t.UTC().Format("2 January 2006") }

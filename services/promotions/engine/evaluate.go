@@ -1,4 +1,8 @@
-package promotions
+// Package engine computes what a store's promotions are worth to a cart: which apply, what they save alone and together, what
+// is missing, and the cheapest purchase that makes one apply. It computes with integers in minor units only.
+//
+// It holds no state and must not import Redis, a model or a service. It reads the catalog only to find the cheapest purchase.
+package engine
 
 import (
 	"cmp"
@@ -10,32 +14,38 @@ import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
-// buyer is the customer as far as promotions care. The zero value is a guest.
-type buyer struct {
-	signedIn bool
-	id       string // empty when the caller did not say who has signed in
-	groups   []string
-	applied  []string       // codes on the cart already
-	used     map[string]use // by upper-case code; what is not in it was never used
+// Buyer is the customer as far as promotions care. The zero value is a guest.
+type Buyer struct {
+	SignedIn bool
+	ID       string // empty when the caller did not say who has signed in
+	Groups   []string
+	Applied  []string       // codes on the cart already
+	Used     map[string]Use // by upper-case code; what is not in it was never used
 }
 
 // hasApplied reports whether a promotion's code is on the cart already.
-func (w buyer) hasApplied(p *promotionv1.Promotion) bool { return containsCode(w.applied, p.GetCode()) }
+func (w Buyer) hasApplied(p *promotionv1.Promotion) bool { return ContainsCode(w.Applied, p.GetCode()) }
 
-// basket is the part of a cart that promotions can apply to.
-type basket struct {
+// Use is how often a promotion was used: by all, and by the customer at hand.
+type Use struct {
+	All, Own int64
+}
+
+// Basket is the part of a cart that promotions can apply to.
+type Basket struct {
 	currency string
 	lines    []line                             // by price, the cheapest first
 	counting map[*promotionv1.Promotion][]*line // what qualifying has found
 }
 
-// newBasket leaves out items that the catalog no longer has, and items in another currency than the cart: amounts of
+// NewBasket leaves out items that the catalog no longer has, and items in another currency than the cart: amounts of
 // two currencies can not be added.
-func newBasket(cart *cartv1.Cart) basket {
-	b := basket{currency: cart.GetSubtotal().GetCurrencyCode(), counting: make(map[*promotionv1.Promotion][]*line)}
+func NewBasket(cart *cartv1.Cart) Basket {
+	b := Basket{currency: cart.GetSubtotal().GetCurrencyCode(), counting: make(map[*promotionv1.Promotion][]*line)}
 	for _, item := range cart.GetItems() {
 		price := item.GetUnitPrice()
 		if !item.GetAvailable() || price == nil || price.GetAmountMinor() < 0 || item.GetQuantity() < 1 {
@@ -58,8 +68,11 @@ func newBasket(cart *cartv1.Cart) basket {
 	return b
 }
 
-// subtotal is the sum of the basket's items. Nil when it is empty.
-func (b basket) subtotal() *commonv1.Money {
+// Empty reports whether the basket has no items.
+func (b Basket) Empty() bool { return len(b.lines) == 0 }
+
+// Subtotal is the sum of the basket's items. Nil when it is empty.
+func (b Basket) Subtotal() *commonv1.Money {
 	if len(b.lines) == 0 {
 		return nil
 	}
@@ -70,24 +83,24 @@ func (b basket) subtotal() *commonv1.Money {
 	return b.money(sum)
 }
 
-func (b basket) money(minor int64) *commonv1.Money {
+func (b Basket) money(minor int64) *commonv1.Money {
 	return &commonv1.Money{AmountMinor: minor, CurrencyCode: b.currency}
 }
 
-// outcome is what a store's promotions are worth to a cart.
-type outcome struct {
-	evaluations []*promotionv1.Evaluation // eligible ones first, the largest saving first, then by code
-	best        string                    // code of the best one that is not applied yet; may be empty
-	together    *promotionv1.Combination  // the best one, whatever is applied; nil when nothing is worth entering
+// Outcome is what a store's promotions are worth to a cart.
+type Outcome struct {
+	Evaluations []*promotionv1.Evaluation // eligible ones first, the largest saving first, then by code
+	BestCode    string                    // code of the best one that is not applied yet; may be empty
+	Combination *promotionv1.Combination  // the best one, whatever is applied; nil when nothing is worth entering
 }
 
-// evaluate returns the verdict of every promotion on a cart, the best one and the best combination.
-func evaluate(promotions []*promotionv1.Promotion, b basket, who buyer, now time.Time) outcome {
+// Evaluate returns the verdict of every promotion on a cart, the best one and the best combination.
+func Evaluate(promotions []*promotionv1.Promotion, b Basket, who Buyer, now time.Time) Outcome {
 	evaluations := make([]*promotionv1.Evaluation, len(promotions))
 	for i, p := range promotions {
 		evaluations[i] = verdict(p, b, who, now)
 	}
-	o := outcome{evaluations: evaluations, together: combine(evaluations, b)}
+	o := Outcome{Evaluations: evaluations, Combination: combine(evaluations, b)}
 	refuseConflicts(evaluations, who)
 	slices.SortFunc(evaluations, func(x, y *promotionv1.Evaluation) int {
 		if x.GetEligible() != y.GetEligible() {
@@ -98,10 +111,10 @@ func evaluate(promotions []*promotionv1.Promotion, b basket, who buyer, now time
 		}
 		return cmp.Or(
 			cmp.Compare(y.GetSaving().GetAmountMinor(), x.GetSaving().GetAmountMinor()),
-			compareCodes(x.GetPromotion(), y.GetPromotion()))
+			CompareCodes(x.GetPromotion(), y.GetPromotion()))
 	})
 	next := bestOf(evaluations, func(e *promotionv1.Evaluation) bool { return !who.hasApplied(e.GetPromotion()) })
-	o.best = next.GetPromotion().GetCode()
+	o.BestCode = next.GetPromotion().GetCode()
 	return o
 }
 
@@ -110,26 +123,26 @@ func evaluate(promotions []*promotionv1.Promotion, b basket, who buyer, now time
 func bestOf(evaluations []*promotionv1.Evaluation, pass func(*promotionv1.Evaluation) bool) *promotionv1.Evaluation {
 	var best *promotionv1.Evaluation
 	for _, e := range evaluations {
-		if worthChoosing(e) && pass(e) && (best == nil || compareWorth(e, best) < 0) {
+		if WorthChoosing(e) && pass(e) && (best == nil || compareValue(e, best) < 0) {
 			best = e
 		}
 	}
 	return best
 }
 
-// worthChoosing reports whether entering the code gives the shopper anything.
-func worthChoosing(e *promotionv1.Evaluation) bool {
+// WorthChoosing reports whether entering the code gives the shopper anything.
+func WorthChoosing(e *promotionv1.Evaluation) bool {
 	return e.GetEligible() && (e.GetSaving().GetAmountMinor() > 0 || e.GetPromotion().GetFreeShipping() != nil)
 }
 
-func compareWorth(x, y *promotionv1.Evaluation) int {
+func compareValue(x, y *promotionv1.Evaluation) int {
 	return cmp.Or(
 		cmp.Compare(y.GetSaving().GetAmountMinor(), x.GetSaving().GetAmountMinor()),
 		endOf(x.GetPromotion()).Compare(endOf(y.GetPromotion())),
-		compareCodes(x.GetPromotion(), y.GetPromotion()))
+		CompareCodes(x.GetPromotion(), y.GetPromotion()))
 }
 
-func compareCodes(x, y *promotionv1.Promotion) int {
+func CompareCodes(x, y *promotionv1.Promotion) int {
 	return cmp.Compare(strings.ToUpper(x.GetCode()), strings.ToUpper(y.GetCode()))
 }
 
@@ -142,15 +155,15 @@ func endOf(p *promotionv1.Promotion) time.Time {
 }
 
 // usedUp reports whether a promotion has reached one of its limits.
-func usedUp(p *promotionv1.Promotion, who buyer) bool {
-	used := who.used[strings.ToUpper(p.GetCode())]
-	return p.GetUsageLimit() > 0 && used.all >= int64(p.GetUsageLimit()) ||
-		p.GetUsageLimitPerCustomer() > 0 && used.own >= int64(p.GetUsageLimitPerCustomer())
+func usedUp(p *promotionv1.Promotion, who Buyer) bool {
+	used := who.Used[strings.ToUpper(p.GetCode())]
+	return p.GetUsageLimit() > 0 && used.All >= int64(p.GetUsageLimit()) ||
+		p.GetUsageLimitPerCustomer() > 0 && used.Own >= int64(p.GetUsageLimitPerCustomer())
 }
 
 // verdict evaluates one promotion by itself. When several things speak against it, the reason is the one that the shopper can
 // change least: dates, then who they are, then its limits, then what is in the cart.
-func verdict(p *promotionv1.Promotion, b basket, who buyer, now time.Time) *promotionv1.Evaluation {
+func verdict(p *promotionv1.Promotion, b Basket, who Buyer, now time.Time) *promotionv1.Evaluation {
 	e := &promotionv1.Evaluation{Promotion: p}
 	if reason := refusal(p, b, who, now); reason != promotionv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED {
 		e.RefusalReason = reason
@@ -162,15 +175,15 @@ func verdict(p *promotionv1.Promotion, b basket, who buyer, now time.Time) *prom
 }
 
 // refusal gives the reason that holds whatever the cart's items are, or UNSPECIFIED.
-func refusal(p *promotionv1.Promotion, b basket, who buyer, now time.Time) promotionv1.RefusalReason {
+func refusal(p *promotionv1.Promotion, b Basket, who Buyer, now time.Time) promotionv1.RefusalReason {
 	switch {
 	case p.GetEndTime() != nil && !now.Before(p.GetEndTime().AsTime()):
 		return promotionv1.RefusalReason_REFUSAL_REASON_EXPIRED
 	case p.GetStartTime() != nil && now.Before(p.GetStartTime().AsTime()):
 		return promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED
-	case len(p.GetCustomerGroups()) > 0 && !who.signedIn, p.GetUsageLimitPerCustomer() > 0 && who.id == "":
+	case len(p.GetCustomerGroups()) > 0 && !who.SignedIn, p.GetUsageLimitPerCustomer() > 0 && who.ID == "":
 		return promotionv1.RefusalReason_REFUSAL_REASON_SIGN_IN_NEEDED
-	case len(p.GetCustomerGroups()) > 0 && !overlap(p.GetCustomerGroups(), who.groups):
+	case len(p.GetCustomerGroups()) > 0 && !overlap(p.GetCustomerGroups(), who.Groups):
 		return promotionv1.RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE
 	case usedUp(p, who):
 		return promotionv1.RefusalReason_REFUSAL_REASON_USED_UP
@@ -183,7 +196,7 @@ func refusal(p *promotionv1.Promotion, b basket, who buyer, now time.Time) promo
 }
 
 // assess compares the qualifying items with what the promotion asks for, and fills in the saving or what is missing.
-func assess(e *promotionv1.Evaluation, b basket) {
+func assess(e *promotionv1.Evaluation, b Basket) {
 	p := e.GetPromotion()
 	lines := qualifying(p, b)
 	if len(lines) == 0 {
@@ -197,7 +210,7 @@ func assess(e *promotionv1.Evaluation, b basket) {
 		e.MissingAmount = b.money(leastSum - sum)
 		return
 	}
-	missing := max(leastUnits-units, absent(p.GetBundle(), lines))
+	missing := max(leastUnits-units, missingParts(p.GetBundle(), lines))
 	if missing > 0 {
 		e.RefusalReason = promotionv1.RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET
 		e.MissingQuantity = int32(min(missing, math.MaxInt32))
@@ -255,4 +268,22 @@ func inOtherCurrency(p *promotionv1.Promotion, currency string) bool {
 
 func overlap(x, y []string) bool {
 	return slices.ContainsFunc(x, func(s string) bool { return slices.Contains(y, s) })
+}
+
+// CompareDistance puts the cheaper way to qualify first: a missing amount, then missing units, then the rest.
+func CompareDistance(x, y *promotionv1.Evaluation) int {
+	kind := func(e *promotionv1.Evaluation) int {
+		switch e.GetRefusalReason() {
+		case promotionv1.RefusalReason_REFUSAL_REASON_MINIMUM_NOT_MET:
+			return 0
+		case promotionv1.RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(
+		cmp.Compare(kind(x), kind(y)),
+		cmp.Compare(x.GetMissingAmount().GetAmountMinor(), y.GetMissingAmount().GetAmountMinor()),
+		cmp.Compare(x.GetMissingQuantity(), y.GetMissingQuantity()),
+		CompareCodes(x.GetPromotion(), y.GetPromotion()))
 }

@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"fmt"
@@ -10,12 +10,6 @@ import (
 
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 )
-
-func stacks(p *promotionv1.Promotion) { p.Stackable = true }
-
-func excludes(codes ...string) option {
-	return func(p *promotionv1.Promotion) { p.ExcludedCodes = codes }
-}
 
 func TestBestCombination(t *testing.T) {
 	onSocks := categories("Socks") // 29.85 EUR of the cart's 338.65
@@ -60,9 +54,9 @@ func TestBestCombination(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := evaluate(tt.promotions, newBasket(walkCart()), buyer{}, noon)
-			if diff := cmp.Diff(tt.want, o.together.GetCodes()); diff != "" || o.together.GetSaving().GetAmountMinor() != tt.saving {
-				t.Errorf("saves %v, want %d; codes (-want +got):\n%s", o.together.GetSaving(), tt.saving, diff)
+			o := Evaluate(tt.promotions, NewBasket(walkCart()), Buyer{}, noon)
+			if diff := cmp.Diff(tt.want, o.Combination.GetCodes()); diff != "" || o.Combination.GetSaving().GetAmountMinor() != tt.saving {
+				t.Errorf("saves %v, want %d; codes (-want +got):\n%s", o.Combination.GetSaving(), tt.saving, diff)
 			}
 		})
 	}
@@ -74,10 +68,10 @@ func TestMoreThanTwentyAreAddedWhileTheyFit(t *testing.T) {
 		many = append(many, promo(fmt.Sprintf("P%02d", i), amountOff(eur(100-i)), stacks))
 	}
 	many[maxExact+1].ExcludedCodes = []string{"P00"}
-	o := evaluate(many, newBasket(walkCart()), buyer{}, noon)
+	o := Evaluate(many, NewBasket(walkCart()), Buyer{}, noon)
 	var want int64 = 100*(maxExact+3) - (maxExact+3)*(maxExact+2)/2 - (100 - maxExact - 1)
-	if got := o.together.GetSaving().GetAmountMinor(); got != want || len(o.together.GetCodes()) != maxExact+2 {
-		t.Errorf("%d codes save %d, want %d that save %d", len(o.together.GetCodes()), got, maxExact+2, want)
+	if got := o.Combination.GetSaving().GetAmountMinor(); got != want || len(o.Combination.GetCodes()) != maxExact+2 {
+		t.Errorf("%d codes save %d, want %d that save %d", len(o.Combination.GetCodes()), got, maxExact+2, want)
 	}
 }
 
@@ -100,9 +94,9 @@ func TestAppliedCodesRefuseWhatDoesNotGoWithThem(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := evaluate(promotions, newBasket(walkCart()), buyer{applied: tt.applied}, noon)
+			o := Evaluate(promotions, NewBasket(walkCart()), Buyer{Applied: tt.applied}, noon)
 			var refusals map[string][]string
-			for _, e := range o.evaluations {
+			for _, e := range o.Evaluations {
 				if e.GetRefusalReason() != promotionv1.RefusalReason_REFUSAL_REASON_NOT_COMBINABLE {
 					continue
 				}
@@ -114,17 +108,17 @@ func TestAppliedCodesRefuseWhatDoesNotGoWithThem(t *testing.T) {
 				}
 				refusals[e.GetPromotion().GetCode()] = e.GetConflictingCodes()
 			}
-			if diff := cmp.Diff(tt.refusals, refusals); diff != "" || o.best != tt.best {
-				t.Errorf("best %q, want %q; conflicts (-want +got):\n%s", o.best, tt.best, diff)
+			if diff := cmp.Diff(tt.refusals, refusals); diff != "" || o.BestCode != tt.best {
+				t.Errorf("best %q, want %q; conflicts (-want +got):\n%s", o.BestCode, tt.best, diff)
 			}
 			want := &promotionv1.Combination{Codes: []string{"ALONE"}, Saving: eur(10159)}
-			if diff := cmp.Diff(want, o.together, protocmp.Transform()); diff != "" {
+			if diff := cmp.Diff(want, o.Combination, protocmp.Transform()); diff != "" {
 				t.Errorf("the best combination depends on what was applied (-want +got):\n%s", diff)
 			}
 		})
 	}
-	o := evaluate(promotions, newBasket(walkCart()), buyer{applied: []string{"A", "C"}}, noon)
-	for _, e := range o.evaluations {
+	o := Evaluate(promotions, NewBasket(walkCart()), Buyer{Applied: []string{"A", "C"}}, noon)
+	for _, e := range o.Evaluations {
 		if want := "ALONE does not apply: it can not be combined with A and C."; e.GetPromotion().GetCode() == "ALONE" && e.GetExplanation() != want {
 			t.Errorf("explanation = %q, want %q", e.GetExplanation(), want)
 		}

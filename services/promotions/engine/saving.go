@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"math/bits"
@@ -79,8 +79,8 @@ func freeUnits(x *promotionv1.BuyXGetY, lines []*line, shares []int64) int64 {
 	return s
 }
 
-// absent counts the products of a set that no line has. Zero for a nil set.
-func absent(set *promotionv1.Bundle, lines []*line) int64 {
+// missingParts counts the products of a set that no line has. Zero for a nil set.
+func missingParts(set *promotionv1.Bundle, lines []*line) int64 {
 	var n int64
 	for _, id := range set.GetProductIds() {
 		if !slices.ContainsFunc(lines, func(l *line) bool { return l.productID == id }) {

@@ -1,47 +1,5 @@
 package promotions
 
-import (
-	"context"
-	_ "embed" // the prompt and the examples
-	"strings"
-
-	"github.com/quartet-commerce/quartet/services/internal/scope"
-	"github.com/quartet-commerce/quartet/services/internal/specialist"
-)
-
-//go:embed prompt.md
-var prompt string
-
-// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
-// are no shopper's, and none is of the sets that the router is measured with.
-//
-//go:embed examples.txt
-var examples string
-
-// definition is the promotions specialist.
-func (s *server) definition() specialist.Definition {
-	return specialist.Definition{
-		Name: "promotions",
-		Purpose: "Answers questions about promotions, discounts, coupon and voucher codes, deals and free shipping offers, and " +
-			"finds the one that saves the shopper most on their cart. Not for product prices, refunds or shipping times.",
-		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
-		Keywords:    vocabulary,
-		Prompt:      prompt,
-		Tools:       s.tools,
-		Unavailable: s.unavailable,
-		ReadsCart:   true,
-	}
-}
-
-// unavailable says why the specialist can not serve a store without promotions.
-func (s *server) unavailable(ctx context.Context, sc scope.Scope) (string, error) {
-	has, err := s.store.has(ctx, sc.StoreID)
-	if err != nil || has {
-		return "", err
-	}
-	return "This store has no promotions.", nil
-}
-
 // vocabulary lists the words that speak for the specialist, by weight.
 var vocabulary = map[float64][]string{
 	3: {

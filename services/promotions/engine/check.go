@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"math"
@@ -18,13 +18,12 @@ const (
 	maxTiers        = 50
 	maxCartItems    = 200
 	maxCartQuantity = 999
-	maxApplied      = 100
 )
 
-// checkPromotion reports every violation of one promotion as a *fault.Invalid.
-func checkPromotion(p *promotionv1.Promotion) error {
+// Check reports every violation of one promotion as a *fault.Invalid.
+func Check(p *promotionv1.Promotion) error {
 	var c fault.Checker
-	checkCode(&c, "code", p.GetCode())
+	CheckCode(&c, "code", p.GetCode())
 	c.Text("title", p.GetTitle(), 1, 200)
 	c.Text("description", p.GetDescription(), 0, 2_000)
 	checkBenefit(&c, p)
@@ -32,18 +31,18 @@ func checkPromotion(p *promotionv1.Promotion) error {
 	c.Money("minimum_subtotal", p.GetMinimumSubtotal(), false)
 	c.Range("minimum_quantity", int64(p.GetMinimumQuantity()), 0, 100_000)
 	checkPeriod(&c, p)
-	checkList(&c, "customer_groups", p.GetCustomerGroups(), c.ID)
+	CheckList(&c, "customer_groups", p.GetCustomerGroups(), c.ID)
 	c.Range("usage_limit", int64(p.GetUsageLimit()), 0, math.MaxInt32)
 	c.Range("usage_limit_per_customer", int64(p.GetUsageLimitPerCustomer()), 0, math.MaxInt32)
-	checkList(&c, "excluded_codes", p.GetExcludedCodes(), func(field, code string) { checkCode(&c, field, code) })
-	if containsCode(p.GetExcludedCodes(), p.GetCode()) {
+	CheckList(&c, "excluded_codes", p.GetExcludedCodes(), func(field, code string) { CheckCode(&c, field, code) })
+	if ContainsCode(p.GetExcludedCodes(), p.GetCode()) {
 		c.Addf("excluded_codes", "must not name the promotion itself")
 	}
 	checkOneCurrency(&c, p)
 	return c.Err()
 }
 
-func checkCode(c *fault.Checker, field, code string) {
+func CheckCode(c *fault.Checker, field, code string) {
 	if !validCode(code) {
 		c.Addf(field, "must be 2 to 40 characters of A-Z a-z 0-9 _ -")
 	}
@@ -104,7 +103,7 @@ func checkTiers(c *fault.Checker, tiers []*promotionv1.Tier) {
 
 func checkBundle(c *fault.Checker, b *promotionv1.Bundle) {
 	const field = "bundle.product_ids"
-	checkList(c, field, b.GetProductIds(), c.ID)
+	CheckList(c, field, b.GetProductIds(), c.ID)
 	seen := make(map[string]bool, len(b.GetProductIds()))
 	for i, id := range b.GetProductIds() {
 		if seen[id] {
@@ -120,13 +119,13 @@ func checkBundle(c *fault.Checker, b *promotionv1.Bundle) {
 
 func checkScope(c *fault.Checker, s *promotionv1.Scope) {
 	name := func(field, value string) { c.Text(field, value, 1, 200) }
-	checkList(c, "scope.product_ids", s.GetProductIds(), c.ID)
-	checkList(c, "scope.categories", s.GetCategories(), name)
-	checkList(c, "scope.brands", s.GetBrands(), name)
-	checkList(c, "scope.exclude_product_ids", s.GetExcludeProductIds(), c.ID)
+	CheckList(c, "scope.product_ids", s.GetProductIds(), c.ID)
+	CheckList(c, "scope.categories", s.GetCategories(), name)
+	CheckList(c, "scope.brands", s.GetBrands(), name)
+	CheckList(c, "scope.exclude_product_ids", s.GetExcludeProductIds(), c.ID)
 }
 
-func checkList(c *fault.Checker, field string, values []string, check func(field, value string)) {
+func CheckList(c *fault.Checker, field string, values []string, check func(field, value string)) {
 	if len(values) > maxListEntries {
 		c.Addf(field, "has %d entries, must have at most %d", len(values), maxListEntries)
 		return
@@ -137,15 +136,15 @@ func checkList(c *fault.Checker, field string, values []string, check func(field
 }
 
 func checkPeriod(c *fault.Checker, p *promotionv1.Promotion) {
-	checkTime(c, "start_time", p.GetStartTime())
-	checkTime(c, "end_time", p.GetEndTime())
+	CheckTime(c, "start_time", p.GetStartTime())
+	CheckTime(c, "end_time", p.GetEndTime())
 	start, end := p.GetStartTime(), p.GetEndTime()
 	if start.CheckValid() == nil && end.CheckValid() == nil && !end.AsTime().After(start.AsTime()) {
 		c.Addf("end_time", "must be after start_time")
 	}
 }
 
-func checkTime(c *fault.Checker, field string, t *timestamppb.Timestamp) {
+func CheckTime(c *fault.Checker, field string, t *timestamppb.Timestamp) {
 	if t != nil && t.CheckValid() != nil {
 		c.Addf(field, "must be a valid timestamp")
 	}
@@ -160,8 +159,8 @@ func checkOneCurrency(c *fault.Checker, p *promotionv1.Promotion) {
 	}
 }
 
-// checkInlineCart checks a cart that a caller gave. Identifiers and the subtotal are not used, so not checked.
-func checkInlineCart(c *fault.Checker, cart *cartv1.Cart) {
+// CheckCart checks a cart that a caller gave. Identifiers and the subtotal are not used, so not checked.
+func CheckCart(c *fault.Checker, cart *cartv1.Cart) {
 	if n := len(cart.GetItems()); n > maxCartItems {
 		c.Addf("cart.items", "has %d entries, must have at most %d", n, maxCartItems)
 		return

@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"math"
@@ -62,7 +62,7 @@ func times(a, b int64) int64 {
 
 // qualifying returns the lines that count for a promotion, the cheapest first: those in its scope, and for a bundle only
 // those of the set. They must not be changed.
-func qualifying(p *promotionv1.Promotion, b basket) []*line {
+func qualifying(p *promotionv1.Promotion, b Basket) []*line {
 	if known, ok := b.counting[p]; ok {
 		return known
 	}
@@ -73,7 +73,7 @@ func qualifying(p *promotionv1.Promotion, b basket) []*line {
 		if set := p.GetBundle(); set != nil && !slices.Contains(set.GetProductIds(), l.productID) {
 			continue
 		}
-		if wanted.has(l) {
+		if wanted.contains(l) {
 			in = append(in, l)
 		}
 	}
@@ -100,8 +100,8 @@ func newScope(s *promotionv1.Scope) itemScope {
 	return w
 }
 
-// has reports whether any list names the line's product and no exclusion does. Without lists, everything is named.
-func (w itemScope) has(l *line) bool {
+// contains reports whether any list names the line's product and no exclusion does. Without lists, everything is named.
+func (w itemScope) contains(l *line) bool {
 	if slices.Contains(w.GetExcludeProductIds(), l.productID) {
 		return false
 	}

@@ -2,6 +2,7 @@ package promotions
 
 import (
 	"context"
+	_ "embed" // the prompt and the examples
 	"fmt"
 	"strings"
 
@@ -9,8 +10,43 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
+
+//go:embed prompt.md
+var prompt string
+
+// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
+// are no shopper's, and none is of the sets that the router is measured with.
+//
+//go:embed examples.txt
+var examples string
+
+// definition is the promotions specialist.
+func (s *server) definition() specialist.Definition {
+	return specialist.Definition{
+		Name: "promotions",
+		Purpose: "Answers questions about promotions, discounts, coupon and voucher codes, deals and free shipping offers, and " +
+			"finds the one that saves the shopper most on their cart. Not for product prices, refunds or shipping times.",
+		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
+		Keywords:    vocabulary,
+		Prompt:      prompt,
+		Tools:       s.tools,
+		Unavailable: s.unavailable,
+		ReadsCart:   true,
+	}
+}
+
+// unavailable says why the specialist can not serve a store without promotions.
+func (s *server) unavailable(ctx context.Context, sc scope.Scope) (string, error) {
+	has, err := s.store.has(ctx, sc.StoreID)
+	if err != nil || has {
+		return "", err
+	}
+	return "This store has no promotions.", nil
+}
 
 // maxListed is how many promotions a model is shown.
 const maxListed = 20
@@ -58,7 +94,7 @@ func (r listResult) Summary() string {
 			eligible++
 		}
 	}
-	return countWords(int64(len(r.Promotions)), "promotion") + fmt.Sprintf(", %d apply", eligible)
+	return engine.Count(int64(len(r.Promotions)), "promotion") + fmt.Sprintf(", %d apply", eligible)
 }
 
 type listedPromotion struct {
@@ -82,24 +118,24 @@ func listTool(t *specialist.Turn, read *specialist.Once[offers]) func(context.Co
 		if err != nil {
 			return listResult{}, err
 		}
-		shown, expired := o.worthShowing()
+		shown, expired := o.listed()
 		t.Found(len(shown))
 		r := listResult{
 			Promotions:   make([]listedPromotion, 0, min(len(shown), maxListed)),
-			BestCode:     o.best,
-			CartSubtotal: money.Text(o.basket.subtotal()),
+			BestCode:     o.BestCode,
+			CartSubtotal: money.Text(o.basket.Subtotal()),
 			ExpiredCount: expired,
 			Note:         o.note(shown),
 		}
-		if codes := o.together.GetCodes(); len(codes) > 1 {
-			r.Together = &together{Codes: codes, Saving: money.Text(o.together.GetSaving())}
+		if codes := o.Combination.GetCodes(); len(codes) > 1 {
+			r.Together = &together{Codes: codes, Saving: money.Text(o.Combination.GetSaving())}
 		}
 		if len(shown) > maxListed {
 			r.Total = len(shown)
 			shown = shown[:maxListed]
 		}
 		for _, e := range shown {
-			l := listed(e)
+			l := listEntry(e)
 			if !o.hasCart && e.GetRefusalReason() == promotionv1.RefusalReason_REFUSAL_REASON_EMPTY_CART {
 				l.Refused, l.Explanation = "", "" // the note says it: that the cart is empty is not known
 			}
@@ -109,12 +145,12 @@ func listTool(t *specialist.Turn, read *specialist.Once[offers]) func(context.Co
 	}
 }
 
-func listed(e *promotionv1.Evaluation) listedPromotion {
+func listEntry(e *promotionv1.Evaluation) listedPromotion {
 	p := e.GetPromotion()
 	l := listedPromotion{
 		Code:        p.GetCode(),
 		Title:       p.GetTitle(),
-		Offer:       offerWords(p),
+		Offer:       engine.Offer(p),
 		Terms:       p.GetDescription(),
 		Eligible:    e.GetEligible(),
 		Saving:      money.Text(e.GetSaving()),
@@ -127,13 +163,13 @@ func listed(e *promotionv1.Evaluation) listedPromotion {
 		l.Saving = "" // the fee is not known: "0.00 EUR" would say that it saves nothing
 	}
 	if n := e.GetMissingQuantity(); n > 0 {
-		l.Missing = countWords(int64(n), "unit")
+		l.Missing = engine.Count(int64(n), "unit")
 	}
 	if e.GetRefusalReason() == promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED {
-		l.Starts = dayWords(p.GetStartTime().AsTime())
+		l.Starts = engine.Day(p.GetStartTime().AsTime())
 	}
 	if p.GetEndTime() != nil {
-		l.Ends = dayWords(lastDay(p))
+		l.Ends = engine.Day(engine.LastDay(p))
 	}
 	return l
 }

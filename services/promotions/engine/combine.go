@@ -1,10 +1,11 @@
-package promotions
+package engine
 
 import (
 	"math/bits"
 	"slices"
 	"strings"
 
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 )
 
@@ -12,23 +13,23 @@ import (
 // then each other is added that fits.
 const maxExact = 20
 
-// worth is what a combination gives.
-type worth struct {
-	saving int64
-	ships  bool // waives a shipping fee of unknown height
+// value is what a combination gives.
+type value struct {
+	saving       int64
+	freeShipping bool // waives a shipping fee of unknown height
 }
 
-func (w worth) moreThan(other worth) bool {
+func (w value) exceeds(other value) bool {
 	if w.saving != other.saving {
 		return w.saving > other.saving
 	}
-	return w.ships && !other.ships
+	return w.freeShipping && !other.freeShipping
 }
 
 // candidate is a promotion that may be part of a combination.
 type candidate struct {
 	promotion *promotionv1.Promotion
-	alone     worth
+	alone     value
 	shares    []int64 // what it takes off each line of the basket; nil for shipping
 	conflicts uint32  // candidates that it can not be combined with, by position
 }
@@ -36,17 +37,17 @@ type candidate struct {
 // combine returns the combination that saves most. Of several that save the same it is the one with the first promotion,
 // by worth, in which they differ, without the codes that add nothing to it; and one code alone when combining saves no
 // more. Nil when no promotion is worth entering.
-func combine(evaluations []*promotionv1.Evaluation, b basket) *promotionv1.Combination {
+func combine(evaluations []*promotionv1.Evaluation, b Basket) *promotionv1.Combination {
 	single := bestOf(evaluations, func(*promotionv1.Evaluation) bool { return true })
 	if single == nil {
 		return nil
 	}
 	chosen := []*candidate{newCandidate(single, b)}
-	together := mostTogether(candidates(evaluations, b), b)
-	if worthOf(together, b).moreThan(chosen[0].alone) {
+	together := bestCombination(candidates(evaluations, b), b)
+	if valueOf(together, b).exceeds(chosen[0].alone) {
 		chosen = together
 	}
-	c := &promotionv1.Combination{Saving: b.money(worthOf(chosen, b).saving)}
+	c := &promotionv1.Combination{Saving: b.money(valueOf(chosen, b).saving)}
 	for _, one := range chosen {
 		c.Codes = append(c.Codes, one.promotion.GetCode())
 	}
@@ -54,14 +55,14 @@ func combine(evaluations []*promotionv1.Evaluation, b basket) *promotionv1.Combi
 }
 
 // candidates are the stackable promotions that are worth choosing, by worth.
-func candidates(evaluations []*promotionv1.Evaluation, b basket) []*candidate {
+func candidates(evaluations []*promotionv1.Evaluation, b Basket) []*candidate {
 	var stackable []*promotionv1.Evaluation
 	for _, e := range evaluations {
-		if worthChoosing(e) && e.GetPromotion().GetStackable() {
+		if WorthChoosing(e) && e.GetPromotion().GetStackable() {
 			stackable = append(stackable, e)
 		}
 	}
-	slices.SortFunc(stackable, compareWorth)
+	slices.SortFunc(stackable, compareValue)
 	all := make([]*candidate, len(stackable))
 	for i, e := range stackable {
 		all[i] = newCandidate(e, b)
@@ -69,7 +70,7 @@ func candidates(evaluations []*promotionv1.Evaluation, b basket) []*candidate {
 	exact := all[:min(len(all), maxExact)]
 	for i := range exact {
 		for j := range exact {
-			if i != j && !combinable(exact[i].promotion, exact[j].promotion) {
+			if i != j && !Combinable(exact[i].promotion, exact[j].promotion) {
 				exact[i].conflicts |= 1 << j
 			}
 		}
@@ -77,11 +78,11 @@ func candidates(evaluations []*promotionv1.Evaluation, b basket) []*candidate {
 	return all
 }
 
-func newCandidate(e *promotionv1.Evaluation, b basket) *candidate {
+func newCandidate(e *promotionv1.Evaluation, b Basket) *candidate {
 	p, saving := e.GetPromotion(), e.GetSaving().GetAmountMinor()
-	c := &candidate{promotion: p, alone: worth{saving: saving}}
+	c := &candidate{promotion: p, alone: value{saving: saving}}
 	if p.GetFreeShipping() != nil {
-		c.alone.ships = saving == 0
+		c.alone.freeShipping = saving == 0
 		return c
 	}
 	c.shares = make([]int64, len(b.lines))
@@ -109,25 +110,25 @@ func spread(saving int64, lines []*line, shares []int64) {
 	}
 }
 
-// combinable reports whether two promotions may be used together.
-func combinable(x, y *promotionv1.Promotion) bool {
+// Combinable reports whether two promotions may be used together.
+func Combinable(x, y *promotionv1.Promotion) bool {
 	return x.GetStackable() && y.GetStackable() &&
-		!containsCode(x.GetExcludedCodes(), y.GetCode()) && !containsCode(y.GetExcludedCodes(), x.GetCode())
+		!ContainsCode(x.GetExcludedCodes(), y.GetCode()) && !ContainsCode(y.GetExcludedCodes(), x.GetCode())
 }
 
-func containsCode(codes []string, code string) bool {
+func ContainsCode(codes []string, code string) bool {
 	return slices.ContainsFunc(codes, func(c string) bool { return strings.EqualFold(c, code) })
 }
 
-// worthOf adds the savings up. Each was computed on the cart's own prices, so their order makes no difference; together
+// valueOf adds the savings up. Each was computed on the cart's own prices, so their order makes no difference; together
 // they take at most its price off a line, and waive one shipping fee, the largest.
-func worthOf(set []*candidate, b basket) worth {
-	var w worth
+func valueOf(set []*candidate, b Basket) value {
+	var w value
 	var fee int64
 	for _, c := range set {
 		if c.shares == nil {
 			fee = max(fee, c.alone.saving)
-			w.ships = w.ships || c.alone.ships
+			w.freeShipping = w.freeShipping || c.alone.freeShipping
 		}
 	}
 	for i := range b.lines {
@@ -140,27 +141,36 @@ func worthOf(set []*candidate, b basket) worth {
 		w.saving = add(w.saving, min(off, b.lines[i].total()))
 	}
 	w.saving = add(w.saving, fee)
-	w.ships = w.ships && fee == 0 // shipping is free already
+	w.freeShipping = w.freeShipping && fee == 0 // shipping is free already
 	return w
 }
 
-// mostTogether returns the legal combination of candidates, which are sorted by worth, that is worth most.
-func mostTogether(all []*candidate, b basket) []*candidate {
+// CombinedSaving returns what eligible promotions save together on a basket.
+func CombinedSaving(evaluations []*promotionv1.Evaluation, b Basket) *commonv1.Money {
+	set := make([]*candidate, len(evaluations))
+	for i, e := range evaluations {
+		set[i] = newCandidate(e, b)
+	}
+	return b.money(valueOf(set, b).saving)
+}
+
+// bestCombination returns the legal combination of candidates, which are sorted by worth, that is worth most.
+func bestCombination(all []*candidate, b Basket) []*candidate {
 	s := search{all: all[:min(len(all), maxExact)], basket: b}
 	s.run(0, 1<<len(s.all)-1)
 	chosen := slices.Clone(s.pick(s.best))
-	so := s.worth
+	so := s.value
 	for _, c := range all[len(s.all):] {
-		if slices.ContainsFunc(chosen, func(other *candidate) bool { return !combinable(c.promotion, other.promotion) }) {
+		if slices.ContainsFunc(chosen, func(other *candidate) bool { return !Combinable(c.promotion, other.promotion) }) {
 			continue
 		}
 		with := append(chosen, c)
-		if w := worthOf(with, b); w.moreThan(so) {
+		if w := valueOf(with, b); w.exceeds(so) {
 			chosen, so = with, w
 		}
 	}
 	for i := len(chosen) - 1; i >= 0; i-- {
-		if without := slices.Delete(slices.Clone(chosen), i, i+1); !worthOf(chosen, b).moreThan(worthOf(without, b)) {
+		if without := slices.Delete(slices.Clone(chosen), i, i+1); !valueOf(chosen, b).exceeds(valueOf(without, b)) {
 			chosen = without
 		}
 	}
@@ -171,9 +181,9 @@ func mostTogether(all []*candidate, b basket) []*candidate {
 // so only those matter that nothing can be added to.
 type search struct {
 	all    []*candidate
-	basket basket
+	basket Basket
 	best   uint32
-	worth  worth
+	value  value
 	picked []*candidate // reused
 }
 
@@ -181,7 +191,7 @@ type search struct {
 // one found of several that are worth the same is kept: it has the earliest candidates.
 func (s *search) run(chosen, open uint32) {
 	// All together, conflicts or not, are worth as much or more than any combination of them.
-	if !s.sum(chosen|open).moreThan(s.worth) || !worthOf(s.pick(chosen|open), s.basket).moreThan(s.worth) {
+	if !s.sum(chosen|open).exceeds(s.value) || !valueOf(s.pick(chosen|open), s.basket).exceeds(s.value) {
 		return
 	}
 	for rest := open; rest != 0; rest &= rest - 1 {
@@ -192,18 +202,18 @@ func (s *search) run(chosen, open uint32) {
 			return
 		}
 	}
-	if w := worthOf(s.pick(chosen|open), s.basket); w.moreThan(s.worth) {
-		s.best, s.worth = chosen|open, w
+	if w := valueOf(s.pick(chosen|open), s.basket); w.exceeds(s.value) {
+		s.best, s.value = chosen|open, w
 	}
 }
 
 // sum is as much as some candidates can be worth, found faster than what they are worth.
-func (s *search) sum(set uint32) worth {
-	var w worth
+func (s *search) sum(set uint32) value {
+	var w value
 	for ; set != 0; set &= set - 1 {
 		alone := s.all[bits.TrailingZeros32(set)].alone
 		w.saving = add(w.saving, alone.saving)
-		w.ships = w.ships || alone.ships
+		w.freeShipping = w.freeShipping || alone.freeShipping
 	}
 	return w
 }
@@ -219,7 +229,7 @@ func (s *search) pick(set uint32) []*candidate {
 
 // refuseConflicts refuses what would apply but can not be combined with what was applied before and still applies. What
 // was applied is not judged again: the store has combined it already.
-func refuseConflicts(evaluations []*promotionv1.Evaluation, who buyer) {
+func refuseConflicts(evaluations []*promotionv1.Evaluation, who Buyer) {
 	var applied []*promotionv1.Promotion
 	for _, e := range evaluations {
 		if e.GetEligible() && who.hasApplied(e.GetPromotion()) {
@@ -231,7 +241,7 @@ func refuseConflicts(evaluations []*promotionv1.Evaluation, who buyer) {
 			continue
 		}
 		for _, p := range applied {
-			if !combinable(e.GetPromotion(), p) {
+			if !Combinable(e.GetPromotion(), p) {
 				e.ConflictingCodes = append(e.ConflictingCodes, p.GetCode())
 			}
 		}

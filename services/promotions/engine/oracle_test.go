@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"cmp"
@@ -196,17 +196,17 @@ func TestEngineAgreesWithBruteForceOn10000Carts(t *testing.T) {
 		for _, p := range promotions {
 			p.Scope = randomScope(r)
 		}
-		o := evaluate(promotions, newBasket(cart), buyer{}, noon)
-		for _, e := range o.evaluations {
+		o := Evaluate(promotions, NewBasket(cart), Buyer{}, noon)
+		for _, e := range o.Evaluations {
 			saving, applies := slowSaving(e.GetPromotion(), cart)
 			if e.GetEligible() != applies || e.GetSaving().GetAmountMinor() != saving && applies {
 				t.Fatalf("seed %d: engine says %v, want it to apply: %v, and save %d", seed, e, applies, saving)
 			}
 		}
-		if got, want := o.together.GetSaving().GetAmountMinor(), slowest(promotions, cart); got != want {
-			t.Fatalf("seed %d: the best combination %v saves %d, by brute force %d", seed, o.together.GetCodes(), got, want)
+		if got, want := o.Combination.GetSaving().GetAmountMinor(), slowest(promotions, cart); got != want {
+			t.Fatalf("seed %d: the best combination %v saves %d, by brute force %d", seed, o.Combination.GetCodes(), got, want)
 		}
-		if codes := o.together.GetCodes(); len(codes) > 1 {
+		if codes := o.Combination.GetCodes(); len(codes) > 1 {
 			combined++
 			checkCombination(t, seed, promotions, cart, codes)
 		}

@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/promotions/engine/enginetest"
 )
 
 // TestProperties holds for any cart and any promotions: a saving is never negative nor above what the qualifying items
@@ -20,24 +22,24 @@ func TestProperties(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		cart, promotions := randomCart(r), randomPromotions(r, 12)
-		b := newBasket(cart)
+		b := NewBasket(cart)
 		for _, p := range promotions {
-			if err := checkPromotion(p); err != nil {
+			if err := Check(p); err != nil {
 				t.Fatalf("seed %d: the generator makes invalid promotions: %v", seed, err)
 			}
 		}
-		o := evaluate(promotions, b, buyer{}, noon)
-		for _, e := range o.evaluations {
+		o := Evaluate(promotions, b, Buyer{}, noon)
+		for _, e := range o.Evaluations {
 			checkEvaluation(t, seed, b, e)
 		}
 		const highestFee = 1_000
-		if saved := o.together.GetSaving().GetAmountMinor(); saved < 0 || saved > b.subtotal().GetAmountMinor()+highestFee {
-			t.Errorf("seed %d: %v saves %d on a cart of %v", seed, o.together.GetCodes(), saved, b.subtotal())
+		if saved := o.Combination.GetSaving().GetAmountMinor(); saved < 0 || saved > b.Subtotal().GetAmountMinor()+highestFee {
+			t.Errorf("seed %d: %v saves %d on a cart of %v", seed, o.Combination.GetCodes(), saved, b.Subtotal())
 		}
 		r.Shuffle(len(promotions), func(i, j int) { promotions[i], promotions[j] = promotions[j], promotions[i] })
 		r.Shuffle(len(cart.Items), func(i, j int) { cart.Items[i], cart.Items[j] = cart.Items[j], cart.Items[i] })
-		again := evaluate(promotions, newBasket(cart), buyer{}, noon)
-		if diff := cmp.Diff(o, again, protocmp.Transform(), cmp.AllowUnexported(outcome{})); diff != "" {
+		again := Evaluate(promotions, NewBasket(cart), Buyer{}, noon)
+		if diff := cmp.Diff(o, again, protocmp.Transform(), cmp.AllowUnexported(Outcome{})); diff != "" {
 			t.Fatalf("seed %d: the order of promotions or items matters:\n%s", seed, diff)
 		}
 	}
@@ -52,10 +54,10 @@ func TestMoreItemsNeverSaveLess(t *testing.T) {
 			p.GetPercentOff().MaximumSaving = eur(r.Int64N(3_000))
 		}
 		cart := randomCart(r)
-		before := evaluate([]*promotionv1.Promotion{p}, newBasket(cart), buyer{}, noon)
+		before := Evaluate([]*promotionv1.Promotion{p}, NewBasket(cart), Buyer{}, noon)
 		cart.Items = append(cart.Items, item("more", 1+r.Int32N(3), r.Int64N(20_000), "b9", "c9"))
-		after := evaluate([]*promotionv1.Promotion{p}, newBasket(cart), buyer{}, noon)
-		if x, y := before.together.GetSaving().GetAmountMinor(), after.together.GetSaving().GetAmountMinor(); y < x {
+		after := Evaluate([]*promotionv1.Promotion{p}, NewBasket(cart), Buyer{}, noon)
+		if x, y := before.Combination.GetSaving().GetAmountMinor(), after.Combination.GetSaving().GetAmountMinor(); y < x {
 			t.Fatalf("seed %d: saving fell from %d to %d by an item more: %v", seed, x, y, p)
 		}
 	}
@@ -76,37 +78,37 @@ func TestCombinationsOfTwentyAreExact(t *testing.T) {
 			}
 			promotions[i] = p
 		}
-		b := newBasket(walkCart())
+		b := NewBasket(walkCart())
 		for i := range b.lines { // as randomScope names them
 			b.lines[i].productID, b.lines[i].brand, b.lines[i].categories = fmt.Sprintf("p%d", i), fmt.Sprintf("b%d", i), []string{fmt.Sprintf("c%d", i)}
 		}
-		o := evaluate(promotions, b, buyer{}, noon)
-		all := candidates(o.evaluations, b)
-		var most worth
+		o := Evaluate(promotions, b, Buyer{}, noon)
+		all := candidates(o.Evaluations, b)
+		var most value
 		var try func(chosen []*candidate, i int)
 		try = func(chosen []*candidate, i int) {
 			if i == len(all) {
-				if w := worthOf(chosen, b); w.moreThan(most) {
+				if w := valueOf(chosen, b); w.exceeds(most) {
 					most = w
 				}
 				return
 			}
 			try(chosen, i+1)
 			for _, c := range chosen {
-				if !combinable(c.promotion, all[i].promotion) {
+				if !Combinable(c.promotion, all[i].promotion) {
 					return
 				}
 			}
 			try(append(chosen[:len(chosen):len(chosen)], all[i]), i+1)
 		}
 		try(nil, 0)
-		if got := o.together.GetSaving().GetAmountMinor(); got != most.saving {
-			t.Errorf("seed %d: %v of %d save %d, the best subset %d", seed, o.together.GetCodes(), len(all), got, most.saving)
+		if got := o.Combination.GetSaving().GetAmountMinor(); got != most.saving {
+			t.Errorf("seed %d: %v of %d save %d, the best subset %d", seed, o.Combination.GetCodes(), len(all), got, most.saving)
 		}
 	}
 }
 
-func checkEvaluation(t *testing.T, seed uint64, b basket, e *promotionv1.Evaluation) {
+func checkEvaluation(t *testing.T, seed uint64, b Basket, e *promotionv1.Evaluation) {
 	t.Helper()
 	unspecified := e.GetRefusalReason() == promotionv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED
 	if e.GetEligible() != unspecified || e.GetEligible() != (e.GetSaving() != nil) || e.GetExplanation() == "" {
@@ -132,7 +134,7 @@ func randomCart(r *rand.Rand) *cartv1.Cart {
 }
 
 func randomPromotion(r *rand.Rand, code string) *promotionv1.Promotion {
-	benefits := []option{
+	benefits := []enginetest.Option{
 		percent(1 + r.Int32N(10000)),
 		percentUpTo(1+r.Int32N(10000), r.Int64N(3000)),
 		amountOff(eur(1 + r.Int64N(30000))),

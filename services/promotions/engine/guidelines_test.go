@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"encoding/json"
@@ -26,11 +26,11 @@ func guidelines(t *testing.T) map[string]struct{ Subflows map[string]json.RawMes
 // issued is when the codes of the guidelines are given out.
 var issued = noon.Add(-72 * time.Hour)
 
-func member(level string) buyer { return buyer{signedIn: true, id: "ada", groups: []string{level}} }
+func member(level string) Buyer { return Buyer{SignedIn: true, ID: "ada", Groups: []string{level}} }
 
 // afterUse is the customer once they have used the code.
-func (w buyer) afterUse() buyer {
-	w.used = map[string]use{"PP": {1, 1}}
+func (w Buyer) afterUse() Buyer {
+	w.Used = map[string]Use{"PP": {1, 1}}
 	return w
 }
 
@@ -44,7 +44,7 @@ type guideline struct {
 }
 
 type guidelineCase struct {
-	who    buyer
+	who    Buyer
 	day    int // after issued
 	reason string
 	saving int64 // of walkCart, 338.65
@@ -56,18 +56,18 @@ var handbook = []guideline{
 		func(said []string) *promotionv1.Promotion {
 			return promo("PP", percent(1000), starts(issued), ends(issued.Add(time.Duration(figure(said[1]))*24*time.Hour)))
 		},
-		[]guidelineCase{{buyer{}, 0, "", 3386}, {buyer{}, 6, "", 3386}, {buyer{}, 7, "EXPIRED", 0}, {buyer{}, 100, "EXPIRED", 0}, {buyer{}, -1, "NOT_STARTED", 0}}},
+		[]guidelineCase{{Buyer{}, 0, "", 3386}, {Buyer{}, 6, "", 3386}, {Buyer{}, 7, "EXPIRED", 0}, {Buyer{}, 100, "EXPIRED", 0}, {Buyer{}, -1, "NOT_STARTED", 0}}},
 	{"a new code for members only", "Purchase Dispute", "Promo Code Invalid", `(Gold), (Silver) and (Bronze) all qualify`,
 		func(said []string) *promotionv1.Promotion {
 			return promo("PP", percent(1000), groups(lower(said[1:])...))
 		},
 		[]guidelineCase{{member("gold"), 0, "", 3386}, {member("silver"), 0, "", 3386}, {member("bronze"), 0, "", 3386},
-			{member("guest"), 0, "CUSTOMER_NOT_ELIGIBLE", 0}, {buyer{}, 0, "SIGN_IN_NEEDED", 0}}},
+			{member("guest"), 0, "CUSTOMER_NOT_ELIGIBLE", 0}, {Buyer{}, 0, "SIGN_IN_NEEDED", 0}}},
 	{"it is for the next purchase", "Purchase Dispute", "Promo Code Invalid", `it is for (\d+)% off their next purchase`,
 		func(said []string) *promotionv1.Promotion {
 			return promo("PP", percent(int32(100*figure(said[1]))), limits(0, 1))
 		},
-		[]guidelineCase{{member("gold"), 0, "", 6773}, {member("gold").afterUse(), 0, "USED_UP", 0}, {buyer{}, 0, "SIGN_IN_NEEDED", 0}}},
+		[]guidelineCase{{member("gold"), 0, "", 6773}, {member("gold").afterUse(), 0, "USED_UP", 0}, {Buyer{}, 0, "SIGN_IN_NEEDED", 0}}},
 	{"a cheaper competitor", "Purchase Dispute", "Bad Price Competitor", `offer them a discount using \[Promo Code\]`, disputeCode, disputed},
 	{"a cheaper yesterday", "Purchase Dispute", "Bad Price Yesterday", `offer them a discount using \[Promo Code\]`, disputeCode, disputed},
 	{"an item out of stock", "Purchase Dispute", "Out-of-Stock General", `offer them a discount using \[Promo Code\]`, disputeCode, disputed},
@@ -75,12 +75,12 @@ var handbook = []guideline{
 		func(said []string) *promotionv1.Promotion {
 			return promo("PP", amountOff(eur(100*figure(said[1]))), limits(1, 0))
 		},
-		[]guidelineCase{{buyer{}, 0, "", 4000}, {buyer{}.afterUse(), 0, "USED_UP", 0}}},
+		[]guidelineCase{{Buyer{}, 0, "", 4000}, {Buyer{}.afterUse(), 0, "USED_UP", 0}}},
 	{"an upgrade's fee is waived for gold", "Order Issue", "Manage Upgrade", `(Gold) members have their fee waived.*\$(\d+)`,
 		func(said []string) *promotionv1.Promotion {
 			return promo("PP", freeShipping(eur(100*figure(said[2]))), groups(lower(said[1:2])...))
 		},
-		[]guidelineCase{{member("gold"), 0, "", 2000}, {member("silver"), 0, "CUSTOMER_NOT_ELIGIBLE", 0}, {buyer{}, 0, "SIGN_IN_NEEDED", 0}}},
+		[]guidelineCase{{member("gold"), 0, "", 2000}, {member("silver"), 0, "CUSTOMER_NOT_ELIGIBLE", 0}, {Buyer{}, 0, "SIGN_IN_NEEDED", 0}}},
 	{"a late addition ships for free to silver and gold", "Order Issue", "Manage Create", `Enter the (Gold) or (Silver) level.*no shipping fee`,
 		func(said []string) *promotionv1.Promotion {
 			return promo("PP", freeShipping(nil), groups(lower(said[1:])...))
@@ -88,7 +88,7 @@ var handbook = []guideline{
 		[]guidelineCase{{member("gold"), 0, "", 0}, {member("silver"), 0, "", 0}, {member("bronze"), 0, "CUSTOMER_NOT_ELIGIBLE", 0}}},
 	{"standard shipping is waived", "Shipping Issue", "Shipping Cost", `Standard shipping is \$(\d+)\.00`,
 		func(said []string) *promotionv1.Promotion { return promo("PP", freeShipping(eur(100*figure(said[1])))) },
-		[]guidelineCase{{buyer{}, 0, "", 800}}},
+		[]guidelineCase{{Buyer{}, 0, "", 800}}},
 }
 
 // A dispute ends in a code made for it, which works once. The handbook does not say how much it takes off.
@@ -96,7 +96,7 @@ func disputeCode([]string) *promotionv1.Promotion {
 	return promo("PP", percent(1000), limits(1, 0), starts(issued), ends(issued.Add(7*24*time.Hour)))
 }
 
-var disputed = []guidelineCase{{buyer{}, 0, "", 3386}, {member("guest"), 6, "", 3386}, {buyer{}.afterUse(), 0, "USED_UP", 0}, {buyer{}, 7, "EXPIRED", 0}}
+var disputed = []guidelineCase{{Buyer{}, 0, "", 3386}, {member("guest"), 6, "", 3386}, {Buyer{}.afterUse(), 0, "USED_UP", 0}, {Buyer{}, 7, "EXPIRED", 0}}
 
 func figure(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64) // the expression admits digits only
@@ -114,11 +114,11 @@ func TestPromotionRulesOfAPublicHandbook(t *testing.T) {
 				t.Fatalf("%s, %s does not say %q", g.flow, g.subflow, g.words)
 			}
 			p := g.express(said)
-			if err := checkPromotion(p); err != nil {
+			if err := Check(p); err != nil {
 				t.Fatalf("can not be expressed: %v", err)
 			}
 			for _, c := range g.cases {
-				e := verdict(p, newBasket(walkCart()), c.who, issued.Add(time.Duration(c.day)*24*time.Hour))
+				e := verdict(p, NewBasket(walkCart()), c.who, issued.Add(time.Duration(c.day)*24*time.Hour))
 				reason := strings.TrimPrefix(e.GetRefusalReason().String(), "REFUSAL_REASON_")
 				if c.reason == "" {
 					c.reason = "UNSPECIFIED"

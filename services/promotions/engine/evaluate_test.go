@@ -1,6 +1,7 @@
-package promotions
+package engine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -67,7 +68,7 @@ func TestSavingOfEligiblePromotions(t *testing.T) {
 			if cart == nil {
 				cart = walkCart()
 			}
-			e := verdict(tt.p, newBasket(cart), buyer{}, noon)
+			e := verdict(tt.p, NewBasket(cart), Buyer{}, noon)
 			if !e.GetEligible() {
 				t.Fatalf("not eligible: %v", e.GetRefusalReason())
 			}
@@ -88,12 +89,12 @@ func withUnavailable() *cartv1.Cart {
 
 func TestRefusals(t *testing.T) {
 	usd := &commonv1.Money{AmountMinor: 500, CurrencyCode: "USD"}
-	vip := buyer{signedIn: true, groups: []string{"vip"}}
+	vip := Buyer{SignedIn: true, Groups: []string{"vip"}}
 	tests := []struct {
 		name    string
 		p       *promotionv1.Promotion
 		cart    *cartv1.Cart
-		who     buyer
+		who     Buyer
 		reason  string
 		amount  int64
 		units   int32
@@ -134,7 +135,7 @@ func TestRefusals(t *testing.T) {
 			cart: cartOf(item("x", 1, 100, "")), reason: "WRONG_ITEMS"},
 		{name: "group, guest", p: promo("P", percent(1), groups("vip")), reason: "SIGN_IN_NEEDED"},
 		{name: "group, another group", p: promo("P", percent(1), groups("staff")), who: vip, reason: "CUSTOMER_NOT_ELIGIBLE"},
-		{name: "group, no group", p: promo("P", percent(1), groups("staff")), who: buyer{signedIn: true}, reason: "CUSTOMER_NOT_ELIGIBLE"},
+		{name: "group, no group", p: promo("P", percent(1), groups("staff")), who: Buyer{SignedIn: true}, reason: "CUSTOMER_NOT_ELIGIBLE"},
 		{name: "currency of the benefit", p: promo("P", amountOff(usd)), reason: "CURRENCY"},
 		{name: "currency of the minimum", p: promo("P", percent(1), minimum(usd)), reason: "CURRENCY"},
 		{name: "currency of the fee", p: promo("P", freeShipping(usd)), reason: "CURRENCY"},
@@ -150,7 +151,7 @@ func TestRefusals(t *testing.T) {
 			if cart == nil {
 				cart = walkCart()
 			}
-			e := verdict(tt.p, newBasket(cart), tt.who, noon)
+			e := verdict(tt.p, NewBasket(cart), tt.who, noon)
 			if e.GetEligible() || e.GetSaving() != nil {
 				t.Errorf("eligible %v with saving %v, want a refusal without one", e.GetEligible(), e.GetSaving())
 			}
@@ -175,7 +176,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestGroupMembersMayUseTheirPromotion(t *testing.T) {
-	e := verdict(promo("P", percent(1000), groups("staff", "vip")), newBasket(walkCart()), buyer{signedIn: true, groups: []string{"vip"}}, noon)
+	e := verdict(promo("P", percent(1000), groups("staff", "vip")), NewBasket(walkCart()), Buyer{SignedIn: true, Groups: []string{"vip"}}, noon)
 	if !e.GetEligible() {
 		t.Errorf("refused: %v", e.GetRefusalReason())
 	}
@@ -187,7 +188,7 @@ func TestItemsInAnotherCurrencyThanTheCartDoNotCount(t *testing.T) {
 	cart.Items = append([]*cartv1.CartItem{{
 		ProductId: "odd", Quantity: 1, Available: true, UnitPrice: &commonv1.Money{AmountMinor: 100, CurrencyCode: "USD"},
 	}}, cart.Items...)
-	e := verdict(promo("P", percent(10000)), newBasket(cart), buyer{}, noon)
+	e := verdict(promo("P", percent(10000)), NewBasket(cart), Buyer{}, noon)
 	if diff := cmp.Diff(eur(33865), e.GetSaving(), protocmp.Transform()); diff != "" {
 		t.Errorf("saving (-want +got):\n%s", diff)
 	}
@@ -218,17 +219,53 @@ func TestOrderAndBestCode(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := evaluate(tt.promotions, newBasket(walkCart()), buyer{}, noon)
+			o := Evaluate(tt.promotions, NewBasket(walkCart()), Buyer{}, noon)
 			var order []string
-			for _, e := range o.evaluations {
+			for _, e := range o.Evaluations {
 				order = append(order, e.GetPromotion().GetCode())
 			}
 			if diff := cmp.Diff(tt.order, order); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
 			}
-			if o.best != tt.best {
-				t.Errorf("best = %q, want %q", o.best, tt.best)
+			if o.BestCode != tt.best {
+				t.Errorf("best = %q, want %q", o.BestCode, tt.best)
 			}
 		})
+	}
+}
+
+func usedBy(all, own int64) Buyer {
+	return Buyer{SignedIn: true, ID: "ada", Used: map[string]Use{"P": {all, own}}}
+}
+
+func TestLimitsRefuse(t *testing.T) {
+	tests := []struct {
+		name   string
+		p      *promotionv1.Promotion
+		who    Buyer
+		reason string
+	}{
+		{"below both", promo("P", percent(1), limits(3, 2)), usedBy(2, 1), ""},
+		{"used up by all", promo("P", percent(1), limits(3, 2)), usedBy(3, 1), "USED_UP"},
+		{"used up by this customer", promo("P", percent(1), limits(3, 2)), usedBy(2, 2), "USED_UP"},
+		{"the limit was lowered below the count", promo("P", percent(1), limits(1, 0)), usedBy(2, 1), "USED_UP"},
+		{"no limit", promo("P", percent(1)), usedBy(1000, 1000), ""},
+		{"counts go by the code in any case", promo("p", percent(1), limits(3, 0)), usedBy(3, 0), "USED_UP"},
+		{"a guest and a limit for all", promo("P", percent(1), limits(3, 0)), Buyer{}, ""},
+		{"a guest and a limit for each customer", promo("P", percent(1), limits(0, 1)), Buyer{}, "SIGN_IN_NEEDED"},
+		{"a customer whom the caller does not name", promo("P", percent(1), limits(0, 1)), Buyer{SignedIn: true}, "SIGN_IN_NEEDED"},
+		{"dates speak before limits", promo("P", percent(1), limits(1, 0), ends(noon)), usedBy(1, 0), "EXPIRED"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := verdict(tt.p, NewBasket(walkCart()), tt.who, noon)
+			if got := strings.TrimPrefix(e.GetRefusalReason().String(), "REFUSAL_REASON_"); strings.TrimPrefix(got, "UNSPECIFIED") != tt.reason || e.GetEligible() != (tt.reason == "") {
+				t.Errorf("reason %q, eligible %v; want %q", got, e.GetEligible(), tt.reason)
+			}
+		})
+	}
+	e := verdict(promo("P", percent(1), limits(1, 0)), NewBasket(walkCart()), usedBy(1, 0), noon)
+	if want := "P does not apply: it was used as often as it may be."; e.GetExplanation() != want {
+		t.Errorf("explanation = %q, want %q", e.GetExplanation(), want)
 	}
 }

@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"fmt"
@@ -25,12 +25,12 @@ func BenchmarkEvaluate(b *testing.B) {
 			p.EndTime = nil
 		}
 		b.Run(fmt.Sprintf("stackable=%d", stackable), func(b *testing.B) {
-			var o outcome
+			var o Outcome
 			for b.Loop() {
-				o = evaluate(promotions, newBasket(cart), buyer{}, noon)
+				o = Evaluate(promotions, NewBasket(cart), Buyer{}, noon)
 			}
-			b.ReportMetric(float64(countEligible(o.evaluations)), "eligible")
-			b.ReportMetric(float64(len(o.together.GetCodes())), "combined")
+			b.ReportMetric(float64(countEligible(o.Evaluations)), "eligible")
+			b.ReportMetric(float64(len(o.Combination.GetCodes())), "combined")
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package promotions
+package engine
 
 import (
 	"errors"
@@ -54,7 +54,7 @@ func TestCheckPromotionNamesTheFieldsAtFault(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.fields, fields(checkPromotion(tt.p))); diff != "" {
+			if diff := cmp.Diff(tt.fields, fields(Check(tt.p))); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})
@@ -80,7 +80,7 @@ func TestCheckInlineCart(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var c fault.Checker
-			checkInlineCart(&c, tt.cart)
+			CheckCart(&c, tt.cart)
 			if diff := cmp.Diff(tt.fields, fields(c.Err())); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
@@ -102,22 +102,22 @@ func fields(err error) []string {
 
 func TestWords(t *testing.T) {
 	tests := []struct{ name, got, want string }{
-		{"whole percent", shareWords(1500), "15%"},
-		{"half percent", shareWords(1250), "12.5%"},
-		{"percent with limit and conditions", offerWords(promo("P", percentUpTo(1500, 2000), categories("Socks"), minimum(eur(3000)), minimumUnits(2))),
+		{"whole percent", percentText(1500), "15%"},
+		{"half percent", percentText(1250), "12.5%"},
+		{"percent with limit and conditions", Offer(promo("P", percentUpTo(1500, 2000), categories("Socks"), minimum(eur(3000)), minimumUnits(2))),
 			"15% off Socks, at most 20.00 EUR (from 30.00 EUR, from 2 units)"},
-		{"amount on brands", offerWords(promo("P", amountOff(eur(500)), scoped(&promotionv1.Scope{Brands: []string{"Nimbolt"}, ProductIds: []string{"x"}}))),
+		{"amount on brands", Offer(promo("P", amountOff(eur(500)), scoped(&promotionv1.Scope{Brands: []string{"Nimbolt"}, ProductIds: []string{"x"}}))),
 			"5.00 EUR off Nimbolt products or selected products"},
-		{"what an offer leaves out", offerWords(promo("P", percent(1000), groups("vip"), scoped(&promotionv1.Scope{ExcludeProductIds: []string{"x"}}))),
+		{"what an offer leaves out", Offer(promo("P", percent(1000), groups("vip"), scoped(&promotionv1.Scope{ExcludeProductIds: []string{"x"}}))),
 			"10% off any items (some products excluded, for certain customers only)"},
-		{"groups", offerWords(promo("P", buyGet(2, 1))), "buy 2 of any items, get 1 free"},
-		{"shipping", offerWords(promo("P", freeShipping(nil))), "free shipping"},
-		{"shipping with a scope", offerWords(promo("P", freeShipping(nil), categories("Tents"))), "free shipping with Tents"},
-		{"tiers", offerWords(promo("P", tiered(5000, 500, 10000, 1000))), "5% off any items from 50.00 EUR, 10% off them from 100.00 EUR"},
-		{"set", offerWords(promo("P", bundle(9900, "a", "b"))), "a set of 2 products for 99.00 EUR"},
-		{"applies", verdict(promo("P", percent(1000)), newBasket(walkCart()), buyer{}, noon).GetExplanation(),
+		{"groups", Offer(promo("P", buyGet(2, 1))), "buy 2 of any items, get 1 free"},
+		{"shipping", Offer(promo("P", freeShipping(nil))), "free shipping"},
+		{"shipping with a scope", Offer(promo("P", freeShipping(nil), categories("Tents"))), "free shipping with Tents"},
+		{"tiers", Offer(promo("P", tiered(5000, 500, 10000, 1000))), "5% off any items from 50.00 EUR, 10% off them from 100.00 EUR"},
+		{"set", Offer(promo("P", bundle(9900, "a", "b"))), "a set of 2 products for 99.00 EUR"},
+		{"applies", verdict(promo("P", percent(1000)), NewBasket(walkCart()), Buyer{}, noon).GetExplanation(),
 			"P applies: 10% off any items, which saves 33.86 EUR on this cart."},
-		{"applies, unknown fee", verdict(promo("P", freeShipping(nil)), newBasket(walkCart()), buyer{}, noon).GetExplanation(), "P applies: free shipping."},
+		{"applies, unknown fee", verdict(promo("P", freeShipping(nil)), NewBasket(walkCart()), Buyer{}, noon).GetExplanation(), "P applies: free shipping."},
 		{"plurals fold", singular("  Accessories & Dresses, Boxes "), "accessory & dresses, box"},
 	}
 	for _, tt := range tests {
