@@ -1,5 +1,5 @@
-// Command travel is a whole program around agentloop: four tools, and a conversation of nine messages that shows what a loop
-// does with them. Read converse below, then tools.go.
+// Command travel is a complete program around agentloop: four tools, and a conversation of nine messages that shows what the
+// loop does with them. Read converse below, then tools.go.
 //
 //	go run ./examples/travel
 //	OPENAI_API_KEY=... go run ./examples/travel --model gpt-4.1-mini
@@ -21,23 +21,23 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
 )
 
-// scenario is one message of the conversation, and what it shows.
+// scenario is one message of the conversation and what it shows.
 type scenario struct {
 	title    string
 	message  string
 	maxSteps int // model calls that may ask for tools; zero: the loop's default
 }
 
-// scenarios are asked in order, each with all that was said before it.
+// scenarios are asked in order, each with the conversation before it.
 var scenarios = []scenario{
 	{title: "No tool needed", message: "Hello!"},
 	{title: "General advice, still no tool", message: "What should I pack for a weekend away?"},
 	{title: "One tool: weather", message: "What is the weather in Lisbon?"},
 	{title: "One tool: money", message: "How many dollars are 120 euros?"},
 	{title: "One tool: trains", message: "Which trains go from Lisbon to Porto?"},
-	{title: "Two tools, and a place that was named before", message: "What will the weather be there tomorrow, and how much is 80 dollars in pounds?"},
+	{title: "Two tools, and a place named earlier", message: "What will the weather be there tomorrow, and how much is 80 dollars in pounds?"},
 	{title: "All three tools", message: "Which trains go from Porto to Lisbon, what will the weather be there tomorrow, and how many euros are 5000 yen?"},
-	{title: "More steps wanted than allowed", message: "How much is the cheapest train from Lisbon to Porto in dollars?", maxSteps: 1},
+	{title: "More steps than allowed", message: "How much is the cheapest train from Lisbon to Porto in dollars?", maxSteps: 1},
 	{title: "A tool that fails", message: "Please find me a hotel room in Porto."},
 }
 
@@ -49,10 +49,10 @@ Advice you may give without a tool:
 - Packing for a weekend away: one bag that you can carry up the stairs, layers in place of a thick coat, and a charger.
 - Before a train journey: be on the platform ten minutes early, and have something to eat with you.`
 
-// answerTime bounds the answer to one message.
+// answerTime limits the answer to one message.
 const answerTime = 2 * time.Minute
 
-// converse asks the model one message after the other and shows what happens.
+// converse sends the model one message after another and prints what happens.
 func converse(ctx context.Context, model agentloop.Model, today time.Time, p printer) error {
 	var history []agentloop.Message
 	for i, s := range scenarios {
@@ -66,29 +66,29 @@ func converse(ctx context.Context, model agentloop.Model, today time.Time, p pri
 		if err != nil {
 			return err
 		}
-		run, err := answer(ctx, loop.Start(history, s.message), p)
+		c, err := answer(ctx, loop.Start(history, s.message), p)
 		if err != nil {
 			return fmt.Errorf("message %d: %w", i+1, err)
 		}
-		p.answer(run.Result())
-		history = run.Messages()[1:] // the first is the system prompt, which is the loop's to add
+		p.answer(c.Result())
+		history = c.Messages()[1:] // without the system prompt, which the loop adds
 	}
 	return nil
 }
 
-// answer steps a run until it is done. Who needs no events and no messages calls [agentloop.Loop.Run] instead.
-func answer(ctx context.Context, run *agentloop.Conversation, p printer) (*agentloop.Conversation, error) {
+// answer advances a conversation until it is done. If you need neither events nor messages, call [agentloop.Loop.Run] instead.
+func answer(ctx context.Context, c *agentloop.Conversation, p printer) (*agentloop.Conversation, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	for !run.Done() {
-		for event := range run.Step(ctx) {
+	for !c.Done() {
+		for event := range c.Step(ctx) {
 			p.event(event)
 		}
 	}
-	if err := run.Err(); !errors.Is(err, agentloop.ErrMaxSteps) { // at the limit there is an answer, made from what is known
-		return run, err
+	if err := c.Err(); !errors.Is(err, agentloop.ErrMaxSteps) { // at the limit of steps there is an answer
+		return c, err
 	}
-	return run, nil
+	return c, nil
 }
 
 func main() {
@@ -101,7 +101,7 @@ func main() {
 	}
 }
 
-// start reads the flags and runs the conversation with the model that they name.
+// start reads the flags and runs the conversation with the model they name.
 func start(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
 	cfg, err := parse(args, getenv, out)
 	if err != nil {
@@ -109,7 +109,7 @@ func start(ctx context.Context, args []string, getenv func(string) string, out i
 	}
 	if cfg.BaseURL == "" && cfg.APIKey == "" {
 		fmt.Fprintln(out, "No --url and no OPENAI_API_KEY: building and starting Quartet's offline model (the first time, this takes a minute).\n"+
-			"It follows rules and is not a language model; what it says is worded from what the tools return.")
+			"It follows rules and is not a language model; its answers repeat what the tools return.")
 		url, stop, err := startOffline(ctx)
 		if err != nil {
 			return err
@@ -126,13 +126,13 @@ func start(ctx context.Context, args []string, getenv func(string) string, out i
 
 const offlineModel = "quartet-offline"
 
-// parse reads the flags. The key comes from the environment only: a command line shows in the list of processes.
+// parse reads the flags. The key comes only from the environment, because command lines show in the process list.
 func parse(args []string, getenv func(string) string, out io.Writer) (openai.Config, error) {
 	cfg := openai.Config{APIKey: getenv("OPENAI_API_KEY")}
 	fs := flag.NewFlagSet("travel", flag.ContinueOnError)
 	fs.StringVar(&cfg.BaseURL, "url", getenv("OPENAI_BASE_URL"), "`URL` of an endpoint that speaks Chat Completions, up to /v1 (env OPENAI_BASE_URL)")
 	fs.StringVar(&cfg.Model, "model", offlineModel, "`name` of the model")
-	fs.SetOutput(io.Discard) // errors are told once, by main
+	fs.SetOutput(io.Discard) // main prints errors once
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -14,20 +14,21 @@ import (
 	"time"
 )
 
-// offlinePackage is the program that serves the offline model. It is run and not imported: this example needs agentloop only.
+// offlinePackage is the program that serves the offline model. It is run, not imported, so that this example depends only on
+// agentloop.
 const offlinePackage = "github.com/quartet-commerce/quartet/services/cmd/quartet"
 
 // stopTime is how long the offline model may take to stop before it is killed.
 const stopTime = 5 * time.Second
 
-// startOffline builds and starts the offline model. It returns the model's URL, and a function that stops it and waits for
-// its end. The model also stops when ctx is done.
+// startOffline builds and starts the offline model. It returns the model's URL and a function that stops the model and waits
+// for its end. The model also stops when ctx is done.
 func startOffline(ctx context.Context) (url string, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "travel-")
 	if err != nil {
 		return "", nil, fmt.Errorf("build the offline model: %w", err)
 	}
-	url, wait, err := launch(ctx, filepath.Join(dir, "quartet.exe")) // Windows wants the ending, others do not mind
+	url, wait, err := launch(ctx, filepath.Join(dir, "quartet.exe")) // Windows needs the suffix
 	if err != nil {
 		os.RemoveAll(dir)
 		return "", nil, err
@@ -35,7 +36,7 @@ func startOffline(ctx context.Context) (url string, stop func(), err error) {
 	return url, func() { wait(); os.RemoveAll(dir) }, nil
 }
 
-// launch builds the program, not "go run", which would not pass on the signal to stop.
+// launch builds and starts the program. "go run" would not pass the signal to stop on.
 func launch(ctx context.Context, program string) (url string, stop func(), err error) {
 	output, err := exec.CommandContext(ctx, "go", "build", "-o", program, offlinePackage).CombinedOutput()
 	if ctx.Err() != nil {
@@ -48,8 +49,8 @@ func launch(ctx context.Context, program string) (url string, stop func(), err e
 	cmd := exec.CommandContext(ctx, program, "model", "--listen", "127.0.0.1:0", "--log-level", "ERROR")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopTime
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -60,18 +61,18 @@ func launch(ctx context.Context, program string) (url string, stop func(), err e
 	}
 	stop = func() {
 		cancel()
-		_ = cmd.Wait() // it was told to stop: how it ended says nothing
+		_ = cmd.Wait() // it was stopped: its exit status says nothing
 	}
 	if url, err = readyURL(stdout); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("start the offline model: %w: %s", err, lastLine(complaint.Bytes()))
+		return "", nil, fmt.Errorf("start the offline model: %w: %s", err, lastLine(stderr.Bytes()))
 	}
 	return url, stop, nil
 }
 
 var urlRE = regexp.MustCompile(`http://\S+`)
 
-// readyURL finds the address in the line that the program prints once it listens.
+// readyURL returns the address in the line that the program prints once it listens.
 func readyURL(stdout io.Reader) (string, error) {
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// printer shows a conversation as it happens.
+// printer prints a conversation as it happens.
 type printer struct{ out io.Writer }
 
 func (p printer) question(n int, s scenario) {
@@ -20,7 +20,7 @@ func (p printer) question(n int, s scenario) {
 	fmt.Fprintf(p.out, "\n%d. %s%s\n   > %s\n", n, s.title, limit, s.message)
 }
 
-// event shows tool calls. Those of one step run side by side, so their results may come in another order.
+// event prints tool calls. The calls of one step run concurrently, so results may come in another order.
 func (p printer) event(event agentloop.Event) {
 	switch event := event.(type) {
 	case agentloop.ToolStarted:
@@ -42,7 +42,7 @@ func (p printer) answer(r *agentloop.Result) {
 		len(r.Steps), r.FinishReason, r.Usage.InputTokens, r.Usage.OutputTokens, rounded(r.Duration))
 }
 
-// shorten cuts what would not fit on a line.
+// shorten cuts a text to fit on a line.
 func shorten(s string) string {
 	const most = 90
 	if r := []rune(s); len(r) > most {

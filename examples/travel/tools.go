@@ -10,11 +10,10 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// travelTools returns the four tools. A tool is a function from a struct to a string, or to anything that marshals to JSON;
-// the schema of its arguments comes from the struct. Its errors are written for the model, which reads them. What these
-// tools know is made up.
+// travelTools returns the four tools. A tool is a function from a struct to a string or to anything that marshals to JSON. The
+// schema of its arguments comes from the struct. The model reads its errors. The data of these tools is made up.
 //
-// What is not for the model to choose, here the day, goes in through a closure.
+// Data that the model must not choose, here the day, comes through a closure.
 func travelTools(today time.Time) []agentloop.Tool {
 	return []agentloop.Tool{
 		agentloop.NewTool("get_weather", "The weather in a city on a day.",
@@ -37,7 +36,7 @@ type weather struct {
 	High string `json:"high"`
 }
 
-// forecasts are those of today, tomorrow and the day after.
+// forecasts are for today, tomorrow and the day after.
 var forecasts = map[string][3]weather{
 	"lisbon": {{Sky: "sunny", High: "24 °C"}, {Sky: "sunny with some wind", High: "23 °C"}, {Sky: "cloudy", High: "21 °C"}},
 	"porto":  {{Sky: "cloudy", High: "18 °C"}, {Sky: "light rain", High: "17 °C"}, {Sky: "sunny", High: "20 °C"}},
@@ -63,7 +62,7 @@ type moneyArgs struct {
 	To     string  `json:"to" jsonschema:"ISO 4217 code, such as EUR"`
 }
 
-// rates are what a euro is worth.
+// rates are the values of one euro.
 var rates = map[string]float64{"EUR": 1, "USD": 1.10, "GBP": 0.86, "JPY": 162}
 
 func convert(_ context.Context, in moneyArgs) (string, error) {
@@ -104,7 +103,7 @@ type roomArgs struct {
 	City string `json:"city"`
 }
 
-// findRooms fails, as tools do now and then.
+// findRooms fails, as tools sometimes do.
 func findRooms(context.Context, roomArgs) (string, error) {
 	return "", errors.New("the booking desk is not available at the moment")
 }

@@ -127,7 +127,7 @@ const (
 	lastCall  = `"You have no tool calls left. Answer now from what you know; say plainly what you could not find out."/>`
 )
 
-func TestModelIsToldWhenItsBudgetRunsLow(t *testing.T) {
+func TestModelIsToldWhenLimitsAreNear(t *testing.T) {
 	cases := []struct {
 		name     string
 		maxSteps int
@@ -178,7 +178,7 @@ func TestModelIsToldWhenItsBudgetRunsLow(t *testing.T) {
 }
 
 // An answer that was cut before it began, because the model reasoned for too long, is tried once more without reasoning.
-func TestAnswerThatIsAllReasoningIsTriedWithoutIt(t *testing.T) {
+func TestAnswerCutInReasoningIsRetriedWithoutReasoning(t *testing.T) {
 	lost := scripted.Step{Reasoning: "secret thoughts", FinishReason: agentloop.FinishLength}
 	stopped := scripted.Step{Reasoning: "secret thoughts"}
 	cutOff := scripted.Step{FinishReason: agentloop.FinishLength}

@@ -17,8 +17,8 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 )
 
-// nap is a tool that takes a time and says when it began and ended.
-func nap(name string, d time.Duration, note func(string)) agentloop.Tool {
+// sleepTool is a tool that takes a time and says when it began and ended.
+func sleepTool(name string, d time.Duration, note func(string)) agentloop.Tool {
 	return agentloop.NewTool(name, "Sleeps.", func(ctx context.Context, in struct {
 		ID string `json:"id"`
 	}) (string, error) {
@@ -33,7 +33,7 @@ func nap(name string, d time.Duration, note func(string)) agentloop.Tool {
 	})
 }
 
-func naps(name string, ids ...string) []agentloop.ToolCall {
+func sleepCalls(name string, ids ...string) []agentloop.ToolCall {
 	calls := make([]agentloop.ToolCall, len(ids))
 	for i, id := range ids {
 		calls[i] = agentloop.ToolCall{ID: id, Name: name, Arguments: fmt.Sprintf(`{"id":%q}`, id)}
@@ -41,19 +41,19 @@ func naps(name string, ids ...string) []agentloop.ToolCall {
 	return calls
 }
 
-// diary notes what happened; safe for concurrent use.
-type diary struct {
+// eventLog notes what happened; safe for concurrent use.
+type eventLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *diary) note(s string) {
+func (d *eventLog) note(s string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines = append(d.lines, s)
 }
 
-func (d *diary) read() []string {
+func (d *eventLog) read() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.lines)
@@ -76,35 +76,35 @@ func describe(ev agentloop.Event) string {
 	return fmt.Sprintf("%T", ev)
 }
 
-// longRun is a loop whose run has events of every kind: text before tools, tools side by side, one with effects, an answer.
-func longRun(t *testing.T, d *diary) *agentloop.Loop {
-	book := nap("book", time.Second, d.note)
+// everyEvent is a loop whose run has events of every kind: text before tools, tools side by side, one with effects, an answer.
+func everyEvent(t *testing.T, d *eventLog) *agentloop.Loop {
+	book := sleepTool("book", time.Second, d.note)
 	book.Effects = true
 	return mustNew(t, agentloop.Config{
-		Tools: []agentloop.Tool{nap("nap", 2*time.Second, d.note), nap("doze", time.Second, d.note), book},
+		Tools: []agentloop.Tool{sleepTool("nap", 2*time.Second, d.note), sleepTool("doze", time.Second, d.note), book},
 		Model: paired(t, scripted.New(
-			scripted.Step{Text: "Let me", ChunkSize: 4, ToolCalls: slices.Concat(naps("nap", "a"), naps("doze", "b"), naps("book", "c"), naps("doze", "d"))},
+			scripted.Step{Text: "Let me", ChunkSize: 4, ToolCalls: slices.Concat(sleepCalls("nap", "a"), sleepCalls("doze", "b"), sleepCalls("book", "c"), sleepCalls("doze", "d"))},
 			scripted.Step{Text: "Done.", Delay: time.Second},
 		)),
 	})
 }
 
-var longRunEvents = []string{
+var everyEventEvents = []string{
 	"0 text Let ", "0 text me", "0 start a", "0 start b", "0 end b", "0 end a", "0 start c", "0 end c", "0 start d", "0 end d",
 	"0 step, 4 calls", "1 text Done.", "1 step, 0 calls", "finished Done.",
 }
 
-func TestStreamTellsAllThatHappens(t *testing.T) {
+func TestStreamYieldsAllEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d diary
+		var d eventLog
 		var got []string
-		for ev, err := range longRun(t, &d).Stream(t.Context(), nil, "hi") {
+		for ev, err := range everyEvent(t, &d).Stream(t.Context(), nil, "hi") {
 			if err != nil {
 				t.Error(err)
 			}
 			got = append(got, describe(ev))
 		}
-		if diff := cmp.Diff(longRunEvents, got); diff != "" {
+		if diff := cmp.Diff(everyEventEvents, got); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -112,14 +112,14 @@ func TestStreamTellsAllThatHappens(t *testing.T) {
 
 func TestStreamAndRunAreTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d diary
+		var d eventLog
 		var streamed *agentloop.Result
-		for ev := range longRun(t, &d).Stream(t.Context(), nil, "hi") {
+		for ev := range everyEvent(t, &d).Stream(t.Context(), nil, "hi") {
 			if f, ok := ev.(agentloop.Finished); ok {
 				streamed = f.Result
 			}
 		}
-		ran, err := longRun(t, &d).Run(t.Context(), nil, "hi")
+		ran, err := everyEvent(t, &d).Run(t.Context(), nil, "hi")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,14 +135,14 @@ func TestStreamAndRunAreTheSame(t *testing.T) {
 }
 
 // Breaking out after any event must stop the model and the tools, and wait for them.
-func TestConsumerMayStopAnywhere(t *testing.T) {
-	for stop := range longRunEvents {
-		t.Run(longRunEvents[stop], func(t *testing.T) {
+func TestConsumerCanStopAnywhere(t *testing.T) {
+	for stop := range everyEventEvents {
+		t.Run(everyEventEvents[stop], func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var d diary
+				var d eventLog
 				n := 0
 				begun := time.Now()
-				for range longRun(t, &d).Stream(t.Context(), nil, "hi") {
+				for range everyEvent(t, &d).Stream(t.Context(), nil, "hi") {
 					if n == stop {
 						break
 					}
@@ -166,7 +166,7 @@ func TestConsumerMayStopAnywhere(t *testing.T) {
 	}
 }
 
-func TestStepMayBeStoppedToo(t *testing.T) {
+func TestStepCanBeStopped(t *testing.T) {
 	for stop := range 3 {
 		model := scripted.New(scripted.Step{Text: "x", ToolCalls: []agentloop.ToolCall{call("echo", `{"text":"x"}`)}})
 		run := mustNew(t, agentloop.Config{Model: model, Tools: []agentloop.Tool{echo("echo")}}).Start(nil, "hi")
@@ -198,11 +198,11 @@ func TestStoppingAtTheLastEventKeepsTheAnswer(t *testing.T) {
 
 func TestConsumerThatPanicsLeavesNothingRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d diary
+		var d eventLog
 		begun := time.Now()
 		func() {
 			defer func() { _ = recover() }()
-			for ev := range longRun(t, &d).Stream(t.Context(), nil, "hi") {
+			for ev := range everyEvent(t, &d).Stream(t.Context(), nil, "hi") {
 				if describe(ev) == "0 start b" {
 					synctest.Wait() // until a runs
 					panic("x")
@@ -254,9 +254,9 @@ func TestContextEndsTheRun(t *testing.T) {
 					}
 					defer cancel()
 					loop := mustNew(t, agentloop.Config{
-						MaxParallel: 2, Tools: []agentloop.Tool{nap("nap", time.Second, func(string) {})},
+						MaxParallel: 2, Tools: []agentloop.Tool{sleepTool("nap", time.Second, func(string) {})},
 						Model: paired(t, scripted.New(
-							scripted.Step{Delay: time.Second, Text: "Let me", ChunkSize: 4, ChunkDelay: 100 * time.Millisecond, ToolCalls: naps("nap", "a", "b", "c")},
+							scripted.Step{Delay: time.Second, Text: "Let me", ChunkSize: 4, ChunkDelay: 100 * time.Millisecond, ToolCalls: sleepCalls("nap", "a", "b", "c")},
 							scripted.Step{Delay: time.Second, Text: "All done.", ChunkSize: 2, ChunkDelay: time.Second},
 						)),
 					})
@@ -310,12 +310,12 @@ func TestReserveIsKeptForTheAnswer(t *testing.T) {
 						return scripted.Step{Delay: time.Second, Text: "what I know"}
 					}
 					calls++
-					return scripted.Step{Delay: time.Second, ToolCalls: naps("nap", fmt.Sprint(calls))}
+					return scripted.Step{Delay: time.Second, ToolCalls: sleepCalls("nap", fmt.Sprint(calls))}
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
 				defer cancel()
 				loop := mustNew(t, agentloop.Config{
-					Model: paired(t, model), Tools: []agentloop.Tool{nap("nap", c.tool, func(string) {})}, ToolTimeout: 2 * time.Hour, Reserve: 5 * time.Second,
+					Model: paired(t, model), Tools: []agentloop.Tool{sleepTool("nap", c.tool, func(string) {})}, ToolTimeout: 2 * time.Hour, Reserve: 5 * time.Second,
 				})
 				got, err := loop.Run(ctx, nil, "hi")
 				if !errors.Is(err, c.err) || got.Text != "what I know" || (got.FinishReason == agentloop.FinishDeadline) != (c.err != nil) {

@@ -1,13 +1,14 @@
-// Package agentotel traces and measures models and tools of agentloop, by wrapping them, in the terms of OpenTelemetry's
-// conventions for generative AI.
+// Package agentotel adds OpenTelemetry traces and metrics to the models and tools of agentloop, by wrapping them. Names follow
+// OpenTelemetry's conventions for generative AI.
 //
 //	model := agentotel.Model(model, agentotel.Config{Provider: "openai", RequestModel: "gpt-x"})
 //	tool := agentotel.Tool(tool, agentotel.Config{})
 //
-// A call of a model is a span "chat {model}", a call of a tool a span "execute_tool {tool}". What was said never shows in
-// them, not even in the description of an error, unless Config.CaptureContent asks for it.
+// A model call is a span "chat {model}", a tool call a span "execute_tool {tool}". Spans hold no content, not even in the
+// description of an error, unless Config.CaptureContent is set.
 //
-// The package imports the OpenTelemetry API only. Without an SDK that is set up elsewhere it does nothing, cheaply.
+// The package must not import anything beyond the standard library, agentloop and the OpenTelemetry API. Without an SDK set up
+// elsewhere it does nothing.
 package agentotel
 
 import (
@@ -23,8 +24,8 @@ import (
 
 const scopeName = "github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
 
-// The names of the conventions for generative AI, version 1.41. They are written out because the packages of later
-// versions have none of them.
+// The names of the conventions for generative AI, version 1.41. They are written out because later versions of the semconv
+// packages do not have them.
 const (
 	keyOperation        = attribute.Key("gen_ai.operation.name")
 	keyProvider         = attribute.Key("gen_ai.provider.name")
@@ -51,19 +52,18 @@ const (
 	operationExecuteTool = "execute_tool"
 )
 
-// Config says what to write down, and where to. The zero Config serves for tools.
+// Config configures [Model] and [Tool]. The zero value is valid.
 type Config struct {
-	// Provider is who runs the model, in the conventions' terms: "openai", "anthropic", "gcp.gemini" and so on. Empty: "openai",
-	// for the interface if not the owner. Not used for tools.
+	// Provider is the provider's name in the conventions: "openai", "anthropic", "gcp.gemini" and so on. Empty: "openai", after
+	// the API. Not used for tools.
 	Provider string
-	// RequestModel is the name of the model that is asked for. Empty: it is left out. Not used for tools.
+	// RequestModel is the name of the requested model. Empty: left out. Not used for tools.
 	RequestModel string
-	// CaptureContent writes the arguments and results of tools, and the words of errors, to spans. They may hold what
-	// people wrote.
+	// CaptureContent writes the arguments and results of tools, and the texts of errors, to spans. They may hold personal data.
 	CaptureContent bool
-	// TracerProvider makes the spans. Nil: the global one.
+	// TracerProvider makes the spans. Nil: the global provider.
 	TracerProvider trace.TracerProvider
-	// MeterProvider makes the metrics of models. Nil: the global one.
+	// MeterProvider makes the metrics of models. Nil: the global provider.
 	MeterProvider metric.MeterProvider
 }
 
@@ -91,7 +91,8 @@ func (c *Config) fail(span trace.Span, err error) {
 	span.SetStatus(codes.Error, description)
 }
 
-// errorType returns a short name for the kind of an error, out of few. An error may name itself by a method ErrorType.
+// errorType returns a short name for the kind of an error, of low cardinality. An error may name itself with a method
+// ErrorType() string.
 func errorType(err error) string {
 	var named interface{ ErrorType() string }
 	switch {

@@ -3,6 +3,7 @@ package agentotel
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -13,14 +14,14 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// Buckets of the histograms, as the conventions give them.
+// Histogram buckets of the conventions.
 var (
 	secondsBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 	tokensBuckets  = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
 )
 
-// Model returns a model that does what m does, with a span around every call and its duration and tokens measured. The
-// span ends with the sequence, also when the consumer stops early.
+// Model returns a model that does what m does, with a span for every call and metrics of its duration and tokens. The span
+// ends with the sequence, even if the consumer stops early. The model is safe for concurrent use if m is.
 func Model(m agentloop.Model, cfg Config) agentloop.Model {
 	if cfg.Provider == "" {
 		cfg.Provider = "openai"
@@ -33,7 +34,7 @@ func Model(m agentloop.Model, cfg Config) agentloop.Model {
 		t.name += " " + cfg.RequestModel
 		t.attrs = append(t.attrs, keyRequestModel.String(cfg.RequestModel))
 	}
-	t.attrs = t.attrs[:len(t.attrs):len(t.attrs)] // appended to by every call
+	t.attrs = slices.Clip(t.attrs) // every call appends to it
 	var err error
 	if t.duration, err = cfg.meter().Float64Histogram("gen_ai.client.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of calls of models."), metric.WithExplicitBucketBoundaries(secondsBuckets...)); err != nil {
@@ -64,10 +65,10 @@ func (m *model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 		if span.IsRecording() {
 			span.SetAttributes(requestAttributes(req)...)
 		}
-		o := observation{begun: time.Now()}
+		o := observation{started: time.Now()}
 		defer func() { m.record(ctx, span, &o) }()
 		for c, err := range m.next.Generate(ctx, req) {
-			o.see(c, err)
+			o.add(c, err)
 			if !yield(c, err) {
 				return
 			}
@@ -90,9 +91,9 @@ func requestAttributes(req *agentloop.Request) []attribute.KeyValue {
 	return attrs
 }
 
-// observation is what one call came to.
+// observation collects the outcome of one call.
 type observation struct {
-	begun      time.Time
+	started    time.Time
 	firstChunk time.Duration
 	model      string
 	finish     agentloop.FinishReason
@@ -100,13 +101,13 @@ type observation struct {
 	err        error
 }
 
-func (o *observation) see(c agentloop.Chunk, err error) {
+func (o *observation) add(c agentloop.Chunk, err error) {
 	if err != nil {
 		o.err = err
 		return
 	}
 	if o.firstChunk == 0 {
-		o.firstChunk = max(time.Since(o.begun), 1)
+		o.firstChunk = max(time.Since(o.started), 1)
 	}
 	if c.Model != "" {
 		o.model = c.Model
@@ -119,7 +120,7 @@ func (o *observation) see(c agentloop.Chunk, err error) {
 	}
 }
 
-// record writes an observation to the span and the metrics, as far as somebody keeps them.
+// record writes an observation to the span and the metrics that are enabled.
 func (m *model) record(ctx context.Context, span trace.Span, o *observation) {
 	if span.IsRecording() {
 		o.describe(span)
@@ -127,12 +128,12 @@ func (m *model) record(ctx context.Context, span trace.Span, o *observation) {
 			m.cfg.fail(span, o.err)
 		}
 	}
-	common := m.attrs[:len(m.attrs):len(m.attrs)]
+	common := m.attrs
 	if o.model != "" {
 		common = append(common, keyResponseModel.String(o.model))
 	}
 	if u := o.usage; u != nil && m.tokens.Enabled(ctx) {
-		common := common[:len(common):len(common)]
+		common := slices.Clip(common)
 		m.tokens.Record(ctx, u.InputTokens, metric.WithAttributes(append(common, keyTokenType.String("input"))...))
 		m.tokens.Record(ctx, u.OutputTokens, metric.WithAttributes(append(common, keyTokenType.String("output"))...))
 	}
@@ -140,11 +141,11 @@ func (m *model) record(ctx context.Context, span trace.Span, o *observation) {
 		if o.err != nil {
 			common = append(common, keyErrorType.String(errorType(o.err)))
 		}
-		m.duration.Record(ctx, time.Since(o.begun).Seconds(), metric.WithAttributes(common...))
+		m.duration.Record(ctx, time.Since(o.started).Seconds(), metric.WithAttributes(common...))
 	}
 }
 
-// describe puts what came onto the call's span.
+// describe adds the outcome to the call's span.
 func (o *observation) describe(span trace.Span) {
 	if o.model != "" {
 		span.SetAttributes(keyResponseModel.String(o.model))

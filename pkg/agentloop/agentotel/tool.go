@@ -12,11 +12,11 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// contentBytes bounds what is captured of a tool's arguments or result.
+// contentBytes limits what is captured of a tool's arguments or result.
 const contentBytes = 8 << 10
 
-// Tool returns a tool that does what t does, with a span around every call. It is cheap enough to be done for every
-// request.
+// Tool returns a tool that does what t does, with a span for every call. It is cheap enough to be called for every request.
+// Cfg's Provider, RequestModel and MeterProvider are not used.
 func Tool(t agentloop.Tool, cfg Config) agentloop.Tool {
 	if t.Run == nil {
 		return t // for agentloop.New to refuse
@@ -47,12 +47,12 @@ func Tool(t agentloop.Tool, cfg Config) agentloop.Tool {
 	return t
 }
 
-// errPanicked stands for the error of a tool that did not return.
+// errPanicked is the error of a tool that did not return.
 var errPanicked error = panicked{errors.New("the tool panicked")}
 
 type panicked struct{ error }
 
-// ErrorType implements the interface that errorType looks for.
+// ErrorType names the error for errorType.
 func (panicked) ErrorType() string { return "panic" }
 
 // result writes a tool's value as text.
@@ -70,7 +70,7 @@ func result(value any) string {
 	return content(string(raw))
 }
 
-// content cuts what is captured.
+// content limits captured text to contentBytes.
 func content(text string) string {
 	if len(text) > contentBytes {
 		text = text[:contentBytes]

@@ -1,16 +1,16 @@
-// Package scripted is a language model for tests: it plays a script and keeps what it was asked.
+// Package scripted is a language model for tests: it plays a script and keeps the requests that it gets.
 //
 //	model := scripted.New(
 //		scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "weather", Arguments: `{"city":"Oslo"}`}}},
 //		scripted.Step{Text: "It rains."},
 //	)
 //
-// A script can hold whatever real models do: answers in small pieces, delays, errors at once or half way, broken chunks, and
-// silence without end. [Func] answers by a function where the order of calls is not known. Time is waited for with timers, so
-// that testing/synctest makes delays free and exact.
+// A script can do whatever real models do: small chunks, delays, errors at once or half way, broken chunks, and hanging. If the
+// order of calls is unknown, use [Func], which computes each answer. Delays use timers, so testing/synctest makes them instant
+// and exact.
 //
-// What the model was sent is checked on the spot by [Step.Check], whose error fails the call, or afterwards by
-// [Model.Requests]. A script that was too short fails the call beyond its end; [Model.Remaining] says whether it was too long.
+// Check requests at once with [Step.Check], whose error fails the call, or afterwards with [Model.Requests]. A call beyond the
+// end of the script fails; [Model.Remaining] tells whether the script was too long.
 //
 // The package must not import anything beyond the standard library and agentloop.
 package scripted
@@ -26,56 +26,55 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// Name is how scripted models name themselves where a step does not say otherwise.
+// Name is the name of the model in answers of steps that set none.
 const Name = "scripted"
 
-// Step is one answer of the model. The zero Step is an answer of nothing.
+// Step is one answer of the model. The zero Step is an empty answer.
 type Step struct {
 	// Reasoning comes first.
 	Reasoning string
 	// Text comes next.
 	Text string
-	// ToolCalls come after the text, a chunk each. An empty ID is sent as it is: the loop makes one up.
+	// ToolCalls come after the text, one chunk each. An empty ID is sent as it is, and the loop replaces it.
 	ToolCalls []agentloop.ToolCall
-	// FinishReason ends the answer. Empty: tool_calls if there are ToolCalls, else stop.
+	// FinishReason ends the answer. Empty: FinishToolCalls if there are ToolCalls, else FinishStop.
 	FinishReason agentloop.FinishReason
-	// Usage is reported with the finish reason. Nil: none is, as some providers do.
+	// Usage is reported with the finish reason. Nil: none, as with some providers.
 	Usage *agentloop.Usage
-	// Model is the name that the answer gives. Empty: [Name].
+	// Model is the model's name in the answer. Empty: [Name].
 	Model string
 
-	// Chunks, when set, are sent as they are in place of all of the above.
+	// Chunks replace all of the above if not nil.
 	Chunks []agentloop.Chunk
-	// Err ends the sequence after what was to be sent, in place of the finish reason.
+	// Err ends the sequence after the chunks, instead of the finish reason. Nil: no error.
 	Err error
-	// Hang waits after what was to be sent until the context ends, in place of the finish reason, as a provider that fell
-	// silent does.
+	// Hang waits after the chunks until the context ends, instead of the finish reason, as a stalled provider does.
 	Hang bool
 
-	// Delay is waited before the first chunk.
+	// Delay is the wait before the first chunk.
 	Delay time.Duration
-	// ChunkSize cuts Text and Reasoning into chunks of so many characters. Zero: one chunk each.
+	// ChunkSize cuts Text and Reasoning into chunks of this many characters. Zero: one chunk each.
 	ChunkSize int
-	// ChunkDelay is waited before each further chunk.
+	// ChunkDelay is the wait before each further chunk.
 	ChunkDelay time.Duration
 
-	// Check looks at the request before the answer. Its error becomes the model's, with the number of the call. The request
-	// is a copy. Nil: no check.
+	// Check inspects a copy of the request before the answer. Its error becomes the model's, with the number of the call. Nil:
+	// no check.
 	Check func(req *agentloop.Request) error
 }
 
-// Model plays its steps, one for each call, in the order in which the calls are made. It implements [agentloop.Model] and
-// is safe for concurrent use.
+// Model plays its steps, one per call, in the order of the calls. It implements [agentloop.Model] and is safe for concurrent
+// use.
 type Model struct {
 	mu       sync.Mutex
 	steps    []Step
 	requests []*agentloop.Request
 }
 
-// New returns a model that plays the steps. A call beyond the last one is answered with an error that says so.
+// New returns a model that plays the steps. A call beyond the last step fails.
 func New(steps ...Step) *Model { return &Model{steps: slices.Clone(steps)} }
 
-// Requests returns copies of the requests so far, in the order in which they came, those that failed included.
+// Requests returns copies of the requests so far, in order, including those that failed.
 func (m *Model) Requests() []*agentloop.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +85,7 @@ func (m *Model) Requests() []*agentloop.Request {
 	return copies
 }
 
-// Remaining returns how many steps were not played yet: a test that means to use up its script checks that it is 0.
+// Remaining returns how many steps have not been played yet.
 func (m *Model) Remaining() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +107,7 @@ func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 	}
 }
 
-// next notes a request and returns the step that answers it, and its number from 1.
+// next keeps a request and returns the step that answers it and the number of the call, from 1.
 func (m *Model) next(req *agentloop.Request) (step Step, call int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,8 +119,8 @@ func (m *Model) next(req *agentloop.Request) (step Step, call int, err error) {
 	return m.steps[call-1], call, nil
 }
 
-// Func is a model that makes up each answer from the request. The function gets a copy, and must be safe for concurrent
-// use if the model is used so.
+// Func is a model that computes each answer from a copy of the request. The function must be safe for concurrent use if the
+// model is used concurrently.
 type Func func(req *agentloop.Request) Step
 
 // Generate implements [agentloop.Model].
@@ -143,7 +142,7 @@ func (s Step) check(req *agentloop.Request) error {
 	return s.Check(req.Clone())
 }
 
-// play sends the answer, as far as the context and the consumer let it.
+// play sends the answer until the context ends or the consumer stops.
 func (s Step) play(ctx context.Context, yield func(agentloop.Chunk, error) bool) {
 	if err := wait(ctx, s.Delay); err != nil {
 		yield(agentloop.Chunk{}, err)
@@ -221,7 +220,7 @@ func pieces(text string, size int) iter.Seq[string] {
 	}
 }
 
-// wait returns after d, or at once with the context's error when it is done.
+// wait returns after d, or with the context's error once the context is done.
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()

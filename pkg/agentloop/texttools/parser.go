@@ -16,30 +16,30 @@ const (
 	closeTag = "</tool_call>"
 )
 
-const space = " \t\r\n"
+const whitespace = " \t\r\n"
 
-// parser takes the calls out of a text, piece by piece. What it returns does not depend on where the pieces are cut, save
-// for when it comes out.
+// parser separates the calls in a text from the rest, piece by piece. Where the pieces are cut changes only when it returns
+// something, not what.
 type parser struct {
-	dropped bool            // calls are taken out and dropped
+	drop    bool            // calls are removed from the text and dropped
 	taken   map[string]bool // ids
-	made    int             // calls that went out
-	found   int             // calls, dropped ones included
+	emitted int             // calls returned
+	found   int             // calls, including dropped ones
 
-	tail   string // the end of the text: it may be the start of a tag
+	tail   string // the end of the text, which may be the start of a tag
 	inside bool   // a call has been opened
-	body   body
+	body   callBody
 
-	gap    string // space after the last word
-	closed bool   // the gap is final: a call came after it
-	begun  bool   // the text has begun
+	space   string // after the last word
+	closed  bool   // space is final: a call came after it
+	hasText bool
 
-	text  strings.Builder // output of the write under way
+	text  strings.Builder // output of the current write
 	calls []agentloop.ToolCallDelta
 }
 
 func newParser(req *agentloop.Request) *parser {
-	p := &parser{dropped: req.NoToolCalls || len(req.Tools) == 0, taken: make(map[string]bool)}
+	p := &parser{drop: req.NoToolCalls || len(req.Tools) == 0, taken: make(map[string]bool)}
 	for _, m := range req.Messages {
 		for _, c := range m.ToolCalls {
 			p.taken[c.ID] = true
@@ -48,45 +48,45 @@ func newParser(req *agentloop.Request) *parser {
 	return p
 }
 
-// write takes the next piece in and returns the text and the calls that are clear by now.
+// write adds a piece and returns the text and the calls that are decided by now.
 func (p *parser) write(piece string) (string, []agentloop.ToolCallDelta) {
 	p.feed(piece)
 	return p.take()
 }
 
-// end returns what was held back, when no more text comes.
+// end returns what was held back at the end of the text.
 func (p *parser) end() (string, []agentloop.ToolCallDelta) {
 	for p.inside {
 		p.finish()
 	}
-	p.say(p.tail)
+	p.addText(p.tail)
 	p.tail = ""
 	if p.found == 0 {
-		p.text.WriteString(p.gap)
+		p.text.WriteString(p.space)
 	}
-	p.gap = ""
+	p.space = ""
 	return p.take()
 }
 
-// finish ends a call that was still open when the text ended.
+// finish ends a call that is still open when the text ends.
 func (p *parser) finish() {
 	written := p.body.text.String()
 	at := p.body.firstClose
 	p.inside = false
-	if at > 0 { // a quote too many hid the close tag
+	if at > 0 { // an extra quote hid the close tag
 		p.body.reset()
-		p.call(written[:at-1])
+		p.addCall(written[:at-1])
 		p.feed(written[at-1+len(closeTag):])
 		return
 	}
 	p.body.reset()
-	complete := strings.Trim(written[:len(written)-overlap(written, closeTag)], space)
+	complete := strings.Trim(written[:len(written)-overlap(written, closeTag)], whitespace)
 	var first json.RawMessage
 	if strings.HasPrefix(complete, "{") && json.NewDecoder(strings.NewReader(complete)).Decode(&first) == nil {
-		p.call(complete) // refused if more than the object is there
+		p.addCall(complete) // the loop refuses it if more follows the object
 		return
 	}
-	p.say(openTag + written)
+	p.addText(openTag + written)
 }
 
 func (p *parser) take() (string, []agentloop.ToolCallDelta) {
@@ -96,7 +96,7 @@ func (p *parser) take() (string, []agentloop.ToolCallDelta) {
 	return text, calls
 }
 
-// feed goes through a piece.
+// feed reads a piece.
 func (p *parser) feed(in string) {
 	for in != "" {
 		if !p.inside {
@@ -111,37 +111,37 @@ func (p *parser) feed(in string) {
 		case tag == closeTag:
 			p.inside = false
 			p.body.reset()
-			p.call(written)
+			p.addCall(written)
 		default: // the next call begins where this one should have ended
 			p.body.reset()
-			if strings.Trim(written, space) != "" {
-				p.call(written)
+			if strings.Trim(written, whitespace) != "" {
+				p.addCall(written)
 			}
 		}
 	}
 }
 
-// outside goes through text up to the next call, and returns what comes after its tag. A close tag alone is dropped.
+// outside reads text up to the next call and returns what comes after its tag. A stray close tag is dropped.
 func (p *parser) outside(in string) string {
 	in = p.tail + in
 	p.tail = ""
 	opens, closes := strings.Index(in, openTag), strings.Index(in, closeTag)
 	switch {
 	case opens >= 0 && (closes < 0 || opens < closes):
-		p.say(in[:opens])
+		p.addText(in[:opens])
 		p.inside = true
 		return in[opens+len(openTag):]
 	case closes >= 0:
-		p.say(in[:closes])
+		p.addText(in[:closes])
 		return in[closes+len(closeTag):]
 	}
 	n := len(in) - max(overlap(in, openTag), overlap(in, closeTag))
-	p.say(in[:n])
+	p.addText(in[:n])
 	p.tail = in[n:]
 	return ""
 }
 
-// overlap returns how many bytes at the end of text are the start of a tag.
+// overlap returns how many bytes at the end of text may be the start of a tag.
 func overlap(text, tag string) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if strings.HasSuffix(text, tag[:n]) {
@@ -151,37 +151,37 @@ func overlap(text, tag string) int {
 	return 0
 }
 
-// say adds to the text. Space waits for a word: beside a call it is no part of the text.
-func (p *parser) say(text string) {
-	word := strings.TrimLeft(text, space)
+// addText adds to the text. Space waits for a word, because beside a call it is not part of the text.
+func (p *parser) addText(text string) {
+	word := strings.TrimLeft(text, whitespace)
 	if !p.closed {
-		p.gap += text[:len(text)-len(word)]
+		p.space += text[:len(text)-len(word)]
 	}
 	if word == "" {
 		return
 	}
-	end := strings.TrimRight(word, space)
-	p.text.WriteString(p.gap)
+	end := strings.TrimRight(word, whitespace)
+	p.text.WriteString(p.space)
 	p.text.WriteString(end)
-	p.gap, p.closed, p.begun = word[len(end):], false, true
+	p.space, p.closed, p.hasText = word[len(end):], false, true
 }
 
-// call adds a call.
-func (p *parser) call(body string) {
+// addCall adds a call.
+func (p *parser) addCall(body string) {
 	p.found++
-	if !p.begun {
-		p.gap = ""
+	if !p.hasText {
+		p.space = ""
 	}
-	p.closed = !p.begun || p.gap != ""
-	if p.dropped {
+	p.closed = !p.hasText || p.space != ""
+	if p.drop {
 		return
 	}
 	name, arguments := parseCall(body)
-	p.calls = append(p.calls, agentloop.ToolCallDelta{Index: p.made, ID: p.id(), Name: name, Arguments: arguments})
-	p.made++
+	p.calls = append(p.calls, agentloop.ToolCallDelta{Index: p.emitted, ID: p.id(), Name: name, Arguments: arguments})
+	p.emitted++
 }
 
-// id makes up the id of the next call.
+// id returns a new id.
 func (p *parser) id() string {
 	for n := len(p.taken); ; n++ {
 		if id := fmt.Sprintf("call_%d", n); !p.taken[id] {
@@ -191,13 +191,13 @@ func (p *parser) id() string {
 	}
 }
 
-// nameIn finds the tool that a call means which can not be parsed.
+// nameIn finds the name of the tool in a call that cannot be parsed.
 var nameIn = regexp.MustCompile(`"name"\s*:\s*"([^"\\]{1,64})"`)
 
-// parseCall reads what stands between the tags, repaired if need be. If it is not what it should be, the arguments are all
-// that was written, in a form that the loop neither takes for a JSON object nor repairs to one.
+// parseCall reads the text between the tags and repairs almost-JSON. If the text is not a call, the arguments are all of it,
+// in a form that the loop neither takes for a JSON object nor repairs to one.
 func parseCall(body string) (name, arguments string) {
-	body = strings.Trim(body, space)
+	body = strings.Trim(body, whitespace)
 	object, ok := repair.Object(body)
 	if !ok {
 		if m := nameIn.FindStringSubmatch(body); m != nil {
@@ -223,4 +223,57 @@ func parseCall(body string) (name, arguments string) {
 		return name, text
 	}
 	return name, string(raw)
+}
+
+// callBody collects the text of a call that has been opened.
+type callBody struct {
+	text       strings.Builder
+	scanned    int // bytes of text
+	inString   bool
+	escaped    bool
+	firstClose int // position of the first close tag inside a string, plus 1
+}
+
+func (b *callBody) reset() { *b = callBody{} }
+
+// write adds a piece. If a tag ends the call, it returns the tag and the rest of the piece; text is then what comes before the
+// tag. A tag inside a JSON string is part of the string.
+func (b *callBody) write(piece string) (tag, rest string) {
+	b.text.WriteString(piece)
+	text := b.text.String()
+	for b.scanned < len(text) {
+		c := text[b.scanned]
+		if c == '<' {
+			ahead := text[b.scanned:]
+			closes, opens := strings.HasPrefix(ahead, closeTag), strings.HasPrefix(ahead, openTag)
+			switch {
+			case closes && b.inString && b.firstClose == 0:
+				b.firstClose = b.scanned + 1
+			case closes && !b.inString:
+				return b.cut(text, closeTag)
+			case opens && !b.inString:
+				return b.cut(text, openTag)
+			case strings.HasPrefix(closeTag, ahead) || strings.HasPrefix(openTag, ahead):
+				return "", "" // undecided until more comes
+			}
+		}
+		switch {
+		case b.escaped:
+			b.escaped = false
+		case b.inString && c == '\\':
+			b.escaped = true
+		case c == '"':
+			b.inString = !b.inString
+		}
+		b.scanned++
+	}
+	return "", ""
+}
+
+// cut ends the text before the tag at the scanned position.
+func (b *callBody) cut(text, tag string) (string, string) {
+	at := b.scanned
+	b.text.Reset()
+	b.text.WriteString(text[:at])
+	return tag, text[at+len(tag):]
 }

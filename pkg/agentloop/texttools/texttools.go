@@ -1,17 +1,16 @@
-// Package texttools lets models without tool calls of their own call tools, by a text protocol:
+// Package texttools gives tools to models without native tool calls, by a text protocol:
 //
 //	<tool_call>{"name":"weather","arguments":{"city":"Oslo"}}</tool_call>
 //
-// [New] wraps such a model. The loop, its tools and its tests stay the same: the tools are described in the system prompt,
-// the calls are read out of the answer while it streams, and earlier calls and results are written back into the
-// conversation as text. The same request is always written in the same way.
+// [New] wraps such a model. The system prompt describes the tools, calls are read from the answer while it streams, and
+// earlier calls and results are written into the conversation as text. The same request is always written in the same way.
 //
-// What a user or a tool's result says is never run. Only the model's answer is read for calls; in everything that the
-// model reads and might repeat, save the system prompt, the tags are written with &lt; and &gt;, and each result stands
-// between marks that it can not contain.
+// Words of a user or of a tool result are never run. Calls are read only from the model's answer. In everything that the model
+// reads and might repeat, except the system prompt, the tags are escaped with &lt; and &gt;, and each result is between tags
+// with a mark that the result cannot contain.
 //
-// A model that writes its reasoning into its answer needs package wrap's Reasoning below this one, never above it: a call
-// that is only thought of must not be run.
+// For a model that writes its reasoning into its answer, put wrap.Reasoning below this wrapper, never above it: a call that
+// the model only considers must not be run. wrap.Standard does so.
 //
 // The package must not import anything beyond the standard library and agentloop.
 package texttools
@@ -24,20 +23,20 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// New returns a model that answers requests with tools through m, which gets none and needs no support for them, nor for
-// typed output. It is safe for concurrent use if m is.
+// New returns a model that answers requests with tools through m, which needs no support for tools or typed output. It is safe
+// for concurrent use if m is.
 //
 // Of an answer:
 //
-//   - Text goes out as it comes; only what may be the start of a tag, and space that may stand beside a call, waits.
-//   - A call goes out when it is complete. Its id is made up, and is no other's in the conversation.
-//   - A call that is almost JSON is read as the loop reads such arguments (see [agentloop.CallRecord]). What is repaired around
-//     the arguments is not logged.
-//   - A call that can not be understood goes out with what was written as its arguments, which are then no JSON object: the
-//     loop refuses it and says why.
-//   - A call whose close tag is missing counts if the next one begins or the answer ends, and its JSON is complete. At the
-//     end of an answer, anything less is text.
-//   - Where the request allows no calls, they are taken out of the text and dropped.
+//   - Text is yielded as it comes, except what may be the start of a tag and space that may be beside a call.
+//   - A call is yielded when it is complete, with a new id that is unique in the conversation.
+//   - A call that is almost JSON is repaired as the loop repairs arguments (see [agentloop.CallRecord]). Repairs around the
+//     arguments are not logged.
+//   - A call that cannot be parsed is yielded with its text as the arguments. They are not a JSON object, so the loop refuses the
+//     call and says why.
+//   - A call without its close tag counts if the next call starts or the answer ends, and its JSON is complete. At the end of
+//     an answer, anything less is text.
+//   - If the request allows no calls, they are removed from the text and dropped.
 //
 // The finish reason and the usage come with the last chunk. A request without tools, typed output and earlier calls passes
 // unchanged.
@@ -47,7 +46,7 @@ type model struct{ next agentloop.Model }
 
 // Generate implements [agentloop.Model].
 func (m *model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
-	calls := len(req.Tools) > 0 || spokeOfTools(req.Messages)
+	calls := len(req.Tools) > 0 || mentionsTools(req.Messages)
 	if !calls && req.Output == nil {
 		return m.next.Generate(ctx, req)
 	}
@@ -87,10 +86,10 @@ func read(chunks iter.Seq2[agentloop.Chunk, error], p *parser) iter.Seq2[agentlo
 				return
 			}
 		}
-		if failure == nil { // a call that an error cut off is none
+		if failure == nil { // a call that an error cut off does not count
 			last.Text, last.ToolCalls = p.end()
 		}
-		if p.made > 0 && last.FinishReason == agentloop.FinishStop {
+		if p.emitted > 0 && last.FinishReason == agentloop.FinishStop {
 			last.FinishReason = agentloop.FinishToolCalls
 		}
 		if !empty(last) && !yield(last, nil) {
@@ -106,7 +105,8 @@ func empty(c agentloop.Chunk) bool {
 	return c.Text == "" && c.Reasoning == "" && len(c.ToolCalls) == 0 && c.FinishReason == "" && c.Usage == nil && c.Model == "" && c.ProviderData == ""
 }
 
-func spokeOfTools(messages []agentloop.Message) bool {
+// mentionsTools reports whether a conversation holds tool calls or results.
+func mentionsTools(messages []agentloop.Message) bool {
 	for _, m := range messages {
 		if m.Role == agentloop.RoleTool || len(m.ToolCalls) > 0 {
 			return true

@@ -75,7 +75,7 @@ func TestBudgetThatMayNotCoverACallRefusesIt(t *testing.T) {
 	}
 }
 
-func TestBudgetOfMoneyWantsAPrice(t *testing.T) {
+func TestBudgetOfMoneyRequiresAPrice(t *testing.T) {
 	inner := scripted.New(scripted.Step{Text: "ok"})
 	_, err := collect(wrap.Limit(inner, wrap.NewBudget(wrap.Spend{CostMicros: 1_000_000}), nil).Generate(t.Context(), small()))
 	if err == nil || errors.Is(err, agentloop.ErrBudget) || len(inner.Requests()) > 0 {
@@ -84,7 +84,7 @@ func TestBudgetOfMoneyWantsAPrice(t *testing.T) {
 }
 
 // Calls side by side reserve before they run: however they meet, what they use together stays within the budget.
-func TestParallelCallsCanNotOvershoot(t *testing.T) {
+func TestParallelCallsStayWithinTheBudget(t *testing.T) {
 	for name, limit := range map[string]wrap.Spend{"tokens": {Tokens: 350}, "money": {CostMicros: 350}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := wrap.NewBudget(limit)

@@ -12,7 +12,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
 
-func TestReasoningMovesThoughts(t *testing.T) {
+func TestReasoningIsMoved(t *testing.T) {
 	usage := &agentloop.Usage{InputTokens: 1}
 	call := []agentloop.ToolCallDelta{{Name: "find"}}
 	for name, c := range map[string]struct {

@@ -191,7 +191,7 @@ func TestReplayReportsTheFirstDivergence(t *testing.T) {
 	}
 }
 
-func TestDivergenceShowsWhereTextsPart(t *testing.T) {
+func TestDivergenceShowsTheFirstDifference(t *testing.T) {
 	x := wrap.Exchange{Request: *user(strings.Repeat("é", 100) + "one" + strings.Repeat("z", 100))}
 	_, err := collect(wrap.Replay([]wrap.Exchange{x}).Generate(t.Context(), user(strings.Repeat("é", 100)+"two")))
 	want := `wrap: replay: call 0 differs at messages[0].text: recorded "…` + strings.Repeat("é", 40) + "one" + strings.Repeat("z", 77) + `…", got "…` + strings.Repeat("é", 40) + `two"`
@@ -219,7 +219,7 @@ func TestReplayStopsWithTheContextAndTheConsumer(t *testing.T) {
 	}, 4)
 }
 
-func TestRecordOfAnAnswerThatWasNotHeardOut(t *testing.T) {
+func TestRecordOfAStoppedAnswer(t *testing.T) {
 	var got []wrap.Exchange
 	m := wrap.Record(scripted.New(scripted.Step{Chunks: fullChunks}), func(x wrap.Exchange) { got = append(got, x) })
 	for range m.Generate(t.Context(), user("hi")) {

@@ -151,7 +151,7 @@ func TestRetryStopsWaitingWithTheContext(t *testing.T) {
 	})
 }
 
-func TestRetryAsksItsJudge(t *testing.T) {
+func TestRetryAsksRetryable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := scripted.New(fail(errBroken), fail(overloaded))
 		judge := func(err error) (time.Duration, bool) { return time.Second, err == errBroken }

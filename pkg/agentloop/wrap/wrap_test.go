@@ -23,12 +23,12 @@ type layer struct {
 	wrap func(agentloop.Model) agentloop.Model
 }
 
-// moody is a model without tool calls that thinks aloud, cuts its answers anywhere and fails now and then.
-func moody() agentloop.Model {
+// flaky is a model without tool calls that thinks aloud, cuts its answers anywhere and fails now and then.
+func flaky() agentloop.Model {
 	calls := `<think>I could <tool_call>{"name":"note","arguments":{"id":"thought"}}</tool_call></think>` +
 		"\nLooking.\n" + `<tool_call>{"name":"note","arguments":{"id":"asked"}}</tool_call>`
 	return scripted.New(
-		scripted.Step{Chunks: []agentloop.Chunk{{Model: "moody"}}, Err: overloaded},
+		scripted.Step{Chunks: []agentloop.Chunk{{Model: "flaky"}}, Err: overloaded},
 		scripted.Step{Text: calls, ChunkSize: 1},
 		scripted.Step{Err: overloaded},
 		scripted.Step{Text: "<think>Good.</think>Done.", ChunkSize: 1},
@@ -78,7 +78,7 @@ func TestOrders(t *testing.T) {
 			continue
 		}
 		var names []string
-		m := moody()
+		m := flaky()
 		for _, l := range order {
 			m = l.wrap(m)
 			names = append(names, l.name)
@@ -121,9 +121,9 @@ func replay(t *testing.T, exchanges []wrap.Exchange, above []layer) {
 }
 
 // The one order that the documentation forbids does what it says.
-func TestReasoningOverTextToolsRunsThoughts(t *testing.T) {
+func TestReasoningOverTextToolsRunsConsideredCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := wrap.Retry(moody(), wrap.RetryConfig{})
+		m := wrap.Retry(flaky(), wrap.RetryConfig{})
 		_, ids, _ := runWith(t, wrap.Reasoning(texttools.New(m), wrap.ReasoningConfig{}))
 		if !slices.Contains(ids, "thought") {
 			t.Errorf("calls %q: the documentation is wrong", ids)

@@ -1,20 +1,19 @@
-// Package repair mends JSON objects that a model almost wrote. It mends only what can be read in one way:
+// Package repair repairs JSON objects that a model almost wrote. It repairs only what has one possible meaning:
 //
 //   - space around the object, and a code fence around all of it: ```json ... ```
 //   - the object written as a JSON string: "{\"city\":\"Oslo\"}"
 //   - a comma after the last element of a list or an object
 //   - True, False and None, as Python writes them
-//   - strings in single quotes, with no other quotes in them than escaped ones
+//   - strings in single quotes that contain no other quotes except escaped ones
 //   - \' in a string
-//   - control characters in a string, line feeds among them, that should have been escaped
-//   - keys without quotes that are names: letters, digits, _ and $, no digit first
-//   - /* comments */ and // comments between the elements
-//   - other Unicode space between the elements
+//   - unescaped control characters in a string, such as line feeds
+//   - unquoted keys that are names: letters, digits, _ and $, not starting with a digit
+//   - /* comments */ and // comments between elements
+//   - other Unicode space between elements
 //
-// Everything else is refused, because mending it means to guess: text that ends early, a quote, comma, colon or bracket that
-// is missing or too many, words without quotes as values, numbers that JSON does not know, unknown escapes, typographic
-// quotes, text around the object, two objects, and whatever is no object. No value is ever made up, and none but comments is
-// left out.
+// It refuses everything else, because repairing it would be a guess: text that ends early, missing or extra quotes, commas,
+// colons or brackets, unquoted words as values, invalid numbers, unknown escapes, typographic quotes, text around the object,
+// two objects, and anything that is not an object. It invents no value and removes nothing but comments.
 //
 // The package must not import anything beyond the standard library.
 package repair
@@ -26,11 +25,11 @@ import (
 	"unicode"
 )
 
-// maxDepth bounds lists and objects within each other, so that no text takes up all of the stack.
+// maxDepth limits nested lists and objects, so that no text exhausts the stack.
 const maxDepth = 200
 
-// Object returns a text as a JSON object, and whether it is one or could be mended to be one. What is an object comes back
-// as it is.
+// Object returns a text as a JSON object, and whether it is one or could be repaired. Valid objects are returned unchanged.
+// It takes linear time.
 func Object(text string) (string, bool) {
 	text = unfenced(strings.TrimSpace(text))
 	var inner string
@@ -57,26 +56,26 @@ func unfenced(text string) string {
 	return text
 }
 
-// reader reads almost-JSON and writes JSON. Its methods report whether they could read what they are named for.
+// reader reads almost-JSON and writes JSON. Its methods report whether they found what they are named for.
 type reader struct {
 	in  string // what is still to be read
 	out strings.Builder
 }
 
-// take goes beyond a prefix if the text has it.
+// take skips a prefix if the text has it.
 func (r *reader) take(prefix string) bool {
 	rest, ok := strings.CutPrefix(r.in, prefix)
 	r.in = rest
 	return ok
 }
 
-// emit writes the next n bytes of the text as they are.
+// emit copies the next n bytes.
 func (r *reader) emit(n int) {
 	r.out.WriteString(r.in[:n])
 	r.in = r.in[n:]
 }
 
-// space goes beyond space and comments. Only a comment without its end can not be read.
+// space skips space and comments. It fails only at a comment without an end.
 func (r *reader) space() bool {
 	for {
 		r.in = strings.TrimLeftFunc(r.in, func(c rune) bool { return unicode.IsSpace(c) || c == '\uFEFF' })
@@ -99,12 +98,12 @@ var (
 	word   = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*`)
 )
 
-// constants are the words that are values, in JSON and in Python.
+// constants are the keywords of JSON and Python.
 var constants = map[string]string{
 	"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null",
 }
 
-// value reads a value that so many lists and objects are around.
+// value reads a value inside depth lists and objects.
 func (r *reader) value(depth int) bool {
 	if r.in == "" || depth > maxDepth {
 		return false
@@ -125,7 +124,7 @@ func (r *reader) value(depth int) bool {
 	}
 	if n := len(number.FindString(r.in)); n > 0 {
 		r.emit(n)
-		return true // what may not follow a number is neither a comma nor a bracket
+		return true // the caller requires a comma or a bracket after it
 	}
 	name := word.FindString(r.in)
 	constant, ok := constants[name]
@@ -134,14 +133,14 @@ func (r *reader) value(depth int) bool {
 	return ok
 }
 
-// elements reads what stands between brackets, commas between.
+// elements reads the elements between brackets, separated by commas.
 func (r *reader) elements(closing byte, element func() bool) bool {
 	r.emit(1)
 	for n := 0; ; n++ {
 		if !r.space() || r.in == "" {
 			return false
 		}
-		if r.in[0] == closing { // also after a last comma
+		if r.in[0] == closing { // also after a trailing comma
 			r.emit(1)
 			return true
 		}
@@ -181,7 +180,7 @@ func (r *reader) text() bool {
 			r.out.WriteByte('"')
 			return true
 		case c == '"':
-			return false // within single quotes
+			return false // in single quotes
 		case c == '\\':
 			if !r.escape() {
 				return false

@@ -38,7 +38,7 @@ var mended = []struct{ name, in, want string }{
 	{"deep", `{'a':` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, `{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`},
 }
 
-func TestAlmostJSONIsMended(t *testing.T) {
+func TestAlmostJSONIsRepaired(t *testing.T) {
 	for _, c := range mended {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := repair.Object(c.in)
@@ -99,7 +99,7 @@ var refused = []struct{ name, in string }{
 	{"deeper than the stack", `{'a':` + strings.Repeat("[", 10_000_000)},
 }
 
-func TestWhatCanBeReadInSeveralWaysIsRefused(t *testing.T) {
+func TestAmbiguousTextIsRefused(t *testing.T) {
 	for _, c := range refused {
 		t.Run(c.name, func(t *testing.T) {
 			if got, ok := repair.Object(c.in); ok || got != "" {
