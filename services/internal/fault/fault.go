@@ -32,7 +32,7 @@ type Violation struct {
 	Description string
 }
 
-// Invalid says that a request can not be served as it is, whatever the state of the system: INVALID_ARGUMENT.
+// Invalid says that a request cannot be served as it is, whatever the state of the system: INVALID_ARGUMENT.
 type Invalid struct {
 	// Violations has one entry or more for each bad field, in the order in which they were found.
 	Violations []Violation

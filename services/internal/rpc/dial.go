@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
@@ -45,13 +46,14 @@ func Dial(target string, cfg DialConfig) (*grpc.ClientConn, error) {
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	trace, deadline := newCarrier(), orDefault(cfg.DefaultDeadline, DefaultDeadline)
+	deadline := orDefault(cfg.DefaultDeadline, DefaultDeadline)
 	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultServiceConfig(config),
-		grpc.WithDisableServiceConfig(), // the one above rules, whatever DNS says
-		grpc.WithUnaryInterceptor(unaryClient(trace, deadline)),
-		grpc.WithStreamInterceptor(streamClient(trace, deadline)),
+		grpc.WithDisableServiceConfig(), // a config from DNS must not replace the one above
+		grpc.WithUnaryInterceptor(unaryClient(deadline)),
+		grpc.WithStreamInterceptor(streamClient(deadline)),
+		grpc.WithStatsHandler(otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(orDefault(cfg.MaxMessageBytes, DefaultMaxMessageBytes))),
 		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(connWindow),
@@ -65,7 +67,7 @@ func Dial(target string, cfg DialConfig) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial %q: %w", target, err)
 	}
-	conn, err := grpc.NewClient(address, slices.Concat(opts, more, clientTrace())...)
+	conn, err := grpc.NewClient(address, append(opts, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("dial %q: %w", target, err)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// lateMargin is taken off the caller's deadline, so that a server can still say that it was late, and where.
+	// lateMargin is taken off the caller's deadline, so that a late server has time to report itself.
 	lateMargin = 20 * time.Millisecond
 	// leastUseful is the shortest time in which a call is worth starting.
 	leastUseful = 50 * time.Millisecond
@@ -64,10 +64,8 @@ func (s *contextStream) Context() context.Context { return s.ctx }
 // so deadlines and log lines would be wrong for them.
 func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
 
-// call bounds a call, says whom it is for, has it handled, turns its error into a status, and writes its one log line. All of
-// it is one frame on the stack of a call that waits: what is over by then, or comes after, is in functions of its own.
+// call bounds a call, puts its scope into the context, turns its error into a status, and writes its one log line.
 func (s *Server) call(ctx context.Context, method string, handle func(context.Context) error) (err error) {
-	ctx = s.carrier.receive(ctx)
 	defer s.finish(ctx, method, time.Now(), &err)
 	ctx, cancel, err := s.deadline(ctx)
 	if err != nil {
@@ -115,7 +113,7 @@ func (s *Server) report(ctx context.Context, method string, begun time.Time, err
 	return st.Err()
 }
 
-// levelOf is how much an outcome matters to who runs the service: a fault of ours most, a caller's mistake little.
+// levelOf returns the log level of an outcome: a fault of the service is an error, a mistake of the caller only information.
 func levelOf(c codes.Code) slog.Level {
 	switch c {
 	case codes.OK, codes.Canceled:
@@ -168,21 +166,21 @@ func callDeadline(ctx context.Context, fallback time.Duration) (context.Context,
 	return context.WithTimeout(ctx, fallback)
 }
 
-// unaryClient gives outgoing unary calls a deadline, and the scope and trace of ctx.
-func unaryClient(c *carrier, fallback time.Duration) grpc.UnaryClientInterceptor {
+// unaryClient gives outgoing unary calls a deadline and the scope of ctx.
+func unaryClient(fallback time.Duration) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		ctx, cancel := callDeadline(outgoing(ctx, c), fallback)
+		ctx, cancel := callDeadline(outgoing(ctx), fallback)
 		defer cancel()
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 }
 
-// streamClient gives outgoing streams a deadline, and the scope and trace of ctx.
-func streamClient(c *carrier, fallback time.Duration) grpc.StreamClientInterceptor {
+// streamClient gives outgoing streams a deadline and the scope of ctx.
+func streamClient(fallback time.Duration) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 		open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		ctx, cancel := callDeadline(outgoing(ctx, c), fallback)
+		ctx, cancel := callDeadline(outgoing(ctx), fallback)
 		cs, err := open(ctx, desc, cc, method, append(opts, grpc.OnFinish(func(error) { cancel() }))...)
 		if err != nil {
 			cancel()

@@ -27,9 +27,6 @@ const maxGroups = 64
 // idHeaders are the headers that carry one identifier each.
 var idHeaders = [...]string{headerStore, headerCustomer, headerCart, headerLocale, headerThread, headerTurn}
 
-// mostPairs is room for the names and values of a scope and a trace: groups, traceparent and tracestate beside the ids.
-const mostPairs = 2 * (len(idHeaders) + 3)
-
 // idFields are the fields of a scope that idHeaders carry, in their order.
 func idFields(s *scope.Scope) [len(idHeaders)]*string {
 	return [...]*string{&s.StoreID, &s.CustomerID, &s.CartID, &s.Locale, &s.ThreadID, &s.TurnID}
@@ -44,7 +41,7 @@ func incomingScope(ctx context.Context) (scope.Scope, bool, error) {
 		check fault.Checker
 	)
 	for i, field := range idFields(&s) {
-		values := metadata.ValueFromIncomingContext(ctx, idHeaders[i]) // all of the metadata at once would be a copy
+		values := metadata.ValueFromIncomingContext(ctx, idHeaders[i])
 		if len(values) > 1 {
 			check.Addf(idHeaders[i], "is sent %d times, must be sent once", len(values))
 		}
@@ -82,36 +79,22 @@ func incomingStore(ctx context.Context) string {
 	return values[0]
 }
 
-// outgoing returns ctx with the metadata of the scope and of the trace that it carries, in place of any such metadata before.
-func outgoing(ctx context.Context, c *carrier) context.Context {
-	s, scoped := scope.FromContext(ctx)
-	pairs := c.addTrace(ctx, addScope(make([]string, 0, mostPairs), &s))
-	if md, ok := metadata.FromOutgoingContext(ctx); ok {
-		if scoped {
-			for _, name := range append(idHeaders[:], headerGroups) {
-				md.Delete(name)
-			}
-		}
-		for i := 0; i < len(pairs); i += 2 {
-			md.Delete(pairs[i])
-		}
-		ctx = metadata.NewOutgoingContext(ctx, md)
-	}
-	if len(pairs) == 0 {
+// outgoing returns ctx with the metadata of the scope that it carries, in place of any such metadata before.
+func outgoing(ctx context.Context) context.Context {
+	s, ok := scope.FromContext(ctx)
+	if !ok {
 		return ctx
 	}
-	return metadata.AppendToOutgoingContext(ctx, pairs...)
-}
-
-// addScope adds the metadata of a scope to pairs.
-func addScope(pairs []string, s *scope.Scope) []string {
-	for i, field := range idFields(s) {
-		if *field != "" {
-			pairs = append(pairs, idHeaders[i], *field)
+	md, _ := metadata.FromOutgoingContext(ctx)
+	md = md.Copy() // never nil
+	set := func(name, value string) {
+		if md.Delete(name); value != "" {
+			md.Set(name, value)
 		}
 	}
-	if len(s.CustomerGroups) > 0 {
-		pairs = append(pairs, headerGroups, strings.Join(s.CustomerGroups, ","))
+	for i, field := range idFields(&s) {
+		set(idHeaders[i], *field)
 	}
-	return pairs
+	set(headerGroups, strings.Join(s.CustomerGroups, ","))
+	return metadata.NewOutgoingContext(ctx, md)
 }

@@ -1,9 +1,9 @@
-// Package rpc is how Quartet's services speak gRPC: one builder for servers, one for clients, the interceptors
-// that both share, and the one table from Go errors to statuses.
+// Package rpc is how Quartet's services speak gRPC: it builds servers and clients with their interceptors, and has the one
+// table from Go errors to statuses.
 //
-// It carries deadlines, scope and traces between processes, so that a handler only checks its request, calls its
-// domain and returns plain errors. An in-memory Network stands in for TCP, with everything else unchanged.
-// The package must not import a service, or anything that knows what the calls mean.
+// It carries deadlines, scope and traces between processes, so that a handler only checks its request, calls its domain and
+// returns plain errors. An in-memory [Network] stands in for TCP; everything else stays the same.
+// The package must not import a service.
 package rpc
 
 import (
@@ -14,6 +14,9 @@ import (
 	"net"
 	"time"
 
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
+	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -34,9 +37,8 @@ const (
 	// DefaultMaxConnectionAge is when a server asks a client to reconnect, which makes it look for new replicas.
 	DefaultMaxConnectionAge = 10 * time.Minute
 
-	// window is how many bytes a stream may have under way, and connWindow how many all streams of a connection may.
-	// Fixed windows spare the pings with which gRPC would measure the line for each message. Messages are small, and who does
-	// not read is soon not sent to.
+	// window and connWindow bound the unread bytes of a stream and of a connection. Fixed windows save the pings with which gRPC
+	// would measure the line; messages are small.
 	window     = 64 << 10
 	connWindow = 1 << 20
 
@@ -89,11 +91,10 @@ func orDefault[T int | time.Duration](v, def T) T {
 // Server is a gRPC server with health, reflection, tracing and Quartet's interceptors.
 // Register services on it, then call Serve once.
 type Server struct {
-	cfg     ServerConfig
-	log     *slog.Logger
-	carrier *carrier
-	grpc    *grpc.Server
-	health  *health.Server
+	cfg    ServerConfig
+	log    *slog.Logger
+	grpc   *grpc.Server
+	health *health.Server
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
@@ -102,10 +103,9 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 func NewServer(cfg ServerConfig) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
-		cfg:     cfg,
-		log:     slog.New(telemetry.LogHandler(cfg.Logger.Handler())),
-		carrier: newCarrier(),
-		health:  health.NewServer(),
+		cfg:    cfg,
+		log:    slog.New(telemetry.LogHandler(cfg.Logger.Handler())),
+		health: health.NewServer(),
 	}
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
 		grpc.UnaryInterceptor(s.unary()),
@@ -127,8 +127,11 @@ func transportOptions(cfg ServerConfig) []grpc.ServerOption {
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
+		grpc.StatsHandler(otelgrpc.NewServerHandler(
+			otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
+			otelgrpc.WithSpanAttributes(attribute.String(telemetry.KeyService, cfg.Name)),
+		)),
 	}
-	opts = append(opts, serverTrace(cfg.Name)...)
 	if cfg.Credentials != nil {
 		opts = append(opts, grpc.Creds(cfg.Credentials))
 	}
