@@ -7,7 +7,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 
-	"github.com/quartet-commerce/quartet/services/internal/carts"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 )
 
 // maxCartTime bounds the one read of a turn's cart, but never to more than a tenth of what is left of the turn. A
@@ -69,9 +69,9 @@ func (s *Service) cartFor(ctx context.Context, t *turn, specialist string) *cart
 		due, _ := ctx.Deadline()
 		ctx, cancel := context.WithTimeout(ctx, min(maxCartTime, time.Until(due)/10))
 		defer cancel()
-		return carts.Read(ctx, s.cfg.Cart, sc.StoreID, sc.CartID)
+		return cartclient.Read(ctx, s.cfg.Cart, sc.StoreID, sc.CartID)
 	})
-	if carts.None(err) {
+	if cartclient.None(err) {
 		return nil // specialists know what to say of that
 	}
 	if err != nil && ctx.Err() == nil {

@@ -15,7 +15,7 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
-	"github.com/quartet-commerce/quartet/services/internal/carts"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/promotions/engine"
@@ -40,7 +40,7 @@ type offers struct {
 func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, error) {
 	o := offers{now: s.now(), asked: t.SubQuery + " " + t.Message}
 	cart, err := s.cartOf(ctx, t)
-	if o.noCart = carts.None(err); err != nil && !o.noCart {
+	if o.noCart = cartclient.None(err); err != nil && !o.noCart {
 		return o, s.forModel(ctx, err, "the cart can not be read now; say so, and name no saving")
 	}
 	o.hasCart = cart != nil
@@ -66,10 +66,10 @@ func (s *server) cartOf(ctx context.Context, t *specialist.Turn) (*cartv1.Cart, 
 	case t.Cart != nil || s.cart == nil:
 		return t.Cart, nil
 	case t.Scope.CartID != "":
-		return carts.Read(ctx, s.cart, t.Scope.StoreID, t.Scope.CartID)
+		return cartclient.Read(ctx, s.cart, t.Scope.StoreID, t.Scope.CartID)
 	}
-	if none, err := carts.Lacking(ctx, s.cart, t.Scope.StoreID); err == nil && none {
-		return nil, carts.NoCart(t.Scope.StoreID)
+	if none, err := cartclient.Lacking(ctx, s.cart, t.Scope.StoreID); err == nil && none {
+		return nil, cartclient.NoCart(t.Scope.StoreID)
 	}
 	return nil, nil // what can not be told is not lacking
 }

@@ -12,7 +12,7 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
-	"github.com/quartet-commerce/quartet/services/internal/carts"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
@@ -90,7 +90,7 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 	cart := priced(req.GetCart())
 	if id := req.GetCartId(); id != "" {
 		var err error
-		if cart, err = carts.Read(ctx, s.cart, req.GetStoreId(), id); err != nil {
+		if cart, err = cartclient.Read(ctx, s.cart, req.GetStoreId(), id); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
-	"github.com/quartet-commerce/quartet/services/internal/carts"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -40,7 +40,7 @@ func (f *fakeCarts) GetCart(_ context.Context, req *cartv1.GetCartRequest, _ ...
 	case f.err != nil:
 		return nil, f.err
 	case f.none:
-		return nil, rpc.Status(carts.NoCart(req.GetStoreId())).Err()
+		return nil, rpc.Status(cartclient.NoCart(req.GetStoreId())).Err()
 	}
 	cart := f.carts[req.GetStoreId()+"/"+req.GetCartId()]
 	if cart == nil {
@@ -201,7 +201,7 @@ func TestEvaluateCartOfAStoreWithoutCarts(t *testing.T) {
 	client := promotionv1.NewPromotionServiceClient(conn)
 	mustUpsert(t, client, "one", promo("TEN", percent(1000)))
 	byID := &promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "c"}}
-	if _, err := client.EvaluateCart(t.Context(), byID); !carts.None(err) || status.Code(err) != codes.FailedPrecondition {
+	if _, err := client.EvaluateCart(t.Context(), byID); !cartclient.None(err) || status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("by its id: %v", err)
 	}
 	inline := &promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_Cart{Cart: walkCart()}}

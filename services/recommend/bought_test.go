@@ -72,7 +72,7 @@ func TestWhatWasBoughtTogetherIsKnownToTheCatalog(t *testing.T) {
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("companions (-want +got):\n%s", diff)
 	}
-	ask := &orderv1.ListCoPurchasesRequest{StoreId: "s1", ProductIds: []string{"BOOT-1", "SOCK-1"}, Limit: maxBought}
+	ask := &orderv1.ListCoPurchasesRequest{StoreId: "s1", ProductIds: []string{"BOOT-1", "SOCK-1"}, Limit: maxCoPurchases}
 	if diff := cmp.Diff([]*orderv1.ListCoPurchasesRequest{ask}, orders.requests, protocmp.Transform()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -98,7 +98,7 @@ func TestRecommendationsGoWithoutOrders(t *testing.T) {
 		took time.Duration
 	}{
 		"support is down": {func(context.Context) error { return errors.New("down") }, 0},
-		"support hangs":   {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, maxBoughtTime},
+		"support hangs":   {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, maxCoPurchaseTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -7,12 +7,13 @@ import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/recommend/carts"
 )
 
 // server implements CartService.
 type server struct {
 	cartv1.UnsafeCartServiceServer
-	carts *cartBook
+	carts *carts.Repository
 }
 
 var _ cartv1.CartServiceServer = (*server)(nil)
@@ -22,7 +23,7 @@ func (s *server) GetCart(ctx context.Context, req *cartv1.GetCartRequest) (*cart
 	if err := cartCheck(req).Err(); err != nil {
 		return nil, err
 	}
-	cart, err := s.carts.get(ctx, req.GetStoreId(), req.GetCartId())
+	cart, err := s.carts.Get(ctx, req.GetStoreId(), req.GetCartId())
 	if err != nil {
 		return nil, fmt.Errorf("get cart: %w", err)
 	}
@@ -32,8 +33,8 @@ func (s *server) GetCart(ctx context.Context, req *cartv1.GetCartRequest) (*cart
 // SetCart implements CartService.
 func (s *server) SetCart(ctx context.Context, req *cartv1.SetCartRequest) (*cartv1.SetCartResponse, error) {
 	c := cartCheck(req)
-	if n := len(req.GetItems()); n > maxItems {
-		c.Addf("items", "has %d items, must have at most %d", n, maxItems)
+	if n := len(req.GetItems()); n > carts.MaxItems {
+		c.Addf("items", "has %d items, must have at most %d", n, carts.MaxItems)
 	}
 	for i, item := range req.GetItems() {
 		checkItem(c, fmt.Sprintf("items[%d]", i), item)
@@ -42,7 +43,7 @@ func (s *server) SetCart(ctx context.Context, req *cartv1.SetCartRequest) (*cart
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	cart, err := s.carts.set(ctx, req)
+	cart, err := s.carts.Set(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("set cart: %w", err)
 	}
@@ -61,7 +62,7 @@ func (s *server) AddItem(ctx context.Context, req *cartv1.AddItemRequest) (*cart
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	cart, err := s.carts.add(ctx, req)
+	cart, err := s.carts.Add(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("add item: %w", err)
 	}
@@ -77,7 +78,7 @@ func (s *server) RemoveItem(ctx context.Context, req *cartv1.RemoveItemRequest) 
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	cart, err := s.carts.remove(ctx, req)
+	cart, err := s.carts.Remove(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("remove item: %w", err)
 	}
@@ -91,11 +92,42 @@ func (s *server) ClearCart(ctx context.Context, req *cartv1.ClearCartRequest) (*
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	cart, err := s.carts.clear(ctx, req)
+	cart, err := s.carts.Clear(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("clear cart: %w", err)
 	}
 	return &cartv1.ClearCartResponse{Cart: cart}, nil
+}
+
+// PutCartSettings implements CartService.
+func (s *server) PutCartSettings(ctx context.Context, req *cartv1.PutCartSettingsRequest) (*cartv1.PutCartSettingsResponse, error) {
+	settings := req.GetSettings()
+	if settings == nil {
+		settings = &cartv1.CartSettings{}
+	}
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.carts.PutSettings(ctx, req.GetStoreId(), settings); err != nil {
+		return nil, err
+	}
+	return &cartv1.PutCartSettingsResponse{Settings: settings}, nil
+}
+
+// GetCartSettings implements CartService.
+func (s *server) GetCartSettings(ctx context.Context, req *cartv1.GetCartSettingsRequest) (*cartv1.GetCartSettingsResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	settings, err := s.carts.Settings(ctx, req.GetStoreId())
+	if err != nil {
+		return nil, err
+	}
+	return &cartv1.GetCartSettingsResponse{Settings: settings}, nil
 }
 
 // cartRequest is what every request of CartService names.
@@ -114,7 +146,7 @@ func cartCheck(req cartRequest) *fault.Checker {
 func checkItem(c *fault.Checker, path string, item *cartv1.CartItem) {
 	c.ID(path+".product_id", item.GetProductId())
 	c.OptionalID(path+".variant_id", item.GetVariantId())
-	c.Range(path+".quantity", int64(item.GetQuantity()), 1, maxQuantity)
+	c.Range(path+".quantity", int64(item.GetQuantity()), 1, carts.MaxQuantity)
 }
 
 func checkVersion(c *fault.Checker, expected *int64) {

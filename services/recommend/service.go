@@ -17,6 +17,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/recommend/carts"
 )
 
 // DefaultCartTTL is how long a cart is kept after its last write.
@@ -52,7 +53,7 @@ func (c Config) Validate() error {
 
 // Service is the recommend service. It is safe for concurrent use.
 type Service struct {
-	carts      *cartBook
+	carts      *carts.Repository
 	cart       cartv1.CartServiceClient // of the store's own; may be nil
 	catalog    catalogv1.CatalogServiceClient
 	orders     CoPurchases // may be nil
@@ -70,7 +71,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	cfg.Logger = cfg.Log()
 	s := &Service{
-		carts:   &cartBook{store: store{rdb: cfg.Redis, ttl: cfg.CartTTL}, catalog: cfg.Catalog},
+		carts:   carts.New(cfg.Redis, cfg.Catalog, cfg.CartTTL),
 		cart:    cfg.Cart,
 		catalog: cfg.Catalog, orders: cfg.Orders, logger: cfg.Logger,
 	}

@@ -18,11 +18,12 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
-	"github.com/quartet-commerce/quartet/services/internal/carts"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/recommend/carts"
 )
 
 func withoutCart(t *testing.T, c cartv1.CartServiceClient, none bool) {
@@ -56,7 +57,7 @@ func TestAStoreWithoutCartsHasNone(t *testing.T) {
 			return err
 		},
 	} {
-		if err := call(); status.Code(err) != codes.FailedPrecondition || !carts.None(err) {
+		if err := call(); status.Code(err) != codes.FailedPrecondition || !cartclient.None(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -108,7 +109,7 @@ func (b brokenCarts) GetCartSettings(
 }
 
 func TestNothingIsProposedForACartThatIsNone(t *testing.T) {
-	for err, want := range map[error]int{carts.NoCart("s1"): 0, status.Error(codes.NotFound, "no such cart"): 1} {
+	for err, want := range map[error]int{cartclient.NoCart("s1"): 0, status.Error(codes.NotFound, "no such cart"): 1} {
 		service, failed := New(Config{
 			Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New(
 				scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "similar_products", Arguments: `{"query":"gift"}`}}},
@@ -130,7 +131,7 @@ func TestNothingIsProposedForACartThatIsNone(t *testing.T) {
 func TestCartsOfTheStoresOwn(t *testing.T) {
 	said := func(err error, sc scope.Scope, tool, arguments string) (string, error) {
 		service := &Service{
-			carts: &cartBook{}, cart: brokenCarts{err: err}, catalog: newFakeCatalog(), logger: slog.New(slog.DiscardHandler),
+			carts: carts.New(nil, nil, 0), cart: brokenCarts{err: err}, catalog: newFakeCatalog(), logger: slog.New(slog.DiscardHandler),
 		}
 		sc.StoreID = "s1"
 		tools := service.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})
@@ -142,7 +143,7 @@ func TestCartsOfTheStoresOwn(t *testing.T) {
 		return got.Note, err
 	}
 	ada := scope.Scope{CustomerID: "ada"}
-	down, none, unknown := status.Error(codes.Unavailable, "10.0.0.7: refused"), carts.NoCart("s1"), status.Error(codes.NotFound, "no such cart")
+	down, none, unknown := status.Error(codes.Unavailable, "10.0.0.7: refused"), cartclient.NoCart("s1"), status.Error(codes.NotFound, "no such cart")
 	for name, tt := range map[string]struct {
 		err             error
 		tool, arguments string

@@ -24,7 +24,7 @@ func toolbox(t *testing.T, sc scope.Scope, items ...*cartv1.CartItem) (call func
 	catalog = newFakeCatalog()
 	service := newService(t, catalog, scripted.New())
 	if len(items) > 0 {
-		if _, err := service.carts.set(t.Context(), &cartv1.SetCartRequest{StoreId: "s1", CartId: "c1", Items: items}); err != nil {
+		if _, err := service.carts.Set(t.Context(), &cartv1.SetCartRequest{StoreId: "s1", CartId: "c1", Items: items}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -268,7 +268,7 @@ func TestAsksForCompany(t *testing.T) {
 		"something similar to this backpack":          false,
 		"I go camping with friends":                   false,
 	} {
-		if got := asksForCompany(text); got != want {
+		if got := asksForComplement(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
@@ -288,7 +288,7 @@ func TestAskingForAGiftStartsFromNoCart(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"my gifted son needs boots", "what goes with my cart?", "what goes with the gift in my cart?"} {
-		if (&turn{Turn: &specialist.Turn{SubQuery: text}}).wantsGift() {
+		if (&turn{Turn: &specialist.Turn{SubQuery: text}}).seeksGift() {
 			t.Errorf("a gift is read into %q", text)
 		}
 	}
@@ -306,7 +306,7 @@ func TestTitled(t *testing.T) {
 		{"Round stoneware teapot", "the", false},
 		{"Round stoneware teapot", "", false},
 	} {
-		if got := titled(c.title, c.query); got != c.want {
+		if got := namedByTitle(c.title, c.query); got != c.want {
 			t.Errorf("%q, %q: %v, want %v", c.title, c.query, got, c.want)
 		}
 	}

@@ -1,102 +1,123 @@
-package recommend
+// Package carts keeps shoppers' carts in Redis as product ids and quantities. It reads titles and prices from the catalog with
+// each call, so a cart never shows an old price.
+//
+// The package must not import a service.
+package carts
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
-	"github.com/quartet-commerce/quartet/services/internal/carts"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
 const (
-	maxItems    = 200
-	maxQuantity = 999
+	MaxItems    = 200
+	MaxQuantity = 999
 )
 
-// cartBook is the shoppers' carts, as the catalog describes their items now.
-type cartBook struct {
-	store   store
+// Repository keeps carts. It is safe for concurrent use.
+type Repository struct {
+	store   redisStore
 	catalog catalogv1.CatalogServiceClient
 }
 
-// get returns a cart with titles and prices of now.
-func (c *cartBook) get(ctx context.Context, storeID, cartID string) (*cartv1.Cart, error) {
-	if err := c.store.open(ctx, storeID); err != nil {
-		return nil, err
-	}
-	kept, err := c.store.load(ctx, storeID, cartID)
-	if err != nil {
-		return nil, err
-	}
-	return c.describe(ctx, storeID, cartID, kept)
+// New returns a repository that keeps a cart for ttl after its last write. The caller owns client.
+func New(client redis.UniversalClient, catalog catalogv1.CatalogServiceClient, ttl time.Duration) *Repository {
+	return &Repository{store: redisStore{redis: client, ttl: ttl}, catalog: catalog}
 }
 
-// set replaces all items.
-func (c *cartBook) set(ctx context.Context, req *cartv1.SetCartRequest) (*cartv1.Cart, error) {
-	items, err := c.resolve(ctx, req.GetStoreId(), "items[%d]", req.GetItems())
+// Settings returns a store's cart settings; empty settings when it has none.
+func (r *Repository) Settings(ctx context.Context, storeID string) (*cartv1.CartSettings, error) {
+	return r.store.settings(ctx, storeID)
+}
+
+// PutSettings replaces a store's cart settings.
+func (r *Repository) PutSettings(ctx context.Context, storeID string, settings *cartv1.CartSettings) error {
+	return r.store.putSettings(ctx, storeID, settings)
+}
+
+// Get returns a cart with current titles and prices.
+func (r *Repository) Get(ctx context.Context, storeID, cartID string) (*cartv1.Cart, error) {
+	if err := r.store.open(ctx, storeID); err != nil {
+		return nil, err
+	}
+	kept, err := r.store.load(ctx, storeID, cartID)
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := merged(nil, items)
+	return r.withCatalogData(ctx, storeID, cartID, kept)
+}
+
+// Set replaces all items of a cart.
+func (r *Repository) Set(ctx context.Context, req *cartv1.SetCartRequest) (*cartv1.Cart, error) {
+	items, err := r.resolve(ctx, req.GetStoreId(), "items[%d]", req.GetItems())
 	if err != nil {
 		return nil, err
 	}
-	return c.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
+	replaced, err := merge(nil, items)
+	if err != nil {
+		return nil, err
+	}
+	return r.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
 		func([]*cartv1.CartItem) ([]*cartv1.CartItem, error) { return replaced, nil })
 }
 
-// add adds a quantity of one variant.
-func (c *cartBook) add(ctx context.Context, req *cartv1.AddItemRequest) (*cartv1.Cart, error) {
-	items, err := c.resolve(ctx, req.GetStoreId(), "item", []*cartv1.CartItem{req.GetItem()})
+// Add adds a quantity of one variant.
+func (r *Repository) Add(ctx context.Context, req *cartv1.AddItemRequest) (*cartv1.Cart, error) {
+	items, err := r.resolve(ctx, req.GetStoreId(), "item", []*cartv1.CartItem{req.GetItem()})
 	if err != nil {
 		return nil, err
 	}
-	return c.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
-		func(have []*cartv1.CartItem) ([]*cartv1.CartItem, error) { return merged(have, items) })
+	return r.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
+		func(have []*cartv1.CartItem) ([]*cartv1.CartItem, error) { return merge(have, items) })
 }
 
-// remove removes a variant, or all variants of a product.
-func (c *cartBook) remove(ctx context.Context, req *cartv1.RemoveItemRequest) (*cartv1.Cart, error) {
-	return c.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
+// Remove removes a variant, or all variants of a product.
+func (r *Repository) Remove(ctx context.Context, req *cartv1.RemoveItemRequest) (*cartv1.Cart, error) {
+	return r.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
 		func(have []*cartv1.CartItem) ([]*cartv1.CartItem, error) {
 			return slices.DeleteFunc(slices.Clone(have), func(i *cartv1.CartItem) bool {
-				// The catalog forgives the case of ids, so what was added as "sock-1" may be kept as SOCK-1.
+				// The catalog ignores the case of ids, so an item added as "sock-1" may be kept as SOCK-1.
 				return strings.EqualFold(i.GetProductId(), req.GetProductId()) &&
 					(req.GetVariantId() == "" || i.GetVariantId() == req.GetVariantId())
 			}), nil
 		})
 }
 
-// clear removes every item.
-func (c *cartBook) clear(ctx context.Context, req *cartv1.ClearCartRequest) (*cartv1.Cart, error) {
-	return c.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
+// Clear removes every item.
+func (r *Repository) Clear(ctx context.Context, req *cartv1.ClearCartRequest) (*cartv1.Cart, error) {
+	return r.change(ctx, req.GetStoreId(), req.GetCartId(), req.ExpectedVersion,
 		func([]*cartv1.CartItem) ([]*cartv1.CartItem, error) { return nil, nil })
 }
 
 // change edits the stored cart and describes what came of it.
-func (c *cartBook) change(
+func (r *Repository) change(
 	ctx context.Context, storeID, cartID string, expected *int64, edit func([]*cartv1.CartItem) ([]*cartv1.CartItem, error),
 ) (*cartv1.Cart, error) {
-	if err := c.store.open(ctx, storeID); err != nil {
+	if err := r.store.open(ctx, storeID); err != nil {
 		return nil, err
 	}
-	kept, err := c.store.change(ctx, storeID, cartID, expected, edit)
+	kept, err := r.store.change(ctx, storeID, cartID, expected, edit)
 	if err != nil {
 		return nil, err
 	}
-	return c.describe(ctx, storeID, cartID, kept)
+	return r.withCatalogData(ctx, storeID, cartID, kept)
 }
 
-// merged adds items to those of a cart: to the item of the same variant, or at the end. The cart's own are not changed.
-func merged(have, more []*cartv1.CartItem) ([]*cartv1.CartItem, error) {
+// merge adds items to those of a cart: to the item of the same variant, or at the end. The cart's own are not changed.
+func merge(have, more []*cartv1.CartItem) ([]*cartv1.CartItem, error) {
 	var check fault.Checker
 	out := slices.Clone(have)
 	for _, m := range more {
@@ -108,23 +129,23 @@ func merged(have, more []*cartv1.CartItem) ([]*cartv1.CartItem, error) {
 			continue
 		}
 		sum := out[at].GetQuantity() + m.GetQuantity()
-		if sum > maxQuantity {
-			check.Addf("item.quantity", "makes %d of variant %q, must be at most %d in all", sum, m.GetVariantId(), maxQuantity)
+		if sum > MaxQuantity {
+			check.Addf("item.quantity", "makes %d of variant %q, must be at most %d in all", sum, m.GetVariantId(), MaxQuantity)
 		}
 		out[at] = &cartv1.CartItem{ProductId: m.GetProductId(), VariantId: m.GetVariantId(), Quantity: sum}
 	}
-	if len(out) > maxItems {
-		check.Addf("items", "the cart would have %d items, must have at most %d", len(out), maxItems)
+	if len(out) > MaxItems {
+		check.Addf("items", "the cart would have %d items, must have at most %d", len(out), MaxItems)
 	}
 	return out, check.Err()
 }
 
 // resolve checks items against the catalog and returns what of them is kept, with the variant filled in where the
 // product has only one. path is the items' field, with a %d for the index if there are several.
-func (c *cartBook) resolve(
+func (r *Repository) resolve(
 	ctx context.Context, storeID, path string, items []*cartv1.CartItem,
 ) ([]*cartv1.CartItem, error) {
-	products, err := c.products(ctx, storeID, items)
+	products, err := r.products(ctx, storeID, items)
 	if err != nil {
 		return nil, err
 	}
@@ -143,22 +164,22 @@ func (c *cartBook) resolve(
 			variantID = p.GetVariants()[0].GetVariantId()
 		}
 		if v := variantOf(p, variantID); v == nil {
-			check.Addf(pathOf(path, i)+".variant_id", "%s", noVariant(p, variantID))
+			check.Addf(fieldPath(path, i)+".variant_id", "%s", variantError(p, variantID))
 		}
 		out = append(out, &cartv1.CartItem{ProductId: p.GetProductId(), VariantId: variantID, Quantity: item.GetQuantity()})
 	}
 	return out, check.Err()
 }
 
-func pathOf(path string, i int) string {
+func fieldPath(path string, i int) string {
 	if strings.Contains(path, "%d") {
 		return fmt.Sprintf(path, i)
 	}
 	return path
 }
 
-// noVariant says which variants there are instead.
-func noVariant(p *catalogv1.Product, id string) string {
+// variantError says which variants there are instead.
+func variantError(p *catalogv1.Product, id string) string {
 	ids := make([]string, 0, len(p.GetVariants()))
 	for _, v := range p.GetVariants()[:min(20, len(p.GetVariants()))] {
 		ids = append(ids, v.GetVariantId())
@@ -169,24 +190,24 @@ func noVariant(p *catalogv1.Product, id string) string {
 	return fmt.Sprintf("product %q has no variant %q; there are %s", p.GetProductId(), id, strings.Join(ids, ", "))
 }
 
-// describe adds to a kept cart what the catalog says of its items.
-func (c *cartBook) describe(ctx context.Context, storeID, cartID string, kept stored) (*cartv1.Cart, error) {
+// withCatalogData adds to a kept cart what the catalog says of its items.
+func (r *Repository) withCatalogData(ctx context.Context, storeID, cartID string, kept stored) (*cartv1.Cart, error) {
 	out := &cartv1.Cart{StoreId: storeID, CartId: cartID, Version: kept.version}
 	if !kept.expire.IsZero() {
 		out.ExpireTime = timestamppb.New(kept.expire)
 	}
-	products, err := c.products(ctx, storeID, kept.items)
+	products, err := r.products(ctx, storeID, kept.items)
 	if err != nil {
 		return nil, err
 	}
 	for _, item := range kept.items {
-		out.Items = append(out.Items, describeItem(item, products[item.GetProductId()]))
+		out.Items = append(out.Items, withCatalogData(item, products[item.GetProductId()]))
 	}
-	out.Subtotal = carts.Subtotal(out.Items)
+	out.Subtotal = cartclient.Subtotal(out.Items)
 	return out, nil
 }
 
-func describeItem(item *cartv1.CartItem, p *catalogv1.Product) *cartv1.CartItem {
+func withCatalogData(item *cartv1.CartItem, p *catalogv1.Product) *cartv1.CartItem {
 	out := &cartv1.CartItem{
 		ProductId: item.GetProductId(), VariantId: item.GetVariantId(), Quantity: item.GetQuantity(),
 	}
@@ -200,7 +221,7 @@ func describeItem(item *cartv1.CartItem, p *catalogv1.Product) *cartv1.CartItem 
 }
 
 // products reads the products of items from the catalog, by the id as the item has it.
-func (c *cartBook) products(
+func (r *Repository) products(
 	ctx context.Context, storeID string, items []*cartv1.CartItem,
 ) (map[string]*catalogv1.Product, error) {
 	out := make(map[string]*catalogv1.Product, len(items))
@@ -214,7 +235,7 @@ func (c *cartBook) products(
 		return out, nil
 	}
 	// At most maxItems ids, which is what one call takes.
-	resp, err := c.catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: storeID, ProductIds: ids})
+	resp, err := r.catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: storeID, ProductIds: ids})
 	if err != nil {
 		return nil, fmt.Errorf("read the cart's products: %w", err)
 	}

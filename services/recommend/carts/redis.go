@@ -1,4 +1,4 @@
-package recommend
+package carts
 
 import (
 	"context"
@@ -13,14 +13,15 @@ import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// store keeps carts in Redis: one hash per cart, with the items and the version.
-type store struct {
-	rdb redis.UniversalClient
-	ttl time.Duration
+// redisStore keeps carts in Redis: one hash per cart, with the items and the version.
+type redisStore struct {
+	redis redis.UniversalClient
+	ttl   time.Duration
 }
 
 // stored is a cart as it is kept: product ids, variant ids and quantities only.
@@ -30,12 +31,13 @@ type stored struct {
 	expire  time.Time // zero for a cart that was never written
 }
 
-func cartKey(storeID, cartID string) string { return state.Key(storeID, "cart", cartID) }
+// cartKey spreads carts over a Redis Cluster: each is in a slot of its own.
+func cartKey(storeID, cartID string) string { return state.TaggedKey(storeID, cartID, "cart") }
 
 // load reads a cart. One that does not exist is empty, in version zero.
-func (s store) load(ctx context.Context, storeID, cartID string) (stored, error) {
+func (s redisStore) load(ctx context.Context, storeID, cartID string) (stored, error) {
 	key := cartKey(storeID, cartID)
-	pipe := s.rdb.Pipeline()
+	pipe := s.redis.Pipeline()
 	fields, ttl := pipe.HMGet(ctx, key, "items", "version"), pipe.PTTL(ctx, key)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return stored{}, state.Error("load cart", err)
@@ -73,13 +75,13 @@ return have + 1`)
 var errChanged = errors.New("the cart was changed meanwhile")
 
 // save writes the items over the given version. Errors: errChanged, or state.Error's.
-func (s store) save(ctx context.Context, storeID, cartID string, over int64, items []*cartv1.CartItem) (stored, error) {
+func (s redisStore) save(ctx context.Context, storeID, cartID string, over int64, items []*cartv1.CartItem) (stored, error) {
 	raw, err := proto.Marshal(&cartv1.Cart{Items: items})
 	if err != nil {
 		return stored{}, fmt.Errorf("encode cart: %w", err)
 	}
 	keys := []string{cartKey(storeID, cartID)}
-	version, err := saveScript.Run(ctx, s.rdb, keys, over, raw, s.ttl.Milliseconds()).Int64()
+	version, err := saveScript.Run(ctx, s.redis, keys, over, raw, s.ttl.Milliseconds()).Int64()
 	switch {
 	case err != nil:
 		return stored{}, state.Error("save cart", err)
@@ -94,7 +96,7 @@ const attempts = 10
 
 // change loads the cart, applies edit to its items and saves them, again if somebody else writes in between. With an
 // expected version, the cart must be in it. edit must not change the slice that it gets.
-func (s store) change(
+func (s redisStore) change(
 	ctx context.Context, storeID, cartID string, expected *int64, edit func([]*cartv1.CartItem) ([]*cartv1.CartItem, error),
 ) (stored, error) {
 	for range attempts {
@@ -103,7 +105,7 @@ func (s store) change(
 			return stored{}, err
 		}
 		if expected != nil && *expected != have.version {
-			return stored{}, mismatch(cartID, *expected, have.version)
+			return stored{}, versionMismatch(cartID, *expected, have.version)
 		}
 		items, err := edit(have.items)
 		if err != nil {
@@ -119,11 +121,46 @@ func (s store) change(
 	}
 }
 
-func mismatch(cartID string, expected, current int64) error {
+func versionMismatch(cartID string, expected, current int64) error {
 	return &fault.Precondition{
 		Reason:      commonv1.ErrorReason_ERROR_REASON_VERSION_MISMATCH,
 		Subject:     "cart/" + cartID,
 		Description: fmt.Sprintf("is in version %d, not %d; read it again and repeat the change", current, expected),
 		Metadata:    map[string]string{"current_version": strconv.FormatInt(current, 10)},
 	}
+}
+
+func settingsKey(storeID string) string { return state.Key(storeID, "carts", "settings") }
+
+// settings returns what a store says of its carts. A store that has said nothing has empty ones.
+func (s redisStore) settings(ctx context.Context, storeID string) (*cartv1.CartSettings, error) {
+	out := &cartv1.CartSettings{}
+	raw, err := s.redis.Get(ctx, settingsKey(storeID)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, state.Error("read cart settings", err)
+	}
+	if err := proto.Unmarshal(raw, out); err != nil {
+		return nil, fmt.Errorf("decode cart settings: %w", err)
+	}
+	return out, nil
+}
+
+func (s redisStore) putSettings(ctx context.Context, storeID string, settings *cartv1.CartSettings) error {
+	raw, err := proto.Marshal(settings)
+	if err != nil {
+		return fmt.Errorf("encode cart settings: %w", err)
+	}
+	return state.Error("write cart settings", s.redis.Set(ctx, settingsKey(storeID), raw, 0).Err())
+}
+
+// open refuses the carts of a store that has none.
+func (s redisStore) open(ctx context.Context, storeID string) error {
+	settings, err := s.settings(ctx, storeID)
+	if err == nil && settings.GetNoCart() {
+		err = cartclient.NoCart(storeID)
+	}
+	return err
 }

@@ -1,6 +1,6 @@
-// Package carts reads shoppers' carts from whoever keeps them: the recommend service, or a CartService of the store's own,
+// Package cartclient reads carts through any CartService: the recommend service, or a store's own,
 // of which nothing is believed that the contract does not allow. It imports no service.
-package carts
+package cartclient
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package carts_test
+package cartclient_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
-	"github.com/quartet-commerce/quartet/services/internal/carts"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
@@ -78,7 +78,7 @@ func TestReadGivesACartAsTheContractHasIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.want.StoreId, tt.want.CartId = "s1", "c1"
-			got, err := carts.Read(t.Context(), tt.service, "s1", "c1")
+			got, err := cartclient.Read(t.Context(), tt.service, "s1", "c1")
 			if diff := cmp.Diff(tt.want, got, protocmp.Transform()); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
@@ -106,7 +106,7 @@ func TestACartThatCanNotBeUsedIsNotBelieved(t *testing.T) {
 		"items[0].unit_price.amount_minor":   item(func(i *cartv1.CartItem) { i.UnitPrice.AmountMinor = -1 }),
 		"items[0].unit_price.amount_minor: ": item(func(i *cartv1.CartItem) { i.UnitPrice.AmountMinor = 1 << 62 }),
 	} {
-		_, err := carts.Read(t.Context(), gives(cart), "s1", "c1")
+		_, err := cartclient.Read(t.Context(), gives(cart), "s1", "c1")
 		var down *fault.Unavailable
 		if !errors.As(err, &down) || !strings.Contains(err.Error(), cause) {
 			t.Errorf("%s: %v", cause, err)
@@ -115,7 +115,7 @@ func TestACartThatCanNotBeUsedIsNotBelieved(t *testing.T) {
 }
 
 func TestErrorsOfACartService(t *testing.T) {
-	none := rpc.Status(carts.NoCart("s1")).Err()
+	none := rpc.Status(cartclient.NoCart("s1")).Err()
 	for name, tt := range map[string]struct {
 		err  error
 		code codes.Code
@@ -129,12 +129,12 @@ func TestErrorsOfACartService(t *testing.T) {
 		"there is none":          {none, codes.FailedPrecondition, true},
 		"there is none, told on": {fmt.Errorf("evaluate: %w", none), codes.FailedPrecondition, true},
 	} {
-		_, err := carts.Read(t.Context(), fails(tt.err), "s1", "c1")
-		if got := rpc.Status(err).Code(); got != tt.code || carts.None(err) != tt.none {
-			t.Errorf("%s: %v, none %v", name, err, carts.None(err))
+		_, err := cartclient.Read(t.Context(), fails(tt.err), "s1", "c1")
+		if got := rpc.Status(err).Code(); got != tt.code || cartclient.None(err) != tt.none {
+			t.Errorf("%s: %v, none %v", name, err, cartclient.None(err))
 		}
 	}
-	if carts.None(nil) || carts.None(status.Error(codes.FailedPrecondition, "something else")) {
+	if cartclient.None(nil) || cartclient.None(status.Error(codes.FailedPrecondition, "something else")) {
 		t.Error("no cart is read into an error that does not say it")
 	}
 }
@@ -149,17 +149,17 @@ func TestACartServiceThatHangsHoldsNobodyUp(t *testing.T) {
 			},
 		}
 		begun := time.Now()
-		_, err := carts.Read(t.Context(), hangs, "s1", "c1")
-		if took := time.Since(begun); took != carts.MaxReadTime || rpc.Status(err).Code() != codes.Unavailable {
+		_, err := cartclient.Read(t.Context(), hangs, "s1", "c1")
+		if took := time.Since(begun); took != cartclient.MaxReadTime || rpc.Status(err).Code() != codes.Unavailable {
 			t.Errorf("%v after %v", err, took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := carts.Read(ctx, hangs, "s1", "c1"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := cartclient.Read(ctx, hangs, "s1", "c1"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("out of the caller's time: %v", err)
 		}
 		begun = time.Now()
-		if lacking, err := carts.Lacking(t.Context(), hangs, "s1"); lacking || err == nil || time.Since(begun) > time.Second {
+		if lacking, err := cartclient.Lacking(t.Context(), hangs, "s1"); lacking || err == nil || time.Since(begun) > time.Second {
 			t.Errorf("settings: %v, %v after %v", lacking, err, time.Since(begun))
 		}
 	})
@@ -181,7 +181,7 @@ func TestLacking(t *testing.T) {
 		"it is not asked": {says(true, status.Error(codes.Unimplemented, "unknown method")), false, false},
 		"it is not known": {says(true, status.Error(codes.Unavailable, "down")), false, true},
 	} {
-		if got, err := carts.Lacking(t.Context(), tt.service, "s1"); got != tt.lacking || (err != nil) != tt.fails {
+		if got, err := cartclient.Lacking(t.Context(), tt.service, "s1"); got != tt.lacking || (err != nil) != tt.fails {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}

@@ -1,54 +1,5 @@
 package recommend
 
-import (
-	"context"
-	_ "embed" // the prompt and the examples
-	"fmt"
-	"strings"
-
-	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
-
-	"github.com/quartet-commerce/quartet/services/internal/scope"
-	"github.com/quartet-commerce/quartet/services/internal/specialist"
-)
-
-//go:embed prompt.md
-var prompt string
-
-// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
-// are no shopper's, and none is of the sets that the router is measured with.
-//
-//go:embed examples.txt
-var examples string
-
-// definition is the recommend specialist.
-func (s *Service) definition() specialist.Definition {
-	return specialist.Definition{
-		Name: "recommend",
-		Purpose: "Knows the shopper's cart and recommends: what goes with the cart or with a product, alternatives to a " +
-			"product, gift ideas. Also answers what is in the cart and what it comes to.",
-		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
-		Keywords:    vocabulary,
-		Prompt:      prompt,
-		Tools:       s.tools,
-		Unavailable: s.unavailable,
-		Lacks:       s.lacks,
-		ReadsCart:   true,
-	}
-}
-
-// unavailable says whether the store has anything to recommend.
-func (s *Service) unavailable(ctx context.Context, sc scope.Scope) (string, error) {
-	resp, err := s.catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: sc.StoreID, Limit: 1})
-	if err != nil {
-		return "", fmt.Errorf("read catalog: %w", err)
-	}
-	if resp.GetTotalCount() == 0 {
-		return "This store has no product catalog here yet, so there is nothing to recommend.", nil
-	}
-	return "", nil
-}
-
 // vocabulary lists the words that speak for this specialist, by weight.
 var vocabulary = map[float64][]string{
 	3: {

@@ -1,0 +1,361 @@
+package recommend
+
+import (
+	"context"
+	_ "embed" // the prompt and the examples
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/productview"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+//go:embed prompt.md
+var prompt string
+
+// examples are requests that are this specialist's, one a line, the most telling first. They were invented for this: they
+// are no shopper's, and none is of the sets that the router is measured with.
+//
+//go:embed examples.txt
+var examples string
+
+// definition is the recommend specialist.
+func (s *Service) definition() specialist.Definition {
+	return specialist.Definition{
+		Name: "recommend",
+		Purpose: "Knows the shopper's cart and recommends: what goes with the cart or with a product, alternatives to a " +
+			"product, gift ideas. Also answers what is in the cart and what it comes to.",
+		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
+		Keywords:    vocabulary,
+		Prompt:      prompt,
+		Tools:       s.tools,
+		Unavailable: s.unavailable,
+		Lacks:       s.lacks,
+		ReadsCart:   true,
+	}
+}
+
+// unavailable says whether the store has anything to recommend.
+func (s *Service) unavailable(ctx context.Context, sc scope.Scope) (string, error) {
+	resp, err := s.catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: sc.StoreID, Limit: 1})
+	if err != nil {
+		return "", fmt.Errorf("read catalog: %w", err)
+	}
+	if resp.GetTotalCount() == 0 {
+		return "This store has no product catalog here yet, so there is nothing to recommend.", nil
+	}
+	return "", nil
+}
+
+// lacks switches off what a store without a cart does not have.
+func (s *Service) lacks(ctx context.Context, sc scope.Scope) (map[string]string, error) {
+	none, err := s.noCart(ctx, sc.StoreID)
+	if err != nil || !none {
+		return nil, err
+	}
+	return map[string]string{
+		cartTool: "Carts can not be seen here: this store has none connected. Asked about the cart, say so. Do not offer to put " +
+			"anything into it.",
+	}, nil
+}
+
+// noCart reports whether a store has no cart, as whoever keeps the carts says.
+func (s *Service) noCart(ctx context.Context, storeID string) (bool, error) {
+	if s.cart != nil {
+		return cartclient.Lacking(ctx, s.cart, storeID)
+	}
+	settings, err := s.carts.Settings(ctx, storeID)
+	return settings.GetNoCart(), err
+}
+
+// readCart reads a cart from whoever keeps it.
+func (s *Service) readCart(ctx context.Context, storeID, cartID string) (*cartv1.Cart, error) {
+	if s.cart != nil {
+		return cartclient.Read(ctx, s.cart, storeID, cartID)
+	}
+	return s.carts.Get(ctx, storeID, cartID)
+}
+
+// cartTool is the name of the tool that a store without a cart does not have.
+const cartTool = "get_cart_context"
+
+const cartDescription = `Returns the shopper's cart: items with title, quantity, price, category and options, the subtotal ` +
+	`and the categories in it. Call it for any question about the cart, and before recommending something that goes with it.`
+
+const similarDescription = `Finds products that go with, or could replace, some products: those named in product_ids, else ` +
+	`those in the cart. For a gift or another wish that has nothing to do with the cart, give a query and no product_ids: it ` +
+	`searches the catalog. What is in the cart already and what is sold out is left out. Every product comes with a reason.`
+
+const (
+	defaultListed = 5
+	maxListed     = 20
+	maxAnchors    = 50
+	maxProposed   = 2
+	maxQuery      = 1_000
+)
+
+// similarArgs are the arguments of similar_products.
+type similarArgs struct {
+	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles of the products to start from. Leave out to start from the cart."`
+	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain. Or what to look for, when it is no company for the cart."`
+	Relation   string   `json:"relation,omitempty" jsonschema:"complement for what goes with them, alternative for what could replace them. Leave out for both."`
+	MaxPrice   *float64 `json:"max_price,omitempty" jsonschema:"Highest price, in the store's currency, such as 30."`
+	Limit      int      `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. 5 unless said otherwise."`
+}
+
+// relations are the values of the relation argument.
+var relations = map[string]catalogv1.Relation{
+	"":            catalogv1.Relation_RELATION_UNSPECIFIED,
+	"complement":  catalogv1.Relation_RELATION_COMPLEMENT,
+	"alternative": catalogv1.Relation_RELATION_ALTERNATIVE,
+}
+
+// turn is one assignment: its scope, its findings and its cart, which is read once.
+type turn struct {
+	*specialist.Turn
+	service *Service
+	cart    *specialist.Once[turnCart]
+}
+
+// turnCart is the shopper's cart as the turn sees it.
+type turnCart struct {
+	*cartv1.Cart        // empty if there is none
+	unavailable  string // why it is not seen, in a sentence for the shopper; "" when it is
+	noCart       bool   // the store has no cart
+}
+
+// Why a cart is not seen.
+const (
+	reasonNoCart  = "This store's carts can not be seen here."
+	reasonUnknown = "The shopper's cart is not known here."
+	reasonFailed  = "The cart can not be read now."
+)
+
+// tools makes the tools of one turn.
+func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
+	u := &turn{Turn: t, service: s}
+	u.cart = specialist.NewOnce(u.readCart)
+	return []agentloop.Tool{
+		agentloop.NewTool(cartTool, cartDescription, func(ctx context.Context, _ struct{}) (cartResult, error) {
+			return u.cartContext(ctx)
+		}),
+		agentloop.NewTool("similar_products", similarDescription, u.similar),
+	}
+}
+
+// readCart returns the shopper's cart: the one that all specialists of the turn see, if the assignment came with it.
+func (t *turn) readCart(ctx context.Context) (turnCart, error) {
+	id := t.cartID()
+	switch {
+	case t.Cart != nil:
+		return turnCart{Cart: t.Cart}, nil
+	case t.Lacks(cartTool):
+		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
+	case id == "":
+		return turnCart{unavailable: reasonUnknown}, nil
+	}
+	cart, err := t.service.readCart(ctx, t.Scope.StoreID, id)
+	switch {
+	case cartclient.None(err):
+		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
+	case err != nil:
+		return turnCart{}, t.service.forModel(ctx, err, reasonFailed+" Say so, and do not guess what is in it.")
+	}
+	return turnCart{Cart: cart}, nil
+}
+
+// cartID is the shopper's cart: the one that the backend named, or else the one named after the customer.
+func (t *turn) cartID() string {
+	if t.Scope.CartID != "" {
+		return t.Scope.CartID
+	}
+	return t.Scope.CustomerID
+}
+
+// forModel logs the cause and returns words for the model, which must not see how the house is built.
+func (s *Service) forModel(ctx context.Context, cause error, words string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.logger.WarnContext(ctx, "recommend tool failed", slog.Any("error", cause))
+	return errors.New(words)
+}
+
+// cartContext runs get_cart_context.
+func (t *turn) cartContext(ctx context.Context) (cartResult, error) {
+	cart, err := t.cart.Get(ctx)
+	if err != nil {
+		return cartResult{}, err
+	}
+	if n := len(cart.GetItems()); n > 0 {
+		t.Found(n)
+	}
+	return cartSummary(cart), nil
+}
+
+// similar runs similar_products. A cart that can not be read stops nobody who has said what they look for.
+func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, error) {
+	if err := in.check(); err != nil {
+		return similarResult{}, err
+	}
+	cart, err := t.cart.Get(ctx)
+	if in.Query = strings.TrimSpace(in.Query); in.Query == "" && len(in.ProductIDs) == 0 && t.seeksGift() {
+		in.Query, in.Relation = "gift", ""
+	}
+	if err != nil && (ctx.Err() != nil || len(in.ProductIDs) == 0 && in.Query == "") {
+		return similarResult{}, err
+	} else if err != nil {
+		cart.unavailable = reasonFailed
+	}
+	hits, note, err := t.search(ctx, in, cart)
+	if err != nil {
+		return similarResult{}, t.service.forModel(ctx, err, "the catalog can not be searched now; say so, and name no product")
+	}
+	return t.present(hits, note, !cart.noCart), nil
+}
+
+// search finds what the arguments ask for, with a note on what is missing.
+func (t *turn) search(ctx context.Context, in similarArgs, cart turnCart) ([]*catalogv1.Hit, string, error) {
+	w, err := t.request(ctx, in, cart)
+	if err != nil {
+		return nil, "", err
+	}
+	return w.run(ctx)
+}
+
+// check refuses what makes no sense, in words that tell the model what to do.
+func (in similarArgs) check() error {
+	if _, ok := relations[in.Relation]; !ok {
+		return fmt.Errorf("relation %q is not known; use complement or alternative, or leave it out", in.Relation)
+	}
+	if in.Limit < 0 || in.Limit > maxListed {
+		return fmt.Errorf("limit is %d; use 1 to %d", in.Limit, maxListed)
+	}
+	if in.MaxPrice != nil && *in.MaxPrice < 0 {
+		return fmt.Errorf("max_price must be zero or more")
+	}
+	if len(in.ProductIDs) > maxAnchors {
+		return fmt.Errorf("product_ids has %d ids; use at most %d", len(in.ProductIDs), maxAnchors)
+	}
+	if len([]rune(in.Query)) > maxQuery {
+		return fmt.Errorf("query is too long; use a few words")
+	}
+	return nil
+}
+
+// cartResult is what get_cart_context returns.
+type cartResult struct {
+	Items      []itemView `json:"items"`
+	Subtotal   string     `json:"subtotal,omitempty"`
+	Categories []string   `json:"categories,omitempty"`
+	Note       string     `json:"note,omitempty"`
+}
+
+// Summary says what the result holds, for the call log.
+func (r cartResult) Summary() string { return count(len(r.Items), "item") }
+
+// itemView is an item of the cart as a model reads it.
+type itemView struct {
+	ProductID string            `json:"product_id"`
+	VariantID string            `json:"variant_id,omitempty"`
+	Title     string            `json:"title"`
+	Quantity  int32             `json:"quantity"`
+	Price     string            `json:"price,omitempty"`
+	Category  string            `json:"category,omitempty"`
+	Options   map[string]string `json:"options,omitempty"`
+}
+
+// cartSummary is the cart as a model reads it.
+func cartSummary(cart turnCart) cartResult {
+	out := cartResult{Items: []itemView{}, Subtotal: money.Text(cart.GetSubtotal())}
+	gone := 0
+	for _, item := range cart.GetItems() {
+		if !item.GetAvailable() {
+			gone++
+			continue
+		}
+		category := last(item.GetCategoryPath())
+		if category != "" && !slices.Contains(out.Categories, category) {
+			out.Categories = append(out.Categories, category)
+		}
+		out.Items = append(out.Items, itemView{
+			ProductID: item.GetProductId(), VariantID: item.GetVariantId(), Title: item.GetTitle(),
+			Quantity: item.GetQuantity(), Price: money.Text(item.GetUnitPrice()), Category: category, Options: item.GetOptions(),
+		})
+	}
+	switch {
+	case cart.unavailable != "":
+		out.Note = cart.unavailable
+	case gone > 0:
+		out.Note = count(gone, "item") + " of the cart can no longer be bought."
+	case len(out.Items) == 0:
+		out.Note = "The cart is empty."
+	}
+	return out
+}
+
+// similarResult is what similar_products returns.
+type similarResult struct {
+	Products []productview.View `json:"products"`
+	Note     string             `json:"note,omitempty"`
+}
+
+// Summary says what the result holds, for the call log.
+func (r similarResult) Summary() string { return count(len(r.Products), "product") }
+
+// present puts the hits before the model and into the findings. Some are proposed for the cart, if there can be one.
+func (t *turn) present(hits []*catalogv1.Hit, note string, propose bool) similarResult {
+	out := similarResult{Products: []productview.View{}, Note: note}
+	for i, h := range hits {
+		variants := matched(h)
+		if len(variants) == 0 {
+			continue
+		}
+		choice := productview.Choice(h.GetProduct(), variants, h.GetReason())
+		t.AddProducts(choice)
+		if propose && i < maxProposed {
+			t.AddActions(&specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_AddToCart{
+				AddToCart: &specialistv1.AddToCart{ProductId: choice.GetProductId(), VariantId: choice.GetVariantId(), Quantity: 1},
+			}})
+		}
+		out.Products = append(out.Products, productview.New(h.GetProduct(), variants, h.GetReason()))
+	}
+	t.Found(len(out.Products))
+	return out
+}
+
+// matched returns the variants of a hit that passed the filter.
+func matched(h *catalogv1.Hit) []*catalogv1.Variant {
+	var out []*catalogv1.Variant
+	for _, v := range h.GetProduct().GetVariants() {
+		if slices.Contains(h.GetMatchedVariantIds(), v.GetVariantId()) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func last(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	return path[len(path)-1]
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
