@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/currency"
 )
 
 // maxListMark is the highest number that may count the items of a list.
@@ -33,7 +35,7 @@ func (r *reader) listMark() bool {
 		return false
 	}
 	after := r.text[t.end():]
-	if !strings.HasPrefix(after, ". ") && !strings.HasPrefix(after, ") ") || monthOf[r.next(r.at, ".")] > 0 {
+	if after == "" || after[0] != '.' && after[0] != ')' || !strings.HasPrefix(strings.TrimLeft(after[1:], "*_"), " ") || monthOf[r.next(r.at, ".")] > 0 {
 		return false
 	}
 	line := strings.LastIndexByte(r.text[:t.start()], '\n')
@@ -65,59 +67,27 @@ func (r *reader) dayThenMonth() bool {
 	if month == 0 {
 		return false
 	}
-	r.add(Fact{readings: [][]key{{dayKey(day, month)}}, also: []key{monthKey(month)}, Unit: Date})
-	r.at = i + 2
+	r.add(Fact{readings: [][]key{{dayKey(day, month)}}, also: []key{monthKey(month)}, Unit: Date}, i+1)
 	return true
 }
 
-// quantify makes a number a percentage, an amount or a time if that is what stands behind it.
-func (r *reader) quantify(f *Fact, atoms []atom) {
-	switch {
-	case f.Unit == Percent:
-		for _, reading := range f.readings {
-			for i := range reading {
-				if reading[i].kind == number {
-					reading[i].kind = percent
-				}
-			}
-		}
-	case f.Unit == Money:
-		f.Plain = false
-		r.currencyAfter()
-	default:
-		if r.hour(f, atoms) {
-			return
-		}
-		if word := r.next(r.at, ""); len(word) == 3 && r.tokens[r.at+1].all(false) && r.tokens[r.at+1].atoms[0].upper {
-			r.currencyAfter() // a code that we do not know
-		}
-	}
-}
-
-// hour reads what follows a time of day: am, pm, Uhr, h.
-func (r *reader) hour(f *Fact, atoms []atom) bool {
+// hour makes a number that ends with the last token a time of day if a mark of one follows: am, pm, Uhr, h. It returns false
+// if none does, and else the last token of 18 h 30.
+func (r *reader) hour(f *Fact, last int, atoms []atom) (end int, ok bool) {
 	minute := "0"
 	switch {
 	case len(atoms) == 2 && (atoms[1].glue == ":" || atoms[1].glue == "."):
 		minute = atoms[1].text
 	case len(atoms) != 1:
-		return false
+		return last, false
 	}
 	h, m, ok := timeOfDay(atoms[0].text, minute)
 	if !ok {
-		return false
+		return last, false
 	}
-	mark := r.next(r.at, "")
-	if dotted := r.next(r.at+1, "."); (mark == "a" || mark == "p") && dotted == "m" {
-		mark += dotted
-	}
-	if mark == "h" && len(atoms) == 1 { // 18 h 30
-		if _, m, ok = timeOfDay("0", r.next(r.at+1, "")); ok {
-			f.readings = [][]key{{timeKey(h, m)}}
-			r.at += 2
-			return true
-		}
-		m = 0
+	mark, behind := r.next(last, ""), last+1
+	if dotted := r.next(last+1, "."); (mark == "a" || mark == "p") && dotted == "m" {
+		mark, behind = mark+dotted, last+2
 	}
 	digits := countKey(h)
 	switch mark {
@@ -126,19 +96,23 @@ func (r *reader) hour(f *Fact, atoms []atom) bool {
 	case "am":
 		h %= 12
 	case "uhr", "h":
-		f.readings = [][]key{{timeKey(h, m)}}
+		if _, rest, ok := timeOfDay("0", r.next(behind, "")); ok && mark == "h" && len(atoms) == 1 {
+			f.readings = [][]key{{timeKey(h, rest)}}
+			return last + 2, true
+		}
+		f.readings, f.End = [][]key{{timeKey(h, m)}}, r.tokens[behind].end()
 		if m == 0 {
 			f.readings = append(f.readings, []key{digits})
 		}
-		return true
+		return last, true
 	default:
-		return false
+		return last, false
 	}
-	f.readings, f.Unit, f.Plain = [][]key{{timeKey(h, m)}}, Time, false
+	f.readings, f.Unit, f.Plain, f.End = [][]key{{timeKey(h, m)}}, Time, false, r.tokens[behind].end()
 	if m == 0 {
 		f.also = append(f.also, digits, countKey(h))
 	}
-	return true
+	return last, true
 }
 
 // timeOfDay reads an hour and a minute.
@@ -148,38 +122,65 @@ func timeOfDay(hour, minute string) (h, m int, ok bool) {
 	return h, m, errHour == nil && errMinute == nil && h <= 24 && m < 60 && len(hour) <= 2 && len(minute) <= 2
 }
 
-// currencyAfter reads the currency behind the number at r.at.
-func (r *reader) currencyAfter() {
-	after := strings.TrimLeft(r.between(r.at), " \u00a0\u202f\u2009-")
+// amount adds a number with the currencies beside it, if any. A sign that several currencies share stands for any of them.
+func (r *reader) amount(f Fact, first, last int) {
+	var beside []Fact
+	add := func(word, code string, start, end int) {
+		c := Fact{Start: start, End: end, Unit: Money, Plain: true, readings: [][]key{{moneyKey(code)}, {codeKey(word)}}}
+		if sign := signOf[code]; sign != "" {
+			c.also = append(c.also, moneyKey(sign))
+		}
+		if code == "$" {
+			c.also = append(c.also, moneyKey("USD"))
+		}
+		beside = append(beside, c)
+	}
+	after := strings.TrimLeft(r.between(last), spaces+"-")
 	if sign, n := utf8.DecodeRuneInString(after); unicode.Is(unicode.Sc, sign) {
-		r.currency(after[:n])
-	} else if word := r.next(r.at, "-"); word != "" {
-		r.currency(word)
+		start := r.tokens[last].end() + len(r.between(last)) - len(after)
+		f.Plain, f.currency, f.End = false, currencyCode(after[:n]), start+n
+		add(after[:n], f.currency, start, f.End)
+	} else if word := r.next(last, "-"); word != "" {
+		t := r.tokens[last+1]
+		code := currencyCode(word)
+		switch isCapitals := len(t.atoms) == 1 && t.atoms[0].upper && len(word) == 3; {
+		case code != "" && f.Unit == Money, code != "" && isCapitals:
+			f.Plain, f.currency, f.End = false, code, t.end()
+			add(word, code, t.start(), t.end())
+		case isCapitals:
+			add(word, strings.ToUpper(word), t.start(), t.end()) // a code that is not in any list, or a unit
+		}
 	}
-}
-
-// currencyBefore reads the currency before the i-th token.
-func (r *reader) currencyBefore(i int) {
-	before := strings.TrimRight(r.text[:r.tokens[i].start()], " \u00a0\u202f\u2009")
+	before := strings.TrimRight(r.text[:r.tokens[first].start()], spaces)
+	word, start := "", len(before)
 	if sign, n := utf8.DecodeLastRuneInString(before); unicode.Is(unicode.Sc, sign) {
-		r.currency(before[len(before)-n:])
-	} else if i > 0 && r.next(i-1, "") != "" && len(r.tokens[i-1].atoms) == 1 && isCurrency(r.tokens[i-1].atoms[0]) {
-		r.currency(r.tokens[i-1].squeezed())
+		word, start = before[len(before)-n:], len(before)-n
+	} else if first > 0 && r.next(first-1, "") != "" && len(r.tokens[first-1].atoms) == 1 && isCurrency(r.tokens[first-1].atoms[0]) {
+		word, start = r.tokens[first-1].squeezed(), r.tokens[first-1].start()
 	}
+	r.at = first
+	at := len(r.out.Facts)
+	r.add(f, last)
+	if word != "" {
+		code := currencyCode(word)
+		if number := &r.out.Facts[at]; number.currency == "" {
+			number.Plain, number.currency, number.Start = false, code, start
+		}
+		add(word, code, start, len(before))
+	}
+	r.out.Facts = append(r.out.Facts, beside...)
 }
 
-// currency adds the currency of an amount. A sign that several share stands for any of them.
-func (r *reader) currency(word string) {
-	code := currencies[word]
-	if code == "" {
-		code = strings.ToUpper(word)
+// currencyCode returns the ISO 4217 code of a word or sign, the sign itself where several currencies share it, or "".
+func currencyCode(word string) string {
+	if code := currencies[word]; code != "" {
+		return code
 	}
-	f := Fact{readings: [][]key{{moneyKey(code)}, {codeKey(word)}}, Unit: Money, Plain: true}
-	if sign := signOf[code]; sign != "" {
-		f.also = append(f.also, moneyKey(sign))
+	if r, n := utf8.DecodeRuneInString(word); n == len(word) && unicode.Is(unicode.Sc, r) {
+		return word
 	}
-	if code == "$" {
-		f.also = append(f.also, moneyKey("USD"))
+	if unit, err := currency.ParseISO(word); err == nil {
+		return unit.String()
 	}
-	r.said.Facts = append(r.said.Facts, f)
+	return ""
 }

@@ -3,13 +3,12 @@ package grounding
 import (
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 )
 
-// maxAtoms is how many atoms a reader keeps room for: those of an answer of some ten thousand characters.
-const maxAtoms = 4 << 10
+// spaces may stand within a number, and between it and its unit.
+const spaces = " \u00a0\u202f\u2009"
 
 // minCapitals is the length of words in capitals that are taken for codes. Shorter ones are units, sizes and the like.
 const minCapitals = 4
@@ -18,26 +17,9 @@ const minCapitals = 4
 type reader struct {
 	text     string
 	numerals map[string]int // of the text's language
-	atoms    []atom
 	tokens   []token
 	at       int
-	said     Text
-}
-
-// readers are used again: a text's tokens take many times its length.
-var readers = sync.Pool{New: func() any { return new(reader) }}
-
-// reset makes a reader ready for another text. Of what it has read it keeps nothing but room, and not much of that.
-func (r *reader) reset() {
-	atoms, tokens, facts, words := r.atoms, r.tokens, r.said.Facts, r.said.words
-	clear(atoms)
-	clear(tokens)
-	clear(facts)
-	clear(words)
-	*r = reader{}
-	if cap(atoms) <= maxAtoms {
-		r.atoms, r.tokens, r.said = atoms[:0], tokens[:0], Text{Facts: facts[:0], words: words[:0]}
-	}
+	out      Text
 }
 
 func (r *reader) read() {
@@ -45,8 +27,7 @@ func (r *reader) read() {
 		t := r.tokens[r.at]
 		switch {
 		case t.address:
-			r.add(Fact{readings: [][]key{{codeKey(address(r.text[t.start():t.end()]))}}, Name: true})
-			r.at++
+			r.add(Fact{readings: [][]key{{codeKey(address(r.text[t.start():t.end()]))}}, Name: true}, r.at)
 		case t.all(true):
 			r.number()
 		case t.all(false):
@@ -64,11 +45,15 @@ func address(s string) string {
 	return strings.TrimPrefix(s, "www.")
 }
 
-func (r *reader) add(f Fact) {
+// add adds a fact that takes the tokens from r.at to last, and goes on behind them.
+func (r *reader) add(f Fact, last int) {
+	f.Start = r.tokens[r.at].start()
+	f.End = max(f.End, r.tokens[last].end())
 	if r.at > 0 {
 		f.Left = r.tokens[r.at-1].squeezed()
 	}
-	r.said.Facts = append(r.said.Facts, f)
+	r.out.Facts = append(r.out.Facts, f)
+	r.at = last + 1
 }
 
 // between is what stands between a token and the next one; for the last one, what follows it.
@@ -81,7 +66,7 @@ func (r *reader) between(i int) string {
 
 // next returns the squeezed token after the i-th if only space is between them, or first some of the marks; and else "".
 func (r *reader) next(i int, marks string) string {
-	if i+1 >= len(r.tokens) || strings.Trim(strings.TrimLeft(r.between(i), marks), " \u00a0\u202f\u2009") != "" {
+	if i+1 >= len(r.tokens) || strings.Trim(strings.TrimLeft(r.between(i), marks), spaces) != "" {
 		return ""
 	}
 	return r.tokens[i+1].squeezed()
@@ -90,10 +75,10 @@ func (r *reader) next(i int, marks string) string {
 // word reads a token of letters: a number in words, a month, a weekday or a code in capitals, and mostly none of them.
 func (r *reader) word(t token) {
 	whole := t.squeezed()
-	r.said.words = append(r.said.words, codeKey(whole))
+	r.out.words = append(r.out.words, codeKey(whole))
 	if len(t.atoms) > 1 {
 		for _, a := range t.atoms {
-			r.said.words = append(r.said.words, codeKey(a.text))
+			r.out.words = append(r.out.words, codeKey(a.text))
 		}
 	}
 	n, isNumeral := r.numeral(t)
@@ -105,15 +90,20 @@ func (r *reader) word(t token) {
 	case m > 0 && r.monthThenDay(m):
 		return
 	case m > 0 && alone[whole] > 0:
-		r.add(Fact{readings: [][]key{{monthKey(m)}, {codeKey(whole)}}, Unit: Date})
+		r.add(Fact{readings: [][]key{{monthKey(m)}, {codeKey(whole)}}, Unit: Date}, r.at)
+		return
 	case d > 0:
-		r.add(Fact{readings: [][]key{{weekdayKey(d)}, {codeKey(whole)}}, Unit: Date})
+		r.add(Fact{readings: [][]key{{weekdayKey(d)}, {codeKey(whole)}}, Unit: Date}, r.at)
+		return
 	case isNumeral && n > 1:
-		r.add(Fact{readings: [][]key{{countKey(n)}, {codeKey(whole)}}, Unit: r.unit(r.at), Plain: n < 10})
+		unit, _ := r.unit(r.at)
+		r.add(Fact{readings: [][]key{{countKey(n)}, {codeKey(whole)}}, Unit: unit, Plain: n < 10}, r.at)
+		return
 	case isNumeral:
-		r.said.words = append(r.said.words, countKey(n))
+		r.out.words = append(r.out.words, countKey(n))
 	case inCapitals(t):
-		r.add(Fact{readings: [][]key{{codeKey(whole)}}, apart: codeParts(t), Name: true})
+		r.add(Fact{readings: [][]key{{codeKey(whole)}}, apart: codeParts(t), Name: true}, r.at)
+		return
 	}
 	r.at++
 }
@@ -156,8 +146,7 @@ func (r *reader) monthThenDay(month int) bool {
 	if d == 0 {
 		return false
 	}
-	r.add(Fact{readings: [][]key{{dayKey(d, month)}}, also: []key{monthKey(month)}, Unit: Date})
-	r.at += 2
+	r.add(Fact{readings: [][]key{{dayKey(d, month)}}, also: []key{monthKey(month)}, Unit: Date}, r.at+1)
 	return true
 }
 
@@ -176,8 +165,7 @@ func inCapitals(t token) bool {
 func (r *reader) code(t token) {
 	if len(t.atoms) == 3 && t.atoms[1].text == "h" && t.atoms[0].digits { // 18h30
 		if h, m, ok := timeOfDay(t.atoms[0].text, t.atoms[2].text); ok {
-			r.add(Fact{readings: [][]key{{timeKey(h, m)}}, Unit: Time})
-			r.at++
+			r.add(Fact{readings: [][]key{{timeKey(h, m)}}, Unit: Time}, r.at)
 			return
 		}
 	}
@@ -188,8 +176,7 @@ func (r *reader) code(t token) {
 		}
 		f.also = append(f.also, codeKey(a.text))
 	}
-	r.add(f)
-	r.at++
+	r.add(f, r.at)
 }
 
 // codeParts returns the keys of a code's parts: a text may write ORD-1001 for ORD 1001 and 256GB for 256 GB. One such as
@@ -220,7 +207,8 @@ func (r *reader) number() {
 		last++
 		atoms = append(atoms, r.tokens[last].atoms...)
 	}
-	f := Fact{readings: r.readings(r.tokens[first].atoms), Unit: r.unit(last)}
+	f := Fact{readings: r.readings(r.tokens[first].atoms), Plain: len(atoms) == 1 && len(atoms[0].text) == 1}
+	f.Unit, f.End = r.unit(last)
 	if last > first {
 		f.readings = [][]key{nil}
 		for i := first; i <= last; i++ {
@@ -233,17 +221,41 @@ func (r *reader) number() {
 			f.readings = append(f.readings, []key{numberKey(v)})
 		}
 	}
-	if first > 0 && r.between(first-1) == "-" { // a code in small letters
-		f.readings = append(f.readings, []key{codeKey(r.tokens[first-1].squeezed() + r.tokens[first].squeezed())})
+	r.joined(&f, first, last)
+	if f.Unit == Percent {
+		for _, reading := range f.readings {
+			for i := range reading {
+				if reading[i].kind == number {
+					reading[i].kind = percent
+				}
+			}
+		}
+		r.add(f, last)
+		return
 	}
-	f.Plain = len(atoms) == 1 && len(atoms[0].text) == 1
-	r.at = last
-	r.quantify(&f, atoms)
-	left := r.at
-	r.at = first
-	r.add(f)
-	r.currencyBefore(first)
-	r.at = left + 1
+	if f.Unit != Money {
+		if end, isTime := r.hour(&f, last, atoms); isTime {
+			r.add(f, end)
+			return
+		}
+	}
+	r.amount(f, first, last)
+}
+
+// joined lets a number say what it says together with the word before or behind it: SAVE-20 in small letters, ORD 1001, 256 GB.
+func (r *reader) joined(f *Fact, first, last int) {
+	digits := r.tokens[first].squeezed()
+	if first > 0 && r.tokens[first-1].all(false) {
+		switch word := r.tokens[first-1].squeezed() + digits; r.between(first - 1) {
+		case "-":
+			f.readings = append(f.readings, []key{codeKey(word)})
+		case " ":
+			f.also = append(f.also, codeKey(word))
+		}
+	}
+	if word := r.next(last, ""); word != "" && r.tokens[last+1].all(false) {
+		f.also = append(f.also, codeKey(digits+word))
+	}
 }
 
 // continues reports whether the token after the i-th is the next three digits of a number that is written in groups.
@@ -296,22 +308,24 @@ func (r *reader) readings(atoms []atom) [][]key {
 	return out
 }
 
-// unit is what the number at the i-th token counts.
-func (r *reader) unit(i int) string {
-	after := strings.TrimLeft(r.between(i), " \u00a0\u202f\u2009-")
-	sign, _ := utf8.DecodeRuneInString(after)
+// unit is what the number at the i-th token counts. For a percentage it also returns where its sign ends in the text.
+func (r *reader) unit(i int) (unit string, end int) {
+	after := strings.TrimLeft(r.between(i), spaces+"-")
+	sign, size := utf8.DecodeRuneInString(after)
 	word := r.next(i, "-")
 	switch {
-	case sign == '%' || sign == '％' || word == "percent" || word == "prozent" || word == "pourcent":
-		return Percent
+	case sign == '%' || sign == '％':
+		return Percent, r.tokens[i].end() + len(r.between(i)) - len(after) + size
+	case word == "percent" || word == "prozent" || word == "pourcent":
+		return Percent, r.tokens[i+1].end()
 	case (word == "per" || word == "por" || word == "pour") && strings.HasPrefix(r.next(i+1, ""), "cent") ||
 		word == "por" && r.next(i+1, "") == "ciento":
-		return Percent
+		return Percent, r.tokens[i+2].end()
 	case unicode.Is(unicode.Sc, sign), currencies[word] != "":
-		return Money
+		return Money, 0
 	}
 	if runes := []rune(word); len(runes) > 4 {
-		return string(runes[:4]) // day and days, Tag and Tagen
+		word = string(runes[:4]) // day and days, Tag and Tagen
 	}
-	return word
+	return word, 0
 }

@@ -10,12 +10,12 @@ import (
 // atom is a run of letters or a run of digits.
 type atom struct {
 	text   string // in lower case, digits as ASCII
-	digits bool
-	upper  bool   // letters without a small one
-	lower  bool   // letters without a capital one
 	glue   string // between it and the atom before it in the same token
 	start  int    // in the text, in bytes
 	end    int
+	digits bool
+	upper  bool // letters without a small one
+	lower  bool // letters without a capital one
 }
 
 // token is what stands between spaces, as far as it is one thing: a word, a number, a code, an address.
@@ -49,25 +49,24 @@ func (t token) squeezed() string {
 	return b.String()
 }
 
-// bytesPerToken is what a token takes of a text, on average: it only saves that slices grow.
-const bytesPerToken = 5
+// bytesPerAtom is about how much of a text an atom takes, with what follows it.
+const bytesPerAtom = 5
 
 // cut cuts the text up.
 func (r *reader) cut() {
-	text := r.text
-	out := slices.Grow(r.tokens, len(text)/bytesPerToken+1)
-	atoms := slices.Grow(r.atoms, len(text)/bytesPerToken+1)
+	atoms := make([]atom, 0, len(r.text)/bytesPerAtom+1)
+	r.tokens = make([]token, 0, cap(atoms))
 	begin := 0 // of the chain: atoms that nothing but glue keeps apart
-	for i := 0; i < len(text); {
-		c, n := utf8.DecodeRuneInString(text[i:])
+	for i := 0; i < len(r.text); {
+		c, n := utf8.DecodeRuneInString(r.text[i:])
 		if !IsLetter(c) && !IsDigit(c) {
 			i += n
 			continue
 		}
-		a := readAtom(text, i)
+		a := readAtom(r.text, i)
 		if k := len(atoms); k > begin {
-			if a.glue = text[atoms[k-1].end:i]; !glues(a.glue, atoms[k-1].digits && a.digits) {
-				out = apart(out, atoms[begin:])
+			if a.glue = r.text[atoms[k-1].end:i]; !glues(a.glue, atoms[k-1].digits && a.digits) {
+				r.tokens = apart(r.tokens, atoms[begin:])
 				begin, a.glue = k, ""
 			}
 		}
@@ -75,9 +74,8 @@ func (r *reader) cut() {
 		i = a.end
 	}
 	if len(atoms) > begin {
-		out = apart(out, atoms[begin:])
+		r.tokens = apart(r.tokens, atoms[begin:])
 	}
-	r.atoms, r.tokens = atoms, out
 }
 
 // IsDigit reports whether a character is a decimal digit of any script.
@@ -198,7 +196,7 @@ func parts(chain []atom, i int) bool {
 	switch {
 	case before.digits && a.digits:
 		switch a.glue {
-		case ".", ",", "'", "’":
+		case ".", ",", "'", "’", "_":
 			return false
 		case ":":
 			return before.glue == ":"

@@ -19,7 +19,7 @@ func values(atoms []atom) []string {
 		if glue == "." || glue == "," {
 			out = append(out, decimal(whole, rest))
 		}
-		if len(rest) == 3 && len(whole) <= 3 && whole[0] != '0' {
+		if len(rest) == 3 && len(whole) <= 3 && (whole[0] != '0' || whole == "0") { // 0,495 kg is 495 g
 			out = append(out, decimal(whole+rest, ""))
 		}
 		return out

@@ -12,19 +12,20 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // maxProducts bounds the products of an answer: more than six is a list, not advice.
 const maxProducts = 6
 
 // compose makes the answer from what the loop said, what the tools found, and what became of the text's claims.
-func compose(turn *Turn, result *agentloop.Result, text string, said claims) *specialistv1.Answer {
+func compose(turn *Turn, result *agentloop.Result, text string, verdict grounding.Verdict) *specialistv1.Answer {
 	f := turn.Findings
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := &specialistv1.Answer{
 		Text:         text,
-		Confidence:   f.evidence(result, said).confidence(),
+		Confidence:   f.evidence(result, verdict).confidence(),
 		FinishReason: finishReason(result.FinishReason),
 		Model:        result.Model,
 		Usage:        usage(result.Usage),
@@ -34,7 +35,7 @@ func compose(turn *Turn, result *agentloop.Result, text string, said claims) *sp
 		OrderActions: f.possible,
 		Passages:     f.passages,
 
-		Claims: int32(said.checked), UnsupportedClaims: said.unsupported,
+		Claims: int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
 	}
 	a.SuggestedActions = f.actions
 	if c := result.Cost; c != nil {

@@ -1,6 +1,9 @@
 package specialist
 
-import "github.com/quartet-commerce/quartet/pkg/agentloop"
+import (
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
+)
 
 // evidence is what is known of how an answer came about. Its zero value is that of an answer without look-ups.
 type evidence struct {
@@ -15,10 +18,10 @@ type evidence struct {
 }
 
 // evidence gathers what the findings, the call log and the text's claims say. It wants the lock.
-func (f *Findings) evidence(result *agentloop.Result, said claims) evidence {
+func (f *Findings) evidence(result *agentloop.Result, verdict grounding.Verdict) evidence {
 	e := evidence{
 		found: f.found, empty: f.empty, calls: len(result.Calls), finish: result.FinishReason,
-		claims: said.checked, unsupported: said.missing,
+		claims: verdict.Claims, unsupported: verdict.Unsupported,
 	}
 	for _, c := range result.Calls {
 		if c.Error != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -57,11 +58,11 @@ func (s *Server) answer(
 	case err != nil && (p.text() == "" || result.FinishReason == agentloop.FinishError):
 		return nil, exhausted(err)
 	}
-	var said claims
+	var verdict grounding.Verdict
 	if !byCode { // which says nothing but what tools found
-		said = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
+		verdict = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
 	}
-	answer := compose(turn, result, p.text(), said)
+	answer := compose(turn, result, p.text(), verdict)
 	answer.Specialist = s.def.Name
 	answer.PromptVersion = s.promptVersion
 	setDuration(answer, time.Since(begun))

@@ -80,10 +80,10 @@ func TestATextSaysAFactHoweverItIsWorded(t *testing.T) {
 		{"a number that is no item", "en", "\nIt holds 3. That is enough.", false},
 	}
 	var said grounding.Set
-	said.Add(grounding.Of(source, "en"))
+	said.Add(grounding.Read(source, "en"))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			text, got := grounding.Of(tt.text, tt.language), true
+			text, got := grounding.Read(tt.text, tt.language), true
 			for _, f := range text.Facts {
 				got = got && said.Has(f)
 			}
@@ -108,7 +108,7 @@ func TestWhatIsKnownOfAFact(t *testing.T) {
 		{"a count below ten in words", "has nine pegs", []fact{{Left: "has", Unit: "pegs", Plain: true, Number: true}}},
 		{"a count from ten on in words", "ten pegs", []fact{{Unit: "pegs", Number: true}}},
 		{"one", "one peg, at zero cost", nil},
-		{"an amount and its currency", "for 5 EUR", []fact{{Unit: grounding.Money, Plain: true}, {Left: "for", Unit: grounding.Money, Number: true}}},
+		{"an amount and its currency", "for 5 EUR", []fact{{Left: "for", Unit: grounding.Money, Number: true}, {Unit: grounding.Money, Plain: true}}},
 		{"a percentage", "save 20 %", []fact{{Left: "save", Unit: grounding.Percent}}},
 		{"a date", "on 3 May", []fact{{Left: "on", Unit: grounding.Date}}},
 		{"a month", "in June", []fact{{Left: "in", Unit: grounding.Date}}},
@@ -122,7 +122,7 @@ func TestWhatIsKnownOfAFact(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []fact
-			for _, f := range grounding.Of(tt.text, "en").Facts {
+			for _, f := range grounding.Read(tt.text, "en").Facts {
 				got = append(got, fact{f.Left, f.Unit, f.Plain, f.Name, f.IsNumber()})
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -147,7 +147,7 @@ func TestOneFactIsSaidByAnother(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f, other := grounding.Of(tt.fact, "en").Facts[0], grounding.Of(tt.other, "en").Facts[0]
+			f, other := grounding.Read(tt.fact, "en").Facts[0], grounding.Read(tt.other, "en").Facts[0]
 			if got := f.SaidBy(other); got != tt.want {
 				t.Errorf("%q is said by %q: %v", tt.fact, tt.other, got)
 			}
@@ -156,7 +156,7 @@ func TestOneFactIsSaidByAnother(t *testing.T) {
 }
 
 func TestASetHoldsWhatWasAdded(t *testing.T) {
-	price := grounding.Of("$12", "en")
+	price := grounding.Read("$12", "en")
 	number, dollars := price.Facts[0], price.Facts[1]
 	tests := []struct {
 		name       string
@@ -213,8 +213,8 @@ func FuzzOf(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, language string) {
 		var said grounding.Set
-		said.Add(grounding.Of(text, language))
-		for _, fact := range grounding.Of("\n"+text, language).Facts {
+		said.Add(grounding.Read(text, language))
+		for _, fact := range grounding.Read("\n"+text, language).Facts {
 			if !said.Has(fact) {
 				t.Fatalf("%+v is not said by %q", fact, text)
 			}
@@ -224,13 +224,13 @@ func FuzzOf(f *testing.F) {
 
 func ExampleOf() {
 	var answer grounding.Set
-	answer.Add(grounding.Of("The tent costs 1,249.50 EUR until 3 May with the code SPRING-20.", "en"))
+	answer.Add(grounding.Read("The tent costs 1,249.50 EUR until 3 May with the code SPRING-20.", "en"))
 	for _, text := range []string{
 		"Mit Spring20 kostet das Zelt bis zum 3.5. nur 1.249,50 €.",
 		"Mit Spring20 kostet das Zelt bis zum 13.5. nur 1.249,50 €.",
 	} {
 		holds := true
-		for _, f := range grounding.Of(text, "de").Facts {
+		for _, f := range grounding.Read(text, "de").Facts {
 			holds = holds && answer.Has(f)
 		}
 		fmt.Println(holds)

@@ -17,7 +17,11 @@
 // not import a service.
 package grounding
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Units of facts that have one of their own.
 const (
@@ -29,24 +33,27 @@ const (
 
 // Text is what a text says. It is only read once made, so goroutines may share it.
 type Text struct {
-	Facts []Fact // in order, each as often as it stands there; a currency is before or behind its number
-	words []key  // of plain words and codes in capitals, which a fact of another text may name too
+	// Facts are in order, each as often as it stands there. A currency follows its number.
+	Facts []Fact
+	words []key // of plain words and codes in capitals, which a fact of another text may name too
 }
 
-// Of reads a text. The language is the base of a BCP 47 tag, such as "de"; numbers in words are read in it. In one that is
-// not known, or "", they are plain words.
-func Of(text, language string) Text {
-	r := readers.Get().(*reader)
-	defer readers.Put(r)
-	defer r.reset()
-	r.text, r.numerals = text, numerals[language]
+// Read reads a text. The language is the base of a BCP 47 tag, such as "de"; numbers in words are read in it. In an unknown
+// language, or with "", they are plain words.
+func Read(text, language string) Text {
+	r := reader{text: text, numerals: numerals[language]}
 	r.cut()
 	r.read()
-	return Text{Facts: slices.Clone(r.said.Facts), words: slices.Clone(r.said.words)}
+	return r.out
 }
 
-// Fact is something in a text that is true only as it stands. Of makes them; the zero value is in no set.
+// Of is Read.
+func Of(text, language string) Text { return Read(text, language) }
+
+// Fact is something in a text that is true only as it stands. Read makes them; the zero value is in no set.
 type Fact struct {
+	// Start and End delimit the fact in its text, in bytes, with what belongs to it: a currency, a percent sign, a month.
+	Start, End int
 	// Left is the word before it in the text, in lower case and without hyphens, or "".
 	Left string
 	// Unit is what it counts or is a kind of: one of the constants, or the first four letters of the word behind it, which
@@ -60,10 +67,37 @@ type Fact struct {
 	readings [][]key // what it may say, at least one; each is keys that belong together
 	apart    []key   // a reading as parts, which other parts do not make up
 	also     []key   // what a text that has it says as well
+	currency string  // of a number that is an amount: the ISO 4217 code, or the sign that several currencies share
 }
 
 // IsNumber reports whether the first thing that a fact may be is a number: an amount, but not the currency beside it.
 func (f Fact) IsNumber() bool { return len(f.readings) > 0 && f.readings[0][0].kind == number }
+
+// isCurrency reports whether a fact is the currency beside a number.
+func (f Fact) isCurrency() bool { return len(f.readings) > 0 && f.readings[0][0].kind == money }
+
+// Digits of the numbers that are calculated with, before and after the point. Longer ones are ids.
+const (
+	maxWhole    = 12
+	maxDecimals = 3
+)
+
+// values returns what a number, an amount or a percentage may stand for, in thousandths: 1.299 has two readings.
+func (f Fact) values() []int64 {
+	var out []int64
+	for _, reading := range f.readings {
+		if k := reading[0]; len(reading) == 1 && (k.kind == number || k.kind == percent) {
+			whole, rest, _ := strings.Cut(k.text, ".")
+			if len(whole) > maxWhole || len(rest) > maxDecimals {
+				continue
+			}
+			if n, err := strconv.ParseInt(whole+(rest + "000")[:maxDecimals], 10, 64); err == nil {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
 
 // SaidBy reports whether another fact says this one too.
 func (f Fact) SaidBy(other Fact) bool {
@@ -101,6 +135,12 @@ type Set struct {
 
 // Has reports whether the texts say the fact, in one of its readings.
 func (s *Set) Has(f Fact) bool { return f.holds(s.has) }
+
+// hasWhole is Has, but does not take parts that may stand far from each other for a code.
+func (s *Set) hasWhole(f Fact) bool {
+	f.apart = nil
+	return f.holds(s.has)
+}
 
 func (s *Set) has(k key) bool {
 	if _, ok := s.keys[k]; ok {

@@ -1,0 +1,127 @@
+package grounding
+
+import (
+	"slices"
+	"strings"
+)
+
+// derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
+// that it names itself, their sum, the difference of two, a multiple, a percentage of one, or one less a percentage; and by
+// what percentage one is less than another. Of two amounts that follow each other in the evidence, such as the price before
+// and now, it may state the difference and the percentage. And it may count what it lists, and the rest of a tool's total.
+// Nothing else is derived: with every sum that can be made, almost any amount would be one.
+type derivation struct {
+	amounts     []claim
+	percentages []int64 // in thousandths of a percent
+	numbers     []int64 // whole ones, which may be quantities
+	counts      []int64
+}
+
+const (
+	// thousand is how many thousandths, in which values are, make one.
+	thousand = 1000
+	// maxLearned bounds each list of a derivation. No honest text has more to derive from.
+	maxLearned = 30
+	// maxQuantity bounds how many times an amount may be taken.
+	maxQuantity = 100
+	// maxImplied is how many times it may be taken without a number in digits that says so: "two pairs" has none.
+	maxImplied = 4
+)
+
+// learn takes in a supported claim.
+func (d *derivation) learn(c claim) {
+	switch {
+	case len(c.values) == 0 || len(c.others) > 0:
+	case c.currency != "" && len(d.amounts) < maxLearned:
+		d.amounts = append(d.amounts, c)
+	case c.Unit == Percent && len(d.percentages) < maxLearned:
+		d.percentages = append(d.percentages, c.values[0])
+	case c.IsNumber() && c.values[0]%thousand == 0 && c.values[0] <= maxQuantity*thousand && len(d.numbers) < maxLearned:
+		d.numbers = append(d.numbers, c.values[0]/thousand)
+	}
+}
+
+// countItems counts what a text lists: items of lists and amounts.
+func (d *derivation) countItems(text string) {
+	items := int64(0)
+	for line := range strings.Lines(text) {
+		if IsItem(strings.TrimLeft(line, " \t"), ".)") {
+			items++
+		}
+	}
+	d.counts = append(d.counts, items, int64(len(d.amounts)))
+}
+
+// yieldsCount reports whether a claim is how many things the text lists, or all but those of a tool's total.
+func (d *derivation) yieldsCount(e *Evidence, c claim) bool {
+	if !c.IsNumber() || c.currency != "" || len(c.others) > 0 || len(c.values) == 0 || c.values[0]%thousand != 0 {
+		return false
+	}
+	n := c.values[0] / thousand
+	return slices.ContainsFunc(d.counts, func(listed int64) bool { return listed > 0 && (n == listed || e.saysTotal(n+listed)) })
+}
+
+// yieldsAmount reports whether a claim is an amount that can be derived from others.
+func (d *derivation) yieldsAmount(e *Evidence, c claim) bool {
+	if c.currency == "" {
+		return false
+	}
+	var own []int64
+	for _, a := range d.amounts {
+		if a.values[0] > 0 && sameCurrency(c.currency, a.currency) {
+			own = append(own, a.values...)
+		}
+	}
+	return slices.ContainsFunc(c.values, func(v int64) bool {
+		for i, a := range own {
+			sum := a
+			for _, b := range own[i+1:] {
+				if sum += b; v == sum || v == a+b || v == a-b || v == b-a {
+					return true
+				}
+			}
+			if v%a == 0 && v/a <= maxImplied || slices.ContainsFunc(d.numbers, func(n int64) bool { return v == a*n }) ||
+				slices.ContainsFunc(d.percentages, func(p int64) bool {
+					part := a / 10 * p / 10_000
+					return isRounded(v, part) || isRounded(v, a-part)
+				}) {
+				return true
+			}
+		}
+		return anyNeighbours(e.amounts, func(a, b Fact, x, y int64) bool {
+			return (v == x-y || v == y-x) && sameCurrency(c.currency, a.currency) && sameCurrency(c.currency, b.currency)
+		})
+	})
+}
+
+// yieldsPercentage reports whether a claim is by how many whole percent an amount is less than another.
+func (d *derivation) yieldsPercentage(e *Evidence, c claim) bool {
+	if c.Unit != Percent {
+		return false
+	}
+	own := make([]Fact, len(d.amounts))
+	for i, a := range d.amounts {
+		own[i] = a.Fact
+	}
+	return slices.ContainsFunc(c.values, func(v int64) bool {
+		less := func(_, _ Fact, x, y int64) bool {
+			low, high := min(x, y), max(x, y)
+			return high > low && v == ((high-low)*100+high/2)/high*thousand
+		}
+		return anyNeighbours(e.amounts, less) || anyNeighbours(own, less)
+	})
+}
+
+// anyNeighbours reports whether something is true of two amounts that follow each other, and their values.
+func anyNeighbours(amounts []Fact, is func(a, b Fact, x, y int64) bool) bool {
+	for i := 1; i < len(amounts); i++ {
+		a, b := amounts[i-1], amounts[i]
+		if x, y := a.values(), b.values(); len(x) > 0 && len(y) > 0 && is(a, b, x[0], y[0]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRounded reports whether two amounts are the same but for rounding to hundredths.
+func isRounded(a, b int64) bool { return a-b < 10 && b-a < 10 }

@@ -1,0 +1,201 @@
+package grounding
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// MaxUnsupported bounds the claims that a verdict names as unsupported.
+	MaxUnsupported = 10
+	// MaxChecked bounds the claims that a check looks at. No honest answer makes as many.
+	MaxChecked = 200
+	// rangeGap is how many bytes may stand between the numbers of a range: 2-3, 2 to 3.
+	rangeGap = 6
+)
+
+// Evidence is what the claims of one answer may rest on: what tools returned, what people wrote, and what the assignment
+// gives. The zero value supports nothing and is ready. It must not be used by several goroutines at once.
+type Evidence struct {
+	results, texts []string
+
+	read    bool
+	facts   []Fact // of all texts, in order
+	set     Set    // the same, and their words
+	amounts []Fact // in order
+	// bare are numbers without a currency that may be amounts, in thousandths.
+	bare []int64
+}
+
+// AddResult adds what a tool returned, as JSON or as text. All is added before the first Check.
+func (e *Evidence) AddResult(text string) { e.results = append(e.results, text) }
+
+// AddText adds what a person wrote, or what the assignment gives. All is added before the first Check.
+func (e *Evidence) AddText(text string) { e.texts = append(e.texts, text) }
+
+// Verdict is what became of the claims of a text. A claim is a number with its currency or percent sign, a date, a time, a
+// code, an id or an address. Numbers in words, months and weekdays without a day, and names in plain words are none.
+type Verdict struct {
+	// Claims is how many claims were checked, at most MaxChecked.
+	Claims int
+	// Unsupported is how many of them nothing supports.
+	Unsupported int
+	// Texts are the unsupported claims as they stand in the text, each once, at most MaxUnsupported.
+	Texts []string
+}
+
+// Check checks the claims of a text. A claim is supported if the evidence says it, however each words it, or if it is a
+// derived amount.
+func (e *Evidence) Check(text string) Verdict {
+	var v Verdict
+	text = "\n" + text // where a number may count the items of a list
+	var d derivation
+	var open []claim
+	for _, c := range claimsOf(text) {
+		if v.Claims == MaxChecked {
+			break
+		}
+		v.Claims++
+		if e.supports(c) {
+			d.learn(c)
+		} else {
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 {
+		return v
+	}
+	d.countItems(text)
+	for _, c := range open {
+		if d.yieldsCount(e, c) || d.yieldsAmount(e, c) || d.yieldsPercentage(e, c) {
+			d.learn(c)
+			continue
+		}
+		v.Unsupported++
+		if len(v.Texts) < MaxUnsupported && !slices.Contains(v.Texts, c.text) {
+			v.Texts = append(v.Texts, c.text)
+		}
+	}
+	return v
+}
+
+// claim is a fact that a text must not state without support, or several that are one: the numbers of a range.
+type claim struct {
+	Fact
+	text   string // as it stands
+	others []Fact // of a range such as 2-3
+	values []int64
+}
+
+// claimsOf returns the claims of a text.
+func claimsOf(text string) []claim {
+	var out []claim
+	inRange := false
+	for i, f := range Read(text, "").Facts {
+		if f.isCurrency() || !f.Name && strings.IndexFunc(text[f.Start:f.End], IsDigit) < 0 {
+			continue
+		}
+		if n := len(out) - 1; i > 0 && inRange && f.IsNumber() && text[out[n].end():f.Start] == "-" {
+			out[n].others = append(out[n].others, f)
+			out[n].text = text[out[n].Start:f.End]
+			continue
+		}
+		inRange = f.IsNumber() && f.currency == ""
+		out = append(out, claim{Fact: f, text: text[f.Start:f.End], values: f.values()})
+	}
+	return out
+}
+
+// end returns where the claim ends in its text.
+func (c claim) end() int { return c.Start + len(c.text) }
+
+// load reads the texts, once.
+func (e *Evidence) load() {
+	if e.read {
+		return
+	}
+	e.read = true
+	for i, text := range slices.Concat(e.results, e.texts) {
+		isResult := i < len(e.results)
+		if isResult {
+			text = unescaped.Replace(text)
+		}
+		said := Read(text, "")
+		e.set.Add(said)
+		e.facts = append(e.facts, said.Facts...)
+		for _, f := range said.Facts {
+			switch values := f.values(); {
+			case f.currency != "":
+				e.amounts = append(e.amounts, f)
+			case f.IsNumber() && len(values) > 0 && (!isResult || values[0]%thousand != 0): // what people write, and what looks like a price
+				e.bare = append(e.bare, values...)
+			}
+		}
+	}
+}
+
+// unescaped undoes what JSON does to white space, so that words are words.
+var unescaped = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`)
+
+// supports reports whether the evidence says a claim.
+func (e *Evidence) supports(c claim) bool {
+	e.load()
+	switch {
+	case len(c.others) > 0:
+		return e.saysRange(append([]Fact{c.Fact}, c.others...))
+	case c.currency != "":
+		return e.saysAmount(c)
+	case c.Name:
+		return e.set.hasWhole(c.Fact)
+	}
+	return e.set.Has(c.Fact)
+}
+
+// saysRange reports whether the evidence has the numbers of a range one right after the other.
+func (e *Evidence) saysRange(numbers []Fact) bool {
+	for i := range e.facts {
+		if i+len(numbers) > len(e.facts) {
+			break
+		}
+		matches := true
+		for j, f := range numbers {
+			said := e.facts[i+j]
+			if matches = f.SaidBy(said) && (j == 0 || near(said.Start, e.facts[i+j-1].End)); !matches {
+				break
+			}
+		}
+		if matches {
+			return true
+		}
+	}
+	return false
+}
+
+func near(start, end int) bool { return start >= end && start-end <= rangeGap }
+
+// saysAmount reports whether the evidence has an amount, or the bare number and, elsewhere, the currency.
+func (e *Evidence) saysAmount(c claim) bool {
+	isSame := func(a Fact) bool { return sameCurrency(c.currency, a.currency) }
+	if slices.ContainsFunc(e.amounts, func(a Fact) bool { return isSame(a) && shareOne(c.values, a.values()) }) {
+		return true
+	}
+	return shareOne(c.values, e.bare) && slices.ContainsFunc(e.amounts, isSame)
+}
+
+// shareOne reports whether two lists have a value in common.
+func shareOne(a, b []int64) bool {
+	return slices.ContainsFunc(a, func(v int64) bool { return slices.Contains(b, v) })
+}
+
+// sameCurrency reports whether two currencies may be the same, since several share a sign.
+func sameCurrency(a, b string) bool { return a == b || signOf[a] == b || signOf[b] == a }
+
+// saysTotal reports whether a tool returned a number as its total.
+func (e *Evidence) saysTotal(n int64) bool {
+	total := `"total":` + strconv.FormatInt(n, 10)
+	return slices.ContainsFunc(e.results, func(text string) bool {
+		_, after, found := strings.Cut(text, total)
+		return found && (after == "" || after[0] != '.' && !IsDigit(rune(after[0])))
+	})
+}

@@ -1,0 +1,286 @@
+package grounding_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
+)
+
+// answerCase is what tools of the demo's specialists returned, and honest answers that rest on it, each with its language.
+type answerCase struct {
+	Name     string
+	SubQuery string `json:"sub_query"`
+	Tools    []json.RawMessage
+	Answers  [][2]string
+}
+
+func answerCases(t testing.TB) []answerCase {
+	t.Helper()
+	data, err := os.ReadFile("testdata/answers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []answerCase
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// plain is what a model reads of a result: the JSON, or the text if it is one.
+func plain(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // it was read as JSON
+	return b.String()
+}
+
+func (c answerCase) check(text string) grounding.Verdict {
+	var results []string
+	for _, raw := range c.Tools {
+		results = append(results, plain(raw))
+	}
+	return check(c.SubQuery, results, text)
+}
+
+// check checks a text that answers a question from the results of tools.
+func check(question string, results []string, text string) grounding.Verdict {
+	var e grounding.Evidence
+	for _, r := range results {
+		e.AddResult(r)
+	}
+	e.AddText(question)
+	return e.Check(text)
+}
+
+// contains reports whether a text has a word that is no part of another.
+func contains(text, word string) bool {
+	return regexp.MustCompile(`(^|[^\pL\pN.,:/'_-])` + regexp.QuoteMeta(word) + `([^\pL\pN]|$)`).MatchString(text)
+}
+
+func TestHonestAnswersAreSupported(t *testing.T) {
+	answers, checked := 0, 0
+	for _, c := range answerCases(t) {
+		for _, a := range c.Answers {
+			got := c.check(a[1])
+			answers, checked = answers+1, checked+got.Claims
+			if got.Unsupported > 0 || got.Claims == 0 {
+				t.Errorf("%s, %s: %d claims, unsupported %q:\n%s", c.Name, a[0], got.Claims, got.Texts, a[1])
+			}
+		}
+	}
+	t.Logf("%d honest answers with %d claims", answers, checked)
+}
+
+func TestAChangedFactIsUnsupported(t *testing.T) {
+	for _, kind := range []struct {
+		name   string
+		change func(string) []string
+	}{
+		{"digit", changedDigits}, {"currency", changedCurrencies}, {"code, id or address", changedCodes}, {"month", changedMonths},
+	} {
+		all, missed, elsewhere, missedElsewhere := 0, 0, 0, 0
+		for _, c := range answerCases(t) {
+			said := c.SubQuery
+			for _, raw := range c.Tools {
+				said += "\n" + string(raw)
+			}
+			for _, a := range c.Answers {
+				for _, mutant := range kind.change(a[1]) {
+					supported := c.check(mutant).Unsupported == 0
+					if contains(said, changedWord(a[1], mutant)) {
+						elsewhere++
+						if supported {
+							missedElsewhere++
+						}
+						continue
+					}
+					all++
+					if supported {
+						missed++
+						t.Logf("missed: %s", changedWord(a[1], mutant))
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d of %d are missed; and %d of %d that say what the evidence says of something else",
+			kind.name, missed, all, missedElsewhere, elsewhere)
+		if all == 0 || 20*missed > all {
+			t.Errorf("%s: %d of %d are missed", kind.name, missed, all)
+		}
+		if total := all + elsewhere; 20*(missed+missedElsewhere) > total {
+			t.Errorf("%s: %d of %d are missed, with what is said elsewhere", kind.name, missed+missedElsewhere, total)
+		}
+	}
+}
+
+// changedWord is the word of a mutant that the honest text does not have, with the next one.
+func changedWord(honest, mutant string) string {
+	i := 0
+	for honest[i] == mutant[i] {
+		i++
+	}
+	begin := strings.LastIndexAny(mutant[:i], " \n()*") + 1
+	end := len(mutant)
+	if n := strings.IndexAny(mutant[i:], " \n()*"); n >= 0 {
+		end = i + n
+	}
+	return strings.Trim(mutant[begin:end], ".,;:€$%")
+}
+
+// changedDigits returns a text once for each digit, with that one changed; marks of lists are left alone.
+func changedDigits(text string) []string {
+	var out []string
+	marks := regexp.MustCompile(`(?m)^\d\. `).FindAllStringIndex(text, -1)
+	for i := range len(text) {
+		inMark := slices.ContainsFunc(marks, func(m []int) bool { return i == m[0] })
+		if b := text[i]; '0' <= b && b <= '9' && !inMark {
+			out = append(out, text[:i]+string('0'+(b-'0'+3)%10)+text[i+1:])
+		}
+	}
+	return out
+}
+
+// changedCurrencies returns a text once for each currency at an amount, with another one.
+func changedCurrencies(text string) []string {
+	return replaced(text, regexp.MustCompile(`EUR|USD|€|\$`), map[string]string{"EUR": "GBP", "USD": "EUR", "€": "£", "$": "€"})
+}
+
+// changedMonths returns a text once for each month, with another one.
+func changedMonths(text string) []string {
+	return replaced(text, regexp.MustCompile(`(?i)november|décembre|dezember|december|noviembre|novembre|diciembre|\bnov\b`), map[string]string{
+		"November": "February", "december": "february", "Dezember": "Februar", "December": "February", "noviembre": "febrero",
+		"novembre": "février", "décembre": "février", "diciembre": "febrero", "Nov": "Feb",
+	})
+}
+
+func replaced(text string, what *regexp.Regexp, with map[string]string) []string {
+	var out []string
+	for _, at := range what.FindAllStringIndex(text, -1) {
+		out = append(out, text[:at[0]]+with[text[at[0]:at[1]]]+text[at[1]:])
+	}
+	return out
+}
+
+// changedCodes returns a text once for each code, id and address, with one letter or the first digit of it changed.
+func changedCodes(text string) []string {
+	var out []string
+	for _, at := range regexp.MustCompile(`[A-Z]{2,}-?[A-Z]*-?\d+|[a-z]+@[a-z.]+|https?://\S*[a-zA-Z0-9]`).FindAllStringIndex(text, -1) {
+		i := at[0]
+		if text[i] == 'h' {
+			i = at[1] - 1
+		}
+		changed := []byte(text)
+		switch b := text[i]; {
+		case b >= 'a':
+			changed[i] = 'a' + (b-'a'+7)%26
+		case b >= 'A':
+			changed[i] = 'A' + (b-'A'+7)%26
+		default:
+			changed[i] = '0' + (b-'0'+3)%10
+		}
+		out = append(out, string(changed))
+	}
+	return out
+}
+
+// An answer that only repeats values of the results is supported, whatever stands around them.
+func TestWhatIsRepeatedIsSupported(t *testing.T) {
+	value := regexp.MustCompile(`"([^"\\]*\d[^"\\]*)"`)
+	for _, c := range answerCases(t) {
+		for _, raw := range c.Tools {
+			for _, m := range value.FindAllStringSubmatch(string(raw), -1) {
+				for _, text := range []string{m[1], "It is " + m[1] + ".", "(" + m[1] + "), **" + m[1] + "**", "– " + m[1] + "\n" + m[1] + "!"} {
+					if got := c.check(text); got.Unsupported > 0 {
+						t.Errorf("%s: unsupported %q in %q", c.Name, got.Texts, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Every month that the reader knows makes a number a date, so that the number alone supports nothing.
+func TestADayIsADate(t *testing.T) {
+	for _, months := range []string{
+		"January February March April May June July August September October November December",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"Jan Feb Mar Apr Jun Jul Aug Sep Oct Nov Dec ene abr ago dic jän mär okt dez janv févr avr juil sept déc",
+	} {
+		for month := range strings.FieldsSeq(months) {
+			for _, text := range []string{"until 7 " + month, "until " + month + " 7, maybe", "7. " + month} {
+				got := check("", []string{`{"stock":7}`}, text)
+				if got.Claims != 1 || got.Unsupported != 1 {
+					t.Errorf("%q: %d claims, unsupported %q", text, got.Claims, got.Texts)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatIsNoClaim(t *testing.T) {
+	for _, text := range []string{
+		"", "Hello! How can I help?", "1. A lamp\n2. A tent", "  3) this\n**4.** that", "two pairs, three of them on Friday", "in May, e.g. here",
+		"p.ej. esto", "USB and GPS",
+	} {
+		if got := check("", nil, text); got.Claims > 0 {
+			t.Errorf("%q makes %d claims: %q", text, got.Claims, got.Texts)
+		}
+	}
+}
+
+func TestOnlySoManyClaimsAreChecked(t *testing.T) {
+	if got := check("", nil, strings.Repeat("1234 ", 1000)); got.Claims != grounding.MaxChecked || got.Unsupported != grounding.MaxChecked {
+		t.Errorf("%d claims were checked, %d without support", got.Claims, got.Unsupported)
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	for _, c := range answerCases(f) {
+		for _, a := range c.Answers {
+			f.Add(plain(c.Tools[0]), a[1])
+		}
+	}
+	f.Add("€", "1 000 000 000 000 000,00 €")
+	f.Add(`\n\t\"`, "3. Mai 5 p.m. 18 h 30 per cent $")
+	f.Fuzz(func(t *testing.T, found, text string) {
+		got := check(found, []string{found}, text)
+		if got.Unsupported > got.Claims || len(got.Texts) > min(grounding.MaxUnsupported, got.Unsupported) {
+			t.Errorf("%d of %d claims, %q", got.Unsupported, got.Claims, got.Texts)
+		}
+		for _, s := range got.Texts {
+			if s == "" || !strings.Contains(text, s) {
+				t.Errorf("%q is not of the text", s)
+			}
+		}
+	})
+}
+
+// BenchmarkCheck is what the check adds to an assignment: answers of 110 to 330 characters, results of 600 to 2,400 bytes.
+func BenchmarkCheck(b *testing.B) {
+	for _, c := range answerCases(b) {
+		b.Run(c.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.check(c.Answers[0][1])
+			}
+		})
+		b.Run(c.Name+", invented", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.check(c.Answers[0][1] + " It costs 77.13 EUR.")
+			}
+		})
+	}
+}
