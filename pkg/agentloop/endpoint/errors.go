@@ -1,9 +1,14 @@
 package endpoint
 
 import (
+	"bufio"
+	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -190,15 +195,57 @@ func (e *ResponseError) Error() string { return e.Reason }
 // that shuts down. Package wrap asks for it.
 func (e *ResponseError) RetryHint() (after time.Duration, retry bool) { return 0, true }
 
+// Redact returns an error of an SDK or of net/http as it is if its text is known not to repeat what the endpoint wrote. Any
+// other error it wraps in one that hides the text, which [Message] returns without the key. The kind of the error, for
+// errors.Is and errors.As, stays. Nil for nil.
+func Redact(err error, key string) error {
+	if err == nil || isPlain(err) {
+		return err
+	}
+	return &redactedError{err: err, key: key}
+}
+
+// isPlain reports whether the text of an error holds nothing that an endpoint wrote.
+func isPlain(err error) bool {
+	for _, plain := range []error{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, bufio.ErrTooLong, http.ErrSchemeMismatch} {
+		if errors.Is(err, plain) {
+			return true
+		}
+	}
+	return is[*StatusError](err) || is[*ResponseError](err) || is[*redactedError](err) || // are made here
+		is[*net.OpError](err) || is[*net.DNSError](err) || is[*tls.CertificateVerificationError](err) || is[tls.RecordHeaderError](err) ||
+		is[*json.UnsupportedValueError](err) || is[*json.MarshalerError](err) // of a request
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// redactedError is an error that does not show its text.
+type redactedError struct {
+	err error
+	key string
+}
+
+// Error implements error.
+func (e *redactedError) Error() string { return "the call failed; the debug log has the details" }
+
+// Unwrap returns the error whose text is hidden.
+func (e *redactedError) Unwrap() error { return e.err }
+
 // Message returns what the endpoint wrote about the failure err, for debug logs only. Empty: nothing is known.
 func Message(err error) string {
 	var status *StatusError
 	var response *ResponseError
+	var redacted *redactedError
 	switch {
 	case errors.As(err, &status):
 		return status.Message
 	case errors.As(err, &response):
 		return response.Message
+	case errors.As(err, &redacted):
+		return CleanMessage(redacted.err.Error(), redacted.key)
 	}
 	return ""
 }

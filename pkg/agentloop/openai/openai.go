@@ -157,12 +157,12 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpo
 		case x.object != nil: // which go-openai's types may not fit
 			return a.emitObject(x, emit)
 		case !errors.Is(err, errStreams):
-			return err
+			return endpoint.Redact(err, m.cfg.APIKey)
 		}
 	}
 	stream, err := client.CreateChatCompletionStream(ctx, request)
 	if err != nil {
-		return err
+		return endpoint.Redact(err, m.cfg.APIKey)
 	}
 	defer stream.Close()
 	if x.object != nil {
@@ -197,7 +197,7 @@ func (a *answer) emitStream(stream *goopenai.ChatCompletionStream, events *event
 			a.Done = !events.ended
 			return a.endStream(events, nil, emit)
 		case err != nil:
-			return a.endStream(events, err, emit)
+			return a.endStream(events, endpoint.Redact(err, a.key), emit)
 		}
 		c, err := a.decode(raw)
 		if err != nil {

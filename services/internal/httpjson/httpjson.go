@@ -93,7 +93,7 @@ func (c *Client) once(ctx context.Context, body []byte, out any) error {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return err
+		return endpoint.Redact(err, c.cfg.APIKey)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
@@ -101,7 +101,7 @@ func (c *Client) once(ctx context.Context, body []byte, out any) error {
 	case resp.StatusCode != http.StatusOK:
 		return endpoint.NewStatusError(resp.StatusCode, resp.Header, answer, c.cfg.APIKey)
 	case err != nil:
-		return fmt.Errorf("read the response: %w", err)
+		return fmt.Errorf("read the response: %w", endpoint.Redact(err, c.cfg.APIKey))
 	case len(answer) > maxResponse:
 		return errTooLong
 	}

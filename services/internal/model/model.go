@@ -3,10 +3,12 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -60,6 +62,9 @@ type Config struct {
 	ReasoningSwitch openai.ReasoningSwitch
 	// NoStream asks for whole answers, in OpenAI's API, of endpoints that can not stream. Shoppers then see no text grow.
 	NoStream bool
+	// Logger gets what the endpoint writes about a failed call, at debug level only: endpoints repeat what shoppers wrote.
+	// Nil: slog.Default().
+	Logger *slog.Logger
 }
 
 // Traced is a model with the price of its tokens.
@@ -80,6 +85,7 @@ func New(cfg Config) (*Traced, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", cfg.Name, err)
 	}
+	m = logged{Model: m, name: cfg.Name, logger: cmp.Or(cfg.Logger, slog.Default())}
 	m = wrap.Standard(m, wrap.Options{
 		IdleTimeout: cfg.idleTimeout(),
 		Trace: func(m agentloop.Model) agentloop.Model {
@@ -131,6 +137,27 @@ func adapter(provider string, cfg Config, p profile) (agentloop.Model, error) {
 		NoStream: cfg.NoStream, ResponseFormat: p.responseFormat, ReasoningSwitch: p.reasoningSwitch,
 		SendReasoning: p.sendReasoning,
 	})
+}
+
+// logged logs what the endpoint writes about a failed call. The error's own text does not show it.
+type logged struct {
+	agentloop.Model
+	name   string
+	logger *slog.Logger
+}
+
+// Generate implements agentloop.Model.
+func (l logged) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	return func(yield func(agentloop.Chunk, error) bool) {
+		for c, err := range l.Model.Generate(ctx, req) {
+			if text := endpoint.Message(err); text != "" {
+				l.logger.DebugContext(ctx, "model call failed", "model", l.name, "error", err, "endpoint_message", text)
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
 }
 
 // faults gives a model's errors the types that the services' error table knows.

@@ -114,7 +114,7 @@ func (m *Model) statusError(err error) error {
 	var apiErr *sdk.Error
 	if !errors.As(err, &apiErr) {
 		if err != nil {
-			return fmt.Errorf("stream: %w", err)
+			return fmt.Errorf("stream: %w", endpoint.Redact(err, m.cfg.APIKey))
 		}
 		return nil
 	}

@@ -106,7 +106,7 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpo
 		}
 	}
 	if streamErr == nil && call.err != nil {
-		streamErr = fmt.Errorf("stream: %w", call.err)
+		streamErr = fmt.Errorf("stream: %w", endpoint.Redact(call.err, m.cfg.APIKey))
 	}
 	last, err := a.Last(streamErr)
 	if err != nil {
@@ -122,11 +122,11 @@ const endTime = time.Second
 func (m *Model) statusError(err error, call *exchange) error {
 	var apiErr genai.APIError
 	if !errors.As(err, &apiErr) {
-		return err
+		return endpoint.Redact(err, m.cfg.APIKey)
 	}
 	body, err := json.Marshal(map[string]any{"error": apiErr})
 	if err != nil {
-		return errors.New("the SDK's error has no JSON")
+		return endpoint.Redact(err, m.cfg.APIKey)
 	}
 	e := endpoint.NewStatusError(apiErr.Code, call.header, body, m.cfg.APIKey)
 	if e.StatusCode == 0 || call.status >= http.StatusBadRequest {
