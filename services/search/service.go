@@ -31,6 +31,8 @@ type Config struct {
 	Synonyms map[string][][]string
 	// Cluster keeps what is searched in place of the memory of each replica. Nil: it is kept in memory. The caller closes it.
 	Cluster *weaviateclient.Client
+	// Memory bounds what is kept in memory where there is no Cluster. The zero value has defaults.
+	Memory memory.Options
 	// Embedder makes the vectors for a search by meaning. Nil: searches go by words alone.
 	Embedder index.Embedder
 	// Reranker has the last word on the order of the best hits. Nil: none has.
@@ -79,7 +81,7 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Cluster != nil {
 		s.backend = weaviate.New(s.store, cfg.Cluster, cfg.Embedder, cfg.Logger)
 	} else {
-		s.backend, s.prefetchVersion = memory.New(s.store, memory.NewWordIndex, cfg.Embedder, cfg.Logger), true
+		s.backend, s.prefetchVersion = memory.New(s.store, cfg.Embedder, cfg.Logger, cfg.Memory), true
 	}
 	var err error
 	s.specialist, err = specialist.New(s.definition(), cfg.Deps)

@@ -6,10 +6,10 @@ package catalog
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,36 +17,83 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
-	"github.com/quartet-commerce/quartet/services/internal/bulk"
-	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// Store keeps products in Redis: a hash of products, a version that each write raises, and a capped stream of changed
-// product ids. An entry of the stream is named "<version>-<n>", n from 1, and the first of a version has the version before
-// it, so that a reader sees whether any is missing.
+// Store keeps products in Redis. The products of a store are spread over partitions, each in a cluster slot of its own: a hash
+// of products, a version, and a capped stream of changed product ids, which a script changes together. A write raises the version
+// of the store after it has changed its partitions and before it returns, so that readers compare one number and read the
+// partitions only when it has changed. A write that breaks off in between is seen with the next one.
+//
+// An entry of a stream is named "<version>-<n>", n from 1, and the first of a version has the version before it, so that a reader
+// sees whether any is missing. The zero value is not usable; a Store is safe for concurrent use.
 type Store struct {
+	// Redis is where the products are. Required; the caller owns its lifecycle.
 	Redis redis.UniversalClient
 }
 
 const (
-	// ChangesKept bounds the stream of changes, about. A replica that is further behind loads everything.
-	ChangesKept = 10_000
+	// Partitions is how many parts a store's products are spread over. To change it is to lose what was written.
+	Partitions = 16
+	// ChangesKept bounds each stream of changes, about. For a reader that is further behind the partition is read as a whole.
+	ChangesKept = 2_000
 	// readBatch is how many products one command reads.
 	readBatch = 500
 )
 
-// bumpVersion raises the version in KEYS[2] to the clock (ARGV[1], Unix milliseconds), or by one where it is ahead of that.
-// So no version comes twice with other products behind it, although Redis forgot the last writes when it was restarted or
-// its replica took over: a version that readers have seen is older than the clock by then.
-const bumpVersion = `
+// PartitionKeys are the keys of one partition.
+type PartitionKeys struct{ Products, Version, Changes string }
+
+// KeysOf returns the keys of the partition that holds a product.
+func KeysOf(storeID, productID string) PartitionKeys { return keysOf(storeID, partitionOf(productID)) }
+
+func keysOf(storeID string, partition int) PartitionKeys {
+	tag := "products-" + strconv.Itoa(partition)
+	return PartitionKeys{
+		state.TaggedKey(storeID, tag, "catalog"), state.TaggedKey(storeID, tag, "version"), state.TaggedKey(storeID, tag, "changes"),
+	}
+}
+
+func (k PartitionKeys) list() []string { return []string{k.Products, k.Version, k.Changes} }
+
+func partitionOf(productID string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(productID)) // never fails
+	return int(h.Sum32() % Partitions)
+}
+
+// byPartition groups ids by their partition, each group in the order of ids.
+func byPartition(ids []string) map[int][]string {
+	out := make(map[int][]string)
+	for _, id := range ids {
+		out[partitionOf(id)] = append(out[partitionOf(id)], id)
+	}
+	return out
+}
+
+// VersionKey is the key of the version of a store.
+func VersionKey(storeID string) string { return state.Key(storeID, "catalog", "version") }
+
+// nextVersion is the Lua expression of the version after one: the clock (ARGV[1], Unix milliseconds), or one more where the version is
+// ahead of that. So no version comes twice with other products behind it, although Redis forgot the last writes when it was
+// restarted or its replica took over: a version that readers have seen is older than the clock by then.
+const nextVersion = `math.max(before + 1, tonumber(ARGV[1]))`
+
+// versionScript raises the version of a store, KEYS[1], and returns it.
+var versionScript = redis.NewScript(`
+local before = tonumber(redis.call('GET', KEYS[1]) or 0)
+local version = ` + nextVersion + `
+redis.call('SET', KEYS[1], string.format('%d', version))
+return version`)
+
+// Scripts of a partition. KEYS are those of PartitionKeys; ARGV[1] is the clock, ARGV[2] bounds the stream.
+const (
+	begin = `
 local before = tonumber(redis.call('GET', KEYS[2]) or 0)
-local version = math.max(before + 1, tonumber(ARGV[1]))
+local version = ` + nextVersion + `
 redis.call('SET', KEYS[2], string.format('%d', version))
 if before == 0 then redis.call('DEL', KEYS[3]) end
 local function changed(n, id)
@@ -55,47 +102,79 @@ local function changed(n, id)
   redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], string.format('%d-%d', version, n), unpack(entry))
 end
 `
-
-var putScript = redis.NewScript(bumpVersion + `
+	// putScript writes products, each as an id and its bytes.
+	putScript = begin + `
 for i = 3, #ARGV, 2 do
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
   changed((i - 1) / 2, ARGV[i])
 end
-return version`)
-
-var deleteScript = redis.NewScript(`
+return 1`
+	// removeScript deletes the product ARGV[3], and returns whether there was one.
+	removeScript = `
 if redis.call('HEXISTS', KEYS[1], ARGV[3]) == 0 then return 0 end
-` + bumpVersion + `
+` + begin + `
 redis.call('HDEL', KEYS[1], ARGV[3])
 changed(1, ARGV[3])
-return version`)
+return 1`
+	// swapScript writes those of the products that are still what was read of them: of each it gets the id, the SHA-1 of what was
+	// read and what is to be written. It returns the ids of the others.
+	swapScript = `
+local fits, stale = {}, {}
+for i = 3, #ARGV, 3 do
+  local now = redis.call('HGET', KEYS[1], ARGV[i])
+  if now and redis.sha1hex(now) == ARGV[i + 1] then
+    fits[#fits + 1] = i
+  else
+    stale[#stale + 1] = ARGV[i]
+  end
+end
+if #fits == 0 then return stale end
+` + begin + `
+for n, i in ipairs(fits) do
+  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
+  changed(n, ARGV[i])
+end
+return stale`
+)
 
-func ProductKeys(storeID string) []string {
-	return []string{state.Key(storeID, "catalog", "products"), VersionKey(storeID), ChangesKey(storeID)}
+// run runs a script in each partition that has arguments, at once, and then raises the version of the store, also when some of
+// them failed: others may have written. It returns what the scripts returned, by partition.
+func (s Store) run(ctx context.Context, storeID, script string, args map[int][]any) (map[int]*redis.Cmd, int64, error) {
+	now := time.Now().UnixMilli()
+	pipe := s.Redis.Pipeline()
+	out := make(map[int]*redis.Cmd, len(args))
+	for partition, some := range args {
+		out[partition] = pipe.Eval(ctx, script, keysOf(storeID, partition).list(), append([]any{now, ChangesKept}, some...)...)
+	}
+	_, err := pipe.Exec(ctx)
+	version, versionErr := versionScript.Run(ctx, s.Redis, []string{VersionKey(storeID)}, now).Int64()
+	return out, version, errors.Join(err, versionErr)
 }
 
-func VersionKey(storeID string) string { return state.Key(storeID, "catalog", "version") }
-func ChangesKey(storeID string) string { return state.Key(storeID, "catalog", "changes") }
-
-// Put writes products in one step and returns the version that holds them.
+// Put writes products and returns the version that holds them.
 func (s Store) Put(ctx context.Context, storeID string, products []*catalogv1.Product) (int64, error) {
-	args := make([]any, 0, 2+2*len(products))
-	args = append(args, time.Now().UnixMilli(), ChangesKept)
+	args := make(map[int][]any)
 	for _, p := range products {
 		raw, err := proto.Marshal(p)
 		if err != nil {
 			return 0, fmt.Errorf("encode product %q: %w", p.GetProductId(), err)
 		}
-		args = append(args, p.GetProductId(), raw)
+		at := partitionOf(p.GetProductId())
+		args[at] = append(args[at], p.GetProductId(), raw)
 	}
-	version, err := putScript.Run(ctx, s.Redis, ProductKeys(storeID), args...).Int64()
+	_, version, err := s.run(ctx, storeID, putScript, args)
 	return version, state.Error("write products", err)
 }
 
 // Remove deletes a product and reports whether there was one.
 func (s Store) Remove(ctx context.Context, storeID, productID string) (bool, error) {
-	version, err := deleteScript.Run(ctx, s.Redis, ProductKeys(storeID), time.Now().UnixMilli(), ChangesKept, productID).Int64()
-	return version > 0, state.Error("delete product", err)
+	at := partitionOf(productID)
+	replies, _, err := s.run(ctx, storeID, removeScript, map[int][]any{at: {productID}})
+	if err != nil {
+		return false, state.Error("delete product", err)
+	}
+	n, err := replies[at].Int()
+	return n > 0, state.Error("delete product", err)
 }
 
 // Version returns the store's version, zero when nothing was ever written.
@@ -107,92 +186,135 @@ func (s Store) Version(ctx context.Context, storeID string) (int64, error) {
 	return v, state.Error("read catalog version", err)
 }
 
-// Change is what has happened to products between two versions.
-type Change struct {
+// Position is what a reader has seen of a store. The zero value has seen nothing.
+type Position struct {
+	// Version is of the store.
 	Version int64
-	Put     []*catalogv1.Product
-	Removed []string
+	// Partitions are the versions of the partitions.
+	Partitions [Partitions]int64
 }
 
-// Changes returns the changes after a version, and false if they are no longer all known.
-func (s Store) Changes(ctx context.Context, storeID string, version int64) (Change, bool, error) {
-	entries, err := s.Redis.XRange(ctx, ChangesKey(storeID), strconv.FormatInt(version+1, 10), "+").Result()
-	if err != nil {
-		return Change{}, false, state.Error("read catalog changes", err)
+// Change is what has happened to the products of a store since a position.
+type Change struct {
+	// Position is what a reader has seen that has taken in the change.
+	Position Position
+	// Put are products that may have changed, as they are now.
+	Put []*catalogv1.Product
+	// Removed are ids that no product has any more.
+	Removed []string
+	// whole are the partitions of which Put has all products, since what has changed in them is no longer known.
+	whole [Partitions]bool
+}
+
+// Complete reports whether Removed has all ids that are gone: then a reader need not compare its own.
+func (c Change) Complete() bool { return c.whole == [Partitions]bool{} }
+
+// Gone returns those of the ids that a reader has that no product has any more: Removed, and what the partitions that were read as
+// a whole do not have.
+func (c Change) Gone(ids iter.Seq[string]) []string {
+	there := make(map[string]bool, len(c.Put))
+	for _, p := range c.Put {
+		there[p.GetProductId()] = true
 	}
-	if len(entries) == 0 || entries[0].Values["after"] != strconv.FormatInt(version, 10) {
-		return Change{}, false, nil
+	out := slices.Clone(c.Removed)
+	for id := range ids {
+		if c.whole[partitionOf(id)] && !there[id] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Changes returns what has happened since a position, as of now or later: what is written meanwhile is seen again with the
+// next call. Where the version of the store is that of the position, nothing has happened, and the partitions are not asked. A
+// position with another version, such as -1, has them compared in any case: that finds a write that broke off.
+func (s Store) Changes(ctx context.Context, storeID string, since Position) (Change, error) {
+	version, err := s.Version(ctx, storeID) // before the partitions, which are then at least as new
+	if err != nil {
+		return Change{}, err
+	}
+	c := Change{Position: since}
+	if version == since.Version {
+		return c, nil
+	}
+	c.Position.Version = version
+	var versions [Partitions]*redis.StringCmd
+	var logs [Partitions]*redis.XMessageSliceCmd
+	pipe := s.Redis.Pipeline()
+	for i := range Partitions {
+		keys := keysOf(storeID, i)
+		versions[i] = pipe.Get(ctx, keys.Version)
+		if since.Partitions[i] > 0 {
+			logs[i] = pipe.XRange(ctx, keys.Changes, strconv.FormatInt(since.Partitions[i]+1, 10), "+")
+		}
+	}
+	_, _ = pipe.Exec(ctx) // each command has its error
+	var ids []string
+	for i := range Partitions {
+		now, err := versions[i].Int64() // zero where there is none
+		if err == nil && logs[i] != nil {
+			err = logs[i].Err()
+		}
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return Change{}, state.Error("read catalog changes", err)
+		}
+		if now == since.Partitions[i] {
+			continue
+		}
+		c.Position.Partitions[i] = now
+		if logs[i] != nil {
+			if last, changed, ok := readLog(logs[i].Val(), since.Partitions[i]); ok {
+				c.Position.Partitions[i] = last
+				ids = append(ids, changed...)
+				continue
+			}
+		}
+		c.whole[i] = true
+		if err := s.readPartition(ctx, storeID, i, &c); err != nil {
+			return Change{}, err
+		}
+	}
+	products, err := s.Get(ctx, storeID, ids)
+	for i, p := range products {
+		if p != nil {
+			c.Put = append(c.Put, p)
+		} else {
+			c.Removed = append(c.Removed, ids[i])
+		}
+	}
+	return c, err
+}
+
+// readLog returns the version that a stream's entries lead to from a version, and the ids in them, each once. It returns false
+// when the stream no longer has all of them.
+func readLog(entries []redis.XMessage, since int64) (version int64, ids []string, ok bool) {
+	if len(entries) == 0 || entries[0].Values["after"] != strconv.FormatInt(since, 10) {
+		return 0, nil, false
 	}
 	last, _, _ := strings.Cut(entries[len(entries)-1].ID, "-")
-	c := Change{}
-	if c.Version, err = strconv.ParseInt(last, 10, 64); err != nil {
-		return Change{}, false, fmt.Errorf("read catalog changes: version %q: %w", last, err)
+	version, err := strconv.ParseInt(last, 10, 64)
+	if err != nil {
+		return 0, nil, false
 	}
 	seen := make(map[string]bool, len(entries))
-	var ids []string
 	for _, e := range entries {
 		if id, _ := e.Values["id"].(string); id != "" && !seen[id] {
 			seen[id] = true
 			ids = append(ids, id)
 		}
 	}
-	err = s.fetch(ctx, storeID, ids, &c)
-	return c, err == nil, err
+	return version, ids, true
 }
 
-// fetch reads the products of ids as they are now.
-func (s Store) fetch(ctx context.Context, storeID string, ids []string, into *Change) error {
-	products, err := s.Get(ctx, storeID, ids)
-	for i, p := range products {
-		if p != nil {
-			into.Put = append(into.Put, p)
-		} else {
-			into.Removed = append(into.Removed, ids[i])
-		}
-	}
-	return err
-}
-
-// Get returns the products of ids, in order, nil where there is none.
-func (s Store) Get(ctx context.Context, storeID string, ids []string) ([]*catalogv1.Product, error) {
-	out := make([]*catalogv1.Product, 0, len(ids))
-	for len(ids) > 0 {
-		batch := ids[:min(readBatch, len(ids))]
-		ids = ids[len(batch):]
-		values, err := s.Redis.HMGet(ctx, ProductKeys(storeID)[0], batch...).Result()
-		if err != nil {
-			return nil, state.Error("read products", err)
-		}
-		for i, value := range values {
-			raw, ok := value.(string)
-			if !ok {
-				out = append(out, nil)
-				continue
-			}
-			p, err := decode(batch[i], raw)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, p)
-		}
-	}
-	return out, nil
-}
-
-// Load reads the whole catalog, as of the returned version or later: what is written meanwhile is seen again through
-// the changes.
-func (s Store) Load(ctx context.Context, storeID string) (Change, error) {
-	version, err := s.Version(ctx, storeID)
-	if err != nil {
-		return Change{}, err
-	}
-	c := Change{Version: version}
+// readPartition adds all products of a partition to c.
+func (s Store) readPartition(ctx context.Context, storeID string, partition int, c *Change) error {
 	seen := make(map[string]bool)
 	for cursor := uint64(0); ; {
 		var fields []string
-		fields, cursor, err = s.Redis.HScan(ctx, ProductKeys(storeID)[0], cursor, "", readBatch).Result()
+		var err error
+		fields, cursor, err = s.Redis.HScan(ctx, keysOf(storeID, partition).Products, cursor, "", readBatch).Result()
 		if err != nil {
-			return Change{}, state.Error("read products", err)
+			return state.Error("read products", err)
 		}
 		for i := 0; i+1 < len(fields); i += 2 {
 			if seen[fields[i]] {
@@ -201,14 +323,56 @@ func (s Store) Load(ctx context.Context, storeID string) (Change, error) {
 			seen[fields[i]] = true
 			p, err := decode(fields[i], fields[i+1])
 			if err != nil {
-				return Change{}, err
+				return err
 			}
 			c.Put = append(c.Put, p)
 		}
 		if cursor == 0 {
-			return c, nil
+			return nil
 		}
 	}
+}
+
+// Get returns the products of ids, in order, nil where there is none.
+func (s Store) Get(ctx context.Context, storeID string, ids []string) ([]*catalogv1.Product, error) {
+	raw, err := s.read(ctx, storeID, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*catalogv1.Product, len(ids))
+	for i, id := range ids {
+		if raw[id] != "" {
+			if out[i], err = decode(id, raw[id]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// read returns the bytes of products by their ids, without those that there are not.
+func (s Store) read(ctx context.Context, storeID string, ids []string) (map[string]string, error) {
+	out := make(map[string]string, len(ids))
+	for batch := range slices.Chunk(ids, readBatch) {
+		commands := make(map[*redis.SliceCmd][]string)
+		_, err := s.Redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for partition, some := range byPartition(batch) {
+				commands[pipe.HMGet(ctx, keysOf(storeID, partition).Products, some...)] = some
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, state.Error("read products", err)
+		}
+		for command, some := range commands {
+			for i, value := range command.Val() {
+				if raw, ok := value.(string); ok {
+					out[some[i]] = raw
+				}
+			}
+		}
+	}
+	return out, nil
 }
 
 func decode(id, raw string) (*catalogv1.Product, error) {
@@ -217,191 +381,4 @@ func decode(id, raw string) (*catalogv1.Product, error) {
 		return nil, fmt.Errorf("decode product %q: %w", id, err)
 	}
 	return p, nil
-}
-
-// Update applies updates to the products that they name, in order, and returns the version that holds them, zero when they
-// changed nothing, and what is wrong with those that do not fit the products as they are.
-func (s Store) Update(
-	ctx context.Context, storeID string, updates []*catalogv1.VariantUpdate,
-) (version int64, refused bulk.Refused, err error) {
-	var ids []string
-	of := make(map[string][]int) // positions of a product's updates
-	for i, u := range updates {
-		if of[u.GetProductId()] == nil {
-			ids = append(ids, u.GetProductId())
-		}
-		of[u.GetProductId()] = append(of[u.GetProductId()], i)
-	}
-	refused = make(bulk.Refused)
-	version, err = s.edit(ctx, storeID, ids, func(id string, p *catalogv1.Product) {
-		for _, i := range of[id] {
-			delete(refused, i) // said of the product as it was before
-			var invalid *fault.Invalid
-			if errors.As(applyUpdate(p, updates[i]), &invalid) {
-				refused[i] = invalid
-			}
-		}
-	})
-	return version, refused, err
-}
-
-// applyUpdate changes a variant of p, which is nil when there is no such product. With an error it changes nothing.
-func applyUpdate(p *catalogv1.Product, u *catalogv1.VariantUpdate) error {
-	var c fault.Checker
-	if p == nil {
-		c.Addf("product_id", "the store has no product %q; upsert it whole first", u.GetProductId())
-		return c.Err()
-	}
-	at := slices.IndexFunc(p.GetVariants(), func(v *catalogv1.Variant) bool { return v.GetVariantId() == u.GetVariantId() })
-	if at < 0 {
-		c.Addf("variant_id", "the product has no variant %q; it has %s", u.GetVariantId(), variantNames(p))
-		return c.Err()
-	}
-	old := p.GetVariants()[at]
-	v := proto.CloneOf(old)
-	if u.GetPrice() != nil {
-		v.Price = u.GetPrice()
-	}
-	if u.GetListPrice() != nil {
-		v.ListPrice = u.GetListPrice()
-	}
-	if u.GetClearListPrice() {
-		v.ListPrice = nil
-	}
-	if u.Stock != nil {
-		v.Stock = u.GetStock()
-	}
-	checkUpdated(&c, v, old.GetPrice().GetCurrencyCode())
-	if err := c.Err(); err != nil {
-		return err
-	}
-	p.Variants[at] = v
-	return nil
-}
-
-// checkUpdated checks the prices that an update makes, which must stay in the currency of the product.
-func checkUpdated(c *fault.Checker, v *catalogv1.Variant, code string) {
-	currency := func(field string, m *commonv1.Money) {
-		if m != nil && m.GetCurrencyCode() != code {
-			c.Addf(field+".currency_code", "is %q, must be %q as it was; upsert the product whole to change it", m.GetCurrencyCode(), code)
-		}
-	}
-	currency("price", v.GetPrice())
-	currency("list_price", v.GetListPrice())
-	if l := v.GetListPrice(); l != nil && l.GetAmountMinor() <= v.GetPrice().GetAmountMinor() {
-		c.Addf("list_price.amount_minor", "would be %d, must be above the price, %d; set list_price, or clear_list_price to end the markdown",
-			l.GetAmountMinor(), v.GetPrice().GetAmountMinor())
-	}
-}
-
-// maxNamed bounds the variants that an error lists.
-const maxNamed = 8
-
-// variantNames lists the variants of a product.
-func variantNames(p *catalogv1.Product) string {
-	var ids []string
-	for _, v := range p.GetVariants()[:min(maxNamed, len(p.GetVariants()))] {
-		ids = append(ids, v.GetVariantId())
-	}
-	if more := len(p.GetVariants()) - len(ids); more > 0 {
-		ids = append(ids, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(ids, ", ")
-}
-
-// editScript writes those of the products that are still what was read of them: of each it gets the id, the SHA-1 of what was
-// read and what is to be written. It returns the version, zero when it wrote none, and the ids that others have written.
-var editScript = redis.NewScript(`
-local fits, stale = {}, {}
-for i = 3, #ARGV, 3 do
-  local now = redis.call('HGET', KEYS[1], ARGV[i])
-  if now and redis.sha1hex(now) == ARGV[i + 1] then
-    fits[#fits + 1] = i
-  else
-    stale[#stale + 1] = ARGV[i]
-  end
-end
-if #fits == 0 then return {0, stale} end
-` + bumpVersion + `
-for n, i in ipairs(fits) do
-  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
-  changed(n, ARGV[i])
-end
-return {version, stale}`)
-
-// edit changes products in place, each in one step with reading it: change gets a product as it is now, nil when there is
-// none, and is called again for one that somebody else has written meanwhile. ids must not repeat. It returns the version that
-// holds the changes, zero when nothing is different.
-func (s Store) edit(
-	ctx context.Context, storeID string, ids []string, change func(id string, p *catalogv1.Product),
-) (version int64, err error) {
-	for len(ids) > 0 {
-		batch := ids[:min(readBatch, len(ids))]
-		ids = ids[len(batch):]
-		for len(batch) > 0 { // each further round means that another write got through
-			args, err := s.readEdits(ctx, storeID, batch, change)
-			if err != nil {
-				return version, err
-			}
-			if len(args) == 0 {
-				break
-			}
-			written, stale, err := s.compareAndSet(ctx, storeID, args)
-			if err != nil {
-				return version, err
-			}
-			version, batch = max(version, written), stale
-		}
-	}
-	return version, nil
-}
-
-// readEdits reads products, hands them to change and returns what editScript needs of those that it changed.
-func (s Store) readEdits(
-	ctx context.Context, storeID string, ids []string, change func(id string, p *catalogv1.Product),
-) (args []any, err error) {
-	values, err := s.Redis.HMGet(ctx, ProductKeys(storeID)[0], ids...).Result()
-	if err != nil {
-		return nil, state.Error("read products", err)
-	}
-	written := timestamppb.Now()
-	for i, value := range values {
-		raw, ok := value.(string)
-		if !ok {
-			change(ids[i], nil)
-			continue
-		}
-		before, err := decode(ids[i], raw)
-		if err != nil {
-			return nil, err
-		}
-		after := proto.CloneOf(before)
-		change(ids[i], after)
-		if proto.Equal(before, after) {
-			continue
-		}
-		after.UpdateTime = written
-		now, err := proto.Marshal(after)
-		if err != nil {
-			return nil, fmt.Errorf("encode product %q: %w", ids[i], err)
-		}
-		sum := sha1.Sum([]byte(raw))
-		args = append(args, ids[i], hex.EncodeToString(sum[:]), now)
-	}
-	return args, nil
-}
-
-// compareAndSet runs editScript.
-func (s Store) compareAndSet(ctx context.Context, storeID string, products []any) (version int64, stale []string, err error) {
-	args := append([]any{time.Now().UnixMilli(), ChangesKept}, products...)
-	reply, err := editScript.Run(ctx, s.Redis, ProductKeys(storeID), args...).Slice()
-	if err != nil {
-		return 0, nil, state.Error("write products", err)
-	}
-	version, _ = reply[0].(int64)
-	left, _ := reply[1].([]any)
-	for _, id := range left {
-		stale = append(stale, fmt.Sprint(id))
-	}
-	return version, stale, nil
 }

@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -160,7 +162,7 @@ func TestUpdateOfADeletedProductIsRefused(t *testing.T) {
 	if err != nil || calls != 3 {
 		t.Errorf("%d calls, %v; want 3: both, and the deleted one again", calls, err)
 	}
-	kept, err := s.Load(t.Context(), "s1")
+	kept, err := s.Changes(t.Context(), "s1", Position{})
 	if err != nil || len(kept.Put) != 1 || kept.Put[0].GetProductId() != "P-2" || kept.Put[0].GetVariants()[0].GetStock() != 99 {
 		t.Errorf("kept %v, %v; want P-2 with a stock of 99", kept.Put, err)
 	}
@@ -176,7 +178,7 @@ func TestUpdatesAreJudgedByTheProductThatTheyMeet(t *testing.T) {
 	}
 	meddled := false
 	rdb.AddHook(catalogtest.CommandHook(func(command string) { // between the reading of the product and the writing
-		if command != "hmget" || meddled {
+		if command != "pipeline of hmget" || meddled {
 			return
 		}
 		meddled = true
@@ -188,7 +190,7 @@ func TestUpdatesAreJudgedByTheProductThatTheyMeet(t *testing.T) {
 	if err != nil || len(refused) > 0 {
 		t.Errorf("refused %v, %v: the variant was there when the update was written", refused, err)
 	}
-	got, err := s.Load(t.Context(), "s1")
+	got, err := s.Changes(t.Context(), "s1", Position{})
 	now.Variants[0].Stock, now.Variants[1].Stock = 8, 7
 	ignore := protocmp.IgnoreFields(&catalogv1.Product{}, "update_time")
 	if diff := cmp.Diff([]*catalogv1.Product{now}, got.Put, protocmp.Transform(), ignore); diff != "" || err != nil {
@@ -214,7 +216,7 @@ func TestUpdatesOfManyProducts(t *testing.T) {
 	if _, refused, err := s.Update(t.Context(), "s1", updates); err != nil || len(refused) > 0 {
 		t.Fatalf("refused %v, %v", refused, err)
 	}
-	all, err := s.Load(t.Context(), "s1")
+	all, err := s.Changes(t.Context(), "s1", Position{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,5 +228,98 @@ func TestUpdatesOfManyProducts(t *testing.T) {
 	}
 	if changed != readBatch+1 {
 		t.Errorf("%d products changed, want %d", changed, readBatch+1)
+	}
+}
+
+func TestProductsSpreadOverSlots(t *testing.T) {
+	slots := make(map[string]bool)
+	for i := range 500 {
+		keys := KeysOf("s1", fmt.Sprint("P-", i))
+		tag := func(key string) string { return key[strings.Index(key, "{"):strings.Index(key, "}")] }
+		if tag(keys.Products) != tag(keys.Version) || tag(keys.Products) != tag(keys.Changes) {
+			t.Errorf("a script cannot touch the keys of one partition together: %v", keys)
+		}
+		slots[tag(keys.Products)] = true
+	}
+	if len(slots) != Partitions {
+		t.Errorf("500 products are in %d slots, want %d", len(slots), Partitions)
+	}
+}
+
+// On a Redis Cluster of several nodes, every write is seen by the next read, whatever partitions it touches.
+func TestWritesOnACluster(t *testing.T) {
+	rdb, err := state.Open(t.Context(), redistest.Cluster(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rdb.Close() })
+	s := Store{Redis: rdb}
+	have, seen := make(map[string]string), Position{}
+	follow := func(what string, products int) {
+		t.Helper()
+		c, err := s.Changes(t.Context(), "s1", seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range c.Gone(maps.Keys(have)) {
+			delete(have, id)
+		}
+		for _, p := range c.Put {
+			have[p.GetProductId()] = p.GetTitle()
+		}
+		if seen = c.Position; len(have) != products {
+			t.Errorf("%s: %d products, want %d", what, len(have), products)
+		}
+	}
+	var products []*catalogv1.Product
+	for i := range 100 {
+		products = append(products, catalogtest.Thing(fmt.Sprint("P-", i), "lamp"))
+	}
+	if _, err := s.Put(t.Context(), "s1", products); err != nil {
+		t.Fatal(err)
+	}
+	follow("after a write", 100)
+	if ok, err := s.Remove(t.Context(), "s1", "P-7"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	follow("after a deletion", 99)
+	updates := []*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "std", 9), catalogtest.Stocks("P-2", "std", 9), catalogtest.Stocks("P-7", "std", 9)}
+	if _, refused, err := s.Update(t.Context(), "s1", updates); err != nil || len(refused) != 1 {
+		t.Errorf("refused %v, %v; want the update of the deleted product", refused, err)
+	}
+	follow("after an update", 99)
+	got, err := s.Get(t.Context(), "s1", []string{"P-2", "P-7", "P-1"})
+	if err != nil || got[1] != nil || got[0].GetVariants()[0].GetStock() != 9 || got[2].GetVariants()[0].GetStock() != 9 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// A writer may die between its partitions and the version of the store. Nobody was told that it wrote, but what it wrote must not
+// stay hidden.
+func TestAWriteThatBreaksOffIsSeenWithTheNext(t *testing.T) {
+	s := Store{Redis: servicetest.Redis(t)}
+	put := func(id string) {
+		t.Helper()
+		if _, err := s.Put(t.Context(), "s1", []*catalogv1.Product{catalogtest.Thing(id, "lamp")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("P-1")
+	first, err := s.Changes(t.Context(), "s1", Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("P-2")
+	if err := s.Redis.Set(t.Context(), VersionKey("s1"), first.Position.Version, 0).Err(); err != nil { // as if it had not come so far
+		t.Fatal(err)
+	}
+	compared := first.Position
+	compared.Version = -1
+	if c, err := s.Changes(t.Context(), "s1", compared); err != nil || len(c.Put) != 1 || c.Put[0].GetProductId() != "P-2" {
+		t.Errorf("a comparison finds %v, %v", c.Put, err)
+	}
+	put("P-3")
+	if c, err := s.Changes(t.Context(), "s1", first.Position); err != nil || len(c.Put) != 2 {
+		t.Errorf("after the next write there are %v, %v; want P-2 and P-3", c.Put, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
@@ -225,3 +226,15 @@ func Text(p *catalogv1.Product) string {
 	}
 	return strings.Join(parts, "\n")
 }
+
+// What backends have in common that embed products in the background.
+const (
+	// EmbedBatch is how many products are embedded before their vectors are taken.
+	EmbedBatch = 256
+	// EmbedRetryFirst is the wait after a batch has failed. It doubles with each further failure, up to EmbedRetryMax.
+	EmbedRetryFirst = 5 * time.Second
+	EmbedRetryMax   = 5 * time.Minute
+	// VectorsNeeded is the share of a store's products that must have a vector for the leg to take part: with less, it would
+	// favour those that happen to have one.
+	VectorsNeeded = 0.9
+)

@@ -214,15 +214,22 @@ func MarkedDown() *catalogv1.Product {
 	return p
 }
 
-// CommandHook is called after each command.
+// CommandHook is called after each command, and after each pipeline with "pipeline of" and the name of its first command.
 type CommandHook func(command string)
 
+// DialHook implements redis.Hook.
 func (m CommandHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
+// ProcessPipelineHook implements redis.Hook.
 func (m CommandHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		m("pipeline of " + commands[0].Name())
+		return err
+	}
 }
 
+// ProcessHook implements redis.Hook.
 func (m CommandHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)

@@ -158,6 +158,16 @@ func Expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
+// ForgetChanges makes the catalog forget what has changed in the partitions of products.
+func ForgetChanges(t *testing.T, s catalog.Store, storeID string, productIDs ...string) {
+	t.Helper()
+	for _, id := range productIDs {
+		if err := s.Redis.Del(t.Context(), catalog.KeysOf(storeID, id).Changes).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Redis forgets the last writes when it is killed before they are on disk, or before its replica has them.
 func (x suite) testAForgottenWriteIsForgottenByReplicasToo(t *testing.T) {
 	rdb := servicetest.Redis(t)
@@ -165,9 +175,15 @@ func (x suite) testAForgottenWriteIsForgottenByReplicasToo(t *testing.T) {
 	kept := Put(t, writer.Catalog, "s1", catalogtest.Thing("P-1", "old lamp"))
 	forgotten := Put(t, writer.Catalog, "s1", catalogtest.Thing("P-2", "red lamp"))
 	Expect(t, "before", Search(t, reader, "s1", "lamp"), "P-1", "P-2")
+	keys := catalog.KeysOf("s1", "P-2")
+	before, err := rdb.XRange(t.Context(), keys.Changes, "-", "+").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, err := range []error{
-		rdb.XDel(t.Context(), catalog.ChangesKey("s1"), fmt.Sprint(forgotten, "-1")).Err(),
-		rdb.HDel(t.Context(), catalog.ProductKeys("s1")[0], "P-2").Err(),
+		rdb.XDel(t.Context(), keys.Changes, before[len(before)-1].ID).Err(),
+		rdb.HDel(t.Context(), keys.Products, "P-2").Err(),
+		rdb.Del(t.Context(), keys.Version).Err(),
 		rdb.Set(t.Context(), catalog.VersionKey("s1"), kept, 0).Err(),
 	} {
 		if err != nil {
@@ -282,9 +298,7 @@ func (x suite) testMissedChangesAreMadeUpFor(t *testing.T) {
 			Remove(t, c.Catalog, "s1", "P-9")
 			Remove(t, c.Catalog, "s1", "P-0")
 			Put(t, c.Catalog, "s1", catalogtest.Thing("P-3", "blue chair"))
-			if err := c.Catalog.Redis.XTrimMaxLen(t.Context(), catalog.ChangesKey("s1"), 1).Err(); err != nil {
-				t.Fatal(err)
-			}
+			ForgetChanges(t, c.Catalog, "s1", "P-0", "P-2", "P-3", "P-9")
 		},
 		"when the store was lost and filled again": func(t *testing.T, c *Replica) {
 			version, err := c.Catalog.Version(t.Context(), "s1")

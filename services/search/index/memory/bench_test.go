@@ -46,9 +46,8 @@ func BenchmarkUpdate(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			products := indextest.Grown(products, n)
 			v := benchView(b, products)
-			r := &replica{snapshot: v}
 			for i := 0; b.Loop(); i++ {
-				if err := r.apply(b.Context(), catalog.Change{Version: int64(i), Put: products[i%n : i%n+1]}); err != nil {
+				if _, err := v.apply(b.Context(), catalog.Change{Put: products[i%n : i%n+1]}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -89,15 +88,15 @@ func BenchmarkSearch(b *testing.B) {
 // benchView is a catalog in memory as a replica builds it.
 func benchView(b *testing.B, products []*catalogv1.Product) *snapshot {
 	b.Helper()
-	words, err := NewWordIndex()
+	words, err := newWordIndex()
 	if err != nil {
 		b.Fatal(err)
 	}
 	if err := words.Update(b.Context(), products, nil); err != nil {
 		b.Fatal(err)
 	}
-	v := NewSnapshot(words)
-	v.Update(products, nil)
+	v := newSnapshot(words)
+	v.update(products, nil)
 	return v
 }
 

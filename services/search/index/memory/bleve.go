@@ -44,8 +44,8 @@ const (
 	stemsKept = 100_000
 )
 
-// NewWordIndex returns an empty index. It owns a goroutine until it is closed.
-func NewWordIndex() (lexicalIndex, error) {
+// newWordIndex returns an empty index. It owns a goroutine until it is closed.
+func newWordIndex() (lexicalIndex, error) {
 	idx, err := bleve.NewUsing("", bleve.NewIndexMapping(), scorch.Name, scorch.Name, nil)
 	if err != nil {
 		return nil, fmt.Errorf("create index: %w", err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,14 +27,14 @@ import (
 
 func newTest(t *testing.T, rdb redis.UniversalClient, newIndex func() (lexicalIndex, error)) *Backend {
 	t.Helper()
-	c := New(catalog.Store{Redis: rdb}, newIndex, nil, slog.New(slog.DiscardHandler))
+	c := newBackend(catalog.Store{Redis: rdb}, newIndex, nil, slog.New(slog.DiscardHandler), Options{})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 func testCatalog(t *testing.T, rdb redis.UniversalClient) *Backend {
 	t.Helper()
-	return newTest(t, rdb, NewWordIndex)
+	return newTest(t, rdb, newWordIndex)
 }
 
 func TestReplicasSeeEachOthersWrites(t *testing.T) {
@@ -75,7 +77,7 @@ func TestStoresDoNotLeak(t *testing.T) {
 func TestReplicaCatchesUpWithoutReloading(t *testing.T) {
 	rdb := servicetest.Redis(t)
 	var built int
-	c := newTest(t, rdb, func() (lexicalIndex, error) { built++; return NewWordIndex() })
+	c := newTest(t, rdb, func() (lexicalIndex, error) { built++; return newWordIndex() })
 	for i := range 5 {
 		indextest.Put(t, c.store, "s1", catalogtest.Thing(fmt.Sprintf("P-%d", i), "lamp"))
 		if got := len(indextest.Search(t, c, "s1", "lamp")); got != i+1 {
@@ -103,9 +105,7 @@ func TestReplicaReloads(t *testing.T) {
 		"when the changes were trimmed": func(t *testing.T, c *Backend) {
 			indextest.Put(t, c.store, "s1", catalogtest.Thing("P-2", "red lamp"))
 			indextest.Put(t, c.store, "s1", catalogtest.Thing("P-3", "blue chair"))
-			if err := c.store.Redis.XTrimMaxLen(t.Context(), catalog.ChangesKey("s1"), 1).Err(); err != nil {
-				t.Fatal(err)
-			}
+			indextest.ForgetChanges(t, c.store, "s1", "P-2", "P-3")
 		},
 		"when the store was lost and filled again": func(t *testing.T, c *Backend) {
 			if err := c.store.Redis.FlushDB(t.Context()).Err(); err != nil {
@@ -251,7 +251,7 @@ func TestPricesAndStockLeaveTheIndexAlone(t *testing.T) {
 	counting := &countingIndex{}
 	c := newTest(t, servicetest.Redis(t), func() (lexicalIndex, error) {
 		var err error
-		counting.lexicalIndex, err = NewWordIndex()
+		counting.lexicalIndex, err = newWordIndex()
 		return counting, err
 	})
 	change := func(what string, want int, edit func(p *catalogv1.Product)) {
@@ -290,24 +290,24 @@ func TestEverythingIsListedAsOfNow(t *testing.T) {
 }
 
 func TestFactsFollowTheCatalog(t *testing.T) {
-	v := NewSnapshot(NoIndex{})
+	v := newSnapshot(noIndex{})
 	gift := catalogtest.Thing("P-1", "mug")
 	gift.Tags, gift.CategoryPath = []string{"gift"}, []string{"Mugs"}
 	gift.Attributes = []*catalogv1.Attribute{catalogtest.Text("glaze", "blue")}
 	gift.Variants[0].Options = map[string]string{"size": "L"}
-	empty := v.Facts
-	v.Update([]*catalogv1.Product{gift, catalogtest.Thing("P-2", "cup")}, nil)
-	v.Update([]*catalogv1.Product{gift}, nil) // again
+	empty := v.statistics
+	v.update([]*catalogv1.Product{gift, catalogtest.Thing("P-2", "cup")}, nil)
+	v.update([]*catalogv1.Product{gift}, nil) // again
 	want := index.Statistics{
 		Products: 2, TopCategories: map[string]int{"Mugs": 1, "Things": 1}, Currency: "EUR", Gifts: 1, Categories: map[string]string{"mug": "Mugs", "thing": "Things"},
 		Tags: map[string]int{"gift": 1}, Attributes: map[string]int{"glaze": 1}, Options: map[string]int{"size": 1},
 		CategoryProducts: map[string]int{"mug": 1, "thing": 1}, Currencies: map[string]int{"EUR": 2}, Languages: map[string]int{"en": 2},
 	}
-	if diff := cmp.Diff(want, v.Facts, cmp.AllowUnexported(index.Statistics{})); diff != "" {
+	if diff := cmp.Diff(want, v.statistics, cmp.AllowUnexported(index.Statistics{})); diff != "" {
 		t.Errorf("after two products (-want +got):\n%s", diff)
 	}
-	v.Update(nil, []string{"P-1", "P-2", "P-2"})
-	if diff := cmp.Diff(empty, v.Facts, cmp.AllowUnexported(index.Statistics{})); diff != "" {
+	v.update(nil, []string{"P-1", "P-2", "P-2"})
+	if diff := cmp.Diff(empty, v.statistics, cmp.AllowUnexported(index.Statistics{})); diff != "" {
 		t.Errorf("after they are gone (-want +got):\n%s", diff)
 	}
 }
@@ -326,7 +326,7 @@ func TestReloadOutlivesWhoBeganIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := newTest(t, servicetest.Redis(t), func() (lexicalIndex, error) {
 		cancel()
-		words, err := NewWordIndex()
+		words, err := newWordIndex()
 		return cancellableIndex{words}, err
 	})
 	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-1", "lamp"))
@@ -344,7 +344,7 @@ func TestReloadThatEndsAfterCloseIsDropped(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		return NewWordIndex()
+		return newWordIndex()
 	})
 	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-1", "lamp"))
 	if err := c.Read(t.Context(), "s1", nil, func(*index.View) error { return nil }); !errors.Is(err, index.ErrClosed) {
@@ -359,7 +359,7 @@ func dueForRebuild(t *testing.T, newIndex func() (lexicalIndex, error)) *Backend
 	c := newTest(t, servicetest.Redis(t), func() (lexicalIndex, error) {
 		if first {
 			first = false
-			return NewWordIndex()
+			return newWordIndex()
 		}
 		return newIndex()
 	})
@@ -374,7 +374,7 @@ func TestSearchesGoOnWhileTheIndexIsRenewed(t *testing.T) {
 	c := dueForRebuild(t, func() (lexicalIndex, error) {
 		begun <- true
 		<-goOn
-		return NewWordIndex()
+		return newWordIndex()
 	})
 	old := c.replicas["s1"].snapshot
 	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-3", "blue lamp"))
@@ -402,7 +402,7 @@ func TestARenewedIndexIsNotOlder(t *testing.T) {
 	c := dueForRebuild(t, func() (lexicalIndex, error) {
 		begun <- true
 		<-goOn
-		return NewWordIndex()
+		return newWordIndex()
 	})
 	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-3", "blue lamp"))
 	indextest.Search(t, c, "s1", "lamp")
@@ -431,7 +431,7 @@ func TestRenewalThatFailsIsTriedAgain(t *testing.T) {
 		if tries++; tries == 1 {
 			return nil, errors.New("no room")
 		}
-		return NewWordIndex()
+		return newWordIndex()
 	})
 	for n := range 3 {
 		indextest.Put(t, c.store, "s1", catalogtest.Thing(fmt.Sprint("N-", n), "chair"))
@@ -450,7 +450,7 @@ func TestCloseEndsARenewal(t *testing.T) {
 	c = dueForRebuild(t, func() (lexicalIndex, error) {
 		c.replicas["s1"].syncing <- struct{}{} // somebody is catching up, and does not get done
 		go func() { _ = c.Close() }()
-		return NewWordIndex()
+		return newWordIndex()
 	})
 	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-3", "blue lamp"))
 	indextest.Search(t, c, "s1", "lamp")
@@ -465,7 +465,7 @@ func TestAReplicaFarBehindReadsOnlyWhatIsDifferent(t *testing.T) {
 	counting := &countingIndex{}
 	reader := newTest(t, rdb, func() (lexicalIndex, error) {
 		var err error
-		counting.lexicalIndex, err = NewWordIndex()
+		counting.lexicalIndex, err = newWordIndex()
 		return counting, err
 	})
 	writer := testCatalog(t, rdb)
@@ -478,9 +478,7 @@ func TestAReplicaFarBehindReadsOnlyWhatIsDifferent(t *testing.T) {
 	if _, err := writer.store.Remove(t.Context(), "s1", "P-1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := rdb.Del(t.Context(), catalog.ChangesKey("s1")).Err(); err != nil {
-		t.Fatal(err)
-	}
+	indextest.ForgetChanges(t, writer.store, "s1", "P-1", "P-2", "P-3")
 	indextest.Expect(t, "lamps", indextest.Search(t, reader, "s1", "lamp"), "P-4", "P-2")
 	indextest.Expect(t, "chairs", indextest.Search(t, reader, "s1", "chair"), "P-3")
 	if counting.put != 1 {
@@ -498,9 +496,9 @@ func TestAReplicaFarBehindReadsOnlyWhatIsDifferent(t *testing.T) {
 }
 
 func TestNearestIDs(t *testing.T) {
-	v := NewSnapshot(NoIndex{})
+	v := newSnapshot(noIndex{})
 	for _, id := range []string{"TR-SHOE-001", "TR-SHOE-002", "TR-SHOE-012", "TENT-1", "A1", "A2", "KETTLE-77-RED"} {
-		v.Update([]*catalogv1.Product{catalogtest.Thing(id, "thing")}, nil)
+		v.update([]*catalogv1.Product{catalogtest.Thing(id, "thing")}, nil)
 	}
 	for id, want := range map[string][]string{
 		"TR-SHOE-1":     {"TR-SHOE-001"},
@@ -520,8 +518,8 @@ func TestNearestIDs(t *testing.T) {
 }
 
 func TestExactIDsComeFirst(t *testing.T) {
-	v := NewSnapshot(NoIndex{})
-	v.Update([]*catalogv1.Product{catalogtest.Thing("A.1.", "dot"), catalogtest.Thing("a.1", "lower"), catalogtest.Thing("A.1", "upper")}, nil)
+	v := newSnapshot(noIndex{})
+	v.update([]*catalogv1.Product{catalogtest.Thing("A.1.", "dot"), catalogtest.Thing("a.1", "lower"), catalogtest.Thing("A.1", "upper")}, nil)
 	for id, want := range map[string]string{"A.1.": "dot", "a.1": "lower", "A.1": "upper", "[A.1]": "upper"} {
 		if got := v.product(id).Product.GetTitle(); got != want {
 			t.Errorf("%s is %q, want %q", id, got, want)
@@ -531,12 +529,12 @@ func TestExactIDsComeFirst(t *testing.T) {
 
 func TestConformance(t *testing.T) {
 	indextest.Run(t, 0, func(_ *testing.T, s catalog.Store) index.Backend {
-		return New(s, NewWordIndex, nil, slog.New(slog.DiscardHandler))
+		return New(s, nil, slog.New(slog.DiscardHandler), Options{})
 	})
 }
 
 func TestVectorsOfDeletedProductsGo(t *testing.T) {
-	c := New(catalog.Store{Redis: servicetest.Redis(t)}, NewWordIndex, new(indextest.CountingEmbedder), slog.New(slog.DiscardHandler))
+	c := New(catalog.Store{Redis: servicetest.Redis(t)}, new(indextest.CountingEmbedder), slog.New(slog.DiscardHandler), Options{})
 	t.Cleanup(func() { _ = c.Close() })
 	vectors := func(want int) {
 		t.Helper()
@@ -555,4 +553,64 @@ func TestVectorsOfDeletedProductsGo(t *testing.T) {
 	vectors(2)
 	indextest.Remove(t, c.store, "s1", "P-1")
 	vectors(1)
+}
+
+func TestStoresThatNothingReadsAreDropped(t *testing.T) {
+	c := newBackend(catalog.Store{Redis: servicetest.Redis(t)}, newWordIndex, nil, slog.New(slog.DiscardHandler), Options{MaxStores: 3})
+	t.Cleanup(func() { _ = c.Close() })
+	for i := range 10 {
+		indextest.Put(t, c.store, fmt.Sprint("s", i), catalogtest.Thing("P-1", "lamp"))
+		indextest.Expect(t, "a new store", indextest.Search(t, c, fmt.Sprint("s", i), "lamp"), "P-1")
+		indextest.Search(t, c, "s0", "lamp") // which is therefore never the one that was read the longest ago
+	}
+	stores := func() []string {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return slices.Sorted(maps.Keys(c.replicas))
+	}
+	indextest.Expect(t, "the last ones", stores(), "s0", "s8", "s9")
+	indextest.Expect(t, "a store that was dropped", indextest.Search(t, c, "s4", "lamp"), "P-1")
+	read := c.replicas["s4"].read
+	c.dropIdle(read)
+	indextest.Expect(t, "read last", stores(), "s4")
+	c.dropIdle(read.Add(1))
+	indextest.Expect(t, "after a while", stores())
+	indextest.Expect(t, "read again", indextest.Search(t, c, "s4", "lamp"), "P-1")
+}
+
+// A catalog may be dropped at any time: a read that is under way goes on, and one that begins loads it again.
+func TestReadsGoOnWhileCatalogsAreDropped(t *testing.T) {
+	c := newBackend(catalog.Store{Redis: servicetest.Redis(t)}, newWordIndex, nil, slog.New(slog.DiscardHandler), Options{MaxStores: 2})
+	t.Cleanup(func() { _ = c.Close() })
+	for i := range 4 {
+		indextest.Put(t, c.store, fmt.Sprint("s", i), catalogtest.Thing("P-1", "lamp"))
+	}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				store := fmt.Sprint("s", (w+i)%4)
+				if i%10 == 0 {
+					c.dropIdle(time.Now())
+				}
+				if got := indextest.Search(t, c, store, "lamp"); !slices.Equal(got, []string{"P-1"}) {
+					t.Errorf("%s: %v", store, got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAWriteThatBrokeOffIsFoundByComparing(t *testing.T) {
+	c := testCatalog(t, servicetest.Redis(t))
+	version := indextest.Put(t, c.store, "s1", catalogtest.Thing("P-1", "lamp"))
+	indextest.Search(t, c, "s1", "lamp")
+	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-2", "lamp"))
+	if err := c.store.Redis.Set(t.Context(), catalog.VersionKey("s1"), version, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	indextest.Expect(t, "at once", indextest.Search(t, c, "s1", "lamp"), "P-1")
+	c.replicas["s1"].compared.Add(-compareEvery.Nanoseconds() - 1)
+	indextest.Expect(t, "after a while", indextest.SearchSorted(t, c, "s1", "lamp"), "P-1", "P-2")
 }

@@ -13,17 +13,6 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-const (
-	// EmbedBatch is how many products are embedded before their vectors are taken.
-	EmbedBatch = 256
-	// EmbedAgain is the wait after a batch has failed. It doubles with each further failure, up to embedSeldom.
-	EmbedAgain  = 5 * time.Second
-	EmbedSeldom = 5 * time.Minute
-	// Mostly is the share of a store's products that must have a vector for the leg to take part: with less, it would favour
-	// those that happen to have one.
-	Mostly = 0.9
-)
-
 // vectorStore are those of one store's products: 4 bytes for each dimension of each product, and about 100 more. A goroutine of
 // theirs embeds what is new or reworded, from start to stop. A product whose words have changed keeps its old vector until it
 // has the new one. All methods may be called on nil, which has none.
@@ -83,7 +72,7 @@ func (x *vectorStore) stop() {
 // run embeds after each change, and again after a failure.
 func (x *vectorStore) run(ctx context.Context) {
 	defer close(x.done)
-	wait := EmbedAgain
+	wait := index.EmbedRetryFirst
 	var again <-chan time.Time
 	for {
 		select {
@@ -101,12 +90,12 @@ func (x *vectorStore) run(ctx context.Context) {
 		x.failed = err != nil
 		x.mu.Unlock()
 		if err == nil {
-			wait = EmbedAgain
+			wait = index.EmbedRetryFirst
 			continue
 		}
 		x.logger.Warn("products could not be embedded; searches go by words until they can", "error", err, "again_in", wait)
 		again = time.After(wait)
-		wait = min(2*wait, EmbedSeldom)
+		wait = min(2*wait, index.EmbedRetryMax)
 	}
 }
 
@@ -114,7 +103,7 @@ func (x *vectorStore) run(ctx context.Context) {
 func (x *vectorStore) embed(ctx context.Context) error {
 	stale := x.compare(x.catalog())
 	for len(stale) > 0 {
-		batch := stale[:min(EmbedBatch, len(stale))]
+		batch := stale[:min(index.EmbedBatch, len(stale))]
 		stale = stale[len(batch):]
 		texts := make([]string, len(batch))
 		for i, p := range batch {
@@ -158,7 +147,7 @@ func (x *vectorStore) leg() string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	switch {
-	case x.wanted > 0 && float64(len(x.products)) >= Mostly*float64(x.wanted):
+	case x.wanted > 0 && float64(len(x.products)) >= index.VectorsNeeded*float64(x.wanted):
 		return index.LegVector
 	case x.failed:
 		return index.LegVector + index.LegFailed

@@ -22,7 +22,6 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
-	"github.com/quartet-commerce/quartet/services/search/index/memory"
 )
 
 // Backend keeps the stores' products in a search cluster, a tenant for each store, and as new as Redis at each read, by
@@ -238,7 +237,7 @@ func (c *Backend) rebuild(m manifest, s *storeState, old string) {
 		return
 	}
 	c.work.Go(func() {
-		ctx, cancel := context.WithTimeout(c.ctx, memory.MaxReload)
+		ctx, cancel := context.WithTimeout(c.ctx, maxReload)
 		defer cancel()
 		err := c.replace(ctx, m, old)
 		s.mu.Lock()

@@ -88,7 +88,7 @@ func testSaysWhatMemorySays(t *testing.T, client *weaviate.Client) {
 	products := indextest.Stocked(indextest.PublicProducts(t))[:1_500]
 	rdb := servicetest.Redis(t)
 	c := testCluster(t, rdb, client)
-	mem := memory.New(c.store, memory.NewWordIndex, nil, slog.New(slog.DiscardHandler))
+	mem := memory.New(c.store, nil, slog.New(slog.DiscardHandler), memory.Options{})
 	t.Cleanup(func() { _ = mem.Close() })
 	mine := indextest.ViewOf(t, c.store, c, products)
 	theirs := indextest.ViewOf(t, c.store, mem, products)

@@ -55,7 +55,9 @@ type status struct {
 	version int64            // of the catalog; zero: there is none
 	active  string           // the collection that is searched; empty: none yet
 	indexed map[string]int64 // version that a collection is up to, zero while it is filled the first time
-	sums    map[string]int64 // revision of a collection's sums
+	// positions are what the writers of collections have seen of the catalog.
+	positions map[string]catalog.Position
+	sums      map[string]int64 // revision of a collection's sums
 }
 
 func (m manifest) statusKey() string { return state.Key(m.storeID, "index", "status") }
@@ -75,7 +77,7 @@ func (m manifest) leaseKey(collection string) string {
 
 // status reads how the store stands.
 func (m manifest) status(ctx context.Context) (status, error) {
-	st := status{indexed: make(map[string]int64), sums: make(map[string]int64)}
+	st := status{indexed: make(map[string]int64), positions: make(map[string]catalog.Position), sums: make(map[string]int64)}
 	pipe := m.rdb.Pipeline()
 	version, all := pipe.Get(ctx, catalog.VersionKey(m.storeID)), pipe.HGetAll(ctx, m.statusKey())
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
@@ -92,6 +94,12 @@ func (m manifest) status(ctx context.Context) (status, error) {
 			st.active = value
 		case what == "version":
 			st.indexed[collection] = n
+		case what == "position":
+			var p catalog.Position
+			if err := json.Unmarshal([]byte(value), &p); err != nil {
+				return st, fmt.Errorf("read index: position: %w", err)
+			}
+			st.positions[collection] = p
 		case what == "sums":
 			st.sums[collection] = n
 		}
@@ -170,14 +178,23 @@ func (m manifest) records(ctx context.Context, collection string, ids []string) 
 	return out, nil
 }
 
-// reachScript says that a collection is up to a version, and never less.
-var reachScript = redis.NewScript(checkLease + `
+// positionScript says that a collection is up to a version, and never less. KEYS: lease, status. ARGV: token, collection, version,
+// position.
+var positionScript = redis.NewScript(checkLease + `
 local field = ARGV[2] .. ' version'
-if tonumber(redis.call('HGET', KEYS[2], field) or '0') < tonumber(ARGV[3]) then redis.call('HSET', KEYS[2], field, ARGV[3]) end
+if tonumber(redis.call('HGET', KEYS[2], field) or '0') < tonumber(ARGV[3]) then
+  redis.call('HSET', KEYS[2], field, ARGV[3], ARGV[2] .. ' position', ARGV[4])
+end
 return 0`)
 
-func (m manifest) setVersion(ctx context.Context, collection string, version int64) error {
-	return leaseError(reachScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), m.statusKey()}, m.token, collection, version).Err())
+// setPosition notes what the writer of a collection has seen of the catalog.
+func (m manifest) setPosition(ctx context.Context, collection string, p catalog.Position) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("write index: %w", err)
+	}
+	keys := []string{m.leaseKey(collection), m.statusKey()}
+	return leaseError(positionScript.Run(ctx, m.rdb, keys, m.token, collection, p.Version, raw).Err())
 }
 
 // switchScript makes a collection the one that is searched, if nobody has switched meanwhile.
@@ -193,7 +210,7 @@ func (m manifest) activate(ctx context.Context, from, to string) error {
 // forgetScript drops all that is said of a collection. KEYS: lease, status, then all that belong to the collection. ARGV: token,
 // collection.
 var forgetScript = redis.NewScript(checkLease + `
-redis.call('HDEL', KEYS[2], ARGV[2] .. ' version', ARGV[2] .. ' sums')
+redis.call('HDEL', KEYS[2], ARGV[2] .. ' version', ARGV[2] .. ' position', ARGV[2] .. ' sums')
 for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
 return 0`)
 

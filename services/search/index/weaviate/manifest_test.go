@@ -11,10 +11,10 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
 	"github.com/quartet-commerce/quartet/services/search/index"
 	"github.com/quartet-commerce/quartet/services/search/index/indextest"
-	"github.com/quartet-commerce/quartet/services/search/index/memory"
 )
 
 // listingOf is what a writer commits of a product.
@@ -67,11 +67,11 @@ func TestAWriterThatWasOvertakenChangesNothing(t *testing.T) {
 	current("deleted", "P-1", "", 0)
 	commit("an older one than the deletion", 4, "P-1", listingOf(t, catalogtest.Thing("P-1", "chair"), "row-4b"), "row-4b")
 	current("still deleted", "P-1", "", 0)
-	if err := m.setVersion(t.Context(), "C", 9); err != nil {
+	if err := m.setPosition(t.Context(), "C", catalog.Position{Version: 9}); err != nil {
 		t.Fatal(err)
 	}
 	commit("what all have passed", 8, "P-2", listingOf(t, catalogtest.Thing("P-2", "kite"), "row-8"), "row-8")
-	if err := m.setVersion(t.Context(), "C", 7); err != nil {
+	if err := m.setPosition(t.Context(), "C", catalog.Position{Version: 7}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := m.status(t.Context())
@@ -80,12 +80,19 @@ func TestAWriterThatWasOvertakenChangesNothing(t *testing.T) {
 	}
 }
 
-func TestSumsAreFacts(t *testing.T) {
+func TestSumsAreStatistics(t *testing.T) {
 	m := held(t, "C")
-	v := memory.NewSnapshot(memory.NoIndex{})
+	want, counted := index.NewStatistics(), make(map[string]*index.Entry)
 	put := func(version int64, products ...*catalogv1.Product) {
 		t.Helper()
-		v.Update(products, nil)
+		for _, p := range products {
+			if old := counted[p.GetProductId()]; old != nil {
+				want.Add(old, -1)
+			}
+			counted[p.GetProductId()] = index.NewEntry(p)
+			want.Add(counted[p.GetProductId()], 1)
+		}
+		want.SetCurrency()
 		batch := make(map[string]record)
 		for _, p := range products {
 			batch[p.GetProductId()] = listingOf(t, p, "row-"+p.GetProductId())
@@ -97,8 +104,8 @@ func TestSumsAreFacts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(v.Facts, got, cmp.AllowUnexported(index.Statistics{})); diff != "" {
-			t.Errorf("(-memory +sums):\n%s", diff)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(index.Statistics{})); diff != "" {
+			t.Errorf("(-counted +sums):\n%s", diff)
 		}
 	}
 	put(1, catalogtest.Outdoor()...)
@@ -135,7 +142,7 @@ func TestOnlyOneHoldsALease(t *testing.T) {
 	take(b, true)
 	_, commit := a.commit(t.Context(), "C", 1, map[string]record{"P-1": listingOf(t, catalogtest.Thing("P-1", "lamp"), "row")})
 	for what, err := range map[string]error{
-		"commit": commit, "reach": a.setVersion(t.Context(), "C", 1), "forget": a.forget(t.Context(), "C"),
+		"commit": commit, "reach": a.setPosition(t.Context(), "C", catalog.Position{Version: 1}), "forget": a.forget(t.Context(), "C"),
 	} {
 		if !errors.Is(err, errLeaseLost) {
 			t.Errorf("%s of a writer that was overtaken: %v", what, err)

@@ -12,12 +12,13 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/search/index"
-	"github.com/quartet-commerce/quartet/services/search/index/memory"
 )
 
 const (
 	// releaseTime bounds giving up a lease, which is done also when the time is up.
 	releaseTime = time.Second
+	// maxReload bounds how long a replica takes to catch up.
+	maxReload = 10 * time.Minute
 )
 
 // catchUp brings the collection that is searched to the version of the catalog, or waits until another replica has done so. It
@@ -31,7 +32,7 @@ func (c *Backend) catchUp(ctx context.Context, m manifest, s *storeState) error 
 	done := make(chan error, 1)
 	work := func() {
 		defer func() { <-s.syncing }()
-		ctx, cancel := context.WithTimeout(c.ctx, memory.MaxReload)
+		ctx, cancel := context.WithTimeout(c.ctx, maxReload)
 		defer cancel()
 		done <- c.catchUpNow(ctx, m)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/index"
-	"github.com/quartet-commerce/quartet/services/search/index/memory"
 )
 
 // Vectors in a cluster are part of the rows. Whichever replica finds rows without one has them embedded, in the background.
@@ -25,7 +24,7 @@ func (c *Backend) VectorLeg(ctx context.Context, storeID string) string {
 	switch {
 	case err != nil:
 		return index.LegVector + index.LegFailed
-	case counts[0] == 0 || float64(counts[1]) < memory.Mostly*float64(counts[0]):
+	case counts[0] == 0 || float64(counts[1]) < index.VectorsNeeded*float64(counts[0]):
 		return index.LegVector + index.LegBuilding
 	}
 	return index.LegVector
@@ -46,7 +45,7 @@ func (c *Backend) embed(m manifest, s *storeState, version int64) {
 		return
 	}
 	c.work.Go(func() {
-		wait := memory.EmbedAgain
+		wait := index.EmbedRetryFirst
 		for {
 			err := c.embedAll(c.ctx, m)
 			if err == nil || c.ctx.Err() != nil || weaviate.Missing(err) { // or another collection has taken its place
@@ -60,7 +59,7 @@ func (c *Backend) embed(m manifest, s *storeState, version int64) {
 			case <-time.After(wait):
 			case <-c.ctx.Done():
 			}
-			wait = min(2*wait, memory.EmbedSeldom)
+			wait = min(2*wait, index.EmbedRetryMax)
 		}
 	})
 }
@@ -70,7 +69,7 @@ func (c *Backend) embedAll(ctx context.Context, m manifest) error {
 	shelf := &storeIndex{backend: c, manifest: m, collection: c.collection()}
 	for {
 		hits, err := c.client.Find(ctx, shelf.collection, tenant(m.storeID), weaviate.Select{
-			Where: weaviate.Is(rowEmbedded, false), Limit: memory.EmbedBatch, Properties: []string{rowProduct, rowVersion},
+			Where: weaviate.Is(rowEmbedded, false), Limit: index.EmbedBatch, Properties: []string{rowProduct, rowVersion},
 		})
 		if err != nil {
 			return err

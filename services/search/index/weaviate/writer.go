@@ -2,12 +2,13 @@ package weaviate
 
 import (
 	"context"
-	"fmt"
+	"maps"
 
 	"golang.org/x/sync/errgroup"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
@@ -49,16 +50,15 @@ func (w *writer) catchUp(ctx context.Context) error {
 	if err := w.deleteOrphans(ctx); err != nil {
 		return err
 	}
-	c, complete, err := w.Backend.store.Changes(ctx, w.storeID, have)
+	c, err := w.Backend.store.Changes(ctx, w.storeID, st.positions[w.collection])
 	if err != nil {
 		return err
 	}
-	if !complete {
-		if c, err = w.difference(ctx); err != nil {
-			return err
-		}
+	gone, err := w.gone(ctx, c)
+	if err != nil {
+		return err
 	}
-	return w.apply(ctx, c)
+	return w.apply(ctx, c, gone)
 }
 
 // fill writes everything into an empty tenant.
@@ -80,36 +80,29 @@ func (w *writer) fill(ctx context.Context) error {
 	if err := w.client.CreateTenant(ctx, w.collection, name); err != nil {
 		return err
 	}
-	all, err := w.Backend.store.Load(ctx, w.storeID)
+	all, err := w.Backend.store.Changes(ctx, w.storeID, catalog.Position{})
 	if err != nil {
 		return err
 	}
-	return w.apply(ctx, all)
+	return w.apply(ctx, all, nil)
 }
 
-// difference is what the catalog and the collection differ in, when the changes are no longer all known.
-func (w *writer) difference(ctx context.Context) (catalog.Change, error) {
-	c, err := w.Backend.store.Load(ctx, w.storeID)
-	if err != nil {
-		return c, err
+// gone returns the ids that the manifest has and that no product has any more.
+func (w *writer) gone(ctx context.Context, c catalog.Change) ([]string, error) {
+	if c.Complete() {
+		return c.Removed, nil
 	}
-	there := make(map[string]bool, len(c.Put))
-	for _, p := range c.Put {
-		there[p.GetProductId()] = true
-	}
+	known := make(map[string]bool)
 	for cursor := uint64(0); ; {
-		var fields []string
-		if fields, cursor, err = w.rdb.HScan(ctx, w.keys(w.collection)[0], cursor, "", batchSize).Result(); err != nil {
-			return c, fmt.Errorf("read index: %w", err)
+		fields, next, err := w.rdb.HScan(ctx, w.keys(w.collection)[0], cursor, "", batchSize).Result()
+		if err != nil {
+			return nil, state.Error("read index", err)
 		}
 		for i := 0; i+1 < len(fields); i += 2 {
-			if !there[fields[i]] {
-				there[fields[i]] = true // HSCAN may return a field twice
-				c.Removed = append(c.Removed, fields[i])
-			}
+			known[fields[i]] = true
 		}
-		if cursor == 0 {
-			return c, nil
+		if cursor = next; cursor == 0 {
+			return c.Gone(maps.Keys(known)), nil
 		}
 	}
 }
@@ -141,21 +134,21 @@ func (w *writer) deleteOrphans(ctx context.Context) error {
 }
 
 // apply writes a change, and then says that the collection has it.
-func (w *writer) apply(ctx context.Context, c catalog.Change) error {
+func (w *writer) apply(ctx context.Context, c catalog.Change, gone []string) error {
 	group, batches := errgroup.WithContext(ctx)
 	group.SetLimit(writersAtOnce)
 	for put := c.Put; len(put) > 0; {
 		batch := put[:min(writeBatch, len(put))]
 		put = put[len(batch):]
-		group.Go(func() error { return w.put(batches, c.Version, batch) })
+		group.Go(func() error { return w.put(batches, c.Position.Version, batch) })
 	}
-	for removed := c.Removed; len(removed) > 0; {
+	for removed := gone; len(removed) > 0; {
 		batch := make(map[string]record)
 		for _, id := range removed[:min(writeBatch, len(removed))] {
 			batch[id] = record{}
 		}
 		removed = removed[min(writeBatch, len(removed)):]
-		group.Go(func() error { return w.commitBatch(batches, c.Version, batch) })
+		group.Go(func() error { return w.commitBatch(batches, c.Position.Version, batch) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -163,7 +156,7 @@ func (w *writer) apply(ctx context.Context, c catalog.Change) error {
 	if err := w.clearPending(ctx, w.collection); err != nil {
 		return err
 	}
-	return w.setVersion(ctx, w.collection, c.Version)
+	return w.setPosition(ctx, w.collection, c.Position)
 }
 
 // put writes products as of a version: first their rows, then that these count, and then the old ones go. Whatever is broken off

@@ -1,0 +1,282 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	levenshtein "github.com/blevesearch/bleve/v2/search"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/embed"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+	"github.com/quartet-commerce/quartet/services/search/index"
+)
+
+// snapshot is one store's catalog in memory, as of one version. It is the Index of its views.
+type snapshot struct {
+	position   catalog.Position
+	entries    map[string]*index.Entry
+	folded     map[string]string // catalog.FoldID -> product id
+	index      lexicalIndex
+	statistics index.Statistics
+	vectors    *vectorStore                   // nil: there are none
+	titles     atomic.Pointer[[]*index.Entry] // all, when they were last asked for; nil after a change
+}
+
+// newSnapshot returns an empty catalog over an empty index.
+func newSnapshot(words lexicalIndex) *snapshot {
+	return &snapshot{entries: make(map[string]*index.Entry), folded: make(map[string]string), index: words, statistics: index.NewStatistics()}
+}
+
+// view is the snapshot as a read sees it.
+func (v *snapshot) view() *index.View { return &index.View{Statistics: v.statistics, Index: v} }
+
+// product looks a product up by an identifier as models write it. Nil: there is none.
+func (v *snapshot) product(id string) *index.Entry {
+	for _, exact := range [...]string{id, catalog.CleanID(id)} {
+		if e := v.entries[exact]; e != nil {
+			return e
+		}
+	}
+	return v.entries[v.folded[catalog.FoldID(id)]]
+}
+
+// all returns every product, ordered by title and then by identifier. The caller must not change it.
+func (v *snapshot) all() []*index.Entry {
+	if sorted := v.titles.Load(); sorted != nil {
+		return *sorted
+	}
+	out := make([]*index.Entry, 0, len(v.entries))
+	for _, e := range v.entries {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, index.ByTitle)
+	v.titles.Store(&out)
+	return out
+}
+
+// apply brings the snapshot forward and reports whether the index has changed.
+func (v *snapshot) apply(ctx context.Context, c catalog.Change) (updated bool, err error) {
+	changed, gone := v.changedTexts(c.Put), c.Gone(maps.Keys(v.entries))
+	if len(changed)+len(gone) > 0 {
+		if err := v.index.Update(ctx, changed, gone); err != nil {
+			return false, err
+		}
+		updated = true
+	}
+	v.update(c.Put, gone)
+	v.position = c.Position
+	return updated, nil
+}
+
+// changedTexts returns the products that the index has to read again: not those whose price or stock has changed, which is
+// what changes most.
+func (v *snapshot) changedTexts(put []*catalogv1.Product) []*catalogv1.Product {
+	var out []*catalogv1.Product
+	for _, p := range put {
+		if old := v.entries[p.GetProductId()]; old == nil || !index.SameText(old.Product, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// update puts products into the view and removes others, all but the index.
+func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
+	for _, id := range removed {
+		v.remove(id)
+		if v.folded[catalog.FoldID(id)] == id {
+			delete(v.folded, catalog.FoldID(id))
+		}
+	}
+	for _, p := range put {
+		v.remove(p.GetProductId())
+		e := index.NewEntry(p)
+		v.entries[e.Id()] = e
+		v.folded[catalog.FoldID(e.Id())] = e.Id()
+		v.statistics.Add(e, 1)
+	}
+	v.statistics.SetCurrency()
+	v.titles.Store(nil)
+}
+
+// remove drops a product's entry, if there is one.
+func (v *snapshot) remove(id string) {
+	if e := v.entries[id]; e != nil {
+		v.statistics.Add(e, -1)
+		delete(v.entries, id)
+	}
+}
+
+// noIndex is the index of an empty store.
+type noIndex struct{}
+
+func (noIndex) Update(context.Context, []*catalogv1.Product, []string) error { return nil }
+func (noIndex) Search(context.Context, []index.Term) ([]index.Match, error)  { return nil, nil }
+func (noIndex) Close() error                                                 { return nil }
+
+const (
+	// leastPart is how long the end of an identifier must be to stand for the whole.
+	leastPart = 4
+	// maxNear is how many identifiers are offered in place of an unknown one.
+	maxNear = 3
+)
+
+// SimilarIDs returns products' identifiers that an unknown one may have been meant for: those that end in it, zeros and
+// separators aside, or else those that differ in the fewest letters.
+func (v *snapshot) SimilarIDs(id string) []string {
+	type near struct {
+		id    string
+		slips int
+	}
+	var found []near
+	wanted := bareID(id)
+	slips := 2 // letters that may be wrong
+	switch n := len(wanted); {
+	case n < 3: // every id of that length is near
+		slips = 0
+	case n < 5:
+		slips = 1
+	}
+	for _, known := range v.folded {
+		bare := bareID(known)
+		if len(wanted) >= leastPart && strings.HasSuffix(bare, wanted) {
+			found = append(found, near{known, 0})
+		} else if d := len(bare) - len(wanted); d <= slips && d >= -slips {
+			if n, tooFar := levenshtein.LevenshteinDistanceMax(wanted, bare, slips); !tooFar && n <= slips {
+				found = append(found, near{known, n})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.slips, b.slips), strings.Compare(a.id, b.id)) })
+	var out []string
+	for _, n := range found[:min(maxNear, len(found))] {
+		if n.slips == found[0].slips {
+			out = append(out, n.id)
+		}
+	}
+	return out
+}
+
+// bareID is an identifier without case, separators and the zeros that numbers are filled up with.
+func bareID(id string) string {
+	out := make([]byte, 0, len(id))
+	inNumber := false
+	for i := range len(id) {
+		b := id[i]
+		switch {
+		case b == '-' || b == '_' || b == '.':
+			inNumber = false
+			continue
+		case b == '0' && !inNumber:
+			continue
+		case b >= 'A' && b <= 'Z':
+			b += 'a' - 'A'
+		}
+		inNumber = b >= '0' && b <= '9'
+		out = append(out, b)
+	}
+	return string(out)
+}
+
+func (v *snapshot) Products(_ context.Context, ids []string) ([]*index.Entry, error) {
+	out := make([]*index.Entry, len(ids))
+	for i, id := range ids {
+		out[i] = v.product(id)
+	}
+	return out, nil
+}
+
+func (v *snapshot) Match(ctx context.Context, q index.Query) (index.Matches, error) {
+	p := &matches{snapshot: v, query: q}
+	if len(q.Terms) == 0 {
+		return p, nil
+	}
+	matches, err := v.index.Search(ctx, q.Terms)
+	if err != nil {
+		return nil, fmt.Errorf("search index: %w", err)
+	}
+	for _, m := range matches {
+		if e := v.entries[m.ProductID]; e != nil {
+			p.matches = append(p.matches, index.Candidate{Entry: e, Match: m})
+		}
+	}
+	return p, nil
+}
+
+// matches holds all matches.
+type matches struct {
+	snapshot *snapshot
+	query    index.Query
+	matches  []index.Candidate
+}
+
+func (p *matches) Any(_ context.Context, needs ...index.Constraint) ([]bool, error) {
+	out := make([]bool, len(needs))
+	for i, n := range needs {
+		out[i] = slices.ContainsFunc(p.matches, func(c index.Candidate) bool { return n.Met(p.query, c.Entry, c.Match) })
+	}
+	return out, nil
+}
+
+func (p *matches) Count(_ context.Context, n index.Constraint) (int, error) {
+	var out int
+	for _, c := range p.matches {
+		if n.Met(p.query, c.Entry, c.Match) {
+			out++
+		}
+	}
+	return out, nil
+}
+
+func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filter) ([]index.Candidate, error) {
+	var out []index.Candidate
+	for _, c := range p.matches {
+		if n.Met(p.query, c.Entry, c.Match) {
+			c.Score = index.Relevance(c.Match, len(p.query.Terms))
+			out = append(out, c)
+		}
+	}
+	if !n.NeedsNoTerm() {
+		return out, nil
+	}
+	seen := make(map[*index.Entry]bool, len(p.matches))
+	for _, c := range p.matches {
+		seen[c.Entry] = true
+	}
+	for _, e := range p.remaining(n) {
+		if !seen[e] && n.Met(p.query, e, index.Match{}) {
+			out = append(out, index.Candidate{Entry: e})
+		}
+	}
+	return out, nil
+}
+
+// Similarities implements pool: it compares every product that may be a hit.
+func (p *matches) Similarities(_ context.Context, _ index.Constraint, hits []index.Hit, query embed.Vector, admits index.Filter, others bool) ([]index.Hit, []index.Similarity, error) {
+	if others {
+		hits = append(slices.Clip(hits), p.snapshot.remaining(hits, admits)...)
+	}
+	near, err := p.snapshot.vectors.likeness(hits, query)
+	return hits, near, err
+}
+
+// remaining are products that may meet the need without any of the words.
+func (p *matches) remaining(n index.Constraint) []*index.Entry {
+	if n.ProductIDs == nil {
+		return p.snapshot.all()
+	}
+	var out []*index.Entry
+	for _, id := range n.ProductIDs {
+		if e := p.snapshot.entries[id]; e != nil && !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
