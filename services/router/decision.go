@@ -18,6 +18,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
@@ -93,7 +94,7 @@ func (r *routing) newDecision(stage routerv1.DecisionStage, source routerv1.Deci
 	d := &routerv1.RoutingDecision{Stage: stage, Source: source}
 	for _, name := range unknownNames(r.classifier.Specialists(), r.req.GetKeywords()) {
 		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED,
-			"the store's keywords for %q were ignored; there is no such specialist", cut(oneLine(name), maxName)))
+			"the store's keywords for %q were ignored; there is no such specialist", text.Cut(text.OneLine(name), maxName)))
 	}
 	return d
 }
@@ -104,8 +105,8 @@ func (r *routing) byClassifier(
 ) (*routerv1.RoutingDecision, error) {
 	d := r.newDecision(stage, source)
 	d.Certainty, d.Notes = r.classified.Confidence, append(d.Notes, notes...)
-	for _, text := range r.classified.Notes {
-		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "%s", text))
+	for _, what := range r.classified.Notes {
+		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "%s", what))
 	}
 	return d, r.assign(d, r.classified.Assignments)
 }
@@ -158,11 +159,11 @@ func (r *routing) standIn() string {
 
 // unavailable says that a specialist is not available and why.
 func unavailable(s *specialistv1.Specialist) string {
-	text := s.GetName() + " is not available"
+	what := s.GetName() + " is not available"
 	if why := strings.TrimSpace(s.GetUnavailableReason()); why != "" {
-		text += ": " + why
+		what += ": " + why
 	}
-	return text
+	return what
 }
 
 // addOnce adds an assignment, unless its specialist has the same sub-query already. The first one then says whom the

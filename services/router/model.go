@@ -17,16 +17,17 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 //go:embed prompt.md
 var prompt string
 
-// promptVersion tells the texts of the built-in prompt apart.
+// promptVersion identifies the text of the built-in prompt.
 var promptVersion = versionOf(prompt)
 
-func versionOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
+func versionOf(prompt string) string {
+	sum := sha256.Sum256([]byte(prompt))
 	return "builtin-" + hex.EncodeToString(sum[:4])
 }
 
@@ -129,7 +130,7 @@ const maxExamples = 6
 // promptLine is what the model is told of a specialist, whatever the store.
 func promptLine(s *specialistv1.Specialist) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "- %s: %s", s.GetName(), oneLine(s.GetPurpose()))
+	fmt.Fprintf(&b, "- %s: %s", s.GetName(), text.OneLine(s.GetPurpose()))
 	examples := s.GetExamples()
 	for i, e := range examples[:min(len(examples), maxExamples)] {
 		if i == 0 {
@@ -137,7 +138,7 @@ func promptLine(s *specialistv1.Specialist) string {
 		} else {
 			b.WriteString("; ")
 		}
-		b.WriteString(strconv.Quote(oneLine(e)))
+		b.WriteString(strconv.Quote(text.OneLine(e)))
 	}
 	return b.String()
 }
@@ -159,7 +160,7 @@ func (s *specialistSet) systemPrompt(keywords []*routerv1.RoutingKeyword) string
 		said := " In this store also: "
 		for _, k := range keywordsOf(specialist.GetName(), keywords) {
 			if k.GetWeight() > 0 {
-				b.WriteString(said + strconv.Quote(oneLine(k.GetTerm())))
+				b.WriteString(said + strconv.Quote(text.OneLine(k.GetTerm())))
 				said = ", "
 			}
 		}
@@ -167,8 +168,6 @@ func (s *specialistSet) systemPrompt(keywords []*routerv1.RoutingKeyword) string
 	}
 	return b.String()
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // history returns the last messages of the conversation, each cut to its start.
 func history(messages []*commonv1.Message) []agentloop.Message {
@@ -178,20 +177,9 @@ func history(messages []*commonv1.Message) []agentloop.Message {
 		if m.GetRole() == commonv1.Role_ROLE_ASSISTANT {
 			role = agentloop.RoleAssistant
 		}
-		if text := strings.TrimSpace(m.GetText()); text != "" {
-			out = append(out, agentloop.Message{Role: role, Text: cut(text, maxHistoryText)})
+		if said := strings.TrimSpace(m.GetText()); said != "" {
+			out = append(out, agentloop.Message{Role: role, Text: text.Cut(said, maxHistoryText)})
 		}
 	}
 	return out
-}
-
-// cut returns at most n characters of s.
-func cut(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i] + "…"
-		}
-		n--
-	}
-	return s
 }

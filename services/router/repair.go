@@ -10,6 +10,7 @@ import (
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
@@ -72,7 +73,7 @@ func (p *repair) note(kind routerv1.DecisionNoteKind, format string, args ...any
 func (p *repair) accept(proposed proposedAssignment) classifier.Assignment {
 	out := classifier.Assignment{
 		Specialist: strings.ToLower(strings.TrimSpace(proposed.Specialist)), SubQuery: strings.TrimSpace(printable(proposed.SubQuery)),
-		Reason: cut(oneLine(printable(proposed.Reason)), maxReason), Confidence: readConfidence(proposed.Confidence),
+		Reason: text.Cut(text.OneLine(printable(proposed.Reason)), maxReason), Confidence: readConfidence(proposed.Confidence),
 	}
 	if name := out.Specialist; !slices.Contains(p.classifier.Specialists(), name) {
 		out.Specialist = p.classifier.CatchAll()

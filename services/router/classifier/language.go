@@ -3,6 +3,8 @@ package classifier
 import (
 	"math/bits"
 	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // class is a set of the parts that a word can play in a message.
@@ -369,27 +371,13 @@ func matchAt(table map[string][]pattern, ws []word, i int) (pattern, bool) {
 	return pattern{}, false
 }
 
-// settle finds the language that most of the words belong to, English if they say nothing, and takes the words for what
-// they are in that language: "die" and "bin" are no particles in English.
-func resolveLanguage(text string, ws []word) language {
-	votes := letterVotes(text)
-	for _, w := range ws {
-		for i := range votes {
-			if w.senses != nil && w.senses[i] != 0 {
-				votes[i]++
-			}
-		}
-	}
-	best := 0
-	for i, v := range votes {
-		if v > votes[best] {
-			best = i
-		}
-	}
-	lang := language(1 << best)
+// resolveLanguage tells the language of a message, English if no language stands out, and narrows the classes of its words
+// to that language: "die" and "bin" are no function words in English.
+func resolveLanguage(message string, ws []word) language {
+	lang := languageOf(message)
 	for i := range ws {
 		w := &ws[i]
-		if w.senses != nil && votes[best] > 0 && lang != otherLanguage {
+		if w.senses != nil && lang != otherLanguage {
 			w.class = w.senses.in(lang)
 		}
 		switch {
@@ -408,20 +396,17 @@ func resolveLanguage(text string, ws []word) language {
 	return lang
 }
 
-// letterVotes gives a vote to each language that has letters in the text which the others lack.
-func letterVotes(text string) [languageCount]int {
-	var votes [languageCount]int
-	for _, r := range text {
-		switch r {
-		case '¿', '¡', 'ñ':
-			votes[1] = 1
-		case 'ä', 'ö', 'ü', 'ß':
-			votes[2] = 1
-		case 'ç', 'œ', 'ê', 'è', 'à':
-			votes[3] = 1
-		case 'ã', 'õ':
-			votes[4] = 1
-		}
+// languageOf returns the language of a message.
+func languageOf(message string) language {
+	switch text.Language(message) {
+	case "", "en":
+		return english
+	case "es":
+		return spanish
+	case "de":
+		return german
+	case "fr":
+		return french
 	}
-	return votes
+	return otherLanguage
 }

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // word is one word of a text.
@@ -36,42 +36,30 @@ func (w word) content() bool { return w.class&(function|greeting|filler) == 0 }
 // is reports whether the word is of one of the classes.
 func (w word) is(c class) bool { return w.class&c != 0 }
 
-// splitWords finds the words of a text: runs of letters and digits. "42.5" is one word, "t-shirt" two; "l'article" is
-// two, "don't" one, and a possessive "'s" falls away.
-func splitWords(text string) []word {
-	ws := make([]word, 0, len(text)/4+1) // most texts have fewer; growing costs as much again
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			i += n
-			continue
+// splitWords finds the words of a message.
+func splitWords(message string) []word {
+	found := text.Words(message)
+	ws := make([]word, len(found))
+	for i, f := range found {
+		first, _ := utf8.DecodeRuneInString(message[f.Start:])
+		w := word{start: f.Start, end: f.End, norm: f.Text, stem: stem(f.Text), senses: meanings[f.Text], upper: unicode.IsUpper(first)}
+		if w.senses != nil {
+			w.class = w.senses.any()
 		}
-		end := wordEnd(text, i)
-		w := newWord(text, i, end)
-		if shape := shapeOf(text, i, end); shape != "" {
+		if shape := shapeOf(message, f.Start, f.End); shape != "" {
 			w.stem = shape
 		}
-		if n := len(ws); n > 0 {
-			w.gap = gapBetween(text, ws[n-1], i)
-			ws[n-1].asked = w.gap == gapHard && strings.ContainsAny(text[ws[n-1].end:i], "?？؟")
+		if i > 0 {
+			before := &ws[i-1]
+			w.gap = gapBetween(message, *before, f.Start)
+			before.asked = w.gap == gapHard && strings.ContainsAny(message[before.end:f.Start], "?？؟")
 		}
-		ws = append(ws, w)
-		i = end
+		ws[i] = w
 	}
 	if n := len(ws); n > 0 {
-		ws[n-1].asked = strings.ContainsAny(text[ws[n-1].end:], "?？؟")
+		ws[n-1].asked = strings.ContainsAny(message[ws[n-1].end:], "?？؟")
 	}
 	return ws
-}
-
-func newWord(text string, start, end int) word {
-	folded := fold(text[start:end])
-	first, _ := utf8.DecodeRuneInString(text[start:])
-	w := word{start: start, end: end, norm: folded, stem: stem(folded), senses: meanings[folded], upper: unicode.IsUpper(first)}
-	if w.senses != nil {
-		w.class = w.senses.any()
-	}
-	return w
 }
 
 // gapBetween returns the kind of the gap between a word and the next one, which starts at next.
@@ -103,88 +91,6 @@ var abbreviations = map[string]bool{
 	"approx": true, "no": true, "nr": true, "num": true, "mr": true, "mrs": true, "dr": true, "vs": true, "etc": true,
 	"ca": true, "z": true, "b": true, "e": true, "g": true, "i": true, "p": true, "ej": true, "max": true, "min": true,
 	"incl": true, "inkl": true, "bzw": true, "art": true,
-}
-
-func inWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
-}
-
-// wordEnd returns the end of the word that starts at i.
-func wordEnd(text string, i int) int {
-	start := i
-	var last rune
-	for i < len(text) {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if inWord(r) {
-			last = r
-			i += n
-			continue
-		}
-		next, m := utf8.DecodeRuneInString(text[i+n:])
-		decimal := (r == '.' || r == ',') && unicode.IsDigit(last) && unicode.IsDigit(next)
-		if !decimal && !(isApostrophe(r) && unicode.IsLetter(next) && !elision(text[start:i])) {
-			break
-		}
-		last = next
-		i += n + m
-	}
-	return i
-}
-
-func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == '`' }
-
-// elision reports whether s before an apostrophe is a word of its own, as in "l'article" and "qu'est-ce".
-func elision(s string) bool {
-	switch strings.ToLower(s) {
-	case "l", "d", "j", "qu", "n", "s", "c", "m", "t":
-		return true
-	}
-	return false
-}
-
-// fold lower-cases a word and takes its accents and apostrophes away.
-func fold(s string) string {
-	lower := strings.ToLower(s)
-	if isFolded(lower) {
-		return lower
-	}
-	var b strings.Builder
-	b.Grow(len(s))
-	for _, r := range norm.NFD.String(lower) {
-		switch {
-		case unicode.Is(unicode.Mn, r):
-		case isApostrophe(r):
-		case r == 'ß':
-			b.WriteString("ss")
-		case r == 'ø':
-			b.WriteByte('o')
-		case r == 'æ':
-			b.WriteString("ae")
-		case r == 'œ':
-			b.WriteString("oe")
-		default:
-			b.WriteRune(r)
-		}
-	}
-	folded := b.String()
-	if n := len(folded) - 1; n > 1 && folded[n] == 's' && hasPossessiveS(s) {
-		return folded[:n]
-	}
-	return folded
-}
-
-// isFolded reports whether folding would change nothing.
-func isFolded(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
-}
-
-func hasPossessiveS(s string) bool {
-	return len(s) > 2 && (strings.HasSuffix(s, "'s") || strings.HasSuffix(s, "’s") || strings.HasSuffix(s, "'S"))
 }
 
 // stem takes endings off a folded word so that its forms in English, Spanish, German and French meet. It need not

@@ -6,25 +6,25 @@ import (
 	"unicode/utf8"
 )
 
-// clause is a stretch of a message that asks for, or says, one thing: words from lo to hi-1.
+// segment is a span of a message that asks for, or says, one thing: the words from lo to hi-1.
 type segment struct {
 	lo, hi int
 	score
 }
 
-// splitter cuts a message into clauses.
+// segmenter splits a message into scored segments.
 type segmenter struct {
 	lexicon *lexicon
 	words   []word
 	matches []match // sorted by from
-	// owners has for each word the specialist whose term stands there, or -1.
+	// owners has for each word the specialist whose keyword stands there, or -1.
 	owners []int
-	// inside marks the words that stand in a published phrase, not at its start: no clause begins there.
+	// inside marks the words after the first of a keyword. No segment begins there.
 	inside []bool
-	// phrases are those of the message; at has for each word the index of its own, or -1.
+	// phrases are the message's noun phrases; at has for each word the index of its phrase, or -1.
 	phrases []nounPhrase
 	at      []int
-	// muted marks the words that ask for nothing. Nil: none.
+	// ignored marks the words that ask for nothing. Nil: none.
 	ignored  []bool
 	language language
 	examples exampleScores
@@ -52,7 +52,7 @@ func newSegmenter(l *lexicon, text string, ws []word) segmenter {
 	return s
 }
 
-// clauses returns the clauses of the message in order. Every word that is more than a joint belongs to exactly one.
+// segments returns the segments of the message in order. Every word but connectors belongs to exactly one.
 func (s *segmenter) segments() []segment {
 	var cs []segment
 	for lo := 0; lo < len(s.words); {
@@ -66,7 +66,7 @@ func (s *segmenter) segments() []segment {
 	return cs
 }
 
-// split appends the clauses of one sentence.
+// split appends the segments of one sentence.
 func (s *segmenter) split(cs []segment, lo, hi int) []segment {
 	for i := lo + 1; i < hi; i++ {
 		if s.inside[i] {
@@ -88,8 +88,8 @@ func (s *segmenter) split(cs []segment, lo, hi int) []segment {
 	return s.appendSegments(cs, lo, hi)
 }
 
-// part appends a stretch that nothing visible parts, cut where the examples know two requests for different specialists:
-// "do you sell harps my parcel is not here yet".
+// appendSegments appends a span that no mark and no connector divides, split where naive Bayes finds two requests for
+// different specialists: "do you sell harps my parcel is not here yet".
 func (s *segmenter) appendSegments(cs []segment, lo, hi int) []segment {
 	cut := s.examples.split(lo, hi, func(i int) bool {
 		return s.inside[i] || s.ignored != nil || s.words[i-1].is(conjunction)
@@ -108,8 +108,7 @@ func (s *segmenter) segment(lo, hi int) segment {
 	return segment{lo: lo, hi: hi, score: s.score(lo, hi)}
 }
 
-// runsOn reports whether a question begins at i although nothing stands before it that says so: "got any bats are they on
-// sale".
+// runsOn reports whether a question begins at i without a mark or a connector before it: "got any bats are they on sale".
 func (s *segmenter) runsOn(lo, i, hi int) bool {
 	if s.language != english || i+2 >= hi || !s.words[i].is(auxiliary) || !s.words[i-1].content() || s.phrases[s.at[i-1]].verb {
 		return false
@@ -125,16 +124,16 @@ func (s *segmenter) runsOn(lo, i, hi int) bool {
 	return s.productRequest(lo, i).weight > otherSubject || s.words[lo].is(auxiliary)
 }
 
-// joint reports whether the word joins what stands around it: "and", or the "also" of "and also".
+// isConnector reports whether the word connects its neighbours: "and", or the "also" of "and also".
 func (s *segmenter) isConnector(i int) bool {
 	w := s.words[i]
-	if _, productAsked := matchAt(productPatterns, s.words, i); productAsked || (i > 0 && w.norm == "y" && s.words[i-1].norm == "il") {
+	if _, ok := matchAt(productPatterns, s.words, i); ok || (i > 0 && w.norm == "y" && s.words[i-1].norm == "il") {
 		return false // "y a-t-il", "il y a"
 	}
 	return w.is(conjunction) || (w.is(leadIn) && i > 0 && (w.gap == gapComma || s.words[i-1].is(conjunction)))
 }
 
-// separate decides whether what stands left (lo to mid-1) and right (right to hi-1) of a joint are two requests.
+// areSeparate decides whether the words left (lo to mid-1) and right (right to hi-1) of a connector are two requests.
 func (s *segmenter) areSeparate(lo, mid, right, hi int, joined bool) bool {
 	if !s.hasContent(lo, mid) || s.isCondition(lo, mid) {
 		return false
@@ -146,7 +145,7 @@ func (s *segmenter) areSeparate(lo, mid, right, hi int, joined bool) bool {
 	return s.addsProduct(lo, mid, right, end) || s.scoresDiffer(lo, mid, right, end) || s.topsDiffer(lo, mid, right, end)
 }
 
-// says reports whether any of the words carries meaning.
+// hasContent reports whether there is a content word or a keyword.
 func (s *segmenter) hasContent(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		if s.words[i].content() || s.owners[i] >= 0 {
@@ -156,7 +155,7 @@ func (s *segmenter) hasContent(lo, hi int) bool {
 	return false
 }
 
-// leans reports whether the words are a condition that what follows completes: "if it does not fit".
+// isCondition reports whether the words are a condition of what follows: "if it does not fit".
 func (s *segmenter) isCondition(lo, hi int) bool {
 	for i := lo; i < min(hi, lo+2); i++ {
 		if s.words[i].is(conditional) {
@@ -199,11 +198,11 @@ func (s *segmenter) opensRequest(i, hi int, joined, contrasted bool) bool {
 	case w.is(subject) && joined && !contrasted:
 		return s.hasContent(i, hi)
 	}
-	_, productAsked := matchAt(productPatterns, s.words[:hi], i)
-	return productAsked
+	_, ok := matchAt(productPatterns, s.words[:hi], i)
+	return ok
 }
 
-// nextJoint returns the next place where a sentence may be cut.
+// nextConnector returns the next place where a sentence may be split.
 func (s *segmenter) nextConnector(from, hi int) int {
 	for i := from + 1; i < hi; i++ {
 		if s.words[i].gap != gapNone || s.words[i].is(conjunction) {
@@ -213,12 +212,12 @@ func (s *segmenter) nextConnector(from, hi int) int {
 	return hi
 }
 
-// near is how many words from a joint are looked at. What is farther away decides nothing there.
+// maxContext is how many words on each side of a connector are scored.
 const maxContext = 40
 
-// differ reports whether two stretches clearly belong to different specialists, although the right one does not look
-// like a request: "cheapest tent and return policy". The right one must not merely continue a list that the left one
-// ends with, as in "a discount on tents and backpacks".
+// scoresDiffer reports whether two spans clearly belong to different specialists, although the right one does not look
+// like a request: "cheapest tent and return policy". The right one must not only continue a list, as in "a discount on
+// tents and backpacks".
 func (s *segmenter) scoresDiffer(lo, mid, right, end int) bool {
 	const (
 		clear  = 1.5 // without a verb
@@ -247,11 +246,11 @@ func (s *segmenter) scoresDiffer(lo, mid, right, end int) bool {
 	return true
 }
 
-// swings reports whether the words lean to one specialist left of a joint and to another one right of it.
+// topsDiffer reports whether the most likely specialists left and right of a connector differ.
 func (s *segmenter) topsDiffer(lo, mid, right, end int) bool {
 	const (
-		shortest = 3   // words right of the joint
-		left     = 0.5 // how much more each side leans to its own: less on the left, which may go back a long way
+		shortest = 3   // words on the right
+		left     = 0.5 // margins in log odds: less on the left, which may be long
 		onRight  = 1
 	)
 	if end-right < shortest {
@@ -263,7 +262,7 @@ func (s *segmenter) topsDiffer(lo, mid, right, end int) bool {
 	return a != b && l.logOdds[a]-l.logOdds[b] > left && r.logOdds[b]-r.logOdds[a] > onRight
 }
 
-// finite reports whether a verb of a question stands in the words.
+// hasQuestionVerb reports whether there is a verb of a question.
 func (s *segmenter) hasQuestionVerb(lo, hi int) bool {
 	return slices.ContainsFunc(s.words[lo:hi], func(w word) bool { return w.is(auxiliary | requestVerb) })
 }
@@ -277,13 +276,13 @@ func (s *segmenter) lastContent(lo, hi int) int {
 	return -1
 }
 
-// trimLead moves lo past "and", "also", "what about" and the like, as long as something is left.
+// trimConnectors moves lo past "and", "also", "what about" and the like, unless nothing would be left.
 func trimConnectors(ws []word, lo, hi int) int {
 	i := lo
 	for i < hi {
-		_, productAsked := matchAt(productPatterns, ws[:hi], i)
+		_, ok := matchAt(productPatterns, ws[:hi], i)
 		switch {
-		case productAsked && ws[i].norm == "y":
+		case ok && ws[i].norm == "y":
 			return i
 		case i+2 < hi && (ws[i].norm == "what" || ws[i].norm == "how") && ws[i+1].norm == "about":
 			i += 2
@@ -296,7 +295,7 @@ func trimConnectors(ws []word, lo, hi int) int {
 	return lo
 }
 
-// openers and closers stand directly before or after a word and belong to it.
+// openers stand directly before a word and belong to it.
 const openers = "¿¡\"“«'(#€$£"
 
 // excerpt returns the words from lo to hi-1 as they stand in the text, with the marks that belong to them.
