@@ -14,6 +14,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // maxErrors is how many refusals of a stream are reported one by one.
@@ -156,12 +157,4 @@ func itemError(index int32, id string, invalid *fault.Invalid) *commonv1.ItemErr
 }
 
 // short cuts a text that the caller may have sent.
-func short(s string) string {
-	n := 0
-	for i := range s {
-		if n++; n > maxChars {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
+func short(s string) string { return text.Cut(s, maxChars) }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
@@ -60,7 +62,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 var decoderPlace = regexp.MustCompile(`\(line 1:(\d+)\)`)
 
 // newLineError turns an error of protojson into one that names the line of the file.
-func newLineError(number int, text []byte, err error) *LineError {
+func newLineError(number int, line []byte, err error) *LineError {
 	// The prefix ends in an ordinary or a non-breaking space, from build to build.
 	cause := strings.TrimLeftFunc(strings.TrimPrefix(err.Error(), "proto:"), unicode.IsSpace)
 	column := 0
@@ -69,41 +71,29 @@ func newLineError(number int, text []byte, err error) *LineError {
 		cause = strings.TrimSpace(cause[:at[0]]) + cause[at[1]:]
 		cause = strings.TrimPrefix(cause, ": ")
 	}
-	e := &LineError{Line: number, Column: column, Text: excerpt(text, column)}
+	e := &LineError{Line: number, Column: column, Text: excerpt(line, column)}
 	if strings.HasSuffix(cause, "unexpected EOF") || strings.HasSuffix(cause, "unexpected token ") {
 		e.Err = errCutShort
 	} else {
-		e.Err = errors.New(cut(cause, maxCauseChars))
+		e.Err = errors.New(text.Cut(cause, maxCauseChars))
 	}
 	return e
 }
 
-// excerpt returns the part of text around a 1-based column, or its start when the column is 0.
-func excerpt(text []byte, column int) string {
+// excerpt returns the part of a line around a 1-based column, or its start when the column is 0.
+func excerpt(line []byte, column int) string {
 	start := 0
-	for skip := column - beforeFault; skip > 1 && start < len(text); skip-- {
-		_, size := utf8.DecodeRune(text[start:])
+	for skip := column - beforeFault; skip > 1 && start < len(line); skip-- {
+		_, size := utf8.DecodeRune(line[start:])
 		start += size
 	}
 	// Enough bytes for the characters wanted; a long line is not copied whole.
-	end := min(len(text), start+(excerptChars+1)*utf8.UTFMax)
-	shown := cut(strings.ToValidUTF8(string(text[start:end]), "�"), excerptChars)
+	end := min(len(line), start+(excerptChars+1)*utf8.UTFMax)
+	shown := text.Cut(strings.ToValidUTF8(string(line[start:end]), "�"), excerptChars)
 	if start > 0 {
 		return "…" + shown
 	}
 	return shown
-}
-
-// cut returns at most limit characters of s.
-func cut(s string, limit int) string {
-	chars := 0
-	for i := range s {
-		if chars == limit {
-			return s[:i] + "…"
-		}
-		chars++
-	}
-	return s
 }
 
 // invalidUTF8 returns the index of the first byte that is not UTF-8, or -1.
