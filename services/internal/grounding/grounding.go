@@ -1,20 +1,24 @@
-// Package grounding reads facts out of texts and tells whether what one text says stands in others, however each words it.
+// Package grounding reads facts out of texts and checks the claims of answers and merged replies against evidence.
 //
-// A fact is something that is true only as it stands: a number, an amount with its currency, a percentage, a date, a month
-// or weekday, a time of day, a code such as SPRING-20, 256GB or WELCOME, a URL, a mail address or a domain. Each way to
-// write it comes to the same: 1,299.50 EUR and 1.299,50 €, 20 % and 20 percent, 3 May and 2026-05-03, 6:30 pm and 18h30,
-// ORD-1001 and ord 1001. What may be read in several ways (1.299; 3/5) has all of these readings, and one is enough.
+// A fact is true only as it stands: a number, an amount with its currency, a percentage, a date, a month or weekday, a time of
+// day, a code such as SPRING-20, 256GB or WELCOME, a URL, a mail address or a domain. Read brings different ways of writing a
+// fact to the same form: 1,299.50 EUR and 1.299,50 €, 20 % and 20 percent, 3 May and 2026-05-03, 6:30 pm and 18h30, ORD-1001
+// and ord 1001. A fact that can be read in several ways, such as 1.299 or 3/5, keeps all readings; one match is enough.
 //
-// Numbers in words up to 99 are read in English, Spanish, German and French, each in texts of that language only, for many
-// are other words elsewhere; those for 0 and 1 are facts in digits only. Months, weekdays and the words around times, dates
-// and percentages are read in all four wherever they stand; months that are other words too, such as May and mars, beside a
-// day only. Digits are read in all scripts. A word in capitals of four letters or more is a code; shorter ones are units and
-// sizes. A number that counts the items of a list is no fact.
+// A claim is a fact that a text states and that needs support. Evidence supports the claims of one specialist's answer: it
+// holds tool results, messages and what the assignment gives, and its Check returns a Verdict. Amounts that follow from
+// supported ones, such as a sum, are derived amounts and count as supported. MergeEvidence supports the sentences of a
+// reply that a model merges from several answers; the coverage check of the merge uses Section and Set.
 //
-// The package does not judge: it does not know what a number is about, whether a sentence denies it, or the names of people
-// and things that are plain words. Fractions, ordinals in words, Roman numerals and numbers in words from 100 on are not
-// read; of scripts without spaces between words, only digits and signs are. It knows nothing of shops and models, and must
-// not import a service.
+// What the reader knows: numbers in words up to 99 in English, Spanish, German and French, each only in texts of that
+// language, because many are other words elsewhere, and without 0 and 1. Months, weekdays and the words around times, dates
+// and percentages in all four languages, wherever they stand; months that are other words too, such as May and mars, only
+// beside a day. Digits of all scripts. A word of four or more capitals is a code; shorter ones are units and sizes. A number
+// that counts the items of a list is no fact. Fractions, ordinals in words, Roman numerals and numbers in words from 100 on
+// are not read; in scripts without spaces between words, only digits and signs are.
+//
+// The package does not know what a number is about, whether a sentence denies it, or names in plain words. It knows nothing
+// of shops and models, and must not import a service.
 package grounding
 
 import (
@@ -186,4 +190,34 @@ func (s *Set) add(keys ...key) {
 	for _, k := range keys {
 		s.keys[k] = struct{}{}
 	}
+}
+
+// key is one thing that a text says, in a form that does not depend on how a language writes it.
+type key struct {
+	kind kind
+	text string
+}
+
+type kind byte
+
+const (
+	number  kind = iota // a plain decimal
+	percent             // the same
+	code                // a code, an address or a plain word, in lower case
+	money               // a currency, or the sign that several share
+	day                 // of a month
+	month
+	weekday // from 1, Monday
+	clock   // a time of day
+)
+
+func numberKey(decimal string) key { return key{number, decimal} }
+func countKey(n int) key           { return key{number, strconv.Itoa(n)} }
+func codeKey(squeezed string) key  { return key{code, squeezed} }
+func moneyKey(currency string) key { return key{money, currency} }
+func dayKey(d, m int) key          { return key{day, strconv.Itoa(d) + "." + strconv.Itoa(m)} }
+func monthKey(m int) key           { return key{month, strconv.Itoa(m)} }
+func weekdayKey(d int) key         { return key{weekday, strconv.Itoa(d)} }
+func timeKey(hour, minute int) key {
+	return key{clock, strconv.Itoa(hour) + ":" + strconv.Itoa(minute)}
 }

@@ -206,14 +206,20 @@ func TestItemsOfLists(t *testing.T) {
 }
 
 // Whatever a text is, reading it ends well, and the same text at the beginning of a line says nothing more.
-func FuzzOf(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add(source, "en")
 	for _, text := range []string{"1 . Sep", "\xff9\xff", "1. 3 h 30", "12-ab-3/4/5", "９:９ ﷼", "18h30 p.m.", "http://@#", "1 299 000,5 EUR5"} {
 		f.Add(text, "de")
 	}
 	f.Fuzz(func(t *testing.T, text, language string) {
 		var said grounding.Set
-		said.Add(grounding.Read(text, language))
+		read := grounding.Read(text, language)
+		for _, f := range read.Facts {
+			if f.Start < 0 || f.End <= f.Start || f.End > len(text) {
+				t.Fatalf("%+v is not in %q", f, text)
+			}
+		}
+		said.Add(read)
 		for _, fact := range grounding.Read("\n"+text, language).Facts {
 			if !said.Has(fact) {
 				t.Fatalf("%+v is not said by %q", fact, text)
@@ -222,7 +228,7 @@ func FuzzOf(f *testing.F) {
 	})
 }
 
-func ExampleOf() {
+func ExampleRead() {
 	var answer grounding.Set
 	answer.Add(grounding.Read("The tent costs 1,249.50 EUR until 3 May with the code SPRING-20.", "en"))
 	for _, text := range []string{
