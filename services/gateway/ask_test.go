@@ -22,6 +22,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/registry"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
@@ -299,7 +300,8 @@ func TestADeadSpecialistIsStillRoutedToAndItsPartNamed(t *testing.T) {
 
 func TestASpecialistThatNeverDescribedItselfIsLeftOut(t *testing.T) {
 	h := open(t, nil)
-	clear(h.service.directory.last)
+	h.service.registry = registry.New(h.service.cfg.Specialists, h.service.cfg.Logger)
+	h.service.fanout = h.newFanout()
 	h.stops["support"]()
 	reply := h.ask("search: shoes")
 	if n := len(h.router.lastRequest().GetSpecialists()); n != 3 {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -18,6 +17,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -109,7 +109,7 @@ func TestACartThatCanNotBeReadIsLeftToTheSpecialists(t *testing.T) {
 		took time.Duration
 	}{
 		"it fails": {func(context.Context) error { return errors.New("bug") }, 0},
-		"it hangs": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, maxCartTime},
+		"it hangs": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, fanout.MaxCartTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, h *house) {
@@ -158,55 +158,4 @@ func TestSpecialistsThatNeedNoCartDoNotWaitForIt(t *testing.T) {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})
-}
-
-func TestACartReadThatIsCancelledIsTakenUpByTheNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var c sharedCart
-		reads := 0
-		read := func(ctx context.Context) (*cartv1.Cart, error) {
-			reads++
-			select {
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-time.After(time.Second):
-				return &cartv1.Cart{Version: int64(reads)}, nil
-			}
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if cart, err := c.get(ctx, read); cart != nil || !errors.Is(err, context.Canceled) {
-				t.Errorf("the cancelled one got %v, %v", cart, err)
-			}
-		})
-		synctest.Wait()
-		for range 3 {
-			wg.Go(func() {
-				if cart, err := c.get(t.Context(), read); cart.GetVersion() != 2 || err != nil {
-					t.Errorf("another one got %v, %v", cart, err)
-				}
-			})
-		}
-		synctest.Wait()
-		cancel()
-		wg.Wait()
-		if reads != 2 {
-			t.Errorf("%d reads", reads)
-		}
-		if cart, err := c.get(ctx, read); cart != nil || err == nil {
-			t.Errorf("one that was cancelled before got %v, %v", cart, err)
-		}
-	})
-}
-
-func TestACartReadThatPanicsHoldsNobodyUp(t *testing.T) {
-	var c sharedCart
-	func() {
-		defer func() { _ = recover() }()
-		_, _ = c.get(t.Context(), func(context.Context) (*cartv1.Cart, error) { panic("kaboom") })
-	}()
-	if cart, err := c.get(t.Context(), nil); cart != nil || err != nil {
-		t.Errorf("got %v, %v", cart, err)
-	}
 }

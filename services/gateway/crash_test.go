@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/gateway/threads"
 )
 
 // mortal is a gateway that dies as by kill -9: from then on no command of its reaches Redis, and its calls end.
@@ -76,10 +78,12 @@ func (m *mortal) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return next
 }
 
-// isRecord tells the command that records a turn.
+// isRecord reports whether a command records a turn: only that script has the key of a turn.
 func isRecord(cmd redis.Cmder) bool {
-	args := cmd.Args()
-	return len(args) > 1 && args[1] == recordScript.Hash()
+	return cmd.Name() == "evalsha" && slices.ContainsFunc(cmd.Args(), func(arg any) bool {
+		key, _ := arg.(string)
+		return strings.Contains(key, "}:turn:")
+	})
 }
 
 // leasesRunOut lets the time of the Redis server pass until every lock is lost.
@@ -114,7 +118,7 @@ func TestATurnIsResumedWhereItsGatewayDied(t *testing.T) {
 			var first *mortal
 			journaled := func(fields ...string) {
 				eventually(t, func() bool {
-					keys, _ := h.redis.HKeys(journalKey("demo", "r1"))
+					keys, _ := h.redis.HKeys(h.key("request:r1"))
 					return !slices.ContainsFunc(fields, func(f string) bool { return !slices.Contains(keys, f) })
 				})
 			}
@@ -168,7 +172,7 @@ func TestATurnIsResumedWhereItsGatewayDied(t *testing.T) {
 			first.late = tt.late
 			req := named("r1", "search: shoes | support: returns")
 			_, _ = first.client.Ask(first.ctx, req) // nobody is there to get the reply
-			turn := h.redis.HGet(journalKey("demo", "r1"), "turn")
+			turn := h.redis.HGet(h.key("request:r1"), "turn")
 			h.leasesRunOut()
 			reply, err := h.client.Ask(t.Context(), req)
 			if err != nil {
@@ -229,8 +233,8 @@ func TestDeathAtAnyCommandLosesAndDoublesNothing(t *testing.T) {
 			if !died && err != nil {
 				t.Fatalf("%s: %v", id, err)
 			}
-			before, _ := h.redis.HKeys(journalKey("demo", id))
-			turn := h.redis.HGet(journalKey("demo", id), "turn")
+			before, _ := h.redis.HKeys(h.key("request:" + id))
+			turn := h.redis.HGet(h.key("request:"+id), "turn")
 			asked := h.askedFor(id)
 			h.leasesRunOut()
 			reply, err := h.client.Ask(t.Context(), req)
@@ -304,7 +308,7 @@ func TestATurnThatIsTakenOverIsStoppedAtOnce(t *testing.T) {
 		wantStatus(t, err, codes.Aborted, "TURN_TAKEN_OVER")
 	})
 	<-g.entered
-	h.redis.Del(requestLine("demo", "r1")) // as one does who finds the lease run out
+	h.redis.Del(h.key("request:r1:queue")) // as one does who finds the lease run out
 	wg.Wait()
 }
 
@@ -339,17 +343,14 @@ func TestATurnThatWasTakenOverGivesNoAnswerThoughRedisIsGone(t *testing.T) {
 	h := open(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	turn, err := h.service.admit(ctx, named("r1", "search: shoes"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	turn := h.admit(ctx, named("r1", "search: shoes"))
 	lost, lose := context.WithCancelCause(ctx)
-	lose(errTakenOver)
+	lose(threads.ErrTakenOver)
 	h.redis.SetError("LOADING not now")
 	for _, tt := range []struct {
 		ctx  context.Context
 		want error
-	}{{ctx, nil}, {lost, errTakenOver}} {
+	}{{ctx, nil}, {lost, threads.ErrTakenOver}} {
 		if err := h.service.record(tt.ctx, turn, &gatewayv1.AskResponse{Text: "here"}); err != tt.want {
 			t.Errorf("record: %v, want %v", err, tt.want)
 		}

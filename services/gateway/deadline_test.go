@@ -20,8 +20,9 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
+	"github.com/quartet-commerce/quartet/services/gateway/registry"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
-	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 // schedule is when the parts of a turn are slow. It is read from the number of the case.
@@ -152,7 +153,7 @@ func TestTheCallerIsAnsweredInTimeWhateverIsSlow(t *testing.T) {
 			default:
 				t.Errorf("%s: %v", name, err)
 			}
-			time.Sleep(describeTTL) // descriptions get old
+			time.Sleep(registry.TTL) // descriptions get old
 		}
 		if answered < cases/2 {
 			t.Errorf("%d of %d were answered", answered, cases)
@@ -193,7 +194,7 @@ func TestASpecialistThatIsCutOffWhileItTellsIsTakenAtItsWord(t *testing.T) {
 				}
 				a := reply.GetResults()[0].GetAnswer()
 				if reply.GetText() != tt.pieces || a.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_DEADLINE ||
-					a.GetSpecialist() != "search" || a.GetConfidence() != lateConfidence || !reply.GetHandoff().GetRecommended() {
+					a.GetSpecialist() != "search" || a.GetConfidence() != 0.2 || !reply.GetHandoff().GetRecommended() {
 					t.Errorf("reply %v", reply)
 				}
 				if !reply.GetUsage().GetEstimated() || reply.GetCost() != nil {
@@ -220,7 +221,7 @@ func TestNobodyWaitsForAStreamToEndAfterItsLastWord(t *testing.T) {
 			return untilGone(req, stream)
 		}
 		h.start()
-		if reply, took, err := h.askWithin(time.Minute, "search: shoes"); err != nil || took != streamEnd || reply.GetText() != "Here." {
+		if reply, took, err := h.askWithin(time.Minute, "search: shoes"); err != nil || took != fanout.DrainTimeout || reply.GetText() != "Here." {
 			t.Errorf("after %v: %v, %v", took, reply, err)
 		}
 	})
@@ -231,7 +232,7 @@ func TestStreamsEndByThemselvesBehindTheTurnsBack(t *testing.T) {
 		var cut [2]error
 		lasts := func(ctx context.Context) error { // how a stream's handler ends
 			select {
-			case <-time.After(streamEnd / 2):
+			case <-time.After(fanout.DrainTimeout / 2):
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
@@ -248,7 +249,7 @@ func TestStreamsEndByThemselvesBehindTheTurnsBack(t *testing.T) {
 			return err
 		}
 		h.start()
-		if reply, took, err := h.askWithin(time.Minute, "search: shoes"); err != nil || took != streamEnd/2 || cut != [2]error{} {
+		if reply, took, err := h.askWithin(time.Minute, "search: shoes"); err != nil || took != fanout.DrainTimeout/2 || cut != [2]error{} {
 			t.Errorf("after %v: %v, %v; streams cut: %v", took, reply, err, cut)
 		}
 	})
@@ -274,16 +275,16 @@ func TestWhatCanNotFinishIsNotStarted(t *testing.T) {
 		hangs        bool          // the router, and a description
 		asked, calls int           // the router, the specialists
 	}{
-		{"too little for a turn", leastTurn - time.Millisecond, false, 0, 0},
-		{"just enough for a turn", leastTurn, false, 1, 1},
-		{"just enough for a turn in which all is slow", leastTurn, true, 1, 1},
+		{"too little for a turn", fanout.MinTurn - time.Millisecond, false, 0, 0},
+		{"just enough for a turn", fanout.MinTurn, false, 1, 1},
+		{"just enough for a turn in which all is slow", fanout.MinTurn, true, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, h *house) {
 				h.config.RunAhead = RunAheadOff
 				h.start()
 				h.ask("support: hello")
-				time.Sleep(describeTTL)
+				time.Sleep(registry.TTL)
 				if tt.hangs {
 					h.specialists["search"].describe = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 					h.router.route = func(_ *routerv1.RouteRequest, s routeStream) error {
@@ -296,7 +297,7 @@ func TestWhatCanNotFinishIsNotStarted(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), tt.left)
 				defer cancel()
-				_, err := h.service.ask(ctx, &gatewayv1.AskRequest{StoreId: "demo", Message: "support: hello"}, nil)
+				_, err := h.service.turn(ctx, &gatewayv1.AskRequest{StoreId: "demo", Message: "support: hello"}, nil)
 				if tt.calls > 0 && err != nil {
 					t.Error(err)
 				}
@@ -313,30 +314,14 @@ func TestWhatCanNotFinishIsNotStarted(t *testing.T) {
 	}
 }
 
-func TestASpecialistIsNotAskedWhenThereIsNoTimeToAnswer(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
-		h.start()
-		for left, want := range map[time.Duration]int{leastCall - 1: 0, leastCall: 1} {
-			ctx, cancel := context.WithTimeout(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}), left)
-			_, err := h.service.answer(ctx, newBranch(&turn{message: "hats"}, split("support: hats").GetAssignments()[0]), time.Now().Add(left))
-			cancel()
-			requests, _ := h.specialists["support"].calls()
-			if len(requests) != want || (err == nil) != (want == 1) {
-				t.Errorf("with %v left: asked %d times, %v", left, len(requests), err)
-			}
-			h.specialists["support"].requests = nil
-		}
-	})
-}
-
 func TestATurnWithoutADeadlineGetsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		h.config.TurnTimeout = 7 * time.Second
 		h.start()
-		ctx, cancel := h.service.bounded(context.Background())
+		ctx, cancel := h.service.withDeadline(context.Background())
 		defer cancel()
-		if got := timeLeft(ctx); got != 7*time.Second {
-			t.Errorf("it has %v", got)
+		if due, _ := ctx.Deadline(); time.Until(due) != 7*time.Second {
+			t.Errorf("it has %v", time.Until(due))
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 )
 
 func TestAFailedSendEndsTheTurnAndIsReported(t *testing.T) {
@@ -15,7 +17,7 @@ func TestAFailedSendEndsTheTurnAndIsReported(t *testing.T) {
 	sent := 0
 	e := newEvents(t.Context(), func(*gatewayv1.AskStreamResponse) error { sent++; return gone })
 	for range 3 * pendingEvents { // more than the queue holds: nobody is stuck
-		e.text("x")
+		fanout.Emit(e.emit).Text("x")
 	}
 	<-e.ctx.Done()
 	if err := context.Cause(e.ctx); !errors.Is(err, gone) {
@@ -30,7 +32,7 @@ func TestClosingWaitsForEveryEvent(t *testing.T) {
 	var got string
 	e := newEvents(t.Context(), func(r *gatewayv1.AskStreamResponse) error { got += r.GetTextDelta().GetText(); return nil })
 	for _, piece := range []string{"a", "", "b", "c"} {
-		e.text(piece)
+		fanout.Emit(e.emit).Text(piece)
 	}
 	if err := e.close(); err != nil || got != "abc" {
 		t.Errorf("got %q, %v", got, err)
@@ -46,7 +48,7 @@ func TestASlowReaderHoldsTheTurnBack(t *testing.T) {
 		go func() {
 			defer close(done)
 			for range 2 * pendingEvents {
-				e.text("x")
+				fanout.Emit(e.emit).Text("x")
 				emitted++
 			}
 		}()
@@ -69,7 +71,7 @@ func TestAReaderThatIsStuckIsGivenUpAtTheDeadline(t *testing.T) {
 		release := make(chan struct{})
 		e := newEvents(ctx, func(*gatewayv1.AskStreamResponse) error { <-release; return nil })
 		for range 2 * pendingEvents {
-			e.text("x")
+			fanout.Emit(e.emit).Text("x")
 		}
 		if err := e.close(); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("close returns %v", err)

@@ -17,6 +17,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
 
@@ -129,7 +130,7 @@ func cellOf(reply *gatewayv1.AskResponse, err error, took time.Duration) string 
 		when = fmt.Sprintf("%.0f s", s.Seconds())
 	}
 	if err != nil {
-		return fmt.Sprintf("%s %s · %s", failure(err).GetCode(), rpc.Reason(status.Convert(err)), when)
+		return fmt.Sprintf("%s %s · %s", fanout.Result{Err: err}.Proto().GetFailure().GetCode(), rpc.Reason(status.Convert(err)), when)
 	}
 	var parts []string
 	for _, r := range reply.GetResults() {

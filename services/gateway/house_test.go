@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
@@ -234,7 +236,8 @@ func (h *house) serveGateway(name string, redis redis.UniversalClient) *Service 
 	cfg := h.config
 	for _, name := range specialistNames {
 		if !slices.ContainsFunc(cfg.Specialists, func(p Peer) bool { return p.Name == name }) {
-			cfg.Specialists = append(cfg.Specialists, Peer{Name: name, Client: specialistv1.NewSpecialistServiceClient(h.dial(name))})
+			client := &primedClient{SpecialistServiceClient: specialistv1.NewSpecialistServiceClient(h.dial(name))}
+			cfg.Specialists = append(cfg.Specialists, Peer{Name: name, Client: client})
 		}
 	}
 	cfg.Redis = redis
@@ -245,12 +248,57 @@ func (h *house) serveGateway(name string, redis redis.UniversalClient) *Service 
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { s.Close(context.Background()) })
-	s.journalLinger = 0                    // whatever a turn has done is soon in its journal
-	for _, name := range specialistNames { // so that none is left out on a machine that is too slow for its first Describe
-		s.directory.last[name] = &specialistv1.Specialist{Name: name, Available: true}
-	}
+	h.prime(s)
 	h.serve(name, s.Register)
 	return s
+}
+
+// primedClient is a client that describes its specialist without a call until primed is set.
+type primedClient struct {
+	specialistv1.SpecialistServiceClient
+	primed atomic.Bool
+}
+
+func (c *primedClient) Describe(
+	ctx context.Context, req *specialistv1.DescribeRequest, opts ...grpc.CallOption,
+) (*specialistv1.DescribeResponse, error) {
+	if c.primed.Load() {
+		return c.SpecialistServiceClient.Describe(ctx, req, opts...)
+	}
+	return &specialistv1.DescribeResponse{Specialist: &specialistv1.Specialist{Available: true}}, nil
+}
+
+// prime lets every specialist describe itself for a store that no test uses, so that on a slow machine a description stands in
+// for a first Describe that is late.
+func (h *house) prime(s *Service) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s.registry.Describe(ctx, "primed")
+	for _, p := range s.cfg.Specialists {
+		if c, ok := p.Client.(*primedClient); ok {
+			c.primed.Store(true)
+		}
+	}
+}
+
+// newFanout returns a fanout as that of the gateway, with a waste limiter that has counted nothing.
+func (h *house) newFanout() *fanout.Fanout {
+	h.t.Helper()
+	f, err := newFanout(h.service.cfg, h.service.registry)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return f
+}
+
+// key returns the key of store demo that ends in ":" and suffix, or suffix if there is none.
+func (h *house) key(suffix string) string {
+	for _, key := range h.redis.Keys() {
+		if strings.HasPrefix(key, "quartet:{demo") && strings.HasSuffix(key, ":"+suffix) {
+			return key
+		}
+	}
+	return suffix
 }
 
 func (h *house) redisClient() redis.UniversalClient {

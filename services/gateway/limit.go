@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// turnWeight is how far one turn moves the mean duration: the last sixteen or so make it.
-	turnWeight = 16
-	// leastRetry and mostRetry bound what a refused caller is asked to wait.
-	leastRetry = fault.DefaultRetryAfter
-	mostRetry  = 30 * time.Second
+	// meanTurns is about the number of recent turns that the mean duration is of.
+	meanTurns = 16
+	// minRetry and maxRetry bound the time that a refused caller is asked to wait.
+	minRetry = fault.DefaultRetryAfter
+	maxRetry = 30 * time.Second
 )
 
 // Values of telemetry.KeyLimit.
@@ -29,44 +29,43 @@ const (
 	limitStore   = "store"
 )
 
-// limiter bounds the turns in flight, so that those which are admitted keep their speed. What comes beyond the bound is
-// refused before anything is asked for it; it does not wait, since callers know better what to do meanwhile. It is safe for
-// concurrent use.
+// limiter bounds the turns in flight, so that admitted turns keep their speed. It refuses further turns at once, before they cost
+// anything. It is safe for concurrent use.
 type limiter struct {
-	most, mostPerStore int
-	inFlight           metric.Int64UpDownCounter
-	refused            metric.Int64Counter
+	max, maxPerStore int
+	inFlight         metric.Int64UpDownCounter
+	refused          metric.Int64Counter
 
 	mu     sync.Mutex
 	turns  int
-	stores map[string]int // turns by store, of those that have any
-	mean   time.Duration  // that the last turns took
+	stores map[string]int // turns by store, without zeros
+	mean   time.Duration  // of recent turns
 }
 
-func newLimiter(most, mostPerStore int, meter metric.Meter) (*limiter, error) {
-	l := &limiter{most: most, mostPerStore: mostPerStore, stores: map[string]int{}}
+func newLimiter(maxTurns, maxPerStore int, meter metric.Meter) (*limiter, error) {
+	l := &limiter{max: maxTurns, maxPerStore: maxPerStore, stores: map[string]int{}}
 	var err error
 	l.inFlight, err = meter.Int64UpDownCounter(telemetry.MetricTurnsInFlight, metric.WithUnit("{turn}"),
-		metric.WithDescription("Turns that are being worked on."))
+		metric.WithDescription("Turns in flight."))
 	if err != nil {
 		return nil, fmt.Errorf("make counter: %w", err)
 	}
 	l.refused, err = meter.Int64Counter(telemetry.MetricTurnsRefused, metric.WithUnit("{turn}"),
-		metric.WithDescription("Turns that a limit of turns in flight kept out."))
+		metric.WithDescription("Turns that a limit of turns in flight refused."))
 	if err != nil {
 		return nil, fmt.Errorf("make counter: %w", err)
 	}
 	return l, nil
 }
 
-// enter counts a turn in, or refuses it with a *fault.Exhausted. Whoever was let in must call leave once, at the turn's end.
+// enter admits a turn, or refuses it with a *fault.Exhausted. The caller must call leave once, at the turn's end.
 func (l *limiter) enter(storeID string) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.turns >= l.most:
+	case l.turns >= l.max:
 		return nil, l.refuse(limitProcess, "turns in flight")
-	case l.stores[storeID] >= l.mostPerStore:
+	case l.stores[storeID] >= l.maxPerStore:
 		return nil, l.refuse(limitStore, "turns in flight of this store")
 	}
 	l.turns++
@@ -81,21 +80,21 @@ func (l *limiter) leave(storeID string, took time.Duration) {
 	defer l.mu.Unlock()
 	l.turns--
 	if l.stores[storeID]--; l.stores[storeID] == 0 {
-		delete(l.stores, storeID) // whatever callers name, only what is in flight takes room
+		delete(l.stores, storeID) // callers may name any store, so only turns in flight may take memory
 	}
 	if l.mean == 0 {
 		l.mean = took
 	}
-	l.mean += (took - l.mean) / turnWeight
+	l.mean += (took - l.mean) / meanTurns
 	l.inFlight.Add(context.Background(), -1)
 }
 
-// refuse makes the error of a turn that is kept out. The caller is asked to wait for as long as a turn takes at present: by
-// then those that are in the way now should have ended. l.mu is held.
+// refuse returns the error of a refused turn. The caller is asked to wait for the mean duration of recent turns: by then, the
+// turns in flight should have ended. l.mu is held.
 func (l *limiter) refuse(limit, what string) error {
 	l.refused.Add(context.Background(), 1, metric.WithAttributes(attribute.String(telemetry.KeyLimit, limit)))
 	return &fault.Exhausted{
 		Reason: commonv1.ErrorReason_ERROR_REASON_TOO_MANY_TURNS, What: what,
-		RetryAfter: min(max(l.mean, leastRetry), mostRetry),
+		RetryAfter: min(max(l.mean, minRetry), maxRetry),
 	}
 }

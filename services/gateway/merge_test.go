@@ -95,7 +95,7 @@ func TestSeveralAnswersAreMergedByTheModelAsFarAsItComes(t *testing.T) {
 		{"writes broken characters", []scripted.Step{{Text: "\xff\xfe\x00 We have shoes."}}, joined, byCode},
 		{"writes marks of a template", []scripted.Step{{Text: "<|im_start|>assistant We have shoes."}}, joined, byCode},
 		{"writes JSON", []scripted.Step{{Text: `{"reply": "We have shoes."}`}}, joined, byCode},
-		{"never ends a sentence", []scripted.Step{{Text: strings.Repeat("x", 2*maxSentence)}}, joined, byCode},
+		{"never ends a sentence", []scripted.Step{{Text: strings.Repeat("x", 8<<10)}}, joined, byCode},
 		{"repeats itself", []scripted.Step{{Text: goodReturns + " " + goodReturns + " And so on."}},
 			goodReturns + "\n\n" + shoes, byBoth},
 		{"rambles", []scripted.Step{{Text: rambling(500)}}, rambling(167) + "\n\n" + joined, byBoth},

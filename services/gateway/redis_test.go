@@ -50,7 +50,7 @@ func TestTurnsAreOrderedRecordedAndForgottenOnARealCluster(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := real.threads.setSummary(ctx, "demo", "t1", "hats", 6); err != nil {
+	if err := real.threads.SetSummary(ctx, "demo", "t1", "hats", 6); err != nil {
 		t.Error(err)
 	}
 	got, err := h.thread("t1")

@@ -17,46 +17,49 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
+	"github.com/quartet-commerce/quartet/services/gateway/merge"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
-// leastConfidence is what a reply needs to do without a human.
-const leastConfidence = 0.4
+// minConfidence is the confidence below which a reply recommends a human.
+const minConfidence = 0.4
 
-// reply puts everything together that a backend gets.
+// reply composes what the backend gets.
 func (s *Service) reply(
-	ctx context.Context, t *turn, d *routerv1.RoutingDecision, branches []*branch, m merged,
+	ctx context.Context, t *turn, d *routerv1.RoutingDecision, results []fanout.Result, m merge.Result,
 ) *gatewayv1.AskResponse {
 	r := &gatewayv1.AskResponse{
-		Text:        m.text,
+		Text:        m.Text,
 		TurnId:      t.scope.TurnID,
 		ThreadId:    t.scope.ThreadID,
 		TraceId:     telemetry.TraceID(ctx),
 		Routing:     d,
-		MergeMethod: m.method,
-		Confidence:  confidence(branches),
-		CreateTime:  timestamppb.New(t.begun),
-		RequestId:   t.requestID,
+		MergeMethod: m.Method,
+		Confidence:  confidence(results),
+		CreateTime:  timestamppb.New(t.began),
+		RequestId:   t.req.GetRequestId(),
 	}
-	bill := tally{usage: &commonv1.Usage{}}
-	bill.addRouter(d)
-	for _, b := range branches {
-		r.Results = append(r.Results, b.result())
-		bill.addBranch(b)
-		if b.err == nil {
-			collect(r, b.answer)
+	used := usage{sum: &commonv1.Usage{}}
+	used.addRouter(d)
+	for _, result := range results {
+		r.Results = append(r.Results, result.Proto())
+		used.addResult(result)
+		if result.Err == nil {
+			collect(r, result.Answer)
 		}
 	}
-	if m.merge != nil {
-		bill.addMerge(m.merge)
+	if m.Model != nil {
+		used.addMerge(m.Model)
 	}
-	r.Usage, r.Cost = bill.usage, bill.cost()
-	r.Handoff = handoff(r, branches)
-	r.Duration = durationpb.New(s.cfg.Now().Sub(t.begun))
+	r.Usage, r.Cost = used.sum, used.cost()
+	r.Handoff = handoff(r, results)
+	r.Duration = durationpb.New(s.cfg.Now().Sub(t.began))
 	return r
 }
 
-// collect adds what an answer carries beside its text, each thing once.
+// collect adds the products, promotion, orders, passages and actions of an answer, each once.
 func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 	for _, p := range a.GetProducts() {
 		same := func(q *specialistv1.ProductChoice) bool { return q.GetProductId() == p.GetProductId() }
@@ -88,24 +91,24 @@ func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 	}
 }
 
-// confidence is 0.7 x the lowest + 0.3 x the mean of the branches' confidences; a branch that failed counts 0. So one bad
-// part pulls the whole down, and more bad parts pull it further.
-func confidence(branches []*branch) float64 {
+// confidence is 0.7 x the lowest + 0.3 x the mean of the confidences of the results; a failed one counts 0. One bad part pulls the
+// whole down, and more bad parts pull it further.
+func confidence(results []fanout.Result) float64 {
 	lowest, sum := 1.0, 0.0
-	for _, b := range branches {
-		c := min(max(b.answer.GetConfidence(), 0), 1)
+	for _, b := range results {
+		c := min(max(b.Answer.GetConfidence(), 0), 1)
 		lowest, sum = min(lowest, c), sum+c
 	}
-	return 0.7*lowest + 0.3*sum/float64(len(branches))
+	return 0.7*lowest + 0.3*sum/float64(len(results))
 }
 
-// handoff recommends a human when a part is missing, when a specialist asks for one, or when the reply is doubtful.
-func handoff(r *gatewayv1.AskResponse, branches []*branch) *gatewayv1.Handoff {
+// handoff recommends a human if a part is missing, a specialist suggests it, or the confidence is low.
+func handoff(r *gatewayv1.AskResponse, results []fanout.Result) *gatewayv1.Handoff {
 	var reasons []string
-	for _, b := range branches {
-		if b.err != nil {
+	for _, b := range results {
+		if b.Err != nil {
 			reasons = append(reasons, fmt.Sprintf("%s could not answer assignment %s",
-				b.assignment.GetSpecialist(), b.assignment.GetAssignmentId()))
+				b.Assignment.GetSpecialist(), b.Assignment.GetAssignmentId()))
 		}
 	}
 	for _, a := range r.GetSuggestedActions() {
@@ -113,8 +116,66 @@ func handoff(r *gatewayv1.AskResponse, branches []*branch) *gatewayv1.Handoff {
 			reasons = append(reasons, strings.TrimSuffix("a specialist suggests it: "+h.GetReason(), ": "))
 		}
 	}
-	if r.GetConfidence() < leastConfidence {
-		reasons = append(reasons, fmt.Sprintf("confidence is %.2f, below %.2f", r.GetConfidence(), leastConfidence))
+	if r.GetConfidence() < minConfidence {
+		reasons = append(reasons, fmt.Sprintf("confidence is %.2f, below %.2f", r.GetConfidence(), minConfidence))
 	}
 	return &gatewayv1.Handoff{Recommended: len(reasons) > 0, Reason: strings.Join(reasons, "; ")}
+}
+
+// usage sums what the model calls of a turn used and cost.
+type usage struct {
+	sum      *commonv1.Usage
+	micros   int64
+	currency string
+	unknown  bool // the cost of something is unknown, so the sum is too
+}
+
+// add adds a piece of work. Its cost may be nil only if no model was called for it.
+func (u *usage) add(used *commonv1.Usage, c *commonv1.Cost) {
+	u.sum.InputTokens += used.GetInputTokens()
+	u.sum.OutputTokens += used.GetOutputTokens()
+	u.sum.CachedInputTokens += used.GetCachedInputTokens()
+	u.sum.ReasoningOutputTokens += used.GetReasoningOutputTokens()
+	u.sum.ModelCalls += used.GetModelCalls()
+	u.sum.Estimated = u.sum.Estimated || used.GetEstimated()
+	switch {
+	case c == nil && used.GetModelCalls() == 0:
+	case c == nil, u.currency != "" && u.currency != c.GetCurrencyCode():
+		u.unknown = true
+	default:
+		u.micros, u.currency = u.micros+c.GetAmountMicros(), c.GetCurrencyCode()
+	}
+}
+
+// addRouter adds what a decision used. What a router that failed used is unknown.
+func (u *usage) addRouter(d *routerv1.RoutingDecision) {
+	u.add(d.GetUsage(), d.GetCost())
+	u.unknown = u.unknown || !fanout.RouterUsageKnown(d)
+}
+
+// addResult adds what an assignment used. The cost of a failed one is unknown if it called a model, or may have.
+func (u *usage) addResult(r fanout.Result) {
+	used, complete := r.Usage()
+	u.add(used, r.Answer.GetCost())
+	u.unknown = u.unknown || !complete
+}
+
+// addMerge adds the model calls of a merge.
+func (u *usage) addMerge(r *agentloop.Result) {
+	var cost *commonv1.Cost
+	if r.Cost != nil {
+		cost = &commonv1.Cost{AmountMicros: r.Cost.Micros, CurrencyCode: r.Cost.Currency}
+	}
+	u.add(&commonv1.Usage{
+		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens, CachedInputTokens: r.Usage.CachedInputTokens,
+		ReasoningOutputTokens: r.Usage.ReasoningTokens, ModelCalls: int32(r.Usage.ModelCalls), Estimated: r.Usage.Estimated,
+	}, cost)
+}
+
+// cost is the sum, or nil if it is unknown.
+func (u *usage) cost() *commonv1.Cost {
+	if u.unknown || u.currency == "" {
+		return nil
+	}
+	return &commonv1.Cost{AmountMicros: u.micros, CurrencyCode: u.currency}
 }

@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,11 +24,11 @@ func named(id, message string) *gatewayv1.AskRequest {
 	return &gatewayv1.AskRequest{StoreId: "demo", RequestId: id, ThreadId: "t1", CustomerId: "ann", Message: message}
 }
 
-// inLine waits until n stand in a line. It looks often; a test that fails here has waited ten seconds.
-func (h *house) inLine(line string, n int) {
+// queued waits until n turns are in the queue whose key ends in suffix.
+func (h *house) queued(suffix string, n int) {
 	h.t.Helper()
 	eventually(h.t, func() bool {
-		list, _ := h.redis.List(line) // an empty line is no line
+		list, _ := h.redis.List(h.key(suffix)) // there is no key for an empty queue
 		return len(list) == n
 	})
 }
@@ -105,7 +107,7 @@ func TestWithoutAnIDEveryCallIsARequestAndNoneIsJournaled(t *testing.T) {
 		t.Errorf("turns %s and %s", first, second)
 	}
 	for _, key := range h.redis.Keys() {
-		if key == journalKey("demo", "") || key == requestsKey("demo", first.GetThreadId()) {
+		if strings.Contains(key, ":request") {
 			t.Errorf("%s was written", key)
 		}
 	}
@@ -166,6 +168,18 @@ func TestAnIDWithAnotherBodyIsRefused(t *testing.T) {
 	}
 }
 
+func TestTheJournalOfARecordedTurnHoldsNoWordOfTheShopper(t *testing.T) {
+	h := open(t, nil)
+	if _, err := h.client.Ask(t.Context(), named("r1", "search: shoes")); err != nil {
+		t.Fatal(err)
+	}
+	fields, err := h.redis.HKeys(h.key("request:r1"))
+	slices.Sort(fields)
+	if want := []string{"done", "hash", "thread", "turn"}; err != nil || !slices.Equal(fields, want) {
+		t.Errorf("fields %v, %v, want %v", fields, err, want)
+	}
+}
+
 func TestManyWhoAskAtOnceGetTheOneReply(t *testing.T) {
 	h := open(t, nil)
 	g := h.gate("search")
@@ -190,7 +204,7 @@ func TestManyWhoAskAtOnceGetTheOneReply(t *testing.T) {
 		})
 	}
 	<-g.entered
-	h.inLine(requestLine("demo", "r1"), 2*joiners)
+	h.queued("request:r1:queue", 2*joiners)
 	close(g.open)
 	wg.Wait()
 	for i, r := range replies {
@@ -201,8 +215,8 @@ func TestManyWhoAskAtOnceGetTheOneReply(t *testing.T) {
 	if calls, _ := h.specialists["search"].calls(); len(calls) != 1 {
 		t.Errorf("search was asked %d times", len(calls))
 	}
-	h.inLine(requestLine("demo", "r1"), 0)
-	h.inLine(threadLine("demo", "t1"), 0)
+	h.queued("request:r1:queue", 0)
+	h.queued("thread:t1:queue", 0)
 }
 
 func TestAFailedRequestIsTakenUpWhereItStood(t *testing.T) {
@@ -217,7 +231,7 @@ func TestAFailedRequestIsTakenUpWhereItStood(t *testing.T) {
 	req := &gatewayv1.AskRequest{StoreId: "demo", RequestId: "r1", Message: "search: shoes"}
 	_, err := h.client.Ask(t.Context(), req)
 	wantStatus(t, err, codes.Unavailable, "NOTHING_ANSWERED")
-	kept := journalKey("demo", "r1")
+	kept := h.key("request:r1")
 	turn, thread := h.redis.HGet(kept, "turn"), h.redis.HGet(kept, "thread")
 	fail = false
 	reply, err := h.client.Ask(t.Context(), req)
@@ -263,17 +277,17 @@ func TestOneWhoGivesUpWaitingLeavesTheLines(t *testing.T) {
 			_, err := h.client.Ask(ctx, req)
 			wantStatus(t, err, codes.Canceled, "")
 		})
-		line := threadLine("demo", "t1")
+		queue := "thread:t1:queue"
 		if req.GetRequestId() == "r1" {
-			line = requestLine("demo", "r1")
+			queue = "request:r1:queue"
 		}
-		h.inLine(line, 2)
+		h.queued(queue, 2)
 		leave()
-		h.inLine(line, 1)
+		h.queued(queue, 1)
 	}
 	close(g.open)
 	wg.Wait()
-	h.inLine(requestLine("demo", "r2"), 0)
+	h.queued("request:r2:queue", 0)
 }
 
 func TestWaitingEndsAtTheDeadline(t *testing.T) {

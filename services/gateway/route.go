@@ -15,25 +15,34 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
 
 const (
-	// backstop is the specialist that gets what nobody else can be found for.
+	// backstop is the specialist that gets what no other one is found for.
 	backstop = "support"
-	// maxRouteTime bounds routing, but never to more than a third of what is left of the turn.
+	// maxRouteTime bounds routing, but to at most a third of the time left.
 	maxRouteTime = 10 * time.Second
+	// specialistsUnknown is the reason with which a router refuses a version of specialists that it does not know.
+	specialistsUnknown = "SPECIALISTS_UNKNOWN"
 )
 
-// route splits the message. A router that fails costs the split, not the turn: its provisional decision counts if there
-// was one, and else the whole message goes to the backstop.
+// route returns the final decision: the journal's if the turn is resumed, or else the router's. A router that fails costs the
+// split, not the turn: its provisional decision counts if there was one, or else the whole message goes to the backstop.
 //
-// Provisional, unless it is nil, is told the provisional decision as soon as it comes, made fit to act on like the final one.
+// Provisional is called with the provisional decision as soon as it comes, sanitized like the final one.
 func (s *Service) route(
 	ctx context.Context, t *turn, provisional func(*routerv1.RoutingDecision),
 ) (*routerv1.RoutingDecision, error) {
-	specialists, notes := s.directory.describe(ctx, t.scope.StoreID)
+	if d := t.lease.Journal.Decision(); d != nil {
+		return d, nil
+	}
+	if err := fanout.Enough(ctx, fanout.MinTurn, "begin a turn"); err != nil {
+		return nil, err
+	}
+	specialists, notes := s.registry.Describe(ctx, t.scope.StoreID)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("describe specialists: %w", err)
 	}
@@ -62,44 +71,41 @@ func (s *Service) route(
 	for _, missing := range notes {
 		decision.Notes = append(decision.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING, missing))
 	}
-	s.sanitize(decision, specialists, t.message)
+	sanitize(decision, specialists, t.req.GetMessage())
+	t.lease.Journal.KeepDecision(decision)
 	return decision, nil
 }
 
-// askRouter returns the final decision. Beside an error it returns the provisional one, if that came.
+// askRouter returns the final decision or, with an error, the provisional one, if that came.
 //
-// The specialists' own words are large and seldom change, so they are sent only to a router that says that it does not know
-// them: a new one, or the other one of two.
+// The descriptions of specialists are large and seldom change, so they are sent only to a router that does not know them yet.
 func (s *Service) askRouter(
 	ctx context.Context, t *turn, specialists []*specialistv1.Specialist, provisional func(*routerv1.RoutingDecision),
 ) (*routerv1.RoutingDecision, error) {
-	due := time.Now().Add(share(ctx, maxRouteTime, 3))
-	if provisional != nil {
-		told := provisional
-		provisional = func(d *routerv1.RoutingDecision) {
-			s.sanitize(d, specialists, t.message)
-			told(d)
-		}
-	}
+	due := time.Now().Add(fanout.Share(ctx, maxRouteTime, 3))
 	req := &routerv1.RouteRequest{
-		Message: t.message, History: t.history, Keywords: t.store.GetRoutingKeywords(),
-		SpecialistsVersion: s.directory.version(t.scope.StoreID, specialists),
+		Message: t.req.GetMessage(), Keywords: t.store.GetRoutingKeywords(),
+		SpecialistsVersion: s.registry.Version(t.scope.StoreID, specialists),
+	}
+	if th := t.lease.Thread; th != nil {
+		req.History = th.Messages
+	}
+	sanitized := func(d *routerv1.RoutingDecision) {
+		sanitize(d, specialists, t.req.GetMessage())
+		provisional(d)
 	}
 	if req.GetSpecialistsVersion() != "" {
-		decision, err := s.decisionOf(ctx, t, due, req, provisional)
+		decision, err := s.routeOnce(ctx, t, due, req, sanitized)
 		if rpc.Reason(rpc.Status(err)) != specialistsUnknown {
 			return decision, err
 		}
 	}
 	req.Specialists = specialists
-	return s.decisionOf(ctx, t, due, req, provisional)
+	return s.routeOnce(ctx, t, due, req, sanitized)
 }
 
-// specialistsUnknown is the reason with which a router refuses a version of specialists that it does not know.
-const specialistsUnknown = "SPECIALISTS_UNKNOWN"
-
-// decisionOf asks the router once, and returns what askRouter does. The provisional decision is a copy.
-func (s *Service) decisionOf(
+// routeOnce asks the router once, and returns what askRouter does. The provisional decision is a copy.
+func (s *Service) routeOnce(
 	ctx context.Context, t *turn, due time.Time, req *routerv1.RouteRequest, provisional func(*routerv1.RoutingDecision),
 ) (*routerv1.RoutingDecision, error) {
 	ctx, cancel := context.WithDeadline(ctx, due)
@@ -110,6 +116,7 @@ func (s *Service) decisionOf(
 		return nil, fmt.Errorf("route: %w", err)
 	}
 	var decision *routerv1.RoutingDecision
+	told := false
 	for {
 		resp, err := stream.Recv()
 		switch {
@@ -120,25 +127,25 @@ func (s *Service) decisionOf(
 		case resp.GetDecision() != nil:
 			decision = resp.GetDecision()
 			if decision.GetStage() == routerv1.DecisionStage_DECISION_STAGE_FINAL {
-				release = func() { letEnd(&t.ends, stream, cancel) }
+				release = func() { fanout.Drain(&t.drains, stream, cancel) }
 				return decision, nil
 			}
-			if provisional != nil && isProvisional(decision) {
-				provisional(proto.CloneOf(decision)) // what stands if the router fails is made fit anew
-				provisional = nil                    // there is but one
+			if !told && isProvisional(decision) {
+				provisional(proto.CloneOf(decision)) // if the router fails, route sanitizes the original
+				told = true
 			}
 		}
 	}
 }
 
-// isProvisional reports whether a decision is one to run ahead on. One without assignments is no guess at all.
+// isProvisional reports whether a decision is one to speculate on.
 func isProvisional(d *routerv1.RoutingDecision) bool {
 	return d.GetStage() == routerv1.DecisionStage_DECISION_STAGE_PROVISIONAL && len(d.GetAssignments()) > 0
 }
 
-// sanitize makes a decision fit to act on, whatever the router is: there is an assignment, each has an identifier of its
-// own, a sub-query, and a specialist that was offered.
-func (s *Service) sanitize(d *routerv1.RoutingDecision, offered []*specialistv1.Specialist, message string) {
+// sanitize makes a decision usable, whatever the router is: there is an assignment, and each has a unique id, a sub-query, and a
+// specialist that was offered.
+func sanitize(d *routerv1.RoutingDecision, offered []*specialistv1.Specialist, message string) {
 	if len(d.GetAssignments()) == 0 {
 		d.Assignments = []*routerv1.Assignment{{
 			Specialist: backstopOf(offered), Reason: "nothing was decided, so the whole message goes here",
@@ -166,8 +173,8 @@ func note(kind routerv1.DecisionNoteKind, text string) *routerv1.DecisionNote {
 	return &routerv1.DecisionNote{Kind: kind, Text: text}
 }
 
-// backstopOf returns the name of the specialist that gets what nobody else can be found for: support if it is there, else
-// the first that is available, else the first.
+// backstopOf returns the name of the specialist that gets what no other one is found for: support if it is there, or else the
+// first that is available, or else the first.
 func backstopOf(offered []*specialistv1.Specialist) string {
 	best := offered[0].GetName()
 	for i := len(offered) - 1; i >= 0; i-- {

@@ -2,15 +2,79 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
+	"github.com/quartet-commerce/quartet/services/gateway/merge"
+	"github.com/quartet-commerce/quartet/services/gateway/registry"
+	"github.com/quartet-commerce/quartet/services/gateway/threads"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
+
+// instrumentation names the package in traces and metrics.
+const instrumentation = "github.com/quartet-commerce/quartet/services/gateway"
+
+// Service serves GatewayService and StoreService. It is safe for concurrent use.
+type Service struct {
+	cfg       Config
+	limiter   *limiter
+	stores    stores
+	threads   *threads.Store
+	summaries *threads.Summarizer
+	registry  *registry.Registry
+	fanout    *fanout.Fanout
+	merger    *merge.Merger
+	tracer    trace.Tracer
+}
+
+// New returns a service, or an error that says what is missing in the configuration. It starts nothing and makes no call.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	meter := cfg.MeterProvider.Meter(instrumentation)
+	limiter, err1 := newLimiter(cfg.MaxTurns, cfg.MaxTurnsPerStore, meter)
+	store := threads.New(threads.Config{Redis: cfg.Redis, TTL: cfg.ThreadTTL, Lease: cfg.Lease, Logger: cfg.Logger})
+	summaries, err2 := threads.NewSummarizer(threads.SummaryConfig{
+		Model: cfg.FastModel, Price: cfg.FastPrice, Meter: meter, Logger: cfg.Logger,
+	}, store)
+	specialists := registry.New(cfg.Specialists, cfg.Logger)
+	fan, err3 := newFanout(cfg, specialists)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	return &Service{
+		cfg: cfg, limiter: limiter, stores: newStores(cfg.Redis), threads: store, summaries: summaries,
+		registry: specialists, fanout: fan, tracer: otel.Tracer(instrumentation),
+		merger: merge.New(merge.Config{Model: cfg.Model, Price: cfg.Price, Reserve: cfg.MergeReserve, Logger: cfg.Logger}),
+	}, nil
+}
+
+func newFanout(cfg Config, specialists *registry.Registry) (*fanout.Fanout, error) {
+	return fanout.New(fanout.Config{
+		Registry: specialists, Cart: cfg.Cart, MergeReserve: cfg.MergeReserve, RunAhead: cfg.RunAhead,
+		Tracer: otel.Tracer(instrumentation), Meter: cfg.MeterProvider.Meter(instrumentation), Logger: cfg.Logger,
+	})
+}
+
+// Close waits for the summaries that are being written after their turns, and gives up those that are left when ctx ends. Call
+// it after the last turn has ended, and before what Config holds is closed.
+func (s *Service) Close(ctx context.Context) { s.summaries.Close(ctx) }
+
+// Register adds both services to a gRPC server.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	gatewayv1.RegisterGatewayServiceServer(r, &server{service: s})
+	gatewayv1.RegisterStoreServiceServer(r, &storeServer{stores: s.stores})
+}
 
 // server serves GatewayService.
 type server struct {
@@ -22,19 +86,17 @@ var _ gatewayv1.GatewayServiceServer = (*server)(nil)
 
 // Ask implements GatewayService.
 func (s *server) Ask(ctx context.Context, req *gatewayv1.AskRequest) (*gatewayv1.AskResponse, error) {
-	ctx, cancel := s.service.bounded(ctx)
-	defer cancel()
-	return s.service.ask(ctx, req, nil)
+	return s.service.turn(ctx, req, nil)
 }
 
 // AskStream implements GatewayService.
 func (s *server) AskStream(
 	req *gatewayv1.AskStreamRequest, stream grpc.ServerStreamingServer[gatewayv1.AskStreamResponse],
 ) error {
-	ctx, cancel := s.service.bounded(stream.Context())
+	ctx, cancel := s.service.withDeadline(stream.Context())
 	defer cancel()
 	events := newEvents(ctx, stream.Send)
-	reply, err := s.service.ask(events.ctx, req.GetAsk(), events)
+	reply, err := s.service.turn(events.ctx, req.GetAsk(), events.emit)
 	if err == nil {
 		events.emit(&gatewayv1.AskStreamResponse{Event: &gatewayv1.AskStreamResponse_Answer{Answer: reply}})
 	}
@@ -49,7 +111,7 @@ func (s *server) GetTurn(ctx context.Context, req *gatewayv1.GetTurnRequest) (*g
 	if err := checkIDs("turn_id", req.GetStoreId(), req.GetTurnId()); err != nil {
 		return nil, err
 	}
-	turn, err := s.service.threads.turn(ctx, req.GetStoreId(), req.GetTurnId())
+	turn, err := s.service.threads.Turn(ctx, req.GetStoreId(), req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +131,7 @@ func (s *server) ListThreads(ctx context.Context, req *gatewayv1.ListThreadsRequ
 	if limit == 0 {
 		limit = 20
 	}
-	found, err := s.service.threads.list(ctx, req.GetStoreId(), req.GetCustomerId(), limit, s.service.cfg.Now())
+	found, err := s.service.threads.List(ctx, req.GetStoreId(), req.GetCustomerId(), limit, s.service.cfg.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -85,18 +147,18 @@ func (s *server) GetThread(ctx context.Context, req *gatewayv1.GetThreadRequest)
 	if err := checkIDs("thread_id", req.GetStoreId(), req.GetThreadId()); err != nil {
 		return nil, err
 	}
-	t, err := s.service.threads.load(ctx, req.GetStoreId(), req.GetThreadId(), maxMessages)
+	t, err := s.service.threads.Load(ctx, req.GetStoreId(), req.GetThreadId(), threads.MaxMessages)
 	if err != nil {
 		return nil, err
 	}
 	if t == nil {
-		return nil, threadNotFound(req.GetThreadId())
+		return nil, threads.NotFound(req.GetThreadId())
 	}
-	turns, err := s.service.threads.turnIDs(ctx, req.GetStoreId(), req.GetThreadId(), s.service.cfg.Now())
+	turns, err := s.service.threads.TurnIDs(ctx, req.GetStoreId(), req.GetThreadId(), s.service.cfg.Now())
 	if err != nil {
 		return nil, err
 	}
-	return &gatewayv1.GetThreadResponse{Thread: s.thread(t), Messages: t.messages, TurnIds: turns}, nil
+	return &gatewayv1.GetThreadResponse{Thread: s.thread(t), Messages: t.Messages, TurnIds: turns}, nil
 }
 
 // DeleteThread implements GatewayService.
@@ -104,21 +166,21 @@ func (s *server) DeleteThread(ctx context.Context, req *gatewayv1.DeleteThreadRe
 	if err := checkIDs("thread_id", req.GetStoreId(), req.GetThreadId()); err != nil {
 		return nil, err
 	}
-	ctx, cancel := s.service.bounded(ctx)
+	ctx, cancel := s.service.withDeadline(ctx)
 	defer cancel()
-	deleted, err := s.service.threads.delete(ctx, req.GetStoreId(), req.GetThreadId())
+	deleted, err := s.service.threads.Delete(ctx, req.GetStoreId(), req.GetThreadId())
 	if err != nil {
 		return nil, err
 	}
 	return &gatewayv1.DeleteThreadResponse{Deleted: deleted}, nil
 }
 
-// thread is a kept thread as the contract has it.
-func (s *server) thread(t *thread) *gatewayv1.Thread {
+// thread returns a thread as the contract has it.
+func (s *server) thread(t *threads.Thread) *gatewayv1.Thread {
 	return &gatewayv1.Thread{
-		ThreadId: t.id, CustomerId: t.customer, Title: t.title, Summary: t.summary,
-		CreateTime: timestamppb.New(t.created), UpdateTime: timestamppb.New(t.updated),
-		ExpireTime: timestamppb.New(t.updated.Add(s.service.cfg.ThreadTTL)),
+		ThreadId: t.ID, CustomerId: t.Customer, Title: t.Title, Summary: t.Summary,
+		CreateTime: timestamppb.New(t.Created), UpdateTime: timestamppb.New(t.Updated),
+		ExpireTime: timestamppb.New(t.Updated.Add(s.service.cfg.ThreadTTL)),
 	}
 }
 
@@ -128,8 +190,4 @@ func checkIDs(field, storeID, id string) error {
 	check.ID("store_id", storeID)
 	check.ID(field, id)
 	return check.Err()
-}
-
-func threadNotFound(id string) error {
-	return &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_THREAD_NOT_FOUND, Resource: "thread", Name: id}
 }

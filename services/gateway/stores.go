@@ -22,17 +22,17 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// storesKey is the hash of all stores by id. It is the one key that belongs to no store.
+// storesKey is the hash of all stores by id. It is the only key that belongs to no store.
 const storesKey = "quartet:stores"
 
 const (
 	// maxStoreName is the longest name of a store, in characters.
 	maxStoreName = 200
-	// maxKeywords is how many routing keywords a store may have. The router takes no more.
+	// maxKeywords is the largest number of routing keywords of a store, which is also the router's limit.
 	maxKeywords = 200
 	// maxTerm is the longest term of a keyword, in characters.
 	maxTerm = 100
-	// maxWeight bounds the weight of a keyword on both sides of zero; the router counts no more.
+	// maxWeight bounds the weight of a keyword on both sides of zero, as the router does.
 	maxWeight = 5
 )
 
@@ -98,7 +98,7 @@ func checkStore(store *gatewayv1.Store) error {
 	return check.Err()
 }
 
-// checkKeywords checks the form of a store's keywords. Whether there is such a specialist is not asked: it may be down.
+// checkKeywords checks the form of a store's keywords. The specialist need not exist: it may be down.
 func checkKeywords(check *fault.Checker, keywords []*routerv1.RoutingKeyword) {
 	if n := len(keywords); n > maxKeywords {
 		check.Addf("store.routing_keywords", "has %d entries, must have at most %d", n, maxKeywords)
@@ -120,7 +120,7 @@ func checkKeywords(check *fault.Checker, keywords []*routerv1.RoutingKeyword) {
 	}
 }
 
-// checkLocale accepts an empty value, and else a well-formed BCP 47 tag of known parts.
+// checkLocale accepts an empty value, or a well-formed BCP 47 tag of known parts.
 func checkLocale(check *fault.Checker, field, value string) {
 	if value == "" {
 		return
@@ -134,17 +134,17 @@ func currencyForm(s string) bool {
 	return len(s) == 3 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// storeMoment is how long a change of a store may go unnoticed by the turns of gateways other than the one that was told.
-const storeMoment = time.Second
+// storeTTL is how long other gateways may use a store's old settings after a change.
+const storeTTL = time.Second
 
-// stores keeps what is known of each store.
+// stores keeps the settings of each store in Redis.
 type stores struct {
-	redis  redis.UniversalClient
-	recent *state.TTLCache[*gatewayv1.Store]
+	redis redis.UniversalClient
+	cache *state.TTLCache[*gatewayv1.Store]
 }
 
 func newStores(r redis.UniversalClient) stores {
-	return stores{redis: r, recent: state.NewTTLCache[*gatewayv1.Store](storeMoment)}
+	return stores{redis: r, cache: state.NewTTLCache[*gatewayv1.Store](storeTTL)}
 }
 
 func (s stores) put(ctx context.Context, store *gatewayv1.Store) error {
@@ -152,13 +152,13 @@ func (s stores) put(ctx context.Context, store *gatewayv1.Store) error {
 	if err != nil {
 		return fmt.Errorf("encode store: %w", err)
 	}
-	defer s.recent.Forget(store.GetStoreId())
+	defer s.cache.Forget(store.GetStoreId())
 	return state.Error("write store", s.redis.HSet(ctx, storesKey, store.GetStoreId(), raw).Err())
 }
 
-// ofTurn returns the store of a turn as get does, as of at most storeMoment ago. It must not be modified.
-func (s stores) ofTurn(ctx context.Context, id string) (*gatewayv1.Store, error) {
-	return s.recent.Get(ctx, id, func(ctx context.Context) (*gatewayv1.Store, error) { return s.get(ctx, id) })
+// cached returns a store as get does, but at most storeTTL old. It must not be modified.
+func (s stores) cached(ctx context.Context, id string) (*gatewayv1.Store, error) {
+	return s.cache.Get(ctx, id, func(ctx context.Context) (*gatewayv1.Store, error) { return s.get(ctx, id) })
 }
 
 // get returns a store, or a *fault.NotFound.

@@ -17,27 +17,28 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/gateway/threads"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // summarized waits until the summaries that were begun are written or given up.
-func (h *house) summarized() { h.service.summaries.wg.Wait() }
+func (h *house) summarized() { h.service.summaries.Wait() }
 
 // summaryOf returns the summary that a thread has now.
 func (h *house) summaryOf(thread string) string {
 	h.t.Helper()
-	known, err := h.service.threads.load(context.Background(), "demo", thread, 1)
+	known, err := h.service.threads.Load(context.Background(), "demo", thread, 1)
 	if err != nil || known == nil {
 		h.t.Fatalf("thread %s: %v, %v", thread, known, err)
 	}
-	return known.summary
+	return known.Summary
 }
 
 // asked returns the last message of a request to a model.
 func asked(r *agentloop.Request) string { return r.Messages[len(r.Messages)-1].Text }
 
 func TestAThreadIsSummedUpFromItsSecondTurnOn(t *testing.T) {
-	model := scripted.New(scripted.Step{Text: " Wants shoes. \n"}, scripted.Step{Text: strings.Repeat("ü", maxSummary+1)})
+	model := scripted.New(scripted.Step{Text: " Wants shoes. \n"}, scripted.Step{Text: strings.Repeat("ü", threads.MaxSummary+1)})
 	h := newHouse(t, miniredis.RunT(t))
 	h.config.FastModel = model
 	m := h.meter()
@@ -47,8 +48,8 @@ func TestAThreadIsSummedUpFromItsSecondTurnOn(t *testing.T) {
 			Text: "We have </messages> two.", ToolCalls: []*specialistv1.ToolCall{{ResultPreview: "payload"}},
 		})
 	}
-	long := "search: " + strings.Repeat("x", maxTitle)
-	want := []string{long[:maxTitle], "Wants shoes.", strings.Repeat("ü", maxSummary)}
+	long := "search: " + strings.Repeat("x", 200)
+	want := []string{long[:200], "Wants shoes.", strings.Repeat("ü", threads.MaxSummary)}
 	for i, message := range []string{long, "search: in red", "support: returns"} {
 		h.askIn("t1", "ann", message)
 		h.summarized()
@@ -72,7 +73,7 @@ func TestAThreadIsSummedUpFromItsSecondTurnOn(t *testing.T) {
 	if !strings.HasPrefix(sent[0].Messages[0].Text, "You keep the notes of a conversation between a shopper and an online store") {
 		t.Errorf("prompt %q", sent[0].Messages[0].Text)
 	}
-	if got := m.sums(telemetry.MetricSummaries, telemetry.KeyOutcome); got[summaryWritten] != 2 || len(got) != 1 {
+	if got := m.sums(telemetry.MetricSummaries, telemetry.KeyOutcome); got[threads.SummaryWritten] != 2 || len(got) != 1 {
 		t.Errorf("metric %v", got)
 	}
 }
@@ -102,7 +103,7 @@ func TestASummaryThatFailsLeavesTheOldOne(t *testing.T) {
 				if got := h.summaryOf("t1"); got != "Wants shoes." {
 					t.Errorf("summary %q", got)
 				}
-				want := map[string]int64{summaryWritten: 1, summaryFailed: 1}
+				want := map[string]int64{threads.SummaryWritten: 1, threads.SummaryFailed: 1}
 				if diff := cmp.Diff(want, m.sums(telemetry.MetricSummaries, telemetry.KeyOutcome)); diff != "" {
 					t.Errorf("metric (-want +got):\n%s", diff)
 				}
@@ -141,7 +142,7 @@ func TestADeletedThreadDoesNotComeBackAsASummary(t *testing.T) {
 	}
 	close(g.let)
 	h.summarized()
-	if h.redis.Exists(threadKey("demo", "t1")) {
+	if h.redis.Exists(h.key("thread:t1")) {
 		t.Error("the thread is back")
 	}
 }
@@ -152,27 +153,27 @@ func TestSoManySummariesAreWrittenAtTheSameTimeAndNoMore(t *testing.T) {
 	h.config.FastModel = g
 	m := h.meter()
 	h.start()
-	const threads = maxSummaries + 5
+	const turns = threads.MaxSummaries + 5
 	var wg sync.WaitGroup
-	for i := range threads {
+	for i := range turns {
 		wg.Go(func() {
 			h.askIn(fmt.Sprint("t", i), "ann", "search: shoes")
 			h.askIn(fmt.Sprint("t", i), "ann", "search: in red")
 		})
 	}
 	wg.Wait()
-	for range maxSummaries {
+	for range threads.MaxSummaries {
 		<-g.asked
 	}
 	close(g.let)
 	h.summarized()
-	want := map[string]int64{summaryWritten: maxSummaries, summaryDropped: threads - maxSummaries}
+	want := map[string]int64{threads.SummaryWritten: threads.MaxSummaries, threads.SummaryDropped: turns - threads.MaxSummaries}
 	if diff := cmp.Diff(want, m.sums(telemetry.MetricSummaries, telemetry.KeyOutcome)); diff != "" {
 		t.Errorf("metric (-want +got):\n%s", diff)
 	}
 	h.askIn("t0", "ann", "search: in blue")
 	h.summarized()
-	if n := m.sums(telemetry.MetricSummaries, telemetry.KeyOutcome)[summaryWritten]; n != maxSummaries+1 {
+	if n := m.sums(telemetry.MetricSummaries, telemetry.KeyOutcome)[threads.SummaryWritten]; n != threads.MaxSummaries+1 {
 		t.Errorf("%d written when there was room again", n)
 	}
 }

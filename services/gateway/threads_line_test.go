@@ -15,6 +15,8 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/gateway/threads"
 )
 
 func TestMessagesOfAThreadAreAnsweredInTheOrderInWhichTheyCame(t *testing.T) {
@@ -29,7 +31,7 @@ func TestMessagesOfAThreadAreAnsweredInTheOrderInWhichTheyCame(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		h.inLine(threadLine("demo", "t1"), i+1) // the next one comes when this one stands in line
+		h.queued("thread:t1:queue", i+1) // the next one comes when this one stands in line
 	}
 	close(g.open)
 	wg.Wait()
@@ -44,7 +46,7 @@ func TestMessagesOfAThreadAreAnsweredInTheOrderInWhichTheyCame(t *testing.T) {
 	}
 	requests, _ := h.specialists["search"].calls()
 	for i, r := range requests {
-		if n := min(2*i, historyMessages); len(r.GetHistory()) != n || r.GetSubQuery() != fmt.Sprint(i) {
+		if n := min(2*i, threads.HistoryMessages); len(r.GetHistory()) != n || r.GetSubQuery() != fmt.Sprint(i) {
 			t.Errorf("call %d is of message %s with a history of %d messages, want %d", i, r.GetSubQuery(), len(r.GetHistory()), n)
 		}
 	}
@@ -69,7 +71,7 @@ func TestManyMessagesAtOnceAreEachAnsweredAfterAnother(t *testing.T) {
 	}
 	requests, _ := h.specialists["search"].calls()
 	for i, r := range requests {
-		if diff := cmp.Diff(got.GetMessages()[max(0, 2*i-historyMessages):2*i], r.GetHistory(), protocmp.Transform(), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(got.GetMessages()[max(0, 2*i-threads.HistoryMessages):2*i], r.GetHistory(), protocmp.Transform(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("history of call %d (-want +got):\n%s", i, diff)
 		}
 	}
@@ -106,7 +108,7 @@ func TestDeletingWaitsForTheTurnAndLeavesNothingOfIt(t *testing.T) {
 			t.Errorf("delete: %v, %v", resp, err)
 		}
 	})
-	h.inLine(threadLine("demo", "t1"), 2)
+	h.queued("thread:t1:queue", 2)
 	close(g.open)
 	wg.Wait()
 	if diff := cmp.Diff(before, h.redis.Keys()); diff != "" {
@@ -124,7 +126,7 @@ func TestDeletingForgetsRequestsThatWereNeverAnswered(t *testing.T) {
 	h.specialists["search"].answer = func(*specialistv1.AnswerRequest, answerStream) error { panic("kaboom") }
 	_, err := h.client.Ask(t.Context(), named("r1", "search: shoes"))
 	wantStatus(t, err, codes.Unavailable, "NOTHING_ANSWERED")
-	if !h.redis.Exists(journalKey("demo", "r1")) {
+	if !h.redis.Exists(h.key("request:r1")) {
 		t.Error("the request is not kept")
 	}
 	resp, err := h.client.DeleteThread(t.Context(), &gatewayv1.DeleteThreadRequest{StoreId: "demo", ThreadId: "t1"})
@@ -163,20 +165,20 @@ func TestOneWhoWaitsBehindADeletionBeginsTheThreadAnew(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	h.inLine(threadLine("demo", "t1"), 2)
+	h.queued("thread:t1:queue", 2)
 	wg.Go(func() {
 		if _, err := h.client.Ask(t.Context(), named("r1", "search: new")); err != nil {
 			t.Error(err)
 		}
 	})
-	h.inLine(threadLine("demo", "t1"), 3)
+	h.queued("thread:t1:queue", 3)
 	close(g.open)
 	wg.Wait()
 	got, err := h.thread("t1")
 	if err != nil || len(got.GetMessages()) != 2 || got.GetMessages()[0].GetText() != "search: new" {
 		t.Errorf("thread %v, %v", got, err)
 	}
-	if !h.redis.Exists(journalKey("demo", "r1")) {
+	if !h.redis.Exists(h.key("request:r1")) {
 		t.Error("the deletion has taken the request that came after it")
 	}
 }
@@ -229,7 +231,7 @@ func TestASummaryIsKeptUnlessALaterOneOrAnotherThreadIsThere(t *testing.T) {
 		}
 		return got.GetThread().GetSummary()
 	}
-	if got := summary(); got != firstRunes(long, 200) {
+	if got := summary(); got != long[:len("search: ")]+strings.Repeat("ü", 200-len("search: ")) {
 		t.Errorf("before there is one: %q", got)
 	}
 	for _, tt := range []struct {
@@ -239,7 +241,7 @@ func TestASummaryIsKeptUnlessALaterOneOrAnotherThreadIsThere(t *testing.T) {
 	}{
 		{"of two", 2, "of two"}, {"of one, late", 1, "of two"}, {"of two again", 2, "of two"}, {"of a deleted thread", 3, "of two"},
 	} {
-		if err := h.service.threads.setSummary(t.Context(), "demo", "t1", tt.text, tt.turns); err != nil {
+		if err := h.service.threads.SetSummary(t.Context(), "demo", "t1", tt.text, tt.turns); err != nil {
 			t.Fatal(err)
 		}
 		if got := summary(); got != tt.want {
@@ -251,11 +253,11 @@ func TestASummaryIsKeptUnlessALaterOneOrAnotherThreadIsThere(t *testing.T) {
 	if got := requests[2].GetSummary(); got != "of two" {
 		t.Errorf("the specialist was given %q", got)
 	}
-	kept, err := h.service.threads.load(t.Context(), "demo", "t1", 0)
-	if err != nil || kept.turns != 3 || kept.summarized != 2 {
+	kept, err := h.service.threads.Load(t.Context(), "demo", "t1", 0)
+	if err != nil || kept.Turns != 3 || kept.Summarized != 2 {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
-	if err := h.service.threads.setSummary(t.Context(), "demo", "t2", "of none", 1); err != nil || h.redis.Exists(threadKey("demo", "t2")) {
+	if err := h.service.threads.SetSummary(t.Context(), "demo", "t2", "of none", 1); err != nil || h.redis.Exists(h.key("thread:t2")) {
 		t.Errorf("a thread that is not there: %v", err)
 	}
 	h.redis.FastForward(DefaultThreadTTL + time.Minute)

@@ -18,6 +18,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/threads"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -34,6 +35,19 @@ func (h *house) askIn(thread, customer, message string) *gatewayv1.AskResponse {
 
 func (h *house) thread(id string) (*gatewayv1.GetThreadResponse, error) {
 	return h.client.GetThread(h.t.Context(), &gatewayv1.GetThreadRequest{StoreId: "demo", ThreadId: id})
+}
+
+// admit admits a request and loads its thread.
+func (h *house) admit(ctx context.Context, req *gatewayv1.AskRequest) *turn {
+	h.t.Helper()
+	turn, err := h.service.admit(ctx, req)
+	if err == nil {
+		err = h.service.load(ctx, turn)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return turn
 }
 
 func user(text string) *commonv1.Message {
@@ -86,7 +100,7 @@ func TestHistoryIsTheLastTenMessages(t *testing.T) {
 		h.askIn("t1", "", fmt.Sprintf("search: %d", i))
 	}
 	history := h.router.lastRequest().GetHistory()
-	if len(history) != historyMessages || history[0].GetText() != "search: 1" || history[9].GetText() != "search says 5." {
+	if len(history) != threads.HistoryMessages || history[0].GetText() != "search: 1" || history[9].GetText() != "search says 5." {
 		t.Errorf("history %v", history)
 	}
 }
@@ -94,14 +108,14 @@ func TestHistoryIsTheLastTenMessages(t *testing.T) {
 func TestAThreadKeepsItsLastMessages(t *testing.T) {
 	h := open(t, nil)
 	h.askIn("t1", "", "search: first")
-	for range maxMessages {
-		if _, err := h.redis.RPush(messagesKey("demo", "t1"), ""); err != nil {
+	for range threads.MaxMessages {
+		if _, err := h.redis.RPush(h.key("thread:t1:messages"), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h.askIn("t1", "", "search: last")
-	list, err := h.redis.List(messagesKey("demo", "t1"))
-	if err != nil || len(list) != maxMessages || !strings.Contains(list[maxMessages-1], "search says last.") {
+	list, err := h.redis.List(h.key("thread:t1:messages"))
+	if err != nil || len(list) != threads.MaxMessages || !strings.Contains(list[threads.MaxMessages-1], "search says last.") {
 		t.Errorf("%d messages are kept, the last of them %q; %v", len(list), list[len(list)-1], err)
 	}
 }
@@ -109,9 +123,10 @@ func TestAThreadKeepsItsLastMessages(t *testing.T) {
 func TestATurnIsRecordedThoughItsCallerHasJustLeft(t *testing.T) {
 	h := open(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	turn := h.admit(ctx, &gatewayv1.AskRequest{StoreId: "demo", ThreadId: "t1", Message: "hi"})
 	cancel()
-	sc := scope.Scope{StoreID: "demo", ThreadID: "t1", TurnID: "turn_1"}
-	if err := h.service.record(ctx, &turn{scope: sc, message: "hi"}, &gatewayv1.AskResponse{Text: "hello"}); err != nil {
+	if err := h.service.record(ctx, turn, &gatewayv1.AskResponse{Text: "hello"}); err != nil {
 		t.Error(err)
 	}
 	if got, err := h.thread("t1"); err != nil || len(got.GetMessages()) != 2 {
@@ -155,9 +170,12 @@ func TestAThreadThatChangedHandsMeanwhileIsLeftAlone(t *testing.T) {
 	h := open(t, nil)
 	// Bob was admitted before ann began a thread of the same name.
 	h.askIn("t1", "ann", "search: shoes")
-	th := threads{redis: h.redisClient(), ttl: time.Hour}
 	sc := scope.Scope{StoreID: "demo", CustomerID: "bob", ThreadID: "t1", TurnID: "turn_1"}
-	err := th.record(t.Context(), &turn{scope: sc, message: "hi"}, &gatewayv1.AskResponse{Text: "for bob"}, time.Now())
+	lease, err := h.service.threads.Begin(t.Context(), threads.Turn{Scope: sc}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = lease.Record(t.Context(), "hi", &gatewayv1.AskResponse{Text: "for bob"}, time.Now())
 	if err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("record: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/gateway/registry"
 )
 
 // inBubble runs a test in which time passes only while all wait. Redis stays outside: it is real I/O.
@@ -117,7 +118,7 @@ func TestDescriptionsAreAskedForOnceInHalfAMinute(t *testing.T) {
 			if asked != want {
 				t.Errorf("asked %d times, want %d", asked, want)
 			}
-			time.Sleep(describeTTL/2 + time.Second)
+			time.Sleep(registry.TTL/2 + time.Second)
 		}
 	})
 }
@@ -126,16 +127,16 @@ func TestAHangingDescribeHoldsNobodyUpForLong(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		h.start()
 		h.ask("search: shoes")
-		time.Sleep(describeTTL)
+		time.Sleep(registry.TTL)
 		h.specialists["support"].describe = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-		for _, want := range []time.Duration{describeTimeout, 0} {
+		for _, want := range []time.Duration{registry.Timeout, 0} {
 			_, took, err := h.askWithin(20*time.Second, "search: shoes")
 			if err != nil || took.Round(100*time.Millisecond) != want {
 				t.Errorf("after %v: %v, want %v", took, err, want)
 			}
 		}
 		h.putStore("other") // where support has not been asked before
-		for _, want := range []time.Duration{describeTimeout, 0} {
+		for _, want := range []time.Duration{registry.Timeout, 0} {
 			begun := time.Now()
 			_, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "other", Message: "search: shoes"})
 			if took := time.Since(begun); err != nil || took.Round(100*time.Millisecond) != want {

@@ -2,65 +2,85 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/text/language"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
+	"github.com/quartet-commerce/quartet/services/gateway/merge"
+	"github.com/quartet-commerce/quartet/services/gateway/threads"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
 	// workflow names a turn in traces.
 	workflow = "shopping_turn"
-	// maxRecordTime bounds the recording of a turn, which must not keep a made answer from the shopper.
+	// maxMessage is the longest message of a shopper, in characters.
+	maxMessage = 8000
+	// maxGroups is the largest number of customer groups of a request.
+	maxGroups = 64
+	// maxRecordTime bounds the recording of a turn, which must not keep a finished reply from the shopper.
 	maxRecordTime = 2 * time.Second
-	// recordMargin is what is kept of a turn for recording and replying, but never more than a tenth of what is left.
-	recordMargin = 250 * time.Millisecond
 )
 
-// bounded gives a turn a deadline if its caller set none.
-func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, s.cfg.TurnTimeout)
-}
-
-// ask admits one message and runs its turn. It is all of Ask and, with somebody listening to events, of AskStream. The
-// context has a deadline.
-func (s *Service) ask(ctx context.Context, req *gatewayv1.AskRequest, ev *events) (*gatewayv1.AskResponse, error) {
+// turn takes one message through all stages:
+//
+//	admit → load → route → fan out → merge and check → reply → record
+//
+// It is all of Ask and, with an emit that is not nil, of AskStream.
+func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fanout.Emit) (_ *gatewayv1.AskResponse, err error) {
+	ctx, cancel := s.withDeadline(ctx)
+	defer cancel()
 	leave, err := s.limiter.enter(req.GetStoreId())
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	t, err := s.admit(ctx, req, ev)
+
+	t, err := s.admit(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	if t.replied != nil {
-		return t.replay(), nil
-	}
-	ctx, span := s.tracer.Start(scope.NewContext(ctx, t.scope), telemetry.OperationInvokeWorkflow+" "+workflow, trace.WithAttributes(
-		attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeWorkflow),
-		attribute.String(telemetry.KeyWorkflow, workflow),
-		attribute.String(telemetry.KeyConversation, t.scope.ThreadID),
-		attribute.String(telemetry.KeyStore, t.scope.StoreID),
-	))
-	defer span.End()
-	if t.requestID != "" {
-		span.SetAttributes(attribute.String(telemetry.KeyRequest, t.requestID))
-	}
-	reply, err := s.run(ctx, t)
-	if err != nil {
-		span.SetStatus(codes.Error, err.Error())
+	if err := s.load(ctx, t); err != nil {
 		return nil, err
 	}
+	if reply := t.lease.Reply; reply != nil { // the request was answered before
+		replay(reply, emit)
+		return reply, nil
+	}
+	ctx, span := s.startSpan(ctx, t)
+	defer func() { endSpan(span, err) }()
+	ctx, stop := t.lease.KeepAlive(ctx)
+	run := s.fanout.Start(ctx, t.fanoutTurn(emit))
+	replied := false
+	defer func() { t.release(ctx, stop, run, replied) }()
+
+	decision, err := s.route(ctx, t, run.Speculate)
+	if err != nil {
+		return nil, takenOverOr(ctx, err)
+	}
+	results, err := run.Collect(decision)
+	if err != nil {
+		return nil, takenOverOr(ctx, err)
+	}
+	merged := s.merger.Merge(ctx, t.mergeInput(ctx, results, emit)) // checks each sentence before it goes out
+	reply := s.reply(ctx, t, decision, results, merged)
+	if err := s.record(ctx, t, reply); err != nil {
+		return nil, err
+	}
+	replied = true
+	s.summaries.Start(ctx, t.lease)
 	span.SetAttributes(
 		attribute.String(telemetry.KeyRoutingSource, reply.GetRouting().GetSource().String()),
 		attribute.String(telemetry.KeyMergeMethod, reply.GetMergeMethod().String()),
@@ -68,21 +88,212 @@ func (s *Service) ask(ctx context.Context, req *gatewayv1.AskRequest, ev *events
 	return reply, nil
 }
 
-// run takes an admitted turn through its stages, while it holds its places.
-func (s *Service) run(ctx context.Context, t *turn) (*gatewayv1.AskResponse, error) {
-	held := newHold(ctx, t)
-	defer held.release()
-	ctx = held.ctx
-	decision, branches, err := s.work(ctx, t)
-	if err != nil {
-		return nil, held.lost(err)
+// turn is one message on its way to a reply.
+type turn struct {
+	req    *gatewayv1.AskRequest
+	store  *gatewayv1.Store
+	scope  scope.Scope
+	began  time.Time
+	lease  *threads.Lease // set by load
+	budget *fanout.Budget // nil: no bound
+	drains fanout.Drains  // streams whose last message has come
+}
+
+// withDeadline gives a turn a deadline if its caller set none.
+func (s *Service) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
 	}
-	merged := s.merge(s.withMergeBudget(ctx, t), t, branches)
-	reply := s.reply(ctx, t, decision, branches, merged)
-	if err := s.record(ctx, t, reply); err != nil {
+	return context.WithTimeout(ctx, s.cfg.TurnTimeout)
+}
+
+// admit checks a request and its store, and makes the turn's scope.
+func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest) (*turn, error) {
+	began := s.cfg.Now()
+	if err := checkAsk(req); err != nil {
 		return nil, err
 	}
-	held.settled = true
-	s.summaries.start(ctx, t)
-	return reply, nil
+	storeOf := s.stores.cached
+	if req.GetRequestId() == "" && req.GetThreadId() == "" {
+		storeOf = s.stores.get // the only read of the turn: a cached store would hide that Redis is down
+	}
+	store, err := storeOf(ctx, req.GetStoreId())
+	if err != nil {
+		return nil, err
+	}
+	return &turn{
+		req: req, store: store, scope: s.scopeOf(req, store), began: began, budget: fanout.NewBudget(s.cfg.Budget),
+	}, nil
+}
+
+// scopeOf says for whom a request is.
+func (s *Service) scopeOf(req *gatewayv1.AskRequest, store *gatewayv1.Store) scope.Scope {
+	sc := scope.Scope{
+		StoreID: req.GetStoreId(), CustomerID: req.GetCustomerId(), CustomerGroups: req.GetCustomerGroups(),
+		CartID: req.GetCartId(), ThreadID: req.GetThreadId(), TurnID: "turn_" + s.cfg.NewID(),
+	}
+	if sc.CartID == "" {
+		sc.CartID = sc.CustomerID
+	}
+	if sc.ThreadID == "" {
+		sc.ThreadID = "thr_" + s.cfg.NewID()
+	}
+	switch tag, err := language.Parse(req.GetLocale()); {
+	case err == nil && req.GetLocale() != "":
+		sc.Locale = tag.String()
+	case text.Language(req.GetMessage()) == "":
+		sc.Locale = store.GetDefaultLocale() // the message does not show its language
+	}
+	return sc
+}
+
+// checkAsk reports everything that is wrong with a request.
+func checkAsk(req *gatewayv1.AskRequest) error {
+	var check fault.Checker
+	if req == nil {
+		check.Addf("ask", "is required")
+		return check.Err()
+	}
+	check.ID("store_id", req.GetStoreId())
+	check.Text("message", req.GetMessage(), 1, maxMessage)
+	if req.GetMessage() != "" && strings.TrimSpace(req.GetMessage()) == "" {
+		check.Addf("message", "is blank")
+	}
+	check.OptionalID("customer_id", req.GetCustomerId())
+	check.OptionalID("cart_id", req.GetCartId())
+	check.OptionalID("thread_id", req.GetThreadId())
+	check.OptionalID("request_id", req.GetRequestId())
+	checkLocale(&check, "locale", req.GetLocale())
+	if n := len(req.GetCustomerGroups()); n > maxGroups {
+		check.Addf("customer_groups", "has %d groups, must have at most %d", n, maxGroups)
+	}
+	for i, group := range req.GetCustomerGroups() {
+		check.ID(fmt.Sprintf("customer_groups[%d]", i), group)
+	}
+	return check.Err()
+}
+
+// load waits until no other turn works on the request or has a message before this one in the thread, and loads the thread. The
+// scope is fixed from here on.
+func (s *Service) load(ctx context.Context, t *turn) error {
+	hash := ""
+	if t.req.GetRequestId() != "" {
+		var err error
+		if hash, err = threads.Hash(t.req); err != nil {
+			return err
+		}
+	}
+	var err error
+	t.lease, err = s.threads.Begin(ctx, threads.Turn{
+		Scope: t.scope, RequestID: t.req.GetRequestId(), Hash: hash, Known: t.req.GetThreadId() != "",
+	}, s.cfg.Now())
+	if err != nil {
+		return err
+	}
+	t.scope = t.lease.Scope
+	return nil
+}
+
+// replay emits the events of a turn that was answered before.
+func replay(reply *gatewayv1.AskResponse, emit fanout.Emit) {
+	emit.Routed(reply.GetRouting())
+	for _, r := range reply.GetResults() {
+		emit.Started(r.GetAssignment())
+		emit.Finished(r)
+	}
+	emit.Text(reply.GetText())
+}
+
+// startSpan starts the span of a turn. The context it returns carries the turn's scope.
+func (s *Service) startSpan(ctx context.Context, t *turn) (context.Context, trace.Span) {
+	ctx, span := s.tracer.Start(scope.NewContext(ctx, t.scope), telemetry.OperationInvokeWorkflow+" "+workflow, trace.WithAttributes(
+		attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeWorkflow),
+		attribute.String(telemetry.KeyWorkflow, workflow),
+		attribute.String(telemetry.KeyConversation, t.scope.ThreadID),
+		attribute.String(telemetry.KeyStore, t.scope.StoreID),
+	))
+	if id := t.req.GetRequestId(); id != "" {
+		span.SetAttributes(attribute.String(telemetry.KeyRequest, id))
+	}
+	return ctx, span
+}
+
+func endSpan(span trace.Span, err error) {
+	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}
+
+// release ends everything that the turn has started. A turn with a reply first waits for its streams, so that they end by
+// themselves.
+func (t *turn) release(ctx context.Context, stop context.CancelFunc, run *fanout.Run, replied bool) {
+	if replied {
+		t.drains.Wait()
+	}
+	stop()
+	run.Wait()
+	t.drains.Wait()
+	t.lease.Close(ctx, replied)
+}
+
+// takenOverOr returns threads.ErrTakenOver if the turn has lost its lease, or else err.
+func takenOverOr(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), threads.ErrTakenOver) {
+		return threads.ErrTakenOver
+	}
+	return err
+}
+
+// fanoutTurn is the turn as its branches see it.
+func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
+	ft := &fanout.Turn{
+		Scope: t.scope, Message: t.req.GetMessage(), StoreName: t.store.GetName(),
+		Budget: t.budget, Journal: t.lease.Journal, Drains: &t.drains, Emit: emit,
+	}
+	if th := t.lease.Thread; th != nil {
+		ft.History, ft.Summary, ft.Shown = th.Messages, th.Summary, th.Shown
+	}
+	return ft
+}
+
+// mergeInput is the turn as the merge sees it.
+func (t *turn) mergeInput(ctx context.Context, results []fanout.Result, emit fanout.Emit) merge.Input {
+	in := merge.Input{
+		Message: t.req.GetMessage(), Language: t.languageTag(), CurrencyCode: t.store.GetCurrencyCode(),
+		Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Say: emit.Text,
+	}
+	for _, r := range results {
+		in.Parts = append(in.Parts, merge.Part{Query: r.Assignment.GetSubQuery(), Answer: r.Answer})
+	}
+	if t.budget != nil {
+		spend, currency := t.budget.Rest()
+		in.Budget = &merge.Budget{Spend: spend, Currency: currency}
+	}
+	return in
+}
+
+// languageTag is the language of the reply: the shopper's locale, or else the language of the message. Empty: unknown.
+func (t *turn) languageTag() string {
+	if t.scope.Locale != "" {
+		return t.scope.Locale
+	}
+	return text.Language(t.req.GetMessage())
+}
+
+// record keeps the turn, also if the caller has just left. There is a reply by now, so an error is logged and not returned, unless
+// another gateway has taken the turn over: it gives another reply.
+func (s *Service) record(ctx context.Context, t *turn, reply *gatewayv1.AskResponse) error {
+	due, _ := ctx.Deadline()
+	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(maxRecordTime, time.Until(due)))
+	defer cancel()
+	err := t.lease.Record(recordCtx, t.req.GetMessage(), reply, s.cfg.Now())
+	if err == nil {
+		return nil
+	}
+	if err = takenOverOr(ctx, err); errors.Is(err, threads.ErrTakenOver) {
+		return err
+	}
+	s.cfg.Logger.ErrorContext(ctx, "turn not recorded", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
+	return nil
 }

@@ -92,9 +92,7 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 	c := gateway.Config{
 		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
 		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Cart)),
-		TurnTimeout: cfg.TurnTimeout, RunAhead: cfg.Turns.RunAhead, MergeReserve: cfg.Turns.MergeReserve, Lease: cfg.Turns.Lease,
-		ThreadTTL: cfg.Turns.ThreadTTL, MaxTurns: cfg.Turns.Max, MaxTurnsPerStore: cfg.Turns.MaxPerStore, Budget: cfg.Turns.Budget,
-		Logger: cfg.Logger,
+		Settings: cfg.Gateway, Logger: cfg.Logger,
 	}
 	if cfg.FastModel != nil {
 		c.FastModel, c.FastPrice = cfg.FastModel.Model, cfg.FastModel.Price

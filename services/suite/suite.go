@@ -15,8 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
-
 	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
@@ -42,10 +40,9 @@ type Config struct {
 	Peers map[string]string
 	// Network connects the services of one process. Required unless Peers names every role.
 	Network *rpc.Network
-	// TurnTimeout bounds a turn, and any other call, whose caller set no deadline. Zero: 60 seconds.
-	TurnTimeout time.Duration
-	// Turns says how the gateway runs turns.
-	Turns Turns
+	// Gateway is how the gateway runs turns. Its TurnTimeout also bounds calls of the other services whose caller set no
+	// deadline. The zero value stands for the gateway's defaults.
+	Gateway gateway.Settings
 	// AlwaysAskModel has the router ask its model also where its rules are certain.
 	AlwaysAskModel bool
 	// DrainTimeout is how long a stopping server waits for running calls. Zero: rpc's default.
@@ -68,22 +65,6 @@ type Config struct {
 	Cluster *weaviate.Client
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
-}
-
-// Turns says how the gateway runs turns. The zero value is the gateway's defaults, and no budget.
-type Turns struct {
-	// RunAhead says when specialists start before the routing is final.
-	RunAhead gateway.RunAhead
-	// MergeReserve is the time kept for wording one reply from several answers.
-	MergeReserve time.Duration
-	// Lease is how long a gateway that is not heard of keeps its turn.
-	Lease time.Duration
-	// ThreadTTL is how long a thread and its turns are kept after the last message.
-	ThreadTTL time.Duration
-	// Max bounds the turns in flight in a gateway's process, MaxPerStore those of one store.
-	Max, MaxPerStore int
-	// Budget bounds the models' work on one turn. Nil: it is not bounded.
-	Budget *commonv1.Budget
 }
 
 // Instance is one service, ready to serve.
@@ -113,7 +94,7 @@ func New(role string, cfg Config) (*Instance, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", role, err), d.close())
 	}
 	server := rpc.NewServer(rpc.ServerConfig{
-		Name: role, Logger: cfg.Logger, DefaultDeadline: cfg.TurnTimeout, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
+		Name: role, Logger: cfg.Logger, DefaultDeadline: cfg.Gateway.TurnTimeout, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
 	})
 	service.Register(server)
 	return &Instance{role: role, service: service, server: server, dialer: d}, nil

@@ -18,6 +18,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -25,7 +26,7 @@ import (
 // askFlags are the fields of the question and where it goes.
 type askFlags struct {
 	models  *modelFlags
-	turns   *suite.Turns
+	gateway *gateway.Settings
 	request gatewayv1.AskRequest
 	groups  string
 	addr    string
@@ -36,7 +37,7 @@ type askFlags struct {
 }
 
 func addAskFlags(fs *flag.FlagSet) *askFlags {
-	f := &askFlags{models: addModelFlags(fs), turns: addTurnFlags(fs), level: logLevel(fs, slog.LevelWarn)}
+	f := &askFlags{models: addModelFlags(fs), gateway: addGatewayFlags(fs), level: logLevel(fs, slog.LevelWarn)}
 	fs.StringVar(&f.addr, "addr", "", "`target` of a running gateway, such as 127.0.0.1:7300 (default: start all six services here, with the demo stores)")
 	fs.StringVar(&f.request.StoreId, "store", "demo", "`id` of the store")
 	fs.StringVar(&f.request.CustomerId, "customer", "ava", "`id` of the signed-in customer; empty for a guest")
@@ -102,7 +103,7 @@ func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientCo
 		}
 		return conn, "gateway at " + f.addr + " · " + f.who(), conn.Close, nil
 	}
-	l, err := openLocal(ctx, localConfig{models: f.models, turns: *f.turns, redis: f.redis, logger: newLogger(env, *f.level), demo: f.redis == ""}, env)
+	l, err := openLocal(ctx, localConfig{models: f.models, gateway: *f.gateway, redis: f.redis, logger: newLogger(env, *f.level), demo: f.redis == ""}, env)
 	if err != nil {
 		return nil, "", nil, err
 	}

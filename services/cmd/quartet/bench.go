@@ -161,9 +161,9 @@ func openBench(ctx context.Context, cfg bench.Config, redis string, runAhead gat
 		models: &modelFlags{url: cfg.Model.BaseURL(), name: benchModel, idleTimeout: benchSilence},
 		redis:  redis, demo: true, logger: newLogger(env, slog.LevelError),
 		tune: func(s *suite.Config) {
-			s.TurnTimeout, s.Turns.RunAhead, s.AlwaysAskModel = benchTurnTimeout, runAhead, true
-			s.Turns.Max = max(cfg.InFlight, cfg.Concurrency)
-			s.Turns.MaxPerStore = s.Turns.Max
+			s.Gateway.TurnTimeout, s.Gateway.RunAhead, s.AlwaysAskModel = benchTurnTimeout, runAhead, true
+			s.Gateway.MaxTurns = max(cfg.InFlight, cfg.Concurrency)
+			s.Gateway.MaxTurnsPerStore = s.Gateway.MaxTurns
 		},
 	}, env)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/demo"
 	"github.com/quartet-commerce/quartet/services/internal/load"
 	"github.com/quartet-commerce/quartet/services/internal/model"
@@ -42,7 +43,7 @@ type localConfig struct {
 	models    *modelFlags
 	legs      *legFlags  // nil: none
 	index     *indexFlag // nil: embedded
-	turns     suite.Turns
+	gateway   gateway.Settings
 	redis     string
 	logger    *slog.Logger
 	listeners map[string][]net.Listener
@@ -52,7 +53,7 @@ type localConfig struct {
 
 // openLocal starts everything and loads the demo stores. The caller closes what it returns.
 func openLocal(ctx context.Context, c localConfig, env environment) (l *local, err error) {
-	l = &local{cfg: suite.Config{Network: rpc.NewNetwork(), Turns: c.turns, Logger: c.logger}}
+	l = &local{cfg: suite.Config{Network: rpc.NewNetwork(), Gateway: c.gateway, Logger: c.logger}}
 	// The services outlive the signal that ends the command: servers drain first, then state and telemetry go.
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {

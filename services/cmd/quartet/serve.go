@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -20,13 +21,12 @@ type serveFlags struct {
 	models     *modelFlags
 	legs       *legFlags
 	index      *indexFlag
-	turns      *suite.Turns
+	gateway    *gateway.Settings
 	redis      string
 	listen     string
 	insecure   *bool
 	rulesOnly  bool
 	capture    bool
-	turn       time.Duration
 	drain      time.Duration
 	drainDelay time.Duration
 	peers      map[string]*string
@@ -37,7 +37,7 @@ type serveFlags struct {
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
-		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), turns: addTurnFlags(fs), peers: make(map[string]*string),
+		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
 		carts: addCartFlags(fs),
 	}
@@ -45,7 +45,6 @@ func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
 	fs.BoolVar(&f.rulesOnly, "rules-only", false, "router: never ask a model")
 	fs.BoolVar(&f.capture, "capture-content", false, "put tool arguments and results on spans; they may hold what customers wrote")
-	fs.DurationVar(&f.turn, "turn-timeout", 0, "gateway: bound of a turn whose caller set no deadline (default 60s)")
 	fs.DurationVar(&f.drain, "drain-timeout", 20*time.Second, "how long a stopping server waits for running calls")
 	fs.DurationVar(&f.drainDelay, "drain-delay", 0, "how long a stopping server goes on serving after it reports NOT_SERVING")
 	for _, role := range suite.Roles() {
@@ -99,7 +98,7 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 // config is the suite's configuration as the flags say.
 func (f *serveFlags) config(ctx context.Context, role string, env environment, logger *slog.Logger) (suite.Config, func() error, error) {
 	cfg := suite.Config{
-		Peers: make(map[string]string), TurnTimeout: f.turn, Turns: *f.turns, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
+		Peers: make(map[string]string), Gateway: *f.gateway, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
 		CaptureContent: f.capture, Logger: logger,
 	}
 	for peer, target := range f.peers {

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,39 +23,40 @@ import (
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-// leastLease is the shortest lease of a turn: it is renewed three times in its length, over a network.
+// leastLease is the shortest lease of a turn. A lease is renewed three times in its length, over a network.
 const leastLease = time.Second
 
-// addTurnFlags adds the flags that say how the gateway runs turns, and returns where they will be.
-func addTurnFlags(fs *flag.FlagSet) *suite.Turns {
-	t := &suite.Turns{}
-	fs.Func("run-ahead", "gateway: `when` specialists start before the routing is final: always, certain (only where the rules are) or off (default always)",
+// addGatewayFlags adds the flags of the gateway's settings, and returns where they will be.
+func addGatewayFlags(fs *flag.FlagSet) *gateway.Settings {
+	t := &gateway.Settings{}
+	fs.Func("turn-timeout", defaulted("gateway: bound of a turn whose caller set no deadline", gateway.DefaultTurnTimeout),
+		atLeast(&t.TurnTimeout, time.Millisecond, time.ParseDuration))
+	fs.Func("run-ahead", "gateway: `when` specialists start before the routing is final: always, certain (only those that the router is certain of) or off (default always)",
 		func(s string) error {
-			modes := []gateway.RunAhead{gateway.RunAheadAlways, gateway.RunAheadCertain, gateway.RunAheadOff}
-			if t.RunAhead = gateway.RunAhead(s); !slices.Contains(modes, t.RunAhead) {
+			if t.RunAhead = gateway.RunAhead(s); !t.RunAhead.Valid() {
 				return errors.New("must be always, certain or off")
 			}
 			return nil
 		})
-	fs.Func("merge-reserve", defaulted("gateway: `time` kept for wording one reply from several answers, at most a quarter of what is left", gateway.DefaultMergeReserve),
+	fs.Func("merge-reserve", defaulted("gateway: `time` kept for merging several answers into one reply, at most a quarter of the time left", gateway.DefaultMergeReserve),
 		atLeast(&t.MergeReserve, time.Millisecond, time.ParseDuration))
-	fs.Func("lease", defaulted("gateway: `time` for which a gateway that is not heard of keeps its turn; then another one may take the turn up", gateway.DefaultLease),
+	fs.Func("lease", defaulted("gateway: `time` for which a gateway that has died keeps its turns; then another one may resume them", gateway.DefaultLease),
 		atLeast(&t.Lease, leastLease, time.ParseDuration))
 	fs.Func("thread-ttl", defaulted("gateway: `time` for which a conversation is kept after its last message", gateway.DefaultThreadTTL),
 		atLeast(&t.ThreadTTL, time.Minute, time.ParseDuration))
-	fs.Func("max-turns", defaulted("gateway: most `turns` in flight in this process", gateway.DefaultMaxTurns),
-		atLeast(&t.Max, 1, strconv.Atoi))
-	fs.Func("max-turns-per-store", defaulted("gateway: most `turns` in flight of one store", gateway.DefaultMaxTurnsPerStore),
-		atLeast(&t.MaxPerStore, 1, strconv.Atoi))
+	fs.Func("max-turns", defaulted("gateway: largest number of `turns` in flight in this process", gateway.DefaultMaxTurns),
+		atLeast(&t.MaxTurns, 1, strconv.Atoi))
+	fs.Func("max-turns-per-store", defaulted("gateway: largest number of `turns` in flight of one store", gateway.DefaultMaxTurnsPerStore),
+		atLeast(&t.MaxTurnsPerStore, 1, strconv.Atoi))
 	budget := func() *commonv1.Budget {
 		if t.Budget == nil {
 			t.Budget = &commonv1.Budget{}
 		}
 		return t.Budget
 	}
-	fs.Func("turn-budget-tokens", "gateway: most `tokens`, in and out, that the models may use for one turn (default no bound)",
+	fs.Func("turn-budget-tokens", "gateway: largest number of `tokens`, in and out, that all models may use for one turn (default no bound)",
 		func(s string) error { return atLeast(&budget().MaxTokens, 1, parseInt64)(s) })
-	fs.Func("turn-budget-cost", "gateway: most `money` that the models may cost in one turn, such as \"0.02 USD\"; wants --model-price (default no bound)",
+	fs.Func("turn-budget-cost", "gateway: `money` that all models may cost in one turn, such as \"0.02 USD\"; needs --model-price (default no bound)",
 		func(s string) error {
 			c, err := model.ParseCost(s)
 			if err != nil {
@@ -71,10 +71,9 @@ func addTurnFlags(fs *flag.FlagSet) *suite.Turns {
 	return t
 }
 
-// checkBudget refuses a budget of money that could not be kept to, since the cost of the model that answers is not known in
-// its currency.
+// checkBudget refuses a budget of money that cannot be enforced, because the price of the model is unknown in its currency.
 func checkBudget(cfg suite.Config) error {
-	most := cfg.Turns.Budget.GetMaxCost()
+	most := cfg.Gateway.Budget.GetMaxCost()
 	if price := cfg.Model.Price; most != nil && (price == nil || price.Currency != most.GetCurrencyCode()) {
 		return usagef("--turn-budget-cost is in %s, so --model-price must be given in %[1]s too", most.GetCurrencyCode())
 	}

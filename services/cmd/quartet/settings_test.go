@@ -20,14 +20,15 @@ import (
 )
 
 func TestTurnFlagsReachTheSuite(t *testing.T) {
-	all := suite.Turns{
+	all := gateway.Settings{
 		RunAhead: gateway.RunAheadCertain, MergeReserve: 2 * time.Second, Lease: 20 * time.Second, ThreadTTL: 24 * time.Hour,
-		Max: 100, MaxPerStore: 50,
+		MaxTurns: 100, MaxTurnsPerStore: 50, TurnTimeout: 30 * time.Second,
 		Budget: &commonv1.Budget{MaxTokens: 20_000, MaxCost: &commonv1.Cost{AmountMicros: 20_000, CurrencyCode: "USD"}},
 	}
 	args := []string{
 		"--run-ahead", "certain", "--merge-reserve", "2s", "--lease", "20s", "--thread-ttl", "24h", "--max-turns", "100",
 		"--max-turns-per-store", "50", "--turn-budget-tokens", "20000", "--turn-budget-cost", "0.02 USD",
+		"--turn-timeout", "30s",
 	}
 	env := make(map[string]string)
 	for i := 0; i < len(args); i += 2 {
@@ -36,12 +37,12 @@ func TestTurnFlagsReachTheSuite(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		env  map[string]string
-		want suite.Turns
+		want gateway.Settings
 	}{
 		"nothing said":         {},
 		"from flags":           {args: args, want: all},
 		"from the environment": {env: env, want: all},
-		"tokens alone":         {args: args[12:14], want: suite.Turns{Budget: &commonv1.Budget{MaxTokens: 20_000}}},
+		"tokens alone":         {args: args[12:14], want: gateway.Settings{Budget: &commonv1.Budget{MaxTokens: 20_000}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := environment{get: func(key string) string { return c.env[key] }, err: io.Discard}
@@ -55,7 +56,7 @@ func TestTurnFlagsReachTheSuite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, cfg.Turns, protocmp.Transform()); diff != "" {
+			if diff := cmp.Diff(c.want, cfg.Gateway, protocmp.Transform()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 func runUp(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("up", "", "Runs all six services in this process: the gateway and the data services on TCP, one port each from --port on.", env)
 	c := localConfig{models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs)}
-	turns := addTurnFlags(fs)
+	settings := addGatewayFlags(fs)
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis only if given")
 	orders, carts := orderSystemsFlag(fs), addCartFlags(fs)
@@ -28,7 +28,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if c.redis != "" && !given(fs, "demo") {
 		c.demo = false // nobody expects a demo in a Redis of their own
 	}
-	c.turns, c.logger = *turns, newLogger(env, *level)
+	c.gateway, c.logger = *settings, newLogger(env, *level)
 	systems, err := readOrderSystems(*orders, env.get)
 	if err != nil {
 		return err

@@ -1,0 +1,259 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+)
+
+const (
+	// maxHeld bounds the size of the events, in bytes, that a branch holds back until its assignment is final. At the bound,
+	// the branch stops reading its stream, so the specialist waits.
+	maxHeld = 64 << 10
+	// heldOverhead is about the size of an event beside its content, in bytes.
+	heldOverhead = 128
+	// lateConfidence is the confidence of an answer that was cut off while it was streamed. It recommends a human.
+	lateConfidence = 0.2
+)
+
+// branch is the work on one assignment. Exactly one of answer and err is set once the branch is done.
+//
+// A speculative branch works on a provisional assignment. Until confirm makes the assignment final, the branch holds its
+// events back in their order, so that a wrong guess reaches nobody.
+type branch struct {
+	turn *Turn
+
+	// Set before the branch starts.
+	specialist   string
+	remappedFrom string
+	request      *specialistv1.AnswerRequest
+	cancel       context.CancelCauseFunc // of a speculative branch; else nil
+	final        chan struct{}           // closed by confirm
+	journaled    bool                    // the answer comes from the journal; set by the branch's goroutine
+
+	mu         sync.Mutex
+	assignment *routerv1.Assignment
+	alone      bool // its text is the reply's, so it is passed on as it comes
+	confirmed  bool
+	done       bool
+	held       []*specialistv1.AnswerResponse
+	heldBytes  int
+	calls      []*specialistv1.ToolCall // that have ended
+	spent      *commonv1.Usage          // as reported so far
+	streamed   strings.Builder          // the text that was passed on
+	answer     *specialistv1.Answer
+	err        error
+}
+
+func newBranch(t *Turn, a *routerv1.Assignment) *branch {
+	return &branch{
+		turn: t, assignment: a, specialist: a.GetSpecialist(), remappedFrom: a.GetRemappedFrom(), final: make(chan struct{}),
+		request: &specialistv1.AnswerRequest{
+			AssignmentId: a.GetAssignmentId(), SubQuery: a.GetSubQuery(), Message: t.Message, History: t.History,
+			Reason: a.GetReason(), StoreName: t.StoreName, Summary: t.Summary, ShownProducts: t.Shown,
+		},
+	}
+}
+
+// sameWork reports whether two branches ask the same specialist for the same.
+func (b *branch) sameWork(o *branch) bool {
+	return b.specialist == o.specialist && b.remappedFrom == o.remappedFrom && proto.Equal(b.request, o.request)
+}
+
+// ask asks the specialist and passes its progress on.
+func (r *Run) ask(ctx context.Context, b *branch, due time.Time) (*specialistv1.Answer, error) {
+	client, ok := r.fanout.cfg.Registry.Client(b.specialist)
+	if !ok {
+		return nil, fmt.Errorf("there is no specialist %q", b.specialist)
+	}
+	ctx, cancel := context.WithDeadline(ctx, due)
+	release := cancel
+	defer func() { release() }()
+	if err := Enough(ctx, minCall, "ask "+b.specialist); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("ask %s: %w", b.specialist, orLate(ctx, ctx.Err()))
+	}
+	// The cart and the budget are no part of the work that sameWork compares, so they are added to a copy.
+	req := proto.CloneOf(b.request)
+	req.Budget = r.turn.Budget.share(b, req.GetAssignmentId())
+	req.Cart = r.cartFor(ctx, b.specialist)
+	stream, err := client.Answer(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", b.specialist, orLate(ctx, err))
+	}
+	for {
+		ev, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("ask %s: the stream ended without an answer", b.specialist)
+		case err != nil:
+			return nil, fmt.Errorf("ask %s: %w", b.specialist, orLate(ctx, err))
+		}
+		if a := ev.GetAnswer(); a != nil {
+			if strings.TrimSpace(a.GetText()) == "" {
+				return nil, fmt.Errorf("ask %s: the answer is empty", b.specialist)
+			}
+			release = func() { Drain(r.turn.Drains, stream, cancel) }
+			return a, nil
+		}
+		b.pass(ctx, ev)
+	}
+}
+
+// orLate returns the error of a call, which is DeadlineExceeded if the call was cancelled because it was late.
+func orLate(ctx context.Context, err error) error {
+	canceled := status.Code(err) == codes.Canceled || errors.Is(err, context.Canceled)
+	if canceled && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// confirm makes the assignment final: it reports the start of the branch, and passes on what was held back. It is called
+// once.
+func (b *branch) confirm(a *routerv1.Assignment, alone bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer close(b.final)
+	b.assignment, b.alone, b.confirmed = a, alone, true
+	b.turn.Emit.Started(a)
+	for _, ev := range b.held {
+		b.report(ev)
+	}
+	b.held = nil
+	if b.done {
+		b.conclude()
+	}
+}
+
+// pass reports the progress of the specialist, or holds it back while the assignment may still be dropped.
+func (b *branch) pass(ctx context.Context, ev *specialistv1.AnswerResponse) {
+	b.awaitRoom(ctx, ev)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := ev.GetEvent().(type) {
+	case *specialistv1.AnswerResponse_Spent:
+		b.spent = e.Spent.GetUsage()
+		return
+	case *specialistv1.AnswerResponse_ToolCallFinished:
+		b.calls = append(b.calls, e.ToolCallFinished.GetToolCall())
+	}
+	if b.confirmed {
+		b.report(ev)
+		return
+	}
+	b.held, b.heldBytes = append(b.held, ev), b.heldBytes+heldSize(ev)
+}
+
+// awaitRoom waits until an event may be held back, or need not be. Only the branch's own goroutine holds events back.
+func (b *branch) awaitRoom(ctx context.Context, ev *specialistv1.AnswerResponse) {
+	b.mu.Lock()
+	full := !b.confirmed && len(b.held) > 0 && b.heldBytes+heldSize(ev) > maxHeld
+	b.mu.Unlock()
+	if full {
+		select {
+		case <-b.final:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func heldSize(ev *specialistv1.AnswerResponse) int { return heldOverhead + proto.Size(ev) }
+
+// report passes on an event of a final assignment. The specialist's text is the reply's only if no other one is asked.
+func (b *branch) report(ev *specialistv1.AnswerResponse) {
+	switch ev := ev.GetEvent().(type) {
+	case *specialistv1.AnswerResponse_ToolCallStarted:
+		b.turn.Emit.ToolCallStarted(b.assignment, ev.ToolCallStarted)
+	case *specialistv1.AnswerResponse_ToolCallFinished:
+		b.turn.Emit.ToolCallFinished(b.assignment, ev.ToolCallFinished.GetToolCall())
+	case *specialistv1.AnswerResponse_TextDelta:
+		if b.alone {
+			b.streamed.WriteString(ev.TextDelta.GetText())
+			b.turn.Emit.Text(ev.TextDelta.GetText())
+		}
+	}
+}
+
+// finish sets the outcome, after the last event.
+func (b *branch) finish(answer *specialistv1.Answer, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer, b.err, b.done = answer, err, true
+	if b.confirmed {
+		b.conclude()
+	}
+}
+
+// conclude journals and reports the outcome of a final assignment. b.mu is held.
+func (b *branch) conclude() {
+	text := b.streamed.String()
+	late := b.err != nil && rpc.Status(b.err).Code() == codes.DeadlineExceeded
+	switch {
+	case late && strings.TrimSpace(text) != "":
+		b.answer, b.err = b.cutOff(text), nil // its text is the reply's, and cannot be taken back
+	case b.err == nil && !b.journaled:
+		b.turn.Journal.KeepAnswer(b.assignment.GetAssignmentId(), b.answer)
+	}
+	b.turn.Emit.Finished(b.snapshot().Proto())
+}
+
+// fail sets the outcome of a branch that panicked, wherever that was. If reporting panics too, the failure stands unreported.
+func (b *branch) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer, b.err, b.done = nil, err, true
+	defer func() { _ = recover() }()
+	if b.confirmed {
+		b.turn.Emit.Finished(b.snapshot().Proto())
+	}
+}
+
+// cutOff is the answer of a specialist that ran out of time while it streamed its text.
+func (b *branch) cutOff(text string) *specialistv1.Answer {
+	used := b.spent
+	if used == nil {
+		used = &commonv1.Usage{ModelCalls: 1, Estimated: true} // the call that wrote the text
+	}
+	return &specialistv1.Answer{
+		Specialist: b.assignment.GetSpecialist(), Text: text, Confidence: lateConfidence, ToolCalls: b.calls, Usage: used,
+		FinishReason: specialistv1.FinishReason_FINISH_REASON_DEADLINE,
+	}
+}
+
+// result is the outcome of a branch that is done.
+func (b *branch) result() Result {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.snapshot()
+}
+
+// snapshot is result for callers that hold b.mu.
+func (b *branch) snapshot() Result {
+	return Result{Assignment: b.assignment, Answer: b.answer, Err: b.err, Streamed: b.streamed.String(), spent: b.spent}
+}
+
+// tokens returns the number of tokens that a branch that is done is known to have spent.
+func (b *branch) tokens() int64 {
+	used := b.spent
+	if b.answer != nil {
+		used = b.answer.GetUsage()
+	}
+	return used.GetInputTokens() + used.GetOutputTokens()
+}

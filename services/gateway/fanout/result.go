@@ -1,0 +1,127 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
+)
+
+// Result is the outcome of one assignment. Exactly one of Answer and Err is set.
+type Result struct {
+	Assignment *routerv1.Assignment
+	Answer     *specialistv1.Answer
+	Err        error
+	// Streamed is the text that was passed on before the end. It is empty if there are several assignments.
+	Streamed string
+
+	spent *commonv1.Usage // as reported before a failure
+}
+
+// Proto returns the result as it is reported.
+func (r Result) Proto() *gatewayv1.AssignmentResult {
+	result := &gatewayv1.AssignmentResult{Assignment: r.Assignment}
+	if r.Err != nil {
+		result.Outcome = &gatewayv1.AssignmentResult_Failure{Failure: failure(r.Err)}
+	} else {
+		result.Outcome = &gatewayv1.AssignmentResult_Answer{Answer: r.Answer}
+	}
+	return result
+}
+
+// Usage returns what the model calls of the assignment used, and whether that is all: a specialist that was cut off may have
+// been in the middle of a call.
+func (r Result) Usage() (used *commonv1.Usage, complete bool) {
+	return usageOf(r.Answer, r.spent, r.Err)
+}
+
+// usageOf is Result.Usage for an answer, or for an error and the usage that was reported before.
+func usageOf(answer *specialistv1.Answer, reported *commonv1.Usage, err error) (used *commonv1.Usage, complete bool) {
+	if err == nil {
+		return answer.GetUsage(), true
+	}
+	switch rpc.Reason(rpc.Status(err)) {
+	case "DEADLINE", "CANCELED", "PEER_UNAVAILABLE":
+		return reported, false
+	}
+	return reported, reported != nil
+}
+
+// failure says why an assignment was not answered. Causes inside Quartet stay in the log.
+func failure(err error) *gatewayv1.Failure {
+	st := rpc.Status(err)
+	return &gatewayv1.Failure{
+		Code:    codeName(st.Code()),
+		Reason:  commonv1.ErrorReason(commonv1.ErrorReason_value["ERROR_REASON_"+rpc.Reason(st)]),
+		Message: st.Message(),
+	}
+}
+
+// codeName is the canonical name of a code, such as "UNAVAILABLE".
+func codeName(c codes.Code) string { return code.Code(c).String() }
+
+// nothingAnswered returns the error of a turn in which no assignment was answered, and nil if any was. If the context has
+// ended, its error counts, whatever the results are.
+func nothingAnswered(ctx context.Context, results []Result) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("ask specialists: %w", err)
+	}
+	e := &nothingError{codes: map[string]string{}, retryAfter: fault.DefaultRetryAfter}
+	late := true
+	for _, r := range results {
+		if r.Err == nil {
+			return nil
+		}
+		st := rpc.Status(r.Err)
+		late = late && st.Code() == codes.DeadlineExceeded
+		e.codes[r.Assignment.GetAssignmentId()] = codeName(st.Code())
+		e.errs = append(e.errs, r.Err)
+		for _, d := range st.Details() {
+			if r, ok := d.(*errdetails.RetryInfo); ok {
+				e.retryAfter = max(e.retryAfter, r.GetRetryDelay().AsDuration())
+			}
+		}
+	}
+	if late {
+		return fmt.Errorf("ask specialists: %w", context.DeadlineExceeded)
+	}
+	return e
+}
+
+// nothingError says that no specialist could answer any part of a message.
+type nothingError struct {
+	codes      map[string]string // by assignment id
+	retryAfter time.Duration
+	errs       []error
+}
+
+// Error names the causes, for the log.
+func (e *nothingError) Error() string {
+	return "no specialist could answer: " + errors.Join(e.errs...).Error()
+}
+
+// GRPCStatus is UNAVAILABLE with the code of each assignment.
+func (e *nothingError) GRPCStatus() *status.Status {
+	st, err := status.New(codes.Unavailable, "no specialist could answer any part of the message").WithDetails(
+		&errdetails.ErrorInfo{Reason: "NOTHING_ANSWERED", Domain: rpc.Domain, Metadata: e.codes},
+		&errdetails.RetryInfo{RetryDelay: durationpb.New(e.retryAfter)},
+	)
+	if err != nil {
+		return status.New(codes.Unavailable, "no specialist could answer any part of the message")
+	}
+	return st
+}

@@ -1,0 +1,240 @@
+package merge
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+const (
+	// factShare is the part of a section's facts that a merged text must repeat. A merge may drop the weaker half of a
+	// list; one that drops more has dropped the section.
+	factShare = 0.5
+	// wordShare is the part of a section's longer words that must come back when it holds no facts. Rewording is fine, so
+	// it is low.
+	wordShare = 0.25
+	// wholeWordShare is the same for a text that was cut, of which nobody knows whether the section's end was still to come.
+	wholeWordShare = 0.6
+	// stemLength is how many letters of a word count. Words that have fewer say nothing of what a text is about.
+	stemLength = 4
+)
+
+// coverage tells which sections a merged text holds.
+type coverage struct{ sections []section }
+
+// section is an answer, as coverage looks at it.
+type section struct {
+	query, text string
+	folded      string
+	marks       []mark
+	said        *grounding.Set
+}
+
+// mark is something by which a section is known: a title, folded, or else a fact.
+type mark struct {
+	title  string
+	fact   grounding.Fact
+	shared bool // another section says it as well, so it shows nothing, unless there is nothing else
+}
+
+// in reports whether a text has the mark.
+func (k mark) in(folded string, said *grounding.Set) bool {
+	if k.title != "" {
+		return strings.Contains(folded, k.title)
+	}
+	return said.Has(k.fact)
+}
+
+// newCoverage returns the coverage of answers, and what each says.
+func newCoverage(answered []Part, said []*reading) *coverage {
+	c := &coverage{}
+	for i, p := range answered {
+		c.sections = append(c.sections, newSection(p.Query, p.Answer, said[i]))
+	}
+	for i, s := range c.sections {
+		for j, k := range s.marks {
+			s.marks[j].shared = c.elsewhere(i, func(o section) bool { return k.in(o.folded, o.said) })
+		}
+	}
+	return c
+}
+
+// newSection returns a section by its titles and by its facts, without those that any text may have, each once.
+func newSection(query string, a *specialistv1.Answer, said *reading) section {
+	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), said: &said.set}
+	for _, name := range names(a) {
+		if name = fold(name); name != "" && strings.Contains(s.folded, name) {
+			s.marks = append(s.marks, mark{title: name})
+		}
+	}
+	var before grounding.Set
+	for _, f := range said.text.Facts {
+		if !f.Plain && !before.Has(f) {
+			s.marks = append(s.marks, mark{fact: f})
+		}
+		before.AddFacts(f)
+	}
+	return s
+}
+
+// mergedText is the part of a merged text that was passed on, as coverage looks at it. The zero value is empty.
+type mergedText struct {
+	folded strings.Builder
+	said   grounding.Set
+}
+
+// add takes in a sentence, and what it says.
+func (m *mergedText) add(sentence string, said grounding.Text) {
+	foldTo(&m.folded, sentence)
+	m.said.Add(said)
+}
+
+// missing returns which sections a text does not hold, in order. One that the model finished may leave out the weaker half
+// of a section; in one that was cut, nothing may be missing.
+func (c *coverage) missing(merged string, m *mergedText, finished bool) []int {
+	var out []int
+	for i := range c.sections {
+		if !c.covered(i, merged, m, finished) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// covered reports whether a text holds a section: enough of its facts, which are product titles, codes, dates and
+// numbers; or, if it has none, enough of its words.
+func (c *coverage) covered(i int, merged string, m *mergedText, finished bool) bool {
+	marks := c.sections[i].marks
+	own, kept, ownKept := 0, 0, 0
+	for _, k := range marks {
+		found := k.in(m.folded.String(), &m.said)
+		if found {
+			kept++
+		}
+		if !k.shared {
+			own++
+		}
+		if found && !k.shared {
+			ownKept++
+		}
+	}
+	share := factShare
+	if !finished {
+		share = 1
+	}
+	switch {
+	case len(marks) == 0:
+		return c.retold(i, merged, m, finished)
+	case own > 0 && float64(ownKept) < share*float64(own):
+		return false
+	}
+	return float64(kept) >= share*float64(len(marks))
+}
+
+// retold reports whether a text has the words of a section without facts. Where the text is in another language than the
+// section, those of its question speak for it, which the shopper wrote.
+func (c *coverage) retold(i int, merged string, m *mergedText, finished bool) bool {
+	s := c.sections[i]
+	if strings.Contains(m.folded.String(), s.folded) {
+		return true
+	}
+	words, share := s.folded, wordShare
+	if from, to := text.Language(s.text), text.Language(merged); from != "" && to != "" && from != to {
+		words = fold(s.query)
+	}
+	if !finished {
+		share = wholeWordShare
+	}
+	elsewhere := map[string]bool{}
+	for j, o := range c.sections {
+		if j != i {
+			maps.Copy(elsewhere, stemsOf(o.folded))
+		}
+	}
+	own, kept, said := 0, 0, stemsOf(m.folded.String())
+	for w := range stemsOf(words) {
+		if elsewhere[w] {
+			continue
+		}
+		own++
+		if said[w] {
+			kept++
+		}
+	}
+	return own > 0 && float64(kept) >= share*float64(own)
+}
+
+// elsewhere reports whether something is true of a section other than the i-th.
+func (c *coverage) elsewhere(i int, is func(section) bool) bool {
+	for j, o := range c.sections {
+		if j != i && is(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// names are the names that code put beside the text.
+func names(a *specialistv1.Answer) []string {
+	var out []string
+	for _, p := range a.GetProducts() {
+		out = append(out, p.GetTitle())
+	}
+	if code := a.GetPromotion().GetCode(); code != "" {
+		out = append(out, code)
+	}
+	if id := a.GetOrder().GetOrderId(); id != "" {
+		out = append(out, id)
+	}
+	return out
+}
+
+// fold turns a text into folded words between single spaces, with a space at either end, so that whole words can be looked for.
+func fold(s string) string {
+	var b strings.Builder
+	foldTo(&b, s)
+	return b.String()
+}
+
+// foldTo appends the folded words of a text that starts at the start of a word.
+func foldTo(b *strings.Builder, s string) {
+	for _, w := range text.Words(s) {
+		if b.Len() == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.Text)
+		b.WriteByte(' ')
+	}
+}
+
+// stemsOf returns the beginnings of the words of a folded text, which are the same for return, returns and returned. Stop words
+// are left out. In scripts without spaces between words, each two neighbouring characters are a stem.
+func stemsOf(folded string) map[string]bool {
+	out := map[string]bool{}
+	last := ""
+	for w := range strings.FieldsSeq(folded) {
+		runes := []rune(w)
+		switch {
+		case text.IsUnspaced(runes[0]):
+			if last != "" {
+				out[last+w] = true
+			}
+			last = w
+			continue
+		case len(runes) >= stemLength && !isStopWord(w):
+			out[string(runes[:stemLength])] = true
+		}
+		last = ""
+	}
+	return out
+}
+
+// isStopWord reports whether a folded word is a stop word in one of the languages that shoppers use most.
+func isStopWord(w string) bool {
+	return slices.ContainsFunc([]string{"en", "es", "de", "fr"}, func(tag string) bool { return text.IsStopWord(tag, w) })
+}

@@ -1,0 +1,90 @@
+package merge
+
+import (
+	"testing"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+)
+
+func TestASentenceMayOnlySayWhatTheAnswersSay(t *testing.T) {
+	const answer = "The Alder costs 249.50 EUR, the Birch 199 EUR, the Cedar 149. The warranty is 24 months.\n" +
+		"- pegs\n- a bag\n- a card\n- a map"
+	tests := []struct {
+		name, currency, text string
+		want                 bool
+	}{
+		{"no facts", "", "That is a fine tent, and it comes soon.", true},
+		{"an answer's fact in another language", "", "Das Alder kostet 249,50 €.", true},
+		{"no answer's fact", "", "It costs 249 EUR.", false},
+		{"a number in the words of another language than the turn's", "", "Die Garantie für das Alder ist vierundzwanzig Monate.", true},
+		{"another in the words of that language", "", "Die Garantie für das Alder ist sechsunddreißig Monate.", false},
+		{"the store's currency", "USD", "The Cedar costs $149.", true},
+		{"a currency that is not the store's", "GBP", "The Cedar costs $149.", false},
+		{"how many products there are", "", "Here are 5 of them.", true},
+		{"how many prices there are", "", "Here are two prices.", true},
+		{"how many items there are", "", "It comes with four things.", true},
+		{"a number that counts nothing", "", "Here are 6 of them.", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := groundsOf(Input{Message: "Tents?", Language: "en", CurrencyCode: tt.currency}, &specialistv1.Answer{
+				Text: answer, Products: make([]*specialistv1.ProductChoice, 5),
+			})
+			if got := g.hold(g.read(tt.text)); got != tt.want {
+				t.Errorf("hold(%q) = %v; facts %+v", tt.text, got, g.read(tt.text).Facts)
+			}
+		})
+	}
+}
+
+func TestWhatTheShopperWroteMayBeQuotedButDecidesNothing(t *testing.T) {
+	tests := []struct {
+		name, message, answer, text string
+		want                        bool
+	}{
+		{"a size", "Shoes in size 42?", "We have it in your size.", "Yes, we have size 42.", true},
+		{"the number for something else", "Shoes in size 42?", "We have it in your size.", "Yes, there are 42 of them.", false},
+		{"a count", "I need 3 pairs", "We have enough.", "You can have 3 pairs.", true},
+		{"a period that the answer sets", "Can I return after 60 days?", "Returns are free within 30 days.", "Return it within 60 days.", false},
+		{"a price that the answer sets", "Is it 49 EUR?", "It costs 59 EUR.", "It costs 49 EUR.", false},
+		{"a percentage that the answer sets", "Is there 30 % off?", "There is 10 % off.", "There is 30 % off.", false},
+		{"a date that the answer sets", "Here by 3 May?", "It comes on 9 May.", "It comes on 3 May.", false},
+		{"a code", "Does SAVE30 work?", "That code has ended.", "SAVE30 has ended.", true},
+		{"an order", "Where is AB-1234?", "I can not see it.", "I can not see order AB-1234.", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := groundsOf(Input{Message: tt.message, Language: "en"}, &specialistv1.Answer{Text: tt.answer})
+			if got := g.hold(g.read(tt.text)); got != tt.want {
+				t.Errorf("hold(%q) = %v", tt.text, got)
+			}
+		})
+	}
+}
+
+// groundsOf returns the grounds of a message with one part, whose query is the message.
+func groundsOf(in Input, a *specialistv1.Answer) *grounds {
+	in.Parts = []Part{{Query: in.Message, Answer: a}}
+	return newGrounds(in, readAnswers(in.base(), in.Parts))
+}
+
+// Whatever an answer says, a model that copies it is not stopped: each sentence rests on the whole.
+func FuzzGrounds(f *testing.F) {
+	for _, c := range mergeCases(f) {
+		for _, s := range c.Sections {
+			f.Add(s.Text, c.Language)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text, locale string) {
+		g := groundsOf(Input{Message: "?", Language: locale}, &specialistv1.Answer{Text: text})
+		if !g.hold(g.read("\n" + text)) {
+			t.Fatalf("%q does not rest on itself", text)
+		}
+		got, s := cut(text, 16)
+		for _, piece := range append(got, s.rest()) {
+			if !g.hold(g.read(piece)) {
+				t.Fatalf("%q does not rest on %q: %+v", piece, text, g.read(piece).Facts)
+			}
+		}
+	})
+}

@@ -1,0 +1,282 @@
+// Package merge makes the text of a reply from the answers of the specialists: a single answer passes through; a model
+// writes one text from several. Each sentence of the model is checked before it goes out, and what the model leaves out is
+// added.
+//
+// The package knows nothing of turns, branches or Redis. It must not import a service.
+package merge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/language"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// maxReserves bounds the time of a merge, in multiples of Config.Reserve, however much time the turn has left.
+const maxReserves = 2
+
+// Config says how answers are merged.
+type Config struct {
+	// Model writes one text from several answers. Nil: the answers are joined without a model.
+	Model agentloop.Model
+	// Price of the model's tokens. Nil: the cost of a merge is unknown.
+	Price *agentloop.Price
+	// Reserve is how long the model may be silent. A merge takes at most twice as long. Required.
+	Reserve time.Duration
+	// Logger gets the reasons for which a model's text was cut short, never customer text. Required.
+	Logger *slog.Logger
+}
+
+// Merger makes the texts of replies. It is safe for concurrent use.
+type Merger struct{ cfg Config }
+
+// New returns a merger.
+func New(cfg Config) *Merger { return &Merger{cfg: cfg} }
+
+// Part is one sub-query of the message and its answer.
+type Part struct {
+	// Query is the sub-query, in the shopper's words.
+	Query string
+	// Answer to it. Nil: it could not be answered.
+	Answer *specialistv1.Answer
+}
+
+// Input is what a merge is made of.
+type Input struct {
+	// Message of the shopper.
+	Message string
+	// Language of the reply, a BCP 47 tag. Empty: the language of the message.
+	Language string
+	// CurrencyCode of the store, which a price may be given in even if no answer names a currency. Empty: unknown.
+	CurrencyCode string
+	// Parts of the message, at least one, of which at least one is answered.
+	Parts []Part
+	// Streamed is the beginning of a single answer that Say has already passed on.
+	Streamed string
+	// Due is when the text must be there. The model gets no more time than Config allows, however late this is.
+	Due time.Time
+	// Budget bounds what the model may use. Nil: no bound.
+	Budget *Budget
+	// Say passes text on to the shopper, which cannot be taken back. Calls come from the goroutine of Merge.
+	Say func(text string)
+}
+
+// Budget is the rest of a turn's budget. A field of Spend that is zero is not bounded; below zero, nothing is left.
+type Budget struct {
+	Spend    wrap.Spend
+	Currency string // of Spend.CostMicros
+}
+
+// Result is the text of a reply and how it was made.
+type Result struct {
+	Text   string
+	Method gatewayv1.MergeMethod
+	Model  *agentloop.Result // also when the model's text was not used; nil: no model was asked
+}
+
+// Merge makes the text of a reply. Every sub-query is then answered in the text, or named in it as not answered. Several
+// answers are worded as one by the model, sentence by sentence as it writes; answers that the model did not get to, or left
+// out, follow as they are.
+func (m *Merger) Merge(ctx context.Context, in Input) Result {
+	if len(in.Parts) == 1 {
+		return m.passThrough(ctx, in)
+	}
+	var answered, failed []Part
+	for _, p := range in.Parts {
+		if p.Answer != nil {
+			answered = append(answered, p)
+		} else {
+			failed = append(failed, p)
+		}
+	}
+	r := Result{Method: gatewayv1.MergeMethod_MERGE_METHOD_JOINED}
+	out := &output{say: in.Say}
+	missing := answered
+	if m.cfg.Model != nil && len(answered) > 1 {
+		r.Model, missing = m.word(ctx, in, out, answered)
+		switch {
+		case out.Len() == 0:
+		case len(missing) == 0:
+			r.Method = gatewayv1.MergeMethod_MERGE_METHOD_MODEL
+		default:
+			r.Method = gatewayv1.MergeMethod_MERGE_METHOD_MODEL_AND_JOINED
+		}
+	}
+	for _, p := range missing {
+		out.paragraph(strings.TrimSpace(p.Answer.GetText()))
+	}
+	for _, p := range failed {
+		out.paragraph(unansweredText(in.base(), p.Query))
+	}
+	r.Text = out.String()
+	return r
+}
+
+// passThrough takes the text of the only answer, which Say may already have passed on. If a specialist's pieces do not add
+// up to its answer, the pieces are the text: they cannot be taken back.
+func (m *Merger) passThrough(ctx context.Context, in Input) Result {
+	text := in.Parts[0].Answer.GetText()
+	if !strings.HasPrefix(text, in.Streamed) {
+		m.cfg.Logger.WarnContext(ctx, "the pieces of an answer do not add up to the answer", "specialist", in.Parts[0].Answer.GetSpecialist())
+		text = in.Streamed
+	}
+	in.Say(text[len(in.Streamed):])
+	return Result{Method: gatewayv1.MergeMethod_MERGE_METHOD_PASS_THROUGH, Text: text}
+}
+
+// word has the model word the answers, and returns which of them the text then lacks.
+func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Part) (*agentloop.Result, []Part) {
+	due := time.Now().Add(maxReserves * m.cfg.Reserve)
+	if in.Due.Before(due) {
+		due = in.Due
+	}
+	ctx, cancel := context.WithDeadline(ctx, due)
+	defer cancel()
+	said := readAnswers(in.base(), answered)
+	s := &stream{output: out, grounds: newGrounds(in, said), answers: join(answered)}
+	result, err := m.generate(ctx, in, s)
+	if err != nil {
+		sc, _ := scope.FromContext(ctx)
+		m.cfg.Logger.WarnContext(ctx, "merge cut short", "store", sc.StoreID, "turn", sc.TurnID, "passed_on_bytes", out.Len(), "error", err)
+	}
+	if out.Len() == 0 {
+		return result, answered
+	}
+	var missing []Part
+	for _, i := range newCoverage(answered, said).missing(out.String(), &s.merged, err == nil) {
+		missing = append(missing, answered[i])
+	}
+	return result, missing
+}
+
+// output is the text of a reply, which is passed on as it is made.
+type output struct {
+	strings.Builder
+	say func(string)
+}
+
+func (o *output) add(text string) {
+	o.WriteString(text)
+	o.say(text)
+}
+
+func (o *output) paragraph(text string) {
+	if o.Len() > 0 {
+		text = "\n\n" + text
+	}
+	o.add(text)
+}
+
+// base is the language of the reply without region or script; English if it is unknown.
+func (in Input) base() string {
+	base, _ := language.Make(in.Language).Base()
+	return base.String()
+}
+
+// join puts answers one below the other.
+func join(parts []Part) string {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = strings.TrimSpace(p.Answer.GetText())
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// message is what the model is given.
+func (in Input) message() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The shopper's message:\n<message>\n%s\n</message>\n\n", disarm(in.Message))
+	if in.Language != "" {
+		fmt.Fprintf(&b, "Language: %s\n", in.Language)
+	} else {
+		b.WriteString("Language: the language of the message\n")
+	}
+	n, failed := 0, ""
+	for _, p := range in.Parts {
+		query := text.OneLine(disarm(p.Query))
+		if p.Answer == nil {
+			failed += "- " + query + "\n"
+			continue
+		}
+		n++
+		fmt.Fprintf(&b, "\n## Section %d: %s\n%s\n", n, query, disarm(noHeadings(p.Answer.GetText())))
+	}
+	if failed != "" {
+		b.WriteString("\n## Not answered\n" + failed)
+	}
+	return b.String()
+}
+
+// disarm removes characters that a person would not see, and the angle brackets of tags, so that no text can end the
+// message or pass for a mark of the conversation.
+func disarm(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '＜' || r == '‹' || r == '〈' || r == '﹤':
+			return '<'
+		case r != '\n' && r != '\t' && unicode.IsControl(r), unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d':
+			return -1
+		}
+		return r
+	}, s)
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "<")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		bracket := byte('<')
+		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, " \t\n/|!?"))
+		if text.IsLetter(next) || next == '<' || strings.HasPrefix(after, "|") {
+			bracket = '('
+		}
+		b.WriteByte(bracket)
+		s = after
+	}
+}
+
+// noHeadings keeps an answer from looking like several sections.
+func noHeadings(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, l := range lines {
+		start := strings.TrimLeftFunc(l, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+		if strings.HasPrefix(start, "#") || strings.HasPrefix(start, "＃") {
+			lines[i] = strings.TrimLeftFunc(start, func(r rune) bool {
+				return r == '#' || r == '＃' || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)
+			})
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// unanswered says, by language, that a sub-query was not answered.
+var unanswered = map[string]string{
+	"en": "I could not answer this part of your message just now: “%s”",
+	"es": "Ahora mismo no he podido responder a esta parte de tu mensaje: «%s»",
+	"de": "Diesen Teil deiner Nachricht konnte ich gerade nicht beantworten: „%s“",
+	"fr": "Je n’ai pas pu répondre à cette partie de votre message pour le moment : « %s »",
+}
+
+// unansweredText tells the shopper which part of the message was not answered, in English if there is no sentence in the
+// language.
+func unansweredText(base, query string) string {
+	sentence, ok := unanswered[base]
+	if !ok {
+		sentence = unanswered["en"]
+	}
+	return fmt.Sprintf(sentence, text.OneLine(query))
+}

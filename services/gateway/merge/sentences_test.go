@@ -1,0 +1,131 @@
+package merge
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
+)
+
+// cut returns the sentences of a text that comes in pieces of so many bytes, and what was left.
+func cut(text string, size int) (out []string, s *sentences) {
+	s = &sentences{}
+	for piece := range slices.Chunk([]byte(text), size) {
+		out = append(out, s.add(string(piece))...)
+	}
+	return out, s
+}
+
+func TestTextIsCutIntoSentencesAndLines(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"sentences", "We have it. Do you want it? Yes! Good … fine.", []string{"We have it.", " Do you want it?", " Yes!", " Good …", " fine."}},
+		{"decimals", "It costs 129.95 EUR or 1.299,00 €. Fine.", []string{"It costs 129.95 EUR or 1.299,00 €.", " Fine."}},
+		{"a number before the dot", "Am 3. Mai und in Größe 42. Gut. Ja.", []string{"Am 3. Mai und in Größe 42. Gut.", " Ja."}},
+		{"a number behind the dot", "See no. 5. Or approx. 30 EUR. Yes.", []string{"See no. 5. Or approx. 30 EUR.", " Yes."}},
+		{"abbreviations", "Das kostet ca. 5 €, z. B. Schuhe bzw. Hosen inkl. MwSt. Dr. Klee hilft. Ja.",
+			[]string{"Das kostet ca. 5 €, z. B. Schuhe bzw. Hosen inkl. MwSt.", " Dr. Klee hilft.", " Ja."}},
+		{"a small letter behind the dot", "p. ej. unos zapatos. Sí.", []string{"p. ej. unos zapatos.", " Sí."}},
+		{"addresses", "See https://shop.example/a.b?c=x. Or mail a.b@c.example! Bye.",
+			[]string{"See https://shop.example/a.b?c=x.", " Or mail a.b@c.example!", " Bye."}},
+		{"quotes and brackets", "„Gern.“ (Wirklich?) **Ja.** Gut.", []string{"„Gern.“", " (Wirklich?)", " **Ja.**", " Gut."}},
+		{"lists", "We have:\n\n- A: 1.50 EUR\n- B\n1. C\n", []string{"We have:", "\n\n- A: 1.50 EUR", "\n- B", "\n1. C", "\n"}},
+		{"wide stops", "あります。返品は？はい！どうぞ。」", []string{"あります。", "返品は？", "はい！", "どうぞ。」"}},
+		{"dots in a row", "Well... maybe. " + strings.Repeat(".", 100) + " Yes.", []string{"Well... maybe.", " " + strings.Repeat(".", 100), " Yes."}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, size := range []int{1, 3, len(tt.text)} {
+				got, s := cut(tt.text, size)
+				if s.rest() != "" {
+					got = append(got, s.rest())
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestALongSentenceIsCutFarFromNumbers(t *testing.T) {
+	words := strings.Repeat("only words here and ", 22)
+	text := words + "then on 3 de septiembre de 2026 for 1 299,00 € and 42 or " + strings.Repeat("9 x ", 300) + words
+	got, s := cut(text, 7)
+	if s.stuck || len(got) < 2 || strings.Join(got, "")+s.rest() != text {
+		t.Fatalf("%q, stuck: %v", got, s.stuck)
+	}
+	for _, piece := range got {
+		if strings.ContainsAny(piece[max(0, len(piece)-quietBytes):], "0123456789") {
+			t.Errorf("%q is cut near a number", piece)
+		}
+	}
+}
+
+func TestATextWithoutAPlaceToCutIsGivenUp(t *testing.T) {
+	for _, text := range []string{"x", "9 ", ".", "\n", " ", "。"[:2], "\u00a0"} {
+		text = "a" + strings.Repeat(text, 8*maxSentence/len(text))
+		got, s := cut(text, 11)
+		if held := len(s.rest()); !s.stuck && held > maxSentence+len(text[:11]) {
+			t.Errorf("%.10q: %d bytes are held after %d sentences", text, held, len(got))
+		}
+	}
+}
+
+func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
+	w := &stream{output: silent(), grounds: &grounds{}, answers: strings.Repeat("shoes ", 10_000)}
+	for fed := 0; fed <= maxSentence+longSentence; fed += 100 {
+		if err := w.add(agentloop.TextDelta{Text: strings.Repeat("x", 100)}); err != nil {
+			if !errors.Is(err, errEndless) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Errorf("%d bytes are held", len(w.sentences.rest()))
+}
+
+// Whatever comes, in whatever pieces: the sentences add up to the text, they are the same, and none ends within a number
+// or a word.
+func FuzzSentences(f *testing.F) {
+	for _, seed := range []string{
+		"It costs 129.95 EUR. On 3. Mai we go to https://a.example/b?c. Yes!\n- 1 299,00 €\n", "あり。9。9 ！", "\xff. A\x00? B",
+		strings.Repeat("long sentences with 42 numbers ", 40), strings.Repeat("word ", 300), "1.\n2! 3? 4… 5.  6",
+	} {
+		f.Add(seed, uint8(1))
+		f.Add(seed, uint8(50))
+	}
+	f.Fuzz(func(t *testing.T, text string, size uint8) {
+		text = text[:min(len(text), 4*maxSentence)]
+		got, s := cut(text, int(size)+1)
+		if strings.Join(got, "")+s.rest() != text {
+			t.Fatalf("%q + %q do not add up", got, s.rest())
+		}
+		whole, _ := cut(text, len(text)+1)
+		if diff := cmp.Diff(whole, got); diff != "" {
+			t.Fatalf("cut otherwise in pieces of %d (-whole +got):\n%s", size, diff)
+		}
+		for i, piece := range got {
+			behind := strings.Join(got[i+1:], "") + s.rest()
+			last, _ := utf8.DecodeLastRuneInString(piece)
+			next, _ := utf8.DecodeRuneInString(behind)
+			stops := piece[len(strings.TrimRightFunc(piece, func(r rune) bool { return isStop(r) || isCloser(r) })):]
+			if !strings.ContainsFunc(stops, isWide) && !unicode.IsSpace(next) && next != '，' && next != '、' {
+				t.Fatalf("cut between %q and %.20q", piece, behind)
+			}
+			digit, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(behind, func(r rune) bool { return unicode.IsSpace(r) && r != '\n' }))
+			if (grounding.IsDigit(last) || last == '.' && strings.HasSuffix(strings.TrimRight(piece, "."), "9")) && grounding.IsDigit(digit) {
+				t.Fatalf("a number is cut between %q and %.20q", piece, behind)
+			}
+		}
+	})
+}

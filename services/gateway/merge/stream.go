@@ -1,0 +1,196 @@
+package merge
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
+)
+
+//go:embed prompt.md
+var prompt string
+
+// temperature keeps the model close to the sections.
+var temperature = 0.2
+
+const (
+	// maxGrowth and maxExtra bound a merged text: the length of the answers times maxGrowth, and maxExtra bytes more.
+	maxGrowth = 3
+	maxExtra  = 1 << 10
+	// minRepeat is the length, in bytes, from which a repeated sentence shows that the model runs in circles.
+	minRepeat = 40
+	// bytesPerToken is the rule of thumb by which usage is estimated.
+	bytesPerToken = 4
+)
+
+// The reasons for which a model's text is cut. None repeats what the model wrote.
+var (
+	errUngrounded = errors.New("merge: the model wrote a number, code, date or address that no answer has")
+	errMarkup     = errors.New("merge: the model wrote markup or control characters")
+	errRepeats    = errors.New("merge: the model repeats itself")
+	errTooLong    = errors.New("merge: the model's text is much longer than the answers")
+	errEndless    = errors.New("merge: the model's sentence has no end")
+	errTwoTexts   = errors.New("merge: the model started a second text")
+)
+
+// generate has the model word the answers into a stream. It stops at the first sentence that may not stand. The error says
+// why the text may be incomplete. The result is nil if the model could not be asked.
+func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.Result, error) {
+	model, maxOutput := m.cfg.Model, 0
+	if in.Budget != nil {
+		model, maxOutput = m.limited(*in.Budget)
+	}
+	loop, err := agentloop.New(agentloop.Config{
+		Model: wrap.IdleTimeout(model, m.cfg.Reserve), System: strings.TrimSpace(prompt), Temperature: &temperature,
+		MaxSteps: 2, // the second is for a model that calls a tool although there is none, and is told so
+		Price:    m.cfg.Price, MaxOutputTokens: maxOutput,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("merge: %w", err)
+	}
+	run := loop.Start(nil, in.message())
+	for !run.Done() {
+		for ev := range run.Step(ctx) {
+			delta, ok := ev.(agentloop.TextDelta)
+			if !ok {
+				continue
+			}
+			if err = s.add(delta); err != nil {
+				break // ends the run and stops the model
+			}
+		}
+	}
+	result := m.counted(ctx, run)
+	switch {
+	case err != nil:
+		return result, err
+	case run.Err() != nil:
+		return result, fmt.Errorf("merge: %w", run.Err())
+	case result.FinishReason != agentloop.FinishStop:
+		return result, fmt.Errorf("merge: the model's text ended with finish reason %q", result.FinishReason)
+	}
+	return result, s.pass(s.sentences.rest())
+}
+
+// limited returns the model held to a budget, and how many tokens each of its answers may have: at most half of the budget, so
+// that the other half pays for the input. Money is bounded only if the price of the model is known in the budget's currency.
+func (m *Merger) limited(b Budget) (agentloop.Model, int) {
+	rest, output := b.Spend, int64(agentloop.DefaultMaxOutputTokens)
+	if rest.Tokens > 0 {
+		output = min(output, rest.Tokens/2)
+	}
+	price := m.cfg.Price
+	if price == nil || price.Currency != b.Currency {
+		rest.CostMicros = 0
+	}
+	if rest.CostMicros > 0 && price.OutputMicros > 0 {
+		output = min(output, int64(float64(rest.CostMicros)/2*1e6/float64(price.OutputMicros)))
+	}
+	return wrap.Limit(m.cfg.Model, wrap.NewBudget(rest), price), int(max(output, 1))
+}
+
+// counted returns the result of a run that has ended. If a call was given up before the model answered, the usage includes an
+// estimate of its input: the provider may charge for it.
+func (m *Merger) counted(ctx context.Context, run *agentloop.Conversation) *agentloop.Result {
+	result := run.Result()
+	if last := result.Steps[len(result.Steps)-1].Usage; last.InputTokens > 0 || ctx.Err() == nil && !errors.Is(run.Err(), wrap.ErrIdle) {
+		return result
+	}
+	sent := 0
+	for _, message := range run.Messages() {
+		sent += len(message.Text)
+	}
+	r := *result
+	r.Usage = r.Usage.Add(agentloop.Usage{InputTokens: int64(sent+bytesPerToken-1) / bytesPerToken, Estimated: true})
+	r.Cost = m.cfg.Price.Of(r.Usage)
+	return &r
+}
+
+// stream checks a model's text on its way to the output, sentence by sentence.
+type stream struct {
+	output    *output
+	grounds   *grounds
+	answers   string // the texts of all answers
+	merged    mergedText
+	sentences sentences
+	step      int // of the run that the text is from
+}
+
+// add takes a piece of the model's text and passes on the sentences that it completes.
+func (s *stream) add(delta agentloop.TextDelta) error {
+	if delta.Step != s.step { // the model gave no text and was asked again
+		if s.output.Len() > 0 {
+			return errTwoTexts
+		}
+		s.step, s.sentences = delta.Step, sentences{}
+	}
+	for _, sentence := range s.sentences.add(delta.Text) {
+		if err := s.pass(sentence); err != nil {
+			return err
+		}
+	}
+	if s.sentences.stuck {
+		return errEndless
+	}
+	return nil
+}
+
+// pass passes a sentence on if it may stand in the reply.
+func (s *stream) pass(sentence string) error {
+	first := s.output.Len() == 0
+	sentence = strings.TrimRightFunc(sentence, unicode.IsSpace)
+	if first {
+		sentence = strings.TrimLeftFunc(sentence, unicode.IsSpace)
+	}
+	line := sentence
+	if first {
+		line = "\n" + sentence // so that it is read as the start of a line
+	}
+	switch {
+	case sentence == "":
+		return nil
+	case !isText(sentence, s.answers):
+		return errMarkup
+	case s.output.Len()+len(sentence) > maxGrowth*len(s.answers)+maxExtra:
+		return errTooLong
+	case len(sentence) >= minRepeat && s.repeated(strings.TrimSpace(sentence)):
+		return errRepeats
+	}
+	said := s.grounds.read(line)
+	if !s.grounds.hold(said) {
+		return errUngrounded
+	}
+	s.output.add(sentence)
+	s.merged.add(sentence, said)
+	return nil
+}
+
+// repeated reports whether the text already has a sentence as often as the answers have it: two answers may say the same.
+func (s *stream) repeated(sentence string) bool {
+	said := strings.Count(s.output.String(), sentence)
+	return said > 0 && said >= strings.Count(s.answers, sentence)
+}
+
+// isText reports whether a sentence is free of broken characters, control characters, tags, template marks and JSON, unless the
+// answers have them too.
+func isText(sentence, answers string) bool {
+	for i, r := range sentence {
+		switch {
+		case r == utf8.RuneError && !strings.ContainsRune(answers, r), unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r':
+			return false
+		case r == '<' && !strings.Contains(answers, "<"):
+			if next, _ := utf8.DecodeRuneInString(sentence[i+1:]); unicode.IsLetter(next) || strings.ContainsRune("/|!", next) {
+				return false
+			}
+		case r == '{' && strings.HasPrefix(sentence[i+1:], `"`) && !strings.Contains(answers, `{"`):
+			return false
+		}
+	}
+	return true
+}

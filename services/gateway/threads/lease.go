@@ -1,0 +1,271 @@
+package threads
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+var (
+	//go:embed begin.lua
+	beginLua string
+	//go:embed record.lua
+	recordLua string
+)
+
+var (
+	beginScript  = redis.NewScript(state.QueueLockLua + beginLua)
+	recordScript = redis.NewScript(state.QueueLockLua + recordLua)
+)
+
+// The outcomes of begin.lua and record.lua.
+const (
+	outcomeAcquired = "acquired"
+	outcomeWait     = "wait"
+	outcomeDone     = "done"
+	outcomeReused   = "reused"
+	outcomeForeign  = "foreign"
+	outcomeRecorded = "recorded"
+)
+
+// ErrTakenOver ends a turn that has lost its lease. It is then the cause of the end of the turn's context.
+var ErrTakenOver = &fault.Aborted{
+	Reason:      commonv1.ErrorReason_ERROR_REASON_TURN_TAKEN_OVER,
+	Description: "this gateway did not renew its lease in time, so another gateway may have taken the turn over; repeat the request",
+}
+
+// Turn is what a lease is asked for.
+type Turn struct {
+	// Scope of the turn. Its TurnID must be unique, also among repetitions of the request.
+	Scope scope.Scope
+	// RequestID under which the request may be repeated. Empty: it is not repeated, and has no journal.
+	RequestID string
+	// Hash of the request, by which a reused RequestID is noticed. Required with a RequestID.
+	Hash string
+	// Known says that the caller named the thread, so it may exist. Otherwise, its id has just been made.
+	Known bool
+}
+
+// Lease is the right to answer one request in one thread: no other gateway works on the request, and all earlier messages of
+// the thread are answered.
+type Lease struct {
+	// Scope of the turn: with the TurnID and ThreadID of an earlier attempt if the turn resumes it.
+	Scope scope.Scope
+	// Thread with its last messages. Nil: it is new.
+	Thread *Thread
+	// Journal of the turn. Nil, which keeps nothing, without a RequestID.
+	Journal *Journal
+	// Reply of the request. If it is not nil, the request is answered, and nothing is held.
+	Reply *gatewayv1.AskResponse
+
+	turn          Turn
+	store         *Store
+	lock          *state.QueueLock // nil: the turn needs no lock
+	stopKeepAlive func()
+}
+
+// Begin waits until the turn may start. The errors are a *fault.Exists for a RequestID that stands for another request, a
+// *fault.NotFound for a thread of another customer, and those of Redis and of ctx, which has a deadline. The caller must Close
+// the lease. A turn in a new thread without a RequestID needs nothing from Redis.
+func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error) {
+	l := &Lease{Scope: t.Scope, turn: t, store: s}
+	// A turn that needs both queues joins the request's first, so that no two turns wait for each other.
+	var queues []string
+	if t.RequestID != "" {
+		queues = append(queues, requestQueue(t.Scope.StoreID, t.RequestID))
+	}
+	if t.Known {
+		queues = append(queues, threadQueue(t.Scope.StoreID, t.Scope.ThreadID))
+	}
+	if len(queues) == 0 {
+		return l, nil
+	}
+	l.lock = state.NewQueueLock(s.cfg.Redis, t.Scope.TurnID, s.cfg.Lease, queues...)
+	var found opening
+	err := l.lock.AcquireBy(ctx, func(ctx context.Context) (ahead int, err error) {
+		found, err = l.begin(ctx, now)
+		return found.ahead, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch found.outcome {
+	case outcomeReused:
+		return nil, &fault.Exists{
+			Reason: commonv1.ErrorReason_ERROR_REASON_REQUEST_ID_REUSED, Resource: "request", Name: t.RequestID,
+			Description: "the id stands for a request that differs in another field; use a new id for a new request",
+		}
+	case outcomeForeign:
+		return nil, NotFound(t.Scope.ThreadID)
+	case outcomeDone:
+		l.Reply, err = s.Turn(ctx, t.Scope.StoreID, found.turnID)
+		return l, err
+	}
+	l.Thread = found.thread
+	if t.RequestID == "" {
+		return l, nil
+	}
+	before, err := decodeProgress(found.journal)
+	if err != nil {
+		_ = l.lock.Release(ctx) // on failure, the lease expires
+		return nil, err
+	}
+	l.Scope.TurnID, l.Scope.ThreadID = found.journal["turn"], found.journal["thread"]
+	l.Journal = s.newJournal(ctx, journalKey(t.Scope.StoreID, t.RequestID), l.lock, before)
+	return l, nil
+}
+
+// begin tries once to acquire the lock.
+func (l *Lease) begin(ctx context.Context, now time.Time) (opening, error) {
+	t, sc := l.turn, l.turn.Scope
+	keys := l.lock.Keys(
+		journalKey(sc.StoreID, t.RequestID), threadKey(sc.StoreID, sc.ThreadID),
+		messagesKey(sc.StoreID, sc.ThreadID), requestsKey(sc.StoreID, sc.ThreadID),
+	)
+	args := l.lock.Args(
+		t.RequestID, t.Hash, sc.TurnID, sc.ThreadID, t.Known, sc.CustomerID, l.store.cfg.TTL.Milliseconds(), HistoryMessages, score(now),
+	)
+	raw, err := beginScript.Run(ctx, l.store.cfg.Redis, keys, args...).Slice()
+	if err != nil {
+		return opening{}, state.Error("begin turn", err)
+	}
+	return decodeOpening(sc.ThreadID, raw)
+}
+
+// opening is what begin.lua returns.
+type opening struct {
+	outcome string
+	ahead   int               // in the queue in which the turn waits
+	turnID  string            // of the reply that is there already
+	journal map[string]string // fields; empty: there is none
+	thread  *Thread           // with its last messages; nil: there is none
+}
+
+func decodeOpening(threadID string, raw []any) (opening, error) {
+	bad := fmt.Errorf("begin turn: unexpected %d values", len(raw))
+	if len(raw) == 0 {
+		return opening{}, bad
+	}
+	o := opening{}
+	o.outcome, _ = raw[0].(string)
+	switch {
+	case o.outcome == outcomeReused || o.outcome == outcomeForeign:
+		return o, nil
+	case o.outcome == outcomeWait && len(raw) == 2:
+		ahead, _ := raw[1].(int64)
+		o.ahead = int(ahead)
+		return o, nil
+	case o.outcome == outcomeDone && len(raw) == 2:
+		o.turnID, _ = raw[1].(string)
+		return o, nil
+	case o.outcome == outcomeAcquired && len(raw) == 4:
+		var err error
+		o.journal = fieldsOf(texts(raw[1]))
+		o.thread, err = decodeThread(threadID, fieldsOf(texts(raw[2])), texts(raw[3]))
+		return o, err
+	}
+	return opening{}, bad
+}
+
+// texts returns a script's list of texts.
+func texts(raw any) []string {
+	list, _ := raw.([]any)
+	out := make([]string, 0, len(list))
+	for _, v := range list {
+		text, _ := v.(string)
+		out = append(out, text)
+	}
+	return out
+}
+
+// fieldsOf makes a hash of alternating fields and values.
+func fieldsOf(flat []string) map[string]string {
+	fields := make(map[string]string, len(flat)/2)
+	for i := 0; i+1 < len(flat); i += 2 {
+		fields[flat[i]] = flat[i+1]
+	}
+	return fields
+}
+
+// KeepAlive renews the lease until Close, and returns a context that ends with the cause ErrTakenOver if the lease is lost. It
+// is called at most once. The caller must call cancel, before Close.
+func (l *Lease) KeepAlive(ctx context.Context) (leased context.Context, cancel context.CancelFunc) {
+	leased, end := context.WithCancelCause(ctx)
+	l.stopKeepAlive = l.lock.KeepAlive(leased, func() { end(ErrTakenOver) })
+	return leased, func() { end(nil) }
+}
+
+// Close ends the work on a turn, also when ctx has ended. A turn that has failed gives its lease up. A turn that has a reply gave
+// it up when it was recorded or, if it could not be recorded, leaves it to expire: its reply must not wait any longer.
+func (l *Lease) Close(ctx context.Context, replied bool) {
+	l.Journal.close(replied)
+	if l.stopKeepAlive != nil {
+		l.stopKeepAlive()
+	}
+	if !replied {
+		_ = l.lock.Release(ctx) // on failure, the lease expires
+	}
+}
+
+// Record writes a turn and its two messages, all or nothing, renews the thread's time to live and gives the lease up. The errors
+// are ErrTakenOver if the lease is lost, a *fault.NotFound if the thread has become another customer's since the turn began,
+// and those of Redis. After an error, nothing is written, unless Redis could not say. Record may be repeated.
+func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.AskResponse, now time.Time) error {
+	var shownBefore []*specialistv1.ProductChoice
+	if l.Thread != nil {
+		shownBefore = l.Thread.Shown
+	}
+	question, err1 := proto.Marshal(&commonv1.Message{Role: commonv1.Role_ROLE_USER, Text: message})
+	answer, err2 := proto.Marshal(&commonv1.Message{Role: commonv1.Role_ROLE_ASSISTANT, Text: reply.GetText()})
+	kept, err3 := proto.Marshal(reply)
+	shown, err4 := proto.Marshal(&specialistv1.Answer{Products: shownAfter(shownBefore, reply.GetProducts())})
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return fmt.Errorf("encode turn: %w", err)
+	}
+	sc, ttl := l.Scope, l.store.cfg.TTL
+	keys := l.lock.Keys(
+		threadKey(sc.StoreID, sc.ThreadID), messagesKey(sc.StoreID, sc.ThreadID), turnsKey(sc.StoreID, sc.ThreadID),
+		requestsKey(sc.StoreID, sc.ThreadID), turnKey(sc.StoreID, sc.TurnID), journalKey(sc.StoreID, l.turn.RequestID),
+		customerKey(sc.StoreID, sc.CustomerID),
+	)
+	args := l.lock.Args(
+		sc.TurnID, sc.ThreadID, l.turn.RequestID, sc.CustomerID, text.Head(message, maxTitle), question, answer, kept, shown,
+		now.UnixMilli(), score(now), score(now.Add(-ttl)), ttl.Milliseconds(), MaxMessages,
+		l.turn.Hash,
+	)
+	outcome, err := recordScript.Run(ctx, l.store.cfg.Redis, keys, args...).Text()
+	switch {
+	case err != nil:
+		return state.Error("record turn", err)
+	case outcome == outcomeForeign:
+		return NotFound(sc.ThreadID)
+	case outcome != outcomeRecorded:
+		return ErrTakenOver
+	}
+	return nil
+}
+
+// shownAfter returns the products that the shopper saw last after a reply. A reply about one product of the list, or about none,
+// keeps the list: "the second one" is still the second of that list.
+func shownAfter(before, products []*specialistv1.ProductChoice) []*specialistv1.ProductChoice {
+	about := func(p *specialistv1.ProductChoice) bool { return p.GetProductId() == products[0].GetProductId() }
+	if len(products) == 0 || len(products) == 1 && len(before) >= 2 && slices.ContainsFunc(before, about) {
+		return before
+	}
+	return products
+}

@@ -1,0 +1,101 @@
+package threads
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+)
+
+// counter counts commands, except those that open a connection.
+type counter struct{ n int }
+
+func (c *counter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !slices.Contains([]string{"hello", "client"}, cmd.Name()) {
+			c.n++
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !slices.Contains([]string{"hello", "client"}, cmds[0].Name()) {
+			c.n++
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// turns are turns with and without a request id, in known and in new threads.
+var turns = []struct {
+	request, thread string
+	roundTrips      int // of Begin and Record
+}{
+	{"", "", 1}, {"", "t1", 2}, {"r1", "", 2}, {"r2", "t2", 2},
+}
+
+func turnOf(request, thread, turnID string) Turn {
+	sc := scope.Scope{StoreID: "demo", ThreadID: thread, TurnID: turnID}
+	if thread == "" {
+		sc.ThreadID = "thr_" + turnID
+	}
+	return Turn{Scope: sc, RequestID: request, Hash: "h", Known: thread != ""}
+}
+
+func TestTurnsTakeFewRoundTrips(t *testing.T) {
+	store, _ := storeOf(t)
+	for _, script := range []*redis.Script{beginScript, recordScript} { // else the first of each takes two
+		if err := script.Load(t.Context(), store.cfg.Redis).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := &counter{}
+	store.cfg.Redis.AddHook(count)
+	for _, tt := range turns {
+		count.n = 0
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		l, err := store.Begin(ctx, turnOf(tt.request, tt.thread, "turn_"+tt.request+tt.thread), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Record(ctx, "hi", &gatewayv1.AskResponse{Text: "here"}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		l.Close(ctx, true)
+		if count.n != tt.roundTrips {
+			t.Errorf("request %q, thread %q: %d round trips, want %d", tt.request, tt.thread, count.n, tt.roundTrips)
+		}
+	}
+}
+
+// A client that loses the connection repeats a command that may have been carried out.
+func TestTurnThatIsRecordedTwiceIsThereOnce(t *testing.T) {
+	store, _ := storeOf(t)
+	for _, tt := range turns {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		l, err := store.Begin(ctx, turnOf(tt.request, tt.thread, "turn_"+tt.request+tt.thread), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := l.Record(ctx, "hi", &gatewayv1.AskResponse{Text: "here"}, time.Now()); err != nil {
+				t.Errorf("request and thread %q %q: %v", tt.request, tt.thread, err)
+			}
+		}
+		if got, err := store.Load(ctx, "demo", l.Scope.ThreadID, 10); err != nil || len(got.Messages) != 2 {
+			t.Errorf("request and thread %q %q: %v, %v", tt.request, tt.thread, got, err)
+		}
+	}
+}

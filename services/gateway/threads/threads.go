@@ -1,0 +1,237 @@
+// Package threads keeps conversations in Redis: threads with their messages, recorded turns, the journals of turns under way,
+// and which request has which reply. A lease lets one gateway at a time work on a request, and on a thread.
+//
+// The package must not import a service.
+package threads
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+const (
+	// MaxMessages is the number of messages of a thread that are kept.
+	MaxMessages = 200
+	// HistoryMessages is the number of last messages that a turn gets.
+	HistoryMessages = 10
+	// maxTitle is the longest title of a thread, in characters.
+	maxTitle = 200
+)
+
+//go:embed delete.lua
+var deleteLua string
+
+var deleteScript = redis.NewScript(state.QueueLockLua + deleteLua)
+
+// Config says where and for how long threads are kept. All fields are required.
+type Config struct {
+	// Redis keeps the threads. The caller owns it.
+	Redis redis.UniversalClient
+	// TTL is how long a thread and its turns are kept after the last message.
+	TTL time.Duration
+	// Lease is how long a gateway that has died keeps its turns.
+	Lease time.Duration
+	// Logger gets what goes wrong in the background, never customer text.
+	Logger *slog.Logger
+}
+
+// Store keeps threads. It is safe for concurrent use.
+//
+// For each thread there are a hash about it, a list of its messages, and sorted sets of its turns and of the ids of its requests
+// by time; for each turn its reply; for each request id a journal; and for each customer a sorted set of threads by time. All
+// expire together, the TTL after the last write.
+type Store struct{ cfg Config }
+
+// New returns a store. It makes no call.
+func New(cfg Config) *Store { return &Store{cfg: cfg} }
+
+// Thread is one conversation.
+type Thread struct {
+	ID, Customer, Title string
+	Created, Updated    time.Time
+	Turns               int                           // number of turns
+	Summary             string                        // of the first turns; until there is one, the title
+	Summarized          int                           // number of turns that the summary covers; 0: it is the title
+	Shown               []*specialistv1.ProductChoice // the products that the shopper saw last
+	Messages            []*commonv1.Message           // the last ones, oldest first
+}
+
+// NotFound is the error for a thread that does not exist, or belongs to another customer.
+func NotFound(id string) error {
+	return &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_THREAD_NOT_FOUND, Resource: "thread", Name: id}
+}
+
+func threadKey(storeID, id string) string   { return state.Key(storeID, "thread", id) }
+func messagesKey(storeID, id string) string { return state.Key(storeID, "thread", id, "messages") }
+func turnsKey(storeID, id string) string    { return state.Key(storeID, "thread", id, "turns") }
+func requestsKey(storeID, id string) string { return state.Key(storeID, "thread", id, "requests") }
+func turnKey(storeID, id string) string     { return state.Key(storeID, "turn", id) }
+func journalKey(storeID, id string) string  { return state.Key(storeID, "request", id) }
+func customerKey(storeID, customerID string) string {
+	return state.Key(storeID, "customer", customerID, "threads")
+}
+
+// requestQueue is the queue of the turns that want to answer the same request. threadQueue is the queue of a thread's turns.
+func requestQueue(storeID, id string) string { return state.Key(storeID, "request", id, "queue") }
+func threadQueue(storeID, id string) string  { return state.Key(storeID, "thread", id, "queue") }
+
+// score orders by time. Microseconds tell turns apart and fit into a float64 exactly.
+func score(t time.Time) int64 { return t.UnixMicro() }
+
+// Load returns a thread with its last n messages, or nil if there is no such thread.
+func (s *Store) Load(ctx context.Context, storeID, id string, n int64) (*Thread, error) {
+	var about *redis.MapStringStringCmd
+	var list *redis.StringSliceCmd
+	_, err := s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		about = p.HGetAll(ctx, threadKey(storeID, id))
+		list = p.LRange(ctx, messagesKey(storeID, id), -n, -1)
+		return nil
+	})
+	if err != nil {
+		return nil, state.Error("read thread", err)
+	}
+	return decodeThread(id, about.Val(), list.Val())
+}
+
+// decodeThread makes a thread of its hash and its messages. An empty hash gives nil.
+func decodeThread(id string, fields map[string]string, messages []string) (*Thread, error) {
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	created, err1 := strconv.ParseInt(fields["created"], 10, 64)
+	updated, err2 := strconv.ParseInt(fields["updated"], 10, 64)
+	shown := &specialistv1.Answer{} // for its list of products
+	err3 := proto.Unmarshal([]byte(fields["shown"]), shown)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, fmt.Errorf("decode thread %q: %w", id, err)
+	}
+	t := &Thread{
+		ID: id, Customer: fields["customer"], Title: fields["title"], Summary: fields["summary"], Shown: shown.GetProducts(),
+		Created: time.UnixMilli(created).UTC(), Updated: time.UnixMilli(updated).UTC(),
+	}
+	t.Turns, _ = strconv.Atoi(fields["turns"]) // absent: 0
+	if t.Summarized, _ = strconv.Atoi(fields["summary_turns"]); t.Summarized == 0 {
+		t.Summary = t.Title
+	}
+	for _, raw := range messages {
+		m := &commonv1.Message{}
+		if err := proto.Unmarshal([]byte(raw), m); err != nil {
+			return nil, fmt.Errorf("decode message of thread %q: %w", id, err)
+		}
+		t.Messages = append(t.Messages, m)
+	}
+	return t, nil
+}
+
+// Turn returns a recorded reply, or a *fault.NotFound.
+func (s *Store) Turn(ctx context.Context, storeID, id string) (*gatewayv1.AskResponse, error) {
+	raw, err := s.cfg.Redis.Get(ctx, turnKey(storeID, id)).Bytes()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil, &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_TURN_NOT_FOUND, Resource: "turn", Name: id}
+	case err != nil:
+		return nil, state.Error("read turn", err)
+	}
+	reply := &gatewayv1.AskResponse{}
+	if err := proto.Unmarshal(raw, reply); err != nil {
+		return nil, fmt.Errorf("decode turn %q: %w", id, err)
+	}
+	return reply, nil
+}
+
+// TurnIDs returns the turns of a thread that are still kept, the oldest first.
+func (s *Store) TurnIDs(ctx context.Context, storeID, id string, now time.Time) ([]string, error) {
+	ids, err := s.cfg.Redis.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: turnsKey(storeID, id), ByScore: true, Start: score(now.Add(-s.cfg.TTL)), Stop: "+inf",
+	}).Result()
+	return ids, state.Error("read turns of thread", err)
+}
+
+// List returns up to limit threads of a customer without their messages, the most recently updated first.
+func (s *Store) List(ctx context.Context, storeID, customerID string, limit int, now time.Time) ([]*Thread, error) {
+	ids, err := s.cfg.Redis.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: customerKey(storeID, customerID), ByScore: true, Rev: true,
+		Start: "+inf", Stop: score(now.Add(-s.cfg.TTL)), Count: int64(limit),
+	}).Result()
+	if err != nil || len(ids) == 0 {
+		return nil, state.Error("read threads", err)
+	}
+	abouts := make([]*redis.MapStringStringCmd, len(ids))
+	_, err = s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range ids {
+			abouts[i] = p.HGetAll(ctx, threadKey(storeID, id))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, state.Error("read threads", err)
+	}
+	var found []*Thread
+	for i, id := range ids {
+		one, err := decodeThread(id, abouts[i].Val(), nil)
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
+// Delete waits until the messages that came before are answered, and removes a thread, its turns, its requests and its entry in
+// the customer's list. It reports whether there was such a thread.
+func (s *Store) Delete(ctx context.Context, storeID, id string) (bool, error) {
+	token := "delete_" + strings.ToLower(rand.Text())
+	lock := state.NewQueueLock(s.cfg.Redis, token, s.cfg.Lease, threadQueue(storeID, id))
+	if err := lock.Acquire(ctx); err != nil {
+		return false, fmt.Errorf("delete thread: %w", err)
+	}
+	defer func() { _ = lock.Release(ctx) }() // on failure, the lease expires
+	var about *redis.MapStringStringCmd
+	var turns, requests *redis.StringSliceCmd
+	_, err := s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		about = p.HGetAll(ctx, threadKey(storeID, id))
+		turns = p.ZRange(ctx, turnsKey(storeID, id), 0, -1)
+		requests = p.ZRange(ctx, requestsKey(storeID, id), 0, -1)
+		return nil
+	})
+	if err != nil {
+		return false, state.Error("read thread", err)
+	}
+	keys := lock.Keys(
+		customerKey(storeID, about.Val()["customer"]),
+		threadKey(storeID, id), messagesKey(storeID, id), turnsKey(storeID, id), requestsKey(storeID, id),
+	)
+	for _, turn := range turns.Val() {
+		keys = append(keys, turnKey(storeID, turn))
+	}
+	for _, request := range requests.Val() {
+		keys = append(keys, journalKey(storeID, request))
+	}
+	deleted, err := deleteScript.Run(ctx, s.cfg.Redis, keys, lock.Args(id)...).Bool()
+	switch {
+	case err != nil:
+		return false, state.Error("delete thread", err)
+	case !deleted:
+		return false, ErrTakenOver
+	}
+	return len(about.Val()) > 0, nil
+}
