@@ -168,7 +168,7 @@ func purchaseSentence(way *promotionv1.QualifyingWay) string {
 // chooser holds the choice of one turn. A model that changes its mind changes the proposed action with it.
 type chooser struct {
 	turn   *specialist.Turn
-	offers *specialist.Once[offers]
+	offers *specialist.Memo[offers]
 
 	mu     sync.Mutex
 	action *specialistv1.ApplyPromotion // nil before the first choice

@@ -53,7 +53,7 @@ const maxListed = 20
 
 // tools makes the tools of one turn.
 func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
-	read := specialist.NewOnce(func(ctx context.Context) (offers, error) { return s.offersFor(ctx, t) })
+	read := specialist.Memoise(func(ctx context.Context) (offers, error) { return s.offersFor(ctx, t) })
 	c := &chooser{turn: t, offers: read}
 	return []agentloop.Tool{
 		agentloop.NewTool("list_active_promotions",
@@ -112,7 +112,7 @@ type listedPromotion struct {
 	Combinable  bool   `json:"combinable,omitempty"`
 }
 
-func listTool(t *specialist.Turn, read *specialist.Once[offers]) func(context.Context, listArgs) (listResult, error) {
+func listTool(t *specialist.Turn, read *specialist.Memo[offers]) func(context.Context, listArgs) (listResult, error) {
 	return func(ctx context.Context, _ listArgs) (listResult, error) {
 		o, err := read.Get(ctx)
 		if err != nil {

@@ -36,13 +36,13 @@ func (s *Service) definition() specialist.Definition {
 		Name: "recommend",
 		Purpose: "Knows the shopper's cart and recommends: what goes with the cart or with a product, alternatives to a " +
 			"product, gift ideas. Also answers what is in the cart and what it comes to.",
-		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
-		Keywords:    vocabulary,
-		Prompt:      prompt,
-		Tools:       s.tools,
-		Unavailable: s.unavailable,
-		Lacks:       s.lacks,
-		ReadsCart:   true,
+		Examples:      strings.Split(strings.TrimSpace(examples), "\n"),
+		Keywords:      vocabulary,
+		Prompt:        prompt,
+		Tools:         s.tools,
+		Unavailable:   s.unavailable,
+		DisabledTools: s.disabledTools,
+		ReadsCart:     true,
 	}
 }
 
@@ -58,8 +58,8 @@ func (s *Service) unavailable(ctx context.Context, sc scope.Scope) (string, erro
 	return "", nil
 }
 
-// lacks switches off what a store without a cart does not have.
-func (s *Service) lacks(ctx context.Context, sc scope.Scope) (map[string]string, error) {
+// disabledTools switches off what a store without a cart does not have.
+func (s *Service) disabledTools(ctx context.Context, sc scope.Scope) (map[string]string, error) {
 	none, err := s.noCart(ctx, sc.StoreID)
 	if err != nil || !none {
 		return nil, err
@@ -125,7 +125,7 @@ var relations = map[string]catalogv1.Relation{
 type turn struct {
 	*specialist.Turn
 	service *Service
-	cart    *specialist.Once[turnCart]
+	cart    *specialist.Memo[turnCart]
 }
 
 // turnCart is the shopper's cart as the turn sees it.
@@ -145,7 +145,7 @@ const (
 // tools makes the tools of one turn.
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	u := &turn{Turn: t, service: s}
-	u.cart = specialist.NewOnce(u.readCart)
+	u.cart = specialist.Memoise(u.readCart)
 	return []agentloop.Tool{
 		agentloop.NewTool(cartTool, cartDescription, func(ctx context.Context, _ struct{}) (cartResult, error) {
 			return u.cartContext(ctx)
@@ -160,7 +160,7 @@ func (t *turn) readCart(ctx context.Context) (turnCart, error) {
 	switch {
 	case t.Cart != nil:
 		return turnCart{Cart: t.Cart}, nil
-	case t.Lacks(cartTool):
+	case t.Disabled(cartTool):
 		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
 	case id == "":
 		return turnCart{unavailable: reasonUnknown}, nil

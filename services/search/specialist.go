@@ -121,7 +121,7 @@ var sorts = map[string]catalogv1.Sort{
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	version := func(ctx context.Context) (int64, error) { return s.store.Version(ctx, t.Scope.StoreID) }
 	if s.prefetchVersion {
-		version = specialist.Ahead(t, version).Get
+		version = specialist.Prefetch(t, version).Get
 	}
 	return []agentloop.Tool{
 		agentloop.NewTool("search_catalog", searchDescription, func(ctx context.Context, in searchArgs) (searchResult, error) {

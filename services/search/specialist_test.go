@@ -201,7 +201,7 @@ func BenchmarkSearchCatalog(b *testing.B) {
 		b.Fatal(err)
 	}
 	limit := 150.0
-	known := specialist.NewOnce(func(ctx context.Context) (int64, error) { return service.store.Version(ctx, "demo") }) // as while the model thinks
+	known := specialist.Memoise(func(ctx context.Context) (int64, error) { return service.store.Version(ctx, "demo") }) // as while the model thinks
 	version := known.Get
 	for name, in := range map[string]searchArgs{
 		"words":        {Query: "trail running shoes"},

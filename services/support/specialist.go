@@ -35,16 +35,16 @@ func (s *Service) definition() specialist.Definition {
 		Purpose: "Answers questions about the shopper's own orders (status, tracking, delivery) and about the store's rules " +
 			"(returns, refunds, shipping, warranty, payment, contact). Also takes greetings, thanks, complaints, requests for a " +
 			"human, and anything else that no other specialist is for.",
-		Examples: strings.Split(strings.TrimSpace(examples), "\n"),
-		Keywords: vocabulary,
-		Prompt:   prompt,
-		Tools:    s.tools,
-		Lacks:    s.lacks,
+		Examples:      strings.Split(strings.TrimSpace(examples), "\n"),
+		Keywords:      vocabulary,
+		Prompt:        prompt,
+		Tools:         s.tools,
+		DisabledTools: s.disabledTools,
 	}
 }
 
-// lacks switches off what a store without an order system does not have.
-func (s *Service) lacks(ctx context.Context, sc scope.Scope) (map[string]string, error) {
+// disabledTools switches off what a store without an order system does not have.
+func (s *Service) disabledTools(ctx context.Context, sc scope.Scope) (map[string]string, error) {
 	settings, err := s.orders.RecentSettings(ctx, sc.StoreID)
 	if err != nil || !settings.GetNoOrderSystem() {
 		return nil, err
@@ -65,7 +65,7 @@ const lookupOrder = "lookup_order"
 
 // tools makes the tools of one turn.
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
-	version := specialist.Ahead(t, func(ctx context.Context) (string, error) { return s.policies.Version(ctx, t.Scope.StoreID) })
+	version := specialist.Prefetch(t, func(ctx context.Context) (string, error) { return s.policies.Version(ctx, t.Scope.StoreID) })
 	tt := &turnTools{service: s, turn: t, version: version, done: make(map[string]bool)}
 	return []agentloop.Tool{
 		tt.orderTool(),
@@ -100,7 +100,7 @@ func (t *turnTools) orderTool() agentloop.Tool {
 type turnTools struct {
 	service *Service
 	turn    *specialist.Turn
-	version *specialist.Once[string] // of the documents, when the turn had begun
+	version *specialist.Memo[string] // of the documents, when the turn had begun
 
 	mu   sync.Mutex
 	done map[string]bool

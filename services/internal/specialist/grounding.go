@@ -66,7 +66,7 @@ func givenData(turn *Turn, req *specialistv1.AnswerRequest) string {
 	}
 	fmt.Fprintln(&b, len(cart.GetItems()), money.Text(cart.GetSubtotal()))
 	fmt.Fprintln(&b, req.GetStoreName())
-	for _, why := range turn.lacks {
+	for _, why := range turn.disabled {
 		fmt.Fprintln(&b, why)
 	}
 	return b.String()

@@ -18,7 +18,7 @@ func result(content string) agentloop.Message {
 
 // What the assignment gives supports claims as tools do, and so does what is derived from amounts.
 func TestWhatSupportsAClaim(t *testing.T) {
-	turn := &Turn{Findings: &Findings{}, lacks: map[string]string{"lookup_order": "Call 555 0199."}, Cart: &cartv1.Cart{
+	turn := &Turn{Findings: &Findings{}, disabled: map[string]string{"lookup_order": "Call 555 0199."}, Cart: &cartv1.Cart{
 		Items: []*cartv1.CartItem{{ProductId: "TENT-7", Title: "Alder 3 tent", Quantity: 4, UnitPrice: euros(4950)}}, Subtotal: euros(19800)}}
 	req := &specialistv1.AnswerRequest{
 		SubQuery: "a lamp under 70", Message: "a lamp under 70 and order A-77", Summary: "Has 12 lamps.", StoreName: "Shop 24",

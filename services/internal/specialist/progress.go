@@ -13,10 +13,10 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// holdBack is how much text of a step is kept until it is clear that the step calls no tools. Models like to announce
+// prefaceLimit is how much text of a step is kept until it is clear that the step calls no tools. Models like to announce
 // what they look up ("Let me check ..."); such a preface is shorter than this and is dropped. Longer text is on its way
 // to the reader already, so it stays part of the answer, whatever follows.
-const holdBack = 240
+const prefaceLimit = 240
 
 // progress turns the events of a run into those of SpecialistService, and keeps the text that was sent, which is the
 // answer's text.
@@ -24,62 +24,62 @@ type progress struct {
 	send func(*specialistv1.AnswerResponse) error
 	err  error // of send; the run is stopped then
 
-	calls  int                 // of models that are known of
-	untold *specialistv1.Spent // what they used; nil: it was told
+	calls        int                 // of models that are known of
+	pendingUsage *specialistv1.Spent // what they used; nil: it was told
 
-	sent strings.Builder
-	held strings.Builder
-	open bool   // held has been let go for this step
-	gap  string // goes before the next words
+	sent      strings.Builder
+	pending   strings.Builder
+	flushing  bool   // held has been let go for this step
+	separator string // goes before the next words
 }
 
 // text is everything that was sent.
 func (p *progress) text() string { return p.sent.String() }
 
-// follow takes a run to its end, reports what happens, and returns the run's result and error.
-func (p *progress) follow(ctx context.Context, run *agentloop.Conversation) (*agentloop.Result, error) {
+// run takes a run to its end, reports what happens, and returns the run's result and error.
+func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agentloop.Result, error) {
 	for !run.Done() {
-		p.tell()
+		p.flushUsage()
 		for ev := range run.Step(ctx) {
-			p.spend(run.Result().Usage)
-			p.report(ev)
+			p.noteUsage(run.Result().Usage)
+			p.handle(ev)
 			if p.err != nil {
 				return nil, p.err
 			}
 		}
 	}
 	if run.Err() != nil {
-		p.tell()
+		p.flushUsage()
 	}
-	p.release()
+	p.flush()
 	return run.Result(), run.Err()
 }
 
-// spend notes a model call that has ended since the last time. Tools of its step may be yet to run.
-func (p *progress) spend(u agentloop.Usage) {
+// noteUsage notes a model call that has ended since the last time. Tools of its step may be yet to run.
+func (p *progress) noteUsage(u agentloop.Usage) {
 	if u.ModelCalls == p.calls {
 		return
 	}
 	p.calls = u.ModelCalls
-	p.untold = &specialistv1.Spent{Usage: usage(u)}
+	p.pendingUsage = &specialistv1.Spent{Usage: usage(u)}
 }
 
-// tell says what the models used, before something else that may fail. What the last call used is in the answer.
-func (p *progress) tell() {
-	if p.untold != nil {
-		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{Spent: p.untold}})
-		p.untold = nil
+// flushUsage says what the models used, before something else that may fail. What the last call used is in the answer.
+func (p *progress) flushUsage() {
+	if p.pendingUsage != nil {
+		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{Spent: p.pendingUsage}})
+		p.pendingUsage = nil
 	}
 }
 
-// report passes an event of the loop on.
-func (p *progress) report(ev agentloop.Event) {
+// handle passes an event of the loop on.
+func (p *progress) handle(ev agentloop.Event) {
 	switch ev := ev.(type) {
 	case agentloop.TextDelta:
-		p.hold(ev.Text)
+		p.buffer(ev.Text)
 	case agentloop.ToolStarted:
 		p.dropPreface()
-		p.tell()
+		p.flushUsage()
 		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallStarted{
 			ToolCallStarted: &specialistv1.ToolCallStarted{
 				ToolCallId: valid(ev.Call.ID), ToolName: valid(ev.Call.Name), ArgumentsJson: valid(ev.Call.Arguments),
@@ -90,35 +90,35 @@ func (p *progress) report(ev agentloop.Event) {
 	}
 }
 
-// say sends words of our own as the answer's text.
-func (p *progress) say(words string) {
-	p.hold(words)
-	p.release()
+// write sends words of our own as the answer's text.
+func (p *progress) write(words string) {
+	p.buffer(words)
+	p.flush()
 }
 
-// hold keeps a piece of text, or sends it once enough has come.
-func (p *progress) hold(text string) {
-	p.held.WriteString(text)
-	if p.open || p.held.Len() > holdBack {
-		p.release()
+// buffer keeps a piece of text, or sends it once enough has come.
+func (p *progress) buffer(text string) {
+	p.pending.WriteString(text)
+	if p.flushing || p.pending.Len() > prefaceLimit {
+		p.flush()
 	}
 }
 
-// release sends what is held, without white space at the start of the answer and at the end of what is held; the latter
+// flush sends what is held, without white space at the start of the answer and at the end of what is held; the latter
 // is kept, so that the pieces add up to a text that does not end in white space.
-func (p *progress) release() {
-	text := valid(p.held.String())
-	p.held.Reset()
-	if p.sent.Len() == 0 || p.gap != "" {
+func (p *progress) flush() {
+	text := valid(p.pending.String())
+	p.pending.Reset()
+	if p.sent.Len() == 0 || p.separator != "" {
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	}
 	words := strings.TrimRightFunc(text, unicode.IsSpace)
-	p.held.WriteString(text[len(words):])
+	p.pending.WriteString(text[len(words):])
 	if words == "" {
 		return
 	}
-	words, p.gap = p.gap+words, ""
-	p.open = true
+	words, p.separator = p.separator+words, ""
+	p.flushing = true
 	p.sent.WriteString(words)
 	p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{
 		TextDelta: &specialistv1.TextDelta{Text: words}}})
@@ -126,9 +126,9 @@ func (p *progress) release() {
 
 // dropPreface forgets the text of a step that turns out to call tools, or closes it with a blank line if it was sent.
 func (p *progress) dropPreface() {
-	p.held.Reset()
-	if p.open {
-		p.open, p.gap = false, "\n\n"
+	p.pending.Reset()
+	if p.flushing {
+		p.flushing, p.separator = false, "\n\n"
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
@@ -58,7 +60,7 @@ func New(def Definition, deps Deps) (*Server, error) {
 		deps:          deps,
 		prompt:        strings.TrimSpace(def.Prompt),
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
-		keywords:      keywordsOf(def.Keywords),
+		keywords:      keywords(def.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
 	}
 	if _, err := s.loop(context.Background(), &Turn{Findings: &Findings{}}, nil); err != nil {
@@ -67,8 +69,8 @@ func New(def Definition, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// keywordsOf lists the words of a definition, the heaviest first.
-func keywordsOf(byWeight map[float64][]string) []*specialistv1.Keyword {
+// keywords lists the words of a definition, the heaviest first.
+func keywords(byWeight map[float64][]string) []*specialistv1.Keyword {
 	var all []*specialistv1.Keyword
 	for _, weight := range slices.Backward(slices.Sorted(maps.Keys(byWeight))) {
 		for _, term := range byWeight[weight] {
@@ -100,7 +102,7 @@ func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) 
 		}
 		out.Available = out.UnavailableReason == ""
 	}
-	for _, t := range s.tools(&Turn{Scope: sc, Findings: &Findings{}, lacks: s.lacks(ctx, sc)}) {
+	for _, t := range s.tools(&Turn{Scope: sc, Findings: &Findings{}, disabled: s.disabledTools(ctx, sc)}) {
 		out.Tools = append(out.Tools, &specialistv1.ToolInfo{
 			Name: t.Name, Description: t.Description, ParametersJson: string(t.Parameters),
 		})
@@ -111,24 +113,24 @@ func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) 
 // Answer implements SpecialistService.
 func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStreamingServer[specialistv1.AnswerResponse]) error {
 	ctx := stream.Context()
-	turn, err := s.admit(ctx, req)
+	turn, err := s.newTurn(ctx, req)
 	if err != nil {
 		return err
 	}
-	ctx, span := s.span(ctx, turn, req)
+	ctx, span := s.startSpan(ctx, turn, req)
 	defer span.End()
 	answer, err := s.answer(ctx, turn, req, stream.Send)
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
 		return fmt.Errorf("%s: %w", s.def.Name, err)
 	}
-	s.log(ctx, answer)
+	s.logAnswer(ctx, answer)
 	return stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Answer{Answer: answer}})
 }
 
-// admit checks an assignment and returns it as the tools see it. Like the other steps before the run it is a function of its
+// newTurn checks an assignment and returns it as the tools see it. Like the other steps before the run it is a function of its
 // own, so that its variables are not on the stack of a specialist that waits for its model.
-func (s *Server) admit(ctx context.Context, req *specialistv1.AnswerRequest) (*Turn, error) {
+func (s *Server) newTurn(ctx context.Context, req *specialistv1.AnswerRequest) (*Turn, error) {
 	sc, err := storeScope(ctx)
 	if err != nil {
 		return nil, err
@@ -138,12 +140,12 @@ func (s *Server) admit(ctx context.Context, req *specialistv1.AnswerRequest) (*T
 	}
 	return &Turn{
 		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Cart: req.GetCart(), Findings: &Findings{},
-		lacks: s.lacks(ctx, sc),
+		disabled: s.disabledTools(ctx, sc),
 	}, nil
 }
 
-// span begins the span of an answer.
-func (s *Server) span(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (context.Context, trace.Span) {
+// startSpan begins the span of an answer.
+func (s *Server) startSpan(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (context.Context, trace.Span) {
 	return s.tracer.Start(ctx, "invoke_agent "+s.def.Name, trace.WithAttributes(
 		attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeAgent),
 		attribute.String(telemetry.KeyAgent, s.def.Name),
@@ -154,8 +156,8 @@ func (s *Server) span(ctx context.Context, turn *Turn, req *specialistv1.AnswerR
 	))
 }
 
-// log writes the one line of an answer: never its text, nor the question.
-func (s *Server) log(ctx context.Context, a *specialistv1.Answer) {
+// logAnswer writes the one line of an answer: never its text, nor the question.
+func (s *Server) logAnswer(ctx context.Context, a *specialistv1.Answer) {
 	cost := slog.String("cost", "unknown")
 	if a.GetCost() != nil {
 		cost = slog.Int64("cost_micros", a.GetCost().GetAmountMicros())
@@ -173,4 +175,67 @@ func storeScope(ctx context.Context) (scope.Scope, error) {
 	var check fault.Checker
 	check.ID("metadata quartet-store", sc.StoreID)
 	return sc, check.Err()
+}
+
+// Bounds of an assignment. Texts are counted in characters.
+const (
+	maxSubQuery  = 8000 // a gateway admits no longer message
+	maxSummary   = 4000
+	maxReason    = 2000
+	maxShown     = 20
+	maxTitle     = 500
+	maxCartItems = 200 // as many as a cart holds
+)
+
+// checkRequest reports everything that is wrong with an assignment for the scope.
+func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
+	var check fault.Checker
+	check.ID("assignment_id", req.GetAssignmentId())
+	check.Text("sub_query", req.GetSubQuery(), 1, maxSubQuery)
+	check.Text("message", req.GetMessage(), 0, maxSubQuery)
+	check.Text("summary", req.GetSummary(), 0, maxSummary)
+	check.Text("reason", req.GetReason(), 0, maxReason)
+	checkShown(&check, req.GetShownProducts())
+	checkCart(&check, req.GetCart(), sc)
+	checkBudget(&check, req.GetBudget())
+	return check.Err()
+}
+
+func checkShown(check *fault.Checker, shown []*specialistv1.ProductChoice) {
+	if n := len(shown); n > maxShown {
+		check.Addf("shown_products", "has %d products, must have at most %d", n, maxShown)
+		return
+	}
+	for i, p := range shown {
+		field := fmt.Sprintf("shown_products[%d]", i)
+		check.ID(field+".product_id", p.GetProductId())
+		check.Text(field+".title", p.GetTitle(), 0, maxTitle)
+		check.Money(field+".price", p.GetPrice(), false)
+	}
+}
+
+// checkCart refuses a cart that is not the one of the scope: no specialist reads another shopper's.
+func checkCart(check *fault.Checker, cart *cartv1.Cart, sc scope.Scope) {
+	if id := cart.GetStoreId(); id != "" && id != sc.StoreID {
+		check.Addf("cart.store_id", "must be the store of the scope")
+	}
+	if id := cart.GetCartId(); id != "" && sc.CartID != "" && id != sc.CartID {
+		check.Addf("cart.cart_id", "must be the cart of the scope")
+	}
+	if n := len(cart.GetItems()); n > maxCartItems {
+		check.Addf("cart.items", "has %d items, must have at most %d", n, maxCartItems)
+	}
+}
+
+func checkBudget(check *fault.Checker, b *commonv1.Budget) {
+	if n := b.GetMaxTokens(); n < 0 {
+		check.Addf("budget.max_tokens", "is %d, must be zero or more", n)
+	}
+	c := b.GetMaxCost()
+	if c.GetAmountMicros() < 0 {
+		check.Addf("budget.max_cost.amount_micros", "is %d, must be zero or more", c.GetAmountMicros())
+	}
+	if c != nil && len(c.GetCurrencyCode()) != 3 {
+		check.Addf("budget.max_cost.currency_code", "must be an ISO 4217 code of three upper-case letters")
+	}
 }

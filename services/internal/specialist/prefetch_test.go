@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,7 +73,7 @@ func TestAReadAheadIsMadeWhileTheModelThinks(t *testing.T) {
 				note := func(what string) { got = append(got, fmt.Sprint(what, " at ", time.Since(begun))) }
 				def := lamps
 				def.Tools = func(turn *specialist.Turn) []agentloop.Tool {
-					ahead := specialist.Ahead(turn, func(ctx context.Context) (string, error) {
+					ahead := specialist.Prefetch(turn, func(ctx context.Context) (string, error) {
 						note("read")
 						if tt.panic && len(got) == 1 {
 							panic("a bug")
@@ -112,4 +113,39 @@ func TestAReadAheadIsMadeWhileTheModelThinks(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestOnceReadsOnceForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads := 0
+		once := specialist.Memoise(func(context.Context) (int, error) {
+			reads++
+			time.Sleep(time.Second) // in the bubble
+			if reads == 1 {
+				return 0, errors.New("not yet")
+			}
+			return reads, nil
+		})
+		if _, err := once.Get(t.Context()); err == nil {
+			t.Fatal("the first read did not fail")
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if got, err := once.Get(t.Context()); got != 2 || err != nil {
+					t.Errorf("got %d, %v; want what the second read returned", got, err)
+				}
+			})
+		}
+		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		synctest.Wait() // until one of the three reads
+		if _, err := once.Get(impatient); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller without time got %v", err)
+		}
+		wg.Wait()
+		if reads != 2 {
+			t.Errorf("%d reads", reads)
+		}
+	})
 }

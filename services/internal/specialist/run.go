@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// maxReserve suits models that word an answer in a few seconds.
-	maxReserve = 5 * time.Second
-	// handOver is what is kept of the time for composing and sending what there is when the deadline comes.
-	handOver = 50 * time.Millisecond
-	// leastOutput is what a model call may write, in tokens, however small the budget is: a few sentences.
-	leastOutput = 256
+	// maxAnswerReserve suits models that word an answer in a few seconds.
+	maxAnswerReserve = 5 * time.Second
+	// sendReserve is what is kept of the time for composing and sending what there is when the deadline comes.
+	sendReserve = 50 * time.Millisecond
+	// minOutputTokens is what a model call may write, in tokens, however small the budget is: a few sentences.
+	minOutputTokens = 256
 )
 
 // temperature of every specialist: answers should follow the tools' results, not vary.
@@ -35,28 +35,28 @@ func (s *Server) answer(
 	ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest, send func(*specialistv1.AnswerResponse) error,
 ) (*specialistv1.Answer, error) {
 	begun := time.Now()
-	ctx, cancel := workTime(ctx)
+	ctx, cancel := withSendReserve(ctx)
 	defer cancel()
 	run, err := s.start(ctx, turn, req)
 	if err != nil {
 		return nil, err
 	}
-	end := turn.lookAhead(ctx)
+	end := turn.startPrefetch(ctx)
 	defer func() {
 		cancel()
 		end()
 	}()
 	p := &progress{send: send}
-	result, err := p.follow(ctx, run)
+	result, err := p.run(ctx, run)
 	byCode := ranOut(result) && p.text() == ""
 	if byCode {
-		p.say(turn.plainly())
+		p.write(turn.fallbackText())
 	}
 	switch {
 	case p.err != nil:
 		return nil, p.err
 	case err != nil && (p.text() == "" || result.FinishReason == agentloop.FinishError):
-		return nil, exhausted(err)
+		return nil, budgetError(err)
 	}
 	var verdict grounding.Verdict
 	if !byCode { // which says nothing but what tools found
@@ -75,7 +75,7 @@ func (s *Server) start(ctx context.Context, turn *Turn, req *specialistv1.Answer
 	if err != nil {
 		return nil, err
 	}
-	return loop.Start(historyOf(req), req.GetSubQuery()), nil
+	return loop.Start(history(req), req.GetSubQuery()), nil
 }
 
 // ranOut reports whether a run ended for lack of time or budget. A nil result is of one that its caller left.
@@ -83,8 +83,8 @@ func ranOut(r *agentloop.Result) bool {
 	return r != nil && (r.FinishReason == agentloop.FinishDeadline || r.FinishReason == agentloop.FinishBudget)
 }
 
-// exhausted gives the error of a budget that did not even pay for a first call its place among the faults.
-func exhausted(err error) error {
+// budgetError gives the error of a budget that did not even pay for a first call its place among the faults.
+func budgetError(err error) error {
 	if !errors.Is(err, agentloop.ErrBudget) {
 		return err
 	}
@@ -94,13 +94,13 @@ func exhausted(err error) error {
 	}
 }
 
-// workTime ends a little before the caller's deadline, so that what there is by then still reaches it.
-func workTime(ctx context.Context) (context.Context, context.CancelFunc) {
+// withSendReserve ends a little before the caller's deadline, so that what there is by then still reaches it.
+func withSendReserve(ctx context.Context) (context.Context, context.CancelFunc) {
 	due, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithDeadline(ctx, due.Add(-max(0, min(handOver, time.Until(due)/20))))
+	return context.WithDeadline(ctx, due.Add(-max(0, min(sendReserve, time.Until(due)/20))))
 }
 
 // loop makes the loop of one assignment. Schemas are compiled once per process, so this is cheap.
@@ -109,14 +109,14 @@ func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerR
 		Model: s.deps.Model, System: s.system(turn, req), Tools: s.tools(turn), MaxSteps: s.def.MaxSteps,
 		Temperature: &temperature, Price: s.deps.Price, Reserve: reserve(ctx), Logger: s.deps.Logger,
 	}
-	if limit := s.limit(req.GetBudget()); limit != (wrap.Spend{}) {
-		s.bound(&cfg, limit)
+	if limit := s.budgetLimit(req.GetBudget()); limit != (wrap.Spend{}) {
+		s.applyBudget(&cfg, limit)
 	}
 	return agentloop.New(cfg)
 }
 
-// limit is what a budget comes to for this specialist's model. Zero: not bounded; below zero: there is nothing.
-func (s *Server) limit(b *commonv1.Budget) wrap.Spend {
+// budgetLimit is what a budget comes to for this specialist's model. Zero: not bounded; below zero: there is nothing.
+func (s *Server) budgetLimit(b *commonv1.Budget) wrap.Spend {
 	limit := wrap.Spend{Tokens: b.GetMaxTokens()}
 	if c, p := b.GetMaxCost(), s.deps.Price; c != nil && p != nil && p.Currency == c.GetCurrencyCode() {
 		limit.CostMicros = c.GetAmountMicros()
@@ -127,9 +127,9 @@ func (s *Server) limit(b *commonv1.Budget) wrap.Spend {
 	return limit
 }
 
-// bound keeps a run within a limit. The second half of it is for the last answer, which reads all that was said before, so
+// applyBudget keeps a run within a limit. The second half of it is for the last answer, which reads all that was said before, so
 // tools are asked for only in the first; and no call is made that may go beyond the whole.
-func (s *Server) bound(cfg *agentloop.Config, limit wrap.Spend) {
+func (s *Server) applyBudget(cfg *agentloop.Config, limit wrap.Spend) {
 	cfg.Model = wrap.Limit(cfg.Model, wrap.NewBudget(limit), cfg.Price)
 	cfg.MaxTotalTokens, cfg.MaxCostMicros = max(0, limit.Tokens/2), max(0, limit.CostMicros/2)
 	output := float64(agentloop.DefaultMaxOutputTokens)
@@ -139,7 +139,7 @@ func (s *Server) bound(cfg *agentloop.Config, limit wrap.Spend) {
 	if limit.CostMicros > 0 && cfg.Price.OutputMicros > 0 {
 		output = min(output, float64(limit.CostMicros)/4*1e6/float64(cfg.Price.OutputMicros))
 	}
-	cfg.MaxOutputTokens = max(leastOutput, int(output))
+	cfg.MaxOutputTokens = max(minOutputTokens, int(output))
 }
 
 // reserve is the time that is kept for wording an answer from what is known when tools are slow: a quarter of what there
@@ -149,7 +149,7 @@ func reserve(ctx context.Context) time.Duration {
 	if !ok {
 		return 0
 	}
-	return max(0, min(maxReserve, time.Until(due)/4))
+	return max(0, min(maxAnswerReserve, time.Until(due)/4))
 }
 
 // tools makes the traced tools of one turn.
@@ -157,20 +157,20 @@ func (s *Server) tools(turn *Turn) []agentloop.Tool {
 	if s.def.Tools == nil {
 		return nil
 	}
-	tools := slices.DeleteFunc(s.def.Tools(turn), func(t agentloop.Tool) bool { return turn.lacks[t.Name] != "" })
+	tools := slices.DeleteFunc(s.def.Tools(turn), func(t agentloop.Tool) bool { return turn.disabled[t.Name] != "" })
 	for i := range tools {
 		tools[i] = agentotel.Tool(tools[i], agentotel.Config{CaptureContent: s.deps.CaptureContent})
 	}
 	return tools
 }
 
-// lacks returns the tools that are switched off for the scope's store, and why. A tool that can not be told of is offered:
+// disabledTools returns the tools that are switched off for the scope's store, and why. A tool that can not be told of is offered:
 // it says itself what does not work.
-func (s *Server) lacks(ctx context.Context, sc scope.Scope) map[string]string {
-	if s.def.Lacks == nil {
+func (s *Server) disabledTools(ctx context.Context, sc scope.Scope) map[string]string {
+	if s.def.DisabledTools == nil {
 		return nil
 	}
-	lacks, err := s.def.Lacks(ctx, sc)
+	lacks, err := s.def.DisabledTools(ctx, sc)
 	if err != nil {
 		s.deps.Logger.WarnContext(ctx, "not known what the store lacks", "agent", s.def.Name, "error", err)
 	}

@@ -1,0 +1,216 @@
+package specialist
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/money"
+)
+
+// maxProducts bounds the products of an answer: more than six is a list, not advice.
+const maxProducts = 6
+
+// compose makes the answer from what the loop said, what the tools found, and what became of the text's claims.
+func compose(turn *Turn, result *agentloop.Result, text string, verdict grounding.Verdict) *specialistv1.Answer {
+	f := turn.Findings
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a := &specialistv1.Answer{
+		Text:         text,
+		Confidence:   f.signals(result, verdict).confidence(),
+		FinishReason: finishReason(result.FinishReason),
+		Model:        result.Model,
+		Usage:        usage(result.Usage),
+		Products:     mentioned(f.products, text),
+		Promotion:    f.promotion,
+		Order:        f.order,
+		OrderActions: f.orderActions,
+		Passages:     f.passages,
+
+		Claims: int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
+	}
+	a.SuggestedActions = f.actions
+	if c := result.Cost; c != nil {
+		a.Cost = &commonv1.Cost{AmountMicros: c.Micros, CurrencyCode: c.Currency}
+	}
+	for _, c := range result.Calls {
+		a.ToolCalls = append(a.ToolCalls, toolCall(c))
+	}
+	return a
+}
+
+// mentioned returns the candidates that the text names, by title or id, in the order of their candidacy.
+func mentioned(products []*specialistv1.ProductChoice, text string) []*specialistv1.ProductChoice {
+	words := wordsOf(text)
+	var out []*specialistv1.ProductChoice
+	for _, p := range products {
+		title := wordsOf(p.GetTitle())
+		if len(out) < maxProducts && (strings.Contains(text, p.GetProductId()) || containsRun(words, title)) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// containsRun reports whether words holds run as neighbours, in order.
+func containsRun(words, run []string) bool {
+	for i := 0; len(run) > 0 && i+len(run) <= len(words); i++ {
+		if slices.Equal(words[i:i+len(run)], run) {
+			return true
+		}
+	}
+	return false
+}
+
+func wordsOf(s string) []string {
+	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+func usage(u agentloop.Usage) *commonv1.Usage {
+	return &commonv1.Usage{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedInputTokens: u.CachedInputTokens,
+		ReasoningOutputTokens: u.ReasoningTokens, ModelCalls: int32(u.ModelCalls), Estimated: u.Estimated,
+	}
+}
+
+// finishReason says why an answer with a text ended. An answer that ended with a provider's unknown reason may be cut, which
+// is what length says.
+func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
+	switch r {
+	case agentloop.FinishLength, agentloop.FinishError:
+		return specialistv1.FinishReason_FINISH_REASON_LENGTH
+	case agentloop.FinishContentFilter:
+		return specialistv1.FinishReason_FINISH_REASON_CONTENT_FILTER
+	case agentloop.FinishMaxSteps:
+		return specialistv1.FinishReason_FINISH_REASON_MAX_STEPS
+	case agentloop.FinishBudget:
+		return specialistv1.FinishReason_FINISH_REASON_BUDGET
+	case agentloop.FinishDeadline, agentloop.FinishCanceled:
+		return specialistv1.FinishReason_FINISH_REASON_DEADLINE
+	}
+	return specialistv1.FinishReason_FINISH_REASON_STOP
+}
+
+func setDuration(a *specialistv1.Answer, d time.Duration) { a.Duration = durationpb.New(d) }
+
+// signals is what is known of how an answer came about. Its zero value is that of an answer without look-ups.
+type signals struct {
+	found, empty int // look-ups that returned something, or nothing
+	calls        int // of tools
+	failed       int // calls that came to an error
+	repaired     int // calls whose arguments had to be mended
+	truncated    bool
+	checked      int // of the text that were checked
+	unsupported  int // of these, those that nothing supports
+	finish       agentloop.FinishReason
+}
+
+// signals gathers what the findings, the call log and the text's claims say. It wants the lock.
+func (f *Findings) signals(result *agentloop.Result, verdict grounding.Verdict) signals {
+	e := signals{
+		found: f.found, empty: f.empty, calls: len(result.Calls), finish: result.FinishReason,
+		checked: verdict.Claims, unsupported: verdict.Unsupported,
+	}
+	for _, c := range result.Calls {
+		if c.Error != "" {
+			e.failed++
+		}
+		if c.RepairedFrom != "" {
+			e.repaired++
+		}
+		e.truncated = e.truncated || c.Cut
+	}
+	return e
+}
+
+// confidence is how far an answer can be trusted, from 0 to 1, computed from evidence alone:
+//
+//	base    0.95 look-ups found something, and none came back empty
+//	        0.85 some did and some did not
+//	        0.7  no look-up was needed
+//	        0.5  all look-ups came back empty, or every tool call failed
+//	less    0.1  for each failed tool call, at most 0.3
+//	        0.05 for each tool call whose arguments had to be mended, at most 0.1
+//	        0.05 when the model did not see all of a result, for its size
+//	times   0.8  when the limit of steps or the budget came before the model was done
+//	        0.6  when the answer was cut short: by its length, the deadline, or the provider
+//	        1 - 0.5 x unsupported / checked, of the claims in the text
+//
+// docs/turn.md has the same table for readers.
+func (e signals) confidence() float64 {
+	c := e.base() - 0.1*float64(min(e.failed, 3)) - 0.05*float64(min(e.repaired, 2))
+	if e.truncated {
+		c -= 0.05
+	}
+	switch {
+	case wasCut(e.finish):
+		c *= 0.6
+	case e.finish != agentloop.FinishStop:
+		c *= 0.8
+	}
+	if e.unsupported > 0 {
+		c *= 1 - 0.5*float64(e.unsupported)/float64(e.checked)
+	}
+	return c
+}
+
+// wasCut reports whether a run ended before its text did.
+func wasCut(r agentloop.FinishReason) bool {
+	return r != agentloop.FinishStop && r != agentloop.FinishMaxSteps && r != agentloop.FinishBudget
+}
+
+func (e signals) base() float64 {
+	switch {
+	case e.found > 0 && e.empty > 0:
+		return 0.85
+	case e.found > 0:
+		return 0.95
+	case e.empty > 0, e.failed > 0 && e.failed == e.calls:
+		return 0.5
+	}
+	return 0.7
+}
+
+// maxQuotedPassages bounds the policy passages that are quoted without a model: the best ones come first.
+const maxQuotedPassages = 2
+
+// fallbackText says what the tools found, without a model: titles, prices, codes and quotes, which are the same in every
+// language. It is "" when they found nothing.
+func (f *Findings) fallbackText() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var lines []string
+	add := func(parts ...string) { lines = append(lines, "- "+strings.Join(parts, "")) }
+	for _, p := range f.products[:min(len(f.products), maxProducts)] {
+		if price := money.Text(p.GetPrice()); price != "" {
+			add(p.GetTitle(), ", ", price)
+		} else {
+			add(p.GetTitle())
+		}
+	}
+	if p := f.promotion; p != nil {
+		add(p.GetCode(), ": ", p.GetTitle())
+	}
+	if o := f.order; o != nil {
+		add(o.GetOrderId(), ": ", statusText(o.GetStatus()))
+	}
+	for _, p := range f.passages[:min(len(f.passages), maxQuotedPassages)] {
+		add(p.GetPolicyTitle(), ": \"", strings.TrimSpace(p.GetText()), "\"")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// statusText is the name of a status in lower case: "partly shipped".
+func statusText(s orderv1.OrderStatus) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.String(), "ORDER_STATUS_"), "_", " "))
+}
