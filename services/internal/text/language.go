@@ -107,6 +107,12 @@ func Stem(tag, word string) string {
 	return l.stem(word)
 }
 
+// Singular returns the singular of an English noun in lower case, by the rules of regular plurals: "boxes" gives "box",
+// "accessories" gives "accessory". It changes less than Stem, so it suits names that must stay apart.
+func Singular(word string) string { return singular(strings.ToLower(word)) }
+
+var singular = filtered(en.NewEnglishPluralStemmerFilter())
+
 // porter stems English.
 func porter(word string) string {
 	for i := range len(word) {

@@ -101,7 +101,7 @@ func wordEnd(s string, i int) int {
 		}
 		next, _ := utf8.DecodeRuneInString(s[i+size:])
 		decimal := (r == '.' || r == ',') && IsDigit(last) && IsDigit(next)
-		contraction := (r == '\'' || r == '’') && IsLetter(next) && !elided[strings.ToLower(s[start:i])]
+		contraction := (r == '\'' || r == '’') && IsLetter(next) && !(i-start <= maxElided && elided[strings.ToLower(s[start:i])])
 		if !decimal && !contraction {
 			break
 		}
@@ -110,6 +110,9 @@ func wordEnd(s string, i int) int {
 	}
 	return i
 }
+
+// maxElided is more than any of elided has, in bytes.
+const maxElided = 8
 
 // elided are the words of French and Italian that lose their vowel before another.
 var elided = set("l d j qu n s c m t jusqu lorsqu puisqu un dell nell all sull dall quest")

@@ -103,6 +103,17 @@ func TestStem(t *testing.T) {
 	}
 }
 
+func TestSingular(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "", "Boxes": "box", "accessories": "accessory", "dress": "dress", "status": "status", "shoes": "shoe", "tent": "tent", "as": "as",
+	} {
+		if got := text.Singular(in); got != want {
+			t.Errorf("Singular(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestIsStopWord(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
