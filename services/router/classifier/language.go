@@ -2,6 +2,7 @@ package classifier
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -23,13 +24,13 @@ const (
 	contrast                       // "but", "aber"
 	preposition                    // ends a noun phrase: "in", "für"
 	pronoun                        // stands for something said before: "it", "those"
-	conditional                    // opens a clause that leans on another: "if", "wenn"
+	conditional                    // opens a clause that depends on another: "if", "wenn"
 	pastVerb                       // tells of something past: "bought", "compré"
 	leadIn                         // may be trimmed from the start of a sub-query: "also"
 	greeting                       // "hi", "gracias"
 	filler                         // politeness and noise: "please", "ok"
 	vagueNoun                      // a noun that says nothing of the subject: "help", "question"
-	aspectNoun                     // a noun for one side of a matter, which the words beside it name: "costs", "deadline"
+	aspectNoun                     // a noun for an aspect of what the words beside it name: "costs", "deadline"
 )
 
 // opens are the classes that start a request wherever they stand.
@@ -43,14 +44,14 @@ const (
 	spanish
 	german
 	french
-	otherLanguage // another one, of which only a few words are known: enough to be careful
+	otherLanguage // any other; only a few words are known
 )
 
-// headFirst are the languages whose noun phrases begin with what they are about: "una mesa plegable".
+// headFirst are the languages whose noun phrases begin with their head: "una mesa plegable".
 const headFirst = spanish | french
 
-// vocabularies say what the words of each language can be, folded as fold does. Words that are a product in one language
-// and a particle in another ("hat", "son") are left out.
+// vocabularies say what the words of each language can be. The words are folded. Words that are a product in one language
+// and a function word in another ("hat", "son") are left out.
 var vocabularies = map[language]map[class]string{
 	english: {
 		function | questionWord: `what which where when who whose why how whats wheres whens hows`,
@@ -222,15 +223,15 @@ var meanings = func() map[string]*senses {
 	return m
 }()
 
-// frame is a way of asking for a product, as folded words.
+// pattern is a sequence of folded words with a meaning.
 type pattern struct {
 	words []string
-	// own is what the frame says for itself of the product specialist when the object is a word that nobody published.
+	// weight is the score for the product specialist when the object is an unknown word. Zero in other tables.
 	weight float64
 }
 
-// Weights of frames. "Do you sell X" can only mean a product; "do you have X" may be a car park; "which X" and "I need X"
-// may be anything.
+// Weights of product patterns. "Do you sell X" can only mean a product; "do you have X" may mean a car park; "which X" and
+// "I need X" may mean anything.
 const (
 	sellWeight  = 2.6
 	haveWeight  = 1.4
@@ -238,7 +239,7 @@ const (
 	whichWeight = 0.9
 )
 
-// frames lists the ways of asking for a product by their first word, longest first.
+// productPatterns ask for a product. Like the tables below, it is keyed by the first word, longest patterns first.
 var productPatterns = buildPatterns(map[float64]string{
 	sellWeight: `do you sell|do you carry|do you stock|do you guys sell|where can i buy|want to buy|like to buy|looking to buy|
 		want to order|like to order|want to purchase|in the market for|can i buy|can i order a|can i order some|
@@ -274,22 +275,14 @@ func buildPatterns(lists map[float64]string) map[string][]pattern {
 			m[f.words[0]] = append(m[f.words[0]], f)
 		}
 	}
-	for first := range m {
-		sortPatterns(m[first])
+	for _, patterns := range m {
+		slices.SortStableFunc(patterns, func(a, b pattern) int { return len(b.words) - len(a.words) })
 	}
 	return m
 }
 
-// sortFrames puts longer frames first, so that the first match is the best.
-func sortPatterns(fs []pattern) {
-	for i := range fs {
-		for j := i; j > 0 && len(fs[j].words) > len(fs[j-1].words); j-- {
-			fs[j], fs[j-1] = fs[j-1], fs[j]
-		}
-	}
-}
-
-// denials say that what follows is not what the shopper wants, or only a name. "I have not received it" is none of them.
+// negationPatterns say that what follows is not what the shopper wants, or only a name. "I have not received it" is no
+// such negation.
 var negationPatterns = buildPatterns(map[float64]string{
 	0: `not asking about|not asking for|not asking if|not asking whether|not asking|not about|not talking about|
 		isnt about|dont tell me|dont send|question is not|question isnt|not here for|not after|not writing about|dont bother|please no|no more|
@@ -309,7 +302,7 @@ var negationPatterns = buildPatterns(map[float64]string{
 		oubliez|oublie|inutile de|laissez tomber|au lieu de|plutot que`,
 })
 
-// settlements are in sentences that say what needs no answer any more.
+// settledPatterns are in sentences that say what needs no answer any more.
 var settledPatterns = buildPatterns(map[float64]string{
 	0: `already found|already got|already have|already know|already own|already ordered|found it|found everything|got it now|
 		sorted it|sorted that|is sorted|all sorted|is settled|fine now|leave that|leave it|drop that|no longer need|
@@ -318,7 +311,7 @@ var settledPatterns = buildPatterns(map[float64]string{
 		ya compre|ya esta resuelto|deja trouve|deja achete|deja pris|ai deja|est regle`,
 })
 
-// injections are in sentences that are meant for a machine, or want what nobody may give.
+// injectionPatterns are in sentences that instruct a machine or ask for secrets.
 var injectionPatterns = buildPatterns(map[float64]string{
 	0: `previous instructions|prior instructions|above instructions|your instructions|all instructions|earlier instructions|
 		your rules|your guidelines|all rules|system prompt|your prompt|you are now|from now on you|developer mode|
@@ -334,7 +327,7 @@ var injectionPatterns = buildPatterns(map[float64]string{
 		tue istruzioni`,
 })
 
-// wishes are ways of asking that are no question.
+// wishPatterns ask without a question.
 var wishPatterns = buildPatterns(map[float64]string{
 	0: `please|id like|id love|id prefer|id rather|would like|could do with|want to know|need to know|tell me|let me know|
 		send me|show me|asks whether|asks if|wants to know|wonder if|wonder whether|wondering if|wondering whether|
@@ -344,14 +337,14 @@ var wishPatterns = buildPatterns(map[float64]string{
 		je voudrais|j aimerais|aimerais|je cherche|dites moi|je veux savoir|je me demande|il me faut|il me faudrait`,
 })
 
-// prefaces come before the question that they announce.
+// prefacePatterns announce the question that follows.
 var prefacePatterns = buildPatterns(map[float64]string{
 	0: `can you tell me|could you tell me|i want to know|id like to know|tell me|do you know|i need to know|dime|sag mir|
 		ich will wissen|ich mochte wissen|je veux savoir|quiero saber`,
 	1: `whether|wondering|is it true|ob|savoir si`,
 })
 
-// matchAt returns the longest frame of the table that starts at ws[i], if any.
+// matchAt returns the longest pattern of the table that starts at ws[i], if any.
 func matchAt(table map[string][]pattern, ws []word, i int) (pattern, bool) {
 	for _, f := range table[ws[i].norm] {
 		if len(f.words) > len(ws)-i {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// muter marks the words that ask for nothing: what others wrote, what is meant for a machine, and what the shopper says
-// not to want or to have settled.
+// ignorer marks the words that ask for nothing: quotations and mails, instructions to a machine, the scope of negations,
+// and what the shopper says is settled.
 type ignorer struct {
 	text  string
 	words []word
-	// marks is nil until there is one.
+	// marks is nil until a word is marked.
 	marks []bool
 }
 
-// mutedWords returns the marks; nil if there are none.
+// ignoredWords returns for each word whether it is ignored; nil if none is.
 func ignoredWords(text string, ws []word) []bool {
 	m := ignorer{text: text, words: ws}
 	m.quotations()
@@ -33,7 +33,7 @@ func (m *ignorer) mark(lo, hi int) {
 	}
 }
 
-// span returns the words that begin between two places of the text, in bytes.
+// span returns the words that begin between two byte offsets of the text.
 func (m *ignorer) span(from, to int) (lo, hi int) {
 	before := func(w word, at int) int { return w.start - at }
 	lo, _ = slices.BinarySearchFunc(m.words, from, before)
@@ -41,7 +41,7 @@ func (m *ignorer) span(from, to int) (lo, hi int) {
 	return lo, hi
 }
 
-// denials marks what follows "not asking about", "no discounts please" and the like.
+// negations marks the scope of "not asking about", "no discounts please" and the like.
 func (m *ignorer) negations() {
 	ws := m.words
 	for i := 0; i < len(ws); i++ {
@@ -57,7 +57,7 @@ func (m *ignorer) negations() {
 	}
 }
 
-// declines reports whether a refusal such as "no discounts please, just ..." or "not the red one" begins at i.
+// startsRefusal reports whether a refusal such as "no discounts please, just ..." or "not the red one" begins at i.
 func startsRefusal(ws []word, i int) bool {
 	if i > 0 && ws[i].gap == gapNone {
 		return false
@@ -88,7 +88,7 @@ func startsRefusal(ws []word, i int) bool {
 	return false
 }
 
-// endsDenial reports whether what is denied goes no further than the word before i.
+// endsNegation reports whether the scope of a negation ends before word i.
 func endsNegation(ws []word, i int) bool {
 	switch w := ws[i]; w.norm {
 	case "only", "just", "nur", "solo", "seulement", "juste", "rather":
@@ -103,7 +103,7 @@ func endsNegation(ws []word, i int) bool {
 	}
 }
 
-// sentences marks the sentences that speak to a machine ("you are now in developer mode") and those that say what is
+// sentences marks the sentences that instruct a machine ("you are now in developer mode") and those that say what is
 // settled ("I have found it already").
 func (m *ignorer) sentences() {
 	for lo := 0; lo < len(m.words); {
@@ -123,7 +123,7 @@ func (m *ignorer) sentences() {
 	}
 }
 
-// labelled reports whether words are marked as a machine's: "SYSTEM: ...", "[assistant] ...".
+// isMachineLabel reports whether the word at i labels text as a machine's: "SYSTEM: ...", "[assistant] ...".
 func (m *ignorer) isMachineLabel(i int) bool {
 	switch w := m.words[i]; w.norm {
 	case "system", "assistant", "router", "admin", "developer":
@@ -133,7 +133,7 @@ func (m *ignorer) isMachineLabel(i int) bool {
 	return false
 }
 
-// turn returns where, from lo to hi-1, the shopper comes to something else: ", but do you have ...", "[/system] Do you ...".
+// topicChange returns where, from lo to hi-1, the shopper changes the subject: ", but do you have ...", "[/system] Do you ...".
 func (m *ignorer) topicChange(lo, hi int) int {
 	for i := lo + 1; i < hi; i++ {
 		w := m.words[i]
@@ -145,10 +145,10 @@ func (m *ignorer) topicChange(lo, hi int) int {
 	return hi
 }
 
-// longQuote is how many words a quotation has at least: less may be a name, as in "a sign that says SALE".
+// minQuote is how many words a quotation has at least. Fewer may be a name, as in "a sign that says SALE".
 const minQuote = 4
 
-// quotes marks what stands in quotation marks.
+// quotations marks what stands in quotation marks.
 func (m *ignorer) quotations() {
 	for at := 0; at < len(m.text); {
 		open := strings.IndexAny(m.text[at:], "\"“„«")
@@ -171,8 +171,8 @@ func (m *ignorer) quotations() {
 	}
 }
 
-// mail marks the lines that begin with '>' and the line above that says whose they are, and forwarded mails: from a
-// header on to a blank line.
+// quotedMail marks lines that begin with '>' and the attribution line above them, and forwarded mails from a header to
+// the next blank line.
 func (m *ignorer) quotedMail() {
 	if !strings.Contains(m.text, "\n") && !strings.HasPrefix(m.text, ">") {
 		return
@@ -192,7 +192,7 @@ func (m *ignorer) quotedMail() {
 	}
 }
 
-// heads reports whether a line is one of a forwarded mail's head.
+// isMailHeader reports whether a line is a header of a forwarded mail.
 func isMailHeader(line string) bool {
 	for _, h := range [...]string{"from:", "subject:", "von:", "betreff:", "asunto:", "objet:", "oggetto:", "onderwerp:"} {
 		if strings.HasPrefix(line, h) {
@@ -202,7 +202,7 @@ func isMailHeader(line string) bool {
 	return strings.HasPrefix(line, "--") && strings.Trim(line, "- ") != ""
 }
 
-// attributes reports whether a line says who wrote what follows: "On Tuesday you wrote:".
+// isAttribution reports whether a line says who wrote what follows: "On Tuesday you wrote:".
 func isAttribution(line string) bool {
 	line = strings.ToLower(strings.TrimSpace(line))
 	if !strings.HasSuffix(line, ":") {

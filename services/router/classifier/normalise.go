@@ -12,16 +12,16 @@ import (
 // word is one word of a text.
 type word struct {
 	start, end int     // bytes in the text
-	norm       string  // lower-case, without accents
-	stem       string  // norm without common endings; only ever compared with other stems
-	senses     *senses // nil if nothing is known of it
+	norm       string  // folded
+	stem       string  // norm without common endings
+	senses     *senses // nil: the word is in no vocabulary
 	class      class
 	gap        gap  // what stands between the word before and this one
 	upper      bool // begins with a capital letter
 	asked      bool // a question mark follows before the next word
 }
 
-// gap is the kind of what stands between two words.
+// gap is what stands between two words.
 type gap uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	gapHard             // the end of a sentence or a line
 )
 
-// content reports whether the word carries meaning of its own.
+// content reports whether the word is a content word: no function word and no politeness.
 func (w word) content() bool { return w.class&(function|greeting|filler) == 0 }
 
 // is reports whether the word is of one of the classes.
@@ -93,8 +93,8 @@ var abbreviations = map[string]bool{
 	"incl": true, "inkl": true, "bzw": true, "art": true,
 }
 
-// stem takes endings off a folded word so that its forms in English, Spanish, German and French meet. It need not
-// yield a word: it is applied to both sides of every comparison.
+// stem cuts common endings off a folded word, so that its forms in English, Spanish, German and French meet. It needs no
+// language, because keywords and examples are too short to tell theirs. Stems are compared only with stems.
 func stem(s string) string {
 	if len(s) < 4 || s[0] <= '9' {
 		return s
@@ -135,8 +135,8 @@ func undouble(s string) string {
 	return s
 }
 
-// oneEdit reports whether a and b are one slip of the finger apart: a letter too many, one too few, two swapped, or,
-// in words of six letters and more, one wrong.
+// oneEdit reports whether a and b are one typing error apart: a letter too many, one too few, two swapped, or, in words of
+// six letters and more, one wrong.
 func oneEdit(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -157,7 +157,7 @@ func oneEdit(a, b string) bool {
 	return len(a) >= 6 && a[i+1:] == b[i+1:]
 }
 
-// keyboardRows are what fingers that mean nothing run along.
+// keyboardRows are the rows of letters on a keyboard.
 var keyboardRows = [...]string{"qwertyuiop", "asdfghjkl", "zxcvbnm"}
 
 // gibberish reports whether a folded word is a run of neighbouring keys, one letter over and over, or has no vowel.
@@ -176,7 +176,7 @@ func gibberish(s string) bool {
 	return s[0] < utf8.RuneSelf && len(s) >= 4 && !strings.ContainsAny(s, "aeiouy0123456789")
 }
 
-// Stems of words that are known by their shape. A specialist that has such a word in its examples gets those of shoppers.
+// Stems of words that are known by their shape. They stand for all such words in examples and messages.
 const (
 	codeShape   = "<code>"   // "SAVE20": three capitals and more, then digits
 	numberShape = "<number>" // the "10031" of "QT-10031" and "#10031"

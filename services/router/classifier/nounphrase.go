@@ -4,18 +4,19 @@ import (
 	"strings"
 )
 
-// phrase is a noun phrase, or a verb in the place of one: the content words from lo to hi-1.
+// nounPhrase is a noun phrase, or a verb in its place: the content words from lo to hi-1.
 type nounPhrase struct {
 	lo, hi int
-	// head is the word that says what the phrase is: the "spring" of "return spring", the "mesa" of "mesa plegable".
+	// head is the head word: "spring" in "return spring", "mesa" in "mesa plegable".
 	head int
-	// verb is true for what the shopper wants to do: the "return" of "can I return".
+	// verb marks what the shopper wants to do: "return" in "can I return".
 	verb bool
-	// of is the phrase that this one only describes further, as "garden" does in "a cart for the garden", or -1.
+	// of is the phrase that this one modifies, as "garden" does in "a cart for the garden", or -1.
 	of int
 }
 
-// phrases finds the phrases of a message: runs of content words that nothing parts.
+// findNounPhrases finds the noun phrases of a message: runs of content words without a gap. At has for each word the index
+// of its phrase, or -1.
 func findNounPhrases(ws []word, ignored []bool, lang language) (ps []nounPhrase, at []int) {
 	at = make([]int, len(ws))
 	for i := 0; i < len(ws); {
@@ -44,7 +45,7 @@ func findNounPhrases(ws []word, ignored []bool, lang language) (ps []nounPhrase,
 	return ps, at
 }
 
-// doesAsk reports whether "does" or the like stands before a noun phrase, so that a verb has to follow.
+// doesAsk reports whether "does" or the like stands before a noun phrase, so that a verb must follow.
 func doesAsk(ws []word, lo int) bool {
 	i := lo - 1
 	if i > 0 && ws[i].is(determiner|possessive|pronoun) {
@@ -60,7 +61,7 @@ func doesAsk(ws []word, lo int) bool {
 	return false
 }
 
-// headOf returns the word that a noun phrase is about. Numbers, and adverbs at the end, are not it.
+// headOf returns the head of a noun phrase, which is neither a number nor an adverb at the end.
 func headOf(ws []word, lo, hi int, lang language) int {
 	if lang&headFirst != 0 {
 		for i := lo; i < hi; i++ {
@@ -79,7 +80,7 @@ func headOf(ws []word, lo, hi int, lang language) int {
 }
 
 // isVerb reports whether the word at i must be a verb: after "can I", "not", or a "to" that is no direction, and at the
-// start of an order such as "print your ...".
+// start of an imperative such as "print your ...".
 func isVerb(ws []word, i int, lang language) bool {
 	w := ws[i]
 	if w.norm[0] <= '9' {
@@ -122,13 +123,14 @@ func complements(ws []word, lo, hi int) bool {
 	return false
 }
 
-// productFrame is a frame found in the words: the frame itself, and the noun phrase that it asks for.
+// productRequest is a product pattern found in the words, which begins at from, and the noun phrase that it asks for: the
+// words from object to end-1.
 type productRequest struct {
 	from, object, end int
 	weight            float64
 }
 
-// productFrame returns the strongest product frame with an object between lo and hi, or one with own == 0.
+// productRequest returns the strongest product pattern with an object between lo and hi, or one of weight 0.
 func (s *segmenter) productRequest(lo, hi int) productRequest {
 	var found productRequest
 	ws := s.words
@@ -157,15 +159,15 @@ func (s *segmenter) productRequest(lo, hi int) productRequest {
 		if f.weight == whichWeight && end+2 < hi && ws[end].is(auxiliary) && ws[end+1].is(subject) && ws[end+2].content() {
 			continue // "what data do you keep", unlike "what tents do you have"
 		}
-		if weight := s.isRequest(f.weight, object, end); weight > found.weight {
+		if weight := s.patternWeight(f.weight, object, end); weight > found.weight {
 			found = productRequest{from: i, object: object, end: end, weight: weight}
 		}
 	}
 	return found
 }
 
-// asks returns what a frame says for the product specialist by its object: much less when that is another's subject.
-func (s *segmenter) isRequest(weight float64, object, end int) float64 {
+// patternWeight returns the weight of a product pattern by its object: little if that is another specialist's subject.
+func (s *segmenter) patternWeight(weight float64, object, end int) float64 {
 	p := s.phrases[s.at[object]]
 	owner := s.owners[p.head]
 	if s.words[p.head].is(aspectNoun) && owner < 0 {
@@ -185,8 +187,8 @@ func (s *segmenter) isRequest(weight float64, object, end int) float64 {
 // maxNounPhrase is the longest noun phrase in words.
 const maxNounPhrase = 6
 
-// nounPhrase returns the noun phrase that begins at from or behind an article there: words from object to end-1. It is
-// empty if there is none, or if it is the shopper's own thing ("my order") or nothing in particular ("a question").
+// nounPhraseAt returns the noun phrase that begins at from or after an article there: the words from object to end-1. It
+// is empty if there is none, or if the phrase is the shopper's own ("my order") or vague ("a question").
 func nounPhraseAt(ws []word, from, hi int) (object, end int) {
 	i := from
 	for ; i < hi && !ws[i].content(); i++ {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A sub-query leaves its message, so what "it" stands for has to go with it. The shopper's own words are kept and the
-// noun phrase is added in brackets: "can I return it opened? (about: tents)".
+// A specialist reads a sub-query without the rest of the message. So what "it" stands for is added in brackets, after the
+// shopper's own words: "can I return it opened? (about: tents)".
 
-// object returns what a clause is about, as the shopper wrote it: the object of its product frame, or else the words of
-// the product specialist's in it.
+// object returns what a segment is about, as the shopper wrote it: the object of its product pattern, or else the product
+// specialist's keywords in it with the words around them.
 func (r *decoder) object(c segment) string {
 	lo, hi := c.object[0], c.object[1]
 	if lo == hi {
@@ -21,8 +21,7 @@ func (r *decoder) object(c segment) string {
 	return r.text[r.words[lo].start:r.words[hi-1].end]
 }
 
-// productWords returns the last run of content words with one that the product specialist published, and none that
-// another did.
+// productWords returns the last run of content words with a keyword of the product specialist and none of another.
 func (r *decoder) productWords(c segment) (lo, hi int) {
 	for i := c.lo; i < c.hi; {
 		end, bareName := i, false
@@ -42,7 +41,7 @@ func (r *decoder) productWords(c segment) (lo, hi int) {
 	return lo, hi
 }
 
-// antecedent returns what the pointers in group i stand for, or "" if it has none or names the thing itself.
+// antecedent returns what the pronouns in group i stand for, or "" if it has none or names the thing itself.
 func (r *decoder) antecedent(i int, text string) string {
 	g := r.groups[i]
 	if r.namesOrder(g) && r.lacksOrder(text) {
@@ -71,7 +70,7 @@ func (r *decoder) lacksOrder(part string) bool {
 	return order != "" && !strings.Contains(part, order)
 }
 
-// points reports whether a group has a pronoun that stands for something said before.
+// hasPronoun reports whether a group has a pronoun that stands for something said before.
 func (r *decoder) hasPronoun(g group) bool {
 	for i := g.lo; i < g.hi; i++ {
 		w := r.words[i]
@@ -114,7 +113,7 @@ func infinitive(s string) bool {
 		strings.HasSuffix(s, "rer") || strings.HasSuffix(s, "dre"))
 }
 
-// orderWords are what shoppers call an order or what comes of it, as stems.
+// orderNouns are the stems of words for an order and a parcel.
 var orderNouns = map[string]bool{
 	"order": true, "purchas": true, "packag": true, "parcel": true, "shipment": true, "pedido": true, "paquet": true,
 	"bestellung": true, "paket": true, "sendung": true, "command": true, "colis": true,
@@ -124,7 +123,7 @@ var orderNouns = map[string]bool{
 var orderNumberPattern = regexp.MustCompile(`(?i)#?\b(?:[a-z]{1,4}-?)?\d{3,12}(?:-\d{1,6})?\b`)
 
 // orderNumber returns the first order number of the message: one with '#' or letters in front, or close behind a word
-// for an order. "" if there is none. It is looked for when it is asked for, once.
+// for an order. Empty: there is none. It is looked for once.
 func (r *decoder) orderNumber() string {
 	if !r.sought {
 		r.order, r.sought = r.findOrder(), true
@@ -163,12 +162,12 @@ func (r *decoder) findOrder() string {
 	return ""
 }
 
-// numbers reports whether a word may hold the digits of an order number. It spares most messages a slow search.
+// hasOrderDigits reports whether a word may hold the digits of an order number.
 func hasOrderDigits(norm string) bool {
 	return strings.IndexFunc(norm, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0 && len(norm) >= 3
 }
 
-// namesOrder reports whether a group speaks of an order with an article or a pronoun in front: "that order".
+// namesOrder reports whether a group names an order after an article or a pronoun: "that order".
 func (r *decoder) namesOrder(g group) bool {
 	for i := g.lo + 1; i < g.hi; i++ {
 		if orderNouns[r.words[i].stem] && r.words[i-1].is(determiner|pronoun|possessive) {
