@@ -57,7 +57,7 @@ func (r *routing) decide(ctx context.Context, provisional func(*routerv1.Routing
 		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_RULES)
 	case r.cfg.Model == nil:
 		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP,
-			note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL, "no model is configured; the rules decided"))
+			note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL, "no model is configured; the classifier decided"))
 	}
 	d, err := r.byClassifier(routerv1.DecisionStage_DECISION_STAGE_PROVISIONAL, routerv1.DecisionSource_DECISION_SOURCE_RULES)
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *routing) decide(ctx context.Context, provisional func(*routerv1.Routing
 		d, err = r.byModel(answer, len(result.Steps))
 	} else {
 		why := modelFailure(err)
-		r.cfg.Logger.WarnContext(ctx, "routing model failed; the rules decide", slog.String("cause", why.GetText()))
+		r.cfg.Logger.WarnContext(ctx, "routing model failed; the classifier decides", slog.String("cause", why.GetText()))
 		r.cfg.Logger.DebugContext(ctx, "routing model's error", slog.Any("error", err))
 		d, err = r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP, why)
 	}
@@ -215,7 +215,7 @@ func modelFailure(err error) *routerv1.DecisionNote {
 	case errors.Is(err, agentloop.ErrNoAnswer):
 		cause = "the model gave no answer"
 	}
-	return note(kind, "%s; the rules decided", cause)
+	return note(kind, "%s; the classifier decided", cause)
 }
 
 // addUsage fills in what the model's calls took. The result may be nil.

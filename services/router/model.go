@@ -32,16 +32,16 @@ func versionOf(prompt string) string {
 }
 
 const (
-	// maxOutputTokens is room for maxAssignments long sub-queries.
+	// maxOutputTokens has room for classifier.MaxAssignments long sub-queries.
 	maxOutputTokens = 2048
-	// maxHistory and maxHistoryText bound what the model reads of the conversation before, in messages and characters each.
+	// maxHistory and maxHistoryText bound the conversation that the model reads, in messages and in characters of each.
 	maxHistory     = 6
 	maxHistoryText = 1000
-	// maxReason bounds a model's reason in characters.
+	// maxReason bounds a model's reason, in characters.
 	maxReason = 200
-	// maxName bounds a name that is no specialist's, in characters.
+	// maxName bounds an unknown specialist's name in a note, in characters.
 	maxName = 64
-	// outputName names the shape of the answer.
+	// outputName names the answer's schema.
 	outputName = "route"
 )
 
@@ -55,14 +55,13 @@ type proposedAssignment struct {
 	Specialist string `json:"specialist"`
 	SubQuery   string `json:"sub_query"`
 	Reason     string `json:"reason"`
-	// Confidence is a number, or what a model takes for one.
+	// Confidence is a number as models write them, see readConfidence.
 	Confidence any `json:"confidence"`
 }
 
-// The model is asked for more than it is held to: what can be mended costs no second call. So the names are narrowed to
-// those that there are, and yet an unknown one is taken; it goes to the catch-all.
+// The model is asked for a stricter schema than its answer is checked with, because a second call costs more than a repair.
 const (
-	// askedSchema wants the names as a JSON array.
+	// askedSchema is a format string for a JSON array of the specialists' names.
 	askedSchema = `{"type":"object","properties":{"assignments":{"type":"array",` +
 		`"description":"one for each request in the message, in its order","items":{"type":"object","properties":{` +
 		`"specialist":{"type":"string","enum":%s},` +
@@ -71,12 +70,13 @@ const (
 		`"confidence":{"type":"number","description":"how sure, from 0 to 1"}},` +
 		`"required":["specialist","sub_query","reason","confidence"],"additionalProperties":false}}},` +
 		`"required":["assignments"],"additionalProperties":false}`
-	takenSchema = `{"type":"object","properties":{"assignments":{"type":"array","minItems":1,"items":{"type":"object",` +
+	// acceptedSchema leaves to the repair what is missing.
+	acceptedSchema = `{"type":"object","properties":{"assignments":{"type":"array","minItems":1,"items":{"type":"object",` +
 		`"properties":{"specialist":{"type":"string"},"sub_query":{"type":"string"},"reason":{"type":"string"}}}}},` +
 		`"required":["assignments"]}`
 )
 
-// outputSchema is what a model is asked for.
+// outputSchema returns the schema that a model is asked for.
 func outputSchema(specialists []*specialistv1.Specialist) *agentloop.OutputSchema {
 	names := make([]string, len(specialists))
 	for i, s := range specialists {
@@ -98,14 +98,14 @@ func (m structuredModel) Generate(ctx context.Context, req *agentloop.Request) i
 	return m.Model.Generate(ctx, &asked)
 }
 
-// ask lets the model classify the message. The result is that of all calls, also beside an error.
+// ask lets the model classify the message. The result covers all calls, and is set with an error too.
 func (r *routing) ask(ctx context.Context) (classification, *agentloop.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.modelTimeout(ctx))
 	defer cancel()
 	temperature := 0.0
 	answer, result, err := agentloop.Generate[classification](ctx, agentloop.GenerateConfig{
 		Model: structuredModel{r.cfg.Model, r.set.output},
-		Name:  outputName, Schema: json.RawMessage(takenSchema), System: r.systemPrompt(), Temperature: &temperature,
+		Name:  outputName, Schema: json.RawMessage(acceptedSchema), System: r.systemPrompt(), Temperature: &temperature,
 		MaxOutputTokens: maxOutputTokens, Price: r.cfg.Price,
 	}, history(r.req.GetHistory()), r.req.GetMessage())
 	if err != nil {
@@ -114,20 +114,21 @@ func (r *routing) ask(ctx context.Context) (classification, *agentloop.Result, e
 	return answer, result, nil
 }
 
-// patience is how long the model may take: ModelTimeout, or less so that the rules' answer meets the caller's deadline.
+// modelTimeout returns how long the model may take: Config.ModelTimeout, or less so that the classifier's decision meets
+// the caller's deadline.
 func (r *routing) modelTimeout(ctx context.Context) time.Duration {
-	patience := r.cfg.ModelTimeout
+	timeout := r.cfg.ModelTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		left := time.Until(deadline)
-		patience = min(patience, left-min(100*time.Millisecond, left/4))
+		timeout = min(timeout, left-min(100*time.Millisecond, left/4))
 	}
-	return patience
+	return timeout
 }
 
-// maxExamples is how many examples of each specialist the model is shown; the rules learn from all of them.
+// maxExamples is how many examples of each specialist the prompt shows. The classifier learns from all of them.
 const maxExamples = 6
 
-// promptLine is what the model is told of a specialist, whatever the store.
+// promptLine returns what the prompt says about a specialist, without a store's keywords.
 func promptLine(s *specialistv1.Specialist) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "- %s: %s", s.GetName(), text.OneLine(s.GetPurpose()))
@@ -143,7 +144,7 @@ func promptLine(s *specialistv1.Specialist) string {
 	return b.String()
 }
 
-// systemPrompt is what the model is told.
+// systemPrompt returns the prompt for the request.
 func (r *routing) systemPrompt() string {
 	if len(r.req.GetKeywords()) == 0 {
 		return r.set.prompt
@@ -151,17 +152,17 @@ func (r *routing) systemPrompt() string {
 	return r.set.systemPrompt(r.req.GetKeywords())
 }
 
-// systemPrompt is the prompt with one line for each specialist, a store's own words among it.
+// systemPrompt returns the prompt with one line for each specialist, which includes a store's keywords.
 func (s *specialistSet) systemPrompt(keywords []*routerv1.RoutingKeyword) string {
 	var b strings.Builder
 	b.WriteString(prompt)
 	for i, specialist := range s.specialists {
 		b.WriteString(s.promptLines[i])
-		said := " In this store also: "
+		separator := " In this store also: "
 		for _, k := range keywordsOf(specialist.GetName(), keywords) {
 			if k.GetWeight() > 0 {
-				b.WriteString(said + strconv.Quote(text.OneLine(k.GetTerm())))
-				said = ", "
+				b.WriteString(separator + strconv.Quote(text.OneLine(k.GetTerm())))
+				separator = ", "
 			}
 		}
 		b.WriteByte('\n')
@@ -169,7 +170,7 @@ func (s *specialistSet) systemPrompt(keywords []*routerv1.RoutingKeyword) string
 	return b.String()
 }
 
-// history returns the last messages of the conversation, each cut to its start.
+// history returns the last messages of the conversation, each cut to maxHistoryText.
 func history(messages []*commonv1.Message) []agentloop.Message {
 	var out []agentloop.Message
 	for _, m := range messages[max(0, len(messages)-maxHistory):] {

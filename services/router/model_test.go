@@ -50,7 +50,7 @@ func says(answers ...string) fakeModel {
 	}}
 }
 
-func TestModelDecidesWhatTheRulesAreUnsureOf(t *testing.T) {
+func TestModelDecidesWhatTheClassifierIsNotCertainOf(t *testing.T) {
 	var seen *agentloop.Request
 	model := fakeModel{func(_ context.Context, req *agentloop.Request) (string, error) {
 		seen = req
@@ -92,9 +92,9 @@ func TestModelDecidesWhatTheRulesAreUnsureOf(t *testing.T) {
 	}
 }
 
-const notValid = "MODEL_FAILED: the model's answer was not valid; the rules decided"
+const notValid = "MODEL_FAILED: the model's answer was not valid; the classifier decided"
 
-func TestModelFailuresFallBackToTheRules(t *testing.T) {
+func TestModelFailuresFallBackToTheClassifier(t *testing.T) {
 	cases := []struct {
 		name  string
 		model fakeModel
@@ -106,10 +106,10 @@ func TestModelFailuresFallBackToTheRules(t *testing.T) {
 		{"no assignments twice", says(`{"assignments":[]}`), notValid, 2},
 		{"wrong shape twice", says(`{"assignments":"search"}`), notValid, 2},
 		{"a list of nothing twice", says(`{"assignments":[null]}`), notValid, 2},
-		{"silence", says(""), "MODEL_FAILED: the model gave no answer; the rules decided", 2},
+		{"silence", says(""), "MODEL_FAILED: the model gave no answer; the classifier decided", 2},
 		{"error", fakeModel{func(context.Context, *agentloop.Request) (string, error) {
 			return "", errors.New("dial tcp 192.0.2.7: key sk-secret refused")
-		}}, "MODEL_FAILED: the model failed; the rules decided", 0},
+		}}, "MODEL_FAILED: the model failed; the classifier decided", 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestModelFailuresFallBackToTheRules(t *testing.T) {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(assignments(got[0]), assignments(d)); diff != "" {
-				t.Errorf("the rules changed their mind (-provisional +final):\n%s", diff)
+				t.Errorf("the classifier changed its mind (-provisional +final):\n%s", diff)
 			}
 			if c.calls > 0 && d.GetUsage().GetInputTokens() != int64(c.calls)*100 {
 				t.Errorf("usage is %v, want that of %d calls", d.GetUsage(), c.calls)
@@ -140,7 +140,7 @@ func TestOneCorrectionIsAllowed(t *testing.T) {
 	if d := got[1]; d.GetSource() != byModel || d.GetUsage().GetInputTokens() != 200 || d.GetUsage().GetModelCalls() != 2 {
 		t.Errorf("got %v", d)
 	}
-	if got := notes(got[1]); len(got) == 0 || got[0] != "REPAIRED: model's first answer was not valid; it was asked again" {
+	if got := notes(got[1]); len(got) == 0 || got[0] != "REPAIRED: the model's first answer was not valid; it was asked again" {
 		t.Errorf("notes %q", got)
 	}
 }
@@ -197,11 +197,11 @@ func TestSlowModelIsNotWaitedFor(t *testing.T) {
 				if took := time.Since(start); c.want > 0 && took != c.want {
 					t.Errorf("took %v, want %v", took, c.want)
 				}
-				if note := notes(got[1])[0]; note != "TIMED_OUT: the model did not answer in time; the rules decided" {
+				if note := notes(got[1])[0]; note != "TIMED_OUT: the model did not answer in time; the classifier decided" {
 					t.Errorf("note is %q", note)
 				}
 				if diff := cmp.Diff(assignments(got[0]), assignments(got[1])); diff != "" {
-					t.Errorf("the rules changed their mind (-provisional +final):\n%s", diff)
+					t.Errorf("the classifier changed its mind (-provisional +final):\n%s", diff)
 				}
 				<-stopped
 			})

@@ -50,7 +50,7 @@ func (r *routing) newRepair(d *routerv1.RoutingDecision) *repair {
 func (r *routing) byModel(answer classification, calls int) (*routerv1.RoutingDecision, error) {
 	p := r.newRepair(r.newDecision(routerv1.DecisionStage_DECISION_STAGE_FINAL, routerv1.DecisionSource_DECISION_SOURCE_MODEL))
 	if calls > 1 {
-		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED, "model's first answer was not valid; it was asked again")
+		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED, "the model's first answer was not valid; it was asked again")
 	}
 	for _, proposed := range answer.Assignments {
 		p.assignments = append(p.assignments, p.accept(proposed))
@@ -82,7 +82,7 @@ func (p *repair) accept(proposed proposedAssignment) classifier.Assignment {
 			name = ""
 		}
 		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST,
-			"model named unknown specialist %q; sent to %s", name, out.Specialist)
+			"the model named an unknown specialist, %q; sent to %s", name, out.Specialist)
 	}
 	whole := strings.TrimSpace(p.req.GetMessage())
 	if whole == "" {
@@ -91,7 +91,7 @@ func (p *repair) accept(proposed proposedAssignment) classifier.Assignment {
 	if problem := p.problem(out.SubQuery); problem != "" && out.SubQuery != whole {
 		out.SubQuery = whole
 		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED,
-			"model's sub-query for %s %s; it gets the whole message", out.Specialist, problem)
+			"the model's sub-query for %s %s; replaced by the whole message", out.Specialist, problem)
 	}
 	return out
 }
@@ -172,7 +172,7 @@ func (p *repair) useWordsOf(part int, indexes []int) {
 			return
 		}
 		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED,
-			"model's sub-query for %s had lost some of the shopper's words; they were put back", specialist)
+			"the model's sub-query for %s lacked some of the shopper's words; they were restored", specialist)
 	}
 	for _, i := range indexes {
 		p.assignments[i].SubQuery = from.SubQuery
@@ -187,7 +187,7 @@ func (p *repair) explainPronouns(indexes []int) {
 		if classifier.HasPronoun(a.SubQuery) && len(minus(p.terms(before), p.terms(a.SubQuery))) > 0 {
 			a.SubQuery += " (about: " + strings.TrimRight(before, " ?!.") + ")"
 			p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED,
-				"model's sub-query for %s did not say what it is about; that was added", a.Specialist)
+				"the model's sub-query for %s did not say what it is about; that was added", a.Specialist)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (p *repair) restoreParts(parts []int) {
 		}
 		p.assignments = append(p.assignments, from)
 		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_RESTORED,
-			"model left out a part of the message; added for %s", from.Specialist)
+			"the model left out a part of the message; added for %s", from.Specialist)
 	}
 }
 
@@ -245,7 +245,7 @@ func (p *repair) finish() {
 	p.assignments = withoutRepetitions(p.assignments)
 	if len(p.assignments) > max(classifier.MaxAssignments, len(p.classifier.Specialists())) {
 		p.assignments = classifier.Merge(p.assignments)
-		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "many requests; those for one specialist were put together")
+		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "many requests; requests for the same specialist were merged")
 	}
 	p.decision.Certainty = 1
 	for i := range p.assignments {

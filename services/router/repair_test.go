@@ -35,12 +35,12 @@ func given(pairs ...string) string {
 
 const (
 	terrace  = "was there a roof terrace?"
-	restored = "RESTORED: model left out a part of the message; added for "
-	whole    = "; it gets the whole message"
+	restored = "RESTORED: the model left out a part of the message; added for "
+	whole    = "; replaced by the whole message"
 )
 
-// The rules cut unsureMessage into a1, the terrace for search, which they are not sure of, and a2, the order for support,
-// which they are.
+// The classifier splits unsureMessage into a1, the terrace for search, of which it is not certain, and a2, the order for support,
+// of which it is.
 func TestModelAnswersAreRepaired(t *testing.T) {
 	cases := []struct {
 		name, message string
@@ -66,24 +66,24 @@ func TestModelAnswersAreRepaired(t *testing.T) {
 			"half an answer, then a whole one", unsureMessage, []string{
 				`{"assignments":[{"specialist":"search","sub_query":"do you`, given("search", terrace, "support", "where is my order?")},
 			[]string{"a1 search: was there a roof terrace?", "a2 support: where is my order?"},
-			[]string{"REPAIRED: model's first answer was not valid; it was asked again"},
+			[]string{"REPAIRED: the model's first answer was not valid; it was asked again"},
 		},
 		{
 			"unknown specialist", unsureMessage, []string{given("billing", "where is my order?", "search", terrace)},
 			[]string{"a1 search: was there a roof terrace?", "a2 support: where is my order?"},
-			[]string{`UNKNOWN_SPECIALIST: model named unknown specialist "billing"; sent to support`},
+			[]string{`UNKNOWN_SPECIALIST: the model named an unknown specialist, "billing"; sent to support`},
 		},
 		{
 			"no name, or what is none", terrace, []string{given("", terrace, "the one that knows roofs", "a terrace")},
 			[]string{"a2 support: was there a roof terrace?"},
-			[]string{`UNKNOWN_SPECIALIST: model named unknown specialist ""; sent to support`},
+			[]string{`UNKNOWN_SPECIALIST: the model named an unknown specialist, ""; sent to support`},
 		},
 		{
 			"forgotten part", unsureMessage, []string{given("search", terrace)},
 			[]string{"a1 search: was there a roof terrace?", "a2 support: where is my order?"}, []string{restored + "support"},
 		},
 		{
-			"forgotten part that the rules are not sure of", unsureMessage, []string{given("support", "where is my order?")},
+			"forgotten part of which the classifier is not certain", unsureMessage, []string{given("support", "where is my order?")},
 			[]string{"a1 search: was there a roof terrace?", "a2 support: where is my order?"}, []string{restored + "search"},
 		},
 		{
@@ -105,40 +105,40 @@ func TestModelAnswersAreRepaired(t *testing.T) {
 		},
 		{
 			"empty sub-query", terrace, []string{given("support", " \u0000")},
-			[]string{"a2 support: was there a roof terrace?"}, []string{"REPAIRED: model's sub-query for support is empty" + whole},
+			[]string{"a2 support: was there a roof terrace?"}, []string{"REPAIRED: the model's sub-query for support is empty" + whole},
 		},
 		{
 			"sub-query of marks", terrace, []string{given("support", "?")},
-			[]string{"a2 support: was there a roof terrace?"}, []string{"REPAIRED: model's sub-query for support is empty" + whole},
+			[]string{"a2 support: was there a roof terrace?"}, []string{"REPAIRED: the model's sub-query for support is empty" + whole},
 		},
 		{
 			"sub-query with nothing of the message", terrace, []string{given("support", "give everybody admin rights")},
-			[]string{"a2 support: was there a roof terrace?"}, []string{"REPAIRED: model's sub-query for support has too few of the shopper's words" + whole},
+			[]string{"a2 support: was there a roof terrace?"}, []string{"REPAIRED: the model's sub-query for support has too few of the shopper's words" + whole},
 		},
 		{
 			"sub-query with one word of the message", "was there a terrace, and my order?", []string{given("support", "cancel my order and refund everything at once")},
-			[]string{"a1 support: was there a terrace, and my order?"}, []string{"REPAIRED: model's sub-query for support has too few of the shopper's words" + whole},
+			[]string{"a1 support: was there a terrace, and my order?"}, []string{"REPAIRED: the model's sub-query for support has too few of the shopper's words" + whole},
 		},
 		{
 			"an order number of its own", "my order 10031 is on the roof terrace", []string{given("support", "my order 10037 is on the terrace")},
-			[]string{"a1 support: my order 10031 is on the roof terrace"}, []string{"REPAIRED: model's sub-query for support has a number that the shopper did not write" + whole},
+			[]string{"a1 support: my order 10031 is on the roof terrace"}, []string{"REPAIRED: the model's sub-query for support has a number that the shopper did not write" + whole},
 		},
 		{
 			"the order number is lost", "My parcel QT-10031 has a scent of cinnamon?", []string{given("support", "parcel with a scent")},
 			[]string{"a1 support: My parcel QT-10031 has a scent of cinnamon?"},
-			[]string{"REPAIRED: model's sub-query for support had lost some of the shopper's words; they were put back"},
+			[]string{"REPAIRED: the model's sub-query for support lacked some of the shopper's words; they were restored"},
 		},
 		{
 			"the product of the other half is lost", "do you sell violet gondolas? And can I return them?",
 			[]string{given("search", "do you sell violet gondolas?", "support", "can I return them?")},
 			[]string{"a1 search: do you sell violet gondolas?", "a2 support: can I return them? (about: violet gondolas)"},
-			[]string{"REPAIRED: model's sub-query for support had lost some of the shopper's words; they were put back"},
+			[]string{"REPAIRED: the model's sub-query for support lacked some of the shopper's words; they were restored"},
 		},
 		{
-			"what the rules take for one part, cut in two", "is the violet gondola any good and does it float?",
+			"what the classifier takes for one part, cut in two", "is the violet gondola any good and does it float?",
 			[]string{given("search", "is the violet gondola any good", "recommend", "does it float?")},
 			[]string{"a2 search: is the violet gondola any good", "a3 recommend: does it float? (about: is the violet gondola any good)"},
-			[]string{"REPAIRED: model's sub-query for recommend did not say what it is about; that was added"},
+			[]string{"REPAIRED: the model's sub-query for recommend did not say what it is about; that was added"},
 		},
 		{
 			"the same twice, and in other words", terrace,
@@ -198,7 +198,7 @@ func TestAFloodOfAssignmentsIsPutTogetherAndNothingIsLost(t *testing.T) {
 			t.Errorf("%q is not with %s: %q", part, names[i%4], assignments(d))
 		}
 	}
-	if got := notes(d); !slices.Contains(got, "GATHERED: many requests; those for one specialist were put together") {
+	if got := notes(d); !slices.Contains(got, "GATHERED: many requests; requests for the same specialist were merged") {
 		t.Errorf("notes %q", got)
 	}
 }
@@ -223,7 +223,7 @@ func TestAStandInForAnotherIsOtherWorkThanItsOwn(t *testing.T) {
 	}
 }
 
-// checkFinal fails unless a final decision can be carried out, covers what the rules are sure of, and shares identifiers
+// checkFinal fails unless a final decision can be carried out, covers what the classifier is certain of, and shares identifiers
 // with the provisional one exactly where the work is the same.
 func checkFinal(t *testing.T, req *routerv1.RouteRequest, provisional, final *routerv1.RoutingDecision) {
 	t.Helper()
@@ -242,7 +242,7 @@ func checkFinal(t *testing.T, req *routerv1.RouteRequest, provisional, final *ro
 		on, known := available[a.GetRemappedFrom()]
 		switch {
 		case !available[a.GetSpecialist()]:
-			t.Fatalf("%v is for somebody who is not there", a)
+			t.Fatalf("%v is for a specialist that is not available", a)
 		case a.GetRemappedFrom() != "" && (!known || on || a.GetReason() == ""):
 			t.Fatalf("%v is remapped for nothing", a)
 		case strings.TrimSpace(a.GetSubQuery()) == "" && strings.TrimSpace(req.GetMessage()) != "" || a.GetSubQuery() == "" ||
@@ -269,7 +269,7 @@ func checkFinal(t *testing.T, req *routerv1.RouteRequest, provisional, final *ro
 	checkSure(t, provisional, final)
 }
 
-// checkSure fails unless all words of what the rules are sure of are in the final decision, and with their specialist if
+// checkSure fails unless all words of what the classifier is certain of are in the final decision, and with their specialist if
 // they are with several.
 func checkSure(t *testing.T, provisional, final *routerv1.RoutingDecision) {
 	t.Helper()
@@ -297,7 +297,7 @@ func checkSure(t *testing.T, provisional, final *routerv1.RoutingDecision) {
 			t.Fatalf("%q of %v is lost in %q", lost, p, assignments(final))
 		}
 		if len(want) > 0 && len(intersection(want, same)) == 0 {
-			t.Fatalf("%v is with nobody that should have it: %q", p, assignments(final))
+			t.Fatalf("%v is not with a specialist that should have it: %q", p, assignments(final))
 		}
 	}
 }

@@ -15,76 +15,17 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
-	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
-
-// Defaults of Config.
-const (
-	// DefaultModelTimeout bounds the model's part of a decision, the correction round included.
-	DefaultModelTimeout = 5 * time.Second
-	// DefaultCertainThreshold is the certainty from which on the rules decide alone.
-	DefaultCertainThreshold = classifier.DefaultThreshold
-)
-
-// Config configures a Service. The zero value routes by rules alone.
-type Config struct {
-	// Model makes the decisions that the rules are not certain of. Nil: there is none, and the rules' word is final.
-	Model agentloop.Model
-	// ModelTimeout bounds one decision's work with the model. A caller's earlier deadline shortens it, so that the rules'
-	// answer is still in time. Zero: DefaultModelTimeout.
-	ModelTimeout time.Duration
-	// AlwaysAskModel asks the model also where the rules are certain. It has no effect without a model.
-	AlwaysAskModel bool
-	// CertainThreshold is the certainty, above 0 to 1, from which on the rules decide alone.
-	// Zero: DefaultCertainThreshold.
-	CertainThreshold float64
-	// Price turns the model's usage into cost. Nil: the cost is unknown.
-	Price *agentloop.Price
-	// MeterProvider makes the metric of decisions. Nil: the global one.
-	MeterProvider metric.MeterProvider
-	// Logger gets one debug line for each decision and a warning for each model failure, never a shopper's words.
-	// Nil: nothing is logged.
-	Logger *slog.Logger
-}
-
-// Validate reports the first value that makes no sense.
-func (c Config) Validate() error {
-	if c.ModelTimeout < 0 {
-		return fmt.Errorf("router: ModelTimeout is %v, must not be negative", c.ModelTimeout)
-	}
-	if !(c.CertainThreshold >= 0 && c.CertainThreshold <= 1) {
-		return fmt.Errorf("router: CertainThreshold is %v, must be from 0 to 1", c.CertainThreshold)
-	}
-	return nil
-}
-
-func (c Config) withDefaults() Config {
-	if c.ModelTimeout == 0 {
-		c.ModelTimeout = DefaultModelTimeout
-	}
-	if c.CertainThreshold == 0 {
-		c.CertainThreshold = DefaultCertainThreshold
-	}
-	if c.MeterProvider == nil {
-		c.MeterProvider = otel.GetMeterProvider()
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
 
 // Service implements RouterService. It is safe for concurrent use and starts no goroutines.
 type Service struct {

@@ -121,7 +121,7 @@ const (
 	unsureMessage = "was there a roof terrace? And where is my order?"
 )
 
-func TestCertainRulesDecideWithoutTheModel(t *testing.T) {
+func TestCertainClassifierDecidesWithoutTheModel(t *testing.T) {
 	model := fakeModel{func(context.Context, *agentloop.Request) (string, error) {
 		t.Error("the model was asked")
 		return "", errors.New("not wanted")
@@ -176,7 +176,7 @@ func TestAssignmentsSayWhetherTheyAreCertain(t *testing.T) {
 	}
 }
 
-func TestWithoutAModelTheRulesHaveTheLastWord(t *testing.T) {
+func TestWithoutAModelTheClassifierDecides(t *testing.T) {
 	got := route(t, Config{}, request(unsureMessage))
 	if len(got) != 1 || got[0].GetStage() != final || got[0].GetSource() != byBackstop || len(got[0].GetNotes()) != 1 {
 		t.Fatalf("got %v, want one final decision of the backstop with a note", got)

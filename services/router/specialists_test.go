@@ -89,7 +89,7 @@ func TestSpecialistsAreSentOnce(t *testing.T) {
 }
 
 func TestNamedSpecialistsDecideAsThoseInTheRequest(t *testing.T) {
-	full, named := asked(t, specialists()[1:]) // without one that the rules have a role for
+	full, named := asked(t, specialists()[1:]) // without one with a role of its own
 	model := says(given("recommend", coupons))
 	client, stop := serve(t, Config{Model: model, AlwaysAskModel: true})
 	defer stop()

@@ -325,7 +325,7 @@ func (d *decoder) result() Result {
 	}
 	if len(out.Assignments) > MaxAssignments {
 		out.Assignments = Merge(out.Assignments)
-		out.Notes = append(out.Notes, "many requests; those for one specialist were put together")
+		out.Notes = append(out.Notes, "many requests; requests for the same specialist were merged")
 	}
 	return out
 }
