@@ -1,0 +1,74 @@
+package services_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	docLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	docPath    = regexp.MustCompile(`(?:^|[\s(])\./((?:services|pkg|examples|deploy)/[\w/-]+)`)
+	docHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	slugDrop   = regexp.MustCompile("[^a-z0-9 _-]")
+)
+
+// TestDocsPointToWhatExists checks links between pages, their anchors, and the paths in commands.
+func TestDocsPointToWhatExists(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../examples/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	if len(pages) < 5 {
+		t.Fatalf("found only %d pages", len(pages))
+	}
+	for _, page := range pages {
+		text := read(t, page)
+		for _, m := range docLink.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := page
+			if target != "" {
+				path = filepath.Join(filepath.Dir(page), target)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, m[1])
+				continue
+			}
+			if anchor != "" && !anchors(read(t, path))[anchor] {
+				t.Errorf("%s links to %s: the page has no such heading", page, m[1])
+			}
+		}
+		for _, m := range docPath.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join("..", strings.TrimSuffix(m[1], "/"))); err != nil {
+				t.Errorf("%s names ./%s, which does not exist", page, m[1])
+			}
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// anchors returns the anchors of a page's headings, as code forges make them.
+func anchors(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range docHeading.FindAllStringSubmatch(text, -1) {
+		out[strings.ReplaceAll(slugDrop.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return out
+}
