@@ -1,8 +1,8 @@
-// Package routing measures a router on messages whose right specialists are known: Read reads such a set, Run puts its
-// messages to the router, and Measure computes the figures, whose formulas are in docs/evaluation.md.
+// Package routing measures a router on messages that are labelled with the right specialists. Read reads a labelled set,
+// Run sends its messages to the router, and Measure computes the figures. docs/evaluation.md has the formulas.
 //
-// The package must not import a service: the router and the specialists' descriptions are given to it. It reads no
-// files, flags or environment.
+// The package must not import a service: callers pass the router and the specialists' descriptions. It reads no files,
+// flags or environment.
 package routing
 
 import (
@@ -43,7 +43,7 @@ func (r *Rate) count(hit bool) {
 	}
 }
 
-// Summary are the figures of a set or of a group of it.
+// Summary holds the figures of a set or of a group of it.
 type Summary struct {
 	// Messages is how many there are.
 	Messages int `json:"messages"`
@@ -53,11 +53,11 @@ type Summary struct {
 	OverSplitRate Rate `json:"over_split_rate"`
 	// UnderSplitRate is the share that was not sent to a specialist that is in gold.
 	UnderSplitRate Rate `json:"under_split_rate"`
-	// CertainShare is the share that the rules decided alone, being certain.
+	// CertainShare is the share that the classifier decided without a model, because it was certain.
 	CertainShare Rate `json:"certain_share"`
-	// CertainShareSingle is the same of the messages with one specialist in gold.
+	// CertainShareSingle is CertainShare of the messages with one specialist in gold.
 	CertainShareSingle Rate `json:"certain_share_single"`
-	// CertainAccuracy is ExactSetAccuracy of those that the rules decided alone.
+	// CertainAccuracy is ExactSetAccuracy of the messages that the classifier decided without a model.
 	CertainAccuracy Rate `json:"certain_accuracy"`
 }
 
@@ -83,26 +83,26 @@ func subset(a, b []string) bool {
 	return !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
 }
 
-// Specialist are the figures of one specialist, each message counting once.
+// Specialist holds the figures of one specialist. Each message counts once.
 type Specialist struct {
-	// Precision is the share of the messages sent to it that it should have got.
+	// Precision is the share of the messages sent to the specialist that it should have got.
 	Precision Rate `json:"precision"`
-	// Recall is the share of the messages that it should have got that were sent to it.
+	// Recall is the share of the messages that the specialist should have got that were sent to it.
 	Recall Rate `json:"recall"`
-	// F1 is the harmonic mean of both: twice the messages rightly sent, of those sent plus those that should have been.
+	// F1 is the harmonic mean of both.
 	F1 Rate `json:"f1"`
-	// Support is how many messages it should have got.
+	// Support is how many messages the specialist should have got.
 	Support int `json:"support"`
 }
 
-// Confusion is how often messages for one set of specialists were sent to another, or to the same.
+// Confusion counts the messages for one set of specialists that were sent to another set, or to the same.
 type Confusion struct {
 	Gold     []string `json:"gold"`
 	Got      []string `json:"got"`
 	Messages int      `json:"messages"`
 }
 
-// Miss is a message that was not sent to the specialists of gold.
+// Miss is a message whose decided specialists differ from gold.
 type Miss struct {
 	ID        string   `json:"id"`
 	Text      string   `json:"text"`
@@ -113,29 +113,29 @@ type Miss struct {
 	Notes     []string `json:"notes"`
 }
 
-// Report are all figures of a set.
+// Report holds all figures of a set.
 type Report struct {
-	// Router and Model say what was measured; Measure leaves them empty.
+	// Router and Model name what was measured. Measure leaves them empty.
 	Router string `json:"router"`
 	Model  string `json:"model"`
 	Summary
-	// BySource counts the messages by what decided: "rules", "model" and "backstop".
+	// BySource counts the messages by what decided: "rules", "model" or "backstop".
 	BySource map[string]int `json:"by_source"`
 	// BySpecialist has every specialist's figures by name.
 	BySpecialist map[string]Specialist `json:"by_specialist"`
-	// ByKind and ByLanguage have the figures of the messages that name a kind or a language.
+	// ByKind and ByLanguage have the figures of the messages with a kind or a language.
 	ByKind     map[string]Summary `json:"by_kind"`
 	ByLanguage map[string]Summary `json:"by_language"`
-	// Confusion counts pairs of gold and decided sets, the most frequent first; equal pairs are right decisions.
+	// Confusion counts pairs of gold and decided sets, most frequent first. Equal pairs are right decisions.
 	Confusion []Confusion `json:"confusion"`
 	// MedianMicros and P99Micros are quantiles of the decisions' durations in microseconds.
 	MedianMicros float64 `json:"median_us"`
 	P99Micros    float64 `json:"p99_us"`
-	// Misses are the messages that went wrong, in their order. Nil leaves them out of the JSON.
+	// Misses are the messages with a wrong decision, in their order. Nil leaves them out of the JSON.
 	Misses []Miss `json:"misses,omitzero"`
 }
 
-// Measure computes the figures of what was decided. The names are those of all specialists.
+// Measure computes the figures of outcomes. Names must hold all specialists.
 func Measure(outcomes []Outcome, names []string) *Report {
 	r := &Report{
 		BySource:     map[string]int{"rules": 0, "model": 0, "backstop": 0},
@@ -186,7 +186,7 @@ func bySpecialist(outcomes []Outcome, names []string) map[string]Specialist {
 	return figures
 }
 
-// groups summarizes the outcomes by what label returns; those that it returns "" for are in no group.
+// groups summarizes the outcomes by label. Outcomes with an empty label are in no group.
 func groups(outcomes []Outcome, label func(Outcome) string) map[string]Summary {
 	all := make(map[string]Summary)
 	for _, o := range outcomes {
@@ -218,8 +218,8 @@ func confusions(outcomes []Outcome) []Confusion {
 	return all
 }
 
-// quantile returns the shortest of the sorted durations that at least the share q of them does not exceed, in
-// microseconds, and zero when there are none.
+// quantile returns the q-quantile of sorted durations by the nearest-rank method, in microseconds. It is zero when there
+// are none.
 func quantile(sorted []time.Duration, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0

@@ -26,24 +26,23 @@ const (
 
 // Message is one message of a set.
 type Message struct {
-	// Line is where it stood in the set, from 1.
+	// Line is its line in the set, from 1.
 	Line int
 	// ID is unique in the set.
 	ID string
 	// Text is what the shopper wrote, 1 to 8,000 characters.
 	Text string
-	// Gold names the specialists that should get it: sorted, each once, at least one.
+	// Gold names the specialists that should get the message: sorted, each once, at least one.
 	Gold []string
-	// History is what was said before, the oldest first. May be empty.
+	// History holds the earlier messages, oldest first. May be empty.
 	History []*commonv1.Message
-	// Kind and Language put it into groups. May be empty.
+	// Kind and Language group messages. May be empty.
 	Kind, Language string
 }
 
 // SetError says which lines of a set are wrong.
 type SetError struct {
-	// Problems are the wrong lines in their order, each with its number, what is wrong and what is wanted. Empty: the set
-	// holds no message at all.
+	// Problems describe the wrong lines in their order, each with its number. Empty: the set has no message.
 	Problems []string
 }
 
@@ -65,9 +64,9 @@ func (e *SetError) Error() string {
 	return b.String()
 }
 
-// Read returns the messages of a set in JSON Lines. Gold must name specialists of those given. Fields other than id,
-// text, gold, history, kind and language are passed over. A set with a wrong line, or without a message, is a *SetError;
-// any other error comes from r.
+// Read returns the messages of a set in JSON Lines. Gold must name some of the specialists. Fields other than id, text,
+// gold, history, kind and language are ignored. A set with a wrong line, or without a message, is a *SetError. Any other
+// error comes from r.
 func Read(r io.Reader, specialists []string) ([]Message, error) {
 	var messages []Message
 	bad := &SetError{}
@@ -100,7 +99,7 @@ func Read(r io.Reader, specialists []string) ([]Message, error) {
 	return messages, nil
 }
 
-// fields are the fields of one line, and what was found wrong with them.
+// fields holds the fields of one line, and their violations.
 type fields struct {
 	values map[string]*structpb.Value
 	check  fault.Checker
@@ -114,7 +113,7 @@ func (f *fields) message(line int, specialists []string) Message {
 	return m
 }
 
-// wrong returns what was found, or "".
+// wrong returns the violations, or "".
 func (f *fields) wrong() string {
 	var invalid *fault.Invalid
 	if !errors.As(f.check.Err(), &invalid) {
@@ -127,7 +126,7 @@ func (f *fields) wrong() string {
 	return strings.Join(found, "; ")
 }
 
-// text returns a string of least to most characters; least 0 makes it optional.
+// text returns a string of least to most characters. If least is 0, it is optional.
 func (f *fields) text(name string, least, most int) string {
 	text, ok := f.str(name, f.values[name])
 	if ok {
@@ -160,7 +159,7 @@ func (f *fields) gold(specialists []string) []string {
 	return names
 }
 
-// history returns the messages before: strings are the shopper's own, objects say whose they are.
+// history returns the earlier messages: a string is the shopper's, an object names its role.
 func (f *fields) history() []*commonv1.Message {
 	var said []*commonv1.Message
 	values, _ := f.array("history")

@@ -16,24 +16,24 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
-// Router is what is measured: RouterService as its server implements it.
+// Router is RouterService as its server implements it.
 type Router interface {
 	Route(*routerv1.RouteRequest, grpc.ServerStreamingServer[routerv1.RouteResponse]) error
 }
 
-// Config says what is measured, and how.
+// Config configures Run.
 type Config struct {
-	// Router decides. Required.
+	// Router is measured. Required.
 	Router Router
-	// Specialists to choose from, as they describe themselves. Required.
+	// Specialists are those that the router chooses from, as Describe returns them. Required.
 	Specialists []*specialistv1.Specialist
-	// Parallel is how many messages are with the router at a time. Zero: one.
+	// Parallel is how many messages are routed at a time. Zero: one.
 	Parallel int
-	// Progress is told after each decision how many there are, by one call at a time. Nil: nobody is told.
+	// Progress is called after each decision with their number, never concurrently. Nil: no calls.
 	Progress func(decided int)
 }
 
-// Validate says what is missing or out of range.
+// Validate returns an error for the first missing or invalid value.
 func (c Config) Validate() error {
 	switch {
 	case c.Router == nil:
@@ -46,10 +46,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Outcome is what a router decided on a message.
+// Outcome is a router's decision on a message.
 type Outcome struct {
 	Message
-	// Got names the specialists that the decision sends it to: sorted, each once.
+	// Got names the decided specialists: sorted, each once.
 	Got []string
 	// Certainty of the decision, 0 to 1.
 	Certainty float64
@@ -61,8 +61,8 @@ type Outcome struct {
 	Duration time.Duration
 }
 
-// Run puts the messages to the router and returns what it decided, in their order. It returns early when the router
-// fails on a message or ctx ends; a model that fails is not a failure of the router.
+// Run routes the messages and returns the decisions in the order of the messages. It returns early when the router fails
+// on a message or ctx ends. A model's failure is not a failure of the router.
 func Run(ctx context.Context, cfg Config, messages []Message) ([]Outcome, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func Run(ctx context.Context, cfg Config, messages []Message) ([]Outcome, error)
 		})
 	}
 	if err := group.Wait(); err != nil {
-		// When ctx has ended, whichever message was under way is not to blame.
+		// If ctx has ended, no message is to blame.
 		return nil, fmt.Errorf("%d of %d messages were routed: %w", decided, len(messages), cmp.Or(ctx.Err(), err))
 	}
 	return outcomes, nil
@@ -127,8 +127,8 @@ func outcome(m Message, d *routerv1.RoutingDecision) Outcome {
 	return o
 }
 
-// call is the server's side of one Route call that is made without a connection. It has what Route uses of a stream, and
-// keeps the last decision.
+// call is the server side of a Route call without a connection. It has what Route uses of a stream, and keeps the last
+// decision.
 type call struct {
 	grpc.ServerStream // nil
 	ctx               context.Context
