@@ -24,74 +24,74 @@ const (
 	stemLength = 4
 )
 
-// coverage tells which sections a merged text holds.
+// coverage checks which sections a merged text holds.
 type coverage struct{ sections []section }
 
-// section is an answer, as coverage looks at it.
+// section is an answer, as the coverage check sees it.
 type section struct {
 	query, text string
 	folded      string
-	marks       []mark
-	said        *grounding.Set
+	features    []feature
+	facts       *grounding.Set
 }
 
-// mark is something by which a section is known: a title, folded, or else a fact.
-type mark struct {
+// feature identifies a section: a title, folded, or else a fact.
+type feature struct {
 	title  string
 	fact   grounding.Fact
-	shared bool // another section says it as well, so it shows nothing, unless there is nothing else
+	shared bool // another section has it too, so it counts only if the section has no other
 }
 
-// in reports whether a text has the mark.
-func (k mark) in(folded string, said *grounding.Set) bool {
-	if k.title != "" {
-		return strings.Contains(folded, k.title)
+// in reports whether a text has the feature.
+func (f feature) in(folded string, facts *grounding.Set) bool {
+	if f.title != "" {
+		return strings.Contains(folded, f.title)
 	}
-	return said.Has(k.fact)
+	return facts.Has(f.fact)
 }
 
-// newCoverage returns the coverage of answers, and what each says.
-func newCoverage(answered []Part, said []*reading) *coverage {
+// newCoverage returns the coverage check of answers, which have been read as the sections.
+func newCoverage(answered []Part, sections []*grounding.Section) *coverage {
 	c := &coverage{}
 	for i, p := range answered {
-		c.sections = append(c.sections, newSection(p.Query, p.Answer, said[i]))
+		c.sections = append(c.sections, newSection(p.Query, p.Answer, sections[i]))
 	}
 	for i, s := range c.sections {
-		for j, k := range s.marks {
-			s.marks[j].shared = c.elsewhere(i, func(o section) bool { return k.in(o.folded, o.said) })
+		for j, f := range s.features {
+			s.features[j].shared = c.elsewhere(i, func(o section) bool { return f.in(o.folded, o.facts) })
 		}
 	}
 	return c
 }
 
-// newSection returns a section by its titles and by its facts, without those that any text may have, each once.
-func newSection(query string, a *specialistv1.Answer, said *reading) section {
-	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), said: &said.set}
+// newSection returns a section with its titles and its facts, each once, without facts that any text may have.
+func newSection(query string, a *specialistv1.Answer, read *grounding.Section) section {
+	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), facts: &read.Set}
 	for _, name := range names(a) {
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) {
-			s.marks = append(s.marks, mark{title: name})
+			s.features = append(s.features, feature{title: name})
 		}
 	}
 	var before grounding.Set
-	for _, f := range said.text.Facts {
+	for _, f := range read.Facts {
 		if !f.Plain && !before.Has(f) {
-			s.marks = append(s.marks, mark{fact: f})
+			s.features = append(s.features, feature{fact: f})
 		}
 		before.AddFacts(f)
 	}
 	return s
 }
 
-// mergedText is the part of a merged text that was passed on, as coverage looks at it. The zero value is empty.
+// mergedText is the part of a merged text that was passed on, as the coverage check sees it. The zero value is empty.
 type mergedText struct {
 	folded strings.Builder
-	said   grounding.Set
+	facts  grounding.Set
 }
 
-// add takes in a sentence, and what it says.
-func (m *mergedText) add(sentence string, said grounding.Text) {
+// add takes in a sentence and its facts.
+func (m *mergedText) add(sentence string, read grounding.Text) {
 	foldTo(&m.folded, sentence)
-	m.said.Add(said)
+	m.facts.Add(read)
 }
 
 // missing returns which sections a text does not hold, in order. One that the model finished may leave out the weaker half
@@ -109,17 +109,17 @@ func (c *coverage) missing(merged string, m *mergedText, finished bool) []int {
 // covered reports whether a text holds a section: enough of its facts, which are product titles, codes, dates and
 // numbers; or, if it has none, enough of its words.
 func (c *coverage) covered(i int, merged string, m *mergedText, finished bool) bool {
-	marks := c.sections[i].marks
+	features := c.sections[i].features
 	own, kept, ownKept := 0, 0, 0
-	for _, k := range marks {
-		found := k.in(m.folded.String(), &m.said)
+	for _, f := range features {
+		found := f.in(m.folded.String(), &m.facts)
 		if found {
 			kept++
 		}
-		if !k.shared {
+		if !f.shared {
 			own++
 		}
-		if found && !k.shared {
+		if found && !f.shared {
 			ownKept++
 		}
 	}
@@ -128,12 +128,12 @@ func (c *coverage) covered(i int, merged string, m *mergedText, finished bool) b
 		share = 1
 	}
 	switch {
-	case len(marks) == 0:
+	case len(features) == 0:
 		return c.retold(i, merged, m, finished)
 	case own > 0 && float64(ownKept) < share*float64(own):
 		return false
 	}
-	return float64(kept) >= share*float64(len(marks))
+	return float64(kept) >= share*float64(len(features))
 }
 
 // retold reports whether a text has the words of a section without facts. Where the text is in another language than the
@@ -156,13 +156,13 @@ func (c *coverage) retold(i int, merged string, m *mergedText, finished bool) bo
 			maps.Copy(elsewhere, stemsOf(o.folded))
 		}
 	}
-	own, kept, said := 0, 0, stemsOf(m.folded.String())
+	own, kept, stems := 0, 0, stemsOf(m.folded.String())
 	for w := range stemsOf(words) {
 		if elsewhere[w] {
 			continue
 		}
 		own++
-		if said[w] {
+		if stems[w] {
 			kept++
 		}
 	}

@@ -7,12 +7,14 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // missing returns which sections a text does not hold that the model wrote as one sentence.
 func missing(c *coverage, text string, finished bool) []int {
 	var m mergedText
-	m.add(text, readIn("en", text))
+	m.add(text, (&grounding.MergeEvidence{Language: "en"}).Read(text))
 	return c.missing(text, &m, finished)
 }
 
@@ -65,7 +67,8 @@ func TestASectionIsCoveredByItsFactsOrElseByItsWords(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			parts := []Part{other, {Query: "Geschenke einpacken?", Answer: tt.answer}}
-			c := newCoverage(parts, readAnswers("en", parts))
+			_, sections := newEvidence(Input{Language: "en", Parts: parts})
+			c := newCoverage(parts, sections)
 			if got := !slices.Contains(missing(c, tt.merged, true), 1); got != tt.want {
 				t.Errorf("%q of %q, finished: %v", tt.merged, tt.answer.GetText(), got)
 			}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
@@ -145,8 +146,8 @@ func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Par
 	}
 	ctx, cancel := context.WithDeadline(ctx, due)
 	defer cancel()
-	said := readAnswers(in.base(), answered)
-	s := &stream{output: out, grounds: newGrounds(in, said), answers: join(answered)}
+	evidence, sections := newEvidence(in)
+	s := &stream{output: out, evidence: evidence, answers: join(answered)}
 	result, err := m.generate(ctx, in, s)
 	if err != nil {
 		sc, _ := scope.FromContext(ctx)
@@ -156,10 +157,27 @@ func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Par
 		return result, answered
 	}
 	var missing []Part
-	for _, i := range newCoverage(answered, said).missing(out.String(), &s.merged, err == nil) {
+	for _, i := range newCoverage(answered, sections).missing(out.String(), &s.merged, err == nil) {
 		missing = append(missing, answered[i])
 	}
 	return result, missing
+}
+
+// newEvidence returns what the merged text may rest on, and the answered parts as sections, in order.
+func newEvidence(in Input) (*grounding.MergeEvidence, []*grounding.Section) {
+	e := &grounding.MergeEvidence{Language: in.base()}
+	var sections []*grounding.Section
+	for _, p := range in.Parts {
+		e.AddShopper(p.Query)
+		if p.Answer != nil {
+			sections = append(sections, e.AddAnswer(p.Answer.GetText(), len(p.Answer.GetProducts())))
+		}
+	}
+	e.AddShopper(in.Message)
+	if in.CurrencyCode != "" {
+		e.AddCurrency(in.CurrencyCode)
+	}
+	return e, sections
 }
 
 // output is the text of a reply, which is passed on as it is made.

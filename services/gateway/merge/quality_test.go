@@ -57,8 +57,8 @@ func silent() *output { return &output{say: func(string) {}} }
 // sections what went out does not hold, given whether the model finished.
 func (c mergeCase) passed(text string, finished bool) (string, []int, error) {
 	in := c.input()
-	read := readAnswers(in.base(), in.Parts)
-	s := &stream{output: silent(), grounds: newGrounds(in, read), answers: join(in.Parts)}
+	evidence, sections := newEvidence(in)
+	s := &stream{output: silent(), evidence: evidence, answers: join(in.Parts)}
 	var err error
 	for piece := range slices.Chunk([]byte(text), 5) {
 		if err = s.add(agentloop.TextDelta{Text: string(piece)}); err != nil {
@@ -69,7 +69,7 @@ func (c mergeCase) passed(text string, finished bool) (string, []int, error) {
 		err = s.pass(s.sentences.rest())
 	}
 	said := s.output.String()
-	return said, newCoverage(in.Parts, read).missing(said, &s.merged, finished), err
+	return said, newCoverage(in.Parts, sections).missing(said, &s.merged, finished), err
 }
 
 func TestHonestMergesPassWhole(t *testing.T) {
@@ -121,7 +121,7 @@ func TestOneChangedFactIsCaught(t *testing.T) {
 	}
 }
 
-// BenchmarkMergeChecks is what checking one merge costs beside the model: grounds, sentences and coverage.
+// BenchmarkMergeChecks is what checking one merge costs beside the model: evidence, sentences and coverage.
 func BenchmarkMergeChecks(b *testing.B) {
 	cases := mergeCases(b)
 	for i := 0; b.Loop(); i++ {

@@ -82,7 +82,7 @@ func TestATextWithoutAPlaceToCutIsGivenUp(t *testing.T) {
 }
 
 func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
-	w := &stream{output: silent(), grounds: &grounds{}, answers: strings.Repeat("shoes ", 10_000)}
+	w := &stream{output: silent(), evidence: &grounding.MergeEvidence{}, answers: strings.Repeat("shoes ", 10_000)}
 	for fed := 0; fed <= maxSentence+longSentence; fed += 100 {
 		if err := w.add(agentloop.TextDelta{Text: strings.Repeat("x", 100)}); err != nil {
 			if !errors.Is(err, errEndless) {
@@ -123,7 +123,7 @@ func FuzzSentences(f *testing.F) {
 				t.Fatalf("cut between %q and %.20q", piece, behind)
 			}
 			digit, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(behind, func(r rune) bool { return unicode.IsSpace(r) && r != '\n' }))
-			if (grounding.IsDigit(last) || last == '.' && strings.HasSuffix(strings.TrimRight(piece, "."), "9")) && grounding.IsDigit(digit) {
+			if (unicode.IsDigit(last) || last == '.' && strings.HasSuffix(strings.TrimRight(piece, "."), "9")) && unicode.IsDigit(digit) {
 				t.Fatalf("a number is cut between %q and %.20q", piece, behind)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 //go:embed prompt.md
@@ -115,7 +116,7 @@ func (m *Merger) counted(ctx context.Context, run *agentloop.Conversation) *agen
 // stream checks a model's text on its way to the output, sentence by sentence.
 type stream struct {
 	output    *output
-	grounds   *grounds
+	evidence  *grounding.MergeEvidence
 	answers   string // the texts of all answers
 	merged    mergedText
 	sentences sentences
@@ -162,12 +163,12 @@ func (s *stream) pass(sentence string) error {
 	case len(sentence) >= minRepeat && s.repeated(strings.TrimSpace(sentence)):
 		return errRepeats
 	}
-	said := s.grounds.read(line)
-	if !s.grounds.hold(said) {
+	read := s.evidence.Read(line)
+	if !s.evidence.Supports(read) {
 		return errUngrounded
 	}
 	s.output.add(sentence)
-	s.merged.add(sentence, said)
+	s.merged.add(sentence, read)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -93,7 +94,7 @@ func claimsOf(text string) []claim {
 	var out []claim
 	inRange := false
 	for i, f := range Read(text, "").Facts {
-		if f.isCurrency() || !f.Name && strings.IndexFunc(text[f.Start:f.End], IsDigit) < 0 {
+		if f.isCurrency() || !f.Name && !strings.ContainsFunc(text[f.Start:f.End], unicode.IsDigit) {
 			continue
 		}
 		if n := len(out) - 1; i > 0 && inRange && f.IsNumber() && text[out[n].end():f.Start] == "-" {
@@ -196,6 +197,6 @@ func (e *Evidence) saysTotal(n int64) bool {
 	total := `"total":` + strconv.FormatInt(n, 10)
 	return slices.ContainsFunc(e.results, func(text string) bool {
 		_, after, found := strings.Cut(text, total)
-		return found && (after == "" || after[0] != '.' && !IsDigit(rune(after[0])))
+		return found && (after == "" || after[0] != '.' && !unicode.IsDigit(rune(after[0])))
 	})
 }

@@ -51,9 +51,6 @@ func Read(text, language string) Text {
 	return r.out
 }
 
-// Of is Read.
-func Of(text, language string) Text { return Read(text, language) }
-
 // Fact is something in a text that is true only as it stands. Read makes them; the zero value is in no set.
 type Fact struct {
 	// Start and End delimit the fact in its text, in bytes, with what belongs to it: a currency, a percent sign, a month.
@@ -133,8 +130,7 @@ func all(keys []key, known func(key) bool) bool {
 // Set is what some texts say. The zero value says nothing and is ready. Several goroutines may call Has, but none beside
 // one that adds.
 type Set struct {
-	keys   map[key]struct{}
-	joined []*Set
+	keys map[key]struct{}
 }
 
 // Has reports whether the texts say the fact, in one of its readings.
@@ -147,14 +143,9 @@ func (s *Set) hasWhole(f Fact) bool {
 }
 
 func (s *Set) has(k key) bool {
-	if _, ok := s.keys[k]; ok {
-		return true
-	}
-	return slices.ContainsFunc(s.joined, func(o *Set) bool { return o.has(k) })
+	_, ok := s.keys[k]
+	return ok
 }
-
-// Join makes the set say what another one says, too, which must not be added to any more.
-func (s *Set) Join(o *Set) { s.joined = append(s.joined, o) }
 
 // Add adds all that a text says.
 func (s *Set) Add(t Text) {
@@ -169,17 +160,6 @@ func (s *Set) AddFacts(facts ...Fact) {
 			s.add(reading...)
 		}
 		s.add(f.also...)
-	}
-}
-
-// AddNumber adds a number.
-func (s *Set) AddNumber(n int) { s.add(countKey(n)) }
-
-// AddCurrency adds a currency by its ISO 4217 code, in capitals, and the sign that it shares with others.
-func (s *Set) AddCurrency(code string) {
-	s.add(moneyKey(code))
-	if sign := signOf[code]; sign != "" {
-		s.add(moneyKey(sign))
 	}
 }
 

@@ -164,10 +164,6 @@ func TestASetHoldsWhatWasAdded(t *testing.T) {
 		want, sign bool
 	}{
 		{"nothing", func(*grounding.Set) {}, false, false},
-		{"a number", func(s *grounding.Set) { s.AddNumber(12) }, true, false},
-		{"another number", func(s *grounding.Set) { s.AddNumber(120) }, false, false},
-		{"a currency with that sign", func(s *grounding.Set) { s.AddCurrency("CAD") }, false, true},
-		{"a currency with another sign", func(s *grounding.Set) { s.AddCurrency("EUR") }, false, false},
 		{"a fact", func(s *grounding.Set) { s.AddFacts(number) }, true, false},
 		{"a text", func(s *grounding.Set) { s.Add(price) }, true, true},
 	}
@@ -178,6 +174,30 @@ func TestASetHoldsWhatWasAdded(t *testing.T) {
 				t.Errorf("12: %v, $: %v", s.Has(number), s.Has(dollars))
 			}
 		})
+	}
+}
+
+// What a section counts and the store's currency support a merge beside what the section says.
+func TestMergeEvidenceSupportsCountsAndTheStoresCurrency(t *testing.T) {
+	for _, tt := range []struct {
+		name, currency, text string
+		products             int
+		want                 bool
+	}{
+		{"a count of products", "", "Here are 5 of them.", 5, true},
+		{"another count", "", "Here are 50 of them.", 5, false},
+		{"a currency with that sign", "CAD", "It costs $12.", 0, true},
+		{"a currency with another sign", "EUR", "It costs $12.", 0, false},
+		{"no currency", "", "It costs $12.", 0, false},
+	} {
+		e := grounding.MergeEvidence{Language: "en"}
+		e.AddAnswer("It costs 12.", tt.products)
+		if tt.currency != "" {
+			e.AddCurrency(tt.currency)
+		}
+		if got := e.Supports(e.Read(tt.text)); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
 	}
 }
 

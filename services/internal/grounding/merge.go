@@ -6,38 +6,12 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// ReadOwn reads a text in the language that it shows, or in another one where it shows none.
-func ReadOwn(s, otherwise string) Text {
-	if own := text.Language(s); own != "" {
-		otherwise = own
-	}
-	return Read(s, otherwise)
-}
-
-// Section is an answer that a reply is merged from, as the checks look at it.
-type Section struct {
-	Text
-	// Set is what the section says.
-	Set Set
-
-	items int // of lists
-}
-
-// ReadSection reads an answer. The language is that of the reply, for an answer that shows none of its own.
-func ReadSection(answer, language string) *Section {
-	s := &Section{Text: ReadOwn(answer, language)}
-	s.Set.Add(s.Text)
-	for line := range strings.Lines(answer) {
-		if IsItem(strings.TrimSpace(line), ".") {
-			s.items++
-		}
-	}
-	return s
-}
-
-// MergeEvidence is what a merged text may rest on: the facts of its sections, and what the shopper wrote where the text only
-// quotes that. It is only read once all is added, so goroutines may share it then.
+// MergeEvidence is what a merged text may rest on: the facts of the answers, and what the shopper wrote where the text only
+// quotes it. It is only read once all is added, so goroutines may share it from then on.
 type MergeEvidence struct {
+	// Language is the base of the reply's language, such as "de", for texts that show no language of their own.
+	Language string
+
 	sections []*Section
 	currency Set             // of the store
 	counts   Set             // how many products, items and prices a section has, which a text may state
@@ -45,8 +19,25 @@ type MergeEvidence struct {
 	shopper  []Fact
 }
 
+// Section is an answer that a reply is merged from, as the checks look at it. It is immutable.
+type Section struct {
+	Text
+	// Set is what the section says.
+	Set Set
+}
+
+// Read reads a text in the language that it shows, or in that of the reply.
+func (e *MergeEvidence) Read(s string) Text {
+	if own := text.Language(s); own != "" {
+		return Read(s, own)
+	}
+	return Read(s, e.Language)
+}
+
 // AddShopper adds what the shopper wrote.
-func (e *MergeEvidence) AddShopper(said Text) { e.shopper = append(e.shopper, said.Facts...) }
+func (e *MergeEvidence) AddShopper(message string) {
+	e.shopper = append(e.shopper, e.Read(message).Facts...)
+}
 
 // AddCurrency adds the currency of the store, by its ISO 4217 code in capitals, and the sign that it shares with others.
 func (e *MergeEvidence) AddCurrency(code string) {
@@ -56,13 +47,20 @@ func (e *MergeEvidence) AddCurrency(code string) {
 	}
 }
 
-// AddSection adds a section, and how many products stand beside it.
-func (e *MergeEvidence) AddSection(s *Section, products int) {
+// AddAnswer adds an answer, and how many products stand beside it.
+func (e *MergeEvidence) AddAnswer(answer string, products int) *Section {
+	s := &Section{Text: e.Read(answer)}
+	s.Set.Add(s.Text)
 	e.sections = append(e.sections, s)
 	if e.units == nil {
 		e.units = map[string]bool{}
 	}
-	prices := 0
+	items, prices := 0, 0
+	for line := range strings.Lines(answer) {
+		if IsItem(strings.TrimSpace(line), ".") {
+			items++
+		}
+	}
 	for _, f := range s.Facts {
 		if f.Unit != "" {
 			e.units[f.Unit] = true
@@ -71,11 +69,12 @@ func (e *MergeEvidence) AddSection(s *Section, products int) {
 			prices++
 		}
 	}
-	for _, n := range []int{s.items, prices, products} {
+	for _, n := range []int{items, prices, products} {
 		if n > 1 {
 			e.counts.add(countKey(n))
 		}
 	}
+	return s
 }
 
 // Supports reports whether all facts of a text rest on the evidence.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // atom is a run of letters or a run of digits.
@@ -59,7 +61,7 @@ func (r *reader) cut() {
 	begin := 0 // of the chain: atoms that nothing but glue keeps apart
 	for i := 0; i < len(r.text); {
 		c, n := utf8.DecodeRuneInString(r.text[i:])
-		if !IsLetter(c) && !IsDigit(c) {
+		if !text.IsLetter(c) && !text.IsDigit(c) {
 			i += n
 			continue
 		}
@@ -78,32 +80,16 @@ func (r *reader) cut() {
 	}
 }
 
-// IsDigit reports whether a character is a decimal digit of any script.
-func IsDigit(r rune) bool { return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r) }
-
-// IsLetter reports whether a character belongs to a word: a letter or a mark on one, of a script with spaces between words.
-func IsLetter(r rune) bool {
-	if r < utf8.RuneSelf {
-		return 'a' <= r|0x20 && r|0x20 <= 'z'
-	}
-	return (unicode.IsLetter(r) || unicode.IsMark(r)) && !IsUnspaced(r)
-}
-
-// IsUnspaced reports whether a character is of a script that puts no spaces between words. No fact holds one.
-func IsUnspaced(r rune) bool {
-	return r >= 0x0e00 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer) || r == 'ー')
-}
-
 // readAtom reads the atom that begins at start.
-func readAtom(text string, start int) atom {
-	first, _ := utf8.DecodeRuneInString(text[start:])
-	a := atom{digits: IsDigit(first), upper: !IsDigit(first), start: start}
-	same, plain := IsLetter, true
+func readAtom(s string, start int) atom {
+	first, _ := utf8.DecodeRuneInString(s[start:])
+	a := atom{digits: text.IsDigit(first), upper: !text.IsDigit(first), start: start}
+	same, plain := text.IsLetter, true
 	if a.digits {
-		same = IsDigit
+		same = text.IsDigit
 	}
-	for a.end = start; a.end < len(text); {
-		r, n := utf8.DecodeRuneInString(text[a.end:])
+	for a.end = start; a.end < len(s); {
+		r, n := utf8.DecodeRuneInString(s[a.end:])
 		if !same(r) {
 			break
 		}
@@ -113,12 +99,12 @@ func readAtom(text string, start int) atom {
 	}
 	switch {
 	case !a.digits:
-		a.text = strings.ToLower(text[start:a.end])
-		a.lower = a.text == text[start:a.end]
+		a.text = strings.ToLower(s[start:a.end])
+		a.lower = a.text == s[start:a.end]
 	case plain:
-		a.text = text[start:a.end]
+		a.text = s[start:a.end]
 	default:
-		a.text = strings.Map(plainDigit, text[start:a.end])
+		a.text = strings.Map(plainDigit, s[start:a.end])
 	}
 	return a
 }

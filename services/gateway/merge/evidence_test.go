@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 func TestASentenceMayOnlySayWhatTheAnswersSay(t *testing.T) {
@@ -27,11 +29,11 @@ func TestASentenceMayOnlySayWhatTheAnswersSay(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g := groundsOf(Input{Message: "Tents?", Language: "en", CurrencyCode: tt.currency}, &specialistv1.Answer{
+			e := evidenceOf(Input{Message: "Tents?", Language: "en", CurrencyCode: tt.currency}, &specialistv1.Answer{
 				Text: answer, Products: make([]*specialistv1.ProductChoice, 5),
 			})
-			if got := g.hold(g.read(tt.text)); got != tt.want {
-				t.Errorf("hold(%q) = %v; facts %+v", tt.text, got, g.read(tt.text).Facts)
+			if got := e.Supports(e.Read(tt.text)); got != tt.want {
+				t.Errorf("Supports(%q) = %v; facts %+v", tt.text, got, e.Read(tt.text).Facts)
 			}
 		})
 	}
@@ -54,36 +56,37 @@ func TestWhatTheShopperWroteMayBeQuotedButDecidesNothing(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g := groundsOf(Input{Message: tt.message, Language: "en"}, &specialistv1.Answer{Text: tt.answer})
-			if got := g.hold(g.read(tt.text)); got != tt.want {
-				t.Errorf("hold(%q) = %v", tt.text, got)
+			e := evidenceOf(Input{Message: tt.message, Language: "en"}, &specialistv1.Answer{Text: tt.answer})
+			if got := e.Supports(e.Read(tt.text)); got != tt.want {
+				t.Errorf("Supports(%q) = %v", tt.text, got)
 			}
 		})
 	}
 }
 
-// groundsOf returns the grounds of a message with one part, whose query is the message.
-func groundsOf(in Input, a *specialistv1.Answer) *grounds {
+// evidenceOf returns the evidence of a message with one part, whose query is the message.
+func evidenceOf(in Input, a *specialistv1.Answer) *grounding.MergeEvidence {
 	in.Parts = []Part{{Query: in.Message, Answer: a}}
-	return newGrounds(in, readAnswers(in.base(), in.Parts))
+	e, _ := newEvidence(in)
+	return e
 }
 
 // Whatever an answer says, a model that copies it is not stopped: each sentence rests on the whole.
-func FuzzGrounds(f *testing.F) {
+func FuzzEvidence(f *testing.F) {
 	for _, c := range mergeCases(f) {
 		for _, s := range c.Sections {
 			f.Add(s.Text, c.Language)
 		}
 	}
 	f.Fuzz(func(t *testing.T, text, locale string) {
-		g := groundsOf(Input{Message: "?", Language: locale}, &specialistv1.Answer{Text: text})
-		if !g.hold(g.read("\n" + text)) {
+		e := evidenceOf(Input{Message: "?", Language: locale}, &specialistv1.Answer{Text: text})
+		if !e.Supports(e.Read("\n" + text)) {
 			t.Fatalf("%q does not rest on itself", text)
 		}
 		got, s := cut(text, 16)
 		for _, piece := range append(got, s.rest()) {
-			if !g.hold(g.read(piece)) {
-				t.Fatalf("%q does not rest on %q: %+v", piece, text, g.read(piece).Facts)
+			if !e.Supports(e.Read(piece)) {
+				t.Fatalf("%q does not rest on %q: %+v", piece, text, e.Read(piece).Facts)
 			}
 		}
 	})
