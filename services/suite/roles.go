@@ -29,8 +29,8 @@ const (
 	Support    = "support"
 )
 
-// Cart is the name under which Config.Peers has the target of the cart service, for those who read carts. It is no role:
-// without a target of its own, the recommend service is it.
+// Cart is the name of the cart service in Config.Peers. It is not a role: without a target in Peers, the recommend service
+// serves carts.
 const Cart = "cart"
 
 // role is one row of the table of services.
@@ -42,8 +42,7 @@ type role struct {
 	build      func(Config, *dialer) (registrar, error)
 }
 
-// roles are the services in the order in which people list them. A further one is one row here, one package and one
-// manifest.
+// roles are the services. To add one takes one row here, one package and one manifest.
 func roles() []role {
 	return []role{
 		{Gateway, 7300, false, true, buildGateway},
@@ -152,7 +151,7 @@ func buildSupport(cfg Config, _ *dialer) (registrar, error) {
 	return support.New(support.Config{Deps: cfg.deps(), Embedder: cfg.Embedder, OrderSystems: cfg.OrderSystems})
 }
 
-// idempotent are the methods that a client may retry by itself when a server can not be reached.
+// idempotent are the methods that a client may retry by itself when it cannot reach a server.
 var idempotent = []string{
 	catalogv1.CatalogService_GetProduct_FullMethodName,
 	catalogv1.CatalogService_BatchGetProducts_FullMethodName,

@@ -84,8 +84,11 @@ func New(role string, cfg Config) (*Instance, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	if r.needsState && (cfg.Redis == nil || cfg.Model == nil) {
-		return nil, fmt.Errorf("%s: needs Redis and a model", role)
+	switch {
+	case r.needsState && cfg.Redis == nil:
+		return nil, fmt.Errorf("%s: Redis is required", role)
+	case r.needsState && cfg.Model == nil:
+		return nil, fmt.Errorf("%s: Model is required", role)
 	}
 	cfg.Logger = cfg.Logger.With("service", role)
 	d := &dialer{cfg: cfg}
@@ -130,9 +133,12 @@ type Suite struct {
 	listeners [][]net.Listener
 }
 
-// NewAll builds all six services, to be served over cfg.Network and each on the further listeners that are given for its
-// role. Calls may be made at once; they wait until Serve is called. On an error the further listeners are the caller's.
+// NewAll builds all six services, to be served over cfg.Network, which is required, and each on the further listeners for its
+// role. Calls may be made at once; they wait until Serve is called. After an error the caller still owns the further listeners.
 func NewAll(cfg Config, further map[string][]net.Listener) (*Suite, error) {
+	if cfg.Network == nil {
+		return nil, errors.New("suite: Network is required")
+	}
 	s := &Suite{}
 	for _, role := range Roles() {
 		inst, err := New(role, cfg)
@@ -204,6 +210,9 @@ func Dial(role string, cfg Config) (*grpc.ClientConn, error) {
 	}
 	target := cfg.Peers[role]
 	if target == "" {
+		if cfg.Network == nil {
+			return nil, fmt.Errorf("%s: neither Peers nor Network says where it is", role)
+		}
 		target, dial.Network = "inproc:///"+role, cfg.Network
 	}
 	return rpc.Dial(target, dial)

@@ -28,7 +28,7 @@ func (f *finisher) Close(ctx context.Context) {
 	}
 }
 
-func TestAServiceMayFinishWhatItDoesBesideItsCalls(t *testing.T) {
+func TestServeLetsAServiceFinishItsBackgroundWork(t *testing.T) {
 	f := &finisher{}
 	inst := &Instance{role: "test", service: f, server: rpc.NewServer(rpc.ServerConfig{Name: "test"}), dialer: &dialer{}}
 	lis, err := rpc.NewNetwork().Listen("test")
