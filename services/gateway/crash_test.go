@@ -59,23 +59,31 @@ func (m *mortal) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (m *mortal) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if m.dead.Load() {
-			return net.ErrClosed
-		}
-		if m.commands.Add(1) != m.last && (m.dies == nil || !m.dies(cmd)) {
-			return next(ctx, cmd)
-		}
-		if m.late {
-			_ = next(ctx, cmd)
-		}
-		m.kill()
-		cmd.SetErr(net.ErrClosed)
-		return net.ErrClosed
+		return m.process(func() error { return next(ctx, cmd) }, cmd)
 	}
 }
 
 func (m *mortal) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		return m.process(func() error { return next(ctx, cmds) }, cmds...)
+	}
+}
+
+func (m *mortal) process(next func() error, cmds ...redis.Cmder) error {
+	if m.dead.Load() {
+		return net.ErrClosed
+	}
+	if cmds[0].Name() == "hello" || m.commands.Add(1) != m.last && (m.dies == nil || !m.dies(cmds[0])) {
+		return next()
+	}
+	if m.late {
+		_ = next()
+	}
+	m.kill()
+	for _, cmd := range cmds {
+		cmd.SetErr(net.ErrClosed)
+	}
+	return net.ErrClosed
 }
 
 // isRecord reports whether a command records a turn: only that script has the key of a turn.
@@ -221,11 +229,14 @@ func TestDeathAtAnyCommandLosesAndDoublesNothing(t *testing.T) {
 		}
 	}
 	h.start()
-	for _, late := range []bool{false, true} {
+	for i := range 4 {
+		late, newThread := i%2 == 1, i >= 2
 		for n, died := int64(1), true; died; n++ {
-			id := fmt.Sprintf("r%d-%v", n, late)
+			id := fmt.Sprintf("r%d-%v-%v", n, late, newThread)
 			req := named(id, "search: "+id+" | support: returns of "+id)
-			req.ThreadId = "thread-" + id
+			if req.ThreadId = "thread-" + id; newThread {
+				req.ThreadId = ""
+			}
 			first := h.mortalGateway("first-"+id, nil)
 			first.last, first.late = n, late
 			_, err := first.client.Ask(first.ctx, req)
@@ -253,7 +264,12 @@ func TestDeathAtAnyCommandLosesAndDoublesNothing(t *testing.T) {
 			if u := reply.GetUsage(); u.GetModelCalls() != 2 {
 				t.Errorf("%s: usage %v", id, u)
 			}
-			h.wantOneTurn(req.GetThreadId(), reply)
+			h.wantOneTurn(reply.GetThreadId(), reply)
+			listed, err := h.client.ListThreads(t.Context(), &gatewayv1.ListThreadsRequest{StoreId: "demo", CustomerId: "ann", Limit: 100})
+			isThread := func(th *gatewayv1.Thread) bool { return th.GetThreadId() == reply.GetThreadId() }
+			if err != nil || !slices.ContainsFunc(listed.GetThreads(), isThread) {
+				t.Errorf("%s: thread %s is not listed: %v", id, reply.GetThreadId(), err)
+			}
 		}
 	}
 }
@@ -262,9 +278,9 @@ func TestDeathAtAnyCommandLosesAndDoublesNothing(t *testing.T) {
 func (h *house) askedFor(id string) map[string]int {
 	n := map[string]int{}
 	for name, s := range h.specialists {
-		calls, scopes := s.calls()
-		for i := range calls {
-			if scopes[i].ThreadID == "thread-"+id {
+		calls, _ := s.calls()
+		for _, call := range calls {
+			if strings.HasSuffix(call.GetSubQuery(), id) {
 				n[name]++
 			}
 		}

@@ -164,7 +164,7 @@ func redisRows() []faultRow {
 }
 
 // redisDiesAfter is how many round trips Redis takes part in before it dies midway: enough for a message to be admitted.
-const redisDiesAfter = 4
+const redisDiesAfter = 6
 
 var errBroken = errors.New("broken")
 

@@ -61,6 +61,31 @@ func TestTurnsAreOrderedRecordedAndForgottenOnARealCluster(t *testing.T) {
 	if err != nil || !resp.GetDeleted() {
 		t.Errorf("delete: %v, %v", resp, err)
 	}
+	began, err := h.client.Ask(ctx, &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ann", RequestId: "new", Message: "search: socks"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := h.client.Ask(ctx, &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ann", RequestId: "new", Message: "search: socks"})
+	if err != nil || again.GetThreadId() != began.GetThreadId() || again.GetTurnId() != began.GetTurnId() {
+		t.Errorf("a request that made a thread, again: %v, %v", again, err)
+	}
+	if turn, err := h.client.GetTurn(ctx, &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: began.GetTurnId()}); err != nil {
+		t.Errorf("turn: %v, %v", turn, err)
+	}
+	listed, err := h.client.ListThreads(ctx, &gatewayv1.ListThreadsRequest{StoreId: "demo", CustomerId: "ann"})
+	if err != nil || len(listed.GetThreads()) != 1 || listed.GetThreads()[0].GetThreadId() != began.GetThreadId() {
+		t.Errorf("threads: %v, %v", listed, err)
+	}
+	slots := map[int64]bool{}
+	for _, key := range client.Keys(ctx, "quartet:{*").Val() {
+		slots[client.ClusterKeySlot(ctx, key).Val()] = true
+	}
+	if len(slots) < 3 {
+		t.Errorf("a claim, a thread and a list are in %d slots", len(slots))
+	}
+	if _, err := h.client.DeleteThread(ctx, &gatewayv1.DeleteThreadRequest{StoreId: "demo", ThreadId: began.GetThreadId()}); err != nil {
+		t.Error(err)
+	}
 	if keys := client.Keys(ctx, "*").Val(); len(keys) != 1 {
 		t.Errorf("keys left: %v", keys)
 	}

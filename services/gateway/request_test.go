@@ -175,7 +175,7 @@ func TestTheJournalOfARecordedTurnHoldsNoWordOfTheShopper(t *testing.T) {
 	}
 	fields, err := h.redis.HKeys(h.key("request:r1"))
 	slices.Sort(fields)
-	if want := []string{"done", "hash", "thread", "turn"}; err != nil || !slices.Equal(fields, want) {
+	if want := []string{"done", "hash", "turn"}; err != nil || !slices.Equal(fields, want) {
 		t.Errorf("fields %v, %v, want %v", fields, err, want)
 	}
 }
@@ -231,8 +231,7 @@ func TestAFailedRequestIsTakenUpWhereItStood(t *testing.T) {
 	req := &gatewayv1.AskRequest{StoreId: "demo", RequestId: "r1", Message: "search: shoes"}
 	_, err := h.client.Ask(t.Context(), req)
 	wantStatus(t, err, codes.Unavailable, "NOTHING_ANSWERED")
-	kept := h.key("request:r1")
-	turn, thread := h.redis.HGet(kept, "turn"), h.redis.HGet(kept, "thread")
+	turn, thread := h.redis.HGet(h.key("request:r1"), "turn"), h.redis.HGet(h.key("request:r1:claim"), "thread")
 	fail = false
 	reply, err := h.client.Ask(t.Context(), req)
 	if err != nil || reply.GetTurnId() != turn || reply.GetThreadId() != thread || reply.GetText() != "Here." {

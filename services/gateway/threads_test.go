@@ -170,8 +170,8 @@ func TestAThreadThatChangedHandsMeanwhileIsLeftAlone(t *testing.T) {
 	h := open(t, nil)
 	// Bob was admitted before ann began a thread of the same name.
 	h.askIn("t1", "ann", "search: shoes")
-	sc := scope.Scope{StoreID: "demo", CustomerID: "bob", ThreadID: "t1", TurnID: "turn_1"}
-	lease, err := h.service.threads.Begin(t.Context(), threads.Turn{Scope: sc}, time.Now())
+	sc := scope.Scope{StoreID: "demo", CustomerID: "bob", ThreadID: "t1"}
+	lease, err := h.service.threads.Begin(t.Context(), threads.Turn{Scope: sc, ID: "1"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

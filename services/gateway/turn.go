@@ -130,7 +130,7 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest) (*turn, 
 func (s *Service) scopeOf(req *gatewayv1.AskRequest, store *gatewayv1.Store) scope.Scope {
 	sc := scope.Scope{
 		StoreID: req.GetStoreId(), CustomerID: req.GetCustomerId(), CustomerGroups: req.GetCustomerGroups(),
-		CartID: req.GetCartId(), ThreadID: req.GetThreadId(), TurnID: "turn_" + s.cfg.NewID(),
+		CartID: req.GetCartId(), ThreadID: req.GetThreadId(),
 	}
 	if sc.CartID == "" {
 		sc.CartID = sc.CustomerID
@@ -176,21 +176,13 @@ func checkAsk(req *gatewayv1.AskRequest) error {
 // load waits until no other turn works on the request or has a message before this one in the thread, and loads the thread. The
 // scope is fixed from here on.
 func (s *Service) load(ctx context.Context, t *turn) error {
-	hash := ""
-	if t.req.GetRequestId() != "" {
-		var err error
-		if hash, err = threads.Hash(t.req); err != nil {
-			return err
-		}
-	}
-	var err error
-	t.lease, err = s.threads.Begin(ctx, threads.Turn{
-		Scope: t.scope, RequestID: t.req.GetRequestId(), Hash: hash, Known: t.req.GetThreadId() != "",
+	lease, err := s.threads.Begin(ctx, threads.Turn{
+		Scope: t.scope, ID: s.cfg.NewID(), RequestID: t.req.GetRequestId(), Hash: threads.Hash(t.req), Known: t.req.GetThreadId() != "",
 	}, s.cfg.Now())
 	if err != nil {
 		return err
 	}
-	t.scope = t.lease.Scope
+	t.lease, t.scope = lease, lease.Scope
 	return nil
 }
 

@@ -53,8 +53,8 @@ func leaseOf(t *testing.T) (*Lease, *miniredis.Miniredis, *slow) {
 	store, server := storeOf(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	sc := scope.Scope{StoreID: "demo", ThreadID: "t1", TurnID: "turn_1"}
-	lease, err := store.Begin(ctx, Turn{Scope: sc, RequestID: "r1", Hash: "h"}, time.Now())
+	sc := scope.Scope{StoreID: "demo", ThreadID: "t1"}
+	lease, err := store.Begin(ctx, Turn{Scope: sc, ID: "1", RequestID: "r1", Hash: "h"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

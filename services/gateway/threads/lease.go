@@ -22,6 +22,8 @@ import (
 )
 
 var (
+	//go:embed claim.lua
+	claimLua string
 	//go:embed begin.lua
 	beginLua string
 	//go:embed record.lua
@@ -29,6 +31,7 @@ var (
 )
 
 var (
+	claimScript  = redis.NewScript(claimLua)
 	beginScript  = redis.NewScript(state.QueueLockLua + beginLua)
 	recordScript = redis.NewScript(state.QueueLockLua + recordLua)
 )
@@ -51,8 +54,10 @@ var ErrTakenOver = &fault.Aborted{
 
 // Turn is what a lease is asked for.
 type Turn struct {
-	// Scope of the turn. Its TurnID must be unique, also among repetitions of the request.
+	// Scope of the turn, without its TurnID.
 	Scope scope.Scope
+	// ID is unique and hard to guess. It becomes a part of the TurnID.
+	ID string
 	// RequestID under which the request may be repeated. Empty: it is not repeated, and has no journal.
 	RequestID string
 	// Hash of the request, by which a reused RequestID is noticed. Required with a RequestID.
@@ -64,7 +69,7 @@ type Turn struct {
 // Lease is the right to answer one request in one thread: no other gateway works on the request, and all earlier messages of
 // the thread are answered.
 type Lease struct {
-	// Scope of the turn: with the TurnID and ThreadID of an earlier attempt if the turn resumes it.
+	// Scope of the turn. If the turn resumes an earlier attempt, it has the TurnID and the ThreadID of that attempt.
 	Scope scope.Scope
 	// Thread with its last messages. Nil: it is new.
 	Thread *Thread
@@ -83,15 +88,20 @@ type Lease struct {
 // *fault.NotFound for a thread of another customer, and those of Redis and of ctx, which has a deadline. The caller must Close
 // the lease. A turn in a new thread without a RequestID needs nothing from Redis.
 func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error) {
-	l := &Lease{Scope: t.Scope, turn: t, store: s}
 	// A turn that needs both queues joins the request's first, so that no two turns wait for each other.
 	var queues []string
 	if t.RequestID != "" {
-		queues = append(queues, requestQueue(t.Scope.StoreID, t.RequestID))
+		var err error
+		if t.Scope.ThreadID, err = s.claim(ctx, t); err != nil {
+			return nil, err
+		}
+		queues = append(queues, requestQueue(t.Scope.StoreID, t.Scope.ThreadID, t.RequestID))
 	}
 	if t.Known {
 		queues = append(queues, threadQueue(t.Scope.StoreID, t.Scope.ThreadID))
 	}
+	t.Scope.TurnID = turnID(t.Scope.ThreadID, t.ID)
+	l := &Lease{Scope: t.Scope, turn: t, store: s}
 	if len(queues) == 0 {
 		return l, nil
 	}
@@ -106,10 +116,7 @@ func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error
 	}
 	switch found.outcome {
 	case outcomeReused:
-		return nil, &fault.Exists{
-			Reason: commonv1.ErrorReason_ERROR_REASON_REQUEST_ID_REUSED, Resource: "request", Name: t.RequestID,
-			Description: "the id stands for a request that differs in another field; use a new id for a new request",
-		}
+		return nil, reused(t.RequestID)
 	case outcomeForeign:
 		return nil, NotFound(t.Scope.ThreadID)
 	case outcomeDone:
@@ -125,20 +132,37 @@ func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error
 		_ = l.lock.Release(ctx) // on failure, the lease expires
 		return nil, err
 	}
-	l.Scope.TurnID, l.Scope.ThreadID = found.journal["turn"], found.journal["thread"]
-	l.Journal = s.newJournal(ctx, journalKey(t.Scope.StoreID, t.RequestID), l.lock, before)
+	l.Scope.TurnID = found.journal["turn"]
+	l.Journal = s.newJournal(ctx, journalKey(t.Scope.StoreID, t.Scope.ThreadID, t.RequestID), l.lock, before)
 	return l, nil
+}
+
+// claim claims a request id, and returns the thread of the request: that of the first attempt if the turn has no known thread.
+func (s *Store) claim(ctx context.Context, t Turn) (threadID string, err error) {
+	keys := []string{claimKey(t.Scope.StoreID, t.RequestID)}
+	threadID, err = claimScript.Run(ctx, s.cfg.Redis, keys, t.Hash, t.Scope.ThreadID, s.cfg.TTL.Milliseconds()).Text()
+	if err == nil && threadID == "" {
+		return "", reused(t.RequestID)
+	}
+	return threadID, state.Error("claim request id", err)
+}
+
+func reused(requestID string) error {
+	return &fault.Exists{
+		Reason: commonv1.ErrorReason_ERROR_REASON_REQUEST_ID_REUSED, Resource: "request", Name: requestID,
+		Description: "the id stands for a request that differs in another field; use a new id for a new request",
+	}
 }
 
 // begin tries once to acquire the lock.
 func (l *Lease) begin(ctx context.Context, now time.Time) (opening, error) {
 	t, sc := l.turn, l.turn.Scope
 	keys := l.lock.Keys(
-		journalKey(sc.StoreID, t.RequestID), threadKey(sc.StoreID, sc.ThreadID),
+		journalKey(sc.StoreID, sc.ThreadID, t.RequestID), threadKey(sc.StoreID, sc.ThreadID),
 		messagesKey(sc.StoreID, sc.ThreadID), requestsKey(sc.StoreID, sc.ThreadID),
 	)
 	args := l.lock.Args(
-		t.RequestID, t.Hash, sc.TurnID, sc.ThreadID, t.Known, sc.CustomerID, l.store.cfg.TTL.Milliseconds(), HistoryMessages, score(now),
+		t.RequestID, t.Hash, sc.TurnID, t.Known, sc.CustomerID, l.store.cfg.TTL.Milliseconds(), HistoryMessages, score(now),
 	)
 	raw, err := beginScript.Run(ctx, l.store.cfg.Redis, keys, args...).Slice()
 	if err != nil {
@@ -240,14 +264,16 @@ func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.Ask
 	sc, ttl := l.Scope, l.store.cfg.TTL
 	keys := l.lock.Keys(
 		threadKey(sc.StoreID, sc.ThreadID), messagesKey(sc.StoreID, sc.ThreadID), turnsKey(sc.StoreID, sc.ThreadID),
-		requestsKey(sc.StoreID, sc.ThreadID), turnKey(sc.StoreID, sc.TurnID), journalKey(sc.StoreID, l.turn.RequestID),
-		customerKey(sc.StoreID, sc.CustomerID),
+		requestsKey(sc.StoreID, sc.ThreadID), turnKey(sc.StoreID, sc.TurnID), journalKey(sc.StoreID, sc.ThreadID, l.turn.RequestID),
 	)
 	args := l.lock.Args(
-		sc.TurnID, sc.ThreadID, l.turn.RequestID, sc.CustomerID, text.Head(message, maxTitle), question, answer, kept, shown,
+		sc.TurnID, l.turn.RequestID, sc.CustomerID, text.Head(message, maxTitle), question, answer, kept, shown,
 		now.UnixMilli(), score(now), score(now.Add(-ttl)), ttl.Milliseconds(), MaxMessages,
 		l.turn.Hash,
 	)
+	if err := l.store.index(ctx, sc, now); err != nil {
+		return err
+	}
 	outcome, err := recordScript.Run(ctx, l.store.cfg.Redis, keys, args...).Text()
 	switch {
 	case err != nil:

@@ -41,20 +41,20 @@ var turns = []struct {
 	request, thread string
 	roundTrips      int // of Begin and Record
 }{
-	{"", "", 1}, {"", "t1", 2}, {"r1", "", 2}, {"r2", "t2", 2},
+	{"", "", 1}, {"", "t1", 2}, {"r1", "", 3}, {"r2", "t2", 3},
 }
 
-func turnOf(request, thread, turnID string) Turn {
-	sc := scope.Scope{StoreID: "demo", ThreadID: thread, TurnID: turnID}
+func turnOf(request, thread, id string) Turn {
+	sc := scope.Scope{StoreID: "demo", ThreadID: thread}
 	if thread == "" {
-		sc.ThreadID = "thr_" + turnID
+		sc.ThreadID = "thr_" + id
 	}
-	return Turn{Scope: sc, RequestID: request, Hash: "h", Known: thread != ""}
+	return Turn{Scope: sc, ID: id, RequestID: request, Hash: "h", Known: thread != ""}
 }
 
 func TestTurnsTakeFewRoundTrips(t *testing.T) {
 	store, _ := storeOf(t)
-	for _, script := range []*redis.Script{beginScript, recordScript} { // else the first of each takes two
+	for _, script := range []*redis.Script{claimScript, beginScript, recordScript} { // else the first of each takes two
 		if err := script.Load(t.Context(), store.cfg.Redis).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestTurnsTakeFewRoundTrips(t *testing.T) {
 		count.n = 0
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		l, err := store.Begin(ctx, turnOf(tt.request, tt.thread, "turn_"+tt.request+tt.thread), time.Now())
+		l, err := store.Begin(ctx, turnOf(tt.request, tt.thread, tt.request+tt.thread), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestTurnThatIsRecordedTwiceIsThereOnce(t *testing.T) {
 	for _, tt := range turns {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		l, err := store.Begin(ctx, turnOf(tt.request, tt.thread, "turn_"+tt.request+tt.thread), time.Now())
+		l, err := store.Begin(ctx, turnOf(tt.request, tt.thread, tt.request+tt.thread), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,6 +96,41 @@ func TestTurnThatIsRecordedTwiceIsThereOnce(t *testing.T) {
 		}
 		if got, err := store.Load(ctx, "demo", l.Scope.ThreadID, 10); err != nil || len(got.Messages) != 2 {
 			t.Errorf("request and thread %q %q: %v, %v", tt.request, tt.thread, got, err)
+		}
+	}
+}
+
+// The index is written first, so a crash may leave an entry whose thread was never recorded, or is another customer's.
+func TestListSkipsEntriesWithoutAThreadOfTheCustomer(t *testing.T) {
+	store, _ := storeOf(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	now := time.Now()
+	sc := func(customer, thread string) scope.Scope {
+		return scope.Scope{StoreID: "demo", CustomerID: customer, ThreadID: thread}
+	}
+	for i, sc := range []scope.Scope{sc("ann", "t1"), sc("bob", "t2"), sc("ann", "t3")} {
+		l, err := store.Begin(ctx, Turn{Scope: sc, ID: sc.ThreadID}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Record(ctx, "hi", &gatewayv1.AskResponse{}, now.Add(time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, thread := range []string{"gone1", "t2", "gone2"} {
+		if err := store.index(ctx, sc("ann", thread), now.Add(time.Duration(10+i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for limit, want := range map[int][]string{1: {"t3"}, 2: {"t3", "t1"}, 20: {"t3", "t1"}} {
+		found, err := store.List(ctx, "demo", "ann", limit, now)
+		var got []string
+		for _, th := range found {
+			got = append(got, th.ID)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, %v, want %v", limit, got, err, want)
 		}
 	}
 }

@@ -1,14 +1,13 @@
--- record writes a turn, its two messages, its thread and that it is done, all or nothing, leaves the queues and returns
--- 'recorded'; or 'lost' when the turn's place is not the first any more, and 'foreign' when the thread has become another
--- customer's. It may be run twice: a client that has lost the connection does not know whether it was.
--- Begins with the Lua of services/internal/state.
-local thread, messages, turns, requests = key(1), key(2), key(3), key(4)
-local turn_key, journal, index = key(5), key(6), key(7)
-local turn, thread_id, request, customer, title = arg(1), arg(2), arg(3), arg(4), arg(5)
-local question, answer, reply, shown = arg(6), arg(7), arg(8), arg(9)
-local millis, score, expired, ttl, most, hash = arg(10), arg(11), arg(12), arg(13), arg(14), arg(15)
+-- record writes a turn, its two messages and its thread, and marks its request as done, all or nothing. It leaves the queues and
+-- returns 'recorded'; or 'lost' when the lock is lost, or 'foreign' when the thread has become another customer's. It may be run
+-- twice: after a lost connection, the client does not know whether the script ran.
+-- Begins with queuelock.lua of services/internal/state.
+local thread, messages, turns, requests, turn_key, journal = key(1), key(2), key(3), key(4), key(5), key(6)
+local turn, request, customer, title = arg(1), arg(2), arg(3), arg(4)
+local question, answer, reply, shown = arg(5), arg(6), arg(7), arg(8)
+local millis, score, expired, ttl, most, hash = arg(9), arg(10), arg(11), arg(12), arg(13), arg(14)
 
--- One that has recorded has left its queues; one without queues may still be the first.
+-- A turn that is recorded has left its queues. A turn without queues always holds its lock.
 if queues == 0 or not held() then
   if redis.call('EXISTS', turn_key) == 1 then
     local mine = request == '' or redis.call('HGET', journal, 'done') == token
@@ -21,26 +20,23 @@ local known = redis.call('HMGET', thread, 'customer', 'title', 'created', 'turns
 local owner = known[1]
 if owner and owner ~= '' and owner ~= customer then return 'foreign' end
 
-local function stamp(set, member, new)
+local function stamp(set, member)
   redis.call('ZADD', set, score, member)
-  if not new then redis.call('ZREMRANGEBYSCORE', set, '-inf', expired) end
+  redis.call('ZREMRANGEBYSCORE', set, '-inf', expired)
   redis.call('PEXPIRE', set, ttl)
 end
 
-local begins = not known[3]
 redis.call('HSET', thread, 'title', known[2] or title, 'created', known[3] or millis, 'updated', millis,
   'customer', customer, 'shown', shown, 'turns', (known[4] or 0) + 1)
 redis.call('PEXPIRE', thread, ttl)
 if redis.call('RPUSH', messages, question, answer) > tonumber(most) then redis.call('LTRIM', messages, -most, -1) end
 redis.call('PEXPIRE', messages, ttl)
 redis.call('SET', turn_key, reply, 'PX', ttl)
-stamp(turns, turn, begins)
-if customer ~= '' then stamp(index, thread_id) end
+stamp(turns, turn)
 if request ~= '' then
-  -- The reply has the routing and the answers in it.
-  redis.call('DEL', journal)
-  redis.call('HSET', journal, 'hash', hash, 'turn', turn, 'thread', thread_id, 'done', token)
+  redis.call('DEL', journal) -- the reply has the routing and the answers
+  redis.call('HSET', journal, 'hash', hash, 'turn', turn, 'done', token)
   redis.call('PEXPIRE', journal, ttl)
-  stamp(requests, request, begins)
+  stamp(requests, request)
 end
 return 'recorded'

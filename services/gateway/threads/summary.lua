@@ -1,5 +1,5 @@
--- summary keeps the summary of a thread up to its ARGV[2]-th turn, unless a later one is there. A thread that has had fewer
--- turns is not the one that was summed up: that was deleted meanwhile.
+-- summary keeps the summary of a thread's first ARGV[2] turns, unless there is one of as many turns. A thread with fewer turns
+-- is not the thread that was summarized, which was deleted meanwhile.
 local kept = redis.call('HMGET', KEYS[1], 'turns', 'summary_turns')
 local covers = tonumber(ARGV[2])
 if tonumber(kept[1] or '0') < covers or tonumber(kept[2] or '0') >= covers then return 0 end

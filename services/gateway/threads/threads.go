@@ -1,6 +1,18 @@
 // Package threads keeps conversations in Redis: threads with their messages, recorded turns, the journals of turns under way,
 // and which request has which reply. A lease lets one gateway at a time work on a request, and on a thread.
 //
+// # Consistency
+//
+// All keys of a thread share a cluster slot, so a turn is recorded all or nothing. Two keys lie in slots of their own, since they
+// are looked up without the thread's id, and are written in an order that a crash in between does not harm:
+//
+//   - The claim of a request id names the thread of the request. It is written first. A claim whose request never started costs
+//     nothing: the next attempt starts it in the same thread.
+//   - The index of a customer's threads is written before the turn is recorded, so every recorded thread is listed. Entries
+//     whose thread does not exist, or belongs to another customer, are skipped.
+//
+// Deleting a thread removes the thread first, and then its entry in the index and the claims of its requests.
+//
 // The package must not import a service.
 package threads
 
@@ -23,6 +35,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -55,8 +68,8 @@ type Config struct {
 // Store keeps threads. It is safe for concurrent use.
 //
 // For each thread there are a hash about it, a list of its messages, and sorted sets of its turns and of the ids of its requests
-// by time; for each turn its reply; for each request id a journal; and for each customer a sorted set of threads by time. All
-// expire together, the TTL after the last write.
+// by time; for each turn its reply; for each request id a claim and a journal; and for each customer a sorted set of threads by
+// time. A claim expires the TTL after the first attempt of its request, and each other key the TTL after its last write.
 type Store struct{ cfg Config }
 
 // New returns a store. It makes no call.
@@ -77,20 +90,6 @@ type Thread struct {
 func NotFound(id string) error {
 	return &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_THREAD_NOT_FOUND, Resource: "thread", Name: id}
 }
-
-func threadKey(storeID, id string) string   { return state.Key(storeID, "thread", id) }
-func messagesKey(storeID, id string) string { return state.Key(storeID, "thread", id, "messages") }
-func turnsKey(storeID, id string) string    { return state.Key(storeID, "thread", id, "turns") }
-func requestsKey(storeID, id string) string { return state.Key(storeID, "thread", id, "requests") }
-func turnKey(storeID, id string) string     { return state.Key(storeID, "turn", id) }
-func journalKey(storeID, id string) string  { return state.Key(storeID, "request", id) }
-func customerKey(storeID, customerID string) string {
-	return state.Key(storeID, "customer", customerID, "threads")
-}
-
-// requestQueue is the queue of the turns that want to answer the same request. threadQueue is the queue of a thread's turns.
-func requestQueue(storeID, id string) string { return state.Key(storeID, "request", id, "queue") }
-func threadQueue(storeID, id string) string  { return state.Key(storeID, "thread", id, "queue") }
 
 // score orders by time. Microseconds tell turns apart and fit into a float64 exactly.
 func score(t time.Time) int64 { return t.UnixMicro() }
@@ -166,34 +165,54 @@ func (s *Store) TurnIDs(ctx context.Context, storeID, id string, now time.Time) 
 
 // List returns up to limit threads of a customer without their messages, the most recently updated first.
 func (s *Store) List(ctx context.Context, storeID, customerID string, limit int, now time.Time) ([]*Thread, error) {
-	ids, err := s.cfg.Redis.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: customerKey(storeID, customerID), ByScore: true, Rev: true,
-		Start: "+inf", Stop: score(now.Add(-s.cfg.TTL)), Count: int64(limit),
-	}).Result()
-	if err != nil || len(ids) == 0 {
-		return nil, state.Error("read threads", err)
-	}
-	abouts := make([]*redis.MapStringStringCmd, len(ids))
-	_, err = s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, id := range ids {
-			abouts[i] = p.HGetAll(ctx, threadKey(storeID, id))
+	var found []*Thread
+	for offset := 0; len(found) < limit; offset += limit {
+		ids, err := s.cfg.Redis.ZRangeArgs(ctx, redis.ZRangeArgs{
+			Key: customerKey(storeID, customerID), ByScore: true, Rev: true,
+			Start: "+inf", Stop: score(now.Add(-s.cfg.TTL)), Offset: int64(offset), Count: int64(limit),
+		}).Result()
+		if err != nil {
+			return nil, state.Error("read threads", err)
 		}
+		if len(ids) == 0 {
+			break
+		}
+		abouts := make([]*redis.MapStringStringCmd, len(ids))
+		_, err = s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, id := range ids {
+				abouts[i] = p.HGetAll(ctx, threadKey(storeID, id))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, state.Error("read threads", err)
+		}
+		for i, id := range ids {
+			t, err := decodeThread(id, abouts[i].Val(), nil)
+			if err != nil {
+				return nil, err
+			}
+			if t != nil && t.Customer == customerID {
+				found = append(found, t)
+			}
+		}
+	}
+	return found[:min(limit, len(found))], nil
+}
+
+// index adds a thread to its customer's list. A guest has none.
+func (s *Store) index(ctx context.Context, sc scope.Scope, now time.Time) error {
+	if sc.CustomerID == "" {
+		return nil
+	}
+	key := customerKey(sc.StoreID, sc.CustomerID)
+	_, err := s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZAdd(ctx, key, redis.Z{Score: float64(score(now)), Member: sc.ThreadID})
+		p.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(score(now.Add(-s.cfg.TTL)), 10))
+		p.PExpire(ctx, key, s.cfg.TTL)
 		return nil
 	})
-	if err != nil {
-		return nil, state.Error("read threads", err)
-	}
-	var found []*Thread
-	for i, id := range ids {
-		one, err := decodeThread(id, abouts[i].Val(), nil)
-		if err != nil {
-			return nil, err
-		}
-		if one != nil {
-			found = append(found, one)
-		}
-	}
-	return found, nil
+	return state.Error("index thread", err)
 }
 
 // Delete waits until the messages that came before are answered, and removes a thread, its turns, its requests and its entry in
@@ -216,22 +235,26 @@ func (s *Store) Delete(ctx context.Context, storeID, id string) (bool, error) {
 	if err != nil {
 		return false, state.Error("read thread", err)
 	}
-	keys := lock.Keys(
-		customerKey(storeID, about.Val()["customer"]),
-		threadKey(storeID, id), messagesKey(storeID, id), turnsKey(storeID, id), requestsKey(storeID, id),
-	)
+	keys := lock.Keys(threadKey(storeID, id), messagesKey(storeID, id), turnsKey(storeID, id), requestsKey(storeID, id))
 	for _, turn := range turns.Val() {
 		keys = append(keys, turnKey(storeID, turn))
 	}
 	for _, request := range requests.Val() {
-		keys = append(keys, journalKey(storeID, request))
+		keys = append(keys, journalKey(storeID, id, request))
 	}
-	deleted, err := deleteScript.Run(ctx, s.cfg.Redis, keys, lock.Args(id)...).Bool()
+	deleted, err := deleteScript.Run(ctx, s.cfg.Redis, keys, lock.Args()...).Bool()
 	switch {
 	case err != nil:
 		return false, state.Error("delete thread", err)
 	case !deleted:
 		return false, ErrTakenOver
 	}
-	return len(about.Val()) > 0, nil
+	_, err = s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZRem(ctx, customerKey(storeID, about.Val()["customer"]), id)
+		for _, request := range requests.Val() {
+			p.Del(ctx, claimKey(storeID, request))
+		}
+		return nil
+	})
+	return len(about.Val()) > 0, state.Error("delete thread", err)
 }
