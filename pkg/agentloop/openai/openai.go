@@ -41,7 +41,7 @@ const (
 	ResponseNone ResponseFormat = "none"
 )
 
-// ReasoningSwitch is how a request with NoReasoning is sent. Endpoints refuse, or pass over, a field that they do not know.
+// ReasoningSwitch is how a request with NoReasoning is sent. Endpoints refuse or ignore a field that they do not know.
 type ReasoningSwitch string
 
 const (
@@ -62,17 +62,17 @@ type Config struct {
 	BaseURL string
 	// APIKey is sent as a bearer token. Empty: none is sent. It never shows in an error.
 	APIKey string
-	// Model is the name by which the endpoint knows the model.
+	// Model is the endpoint's name for the model.
 	Model string
-	// HTTPClient makes the calls. It should have no Timeout, which would cut long answers. Nil: one of the model's own, with
-	// connections enough for hundreds of calls at once.
+	// HTTPClient makes the calls. It should have no Timeout, which would cut long answers. Nil: a client of the model's own,
+	// with an [endpoint.NewTransport].
 	HTTPClient *http.Client
 	// UseMaxCompletionTokens sends the bound of the answer as max_completion_tokens rather than max_tokens. It is always on
 	// for OpenAI's reasoning models (o1, o3, o4, gpt-5).
 	UseMaxCompletionTokens bool
 	// OmitTemperature leaves out the temperature, for models that take none. It is always on for OpenAI's reasoning models.
 	OmitTemperature bool
-	// NoStream asks for whole answers, for endpoints that can not stream. The chunks are then few.
+	// NoStream asks for complete answers, for endpoints that cannot stream. An answer then comes in one or two chunks.
 	NoStream bool
 	// ResponseFormat is how typed answers are asked for. Empty: ResponseJSONSchema.
 	ResponseFormat ResponseFormat
@@ -89,7 +89,7 @@ type Model struct {
 	http *http.Client
 }
 
-// New returns a model, or an error that says in a line what is wrong with the configuration. It makes no call.
+// New returns a model, or an error of one line that says what is wrong with the configuration. It makes no call.
 func New(cfg Config) (*Model, error) {
 	cfg.APIKey = strings.TrimSpace(cfg.APIKey) // keys from files end in a line feed
 	if cfg.BaseURL == "" {

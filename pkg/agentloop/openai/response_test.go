@@ -177,7 +177,7 @@ func TestRefusedFieldsComeWithAHint(t *testing.T) {
 	}
 }
 
-// What can not be read may be readable the next time; what breaks off needs no hint.
+// What cannot be read may be readable the next time; what breaks off needs no hint.
 func TestAnswersThatCanNotBeReadAreWorthAnotherTry(t *testing.T) {
 	for name, r := range map[string]replay{
 		"a page":                  {status: 200, contentType: "text/html", body: strings.NewReader("<html>\nSign in\n</html>")},

@@ -1,5 +1,5 @@
-// Package model makes the models that the services use from configuration: an adapter for the provider's API with the
-// quirks of the model named, traced, and with errors that the services' error table knows. It imports no service.
+// Package model makes the services' models from configuration. A model is the adapter for a provider's API with the profile
+// of the model, in the standard wrappers, with errors of types that the services' error table knows. It imports no service.
 package model
 
 import (
@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -42,14 +40,14 @@ type Config struct {
 	Name string
 	// Price of the model's tokens. Nil: unknown.
 	Price *agentloop.Price
-	// MaxAttempts is how often a call is tried that fails before it answers. Zero: wrap.Retry's default. One: once.
+	// MaxAttempts bounds the attempts of a call that fails before it answers. Zero: wrap.Retry's default.
 	MaxAttempts int
 	// IdleTimeout fails an attempt that sends nothing for this long, before the answer or after any piece of it. Reasoning
 	// counts only if the endpoint sends it. Zero: DefaultIdleTimeout, or none with NoStream, where nothing comes before the
 	// whole answer. Negative: none.
 	IdleTimeout time.Duration
-	// NoReasoning asks for answers without thoughts in every call, where the model has a switch for that. Others answer as
-	// ever.
+	// NoReasoning asks for answers without reasoning in every call, where the model has a switch for it. It has no effect on
+	// other models.
 	NoReasoning bool
 	// MaxCompletionTokens sends the bound of an answer as max_completion_tokens rather than max_tokens, in OpenAI's API. Nil:
 	// as the model's profile says.
@@ -60,7 +58,7 @@ type Config struct {
 	ResponseFormat openai.ResponseFormat
 	// ReasoningSwitch is how reasoning is switched off, in OpenAI's API. Empty: as the model's profile says.
 	ReasoningSwitch openai.ReasoningSwitch
-	// NoStream asks for whole answers, in OpenAI's API, of endpoints that can not stream. Shoppers then see no text grow.
+	// NoStream asks for complete answers, in OpenAI's API, for endpoints that cannot stream. Shoppers then see no text grow.
 	NoStream bool
 	// Logger gets what the endpoint writes about a failed call, at debug level only: endpoints repeat what shoppers wrote.
 	// Nil: slog.Default().
@@ -74,7 +72,7 @@ type Traced struct {
 	Price *agentloop.Price
 }
 
-// New returns the model, or one line that says what is wrong with the configuration. Nothing is sent yet.
+// New returns the model, or an error of one line that says what is wrong with the configuration. It sends nothing.
 func New(cfg Config) (*Traced, error) {
 	provider, err := cfg.ProviderName()
 	if err != nil {
@@ -106,29 +104,16 @@ func (cfg Config) idleTimeout() time.Duration {
 	return cfg.IdleTimeout
 }
 
-// keepsThoughts are the beginnings of the names of models whose OpenAI-compatible endpoints never write thoughts into the
-// answer.
-var keepsThoughts = []string{"gpt-", "o1", "o3", "o4", "quartet-offline"}
-
-// hold says how much of an answer is held back until it is clear that it is not a thought without an opening tag, in the
-// terms of wrap.ReasoningConfig: nothing for providers that keep the two apart, so that their text streams at once.
-func hold(provider, name string) int {
-	if provider != providerOpenAI || slices.ContainsFunc(keepsThoughts, func(p string) bool { return strings.HasPrefix(name, p) }) {
-		return -1
-	}
-	return 0
-}
-
 // adapter returns the model that speaks a provider's API.
 func adapter(provider string, cfg Config, p profile) (agentloop.Model, error) {
 	switch provider {
 	case providerAnthropic:
 		return anthropic.New(anthropic.Config{
-			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, ReasoningSwitch: p.thoughtsOff,
+			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, ReasoningSwitch: p.reasoningOff,
 		})
 	case providerGemini:
 		return gemini.New(gemini.Config{
-			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, ReasoningSwitch: p.thoughtsOff,
+			BaseURL: cfg.URL, APIKey: cfg.Key, Model: cfg.Name, OmitTemperature: p.fixedTemperature, ReasoningSwitch: p.reasoningOff,
 		})
 	}
 	return openai.New(openai.Config{
@@ -160,7 +145,7 @@ func (l logged) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 	}
 }
 
-// faults gives a model's errors the types that the services' error table knows.
+// faults turns a model's errors into types that the services' error table knows.
 type faults struct{ agentloop.Model }
 
 // Generate implements agentloop.Model.
@@ -174,11 +159,11 @@ func (f faults) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 	}
 }
 
-// retryAfter is what callers are told to wait when the endpoint does not say.
+// retryAfter is the wait that callers are asked for when the endpoint does not ask for one.
 const retryAfter = 2 * time.Second
 
-// faultOf classifies a model's error. A refused key or request is the deployment's fault and so stays internal, where the
-// log has the cause; time-outs of the context stay what they are.
+// faultOf classifies a model's error. A refused key or request is a fault of the deployment: the error stays as it is, so
+// callers see an internal error and the log has the cause. The context's errors stay as they are too.
 func faultOf(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -24,7 +24,7 @@ func TestParsePrice(t *testing.T) {
 		got, err := model.ParsePrice(text)
 		if want.Currency == "" {
 			if err == nil {
-				t.Errorf("%q: %+v, want an error: cached input of 0 can not be told from none", text, got)
+				t.Errorf("%q: %+v, want an error: cached input of 0 cannot be told from none", text, got)
 			}
 			continue
 		}

@@ -19,8 +19,8 @@ const (
 // providers in the order in which errors name them.
 var providers = []string{providerOpenAI, providerAnthropic, providerGemini}
 
-// ProviderName returns whose API is asked: Provider if it is known, or else what the URL and the name say. It is how a
-// caller knows whose key is wanted. An error names the known ones.
+// ProviderName returns whose API the model is asked by: Provider, or what the URL and the name say if that is empty. It
+// tells the caller whose key is wanted. The error for an unknown provider names the known ones.
 func (cfg Config) ProviderName() (string, error) {
 	switch {
 	case cfg.Provider != "":
@@ -29,7 +29,7 @@ func (cfg Config) ProviderName() (string, error) {
 		}
 		return cfg.Provider, nil
 	case cfg.URL != "":
-		return providerOpenAI, nil // many endpoints offer others' models under that API
+		return providerOpenAI, nil // many endpoints offer the models of others by this API
 	case strings.HasPrefix(cfg.Name, "claude-"):
 		return providerAnthropic, nil
 	case strings.HasPrefix(cfg.Name, "gemini-"):
@@ -38,84 +38,90 @@ func (cfg Config) ProviderName() (string, error) {
 	return providerOpenAI, nil
 }
 
-// profile is what must be known of a model to call it. The zero value suits most.
+// profile is what must be known of a model to call it. The zero value suits most models.
 type profile struct {
-	// maxCompletionTokens sends the newer of the two fields that bound an answer of OpenAI's API.
+	// maxCompletionTokens sends the newer of the two fields that bound an answer, in OpenAI's API.
 	maxCompletionTokens bool
 	// fixedTemperature leaves the temperature out: the model refuses any but its own.
 	fixedTemperature bool
-	// thoughtsOff says that the model can be asked to answer without thoughts, in Anthropic's and Google's API.
-	thoughtsOff bool
-	// reasoningSwitch is how it is asked that in OpenAI's API. Empty: there is no way.
+	// reasoningOff says that reasoning can be switched off, in Anthropic's and Google's API.
+	reasoningOff bool
+	// reasoningSwitch is how reasoning is switched off in OpenAI's API. Empty: it cannot be.
 	reasoningSwitch openai.ReasoningSwitch
-	// sendReasoning sends reasoning back with the results of calls in OpenAI's API: the model refuses them without.
+	// sendReasoning sends reasoning back with tool results, in OpenAI's API: the model refuses the results without it.
 	sendReasoning bool
-	// responseFormat is how it is asked for a typed answer in OpenAI's API. Empty: by the schema.
+	// responseFormat is how a typed answer is asked for in OpenAI's API. Empty: by its schema.
 	responseFormat openai.ResponseFormat
 }
 
-// profiles by prefix of the model's name in small letters, without the maker's name and the slash that hubs put in front;
-// the first that fits counts. What OpenAI's reasoning models refuse is known to package openai. Prices are left to the
-// deployment: they change more often than this file.
+// profiles by the model's name in lower case, without the maker's name and the slash that hubs put in front. A name with a
+// star matches all that start with it; the first match counts. Package openai knows what OpenAI's reasoning models refuse.
+// Prices are the deployment's: they change more often than this file.
 var profiles = []struct {
-	prefix string
+	name string
 	profile
 }{
-	// From Opus 4.7 on, the temperature is refused.
-	{"claude-3", profile{thoughtsOff: true}},
-	{"claude-opus-4-7", profile{fixedTemperature: true, thoughtsOff: true}},
-	{"claude-opus-4-8", profile{fixedTemperature: true, thoughtsOff: true}},
-	{"claude-opus-4", profile{thoughtsOff: true}},
-	{"claude-sonnet-4", profile{thoughtsOff: true}},
-	{"claude-haiku-4", profile{thoughtsOff: true}},
-	{"claude-", profile{fixedTemperature: true}},
-	{"gemini-2.5-flash", profile{thoughtsOff: true}},
-	// The first gpt-5 reasons at least a little, the next ones need not. Those made for code, chat or deep thought have
-	// rules of their own and are left alone, as are o1, o3 and o4, which always reason.
-	{"gpt-5-20", profile{reasoningSwitch: openai.SwitchEffortMinimal}},
-	{"gpt-5-mini", profile{reasoningSwitch: openai.SwitchEffortMinimal}},
-	{"gpt-5-nano", profile{reasoningSwitch: openai.SwitchEffortMinimal}},
-	{"gpt-5.1-20", profile{reasoningSwitch: openai.SwitchEffortNone}},
-	{"gpt-5.2-20", profile{reasoningSwitch: openai.SwitchEffortNone}},
-	// The schema came with gpt-4o.
-	{"gpt-3.5-turbo", profile{responseFormat: openai.ResponseJSONObject}},
-	{"gpt-4-turbo", profile{responseFormat: openai.ResponseJSONObject}},
-	{"deepseek-chat", profile{responseFormat: openai.ResponseJSONObject}},
-	{"deepseek-reasoner", profile{responseFormat: openai.ResponseJSONObject, sendReasoning: true}},
-	{"kimi-k2-thinking", profile{sendReasoning: true}},
-	// Open models whose templates take enable_thinking.
-	{"qwen3", profile{reasoningSwitch: openai.SwitchEnableThinking}},
-	{"glm-4.5", profile{reasoningSwitch: openai.SwitchEnableThinking}},
-	{"glm-4.6", profile{reasoningSwitch: openai.SwitchEnableThinking}},
-	{"glm-4.7", profile{reasoningSwitch: openai.SwitchEnableThinking}},
-	{"nemotron-3", profile{reasoningSwitch: openai.SwitchEnableThinking}},
-	{"nvidia-nemotron-3", profile{reasoningSwitch: openai.SwitchEnableThinking}},
-	{"hunyuan-a13b", profile{reasoningSwitch: openai.SwitchEnableThinking}},
-	{"smollm3", profile{reasoningSwitch: openai.SwitchEnableThinking}},
+	{"claude-3*", profile{reasoningOff: true}},
+	// From Opus 4.7 on, models refuse a temperature.
+	{"claude-opus-4-7*", profile{fixedTemperature: true, reasoningOff: true}},
+	{"claude-opus-4-8*", profile{fixedTemperature: true, reasoningOff: true}},
+	{"claude-opus-4*", profile{reasoningOff: true}},
+	{"claude-sonnet-4*", profile{reasoningOff: true}},
+	{"claude-haiku-4*", profile{reasoningOff: true}},
+	{"claude-*", profile{fixedTemperature: true}},
+	{"gemini-2.5-flash*", profile{reasoningOff: true}},
+	// The first gpt-5 reasons at least a little; later ones can do without. Variants for code, chat and deep research have
+	// other rules and are not listed, nor are o1, o3 and o4, which always reason.
+	{"gpt-5", profile{reasoningSwitch: openai.SwitchEffortMinimal}},
+	{"gpt-5-20*", profile{reasoningSwitch: openai.SwitchEffortMinimal}},
+	{"gpt-5-mini*", profile{reasoningSwitch: openai.SwitchEffortMinimal}},
+	{"gpt-5-nano*", profile{reasoningSwitch: openai.SwitchEffortMinimal}},
+	{"gpt-5.1", profile{reasoningSwitch: openai.SwitchEffortNone}},
+	{"gpt-5.1-20*", profile{reasoningSwitch: openai.SwitchEffortNone}},
+	{"gpt-5.2", profile{reasoningSwitch: openai.SwitchEffortNone}},
+	{"gpt-5.2-20*", profile{reasoningSwitch: openai.SwitchEffortNone}},
+	// Models before gpt-4o take no schema.
+	{"gpt-3.5-turbo*", profile{responseFormat: openai.ResponseJSONObject}},
+	{"gpt-4-turbo*", profile{responseFormat: openai.ResponseJSONObject}},
+	{"deepseek-chat*", profile{responseFormat: openai.ResponseJSONObject}},
+	{"deepseek-reasoner*", profile{responseFormat: openai.ResponseJSONObject, sendReasoning: true}},
+	{"kimi-k2-thinking*", profile{sendReasoning: true}},
+	// Open models whose prompt templates take enable_thinking.
+	{"qwen3*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
+	{"glm-4.5*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
+	{"glm-4.6*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
+	{"glm-4.7*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
+	{"nemotron-3*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
+	{"nvidia-nemotron-3*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
+	{"hunyuan-a13b*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
+	{"smollm3*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
 }
 
-// exact are the profiles of models whose name begins that of others with rules of their own.
-var exact = map[string]profile{
-	"gpt-5":   {reasoningSwitch: openai.SwitchEffortMinimal},
-	"gpt-5.1": {reasoningSwitch: openai.SwitchEffortNone},
-	"gpt-5.2": {reasoningSwitch: openai.SwitchEffortNone},
-}
-
-// known returns the profile of a model as this file has it.
+// known returns the profile of a model in this file.
 func known(name string) profile {
 	name = strings.ToLower(name[strings.LastIndex(name, "/")+1:])
-	if p, ok := exact[name]; ok {
-		return p
-	}
-	for _, k := range profiles {
-		if strings.HasPrefix(name, k.prefix) {
-			return k.profile
+	for _, p := range profiles {
+		prefix, many := strings.CutSuffix(p.name, "*")
+		if name == prefix || many && strings.HasPrefix(name, prefix) {
+			return p.profile
 		}
 	}
 	return profile{}
 }
 
-// profileOf returns the profile of a model, with what the configuration says otherwise.
+// separateReasoning are the prefixes of models that, behind OpenAI's API, never write reasoning into the answer.
+var separateReasoning = []string{"gpt-", "o1", "o3", "o4", "quartet-offline"}
+
+// hold says how much of an answer is held back until it is clear that it is not reasoning without an opening tag, in the
+// terms of wrap.ReasoningConfig. Text of providers that keep reasoning apart streams at once.
+func hold(provider, name string) int {
+	if provider != providerOpenAI || slices.ContainsFunc(separateReasoning, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		return -1
+	}
+	return 0
+}
+
+// profileOf returns the profile of a model, as the configuration changes it.
 func profileOf(cfg Config) profile {
 	p := known(cfg.Name)
 	if cfg.MaxCompletionTokens != nil {

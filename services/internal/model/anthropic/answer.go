@@ -10,7 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
-// answer is what is known of an answer so far.
+// answer is the state of an answer so far.
 type answer struct {
 	endpoint.Ending
 	calls   map[int64]int            // position of a tool call by the index of its block
@@ -59,7 +59,7 @@ func thinkingOf(data string) []*thinkingBlock {
 	return d.Anthropic.Thinking
 }
 
-// decode takes in an event. The finish reason and the usage are kept for the end. Unknown events and blocks mean nothing.
+// decode takes in an event. It keeps the finish reason and the usage for the end, and ignores unknown events and blocks.
 func (a *answer) decode(ev sdk.MessageStreamEventUnion) agentloop.Chunk {
 	var c agentloop.Chunk
 	switch ev.Type {
@@ -91,7 +91,7 @@ func (a *answer) decode(ev sdk.MessageStreamEventUnion) agentloop.Chunk {
 	return c
 }
 
-// start takes in the start of a block, which may hold some of it already.
+// start takes in the start of a block, which may hold some of its content.
 func (a *answer) start(ev sdk.MessageStreamEventUnion, c *agentloop.Chunk) {
 	b := ev.ContentBlock
 	c.Text, c.Reasoning = b.Text, b.Thinking
@@ -106,17 +106,17 @@ func (a *answer) start(ev sdk.MessageStreamEventUnion, c *agentloop.Chunk) {
 	call := agentloop.ToolCallDelta{Index: a.Calls, ID: b.ID, Name: b.Name}
 	a.calls[ev.Index] = call.Index
 	a.Calls++
-	// The arguments follow in pieces as a rule, after an empty object; some endpoints that speak this API send them at once.
+	// The arguments usually follow in pieces after an empty object. Some endpoints that speak this API send them at once.
 	if raw, err := json.Marshal(b.Input); err == nil && string(raw) != "{}" && string(raw) != "null" {
 		call.Arguments = string(raw)
 	}
 	c.ToolCalls = []agentloop.ToolCallDelta{call}
 }
 
-// usage is the API's count. What was read from or written to its cache is counted apart.
+// usage is the API's count. Tokens read from and written to the cache are counted apart.
 type usage struct{ input, cacheWrite, cacheRead, output, thinking int64 }
 
-// count takes in a count, which goes up from event to event; later events leave some parts out.
+// count takes in a count. Counts grow from event to event, and later events leave some parts out.
 func (a *answer) count(u usage) {
 	t := &a.usage
 	t.input, t.cacheWrite, t.cacheRead = max(t.input, u.input), max(t.cacheWrite, u.cacheWrite), max(t.cacheRead, u.cacheRead)
@@ -142,7 +142,7 @@ func finishOf(reason sdk.StopReason) agentloop.FinishReason {
 	return agentloop.FinishStop
 }
 
-// codes are the statuses of the API's errors, which in the middle of an answer come without.
+// codes are the HTTP statuses of the API's errors. In the middle of an answer, an error comes without its status.
 var codes = map[string]int{
 	"invalid_request_error": http.StatusBadRequest,
 	"authentication_error":  http.StatusUnauthorized,

@@ -1,9 +1,11 @@
 // Package anthropic is an agentloop.Model for Anthropic's Messages API, built on the official SDK.
 //
-// It always streams. How long an answer may take is for the caller's context to say; the SDK's own retries, its reading of
-// the environment and its spans are off, because wrappers do that for every provider alike. A typed answer is asked for as
-// the API's structured output (output_config.format), with the parts of the schema that it does not take turned into
-// descriptions by the SDK: the loop checks the answer against the whole schema.
+// It always streams. It sets no time limit on a call: the caller's context says how long an answer may take. The SDK's
+// retries, its reading of the environment and its spans are off, because wrappers do the same for every provider. A typed
+// answer is asked for as the API's structured output (output_config.format). The SDK turns the parts of the schema that the
+// API does not take into descriptions; the loop checks the answer against the complete schema.
+//
+// Reasoning that leads to tool calls travels as ProviderData of the message and is sent back with the results.
 //
 // The package must not import anything of Quartet's but agentloop and endpoint.
 package anthropic
@@ -42,8 +44,8 @@ type Config struct {
 	HTTPClient *http.Client
 	// OmitTemperature leaves out the temperature, for models that take none.
 	OmitTemperature bool
-	// ReasoningSwitch says that the model can be asked to answer without thoughts, which not all allow: a request with
-	// NoReasoning then is. Zero: NoReasoning has no effect.
+	// ReasoningSwitch says that the model's reasoning can be switched off, as a request with NoReasoning then does. Zero:
+	// NoReasoning has no effect.
 	ReasoningSwitch bool
 }
 
@@ -53,7 +55,7 @@ type Model struct {
 	client sdk.Client
 }
 
-// New returns a model, or an error that says in a line what is wrong with the configuration. It makes no call.
+// New returns a model, or an error of one line that says what is wrong with the configuration. It makes no call.
 func New(cfg Config) (*Model, error) {
 	cfg.APIKey = strings.TrimSpace(cfg.APIKey) // keys from files end in a line feed
 	if cfg.BaseURL == "" {
@@ -109,7 +111,7 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpo
 	return nil
 }
 
-// statusError turns the SDK's error into a StatusError, and leaves all others as they are.
+// statusError turns the API's failures into a StatusError, and hides the text of other errors unless it is known to be safe.
 func (m *Model) statusError(err error) error {
 	var apiErr *sdk.Error
 	if !errors.As(err, &apiErr) {

@@ -49,7 +49,7 @@ func (m *Model) request(req *agentloop.Request) (sdk.MessageNewParams, error) {
 	return out, nil
 }
 
-// toolOf translates a tool. Its schema is passed on as it is.
+// toolOf translates a tool with its schema as it is.
 func toolOf(t agentloop.ToolSpec) (sdk.ToolUnionParam, error) {
 	var schema map[string]any
 	if err := json.Unmarshal(t.Parameters, &schema); err != nil {
@@ -63,8 +63,8 @@ func toolOf(t agentloop.ToolSpec) (sdk.ToolUnionParam, error) {
 	return sdk.ToolUnionParam{OfTool: tool}, nil
 }
 
-// conversation translates messages. The API has no system messages but one text before all others, and wants the two sides
-// to take turns, the user first, with all results of tools at the start of the turn after their calls. Earlier reasoning is
+// conversation translates messages. The API takes the system prompt apart from the messages. The two sides must take turns,
+// the user first, and all tool results must be at the start of the turn after their calls. Earlier reasoning is
 // sent back if thinking is true.
 func conversation(messages []agentloop.Message, thinking bool) (system []sdk.TextBlockParam, turns []sdk.MessageParam) {
 	for _, m := range messages {
@@ -118,7 +118,7 @@ func blocksOf(m agentloop.Message, thinking bool) []sdk.ContentBlockParamUnion {
 	return blocks
 }
 
-// textOf returns a text that the API takes: it refuses one of nothing but space.
+// textOf returns the text, or NoContent for one of white space only, which the API refuses.
 func textOf(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return endpoint.NoContent
@@ -126,8 +126,8 @@ func textOf(text string) string {
 	return text
 }
 
-// plain returns an id or a name of an earlier call as the API wants it: letters, digits, '_' and '-'. Those of other
-// providers, and those that a model made up, may hold more.
+// plain returns an id or a name of an earlier call with only the characters that the API takes: letters, digits, '_' and
+// '-'. Ids of other providers and names that a model invented may hold others.
 func plain(s string) string {
 	if s == "" {
 		return "_"

@@ -10,14 +10,14 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
-// answer is what is known of an answer so far.
+// answer is the state of an answer so far.
 type answer struct {
 	endpoint.Ending
 	model string
 }
 
-// decode takes in one piece of an answer. The finish reason and the usage, which is counted up from piece to piece, are
-// kept for the end.
+// decode takes in one piece of an answer. It keeps the finish reason and the usage, which grows from piece to piece, for
+// the end.
 func (a *answer) decode(r *genai.GenerateContentResponse) agentloop.Chunk {
 	var c agentloop.Chunk
 	if r == nil {
@@ -50,7 +50,7 @@ func (a *answer) decode(r *genai.GenerateContentResponse) agentloop.Chunk {
 	return c
 }
 
-// add takes in one part. Parts of other kinds were not asked for and mean nothing.
+// add takes in one part. It ignores parts of other kinds, which were not asked for.
 func (a *answer) add(p *genai.Part, c *agentloop.Chunk) {
 	switch {
 	case p == nil:
@@ -90,7 +90,7 @@ func (a *answer) finishOf(reason genai.FinishReason) agentloop.FinishReason {
 		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII:
 		return agentloop.FinishContentFilter
 	}
-	return agentloop.FinishError // a malformed call, and whatever else comes up
+	return agentloop.FinishError // a malformed call and unknown reasons
 }
 
 // providerData is what a tool call carries from the answer to the requests that follow: the signed reasoning behind it, which

@@ -1,10 +1,11 @@
 // Package gemini is an agentloop.Model for Google's Gemini API, built on the official SDK.
 //
-// It always streams. How long an answer may take is for the caller's context to say; the SDK's own retries and its
-// continuation of broken answers are off, because wrappers do that for every provider alike. The schemas of tools and of
-// typed answers are passed on as the JSON Schema that they are.
+// It always streams. It sets no time limit on a call: the caller's context says how long an answer may take. The SDK's
+// retries and its continuation of broken answers are off, because wrappers do the same for every provider. The schemas of
+// tools and of typed answers are sent as JSON Schema.
 //
-// The API's calls need no ids: the package makes them up and pairs results with calls by name and order.
+// The API's tool calls need no ids: the package makes them up, and pairs results with calls by name and order. The signature
+// of the reasoning behind a call travels as ProviderData of the call and is sent back with it.
 //
 // The package must not import anything of Quartet's but agentloop and endpoint.
 package gemini
@@ -41,8 +42,8 @@ type Config struct {
 	HTTPClient *http.Client
 	// OmitTemperature leaves out the temperature.
 	OmitTemperature bool
-	// ReasoningSwitch says that the model can be asked to answer without thoughts, which few allow: a request with
-	// NoReasoning then is. Zero: NoReasoning has no effect.
+	// ReasoningSwitch says that the model's reasoning can be switched off, as a request with NoReasoning then does. Zero:
+	// NoReasoning has no effect.
 	ReasoningSwitch bool
 }
 
@@ -52,7 +53,7 @@ type Model struct {
 	client *genai.Client
 }
 
-// New returns a model, or an error that says in a line what is wrong with the configuration. It makes no call.
+// New returns a model, or an error of one line that says what is wrong with the configuration. It makes no call.
 func New(cfg Config) (*Model, error) {
 	cfg.APIKey = strings.TrimSpace(cfg.APIKey) // keys from files end in a line feed
 	if cfg.BaseURL == "" {
@@ -63,7 +64,7 @@ func New(cfg Config) (*Model, error) {
 		return nil, err
 	}
 	client := endpoint.Client(cfg.HTTPClient)
-	client.Transport = tap{client.Transport}
+	client.Transport = recorder{client.Transport}
 	c, err := genai.NewClient(context.Background(), &genai.ClientConfig{
 		Backend: genai.BackendGeminiAPI, APIKey: cfg.APIKey, HTTPClient: client,
 		// Always set, or the SDK would look for it in the environment.
@@ -100,7 +101,7 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpo
 			return err
 		}
 		if a.Finish != "" {
-			// The end follows at once. It is waited for, because its usage counts and so that the connection can be used again.
+			// The end follows at once. Wait for it: it has the usage, and only then can the connection be used again.
 			t := time.AfterFunc(endTime, cancel)
 			defer t.Stop()
 		}
@@ -118,7 +119,7 @@ func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpo
 // endTime bounds the wait for the end of a stream after the finish reason.
 const endTime = time.Second
 
-// statusError turns the SDK's error into a StatusError, and leaves all others as they are.
+// statusError turns the API's failures into a StatusError, and hides the text of other errors unless it is known to be safe.
 func (m *Model) statusError(err error, call *exchange) error {
 	var apiErr genai.APIError
 	if !errors.As(err, &apiErr) {
@@ -142,7 +143,7 @@ func (m *Model) statusError(err error, call *exchange) error {
 	return e
 }
 
-// exchange is what the SDK does not tell of a call. It belongs to the goroutine of the call.
+// exchange is what the SDK drops of a response. It belongs to the goroutine of the call.
 type exchange struct {
 	status int
 	header http.Header
@@ -151,11 +152,11 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// tap is a RoundTripper that notes what the SDK drops.
-type tap struct{ next http.RoundTripper }
+// recorder is a RoundTripper that fills in the exchange of a call.
+type recorder struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
 	call, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if err != nil || !ok {
@@ -166,8 +167,8 @@ func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// body keeps the error that ends a body to itself: the SDK would write it to the process's log, also when the caller has
-// only left.
+// body hides the error that ends a body from the SDK, which would write it to the process's log even when the caller has
+// left.
 type body struct {
 	io.ReadCloser
 	call *exchange

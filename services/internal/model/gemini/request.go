@@ -50,8 +50,8 @@ func (m *Model) request(req *agentloop.Request) ([]*genai.Content, *genai.Genera
 	return contents, config
 }
 
-// conversation translates messages. The API has no system messages but one instruction before all others. It wants the
-// results of calls alone in the content after the one with the calls, and the first content to be the user's.
+// conversation translates messages. The API takes the system prompt apart from the messages. The first content must be the
+// user's, and tool results must be alone in the content after the one with their calls.
 func (m *Model) conversation(messages []agentloop.Message) (system *genai.Content, contents []*genai.Content) {
 	var results *genai.Content // the last content, if it holds results
 	names := make(map[string]string)
@@ -78,7 +78,7 @@ func (m *Model) conversation(messages []agentloop.Message) (system *genai.Conten
 			if len(contents) == 0 {
 				contents = append(contents, textContent(genai.RoleUser, ""))
 			}
-			contents = append(contents, m.spoken(msg, names))
+			contents = append(contents, m.modelContent(msg, names))
 		default:
 			contents = append(contents, textContent(genai.RoleUser, msg.Text))
 		}
@@ -90,8 +90,8 @@ func (m *Model) conversation(messages []agentloop.Message) (system *genai.Conten
 	return system, contents
 }
 
-// spoken translates a message of the model's, and notes the names of its calls by id.
-func (m *Model) spoken(msg agentloop.Message, names map[string]string) *genai.Content {
+// modelContent translates a message of the model, and adds the names of its calls to names by their ids.
+func (m *Model) modelContent(msg agentloop.Message, names map[string]string) *genai.Content {
 	if len(msg.ToolCalls) == 0 {
 		return textContent(genai.RoleModel, msg.Text)
 	}
@@ -103,10 +103,10 @@ func (m *Model) spoken(msg agentloop.Message, names map[string]string) *genai.Co
 		names[c.ID] = c.Name
 		p := &genai.Part{FunctionCall: &genai.FunctionCall{Name: c.Name}, ThoughtSignature: signatureOf(c.ProviderData)}
 		if err := json.Unmarshal(endpoint.Arguments(c.Arguments), &p.FunctionCall.Args); err != nil {
-			p.FunctionCall.Args = nil // can not be: Arguments returns an object
+			p.FunctionCall.Args = nil // cannot happen: Arguments returns an object
 		}
 		if i == 0 && p.ThoughtSignature == nil && m.wantsSignatures() {
-			p.ThoughtSignature = []byte(skipSignature) // of calls made at once, only the first is signed
+			p.ThoughtSignature = []byte(skipSignature) // of parallel calls, only the first is signed
 		}
 		content.Parts = append(content.Parts, p)
 	}
@@ -118,7 +118,7 @@ func (m *Model) wantsSignatures() bool {
 	return !strings.HasPrefix(m.cfg.Model, "gemini-1.") && !strings.HasPrefix(m.cfg.Model, "gemini-2.")
 }
 
-// textContent returns a content of one text, which is never empty: the API refuses that.
+// textContent returns a content of one text. The API refuses an empty one.
 func textContent(role genai.Role, text string) *genai.Content {
 	if text == "" {
 		text = endpoint.NoContent
