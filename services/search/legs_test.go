@@ -75,8 +75,8 @@ func hashed(text string) []float32 {
 	out := make([]float32, 509)
 	out[0] = 0.01 // no text is without a direction
 	for _, word := range catalog.Words(text) {
-		if word = index.Stem(word); word == index.Stem("bivvy") {
-			word = index.Stem("tent")
+		if word = index.English.Stem(word); word == index.English.Stem("bivvy") {
+			word = index.English.Stem("tent")
 		}
 		h := fnv.New32a()
 		h.Write([]byte(word))

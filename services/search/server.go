@@ -16,6 +16,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
@@ -321,7 +322,7 @@ func checkNames(c *fault.Checker, field string, values []string, key func(string
 	catalog.CheckTexts(c, field, values, maxNames)
 	for i, v := range values[:min(len(values), maxNames)] {
 		if v != "" && key(v) == "" {
-			c.Addf(fmt.Sprintf("%s[%d]", field, i), "%q has no letter and no digit", catalog.Shorten(v))
+			c.Addf(fmt.Sprintf("%s[%d]", field, i), "%q has no letter and no digit", text.Cut(v, catalog.MaxShown))
 		}
 	}
 }
@@ -332,9 +333,9 @@ func checkPairs(c *fault.Checker, field string, values map[string]string) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		c.Text(field+"."+catalog.Shorten(name), values[name], 1, catalog.MaxName)
+		c.Text(field+"."+text.Cut(name, catalog.MaxShown), values[name], 1, catalog.MaxName)
 		if catalog.Fold(name) == "" || utf8.RuneCountInString(name) > catalog.MaxName {
-			c.Addf(field, "%q must be a name of at most %d characters", catalog.Shorten(name), catalog.MaxName)
+			c.Addf(field, "%q must be a name of at most %d characters", text.Cut(name, catalog.MaxShown), catalog.MaxName)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/productview"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
@@ -186,10 +187,10 @@ func (in searchArgs) check() error {
 			return fmt.Errorf("%s is too long, %d characters; give its name alone", name, n)
 		}
 	}
-	if err := checkWanted("options", in.Options); err != nil {
+	if err := checkArguments("options", in.Options); err != nil {
 		return err
 	}
-	if err := checkWanted("attributes", in.Attributes); err != nil {
+	if err := checkArguments("attributes", in.Attributes); err != nil {
 		return err
 	}
 	if in.MinPrice != nil && *in.MinPrice < 0 || in.MaxPrice != nil && *in.MaxPrice < 0 {
@@ -315,7 +316,7 @@ func newPlan(v *index.View, in searchArgs) plan {
 	wanted := make(map[string]string)
 	for _, m := range []map[string]any{in.Options, in.Attributes} {
 		for name, value := range m {
-			if text, _ := wantedText(value); catalog.Fold(name) != "" && text != "" {
+			if text, _ := argumentText(value); catalog.Fold(name) != "" && text != "" {
 				wanted[catalog.Fold(name)] = text
 			}
 		}
@@ -372,9 +373,9 @@ func (p *plan) addFact(v *index.View, name, value string) {
 	}
 }
 
-// wantedText returns what a model gave as the value of an option or an attribute, and false for what is not one value. Null and
-// a text of spaces are no wish: they are empty.
-func wantedText(value any) (string, bool) {
+// argumentText returns what a model gave as the value of an option or an attribute, and false for what is not one value. Null and
+// a text of spaces are empty.
+func argumentText(value any) (string, bool) {
 	switch v := value.(type) {
 	case nil:
 		return "", true
@@ -389,24 +390,24 @@ func wantedText(value any) (string, bool) {
 		case 0:
 			return "", true
 		case 1:
-			return wantedText(v[0])
+			return argumentText(v[0])
 		}
 	}
 	return "", false
 }
 
-// checkWanted refuses options or attributes that no search can be made of, in words that tell the model what to do.
-func checkWanted(argument string, values map[string]any) error {
+// checkArguments refuses options or attributes that no search can be made of, in words that tell the model what to do.
+func checkArguments(argument string, values map[string]any) error {
 	if len(values) > catalog.MaxOptions {
 		return fmt.Errorf("%s has %d entries; give at most %d, those that matter most", argument, len(values), catalog.MaxOptions)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		text, ok := wantedText(values[name])
+		value, ok := argumentText(values[name])
 		switch {
 		case !ok:
-			return fmt.Errorf("%s: %q is not one text or number; give one value a call, such as {\"size\": \"42\"}", argument, catalog.Shorten(name))
-		case utf8.RuneCountInString(name) > catalog.MaxName || utf8.RuneCountInString(text) > catalog.MaxName:
-			return fmt.Errorf("%s: %q is too long; give a name and a value of at most %d characters", argument, catalog.Shorten(name), catalog.MaxName)
+			return fmt.Errorf("%s: %q is not one text or number; give one value a call, such as {\"size\": \"42\"}", argument, text.Cut(name, catalog.MaxShown))
+		case utf8.RuneCountInString(name) > catalog.MaxName || utf8.RuneCountInString(value) > catalog.MaxName:
+			return fmt.Errorf("%s: %q is too long; give a name and a value of at most %d characters", argument, text.Cut(name, catalog.MaxShown), catalog.MaxName)
 		}
 	}
 	return nil

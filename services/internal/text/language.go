@@ -92,6 +92,15 @@ func (l *language) stopWords() []string {
 	return out
 }
 
+// StopWords returns the stop words of a language by its primary tag, in lower case with their accents. Nil: the package knows
+// none.
+func StopWords(tag string) []string {
+	if l := byTag[tag]; l != nil {
+		return l.stopWords()
+	}
+	return nil
+}
+
 // IsStopWord reports whether a folded word says nothing of what a text is about, in the language of a primary tag such as
 // "de". It is false for languages that the package does not know.
 func IsStopWord(tag, word string) bool { return stopWords()[tag][word] }

@@ -13,6 +13,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // Limits of a product and of a search; docs/data.md lists them. Lengths are in characters.
@@ -141,7 +142,7 @@ func checkOptions(c *fault.Checker, path string, options map[string]string) {
 	seen := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		checkName(c, path, name, seen)
-		c.Text(path+"."+Shorten(name), options[name], 1, MaxName)
+		c.Text(path+"."+text.Cut(name, MaxShown), options[name], 1, MaxName)
 	}
 }
 
@@ -191,18 +192,8 @@ func checkName(c *fault.Checker, field, name string, seen map[string]bool) {
 	seen[key] = true
 }
 
-// Shorten is a text that was sent, as much of it as an error shows.
-func Shorten(s string) string {
-	const most = 50
-	if n := 0; len(s) > most {
-		for i := range s {
-			if n++; n > most {
-				return s[:i] + "…"
-			}
-		}
-	}
-	return s
-}
+// MaxShown is how many characters of a text that was sent an error shows.
+const MaxShown = 50
 
 func checkURL(c *fault.Checker, field, value string) {
 	c.Text(field, value, 1, maxURL)

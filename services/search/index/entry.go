@@ -60,7 +60,7 @@ func (e *Entry) measures(m Measure) bool {
 	for name, a := range e.Attributes {
 		n, ok := a.GetValue().(*catalogv1.Attribute_Number)
 		people := peopleUnits[m.unit] && slices.ContainsFunc(catalog.Words(name), func(w string) bool { return peopleUnits[w] })
-		if ok && n.Number == m.number && (people || catalog.Fold(a.GetUnit()) == unit || Stem(name) == Stem(unit)) {
+		if ok && n.Number == m.number && (people || catalog.Fold(a.GetUnit()) == unit || English.Stem(name) == English.Stem(unit)) {
 			return true
 		}
 	}

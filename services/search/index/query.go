@@ -25,7 +25,7 @@ type Term struct {
 // Stems returns the stems of a word in the languages of the products, each once.
 func (t Term) Stems(word string) []string {
 	if len(t.Languages) == 0 {
-		return []string{Stem(word)}
+		return []string{English.Stem(word)}
 	}
 	out := make([]string, 0, len(t.Languages))
 	for _, l := range t.Languages {

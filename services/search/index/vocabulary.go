@@ -9,18 +9,9 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/blevesearch/bleve/v2/analysis"
-	"github.com/blevesearch/bleve/v2/analysis/lang/de"
-	"github.com/blevesearch/bleve/v2/analysis/lang/en"
-	"github.com/blevesearch/bleve/v2/analysis/lang/es"
-	"github.com/blevesearch/bleve/v2/analysis/lang/fr"
-	"github.com/blevesearch/bleve/v2/analysis/lang/it"
-	"github.com/blevesearch/bleve/v2/analysis/lang/nl"
-	"github.com/blevesearch/bleve/v2/analysis/lang/pt"
-	"github.com/blevesearch/go-porterstemmer"
-
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 )
 
@@ -95,10 +86,10 @@ func CheckSynonyms(synonyms map[string][][]string) error {
 
 func newLexicon(l *Language) *lexicon {
 	x := &lexicon{
-		Language: l, stop: stopWords(l.stops), Synonyms: make(map[string][]string), Implied: make(map[string][]string),
+		Language: l, stop: make(map[string]bool), Synonyms: make(map[string][]string), Implied: make(map[string][]string),
 		known: make(map[string]bool),
 	}
-	for _, w := range strings.Fields(l.words.fillers) {
+	for _, w := range slices.Concat(text.StopWords(l.Tag), strings.Fields(l.words.fillers)) {
 		x.stop[w] = true
 	}
 	for _, group := range l.words.synonyms {
@@ -124,11 +115,11 @@ func (x *lexicon) add(group []string) {
 }
 
 // Parse reads a query to a store whose products are in these languages, the most frequent first. None: English.
-func (v *Vocabulary) Parse(text string, spoken ...*Language) Query {
+func (v *Vocabulary) Parse(query string, spoken ...*Language) Query {
 	if len(spoken) == 0 {
 		spoken = Languages[:1]
 	}
-	ws := catalog.Words(text)
+	ws := catalog.Words(query)
 	best, most := spoken[0], 0
 	for _, l := range spoken {
 		n := 0
@@ -141,17 +132,13 @@ func (v *Vocabulary) Parse(text string, spoken ...*Language) Query {
 			best, most = l, n
 		}
 	}
-	return v.Lexicons[best].Parse(text, spoken)
+	return v.Lexicons[best].Parse(query, spoken)
 }
 
 // Language is one that products may be written in. It is immutable.
 type Language struct {
 	// Tag is its BCP 47 tag.
 	Tag string
-	// Stem cuts a word in lower case down to its stem.
-	Stem func(word string) string
-	// stops are the words that the library knows not to tell texts apart, in its format.
-	stops []byte
 	// words are what shoppers say, and what it means. The zero value knows nothing.
 	words wordlist
 	// nounFirst is true where the thing comes before what says how it is: "chaussures de randonnée".
@@ -177,43 +164,21 @@ type wordlist struct {
 }
 
 // English is the language of what says of no other that it is its own.
-var English = &Language{Tag: "en", Stem: Stem, stops: en.EnglishStopWords, words: englishWords}
+var English = &Language{Tag: "en", words: englishWords}
 
-// Languages are those that are told apart, English first.
+// Languages are those that are told apart, English first. Package text has a stemmer for each.
 var Languages = []*Language{
 	English,
-	{Tag: "de", Stem: filtered(de.NewGermanNormalizeFilter(), de.NewGermanLightStemmerFilter()), stops: de.GermanStopWords, words: germanWords},
-	{Tag: "fr", Stem: elided(filtered(fr.NewFrenchLightStemmerFilter())), stops: fr.FrenchStopWords, words: frenchWords, nounFirst: true},
-	{Tag: "es", Stem: filtered(es.NewSpanishNormalizeFilter(), es.NewSpanishLightStemmerFilter()), stops: es.SpanishStopWords, words: spanishWords, nounFirst: true},
-	{Tag: "it", Stem: elided(filtered(it.NewItalianLightStemmerFilterFilter())), stops: it.ItalianStopWords, nounFirst: true},
-	{Tag: "nl", Stem: filtered(nl.NewDutchStemmerFilter()), stops: nl.DutchStopWords},
-	{Tag: "pt", Stem: filtered(pt.NewPortugueseLightStemmerFilter()), stops: pt.PortugueseStopWords, nounFirst: true},
+	{Tag: "de", words: germanWords},
+	{Tag: "fr", words: frenchWords, nounFirst: true},
+	{Tag: "es", words: spanishWords, nounFirst: true},
+	{Tag: "it", nounFirst: true},
+	{Tag: "nl"},
+	{Tag: "pt", nounFirst: true},
 }
 
-// filtered stems by the library's filters. Short words and what has a digit are left alone: there another word is near, and
-// numbers of models have no plural.
-func filtered(filters ...analysis.TokenFilter) func(string) string {
-	return func(word string) string {
-		if len(word) < 3 || strings.ContainsAny(word, "0123456789") {
-			return word
-		}
-		stream := analysis.TokenStream{{Term: []byte(word)}}
-		for _, f := range filters {
-			stream = f.Filter(stream)
-		}
-		return string(stream[0].Term)
-	}
-}
-
-// elided cuts off an article that has lost its vowel, as in "l'hiver", before it stems.
-func elided(stem func(string) string) func(string) string {
-	return func(word string) string {
-		if before, after, ok := strings.Cut(word, "'"); ok && len(before) <= len("dell") && after != "" {
-			word = after
-		}
-		return stem(word)
-	}
-}
+// Stem cuts a word in lower case down to its stem.
+func (l *Language) Stem(word string) string { return text.Stem(l.Tag, word) }
 
 // markers are the words that tell languages apart: stop words, words for things and what is said of them, by the languages that
 // have them.
@@ -221,7 +186,7 @@ var markers = sync.OnceValue(func() map[string]languageSet {
 	out := make(map[string]languageSet)
 	for i, l := range Languages {
 		mark := func(w string) { out[w] |= 1 << i }
-		for w := range stopWords(l.stops) {
+		for _, w := range text.StopWords(l.Tag) {
 			mark(w)
 		}
 		for _, list := range []map[string]bool{l.words.prepositions, l.words.qualifiers, l.words.vague, wordSet(l.words.fillers)} {
@@ -304,18 +269,6 @@ func LanguageOf(p *catalogv1.Product) *Language {
 	return Languages[best]
 }
 
-// stopWords reads a list in the library's format: words at the beginnings of lines, and comments after bars.
-func stopWords(list []byte) map[string]bool {
-	out := make(map[string]bool)
-	for line := range strings.Lines(string(list)) {
-		line, _, _ = strings.Cut(line, "|")
-		for _, w := range strings.Fields(line) {
-			out[w] = true
-		}
-	}
-	return out
-}
-
 // NameKey folds the name of a category as the function of that name does, by the language's plurals.
 func (l *Language) NameKey(name string) string {
 	ws := catalog.Words(name)
@@ -364,22 +317,8 @@ func isNumber(s string) bool {
 	return s != ""
 }
 
-// Stem cuts an English word down to its stem, so that plural and singular are the same.
-func Stem(word string) string {
-	if len(word) < 3 || strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
-		return word
-	}
-	return porterstemmer.StemString(word)
-}
-
 // NameKey folds the name of a category, so that case, plural and separators make no difference.
-func NameKey(name string) string {
-	ws := catalog.Words(name)
-	for i, w := range ws {
-		ws[i] = Stem(catalog.Spelling(w))
-	}
-	return strings.Join(ws, " ")
-}
+func NameKey(name string) string { return English.NameKey(name) }
 
 // CategoryNames takes apart the name of a category that holds several kinds of things: "Stoves & cookware" holds two.
 func CategoryNames(name string) []string {
