@@ -55,9 +55,7 @@ func New(cfg Config) (*Service, error) {
 	cfg.Logger = cfg.Log()
 	s := &Service{now: cfg.Now, logger: cfg.Logger}
 	var err error
-	if s.policies, err = policies.New(cfg.Redis, cfg.Embedder, cfg.Logger); err != nil {
-		return nil, err
-	}
+	s.policies = policies.New(cfg.Redis, cfg.Embedder, cfg.Logger)
 	if s.orders, err = orders.New(cfg.Redis, cfg.OrderSystems, cfg.Now); err != nil {
 		return nil, err
 	}

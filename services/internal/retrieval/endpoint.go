@@ -2,9 +2,11 @@ package retrieval
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"sync/atomic"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
 )
 
 const (
@@ -14,29 +16,39 @@ const (
 	legRest = 5 * time.Second
 )
 
-// Endpoint keeps searches from waiting for a server that does not answer. It is safe for concurrent use and must not be
-// copied.
+// Endpoint keeps searches from waiting for a server that does not answer. It is safe for concurrent use.
 type Endpoint struct {
-	// Leg is what the server does in a search, for the log. Required.
-	Leg string
-	// Logger gets a line for each failure. Required.
-	Logger *slog.Logger
-
-	rests atomic.Int64 // until then, Unix nanoseconds
+	leg     string
+	logger  *slog.Logger
+	breaker *gobreaker.CircuitBreaker[struct{}]
 }
 
-// Ask calls fn within the time that a search has for it, and reports whether it went well. It does not call it for a while
+// NewEndpoint returns a guard of the server that does what leg names in a search. The logger gets a line for each failure.
+func NewEndpoint(leg string, logger *slog.Logger) *Endpoint {
+	return &Endpoint{leg: leg, logger: logger, breaker: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Timeout:     legRest,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures > 0 },
+		IsExcluded:  func(err error) bool { return errors.Is(err, errCallerLeft) },
+	})}
+}
+
+// errCallerLeft marks the error of a call whose caller has left, which says nothing of the server.
+var errCallerLeft = errors.New("the caller has left")
+
+// Ask calls fn within the time that a search has for it, and reports whether it succeeded. It does not call it for a while
 // after a failure.
 func (e *Endpoint) Ask(ctx context.Context, fn func(ctx context.Context) error) bool {
-	if time.Now().UnixNano() < e.rests.Load() {
-		return false
-	}
-	within, cancel := context.WithTimeout(ctx, legTime)
-	defer cancel()
-	err := fn(within)
-	if err != nil && ctx.Err() == nil { // not when the caller has left
-		e.rests.Store(time.Now().Add(legRest).UnixNano())
-		e.Logger.Warn("a leg of the search failed; searches go on without it", "leg", e.Leg, "error", err, "rests", legRest)
-	}
+	_, err := e.breaker.Execute(func() (struct{}, error) {
+		within, cancel := context.WithTimeout(ctx, legTime)
+		defer cancel()
+		err := fn(within)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			err = errCallerLeft
+		case err != nil:
+			e.logger.Warn("a leg of the search failed; searches go on without it", "leg", e.leg, "error", err, "rests", legRest)
+		}
+		return struct{}{}, err
+	})
 	return err == nil
 }

@@ -25,7 +25,7 @@ func TestEarlierPlacesAreWorthMore(t *testing.T) {
 
 func TestAnEndpointIsWaitedForASecondAndThenRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := Endpoint{Leg: "vector", Logger: slog.New(slog.DiscardHandler)}
+		e := NewEndpoint("vector", slog.New(slog.DiscardHandler))
 		var calls int
 		hang := func(ctx context.Context) error { calls++; <-ctx.Done(); return ctx.Err() }
 		fine := func(context.Context) error { calls++; return nil }
@@ -36,7 +36,7 @@ func TestAnEndpointIsWaitedForASecondAndThenRests(t *testing.T) {
 		if e.Ask(t.Context(), fine) || calls != 1 {
 			t.Error("it was asked again at once")
 		}
-		time.Sleep(legRest)
+		time.Sleep(legRest + 1)
 		for range 2 {
 			if !e.Ask(t.Context(), fine) {
 				t.Error("it was not asked after its rest")
@@ -49,7 +49,7 @@ func TestAnEndpointIsWaitedForASecondAndThenRests(t *testing.T) {
 }
 
 func TestACallerThatLeavesIsNoFailure(t *testing.T) {
-	e := Endpoint{Leg: "vector", Logger: slog.New(slog.DiscardHandler)}
+	e := NewEndpoint("vector", slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if e.Ask(ctx, func(context.Context) error { return errors.New("left") }) {

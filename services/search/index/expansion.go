@@ -10,8 +10,6 @@ import (
 // The score of a product is BM25F: the occurrences of a term in all fields are weighed and added up before they saturate,
 // so that a word in title and description is not counted as two. The shares were set as the weights of the fields were.
 const (
-	// saturation is BM25's k1: the more, the more a repeated word is worth.
-	saturation = 1.2
 	// synonymShare is what a synonym is worth beside the word itself.
 	synonymShare = 0.6
 	// TypoShare is what a word that was taken for a typo is worth.
@@ -26,8 +24,6 @@ const (
 
 // JoinedWeight is what a word is worth that the product writes as two.
 var JoinedWeight = Fields[titleField].Weight
-
-func Saturate(worth float64) float64 { return worth * (saturation + 1) / (worth + saturation) }
 
 // Expansion is one way in which a product may have a term.
 type Expansion struct {
@@ -86,5 +82,5 @@ func (t Term) Correctable() []string {
 
 // TermWeight is BM25F's weight of a word in a field. The length is in mean lengths.
 func (f Field) TermWeight(frequency, length float64) float64 {
-	return f.Weight * frequency / (1 - f.length + f.length*length)
+	return f.Weight * frequency / retrieval.LengthNorm(f.length, length)
 }

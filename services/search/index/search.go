@@ -40,13 +40,14 @@ const (
 type Searcher struct {
 	embedder             Embedder // nil: no vectors
 	reranker             Reranker // nil: no reranking
-	embedding, reranking retrieval.Endpoint
+	logger               *slog.Logger
+	embedding, reranking *retrieval.Endpoint
 }
 
 func NewSearcher(embedder Embedder, reranker Reranker, logger *slog.Logger) *Searcher {
 	return &Searcher{
-		embedder: embedder, reranker: reranker,
-		embedding: retrieval.Endpoint{Leg: LegVector, Logger: logger}, reranking: retrieval.Endpoint{Leg: LegRerank, Logger: logger},
+		embedder: embedder, reranker: reranker, logger: logger,
+		embedding: retrieval.NewEndpoint(LegVector, logger), reranking: retrieval.NewEndpoint(LegRerank, logger),
 	}
 }
 
@@ -147,7 +148,7 @@ func (h *Searcher) Search(ctx context.Context, v *View, q Query, f Filter, by ca
 		return Result{}, err
 	}
 	if err := m.join(ctx, &out, f); err != nil {
-		h.embedding.Logger.Warn("the vector leg failed; the search goes by words", "error", err)
+		h.logger.Warn("the vector leg failed; the search goes by words", "error", err)
 		m.Leg = LegVector + LegFailed
 	}
 	return out, nil

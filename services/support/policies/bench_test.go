@@ -4,10 +4,7 @@ import "testing"
 
 // BenchmarkSearchPolicies puts questions to the documents of the demo store.
 func BenchmarkSearchPolicies(b *testing.B) {
-	words, err := newLexicon()
-	if err != nil {
-		b.Fatal(err)
-	}
+	words := newLexicon()
 	x := newPassageIndex(words, demoPolicies(b))
 	for name, question := range map[string]string{
 		"a topic": "return policy", "a sentence": "can I send back an opened sleeping bag after 30 days?", "a typo": "waranty",

@@ -1,29 +1,19 @@
 package policies
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/blevesearch/bleve/v2/analysis"
-	"github.com/blevesearch/bleve/v2/analysis/lang/de"
-	"github.com/blevesearch/bleve/v2/analysis/lang/en"
-	"github.com/blevesearch/bleve/v2/analysis/lang/es"
-	"github.com/blevesearch/bleve/v2/analysis/lang/fr"
-	"github.com/blevesearch/bleve/v2/analysis/lang/it"
-	"github.com/blevesearch/bleve/v2/analysis/lang/nl"
-	"github.com/blevesearch/bleve/v2/analysis/lang/pt"
 	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
 	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
-	"github.com/blevesearch/bleve/v2/registry"
 
-	"github.com/quartet-commerce/quartet/services/internal/retrieval"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // lexicon turns text into terms: words without endings, in the manner of a language, without words that say nothing.
-// It is immutable after newLexicon, but for what it remembers, and safe for concurrent use.
+// It is immutable after newLexicon and safe for concurrent use.
 type lexicon struct {
-	filters    map[string][]analysis.TokenFilter // by language; "" for all others
 	tokenizer  analysis.Tokenizer
 	lower      analysis.TokenFilter
 	stop       map[string]bool
@@ -33,37 +23,21 @@ type lexicon struct {
 	places     map[string]bool       // names of countries -> whether they are in the European Union
 	foreign    map[string][]weighted // what stands for any country, by language
 	union      map[string][]weighted // what stands for one in the European Union
-	// stems are the terms of words by word and language: a question's words are held against the topics in every language.
-	stems *retrieval.Memo[[2]string]
 }
 
-// analyzers are the languages with endings and stop words of their own.
-var analyzers = []string{en.AnalyzerName, de.AnalyzerName, es.AnalyzerName, fr.AnalyzerName, it.AnalyzerName, nl.AnalyzerName, pt.AnalyzerName}
+// analyzed are the languages with endings and stop words of their own.
+var analyzed = []string{"en", "de", "es", "fr", "it", "nl", "pt"}
 
 // queryLanguages are those whose stop words say nothing in a question, whatever the language of the documents.
-var queryLanguages = []string{en.AnalyzerName, de.AnalyzerName, es.AnalyzerName, fr.AnalyzerName}
+var queryLanguages = []string{"en", "de", "es", "fr"}
 
-func newLexicon() (*lexicon, error) {
+func newLexicon() *lexicon {
 	lower := lowercase.NewLowerCaseFilter()
 	l := &lexicon{
-		filters:   map[string][]analysis.TokenFilter{"": {lower}},
 		tokenizer: unicode.NewUnicodeTokenizer(),
 		lower:     lower,
 		stop:      make(map[string]bool),
 		naming:    make(map[[2]string][]int),
-		stems:     retrieval.NewMemo[[2]string](maxStems),
-	}
-	cache := registry.NewCache()
-	for _, lang := range analyzers {
-		a, err := cache.AnalyzerNamed(lang)
-		if err != nil {
-			return nil, fmt.Errorf("support: analyzer for %q: %w", lang, err)
-		}
-		chain, ok := a.(*analysis.DefaultAnalyzer)
-		if !ok {
-			return nil, fmt.Errorf("support: analyzer for %q is a %T", lang, a)
-		}
-		l.filters[lang] = chain.TokenFilters
 	}
 	for _, w := range strings.Fields(fillers) {
 		l.stop[w] = true
@@ -78,13 +52,13 @@ func newLexicon() (*lexicon, error) {
 		l.topicWords = append(l.topicWords, strings.Fields(t.en+" "+t.de+" "+t.es+" "+t.fr)...)
 	}
 	l.learnPlaces()
-	return l, nil
+	return l
 }
 
 // languageOf is the primary subtag of a BCP 47 tag, or "" for a language without an analyzer of its own.
 func (l *lexicon) languageOf(tag string) string {
 	lang := primary(tag)
-	if _, known := l.filters[lang]; known {
+	if slices.Contains(analyzed, lang) {
 		return lang
 	}
 	return ""
@@ -97,9 +71,9 @@ func primary(tag string) string {
 }
 
 // words splits text into lower-case words, with turns of phrase brought down to the word that they mean.
-func (l *lexicon) words(text string) []string {
-	text = strings.ReplaceAll(text, "’", "'")
-	tokens := l.lower.Filter(l.tokenizer.Tokenize([]byte(text)))
+func (l *lexicon) words(passage string) []string {
+	passage = strings.ReplaceAll(passage, "’", "'")
+	tokens := l.lower.Filter(l.tokenizer.Tokenize([]byte(passage)))
 	words := make([]string, len(tokens))
 	for i, t := range tokens {
 		words[i] = string(t.Term)
@@ -107,36 +81,21 @@ func (l *lexicon) words(text string) []string {
 	return rephrase(words)
 }
 
-// maxStems bounds the stems that a lexicon remembers; beyond it, it begins anew.
-const maxStems = 20_000
-
 // term is a word without its ending, or "" for a word that says nothing.
 func (l *lexicon) term(word, lang string) string {
-	key := [2]string{word, lang}
-	if term, ok := l.stems.Get(key); ok {
-		return term
+	if lang == "en" {
+		word = strings.TrimSuffix(word, "'s")
 	}
-	term := l.stem(word, lang)
-	l.stems.Put(key, term)
-	return term
-}
-
-// stem makes the term of a word.
-func (l *lexicon) stem(word, lang string) string {
-	tokens := analysis.TokenStream{{Term: []byte(word), Start: 0, End: len(word), Position: 1, Type: analysis.AlphaNumeric}}
-	for _, f := range l.filters[lang] {
-		tokens = f.Filter(tokens)
-	}
-	if len(tokens) == 0 {
+	if text.IsStopWord(lang, text.Fold(word)) {
 		return ""
 	}
-	return string(tokens[0].Term)
+	return text.Stem(lang, word)
 }
 
 // terms counts the terms of a text.
-func (l *lexicon) terms(text, lang string) map[string]int {
+func (l *lexicon) terms(passage, lang string) map[string]int {
 	counts := make(map[string]int)
-	for _, w := range l.words(text) {
+	for _, w := range l.words(passage) {
 		if t := l.term(w, lang); t != "" {
 			counts[t]++
 		}
@@ -145,9 +104,9 @@ func (l *lexicon) terms(text, lang string) map[string]int {
 }
 
 // addPairs adds the terms of a text that follow each other.
-func (l *lexicon) addPairs(to map[[2]string]bool, text, lang string) {
+func (l *lexicon) addPairs(to map[[2]string]bool, passage, lang string) {
 	var before string
-	for _, w := range l.words(text) {
+	for _, w := range l.words(passage) {
 		t := l.term(w, lang)
 		if before != "" && t != "" {
 			to[[2]string{before, t}] = true
@@ -206,7 +165,7 @@ type topicTerms struct {
 
 func (l *lexicon) termsOf(t topic) topicTerms {
 	out := topicTerms{asked: t.asked, byLanguage: make(map[string][]string)}
-	for lang, words := range map[string]string{en.AnalyzerName: t.en, de.AnalyzerName: t.de, es.AnalyzerName: t.es, fr.AnalyzerName: t.fr} {
+	for lang, words := range map[string]string{"en": t.en, "de": t.de, "es": t.es, "fr": t.fr} {
 		for _, w := range strings.Fields(words) {
 			if term := l.term(w, lang); term != "" && !slices.Contains(out.byLanguage[lang], term) {
 				out.byLanguage[lang] = append(out.byLanguage[lang], term)

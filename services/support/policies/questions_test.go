@@ -71,10 +71,7 @@ func (r rates) share(n int) float64 { return float64(n) / float64(max(1, r.asked
 // TestQuestionsFindTheirPassages measures the search on questions in several languages. The thresholds are a little below what
 // was measured when they were written; docs/orders.md has the figures.
 func TestQuestionsFindTheirPassages(t *testing.T) {
-	words, err := newLexicon()
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := newLexicon()
 	policies := demoPolicies(t)
 	x := newPassageIndex(words, policies)
 	there := make(map[string]bool)

@@ -2,21 +2,20 @@ package policies
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 )
 
-// Weights of the fields of a passage, and the two constants of BM25: how soon more of the same word adds nothing, and
-// how much long passages are held back.
+// Weights of the fields of a passage, and how much long passages are held back. BM25 itself is package retrieval's.
 const (
 	textWeight    = 1.0
 	titleWeight   = 1.5
 	sectionWeight = 2.0
-	saturation    = 1.2
 	lengthShare   = 0.75
 )
 
@@ -148,9 +147,9 @@ func (x *passageIndex) passages(found []candidate, limit int) []*policyv1.Passag
 // score is BM25 of one entry, lifted for the lead of a document and for the preferred language.
 func (x *passageIndex) score(e entry, h hit, rarity []float64, told int, language string) float64 {
 	var score float64
-	damping := saturation * (1 - lengthShare + lengthShare*e.length/x.length)
+	norm := retrieval.LengthNorm(lengthShare, e.length/x.length)
 	for w, frequency := range h.frequency {
-		score += rarity[w] * frequency * (saturation + 1) / (frequency + damping)
+		score += rarity[w] * retrieval.Saturate(frequency, norm)
 	}
 	if told == 1 && e.passage.GetSection() == "" {
 		score *= leading
@@ -277,7 +276,7 @@ func (x *passageIndex) rarity(hits []hit, words int) (weights []float64, told in
 				having++
 			}
 		}
-		weights[w] = math.Log(1 + (total-having+0.5)/(having+0.5))
+		weights[w] = retrieval.IDF(total, having)
 		if having > 0 {
 			told++
 		}

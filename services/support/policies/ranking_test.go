@@ -13,10 +13,7 @@ import (
 
 func handbookIndex(t *testing.T) *passageIndex {
 	t.Helper()
-	words, err := newLexicon()
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := newLexicon()
 	return newPassageIndex(words, policiestest.Handbook())
 }
 
@@ -73,10 +70,7 @@ func TestSearchFindsNothingWhereNothingIsSaid(t *testing.T) {
 }
 
 func TestSearchTellsPlacesAndThingsFromWords(t *testing.T) {
-	words, err := newLexicon()
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := newLexicon()
 	x := newPassageIndex(words, []*policyv1.Policy{
 		{PolicyId: "shipping", Title: "Delivery times and costs", Body: "Express delivery arrives the next working day.\n\n" +
 			"## Norway\n\nParcels to Norway take 5 to 9 days.\n\n## Elsewhere\n\nDelivery to the United Kingdom takes 8 days."},
@@ -128,10 +122,7 @@ func TestSearchKeepsToTheLimitAndTheOrderOfScores(t *testing.T) {
 }
 
 func TestSearchPutsTheRuleBeforeItsDetails(t *testing.T) {
-	words, err := newLexicon()
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := newLexicon()
 	x := newPassageIndex(words, []*policyv1.Policy{{PolicyId: "returns", Title: "Returns", Body: "You have 30 days, which begin when the parcel is in your hands.\n\n" +
 		"## Returns from islands\n\nReturns cost 4 EUR."}})
 	if got := x.search("returns", "", 2); len(got) != 2 || got[0].GetSection() != "" {

@@ -36,7 +36,8 @@ type Repository struct {
 	redis     redis.UniversalClient
 	words     *lexicon
 	embedder  Embedder // nil: search by words only
-	embedding retrieval.Endpoint
+	embedding *retrieval.Endpoint
+	logger    *slog.Logger
 
 	mu         sync.Mutex
 	indexes    map[string]storeIndex // by store
@@ -46,14 +47,11 @@ type Repository struct {
 
 // New returns a repository that searches by meaning if embedder is not nil. It reads nothing yet. The caller owns client, and
 // must call Close.
-func New(client redis.UniversalClient, embedder Embedder, logger *slog.Logger) (*Repository, error) {
-	words, err := newLexicon()
-	if err != nil {
-		return nil, err
-	}
+func New(client redis.UniversalClient, embedder Embedder, logger *slog.Logger) *Repository {
 	return &Repository{
-		redis: client, words: words, embedder: embedder, embedding: retrieval.Endpoint{Leg: legVector, Logger: logger},
-	}, nil
+		redis: client, words: newLexicon(), embedder: embedder, embedding: retrieval.NewEndpoint(legVector, logger),
+		logger: logger,
+	}
 }
 
 // storeIndex is the index of one version of a store's documents.
@@ -250,7 +248,7 @@ func (r *Repository) embed(index *passageIndex) *vectors {
 		cancel()
 		return v
 	}
-	r.background.Go(func() { v.make(ctx, r.embedder, index.embeddedTexts(), r.embedding.Logger) })
+	r.background.Go(func() { v.make(ctx, r.embedder, index.embeddedTexts(), r.logger) })
 	return v
 }
 

@@ -22,10 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // newRepository returns a repository with a Redis of its own and the documents in store "one".
 func newRepository(t *testing.T, embedder Embedder, documents ...*policyv1.Policy) *Repository {
 	t.Helper()
-	r, err := New(servicetest.Redis(t), embedder, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := New(servicetest.Redis(t), embedder, slog.New(slog.DiscardHandler))
 	t.Cleanup(r.Close)
 	put(t, r, documents...)
 	return r

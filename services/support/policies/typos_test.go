@@ -48,10 +48,7 @@ func TestDistance(t *testing.T) {
 
 // A section whose whole title the question has answers it, though another word of it is a topic of other documents.
 func TestASectionThatIsNamedAnswers(t *testing.T) {
-	words, err := newLexicon()
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := newLexicon()
 	x := newPassageIndex(words, demoPolicies(t))
 	got := x.search("do you deliver on public holidays?", "en", 3)
 	if len(got) == 0 || placeOf(got[0]) != "contact#Public holidays" {

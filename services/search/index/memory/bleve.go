@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -233,7 +232,7 @@ func (l *evaluation) run() error {
 			return err
 		}
 		n := float64(len(l.term.docs))
-		rarity[i] = math.Log(1 + (float64(total)-n+0.5)/(n+0.5))
+		rarity[i] = retrieval.IDF(float64(total), n)
 		l.addTerm(i, rarity[i])
 	}
 	for i, t := range l.terms {
@@ -389,7 +388,7 @@ func dictionary(d bleveapi.FieldDict, err error) (terms []string, _ error) {
 func (l *evaluation) addExpansion(share float64) {
 	for _, doc := range l.form.docs {
 		w := l.form.weight[doc]
-		w = share * index.Saturate(w)
+		w = share * retrieval.Saturate(w, 1)
 		l.term.add(doc, max(0, w-l.term.weight[doc]), l.form.strong[doc])
 	}
 	l.form.reset()

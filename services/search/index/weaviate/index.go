@@ -3,7 +3,6 @@ package weaviate
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,8 +201,7 @@ func (s *storeIndex) Match(ctx context.Context, q index.Query) (index.Matches, e
 		}
 	}
 	for i := range q.Terms {
-		n := float64(counts[i])
-		p.score.rarity = append(p.score.rarity, math.Log(1+max(0, float64(total[0])-n+0.5)/(n+0.5)))
+		p.score.rarity = append(p.score.rarity, retrieval.IDF(float64(total[0]), float64(counts[i])))
 	}
 	return p, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
@@ -84,7 +85,7 @@ func (sc *scorer) match(s *document) index.Match {
 			if !ok {
 				continue
 			}
-			worth = max(worth, f.Weight*index.Saturate(w))
+			worth = max(worth, f.Weight*retrieval.Saturate(w, 1))
 			m.Terms = m.Terms.Add(i)
 			if strong {
 				m.Strong = m.Strong.Add(i)
