@@ -202,7 +202,7 @@ func startOffline(ctx context.Context, cfg *suite.Config, logger *slog.Logger) (
 		return nil, errors.Join(err, lis.Close())
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, lis) }()
+	go func() { done <- offline.Serve(ctx, lis, server) }()
 	return func() error { return <-done }, nil
 }
 

@@ -20,7 +20,7 @@ func play(t *testing.T, tools []tool, question string, results ...string) []stri
 	req := ask("Store: Larch & Loam.", question, tools)
 	var out []string
 	for {
-		rep := think(req, today)
+		rep := respond(req, today)
 		if len(rep.calls) == 0 {
 			return append(out, rep.text)
 		}
@@ -90,7 +90,7 @@ func TestNoCallIsRepeatedAndRoundsEnd(t *testing.T) {
 		req := ask("", "find a green tent, my order, a discount, books and a flight to Rome from Oslo", tools)
 		seen := map[string]bool{}
 		for round := 0; ; round++ {
-			rep := think(req, today)
+			rep := respond(req, today)
 			if len(rep.calls) == 0 {
 				break
 			}
@@ -121,7 +121,7 @@ func TestTalkWithoutTools(t *testing.T) {
 		"au revoir":                 phrases[french].bye,
 		"write a sonnet about moss": phrases[english].cannot,
 	} {
-		if got := think(ask("You help.\nStore: Larch & Loam\n", message, nil), today).text; got != want {
+		if got := respond(ask("You help.\nStore: Larch & Loam\n", message, nil), today).text; got != want {
 			t.Errorf("%q is answered %q, want %q", message, got, want)
 		}
 	}
@@ -129,10 +129,10 @@ func TestTalkWithoutTools(t *testing.T) {
 
 func TestANoteOfTheProgramIsNoQuestion(t *testing.T) {
 	req := ask("", "where is my order?", supportTools)
-	req = after(req, think(req, today), `{"order_id":"QT-7","status":"shipped"}`)
+	req = after(req, respond(req, today), `{"order_id":"QT-7","status":"shipped"}`)
 	req.Messages = append(req.Messages, message{Role: "user", Content: "You have no steps left. Answer now from what you know."})
 	req.Tools = nil
-	if got, want := think(req, today).text, "Your order QT-7 is shipped."; got != want {
+	if got, want := respond(req, today).text, "Your order QT-7 is shipped."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -161,7 +161,7 @@ func TestAQuestionIsAskedAgain(t *testing.T) {
 	} {
 		req := ask("You help.", c.question, c.tools)
 		req.Messages = append(req.Messages, c.then...)
-		rep := think(req, today)
+		rep := respond(req, today)
 		got := rep.text
 		for _, call := range rep.calls {
 			got += call.Function.Name + call.Function.Arguments
@@ -187,7 +187,7 @@ func TestAShopperMayAskForAnAnswerNow(t *testing.T) {
 func TestSectionsAreMergedInOrder(t *testing.T) {
 	message := "The shopper wrote: tents and returns?\n\n## Section 1: search\nHello! We have the Alder 2 tent at 249.00 EUR.\n\n- Birch 1: 99.00 EUR\n\n## Section 2: support\nHello! Opened goods can be returned.\n"
 	want := "Hello! We have the Alder 2 tent at 249.00 EUR.\n\n- Birch 1: 99.00 EUR\n\nOpened goods can be returned."
-	if got := think(ask("Make one reply of the sections.", message, nil), today).text; got != want {
+	if got := respond(ask("Make one reply of the sections.", message, nil), today).text; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -195,7 +195,7 @@ func TestSectionsAreMergedInOrder(t *testing.T) {
 func TestTheLimitOfTokensIsKept(t *testing.T) {
 	req := ask("", "who are you?", nil)
 	req.MaxCompletionTokens = 5
-	if rep := think(req, today); len(rep.text) != 20 || rep.finish != "length" {
+	if rep := respond(req, today); len(rep.text) != 20 || rep.finish != "length" {
 		t.Errorf("%q, finish %q", rep.text, rep.finish)
 	}
 }
@@ -212,8 +212,8 @@ func FuzzThink(f *testing.F) {
 		}
 		req := ask("- a: x\n- b: y", user, []tool{fn("look_up", "Look up things.", params), supportTools[0]})
 		for range maxRounds + 1 {
-			rep := think(req, today)
-			if again := think(req, today); again.text != rep.text || len(again.calls) != len(rep.calls) {
+			rep := respond(req, today)
+			if again := respond(req, today); again.text != rep.text || len(again.calls) != len(rep.calls) {
 				t.Fatalf("two replies to one request: %+v and %+v", rep, again)
 			}
 			if len(rep.calls) == 0 {

@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	connectors = set("and also plus but then y ademas tambien pero und ausserdem auserdem auch aber sowie et aussi mais puis additionally furthermore moreover")
+	connectors = set("and also plus but then y ademas tambien pero und ausserdem ausserdem auch aber sowie et aussi mais puis additionally furthermore moreover")
 	// skippable may stand before the words that open a request.
-	skippable = set("and also then please so maybe secondly finally lastly additionally ademas tambien auch noch aussi ausserdem auserdem but y und et just first hi hello hey hola hallo bonjour")
+	skippable = set("and also then please so maybe secondly finally lastly additionally ademas tambien auch noch aussi ausserdem ausserdem but y und et just first hi hello hey hola hallo bonjour")
 	askWords  = set("wie what where when who why how which whose whom cual cuales donde cuando cuanto cuanta cuantos cuantas wo wann warum wieso welche welcher welches welchen wieviel quel quelle quels quelles comment combien quand pourquoi")
 	helpVerbs = set("is are do does did can could will would should may has have am was were might shall puedo puede podria podeis teneis tienen tienes hay kann kannst konnen konnt haben habt gibt ist sind darf puis peut peux pouvez avez est-ce auriez y-a")
 	subjects  = set("i you we they it he she there my your the this that these those any anyone some one sie ihr ich man es mein meine je vous on il elle usted ustedes mi el la que")

@@ -253,7 +253,7 @@ func (b bag) weigh(s string) float64 {
 	}
 	best := 0.0
 	for other, w := range b {
-		if kin(s, other) {
+		if sameRoot(s, other) {
 			best = max(best, 0.7*w)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // conversation is a request as the rules see it.
@@ -24,17 +25,6 @@ type conversation struct {
 // maxQuestion is how many bytes of a message are read.
 const maxQuestion = 16 << 10
 
-// head is the start of s, at most n bytes and no half character.
-func head(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
 func readConversation(messages []message, formatted bool, now time.Time) *conversation {
 	c := &conversation{now: now}
 	var system []string
@@ -49,7 +39,7 @@ func readConversation(messages []message, formatted bool, now time.Time) *conver
 	if at >= 0 {
 		question, aside = withoutContext(string(messages[at].Content))
 	}
-	c.question = read(head(question, maxQuestion))
+	c.question = read(plaintext.HeadBytes(question, maxQuestion))
 	if m := wholeRE.FindStringSubmatch(c.system); m != nil && aside == "" {
 		aside = preceding(m[1], question)
 	}

@@ -48,9 +48,9 @@ func TestAPriceThatWasFoundIsChanged(t *testing.T) {
 
 func TestAPriceOfAnEarlierAnswerIsChanged(t *testing.T) {
 	req := ask("", "any jazz concerts?", []tool{concertTool, changeTool, museumTool})
-	req = after(req, think(req, today), concerts)
+	req = after(req, respond(req, today), concerts)
 	req.Messages = append(req.Messages, message{Role: "assistant", Content: "Two."}, message{Role: "user", Content: "how much is the second one in pounds?"})
-	calls := think(req, today).calls
+	calls := respond(req, today).calls
 	if want := `{"sum":12.5,"source":"EUR","target":"GBP"}`; len(calls) != 1 || calls[0].Function.Arguments != want {
 		t.Errorf("calls %+v, want %s", calls, want)
 	}
@@ -60,11 +60,11 @@ func TestThereIsThePlaceNamedBefore(t *testing.T) {
 	tools := []tool{museumTool, ferryTool, tideTool, changeTool}
 	asked := func(earlier, question string) string {
 		req := ask("", earlier, tools)
-		rep := think(req, today)
+		rep := respond(req, today)
 		req = after(req, rep, strings.Split(strings.Repeat("none today\n", len(rep.calls)), "\n")[:len(rep.calls)]...)
 		req.Messages = append(req.Messages, message{Role: "assistant", Content: "None today."}, message{Role: "user", Content: content(question)})
 		var out []string
-		for _, c := range think(req, today).calls {
+		for _, c := range respond(req, today).calls {
 			out = append(out, c.Function.Name+c.Function.Arguments)
 		}
 		return strings.Join(out, " ")
@@ -100,7 +100,7 @@ Rules:
 		"who is the owner of the desk?":          phrases[english].unknown,
 		"can tomatoes be frozen?":                phrases[english].unknown,
 	} {
-		rep := think(ask(prompt, question, []tool{museumTool, ferryTool, tideTool}), today)
+		rep := respond(ask(prompt, question, []tool{museumTool, ferryTool, tideTool}), today)
 		if len(rep.calls) > 0 || rep.text != want {
 			t.Errorf("%s\ngot  %q %v\nwant %q", question, rep.text, rep.calls, want)
 		}
@@ -119,9 +119,9 @@ func TestAnAnswerThatHadToStopSaysSo(t *testing.T) {
 		{supportTools, "where is order QT-7?", `{"order_id":"QT-7","status":"shipped"}`, false},
 	} {
 		req := ask("", tc.question, tc.tools)
-		req = after(req, think(req, today), tc.result)
+		req = after(req, respond(req, today), tc.result)
 		req.ToolChoice = []byte(`"none"`)
-		if text := think(req, today).text; strings.Contains(text, phrases[english].stopped) != tc.stopped {
+		if text := respond(req, today).text; strings.Contains(text, phrases[english].stopped) != tc.stopped {
 			t.Errorf("%s\ngot %q, stopped: want %v", tc.question, text, tc.stopped)
 		}
 	}

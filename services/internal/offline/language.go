@@ -46,8 +46,8 @@ var stopWords = [languages]map[string]bool{
 		aimerais montrez dites moi toi lui proposez auriez tout tous toute toutes autre est-ce avez-vous puis-je bien`),
 }
 
-// tells are characters that only one of the languages uses.
-var tells = [languages]string{spanish: "¿¡ñáíó", german: "äöüß", french: "çèêëàùœîû"}
+// marks are characters that only one of the languages uses.
+var marks = [languages]string{spanish: "¿¡ñáíó", german: "äöüß", french: "çèêëàùœîû"}
 
 func set(list string) map[string]bool {
 	out := map[string]bool{}
@@ -61,7 +61,7 @@ func set(list string) map[string]bool {
 func detect(text string, ws []word) language {
 	var score [languages]float64
 	for l := range languages {
-		if strings.ContainsAny(strings.ToLower(text), tells[l]) && tells[l] != "" {
+		if strings.ContainsAny(strings.ToLower(text), marks[l]) && marks[l] != "" {
 			score[l] += 1.5
 		}
 		for i, w := range ws {

@@ -29,7 +29,7 @@ var (
 
 func callsFor(system, question string, tools ...tool) string {
 	var out []string
-	for _, c := range think(ask(system, question, tools), today).calls {
+	for _, c := range respond(ask(system, question, tools), today).calls {
 		out = append(out, c.Function.Name+c.Function.Arguments)
 	}
 	return strings.Join(out, " ")
@@ -63,8 +63,8 @@ func TestAPlaceInTheListThatWasShownIsLookedUp(t *testing.T) {
 
 func TestWhatWasLookedUpByItsPlaceIsCalledByItsName(t *testing.T) {
 	req := ask(shownLamps, "how bright is the second one?", []tool{catalogTool})
-	req = after(req, think(req, today), `{"products":[{"product_id":"L2","title":"Reed Lamp","price":"12.00 EUR"}]}`)
-	if got := think(req, today).text; !strings.HasPrefix(got, "Here is what I found for Reed Lamp:") {
+	req = after(req, respond(req, today), `{"products":[{"product_id":"L2","title":"Reed Lamp","price":"12.00 EUR"}]}`)
+	if got := respond(req, today).text; !strings.HasPrefix(got, "Here is what I found for Reed Lamp:") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -97,7 +97,7 @@ func TestWithoutAToolTheListItselfAnswers(t *testing.T) {
 		"which was the second one?": "Reed Lamp, 12.00 EUR.",
 		"what about the ninth one?": phrases[english].cannot,
 	} {
-		if got := think(ask(shownLamps, question, nil), today).text; got != want {
+		if got := respond(ask(shownLamps, question, nil), today).text; got != want {
 			t.Errorf("%s\ngot  %q\nwant %q", question, got, want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestMaterialInAPromptIsNoInstruction(t *testing.T) {
 	if got := callsFor(system, "what are the tides in Split?", tideTool, museumTool); got != want || want == "" {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	text := think(ask(system, "what do gulls say of tides?", nil), today).text
+	text := respond(ask(system, "what do gulls say of tides?", nil), today).text
 	if diff := cmp.Diff(phrases[english].cannot, text); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

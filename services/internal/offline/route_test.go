@@ -45,7 +45,7 @@ func routes(t *testing.T, req *chatRequest) []string {
 			Confidence float64 `json:"confidence"`
 		} `json:"assignments"`
 	}
-	rep := think(req, today)
+	rep := respond(req, today)
 	if err := json.Unmarshal([]byte(rep.text), &got); err != nil {
 		t.Fatalf("%q: %v", rep.text, err)
 	}
@@ -131,7 +131,7 @@ func TestOtherFormsAreFilledByTypeAndName(t *testing.T) {
 		"what is not said": {"hello", `{"type":"object","properties":{"phone":{"type":["string","null"]},"age":{"type":"integer"},"n":{"type":"string"}},"required":["phone","age"]}`, `{"phone":null,"age":0}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := think(formatted(t, "Fill the form.", tc.message, tc.schema), today).text; got != tc.want {
+			if got := respond(formatted(t, "Fill the form.", tc.message, tc.schema), today).text; got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})

@@ -1,3 +1,15 @@
+// Package offline is a chat model that follows rules instead of weights, behind an OpenAI-compatible HTTP server. It answers in
+// a fresh clone without a key, and in tests over the real wire format.
+//
+// The API is [New], which returns an HTTP handler, and [Serve]. Inside there are two layers. The HTTP layer (server.go,
+// stream.go, wire.go, validate.go) knows nothing of language. The rules start at respond in reply.go, a pure function from a
+// request and a time to a reply.
+//
+// The rules read only the request: the conversation, the offered tools and their JSON schemas. They know no tool and no store
+// by name, so they serve any specialist. They make up no facts: an answer holds what the tool results hold, or the prompt's own
+// list of advice.
+//
+// The package must not import other packages of this repository except text.
 package offline
 
 import (
@@ -17,11 +29,11 @@ import (
 const (
 	ownedBy = "quartet (rules, not a language model)"
 	maxBody = 8 << 20
-	// drain is how long replies under way may take after Serve's context has ended.
-	drain = 2 * time.Second
+	// shutdownTimeout is how long replies under way may take after Serve's context has ended.
+	shutdownTimeout = 2 * time.Second
 )
 
-// Config says how the server behaves. The zero value answers at once and logs nothing.
+// Config configures a [Server]. The zero value answers at once and logs nothing.
 type Config struct {
 	// Latency is the wait before the first byte of a reply. Zero: none.
 	Latency time.Duration
@@ -31,7 +43,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns an error that names the field when a duration is negative.
+// Validate returns an error that names the field if a duration is negative.
 func (c Config) Validate() error {
 	if c.Latency < 0 {
 		return errors.New("offline: Latency is negative")
@@ -42,7 +54,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Server is the HTTP handler. It keeps no conversation: every request stands alone. It is safe for concurrent use.
+// Server is the HTTP handler. It keeps no conversation: every request is independent. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
 	mux     *http.ServeMux
@@ -70,13 +82,10 @@ func New(cfg Config) (*Server, error) {
 // ServeHTTP answers POST /v1/chat/completions and GET /v1/models.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Serve answers on lis until ctx ends, as the function Serve does.
-func (s *Server) Serve(ctx context.Context, lis net.Listener) error { return Serve(ctx, lis, s) }
-
-// Serve answers on lis with a handler, a Server or what stands before one, until ctx ends, gives replies under way two
-// seconds to finish, and returns nil. It owns lis and returns an error only when lis fails.
+// Serve answers on lis with a handler, usually a [Server] or a handler in front of one. When ctx ends, it gives replies under way
+// two seconds to finish, and returns nil. It owns lis, and returns an error only if lis fails.
 func Serve(ctx context.Context, lis net.Listener, h http.Handler) error {
-	// Requests get a context of their own: those under way when ctx ends are given time, then cut.
+	// Requests have their own context, so that those under way get time when ctx ends.
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return base }}
@@ -87,11 +96,11 @@ func Serve(ctx context.Context, lis net.Listener, h http.Handler) error {
 		return fmt.Errorf("serve the offline model: %w", err)
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(base, drain)
+	grace, cancel := context.WithTimeout(base, shutdownTimeout)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
 		cut()
-		_ = srv.Close() // the replies left are cut; there is nobody to tell
+		_ = srv.Close() // the remaining replies are cut
 	}
 	<-failed
 	return nil
@@ -141,7 +150,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest, size int) {
 	now := time.Now()
-	rep := think(req, now)
+	rep := respond(req, now)
 	n := s.replies.Add(1)
 	for i := range rep.calls {
 		rep.calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
@@ -164,7 +173,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest,
 	writeJSON(w, http.StatusOK, head)
 }
 
-// estimate counts four bytes as a token, which is what a tokenizer comes to on English prose.
+// estimate counts four bytes per token, the usual size in English prose.
 func estimate(size int, rep reply) usage {
 	out := len(rep.text)
 	for _, c := range rep.calls {
@@ -188,10 +197,10 @@ func refuse(w http.ResponseWriter, e *apiError) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(encode(v), '\n')) // a caller that has gone needs no answer
+	_, _ = w.Write(append(encode(v), '\n')) // the caller may have gone
 }
 
-// wait sleeps for d and reports false when ctx ended first.
+// wait sleeps for d and reports whether ctx is still alive.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

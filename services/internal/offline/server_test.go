@@ -249,7 +249,7 @@ func TestServeStopsCleanly(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, lis) }()
+	go func() { done <- Serve(ctx, lis, s) }()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + lis.Addr().String() + "/v1/models")
 	if err != nil {
@@ -260,7 +260,7 @@ func TestServeStopsCleanly(t *testing.T) {
 	if err := <-done; err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("Serve returned %v after status %d", err, resp.StatusCode)
 	}
-	if err := s.Serve(t.Context(), lis); err == nil {
+	if err := Serve(t.Context(), lis, s); err == nil {
 		t.Error("Serve on a closed listener returned nil")
 	}
 }

@@ -8,7 +8,7 @@ import (
 // firstCalls words the calls that a question leads to.
 func firstCalls(tools []tool, question string) string {
 	var out []string
-	for _, c := range think(ask("Store: Larch & Loam.", question, tools), today).calls {
+	for _, c := range respond(ask("Store: Larch & Loam.", question, tools), today).calls {
 		out = append(out, c.Function.Name+c.Function.Arguments)
 	}
 	return strings.Join(out, " ")
@@ -114,7 +114,7 @@ func TestToolChoiceIsObeyed(t *testing.T) {
 			req := ask("", tc.question, supportTools)
 			req.ToolChoice = []byte(tc.choice)
 			var got string
-			for _, c := range think(req, today).calls {
+			for _, c := range respond(req, today).calls {
 				got += c.Function.Name + c.Function.Arguments
 			}
 			if got != tc.want {
@@ -128,7 +128,7 @@ func TestASecondCallWaitsWhenParallelCallsAreOff(t *testing.T) {
 	req := ask("", "order 1042 status please and how do I return shoes?", supportTools)
 	off := false
 	req.ParallelToolCalls = &off
-	if calls := think(req, today).calls; len(calls) != 1 {
+	if calls := respond(req, today).calls; len(calls) != 1 {
 		t.Errorf("%d calls, want 1", len(calls))
 	}
 }
@@ -136,7 +136,7 @@ func TestASecondCallWaitsWhenParallelCallsAreOff(t *testing.T) {
 func TestAFollowUpLeansOnWhatWasAskedBefore(t *testing.T) {
 	req := ask("", "do you have tents?", searchTools)
 	req.Messages = append(req.Messages, message{Role: "assistant", Content: "Here are some."}, message{Role: "user", Content: "and in green, under 200?"})
-	calls := think(req, today).calls
+	calls := respond(req, today).calls
 	if want := `{"query":"tents","max_price":200,"options":{"colour":"green"}}`; len(calls) != 1 || calls[0].Function.Arguments != want {
 		t.Errorf("calls %+v, want %s", calls, want)
 	}

@@ -165,7 +165,7 @@ func TestAPartLeansOnTheClauseBeforeItOnly(t *testing.T) {
 
 func TestTwoGreetingsBecomeOne(t *testing.T) {
 	message := "## Section 1: hi\nHello, and welcome to Larch & Loam! How can I help you?\n\n## Section 2: tents\nHello! Yes, 2 fit.\n"
-	if got, want := think(ask("Make one reply.", message, nil), today).text, "Yes, 2 fit."; got != want {
+	if got, want := respond(ask("Make one reply.", message, nil), today).text, "Yes, 2 fit."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

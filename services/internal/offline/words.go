@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // word is one word of a text.
@@ -89,66 +91,11 @@ func clitics(text string, start, end int) []word {
 	return []word{{raw: raw, norm: head, start: start, end: end}}
 }
 
-// fold lowers s and takes its accents away.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		r = unicode.ToLower(r)
-		switch r {
-		case 'á', 'à', 'â', 'ä', 'ã', 'å':
-			return 'a'
-		case 'é', 'è', 'ê', 'ë':
-			return 'e'
-		case 'í', 'ì', 'î', 'ï':
-			return 'i'
-		case 'ó', 'ò', 'ô', 'ö', 'õ', 'ø', 'œ':
-			return 'o'
-		case 'ú', 'ù', 'û', 'ü':
-			return 'u'
-		case 'ñ':
-			return 'n'
-		case 'ç':
-			return 'c'
-		case 'ß':
-			return 's'
-		}
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return r
-	}, s)
-}
+// fold returns s in lower case, without accents and apostrophes.
+func fold(s string) string { return plaintext.Fold(s) }
 
-type suffix struct {
-	end, put string
-	keep     int // letters that must stay before the ending
-}
-
-// suffixes are tried in order, once each; an English ending more or less must not part two forms of one word.
-var suffixes = [][]suffix{
-	{{"sses", "ss", 2}, {"shes", "sh", 2}, {"ches", "ch", 2}, {"xes", "x", 2}, {"ies", "y", 2}, {"us", "us", 1}, {"is", "is", 1}, {"ss", "ss", 1}, {"s", "", 3}},
-	{{"ability", "", 3}, {"ational", "", 3}, {"iness", "y", 3}, {"ness", "", 3}, {"ment", "", 3}, {"ations", "", 3}, {"ation", "", 4}, {"ition", "", 4},
-		{"able", "", 4}, {"ible", "", 4}, {"ing", "", 3}, {"ied", "y", 2}, {"eed", "eed", 1}, {"ed", "", 3}, {"iest", "y", 3}, {"est", "", 4}, {"ally", "", 4}, {"ly", "", 4}, {"ate", "", 4}},
-	{{"e", "", 2}},
-}
-
-// stem takes English endings off a folded word, so that forms of one word meet. It is not a dictionary form.
-func stem(s string) string {
-	if len(s) <= 3 || s[0] >= '0' && s[0] <= '9' {
-		return s
-	}
-	for _, group := range suffixes {
-		for _, f := range group {
-			if strings.HasSuffix(s, f.end) && len(s)-len(f.end) >= f.keep {
-				s = s[:len(s)-len(f.end)] + f.put
-				break
-			}
-		}
-	}
-	if n := len(s); n > 3 && s[n-1] == s[n-2] {
-		s = s[:n-1]
-	}
-	return s
-}
+// stem returns the stem of a folded English word.
+func stem(s string) string { return plaintext.Stem("en", s) }
 
 // stems returns the stem of a folded word, and of the parts when it has hyphens or underscores.
 func stems(norm string) []string {
@@ -163,8 +110,8 @@ func stems(norm string) []string {
 	return out
 }
 
-// kin reports whether two different stems look like forms of one word, such as "deliver" and "delivery".
-func kin(a, b string) bool {
+// sameRoot reports whether two different stems look like forms of one word, such as "deliver" and "delivery".
+func sameRoot(a, b string) bool {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -14,7 +14,7 @@ func think(what string) editFunc {
 func thinkLast(_ *exchange, cs []chunk) []chunk {
 	for i := range cs {
 		if cs[i].finishes() {
-			return append(append(cs[:i:i], say(cs, delta{Content: "<think>" + thoughts})), cs[i:]...)
+			return append(append(cs[:i:i], say(cs, delta{Content: "<think>" + reasoningText})), cs[i:]...)
 		}
 	}
 	return cs
@@ -22,7 +22,7 @@ func thinkLast(_ *exchange, cs []chunk) []chunk {
 
 // onlyThoughts is cut before the answer begins.
 func onlyThoughts(_ *exchange, cs []chunk) []chunk {
-	cs = begin(cutText(cs, 0), delta{Content: "<think>" + thoughts})
+	cs = begin(cutText(cs, 0), delta{Content: "<think>" + reasoningText})
 	finish(cs, "length")
 	return cs
 }
@@ -132,7 +132,7 @@ func arguments(change func(string) string) editFunc {
 	return onCalls(func(p *piece) { p.Function.Arguments = change(p.Function.Arguments) })
 }
 
-// splitEvents sends every character of text, thoughts and arguments in an event of its own.
+// splitEvents sends every character of text, reasoning and arguments in its own event.
 func splitEvents(_ *exchange, chunks []chunk) []chunk {
 	var out []chunk
 	for _, c := range chunks {

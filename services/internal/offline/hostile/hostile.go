@@ -1,6 +1,6 @@
-// Package hostile makes a model endpoint misbehave on demand, the way that endpoints have been seen to: chunks cut anywhere,
-// thoughts in the answer, malformed tool calls, refusals, streams that break off, hang or never end. The offline model answers
-// behind it, so that what still comes out can be compared with what it says when all is well.
+// Package hostile makes a model endpoint misbehave on demand, as real endpoints do: chunks cut anywhere, reasoning in the
+// answer, malformed tool calls, refusals, streams that break off, hang or never end. The offline model answers behind it, so
+// tests can compare an answer with the one of a well-behaved endpoint.
 //
 // A mode is a row of a table. It acts at one of three places: it refuses the request, edits the chunks of the real
 // answer, or rewrites what goes over the wire. The last two are pure functions, so that modes can be combined.
@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// Alias is a further name of the model behind the endpoint, for callers who know by name that the offline model never
-// writes thoughts into an answer, and so do not look for them.
+// Alias is another name of the model behind the endpoint, for callers that know by its real name that it writes no reasoning
+// into answers, and so do not filter it.
 const Alias = "quartet-hostile"
 
 const (

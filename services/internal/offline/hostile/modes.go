@@ -10,14 +10,12 @@ import (
 
 // Mode is one misbehaviour. Get modes from Parse or Modes; the zero Mode does nothing.
 type Mode struct {
-	// Name, in lower case with dashes.
+	// Name in lower case with dashes.
 	Name string
 	// Sends says what the endpoint does.
 	Sends string
-	// Loop says what agentloop makes of it, with the adapter, retries and the reasoning filter that the services use.
+	// Loop says what agentloop makes of it, with the adapter and the wrappers that the services use.
 	Loop string
-	// Seen says by what a caller can tell.
-	Seen string
 
 	refuse refuseFunc
 	edit   editFunc
@@ -43,8 +41,7 @@ func Modes() []Mode {
 	return slices.Concat(splitting, thinking, calling, answering, refusing, breaking)
 }
 
-// Parse returns the modes that a comma-separated list names, in its order. An error names the modes that an unknown name may
-// have meant.
+// Parse returns the modes of a comma-separated list, in its order. The error for an unknown name suggests similar ones.
 func Parse(list string) ([]Mode, error) {
 	var out []Mode
 	known := Modes()
@@ -59,7 +56,7 @@ func Parse(list string) ([]Mode, error) {
 	return out, nil
 }
 
-// nearest returns the names that need the fewest changes to become name, letters that only lack counting little.
+// nearest returns the names closest to name. Missing letters count little.
 func nearest(known []Mode, name string) []string {
 	const most = 5
 	names := make([]string, len(known))
@@ -70,7 +67,7 @@ func nearest(known []Mode, name string) []string {
 	return names[:most]
 }
 
-// distance counts what it takes to make b of a: 1 for an added letter, 3 for one that is dropped or replaced.
+// distance is the edit distance from a to b: 1 for an added letter, 3 for a dropped or replaced one.
 func distance(a, b string) int {
 	const added, lost = 1, 3
 	row := make([]int, len(b)+1)

@@ -1,16 +1,20 @@
 package offline
 
-import "time"
+import (
+	"time"
 
-// reply is what the rules come to: text, or tool calls.
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// reply is the answer of the rules: text, or tool calls.
 type reply struct {
 	text   string
 	calls  []toolCall
 	finish string
 }
 
-// think answers a request that check has let pass. It is a pure function of its arguments.
-func think(req *chatRequest, now time.Time) reply {
+// respond answers a valid request. It is a pure function of its arguments.
+func respond(req *chatRequest, now time.Time) reply {
 	form := schemaOf(req.ResponseFormat)
 	c := readConversation(req.Messages, form != nil, now)
 	mode, name := toolChoice(req.ToolChoice)
@@ -40,14 +44,14 @@ func think(req *chatRequest, now time.Time) reply {
 	return limited(text, req)
 }
 
-// limited cuts text at the request's limit of output tokens.
+// limited cuts a text at the request's limit of output tokens.
 func limited(text string, req *chatRequest) reply {
 	tokens := req.MaxCompletionTokens
 	if tokens == 0 {
 		tokens = req.MaxTokens
 	}
 	if limit := 4 * tokens; tokens > 0 && len(text) > limit {
-		return reply{text: head(text, limit), finish: "length"}
+		return reply{text: plaintext.HeadBytes(text, limit), finish: "length"}
 	}
 	return reply{text: text, finish: "stop"}
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/offline/hostile"
 )
 
-// survival is what a loop makes of a misbehaviour. The zero value, with modes, is an answer as good as that of a well-behaved
+// outcome is what a loop makes of a misbehaviour. The zero value, with modes, is an answer as good as that of a well-behaved
 // endpoint, without waits, from the question about the weather.
-type survival struct {
+type outcome struct {
 	modes     string
 	question  string                 // empty: weather
-	silence   time.Duration          // of the model's clock; 0: it has none
+	idle      time.Duration          // timeout; 0: none
 	text      string                 // empty: as well-behaved
 	part      bool                   // of the well-behaved answer the start, and not all
 	none      bool                   // no text at all
@@ -47,10 +47,10 @@ type survival struct {
 // timeout of a question. It falls between two pieces of an endless answer.
 const timeout = 30*time.Second + 10*time.Millisecond
 
-// patience is how long a model with a clock for silence waits. It leaves time for three attempts.
-const patience = 5 * time.Second
+// idle is the idle timeout of a model that has one. It leaves time for three attempts.
+const idle = 5 * time.Second
 
-var survivals = []survival{
+var outcomes = []outcome{
 	{modes: "split-bytes"},
 	{modes: "split-events"},
 	{modes: "split-characters", text: strings.NewReplacer("°", "\uFFFD\uFFFD", "í", "\uFFFD\uFFFD").Replace(forecasts)},
@@ -117,9 +117,9 @@ var survivals = []survival{
 	{modes: "error-status-200", requests: 4, upTo: time.Second},
 	{modes: "page-status-200", none: true, noTool: true, says: "Sign in", finish: agentloop.FinishError, requests: 3, upTo: 1500 * time.Millisecond},
 	{modes: "silent", none: true, noTool: true, deadline: true, requests: 1},
-	{modes: "silent", silence: patience, none: true, noTool: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 3, wait: 3 * patience, upTo: 1500 * time.Millisecond},
+	{modes: "silent", idle: idle, none: true, noTool: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 3, wait: 3 * idle, upTo: 1500 * time.Millisecond},
 	{modes: "silent-once", none: true, noTool: true, deadline: true, requests: 1},
-	{modes: "silent-once", silence: patience, requests: 4, wait: 2 * patience, upTo: time.Second},
+	{modes: "silent-once", idle: idle, requests: 4, wait: 2 * idle, upTo: time.Second},
 	{modes: "cut-before-answer", requests: 4, upTo: time.Second},
 
 	{modes: "error-event", none: true, noTool: true, status: 500, finish: agentloop.FinishError, requests: 1, estimated: true},
@@ -131,16 +131,16 @@ var survivals = []survival{
 	{modes: "comments,crlf,split-bytes"},
 	{modes: "comments-endless", none: true, noTool: true, deadline: true, requests: 1, estimated: true},
 	{modes: "comments-endless", question: identity, part: true, deadline: true, requests: 1, estimated: true},
-	{modes: "comments-endless", silence: patience, none: true, noTool: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
-	{modes: "comments-endless", silence: patience, question: identity, part: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
+	{modes: "comments-endless", idle: idle, none: true, noTool: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: idle},
+	{modes: "comments-endless", idle: idle, question: identity, part: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: idle},
 	{modes: "trickle", noTool: true, text: strings.Repeat("and so on, ", int(timeout/(20*time.Millisecond))+1), deadline: true, requests: 1, estimated: true},
-	{modes: "trickle", silence: patience, noTool: true, text: strings.Repeat("and so on, ", int(timeout/(20*time.Millisecond))+1), deadline: true, requests: 1, estimated: true},
+	{modes: "trickle", idle: idle, noTool: true, text: strings.Repeat("and so on, ", int(timeout/(20*time.Millisecond))+1), deadline: true, requests: 1, estimated: true},
 	{modes: "hang", none: true, noTool: true, deadline: true, requests: 1, estimated: true},
 	{modes: "hang", question: identity, part: true, deadline: true, requests: 1, estimated: true},
-	{modes: "hang", silence: patience, none: true, noTool: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
-	{modes: "hang", silence: patience, question: identity, part: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
+	{modes: "hang", idle: idle, none: true, noTool: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: idle},
+	{modes: "hang", idle: idle, question: identity, part: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: idle},
 	{modes: "endless-line", none: true, noTool: true, deadline: true, requests: 1, estimated: true},
-	{modes: "endless-line", silence: patience, none: true, noTool: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: patience},
+	{modes: "endless-line", idle: idle, none: true, noTool: true, err: wrap.ErrIdle, finish: agentloop.FinishError, requests: 1, estimated: true, wait: idle},
 	{modes: "flooding-line", none: true, noTool: true, err: bufio.ErrTooLong, finish: agentloop.FinishError, requests: 1, estimated: true, upTo: time.Second},
 	{modes: "done-missing"},
 	{modes: "end-missing", none: true, noTool: true, err: io.ErrUnexpectedEOF, finish: agentloop.FinishError, requests: 1, estimated: true},
@@ -157,10 +157,10 @@ var survivals = []survival{
 
 func TestTheLoopSurvives(t *testing.T) {
 	well := wellBehaved(t)
-	for _, s := range survivals {
+	for _, s := range outcomes {
 		t.Run(s.name(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				got := inMemory(t, s.modes, s.silence).ask(t, s.questionOr(), timeout)
+				got := inMemory(t, s.modes, s.idle).ask(t, s.questionOr(), timeout)
 				s.check(t, well[s.questionOr()], got)
 				s.checkTime(t, got.took)
 			})
@@ -171,7 +171,7 @@ func TestTheLoopSurvives(t *testing.T) {
 // The same over TCP, with the model as the services make it.
 func TestTheLoopSurvivesOverTCP(t *testing.T) {
 	well := wellBehaved(t)
-	for _, s := range survivals {
+	for _, s := range outcomes {
 		if s.wait > 0 || s.upTo > 0 || s.deadline {
 			continue
 		}
@@ -198,8 +198,8 @@ func wellBehaved(t *testing.T) map[string]talk {
 }
 
 func TestEndlessAnswersEndWithTheCallersDeadlineOverTCP(t *testing.T) {
-	for _, s := range survivals {
-		if !s.deadline || s.silence != 0 {
+	for _, s := range outcomes {
+		if !s.deadline || s.idle != 0 {
 			continue
 		}
 		t.Run(s.name(), func(t *testing.T) {
@@ -213,27 +213,27 @@ func TestEndlessAnswersEndWithTheCallersDeadlineOverTCP(t *testing.T) {
 
 func TestEveryModeHasACaseOfItsOwn(t *testing.T) {
 	for _, m := range hostile.Modes() {
-		if !slices.ContainsFunc(survivals, func(s survival) bool { return s.modes == m.Name }) {
-			t.Errorf("mode %q is not in the survival test", m.Name)
+		if !slices.ContainsFunc(outcomes, func(s outcome) bool { return s.modes == m.Name }) {
+			t.Errorf("mode %q is not in the outcome test", m.Name)
 		}
 	}
 }
 
-func (s survival) name() string {
+func (s outcome) name() string {
 	name := s.modes
 	if s.question != "" {
 		name += "/" + s.question
 	}
-	if s.silence != 0 {
+	if s.idle != 0 {
 		name += "/with a clock"
 	}
 	return name
 }
 
-func (s survival) questionOr() string { return cmp.Or(s.question, weather) }
+func (s outcome) questionOr() string { return cmp.Or(s.question, weather) }
 
 // check compares what came of a question with what should, given what comes of it when all is well.
-func (s survival) check(t *testing.T, well, got talk) {
+func (s outcome) check(t *testing.T, well, got talk) {
 	t.Helper()
 	s.checkText(t, well.result.Text, got.result.Text)
 	s.checkError(t, got)
@@ -247,7 +247,7 @@ func (s survival) check(t *testing.T, well, got talk) {
 	checkConversation(t, got)
 }
 
-func (s survival) checkText(t *testing.T, well, got string) {
+func (s outcome) checkText(t *testing.T, well, got string) {
 	t.Helper()
 	want := cmp.Or(s.text, well)
 	switch {
@@ -268,7 +268,7 @@ func (s survival) checkText(t *testing.T, well, got string) {
 	}
 }
 
-func (s survival) checkError(t *testing.T, got talk) {
+func (s outcome) checkError(t *testing.T, got talk) {
 	t.Helper()
 	finish := cmp.Or(s.finish, agentloop.FinishStop)
 	switch {
@@ -293,7 +293,7 @@ func (s survival) checkError(t *testing.T, got talk) {
 	}
 }
 
-func (s survival) checkCalls(t *testing.T, well, got talk) {
+func (s outcome) checkCalls(t *testing.T, well, got talk) {
 	t.Helper()
 	want := well.cities
 	if s.noTool {
@@ -319,7 +319,7 @@ func (s survival) checkCalls(t *testing.T, well, got talk) {
 	}
 }
 
-func (s survival) checkTime(t *testing.T, took time.Duration) {
+func (s outcome) checkTime(t *testing.T, took time.Duration) {
 	t.Helper()
 	want := s.wait
 	if s.deadline {

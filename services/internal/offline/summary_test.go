@@ -11,7 +11,7 @@ const notesPrompt = `You keep the notes of a conversation between a shopper and 
 Write the notes anew, at most 60 words.`
 
 func notesOn(system, given string) string {
-	return think(ask(system, given, nil), today).text
+	return respond(ask(system, given, nil), today).text
 }
 
 func TestNotesKeepWhatWasAskedAndAnswered(t *testing.T) {
@@ -39,7 +39,7 @@ func TestNotesKeepWhatWasAskedAndAnswered(t *testing.T) {
 func TestNotesOnMessagesThatComeAsSuch(t *testing.T) {
 	req := ask(notesPrompt, "Do you have lamps?", nil)
 	req.Messages = append(req.Messages, message{Role: "assistant", Content: "Two."}, message{Role: "user", Content: "Write your notes now."})
-	if got, want := think(req, today).text, `The shopper asked: "Do you have lamps?". The answer: Two.`; got != want {
+	if got, want := respond(req, today).text, `The shopper asked: "Do you have lamps?". The answer: Two.`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 var (
@@ -105,7 +107,7 @@ func spokenBefore(messages []message) []said {
 // begins reports whether a line is no more than the beginning of a message: what serves as notes at first.
 func begins(line string, spoken []said) bool {
 	for _, s := range spoken {
-		if s.asker && strings.HasPrefix(oneLine(s.text), oneLine(line)) {
+		if s.asker && strings.HasPrefix(unlisted(s.text), unlisted(line)) {
 			return true
 		}
 	}
@@ -116,15 +118,15 @@ func begins(line string, spoken []said) bool {
 func newNotes(known string, spoken []said) []string {
 	var out []string
 	for i, s := range spoken {
-		t := read(head(s.text, maxQuestion))
-		asked := shorten(oneLine(s.text), maxAsked)
+		t := read(plaintext.HeadBytes(s.text, maxQuestion))
+		asked := shorten(unlisted(s.text), maxAsked)
 		if !s.asker || asked == "" || isSmallTalk(t) || strings.Contains(known, `"`+asked+`"`) {
 			continue
 		}
 		say := phrases[t.lang]
 		note := strings.Replace(say.asked, "%s", asked, 1)
 		if i+1 < len(spoken) && !spoken[i+1].asker {
-			note += " " + sentence(strings.Replace(say.told, "%s", shorten(oneLine(spoken[i+1].text), maxTold), 1))
+			note += " " + sentence(strings.Replace(say.told, "%s", shorten(unlisted(spoken[i+1].text), maxTold), 1))
 		}
 		out = append(out, note)
 	}
@@ -134,9 +136,9 @@ func newNotes(known string, spoken []said) []string {
 // bulletRE finds what makes lines a list.
 var bulletRE = regexp.MustCompile(`(?m)^\s*(?:[-*•]|\d+[.)])\s+`)
 
-// oneLine makes running text of lines and lists.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(bulletRE.ReplaceAllString(s, "")), " ")
+// unlisted returns lines and lists as running text.
+func unlisted(s string) string {
+	return plaintext.OneLine(bulletRE.ReplaceAllString(s, ""))
 }
 
 func mostWords(system string) int {

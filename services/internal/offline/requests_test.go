@@ -47,7 +47,7 @@ func TestAnItThatMeansSomethingShownIsNoOrder(t *testing.T) {
 		"can I return the second one?": "Shown:\n1. {\"product_id\":\"P1\",\"title\":\"Alder\"}\n2. {\"product_id\":\"P2\",\"title\":\"Birch\"}",
 		"can I return it?":             "Shown:\n1. {\"product_id\":\"P1\",\"title\":\"Alder\"}",
 	} {
-		for _, c := range think(ask(system, question, orderTools), today).calls {
+		for _, c := range respond(ask(system, question, orderTools), today).calls {
 			if c.Function.Name != "search_policies" {
 				t.Errorf("%q leads to %s%s", question, c.Function.Name, c.Function.Arguments)
 			}
@@ -55,7 +55,7 @@ func TestAnItThatMeansSomethingShownIsNoOrder(t *testing.T) {
 	}
 	after := ask("", "can I return it?", orderTools)
 	after.Messages = append([]message{{Role: "user", Content: "do you have a tent?"}, {Role: "assistant", Content: "Yes."}}, after.Messages...)
-	for _, c := range think(after, today).calls {
+	for _, c := range respond(after, today).calls {
 		if c.Function.Name != "search_policies" {
 			t.Errorf("after a question about tents: %s%s", c.Function.Name, c.Function.Arguments)
 		}
@@ -85,7 +85,7 @@ func TestAPostalCodeIsFoundBehindItsName(t *testing.T) {
 		"where is my order QT-7? I forgot the postal code":      `{"order_id":"QT-7"}`,
 		"where is order QT-7? it was 2 parcels, no postal code": `{"order_id":"QT-7"}`,
 	} {
-		calls := think(ask("", question, []tool{guest, supportTools[1]}), today).calls
+		calls := respond(ask("", question, []tool{guest, supportTools[1]}), today).calls
 		if len(calls) == 0 || calls[0].Function.Arguments != want {
 			t.Errorf("%s: %+v, want %s", question, calls, want)
 		}

@@ -36,8 +36,8 @@ const (
 
 const maxSteps = 4 // of the loop
 
-// house is an endpoint that misbehaves and the model that asks it.
-type house struct {
+// subject is an endpoint that misbehaves and the model that calls it.
+type subject struct {
 	model    agentloop.Model
 	requests *atomic.Int32
 }
@@ -102,9 +102,9 @@ func (p *pipes) Close() error {
 
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
-// inMemory is a house whose connections are in memory, so that it can stand in a synctest bubble, where waits are exact and
-// cost nothing. Zero silence: the model has no clock for that.
-func inMemory(t *testing.T, modes string, silence time.Duration) house {
+// inMemory is a subject whose connections are in memory, so that it can run in a synctest bubble, where waits are exact and
+// take no time. Zero idle: no idle timeout.
+func inMemory(t *testing.T, modes string, idle time.Duration) subject {
 	t.Helper()
 	handler, requests := hostileEndpoint(t, hostile.Config{})
 	lis := newPipes()
@@ -116,12 +116,11 @@ func inMemory(t *testing.T, modes string, silence time.Duration) house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steady := wrap.Retry(wrap.IdleTimeout(m, silence), wrap.RetryConfig{})
-	return house{model: wrap.Reasoning(steady, wrap.ReasoningConfig{}), requests: requests}
+	return subject{model: wrap.Standard(m, wrap.Options{IdleTimeout: idle}), requests: requests}
 }
 
-// onTCP is a house with real connections and the model that the services would use.
-func onTCP(t *testing.T, modes string) house {
+// onTCP is a subject with real connections and the model that the services would use.
+func onTCP(t *testing.T, modes string) subject {
 	t.Helper()
 	handler, requests := hostileEndpoint(t, hostile.Config{})
 	server := httptest.NewServer(handler)
@@ -130,7 +129,7 @@ func onTCP(t *testing.T, modes string) house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return house{model: m.Model, requests: requests}
+	return subject{model: m.Model, requests: requests}
 }
 
 func modelName(modes string) string {
@@ -152,7 +151,7 @@ type talk struct {
 }
 
 // ask runs a question through a loop with one tool.
-func (h house) ask(t *testing.T, question string, timeout time.Duration) talk {
+func (h subject) ask(t *testing.T, question string, timeout time.Duration) talk {
 	t.Helper()
 	var mu sync.Mutex
 	var out talk
