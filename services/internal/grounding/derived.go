@@ -58,7 +58,7 @@ func (d *derivation) yieldsCount(e *Evidence, c claim) bool {
 		return false
 	}
 	n := c.values[0] / thousand
-	return slices.ContainsFunc(d.counts, func(listed int64) bool { return listed > 0 && (n == listed || e.saysTotal(n+listed)) })
+	return slices.ContainsFunc(d.counts, func(listed int64) bool { return listed > 0 && (n == listed || e.hasTotal(n+listed)) })
 }
 
 // yieldsAmount reports whether a claim is an amount that can be derived from others.

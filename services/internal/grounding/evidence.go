@@ -46,7 +46,7 @@ type Verdict struct {
 	Texts []string
 }
 
-// Check checks the claims of a text. A claim is supported if the evidence says it, however each words it, or if it is a
+// Check checks the claims of a text. A claim is supported if it stands in the evidence, in whatever wording, or if it is a
 // derived amount.
 func (e *Evidence) Check(text string) Verdict {
 	var v Verdict
@@ -122,10 +122,10 @@ func (e *Evidence) load() {
 		if isResult {
 			text = unescaped.Replace(text)
 		}
-		said := Read(text, "")
-		e.set.Add(said)
-		e.facts = append(e.facts, said.Facts...)
-		for _, f := range said.Facts {
+		read := Read(text, "")
+		e.set.Add(read)
+		e.facts = append(e.facts, read.Facts...)
+		for _, f := range read.Facts {
 			switch values := f.values(); {
 			case f.currency != "":
 				e.amounts = append(e.amounts, f)
@@ -139,30 +139,30 @@ func (e *Evidence) load() {
 // unescaped undoes what JSON does to white space, so that words are words.
 var unescaped = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`)
 
-// supports reports whether the evidence says a claim.
+// supports reports whether a claim stands in the evidence.
 func (e *Evidence) supports(c claim) bool {
 	e.load()
 	switch {
 	case len(c.others) > 0:
-		return e.saysRange(append([]Fact{c.Fact}, c.others...))
+		return e.hasRange(append([]Fact{c.Fact}, c.others...))
 	case c.currency != "":
-		return e.saysAmount(c)
+		return e.hasAmount(c)
 	case c.Name:
 		return e.set.hasWhole(c.Fact)
 	}
 	return e.set.Has(c.Fact)
 }
 
-// saysRange reports whether the evidence has the numbers of a range one right after the other.
-func (e *Evidence) saysRange(numbers []Fact) bool {
+// hasRange reports whether the evidence has the numbers of a range one right after the other.
+func (e *Evidence) hasRange(numbers []Fact) bool {
 	for i := range e.facts {
 		if i+len(numbers) > len(e.facts) {
 			break
 		}
 		matches := true
 		for j, f := range numbers {
-			said := e.facts[i+j]
-			if matches = f.SaidBy(said) && (j == 0 || near(said.Start, e.facts[i+j-1].End)); !matches {
+			other := e.facts[i+j]
+			if matches = f.Matches(other) && (j == 0 || isNear(other.Start, e.facts[i+j-1].End)); !matches {
 				break
 			}
 		}
@@ -173,10 +173,10 @@ func (e *Evidence) saysRange(numbers []Fact) bool {
 	return false
 }
 
-func near(start, end int) bool { return start >= end && start-end <= rangeGap }
+func isNear(start, end int) bool { return start >= end && start-end <= rangeGap }
 
-// saysAmount reports whether the evidence has an amount, or the bare number and, elsewhere, the currency.
-func (e *Evidence) saysAmount(c claim) bool {
+// hasAmount reports whether the evidence has an amount, or the bare number and, elsewhere, the currency.
+func (e *Evidence) hasAmount(c claim) bool {
 	isSame := func(a Fact) bool { return sameCurrency(c.currency, a.currency) }
 	if slices.ContainsFunc(e.amounts, func(a Fact) bool { return isSame(a) && shareOne(c.values, a.values()) }) {
 		return true
@@ -192,8 +192,8 @@ func shareOne(a, b []int64) bool {
 // sameCurrency reports whether two currencies may be the same, since several share a sign.
 func sameCurrency(a, b string) bool { return a == b || signOf[a] == b || signOf[b] == a }
 
-// saysTotal reports whether a tool returned a number as its total.
-func (e *Evidence) saysTotal(n int64) bool {
+// hasTotal reports whether a tool returned a number as its total.
+func (e *Evidence) hasTotal(n int64) bool {
 	total := `"total":` + strconv.FormatInt(n, 10)
 	return slices.ContainsFunc(e.results, func(text string) bool {
 		_, after, found := strings.Cut(text, total)

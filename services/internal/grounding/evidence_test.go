@@ -229,6 +229,22 @@ func TestADayIsADate(t *testing.T) {
 	}
 }
 
+func TestWordsBesideANumberAreNoCode(t *testing.T) {
+	results := []string{`{"text":"Save 20 EUR on tents. ORD 1001 has 256 GB.","note":"SAVE 30"}`}
+	for text, want := range map[string]int{
+		"Use SAVE20.": 1, "Use SAVE30.": 0, "ORD-1001": 0, "ORD-256": 1, "It has 256GB": 0, "It has 1001GB": 1,
+	} {
+		if got := check("", results, text); got.Unsupported != want || got.Claims != 1 {
+			t.Errorf("%q: %d of %d claims are unsupported, want %d", text, got.Unsupported, got.Claims, want)
+		}
+	}
+	e := grounding.MergeEvidence{Language: "en"}
+	e.AddAnswer("Save 20 EUR on tents.", 0)
+	if e.Supports(e.Read("Use SAVE20.")) {
+		t.Error("an amount supports a code")
+	}
+}
+
 func TestWhatIsNoClaim(t *testing.T) {
 	for _, text := range []string{
 		"", "Hello! How can I help?", "1. A lamp\n2. A tent", "  3) this\n**4.** that", "two pairs, three of them on Friday", "in May, e.g. here",

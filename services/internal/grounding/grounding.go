@@ -46,7 +46,7 @@ type Text struct {
 // language, or with "", they are plain words.
 func Read(text, language string) Text {
 	r := reader{text: text, numerals: numerals[language]}
-	r.cut()
+	r.tokenize()
 	r.read()
 	return r.out
 }
@@ -66,7 +66,7 @@ type Fact struct {
 	Name bool
 
 	readings [][]key // what it may say, at least one; each is keys that belong together
-	apart    []key   // a reading as parts, which other parts do not make up
+	parts    []key   // a reading as parts, which other parts do not make up
 	also     []key   // what a text that has it says as well
 	currency string  // of a number that is an amount: the ISO 4217 code, or the sign that several currencies share
 }
@@ -100,8 +100,8 @@ func (f Fact) values() []int64 {
 	return out
 }
 
-// SaidBy reports whether another fact says this one too.
-func (f Fact) SaidBy(other Fact) bool {
+// Matches reports whether another fact has a reading of this one.
+func (f Fact) Matches(other Fact) bool {
 	return f.holds(func(k key) bool {
 		return slices.Contains(other.also, k) ||
 			slices.ContainsFunc(other.readings, func(reading []key) bool { return slices.Contains(reading, k) })
@@ -115,7 +115,7 @@ func (f Fact) holds(known func(key) bool) bool {
 			return true
 		}
 	}
-	return len(f.apart) > 0 && all(f.apart, known)
+	return len(f.parts) > 0 && all(f.parts, known)
 }
 
 func all(keys []key, known func(key) bool) bool {
@@ -138,7 +138,7 @@ func (s *Set) Has(f Fact) bool { return f.holds(s.has) }
 
 // hasWhole is Has, but does not take parts that may stand far from each other for a code.
 func (s *Set) hasWhole(f Fact) bool {
-	f.apart = nil
+	f.parts = nil
 	return f.holds(s.has)
 }
 
@@ -193,7 +193,7 @@ const (
 
 func numberKey(decimal string) key { return key{number, decimal} }
 func countKey(n int) key           { return key{number, strconv.Itoa(n)} }
-func codeKey(squeezed string) key  { return key{code, squeezed} }
+func codeKey(compact string) key   { return key{code, compact} }
 func moneyKey(currency string) key { return key{money, currency} }
 func dayKey(d, m int) key          { return key{day, strconv.Itoa(d) + "." + strconv.Itoa(m)} }
 func monthKey(m int) key           { return key{month, strconv.Itoa(m)} }

@@ -148,7 +148,7 @@ func TestOneFactIsSaidByAnother(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f, other := grounding.Read(tt.fact, "en").Facts[0], grounding.Read(tt.other, "en").Facts[0]
-			if got := f.SaidBy(other); got != tt.want {
+			if got := f.Matches(other); got != tt.want {
 				t.Errorf("%q is said by %q: %v", tt.fact, tt.other, got)
 			}
 		})

@@ -97,15 +97,15 @@ func (e *MergeEvidence) has(k key) bool {
 	return e.currency.has(k)
 }
 
-// quotes reports whether a fact only repeats what the shopper wrote: a code or an address; or a number that stands as it
-// does there, of something that the sections give no number of. What they say of days, prices or dates is not up to the
-// shopper.
+// quotes reports whether a fact only repeats what the shopper wrote: a code or an address, or a number beside the same word,
+// of something that the sections give no number of. If the sections do give days, prices or dates, a number of these must
+// come from them.
 func (e *MergeEvidence) quotes(f Fact) bool {
-	for _, said := range e.shopper {
-		if !f.SaidBy(said) {
+	for _, other := range e.shopper {
+		if !f.Matches(other) {
 			continue
 		}
-		isNear := f.Left != "" && f.Left == said.Left || f.Unit != "" && f.Unit == said.Unit
+		isNear := f.Left != "" && f.Left == other.Left || f.Unit != "" && f.Unit == other.Unit
 		if f.Name || isNear && !e.units[f.Unit] {
 			return true
 		}

@@ -156,7 +156,7 @@ func (r *reader) amount(f Fact, first, last int) {
 	if sign, n := utf8.DecodeLastRuneInString(before); unicode.Is(unicode.Sc, sign) {
 		word, start = before[len(before)-n:], len(before)-n
 	} else if first > 0 && r.next(first-1, "") != "" && len(r.tokens[first-1].atoms) == 1 && isCurrency(r.tokens[first-1].atoms[0]) {
-		word, start = r.tokens[first-1].squeezed(), r.tokens[first-1].start()
+		word, start = r.tokens[first-1].compact(), r.tokens[first-1].start()
 	}
 	r.at = first
 	at := len(r.out.Facts)

@@ -50,7 +50,7 @@ func (r *reader) add(f Fact, last int) {
 	f.Start = r.tokens[r.at].start()
 	f.End = max(f.End, r.tokens[last].end())
 	if r.at > 0 {
-		f.Left = r.tokens[r.at-1].squeezed()
+		f.Left = r.tokens[r.at-1].compact()
 	}
 	r.out.Facts = append(r.out.Facts, f)
 	r.at = last + 1
@@ -64,17 +64,17 @@ func (r *reader) between(i int) string {
 	return r.text[r.tokens[i].end():]
 }
 
-// next returns the squeezed token after the i-th if only space is between them, or first some of the marks; and else "".
+// next returns the compact token after the i-th if only space is between them, or first some of the marks; and else "".
 func (r *reader) next(i int, marks string) string {
 	if i+1 >= len(r.tokens) || strings.Trim(strings.TrimLeft(r.between(i), marks), spaces) != "" {
 		return ""
 	}
-	return r.tokens[i+1].squeezed()
+	return r.tokens[i+1].compact()
 }
 
 // word reads a token of letters: a number in words, a month, a weekday or a code in capitals, and mostly none of them.
 func (r *reader) word(t token) {
-	whole := t.squeezed()
+	whole := t.compact()
 	r.out.words = append(r.out.words, codeKey(whole))
 	if len(t.atoms) > 1 {
 		for _, a := range t.atoms {
@@ -89,7 +89,7 @@ func (r *reader) word(t token) {
 	switch {
 	case m > 0 && r.monthThenDay(m):
 		return
-	case m > 0 && alone[whole] > 0:
+	case m > 0 && standaloneMonths[whole] > 0:
 		r.add(Fact{readings: [][]key{{monthKey(m)}, {codeKey(whole)}}, Unit: Date}, r.at)
 		return
 	case d > 0:
@@ -102,7 +102,7 @@ func (r *reader) word(t token) {
 	case isNumeral:
 		r.out.words = append(r.out.words, countKey(n))
 	case inCapitals(t):
-		r.add(Fact{readings: [][]key{{codeKey(whole)}}, apart: codeParts(t), Name: true}, r.at)
+		r.add(Fact{readings: [][]key{{codeKey(whole)}}, parts: codeParts(t), Name: true}, r.at)
 		return
 	}
 	r.at++
@@ -132,7 +132,7 @@ func weekdayNamed(word string) int {
 // monthThenDay reads a date such as May 3.
 func (r *reader) monthThenDay(month int) bool {
 	marks := ""
-	if shortMonths[r.tokens[r.at].squeezed()] > 0 {
+	if shortMonths[r.tokens[r.at].compact()] > 0 {
 		marks = "."
 	}
 	if r.next(r.at, marks) == "" {
@@ -169,7 +169,7 @@ func (r *reader) code(t token) {
 			return
 		}
 	}
-	f := Fact{readings: [][]key{{codeKey(t.squeezed())}}, apart: codeParts(t), Name: true}
+	f := Fact{readings: [][]key{{codeKey(t.compact())}}, parts: codeParts(t), Name: true}
 	for _, a := range t.atoms {
 		if a.digits && (t.atoms[0].digits || len(a.text) > 2 && strings.ContainsAny(r.text[t.start():t.end()], "-_")) {
 			f.also = append(f.also, numberKey(decimal(a.text, "")))
@@ -185,15 +185,15 @@ func codeParts(t token) []key {
 	if joined := slices.ContainsFunc(t.atoms[1:], func(a atom) bool { return a.glue == "" }); joined && !t.atoms[0].digits {
 		return nil
 	}
-	var apart []key
+	var parts []key
 	for _, a := range t.atoms {
 		if a.digits {
-			apart = append(apart, numberKey(decimal(a.text, "")))
+			parts = append(parts, numberKey(decimal(a.text, "")))
 		} else {
-			apart = append(apart, codeKey(a.text))
+			parts = append(parts, codeKey(a.text))
 		}
 	}
-	return apart
+	return parts
 }
 
 // number reads a token of digits with what belongs to it: the month, the percent sign, the currency, the hour's mark.
@@ -242,15 +242,19 @@ func (r *reader) number() {
 	r.amount(f, first, last)
 }
 
-// joined lets a number say what it says together with the word before or behind it: SAVE-20 in small letters, ORD 1001, 256 GB.
+// joined adds the codes that a number may be part of, with the word before or behind it: save-20, ORD 1001, 256 GB. A word in
+// small letters before a space makes no code: "save 20 EUR" is not SAVE20.
 func (r *reader) joined(f *Fact, first, last int) {
-	digits := r.tokens[first].squeezed()
+	digits := r.tokens[first].compact()
 	if first > 0 && r.tokens[first-1].all(false) {
-		switch word := r.tokens[first-1].squeezed() + digits; r.between(first - 1) {
+		before := r.tokens[first-1]
+		switch word := before.compact() + digits; r.between(first - 1) {
 		case "-":
 			f.readings = append(f.readings, []key{codeKey(word)})
 		case " ":
-			f.also = append(f.also, codeKey(word))
+			if before.atoms[0].upper {
+				f.also = append(f.also, codeKey(word))
+			}
 		}
 	}
 	if word := r.next(last, ""); word != "" && r.tokens[last+1].all(false) {
@@ -299,11 +303,11 @@ func (r *reader) readings(atoms []atom) [][]key {
 		}
 	}
 	if len(out) == 0 || glue == "/" && len(atoms) == 2 {
-		var apart []key
+		var parts []key
 		for _, a := range atoms {
-			apart = append(apart, numberKey(decimal(a.text, "")))
+			parts = append(parts, numberKey(decimal(a.text, "")))
 		}
-		out = append(out, apart)
+		out = append(out, parts)
 	}
 	return out
 }

@@ -20,7 +20,7 @@ type atom struct {
 	lower  bool // letters without a capital one
 }
 
-// token is what stands between spaces, as far as it is one thing: a word, a number, a code, an address.
+// token is one word, number, code or address.
 type token struct {
 	atoms   []atom
 	address bool // a URL, a mail address or a domain
@@ -39,8 +39,8 @@ func (t token) all(digits bool) bool {
 	return true
 }
 
-// squeezed is the token without what glues it.
-func (t token) squeezed() string {
+// compact is the token without what glues it.
+func (t token) compact() string {
 	if len(t.atoms) == 1 {
 		return t.atoms[0].text
 	}
@@ -54,8 +54,8 @@ func (t token) squeezed() string {
 // bytesPerAtom is about how much of a text an atom takes, with what follows it.
 const bytesPerAtom = 5
 
-// cut cuts the text up.
-func (r *reader) cut() {
+// tokenize splits the text into tokens.
+func (r *reader) tokenize() {
 	atoms := make([]atom, 0, len(r.text)/bytesPerAtom+1)
 	r.tokens = make([]token, 0, cap(atoms))
 	begin := 0 // of the chain: atoms that nothing but glue keeps apart
@@ -68,7 +68,7 @@ func (r *reader) cut() {
 		a := readAtom(r.text, i)
 		if k := len(atoms); k > begin {
 			if a.glue = r.text[atoms[k-1].end:i]; !glues(a.glue, atoms[k-1].digits && a.digits) {
-				r.tokens = apart(r.tokens, atoms[begin:])
+				r.tokens = appendTokens(r.tokens, atoms[begin:])
 				begin, a.glue = k, ""
 			}
 		}
@@ -76,7 +76,7 @@ func (r *reader) cut() {
 		i = a.end
 	}
 	if len(atoms) > begin {
-		r.tokens = apart(r.tokens, atoms[begin:])
+		r.tokens = appendTokens(r.tokens, atoms[begin:])
 	}
 }
 
@@ -135,14 +135,14 @@ func glues(s string, digits bool) bool {
 	return false
 }
 
-// apart appends the tokens of a chain: one if it is an address, and else as many as there are things.
-func apart(out []token, chain []atom) []token {
+// appendTokens appends the tokens of a chain: one if it is an address, and else as many as there are things.
+func appendTokens(out []token, chain []atom) []token {
 	if len(chain) > 1 && isAddress(chain) {
 		return append(out, token{atoms: chain, address: true})
 	}
 	begin := 0
 	for i := 1; i < len(chain); i++ {
-		if parts(chain[begin:], i-begin) {
+		if startsToken(chain[begin:], i-begin) {
 			out = append(out, token{atoms: chain[begin:i]})
 			begin = i
 			chain[i].glue = ""
@@ -176,8 +176,8 @@ func isDomain(chain []atom) bool {
 	return len(chain) > 1 && !chain[0].digits && !last.digits && last.glue == "."
 }
 
-// parts reports whether a new token begins with the i-th atom of a chain.
-func parts(chain []atom, i int) bool {
+// startsToken reports whether a new token begins with the i-th atom of a chain.
+func startsToken(chain []atom, i int) bool {
 	before, a := chain[i-1], chain[i]
 	switch {
 	case before.digits && a.digits:

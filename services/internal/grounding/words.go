@@ -37,12 +37,12 @@ var (
 )
 
 var (
-	numerals = numeralWords()
-	monthOf  = places(months)
-	alone    = places([]string{monthsAlone})
+	numerals         = numeralWords()
+	monthOf          = positions(months)
+	standaloneMonths = positions([]string{monthsAlone})
 	// shortMonths are those that a dot may follow.
-	shortMonths = places(months[4:])
-	weekdayOf   = places(weekdays)
+	shortMonths = positions(months[4:])
+	weekdayOf   = positions(weekdays)
 	// calendar has all months, and weekdays with their plurals.
 	calendar = calendarWords()
 )
@@ -58,8 +58,8 @@ func calendarWords() map[string]bool {
 	return out
 }
 
-// places maps each word to its place in its line, from 1.
-func places(lines []string) map[string]int {
+// positions maps each word to its place in its line, from 1.
+func positions(lines []string) map[string]int {
 	out := map[string]int{}
 	for _, line := range lines {
 		for i, w := range strings.Fields(line) {
