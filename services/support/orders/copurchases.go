@@ -3,6 +3,7 @@ package orders
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -111,12 +112,9 @@ const (
 	maxBasket = 100
 	// maxBaskets is how many orders with one product are looked at, the latest.
 	maxBaskets = 500
-	// basketsARead bounds the fields of one command, so that it holds up nobody else's.
-	basketsARead = 1_000
+	// basketsPerRead bounds the commands of one pipeline.
+	basketsPerRead = 1_000
 )
-
-// basketsKey is the hash from order id to the order's basket.
-func basketsKey(storeID string) string { return state.Key(storeID, "orders", "baskets") }
 
 // withKey is the sorted set of the orders that hold a product, by the time they were placed; without a product, of all
 // orders that count.
@@ -124,7 +122,7 @@ func withKey(storeID, productID string) string {
 	if productID == "" {
 		return state.Key(storeID, "orders", "counted")
 	}
-	return state.Key(storeID, "orders", "with", productID)
+	return state.TaggedKey(storeID, "product/"+productID, "orders")
 }
 
 // basket is who ordered, and which products, each once and in their order; none if the order does not count. It is kept
@@ -212,9 +210,12 @@ func (s redisStore) companies(ctx context.Context, storeID string, products []st
 	}
 	found := make([]company, len(products))
 	for i, h := range held {
-		found[i] = company{looked: len(h.Val()), with: make(map[string]*shared)}
+		found[i] = company{with: make(map[string]*shared)}
 		for _, id := range h.Val() {
-			found[i].add(baskets[id], products)
+			if slices.Contains(baskets[id].products, products[i]) { // else the order has changed since
+				found[i].looked++
+				found[i].add(baskets[id], products)
+			}
 		}
 	}
 	return found, nil
@@ -239,14 +240,18 @@ func (c company) add(b basket, but []string) {
 // baskets returns the baskets of orders, by order id.
 func (s redisStore) baskets(ctx context.Context, storeID string, ids []string) (map[string]basket, error) {
 	out := make(map[string]basket, len(ids))
-	for chunk := range slices.Chunk(ids, basketsARead) {
-		texts, err := s.redis.HMGet(ctx, basketsKey(storeID), chunk...).Result()
-		if err != nil {
+	for chunk := range slices.Chunk(ids, basketsPerRead) {
+		pipe := s.redis.Pipeline()
+		texts := make([]*redis.StringCmd, len(chunk))
+		for i, id := range chunk {
+			texts[i] = pipe.HGet(ctx, orderKey(storeID, id), "basket")
+		}
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 			return nil, state.Error("read baskets", err)
 		}
 		for i, text := range texts {
-			if text, ok := text.(string); ok {
-				out[chunk[i]] = parseBasket(text)
+			if text.Err() == nil {
+				out[chunk[i]] = parseBasket(text.Val())
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
@@ -58,25 +59,29 @@ type attempts struct{ redis redis.UniversalClient }
 
 func attemptKeys(storeID, id string, p Proof) (order, with string) {
 	sum := sha256.Sum256([]byte(p.email + "\n" + p.postalCode))
-	return state.Key(storeID, "orders", "attempts", "order", id),
-		state.Key(storeID, "orders", "attempts", "proof", hex.EncodeToString(sum[:]))
+	proof := hex.EncodeToString(sum[:])
+	return state.TaggedKey(storeID, "order/"+id, "attempts"), state.TaggedKey(storeID, "proof/"+proof, "attempts")
 }
 
 // begin counts an attempt as wrong before it is made, so that many at once are not more than one after the other. It returns
 // a *fault.Exhausted when there were too many.
 func (a attempts) begin(ctx context.Context, storeID, id string, p Proof) error {
 	order, with := attemptKeys(storeID, id, p)
-	var atOrder, withProof *redis.IntCmd
-	_, err := a.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
-		tx.SetNX(ctx, order, 0, attemptsWindow)
-		tx.SetNX(ctx, with, 0, attemptsWindow)
-		atOrder, withProof = tx.Incr(ctx, order), tx.Incr(ctx, with)
+	var atOrder, withProof *redis.Cmd
+	_, err := a.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		atOrder = pipe.Eval(ctx, incrScript, []string{order}, attemptsWindow.Milliseconds())
+		withProof = pipe.Eval(ctx, incrScript, []string{with}, attemptsWindow.Milliseconds())
 		return nil
 	})
 	if err != nil {
 		return state.Error("count attempts", err)
 	}
-	if atOrder.Val() <= maxAttemptsAtOrder && withProof.Val() <= maxAttemptsWithProof {
+	n, errOrder := atOrder.Int64()
+	m, errProof := withProof.Int64()
+	if err := errors.Join(errOrder, errProof); err != nil {
+		return state.Error("count attempts", err)
+	}
+	if n <= maxAttemptsAtOrder && m <= maxAttemptsWithProof {
 		return nil
 	}
 	return &fault.Exhausted{
@@ -85,15 +90,23 @@ func (a attempts) begin(ctx context.Context, storeID, id string, p Proof) error 
 	}
 }
 
+// incrScript counts an attempt. The first one begins the window of ARGV[1] milliseconds.
+const incrScript = `
+redis.call('SET', KEYS[1], 0, 'NX', 'PX', ARGV[1])
+return redis.call('INCR', KEYS[1])`
+
 // decrScript takes an attempt back, unless its window has ended since: a new counter would begin below zero and never end.
 const decrScript = `
-for _, key in ipairs(KEYS) do
-  if redis.call('EXISTS', key) == 1 then redis.call('DECR', key) end
-end
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('DECR', KEYS[1]) end
 return 1`
 
 // succeeded takes back an attempt that was not wrong.
 func (a attempts) succeeded(ctx context.Context, storeID, id string, p Proof) error {
 	order, with := attemptKeys(storeID, id, p)
-	return state.Error("count attempts", a.redis.Eval(ctx, decrScript, []string{order, with}).Err())
+	_, err := a.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.Eval(ctx, decrScript, []string{order})
+		pipe.Eval(ctx, decrScript, []string{with})
+		return nil
+	})
+	return state.Error("count attempts", err)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,9 +17,19 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// redisStore keeps orders in Redis. For each store: a hash from order id to the order, a hash from order id to its
-// basket, and for each customer and each product a sorted set of order ids by the time they were placed. Order ids are in
-// upper case. All keys of a store share a slot, so that a script can change them together.
+// redisStore keeps orders in Redis. An order is a hash with a tag of its own, so that orders spread over a cluster:
+//
+//	order    the order
+//	basket   its customer and its products, which say which indexes it belongs to
+//	time     when it was placed, in milliseconds
+//	revision the number of writes
+//	stale    earlier baskets, one a line, whose indexes may still list the order
+//
+// The indexes are sorted sets of order ids by the time placed: for each customer, for each product, and of all orders that
+// count. They have tags of their own too, so no script changes them together with the order. A write first changes the order
+// and notes the old basket as stale, then updates the indexes, then removes the note. After a crash in between, the next write
+// of the order finds the note and completes the work. A write is acknowledged when its indexes are updated. Readers check an
+// entry of an index against the order. Order ids are in the form of NormalID.
 type redisStore struct {
 	redis redis.UniversalClient
 	cache *state.TTLCache[*orderv1.OrderSettings]
@@ -27,87 +39,147 @@ func newRedisStore(r redis.UniversalClient) redisStore {
 	return redisStore{redis: r, cache: state.NewTTLCache[*orderv1.OrderSettings](settingsTTL)}
 }
 
-func ordersKey(storeID string) string { return state.Key(storeID, "orders") }
+func orderKey(storeID, id string) string { return state.TaggedKey(storeID, "order/"+id, "order") }
+
 func customerKey(storeID, customerID string) string {
-	return state.Key(storeID, "orders", "by-customer", customerID)
+	return state.TaggedKey(storeID, "customer/"+customerID, "orders")
 }
 
-// putScript writes one order with its indexes. It refuses when the order's basket is not the one that the caller read,
-// because the keys of the old indexes would then be the wrong ones: keys must be named before a script runs.
-//
-// KEYS: orders, baskets, the indexes that it will be in, those that it leaves.
-// ARGV: id, order, new basket, time placed in milliseconds, old basket or "", number of indexes that it will be in.
-const putScript = `
-local basket = redis.call('HGET', KEYS[2], ARGV[1]) or ''
-if basket ~= ARGV[5] then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
-for i = 3, #KEYS do
-  if i <= 2 + tonumber(ARGV[6]) then
-    redis.call('ZADD', KEYS[i], ARGV[4], ARGV[1])
-  else
-    redis.call('ZREM', KEYS[i], ARGV[1])
-  end
-end
-return 1`
+// Scripts on the key of one order.
+const (
+	// writeScript writes an order and returns its revision and its stale baskets. ARGV: order, basket, time.
+	writeScript = `
+local have = redis.call('HMGET', KEYS[1], 'basket', 'stale')
+local stale = have[2] or ''
+if have[1] and have[1] ~= ARGV[2] then stale = stale .. have[1] .. '\n' end
+local revision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
+redis.call('HSET', KEYS[1], 'order', ARGV[1], 'basket', ARGV[2], 'time', ARGV[3], 'stale', stale)
+return {tostring(revision), ARGV[2], ARGV[3], stale}`
 
-// maxPutRounds bounds how often orders are tried again whose basket changed while they were written. One round is enough
-// unless an order is in a batch twice or is written by several at once.
-const maxPutRounds = 8
+	// settleScript removes the stale baskets if the order is still in revision ARGV[1]. It returns what writeScript does.
+	settleScript = `
+local have = redis.call('HMGET', KEYS[1], 'revision', 'basket', 'time', 'stale')
+if have[1] == ARGV[1] then redis.call('HDEL', KEYS[1], 'stale') end
+for i = 1, 4 do have[i] = have[i] or '' end
+return have`
+)
 
-// put writes orders, each with its indexes or not at all.
+// maxSettleRounds bounds how often the indexes of an order are updated that other writers keep changing. Each round means that
+// another write was made meanwhile.
+const maxSettleRounds = 100
+
+// written is an order after a write.
+type written struct {
+	id       string
+	revision string
+	basket   string
+	time     string
+	stale    map[string]bool // baskets whose indexes must not list the order
+}
+
+// put writes orders. Of several with the same id, the last counts.
 func (s redisStore) put(ctx context.Context, storeID string, orders []*orderv1.Order) error {
-	for range maxPutRounds {
-		if len(orders) == 0 {
-			return nil
+	last := make(map[string]*orderv1.Order, len(orders))
+	for _, o := range orders {
+		last[NormalID(o.GetOrderId())] = o
+	}
+	open := make([]*written, 0, len(last))
+	pipe := s.redis.Pipeline()
+	results := make([]*redis.Cmd, 0, len(last))
+	for id, o := range last {
+		raw, err := proto.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("encode order: %w", err)
 		}
-		var err error
-		if orders, err = s.putRound(ctx, storeID, orders); err != nil {
+		open = append(open, &written{id: id, stale: make(map[string]bool)})
+		results = append(results, pipe.Eval(ctx, writeScript, []string{orderKey(storeID, id)},
+			raw, basketOf(o).String(), o.GetCreateTime().AsTime().UnixMilli()))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return state.Error("write orders", err)
+	}
+	for i, w := range open {
+		if err := w.read(results[i]); err != nil {
 			return state.Error("write orders", err)
 		}
 	}
-	if len(orders) > 0 {
-		return fmt.Errorf("write orders: order %q keeps changing", orders[0].GetOrderId())
+	for range maxSettleRounds {
+		if len(open) == 0 {
+			return nil
+		}
+		var err error
+		if open, err = s.settle(ctx, storeID, open); err != nil {
+			return state.Error("index orders", err)
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("index orders: order %q keeps changing", open[0].id)
 	}
 	return nil
 }
 
-// putRound returns the orders that were not written because their basket had changed.
-func (s redisStore) putRound(ctx context.Context, storeID string, orders []*orderv1.Order) ([]*orderv1.Order, error) {
-	ids := make([]string, len(orders))
-	for i, o := range orders {
-		ids[i] = NormalID(o.GetOrderId())
-	}
-	baskets, err := s.redis.HMGet(ctx, basketsKey(storeID), ids...).Result()
+// read takes over what a script returned. A basket that is replaced becomes stale: its indexes were updated.
+func (w *written) read(result *redis.Cmd) error {
+	fields, err := result.StringSlice()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if len(fields) != 4 {
+		return fmt.Errorf("%d fields of order %q, want 4", len(fields), w.id)
+	}
+	if w.basket != "" {
+		w.stale[w.basket] = true
+	}
+	w.revision, w.basket, w.time = fields[0], fields[1], fields[2]
+	for basket := range strings.Lines(fields[3]) {
+		w.stale[strings.TrimSuffix(basket, "\n")] = true
+	}
+	delete(w.stale, w.basket)
+	return nil
+}
+
+// settle updates the indexes of orders and returns the orders that another writer has changed meanwhile.
+func (s redisStore) settle(ctx context.Context, storeID string, orders []*written) ([]*written, error) {
 	pipe := s.redis.Pipeline()
-	results := make([]*redis.Cmd, len(orders))
-	for i, o := range orders {
-		raw, err := proto.Marshal(o)
+	for _, w := range orders {
+		placed, err := strconv.ParseInt(w.time, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("encode order: %w", err)
+			return nil, fmt.Errorf("time of order %q: %w", w.id, err)
 		}
-		was, _ := baskets[i].(string)
-		b := basketOf(o)
-		in := b.keys(storeID)
-		left := slices.DeleteFunc(parseBasket(was).keys(storeID), func(key string) bool { return slices.Contains(in, key) })
-		results[i] = pipe.Eval(ctx, putScript, slices.Concat([]string{ordersKey(storeID), basketsKey(storeID)}, in, left),
-			ids[i], raw, b.String(), o.GetCreateTime().AsTime().UnixMilli(), was, len(in))
+		in := parseBasket(w.basket).keys(storeID)
+		for _, key := range in {
+			pipe.ZAdd(ctx, key, redis.Z{Score: float64(placed), Member: w.id})
+		}
+		for basket := range w.stale {
+			for _, key := range parseBasket(basket).keys(storeID) {
+				if !slices.Contains(in, key) {
+					pipe.ZRem(ctx, key, w.id)
+				}
+			}
+		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, err
 	}
-	var again []*orderv1.Order
-	for i, r := range results {
-		if done, err := r.Bool(); err != nil {
+	pipe = s.redis.Pipeline()
+	results := make([]*redis.Cmd, len(orders))
+	for i, w := range orders {
+		results[i] = pipe.Eval(ctx, settleScript, []string{orderKey(storeID, w.id)}, w.revision)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, err
+	}
+	var changed []*written
+	for i, w := range orders {
+		before := w.revision
+		if err := w.read(results[i]); err != nil {
 			return nil, err
-		} else if !done {
-			again = append(again, orders[i])
+		}
+		if w.revision != before {
+			changed = append(changed, w)
 		}
 	}
-	return again, nil
+	return changed, nil
 }
 
 // get returns an order of a customer.
@@ -122,7 +194,7 @@ func (s redisStore) guest(ctx context.Context, storeID, id string, p Proof) (*or
 
 // read returns an order if it may be seen. A missing order and one that may not are the same *fault.NotFound.
 func (s redisStore) read(ctx context.Context, storeID, id string, may func(*orderv1.Order) bool) (*orderv1.Order, error) {
-	raw, err := s.redis.HGet(ctx, ordersKey(storeID), id).Result()
+	raw, err := s.redis.HGet(ctx, orderKey(storeID, id), "order").Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, notFound(id)
 	}
@@ -150,21 +222,24 @@ func (s redisStore) list(ctx context.Context, storeID, customerID string, limit 
 	if err != nil || len(ids) == 0 {
 		return nil, 0, state.Error("list orders", err)
 	}
-	raws, err := s.redis.HMGet(ctx, ordersKey(storeID), ids...).Result()
-	if err != nil {
+	pipe := s.redis.Pipeline()
+	raws := make([]*redis.StringCmd, len(ids))
+	for i, id := range ids {
+		raws[i] = pipe.HGet(ctx, orderKey(storeID, id), "order")
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, 0, state.Error("read orders", err)
 	}
 	orders := make([]*orderv1.Order, 0, len(raws))
 	for _, raw := range raws {
-		text, ok := raw.(string)
-		if !ok {
+		if raw.Err() != nil {
 			continue
 		}
-		order, err := decodeOrder(text)
+		order, err := decodeOrder(raw.Val())
 		if err != nil {
 			return nil, 0, err
 		}
-		if order.GetCustomerId() == customerID { // else it changed hands between the two reads
+		if order.GetCustomerId() == customerID { // else another customer's now
 			orders = append(orders, withoutProof(order))
 		}
 	}

@@ -1,0 +1,127 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+)
+
+// tag returns the part of a key that decides its cluster slot.
+func tag(key string) string {
+	_, rest, _ := strings.Cut(key, "{")
+	tag, _, _ := strings.Cut(rest, "}")
+	return tag
+}
+
+func TestOrdersSpreadOverACluster(t *testing.T) {
+	attempt, _ := attemptKeys("one", "Q-1", ProofOf("a@one.example", ""))
+	if tag(attempt) != tag(orderKey("one", "Q-1")) {
+		t.Errorf("an order and its attempts have the tags %s and %s", tag(orderKey("one", "Q-1")), tag(attempt))
+	}
+	seen := make(map[string]string)
+	for _, key := range []string{
+		orderKey("one", "Q-1"), orderKey("one", "Q-2"), orderKey("two", "Q-1"),
+		customerKey("one", "ada"), customerKey("one", "bo"), customerKey("one", "Q-1"),
+		withKey("one", "boots"), withKey("one", "socks"), withKey("one", "ada"), withKey("one", ""),
+	} {
+		if other, ok := seen[tag(key)]; ok {
+			t.Errorf("%s and %s have the same tag", key, other)
+		}
+		seen[tag(key)] = key
+	}
+}
+
+func TestOrdersInARealCluster(t *testing.T) {
+	client, err := state.Open(t.Context(), redistest.Cluster(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	r, err := New(client, nil, func() time.Time { return noon })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var orders []*orderv1.Order
+	for i := range 40 {
+		orders = append(orders, order(fmt.Sprintf("Q-%d", i), fmt.Sprintf("c%d", i%4), i, func(o *orderv1.Order) { o.PostalCode = "1010" }))
+	}
+	put(t, r, "one", orders...)
+	put(t, r, "one", order("Q-0", "moved", 1))
+	if found, total, err := r.List(t.Context(), "one", "c0", 20); err != nil || total != 9 || len(found) != 9 {
+		t.Errorf("c0 has %d of %d orders, %v; want 9", len(found), total, err)
+	}
+	if f, err := r.Get(t.Context(), "one", "moved", "Q-0"); err != nil || f.Order.GetOrderId() != "Q-0" {
+		t.Errorf("moved: %v, %v", f.Order, err)
+	}
+	if f, err := r.Guest(t.Context(), "one", "Q-1", ProofOf("", "1010")); err != nil || f.Order.GetOrderId() != "Q-1" {
+		t.Errorf("guest: %v, %v", f.Order, err)
+	}
+	if _, err := r.CoPurchases(t.Context(), "one", []string{"boots", "socks"}, 5); err != nil {
+		t.Errorf("co-purchases: %v", err)
+	}
+}
+
+// crash lets pipelines with a command fail, as if the process had ended before them.
+type crash struct {
+	command string
+	armed   bool
+}
+
+func (*crash) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*crash) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (c *crash) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if c.armed && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool {
+			return cmd.Name() == c.command || cmd.Name() == "eval" && strings.Contains(fmt.Sprint(cmd.Args()[1]), c.command)
+		}) {
+			return errors.New("the process ended")
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func TestAWriteThatEndsBeforeItsIndexesIsCompletedByTheNext(t *testing.T) {
+	for _, command := range []string{"zadd", "HDEL"} { // before the indexes, and before the note on them is removed
+		t.Run(command, func(t *testing.T) {
+			client := servicetest.Redis(t)
+			c := &crash{command: command}
+			client.AddHook(c)
+			r, err := New(client, nil, func() time.Time { return noon })
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, r, "one", order("Q-1", "ada", 1))
+			c.armed = true
+			if err := r.Put(t.Context(), "one", []*orderv1.Order{order("Q-1", "bo", 1)}); err == nil {
+				t.Fatal("a write that was not completed is acknowledged")
+			}
+			if found, _, err := r.List(t.Context(), "one", "ada", 5); err != nil || len(found) > 0 {
+				t.Errorf("ada is shown an order of bo: %v, %v", found, err)
+			}
+			c.armed = false
+			put(t, r, "one", order("Q-1", "cy", 1)) // of yet another customer: nothing but the note knows of ada and bo
+			for customer, want := range map[string]int{"ada": 0, "bo": 0, "cy": 1} {
+				found, total, err := r.List(t.Context(), "one", customer, 5)
+				if err != nil || total != want || len(found) != want {
+					t.Errorf("%s has %d of %d orders, %v; want %d", customer, len(found), total, err, want)
+				}
+			}
+			if n, err := client.ZCard(t.Context(), withKey("one", "boots")).Result(); err != nil || n != 1 {
+				t.Errorf("%d orders with boots, %v; want 1", n, err)
+			}
+		})
+	}
+}
