@@ -44,12 +44,12 @@ func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, err
 		return o, s.forModel(ctx, err, "the cart can not be read now; say so, and name no saving")
 	}
 	o.hasCart = cart != nil
-	promotions, err := s.store.list(ctx, t.Scope.StoreID)
+	promotions, err := s.repository.list(ctx, t.Scope.StoreID)
 	if err != nil {
 		return o, s.forModel(ctx, err, "the promotions can not be read now; say so, and name no promotion")
 	}
 	who := engine.Buyer{SignedIn: t.Scope.CustomerID != "", ID: t.Scope.CustomerID, Groups: t.Scope.CustomerGroups}
-	if who.Used, err = s.store.used(ctx, t.Scope.StoreID, who.ID, promotions); err != nil {
+	if who.Used, err = s.repository.used(ctx, t.Scope.StoreID, who.ID, promotions); err != nil {
 		return o, s.forModel(ctx, err, "the promotions can not be read now; say so, and name no promotion")
 	}
 	o.basket = engine.NewBasket(cart)

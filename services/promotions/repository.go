@@ -17,15 +17,15 @@ import (
 	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
-// store keeps promotions in one Redis hash for each store, by upper-case code.
-type store struct {
+// repository keeps promotions in one Redis hash for each store, by upper-case code.
+type repository struct {
 	redis redis.UniversalClient
 }
 
 func key(storeID string) string { return state.Key(storeID, "promotions") }
 
 // put writes promotions in one command, so that readers see all of them or none.
-func (s store) put(ctx context.Context, storeID string, promotions []*promotionv1.Promotion) error {
+func (r repository) put(ctx context.Context, storeID string, promotions []*promotionv1.Promotion) error {
 	if len(promotions) == 0 {
 		return nil
 	}
@@ -37,12 +37,12 @@ func (s store) put(ctx context.Context, storeID string, promotions []*promotionv
 		}
 		fields = append(fields, strings.ToUpper(p.GetCode()), raw)
 	}
-	return state.Error("write promotions", s.redis.HSet(ctx, key(storeID), fields...).Err())
+	return state.Error("write promotions", r.redis.HSet(ctx, key(storeID), fields...).Err())
 }
 
 // list returns the promotions of a store, ordered by code.
-func (s store) list(ctx context.Context, storeID string) ([]*promotionv1.Promotion, error) {
-	all, err := s.redis.HGetAll(ctx, key(storeID)).Result()
+func (r repository) list(ctx context.Context, storeID string) ([]*promotionv1.Promotion, error) {
+	all, err := r.redis.HGetAll(ctx, key(storeID)).Result()
 	if err != nil {
 		return nil, state.Error("read promotions", err)
 	}
@@ -58,86 +58,85 @@ func (s store) list(ctx context.Context, storeID string) ([]*promotionv1.Promoti
 	return promotions, nil
 }
 
-// delete removes a promotion and its uses, and reports whether there was one.
-func (s store) delete(ctx context.Context, storeID, code string) (bool, error) {
-	var removed *redis.IntCmd
-	_, err := s.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
-		removed = tx.HDel(ctx, key(storeID), strings.ToUpper(code))
-		tx.Del(ctx, usageKey(storeID, code))
-		return nil
-	})
-	return removed.Val() > 0, state.Error("delete promotion", err)
-}
-
 // has reports whether a store has any promotion.
-func (s store) has(ctx context.Context, storeID string) (bool, error) {
-	n, err := s.redis.HLen(ctx, key(storeID)).Result()
+func (r repository) has(ctx context.Context, storeID string) (bool, error) {
+	n, err := r.redis.HLen(ctx, key(storeID)).Result()
 	return n > 0, state.Error("count promotions", err)
 }
 
-// A promotion's uses are a hash of their own: "all" and "customer:ID" are counts, and "order:ID" is the customer of an
-// order that was counted, which makes both calls safe to repeat.
+// Fields of the uses of a promotion, a hash: "all" and "customer:ID" are counts, and "order:ID" is the customer of an order that
+// was counted, which makes a repeated call change nothing.
 const (
-	allField    = "all"
-	ownField    = "customer:"
-	recordWords = `
-local counts = {}
-for i, key in ipairs(KEYS) do
-  local changed = redis.call('HSETNX', key, 'order:' .. ARGV[1], ARGV[2])
-  if changed == 1 then
-    redis.call('HINCRBY', key, 'all', 1)
-    if ARGV[2] ~= '' then redis.call('HINCRBY', key, 'customer:' .. ARGV[2], 1) end
-  end
-  counts[2*i-1], counts[2*i] = changed, tonumber(redis.call('HGET', key, 'all'))
-end
-return counts`
-	releaseWords = `
-local counts = {}
-for i, key in ipairs(KEYS) do
-  local customer = redis.call('HGET', key, 'order:' .. ARGV[1])
-  if customer then
-    redis.call('HDEL', key, 'order:' .. ARGV[1])
-    redis.call('HINCRBY', key, 'all', -1)
-    if customer ~= '' then redis.call('HINCRBY', key, 'customer:' .. customer, -1) end
-  end
-  counts[2*i-1], counts[2*i] = customer and 1 or 0, tonumber(redis.call('HGET', key, 'all') or 0)
-end
-return counts`
+	allField = "all"
+	ownField = "customer:"
 )
 
-var (
-	recordScript  = redis.NewScript(recordWords)
-	releaseScript = redis.NewScript(releaseWords)
+// Scripts on the uses of one promotion. Both return whether the counts changed, and how often the promotion was used.
+const (
+	// recordScript counts order ARGV[1] of customer ARGV[2], who may be "".
+	recordScript = `
+local changed = redis.call('HSETNX', KEYS[1], 'order:' .. ARGV[1], ARGV[2])
+if changed == 1 then
+  redis.call('HINCRBY', KEYS[1], 'all', 1)
+  if ARGV[2] ~= '' then redis.call('HINCRBY', KEYS[1], 'customer:' .. ARGV[2], 1) end
+end
+return {changed, tonumber(redis.call('HGET', KEYS[1], 'all'))}`
+
+	// releaseScript takes order ARGV[1] back.
+	releaseScript = `
+local customer = redis.call('HGET', KEYS[1], 'order:' .. ARGV[1])
+if customer then
+  redis.call('HDEL', KEYS[1], 'order:' .. ARGV[1])
+  redis.call('HINCRBY', KEYS[1], 'all', -1)
+  if customer ~= '' then redis.call('HINCRBY', KEYS[1], 'customer:' .. customer, -1) end
+end
+return {customer and 1 or 0, tonumber(redis.call('HGET', KEYS[1], 'all') or 0)}`
 )
 
+// usageKey spreads the uses of promotions over a Redis Cluster: those of each code are in a slot of their own.
 func usageKey(storeID, code string) string {
-	return state.Key(storeID, "promotion_usage", strings.ToUpper(code))
+	return state.TaggedKey(storeID, "promotion/"+strings.ToUpper(code), "usage")
 }
 
-// count runs a script, which changes all counts of an order or none, and returns them.
-func (s store) count(ctx context.Context, script *redis.Script, storeID string, codes []string, args ...any) ([]*promotionv1.Usage, error) {
-	keys := make([]string, len(codes))
+// delete removes a promotion and then its uses, and reports whether there was a promotion. After an error it can be repeated:
+// the second call removes what is left.
+func (r repository) delete(ctx context.Context, storeID, code string) (bool, error) {
+	removed, err := r.redis.HDel(ctx, key(storeID), strings.ToUpper(code)).Result()
+	if err == nil {
+		err = r.redis.Del(ctx, usageKey(storeID, code)).Err()
+	}
+	return removed > 0, state.Error("delete promotion", err)
+}
+
+// count runs a script on the uses of each code and returns what they are then. After an error some codes may have been counted
+// and others not; a repeated call counts the rest, and none twice.
+func (r repository) count(ctx context.Context, script, storeID string, codes []string, args ...any) ([]*promotionv1.Usage, error) {
+	pipe := r.redis.Pipeline()
+	replies := make([]*redis.Cmd, len(codes))
 	for i, code := range codes {
-		keys[i] = usageKey(storeID, code)
+		replies[i] = pipe.Eval(ctx, script, []string{usageKey(storeID, code)}, args...)
 	}
-	counts, err := script.Run(ctx, s.redis, keys, args...).Int64Slice()
-	if err != nil {
+	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, state.Error("count promotions", err)
-	}
-	if len(counts) != 2*len(codes) {
-		return nil, fmt.Errorf("count promotions: %d figures for %d codes", len(counts), len(codes))
 	}
 	usages := make([]*promotionv1.Usage, len(codes))
 	for i, code := range codes {
-		usages[i] = &promotionv1.Usage{Code: strings.ToUpper(code), Changed: counts[2*i] == 1, UsedCount: counts[2*i+1]}
+		counts, err := replies[i].Int64Slice()
+		if err != nil {
+			return nil, state.Error("count promotions", err)
+		}
+		if len(counts) != 2 {
+			return nil, fmt.Errorf("count promotions: %d figures for a code, want 2", len(counts))
+		}
+		usages[i] = &promotionv1.Usage{Code: strings.ToUpper(code), Changed: counts[0] == 1, UsedCount: counts[1]}
 	}
 	return usages, nil
 }
 
 // used reads how often the promotions that have a limit were used, by all and by a customer, who may be nobody.
-func (s store) used(ctx context.Context, storeID, customerID string, promotions []*promotionv1.Promotion) (map[string]engine.Use, error) {
+func (r repository) used(ctx context.Context, storeID, customerID string, promotions []*promotionv1.Promotion) (map[string]engine.Use, error) {
 	replies := make(map[string]*redis.SliceCmd)
-	pipe := s.redis.Pipeline()
+	pipe := r.redis.Pipeline()
 	for _, p := range promotions {
 		if p.GetUsageLimit() > 0 || p.GetUsageLimitPerCustomer() > 0 {
 			code := strings.ToUpper(p.GetCode())

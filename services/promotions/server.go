@@ -26,11 +26,11 @@ const (
 // server implements PromotionService.
 type server struct {
 	promotionv1.UnsafePromotionServiceServer
-	store   store
-	cart    cartv1.CartServiceClient       // nil when the deployment has no carts
-	catalog catalogv1.CatalogServiceClient // nil when the deployment has no catalog
-	now     func() time.Time
-	logger  *slog.Logger
+	repository repository
+	cart       cartv1.CartServiceClient       // nil when the deployment has no carts
+	catalog    catalogv1.CatalogServiceClient // nil when the deployment has no catalog
+	now        func() time.Time
+	logger     *slog.Logger
 }
 
 var _ promotionv1.PromotionServiceServer = (*server)(nil)
@@ -43,7 +43,7 @@ func (s *server) UpsertPromotions(stream promotionv1.PromotionService_UpsertProm
 		Items:    (*promotionv1.UpsertPromotionsRequest).GetPromotions,
 		ID:       (*promotionv1.Promotion).GetCode,
 		Check:    engine.Check,
-		Put:      s.store.put,
+		Put:      s.repository.put,
 	}.Run(stream.Context(), stream.Recv)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *server) ListPromotions(ctx context.Context, req *promotionv1.ListPromot
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	promotions, err := s.store.list(ctx, req.GetStoreId())
+	promotions, err := s.repository.list(ctx, req.GetStoreId())
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *server) DeletePromotion(ctx context.Context, req *promotionv1.DeletePro
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	deleted, err := s.store.delete(ctx, req.GetStoreId(), req.GetCode())
+	deleted, err := s.repository.delete(ctx, req.GetStoreId(), req.GetCode())
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 			return nil, err
 		}
 	}
-	promotions, err := s.store.list(ctx, req.GetStoreId())
+	promotions, err := s.repository.list(ctx, req.GetStoreId())
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 		at = req.GetTime().AsTime()
 	}
 	who := engine.Buyer{SignedIn: req.GetSignedIn(), ID: req.GetCustomerId(), Groups: req.GetCustomerGroups(), Applied: req.GetAppliedCodes()}
-	if who.Used, err = s.store.used(ctx, req.GetStoreId(), who.ID, promotions); err != nil {
+	if who.Used, err = s.repository.used(ctx, req.GetStoreId(), who.ID, promotions); err != nil {
 		return nil, err
 	}
 	o := engine.Evaluate(promotions, engine.NewBasket(cart), who, at)
@@ -184,7 +184,7 @@ func (s *server) RecordUsage(ctx context.Context, req *promotionv1.RecordUsageRe
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	usages, err := s.store.count(ctx, recordScript, req.GetStoreId(), req.GetCodes(), req.GetOrderId(), req.GetCustomerId())
+	usages, err := s.repository.count(ctx, recordScript, req.GetStoreId(), req.GetCodes(), req.GetOrderId(), req.GetCustomerId())
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (s *server) ReleaseUsage(ctx context.Context, req *promotionv1.ReleaseUsage
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	usages, err := s.store.count(ctx, releaseScript, req.GetStoreId(), req.GetCodes(), req.GetOrderId())
+	usages, err := s.repository.count(ctx, releaseScript, req.GetStoreId(), req.GetCodes(), req.GetOrderId())
 	if err != nil {
 		return nil, err
 	}

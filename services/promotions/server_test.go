@@ -291,7 +291,7 @@ func TestNewRefusesAnIncompleteConfig(t *testing.T) {
 		t.Error("a service without Redis was made")
 	}
 	service, _ := serve(t, nil, silent())
-	if _, err := New(Config{Deps: specialist.Deps{Redis: service.data.store.redis}}); err == nil {
+	if _, err := New(Config{Deps: specialist.Deps{Redis: service.data.repository.redis}}); err == nil {
 		t.Error("a service without a model was made")
 	}
 }

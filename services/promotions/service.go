@@ -49,7 +49,7 @@ func New(cfg Config) (*Service, error) {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cfg.Log()
-	data := &server{store: store{cfg.Redis}, cart: cfg.Cart, catalog: cfg.Catalog, now: cfg.Now, logger: cfg.Logger}
+	data := &server{repository: repository{cfg.Redis}, cart: cfg.Cart, catalog: cfg.Catalog, now: cfg.Now, logger: cfg.Logger}
 	agent, err := specialist.New(data.definition(), cfg.Deps)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (s *server) definition() specialist.Definition {
 
 // unavailable says why the specialist can not serve a store without promotions.
 func (s *server) unavailable(ctx context.Context, sc scope.Scope) (string, error) {
-	has, err := s.store.has(ctx, sc.StoreID)
+	has, err := s.repository.has(ctx, sc.StoreID)
 	if err != nil || has {
 		return "", err
 	}
