@@ -40,12 +40,16 @@ func startCrashes(t *testing.T, url string) *crashes {
 	return c
 }
 
-// awaitAnswers waits until the journal of a request holds that many answers of specialists: the journal is written beside
-// the turn.
+// awaitAnswers waits until the journal of a request of ask holds that many answers of specialists: the journal is written in the
+// background.
 func (c *crashes) awaitAnswers(id string, want int) {
 	c.t.Helper()
 	redistest.Eventually(c.t, func() error {
-		fields, err := c.redis.HKeys(c.t.Context(), state.Key("demo", "request", id)).Result()
+		var fields []string
+		keys, err := c.redis.Keys(c.t.Context(), "quartet:{demo*:thread:thread-"+id+":request:"+id).Result()
+		if err == nil && len(keys) == 1 {
+			fields, err = c.redis.HKeys(c.t.Context(), keys[0]).Result()
+		}
 		kept := slices.DeleteFunc(fields, func(f string) bool { return !strings.HasPrefix(f, "answer") })
 		if err == nil && len(kept) < want {
 			err = fmt.Errorf("the journal has %d answers, want %d", len(kept), want)
