@@ -28,7 +28,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
-func TestOneAnswerPassesThroughAsItIsTold(t *testing.T) {
+func TestASingleAnswerPassesThroughAsItStreams(t *testing.T) {
 	h := open(t, nil)
 	events, err := h.askStream(t.Context(), &gatewayv1.AskRequest{
 		StoreId: "demo", Message: "search: red shoes", CustomerId: "ann", CustomerGroups: []string{"vip", "staff"},
@@ -132,7 +132,7 @@ func TestTwoAssignmentsOfOneSpecialistKeepTheirOwnAnswers(t *testing.T) {
 	}
 }
 
-func TestPiecesThatDoNotAddUpAreWhatTheReplySays(t *testing.T) {
+func TestStreamedPiecesAreTheReplyIfTheyDoNotAddUp(t *testing.T) {
 	tests := []struct{ name, pieces, text, want string }{
 		{"the end was not streamed", "It is ", "It is here.", "It is here."},
 		{"nothing was streamed", "", "It is here.", "It is here."},

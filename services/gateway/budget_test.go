@@ -35,7 +35,7 @@ func TestSpecialistsAndMergeKeepToTheTurnsBudget(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHouse(t, miniredis.RunT(t))
+			h := newFixture(t, miniredis.RunT(t))
 			model := scripted.New(scripted.Step{Text: goodMerge})
 			h.config.Model, h.config.Budget = model, &commonv1.Budget{MaxTokens: tt.tokens, MaxCost: usd(9)} // the price is not known
 			h.start()
@@ -90,7 +90,7 @@ func TestMoneyBoundsTheMergeOnlyAtAPriceInTheSameCurrency(t *testing.T) {
 		{price("USD"), gatewayv1.MergeMethod_MERGE_METHOD_JOINED},
 	} {
 		t.Run(fmt.Sprintf("%v", tt.price), func(t *testing.T) {
-			h := newHouse(t, miniredis.RunT(t))
+			h := newFixture(t, miniredis.RunT(t))
 			h.config.Model, h.config.Price = scripted.New(scripted.Step{Text: goodMerge}), tt.price
 			h.config.Budget = &commonv1.Budget{MaxCost: usd(1000)}
 			h.start()

@@ -45,8 +45,8 @@ func (f *fakeCarts) GetCart(ctx context.Context, req *cartv1.GetCartRequest) (*c
 	return &cartv1.GetCartResponse{Cart: &cartv1.Cart{StoreId: req.GetStoreId(), CartId: req.GetCartId(), Version: version}}, nil
 }
 
-// stockCarts gives a house a cart service; recommend and promotions read carts.
-func (h *house) stockCarts() *fakeCarts {
+// stockCarts gives a fixture a cart service; recommend and promotions read carts.
+func (h *fixture) stockCarts() *fakeCarts {
 	carts := &fakeCarts{}
 	h.serve("carts", func(r grpc.ServiceRegistrar) { cartv1.RegisterCartServiceServer(r, carts) })
 	h.config.Cart = cartv1.NewCartServiceClient(h.dial("carts"))
@@ -65,7 +65,7 @@ func (f *fakeSpecialist) carts() []*cartv1.Cart {
 }
 
 func TestAllSpecialistsOfATurnSeeTheSameCartReadOnce(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	carts := h.stockCarts()
 	h.start()
 	ask := func(cart, message string) {
@@ -90,8 +90,8 @@ func TestAllSpecialistsOfATurnSeeTheSameCartReadOnce(t *testing.T) {
 	}
 }
 
-func TestNoCartIsReadThatNobodyNeeds(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+func TestACartIsReadOnlyIfASpecialistNeedsIt(t *testing.T) {
+	h := newFixture(t, miniredis.RunT(t))
 	carts := h.stockCarts()
 	h.start()
 	h.ask("promotions: codes") // a guest without a cart
@@ -103,7 +103,7 @@ func TestNoCartIsReadThatNobodyNeeds(t *testing.T) {
 	}
 }
 
-func TestACartThatCanNotBeReadIsLeftToTheSpecialists(t *testing.T) {
+func TestACartThatCannotBeReadIsLeftToTheSpecialists(t *testing.T) {
 	for name, tt := range map[string]struct {
 		get  func(context.Context) error
 		took time.Duration
@@ -112,7 +112,7 @@ func TestACartThatCanNotBeReadIsLeftToTheSpecialists(t *testing.T) {
 		"it hangs": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, fanout.MaxCartTime},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, h *house) {
+			inBubble(t, func(t *testing.T, h *fixture) {
 				carts := h.stockCarts()
 				carts.get = tt.get
 				h.start()
@@ -135,7 +135,7 @@ func TestACartThatCanNotBeReadIsLeftToTheSpecialists(t *testing.T) {
 }
 
 func TestSpecialistsThatNeedNoCartDoNotWaitForIt(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		carts := h.stockCarts()
 		asked := make(chan struct{})
 		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {

@@ -28,8 +28,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
 )
 
-// mortal is a gateway that dies as by kill -9: from then on no command of its reaches Redis, and its calls end.
-type mortal struct {
+// crashing is a gateway that dies as by kill -9: from then on no command of its reaches Redis, and its calls end.
+type crashing struct {
 	client gatewayv1.GatewayServiceClient
 	ctx    context.Context // of the calls to it
 	kill   func()
@@ -41,9 +41,9 @@ type mortal struct {
 	dies     func(redis.Cmder) bool
 }
 
-// mortalGateway serves one more gateway in the house. It dies at kill, or at the command that dies names, if not nil.
-func (h *house) mortalGateway(name string, dies func(redis.Cmder) bool) *mortal {
-	m := &mortal{dies: dies}
+// crashingGateway serves one more gateway in the fixture. It dies at kill, or at the command that dies names, if not nil.
+func (h *fixture) crashingGateway(name string, dies func(redis.Cmder) bool) *crashing {
+	m := &crashing{dies: dies}
 	var cancel context.CancelFunc
 	m.ctx, cancel = context.WithCancel(h.t.Context())
 	m.kill = func() { m.dead.Store(true); cancel() }
@@ -55,21 +55,21 @@ func (h *house) mortalGateway(name string, dies func(redis.Cmder) bool) *mortal 
 	return m
 }
 
-func (m *mortal) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (m *crashing) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (m *mortal) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (m *crashing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		return m.process(func() error { return next(ctx, cmd) }, cmd)
 	}
 }
 
-func (m *mortal) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (m *crashing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		return m.process(func() error { return next(ctx, cmds) }, cmds...)
 	}
 }
 
-func (m *mortal) process(next func() error, cmds ...redis.Cmder) error {
+func (m *crashing) process(next func() error, cmds ...redis.Cmder) error {
 	if m.dead.Load() {
 		return net.ErrClosed
 	}
@@ -95,7 +95,7 @@ func isRecord(cmd redis.Cmder) bool {
 }
 
 // leasesRunOut lets the time of the Redis server pass until every lock is lost.
-func (h *house) leasesRunOut() {
+func (h *fixture) leasesRunOut() {
 	h.ahead += DefaultLease + time.Second
 	h.redis.SetTime(time.Now().Add(h.ahead))
 }
@@ -122,8 +122,8 @@ func TestATurnIsResumedWhereItsGatewayDied(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHouse(t, miniredis.RunT(t))
-			var first *mortal
+			h := newFixture(t, miniredis.RunT(t))
+			var first *crashing
 			journaled := func(fields ...string) {
 				eventually(t, func() bool {
 					keys, _ := h.redis.HKeys(h.key("request:r1"))
@@ -170,7 +170,7 @@ func TestATurnIsResumedWhereItsGatewayDied(t *testing.T) {
 				return scripted.Step{Text: "Search says shoes. Support says returns.", Usage: &agentloop.Usage{InputTokens: 5, OutputTokens: 5}}
 			})
 			h.start()
-			first = h.mortalGateway("first", func(cmd redis.Cmder) bool {
+			first = h.crashingGateway("first", func(cmd redis.Cmder) bool {
 				if !isRecord(cmd) || tt.name != "at recording" && !tt.late {
 					return false
 				}
@@ -204,7 +204,7 @@ func TestATurnIsResumedWhereItsGatewayDied(t *testing.T) {
 }
 
 // wantOneTurn checks that a thread holds one turn, with its messages once.
-func (h *house) wantOneTurn(thread string, reply *gatewayv1.AskResponse) {
+func (h *fixture) wantOneTurn(thread string, reply *gatewayv1.AskResponse) {
 	h.t.Helper()
 	got, err := h.thread(thread)
 	if err != nil {
@@ -222,7 +222,7 @@ func (h *house) wantOneTurn(thread string, reply *gatewayv1.AskResponse) {
 // A gateway dies at its n-th command to Redis, before or after it was carried out, for every n. Whatever was journaled by
 // then is not done again, and the turn is there once.
 func TestDeathAtAnyCommandLosesAndDoublesNothing(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	for _, name := range []string{"search", "support"} {
 		h.specialists[name].answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
 			return priced(stream, name+" says "+req.GetSubQuery()+".")
@@ -237,7 +237,7 @@ func TestDeathAtAnyCommandLosesAndDoublesNothing(t *testing.T) {
 			if req.ThreadId = "thread-" + id; newThread {
 				req.ThreadId = ""
 			}
-			first := h.mortalGateway("first-"+id, nil)
+			first := h.crashingGateway("first-"+id, nil)
 			first.last, first.late = n, late
 			_, err := first.client.Ask(first.ctx, req)
 			died = first.dead.Load()
@@ -275,7 +275,7 @@ func TestDeathAtAnyCommandLosesAndDoublesNothing(t *testing.T) {
 }
 
 // askedFor returns how often each specialist was asked for a request.
-func (h *house) askedFor(id string) map[string]int {
+func (h *fixture) askedFor(id string) map[string]int {
 	n := map[string]int{}
 	for name, s := range h.specialists {
 		calls, _ := s.calls()
@@ -288,12 +288,12 @@ func (h *house) askedFor(id string) map[string]int {
 	return n
 }
 
-func TestAGatewayThatWasOnlyPausedIsFenced(t *testing.T) {
+func TestAGatewayThatWasPausedIsFenced(t *testing.T) {
 	for _, id := range []string{"r1", ""} { // without an id the thread's line fences
 		t.Run("id "+id, func(t *testing.T) {
 			h := open(t, nil)
 			g := h.gate("search")
-			second := h.mortalGateway("second", nil) // does not die
+			second := h.crashingGateway("second", nil) // does not die
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				_, err := h.client.Ask(t.Context(), named(id, "search: shoes"))
@@ -314,7 +314,7 @@ func TestAGatewayThatWasOnlyPausedIsFenced(t *testing.T) {
 }
 
 func TestATurnThatIsTakenOverIsStoppedAtOnce(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	h.config.Lease = time.Second
 	h.start()
 	g := h.gate("search") // never opens
@@ -329,11 +329,11 @@ func TestATurnThatIsTakenOverIsStoppedAtOnce(t *testing.T) {
 }
 
 func TestALeaseRunsOutByItselfAndIsRenewedByTheLiving(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	h.config.Lease = time.Second
 	h.start()
 	g := h.gate("search")
-	first := h.mortalGateway("first", nil)
+	first := h.crashingGateway("first", nil)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, err := first.client.Ask(first.ctx, named("r1", "search: shoes"))

@@ -108,7 +108,7 @@ func (s *schedule) merge(*agentloop.Request) scripted.Step {
 	}
 }
 
-func (s *schedule) install(h *house) {
+func (s *schedule) install(h *fixture) {
 	h.config.Model = scripted.Func(s.merge)
 	h.router.route = s.route
 	for name, sp := range h.specialists {
@@ -125,9 +125,9 @@ func TestTheCallerIsAnsweredInTimeWhateverIsSlow(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var s schedule
-		var houses []*house
+		var houses []*fixture
 		for i, mode := range modes {
-			h := newHouse(t, redis[i])
+			h := newFixture(t, redis[i])
 			h.config.RunAhead = mode
 			s.install(h)
 			h.start()
@@ -162,7 +162,7 @@ func TestTheCallerIsAnsweredInTimeWhateverIsSlow(t *testing.T) {
 	})
 }
 
-func TestASpecialistThatIsCutOffWhileItTellsIsTakenAtItsWord(t *testing.T) {
+func TestAnAnswerThatIsCutOffWhileStreamingCounts(t *testing.T) {
 	for _, tt := range []struct {
 		name, pieces, message string
 		want                  codes.Code
@@ -172,7 +172,7 @@ func TestASpecialistThatIsCutOffWhileItTellsIsTakenAtItsWord(t *testing.T) {
 		{"it has said nothing", "\n", "search: shoes", codes.DeadlineExceeded},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, h *house) {
+			inBubble(t, func(t *testing.T, h *fixture) {
 				for _, name := range []string{"search", "support"} {
 					h.specialists[name].answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
 						for _, piece := range strings.SplitAfter(tt.pieces, " ") {
@@ -205,8 +205,8 @@ func TestASpecialistThatIsCutOffWhileItTellsIsTakenAtItsWord(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForAStreamToEndAfterItsLastWord(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+func TestATurnWaitsAMomentForAStreamToEndAfterItsLastMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.router.route = func(req *routerv1.RouteRequest, s routeStream) error {
 			if err := s.Send(&routerv1.RouteResponse{Decision: split(req.GetMessage())}); err != nil {
 				return err
@@ -227,8 +227,8 @@ func TestNobodyWaitsForAStreamToEndAfterItsLastWord(t *testing.T) {
 	})
 }
 
-func TestStreamsEndByThemselvesBehindTheTurnsBack(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+func TestStreamsAreDrainedAndNotCancelled(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		var cut [2]error
 		lasts := func(ctx context.Context) error { // how a stream's handler ends
 			select {
@@ -255,8 +255,8 @@ func TestStreamsEndByThemselvesBehindTheTurnsBack(t *testing.T) {
 	})
 }
 
-func TestABranchThatRanAheadAloneIsCutWhenThereIsMoreToMerge(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+func TestASpeculativeBranchIsCutEarlierWhenThereIsMoreToMerge(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.router.route = thinks(guess("search: shoes"), split("search: shoes | support: returns"))
 		h.specialists["search"].answer = untilGone
 		h.specialists["support"].answer = takes(time.Second)
@@ -268,7 +268,7 @@ func TestABranchThatRanAheadAloneIsCutWhenThereIsMoreToMerge(t *testing.T) {
 	})
 }
 
-func TestWhatCanNotFinishIsNotStarted(t *testing.T) {
+func TestWorkThatCannotFinishIsNotStarted(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		left         time.Duration // for the gateway
@@ -280,7 +280,7 @@ func TestWhatCanNotFinishIsNotStarted(t *testing.T) {
 		{"just enough for a turn in which all is slow", fanout.MinTurn, true, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, h *house) {
+			inBubble(t, func(t *testing.T, h *fixture) {
 				h.config.RunAhead = RunAheadOff
 				h.start()
 				h.ask("support: hello")
@@ -315,7 +315,7 @@ func TestWhatCanNotFinishIsNotStarted(t *testing.T) {
 }
 
 func TestATurnWithoutADeadlineGetsOne(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.config.TurnTimeout = 7 * time.Second
 		h.start()
 		ctx, cancel := h.service.withDeadline(context.Background())

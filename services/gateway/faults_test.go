@@ -38,7 +38,7 @@ var faultMessages = [3]string{
 type faultRow struct {
 	part, fault string
 	// begin brings the trouble about; the returned function ends it.
-	begin func(h *house) (end func())
+	begin func(h *fixture) (end func())
 }
 
 // faultsPage states what is expected in each cell. It is what people read, and what TestFaults checks.
@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s/%d", row.part, row.fault, 1<<i), func(t *testing.T) {
 				redis := miniredis.RunT(t)
 				synctest.Test(t, func(t *testing.T) {
-					cell := newHouse(t, redis).faultCell(message, row.begin)
+					cell := newFixture(t, redis).faultCell(message, row.begin)
 					fmt.Fprintf(&got, " %s |", cell)
 				})
 			})
@@ -92,7 +92,7 @@ func outsideTable(t *testing.T, page string) (before, after string) {
 
 // faultCell asks in the midst of a fault and afterwards, checks what must hold in every cell, and returns what is the
 // cell's own.
-func (h *house) faultCell(message string, begin func(h *house) (end func())) string {
+func (h *fixture) faultCell(message string, begin func(h *fixture) (end func())) string {
 	h.t.Helper()
 	h.config.Model = &sectionsModel{}
 	h.start()
@@ -149,7 +149,7 @@ func cellOf(reply *gatewayv1.AskResponse, err error, took time.Duration) string 
 
 // checkReply checks what holds of every reply: pieces that add up, a status for each assignment, and every sub-query either
 // answered or named.
-func (h *house) checkReply(reply *gatewayv1.AskResponse, message, streamed string) {
+func (h *fixture) checkReply(reply *gatewayv1.AskResponse, message, streamed string) {
 	h.t.Helper()
 	if streamed != reply.GetText() || strings.TrimSpace(streamed) == "" {
 		h.t.Errorf("streamed %q, replied %q", streamed, reply.GetText())
@@ -170,9 +170,9 @@ func (h *house) checkReply(reply *gatewayv1.AskResponse, message, streamed strin
 	}
 }
 
-// checkRetry sends the request again in a sound house. What was replied is replied again; what was not, is answered now; and
+// checkRetry sends the request again in a sound gateway. What was replied is replied again; what was not, is answered now; and
 // the thread has the message once.
-func (h *house) checkRetry(req *gatewayv1.AskRequest, first *gatewayv1.AskResponse) {
+func (h *fixture) checkRetry(req *gatewayv1.AskRequest, first *gatewayv1.AskResponse) {
 	h.t.Helper()
 	again, err := h.client.Ask(h.t.Context(), req)
 	if err != nil {

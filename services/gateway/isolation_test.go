@@ -28,7 +28,7 @@ import (
 // Every shopper plants a word of their own in every message. A word that turns up at another shopper's, whether in a
 // reply, an event, a history or a thread, has leaked.
 func TestNothingOfOneShopperReachesAnother(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	for _, s := range h.specialists {
 		s.answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
 			sc, _ := scope.FromContext(stream.Context())
@@ -81,7 +81,7 @@ func (panicking) Answer(context.Context, *specialistv1.AnswerRequest, ...grpc.Ca
 }
 
 func TestAPanicInABranchCostsThatBranchOnly(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	h.config.Specialists = []Peer{{Name: "support", Client: panicking{}}}
 	h.start()
 	reply := h.ask("search: shoes | support: returns")
@@ -147,7 +147,7 @@ func attributes(s sdktrace.ReadOnlySpan) map[string]string {
 }
 
 func TestNewSaysWhatIsMissing(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	good := Config{
 		Redis: h.redisClient(), Router: routerv1.NewRouterServiceClient(h.dial("router")), Logger: slog.New(slog.DiscardHandler),
 		Specialists: []Peer{{Name: "search", Client: specialistv1.NewSpecialistServiceClient(h.dial("search"))}},

@@ -32,8 +32,8 @@ type meters struct {
 	reader *sdkmetric.ManualReader
 }
 
-// meter makes the house's gateway count for the test.
-func (h *house) meter() meters {
+// meter makes the fixture's gateway count for the test.
+func (h *fixture) meter() meters {
 	reader := sdkmetric.NewManualReader()
 	h.config.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	return meters{h.t, reader}
@@ -77,7 +77,7 @@ func retryDelay(err error) time.Duration {
 }
 
 // askAll asks with one message each in the stores at the same time and returns the errors, in order, and how long each took.
-func (h *house) askAll(stores ...string) ([]error, []time.Duration) {
+func (h *fixture) askAll(stores ...string) ([]error, []time.Duration) {
 	errs, took := make([]error, len(stores)), make([]time.Duration, len(stores))
 	var wg sync.WaitGroup
 	for i, store := range stores {
@@ -106,7 +106,7 @@ func TestTurnsBeyondALimitAreRefusedAtOnceAndTheOthersKeepTheirSpeed(t *testing.
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, h *house) {
+			inBubble(t, func(t *testing.T, h *fixture) {
 				h.config.MaxTurns, h.config.MaxTurnsPerStore = tt.all, tt.store
 				m := h.meter()
 				h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
@@ -152,7 +152,7 @@ func TestTurnsBeyondALimitAreRefusedAtOnceAndTheOthersKeepTheirSpeed(t *testing.
 }
 
 func TestARefusedTurnNeedsNoRedis(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	h.config.MaxTurns = 1
 	h.start()
 	leave, err := h.service.limiter.enter("demo")

@@ -19,7 +19,7 @@ import (
 const shoesAndReturns = "search: trail shoes in 42 | support: what is your return policy?"
 
 // stock gives search and support answers with facts in them.
-func stock(h *house) {
+func stock(h *fixture) {
 	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 		return sayAnswer(stream, &specialistv1.Answer{
 			Text: shoes, Confidence: 0.9,
@@ -61,7 +61,7 @@ func call(text string) scripted.Step {
 	return scripted.Step{Text: text, ToolCalls: []agentloop.ToolCall{{Name: "lookup", Arguments: "{}"}}}
 }
 
-func TestSeveralAnswersAreMergedByTheModelAsFarAsItComes(t *testing.T) {
+func TestSeveralAnswersAreMergedByTheModelAndTheRestIsJoined(t *testing.T) {
 	down := errors.New("the endpoint is down")
 	tests := []struct {
 		name   string
@@ -125,7 +125,7 @@ func TestSeveralAnswersAreMergedByTheModelAsFarAsItComes(t *testing.T) {
 	}
 }
 
-func TestTheMergeModelSeesTheMessageTheLanguageAndNumberedSections(t *testing.T) {
+func TestTheMergeModelGetsTheMessageTheLanguageAndNumberedSections(t *testing.T) {
 	model := scripted.New(scripted.Step{Text: goodMerge})
 	h := open(t, model)
 	stock(h)
@@ -153,7 +153,7 @@ func TestTheMergeModelSeesTheMessageTheLanguageAndNumberedSections(t *testing.T)
 	}
 }
 
-func TestNothingThatIsMergedCanPassForTheFrameAroundIt(t *testing.T) {
+func TestMergedTextsCannotPassForTheFrameAroundThem(t *testing.T) {
 	model := scripted.New(scripted.Step{Err: errors.New("no")})
 	h := open(t, model)
 	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
@@ -186,7 +186,7 @@ func TestOneAnswerNeedsNoModelEvenBesideFailures(t *testing.T) {
 }
 
 func TestTheCostOfAMergeCounts(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	usage := &agentloop.Usage{InputTokens: 1_000_000, OutputTokens: 1_000_000}
 	h.config.Model = scripted.New(scripted.Step{Text: goodMerge, Usage: usage}, scripted.Step{Text: goodShoes + " Or 14 days. Bye", Usage: usage, ChunkSize: 9})
 	h.config.Price = &agentloop.Price{InputMicros: 2_000_000, OutputMicros: 3_000_000, Currency: "USD"}

@@ -22,7 +22,7 @@ func TestTurnsAreOrderedRecordedAndForgottenOnARealCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	h := newHouse(t, miniredis.RunT(t)) // of another gateway, which is not asked
+	h := newFixture(t, miniredis.RunT(t)) // of another gateway, which is not asked
 	h.start()
 	real := h.serveGateway("real", client)
 	conn := h.dial("real")

@@ -25,7 +25,7 @@ func named(id, message string) *gatewayv1.AskRequest {
 }
 
 // queued waits until n turns are in the queue whose key ends in suffix.
-func (h *house) queued(suffix string, n int) {
+func (h *fixture) queued(suffix string, n int) {
 	h.t.Helper()
 	eventually(h.t, func() bool {
 		list, _ := h.redis.List(h.key(suffix)) // there is no key for an empty queue
@@ -53,7 +53,7 @@ type gate struct {
 	open    chan struct{}
 }
 
-func (h *house) gate(name string) *gate {
+func (h *fixture) gate(name string) *gate {
 	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
 	h.specialists[name].answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
 		g.entered <- struct{}{}
@@ -168,7 +168,7 @@ func TestAnIDWithAnotherBodyIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheJournalOfARecordedTurnHoldsNoWordOfTheShopper(t *testing.T) {
+func TestTheJournalOfARecordedTurnHoldsNoTextOfTheShopper(t *testing.T) {
 	h := open(t, nil)
 	if _, err := h.client.Ask(t.Context(), named("r1", "search: shoes")); err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestManyWhoAskAtOnceGetTheOneReply(t *testing.T) {
 	h.queued("thread:t1:queue", 0)
 }
 
-func TestAFailedRequestIsTakenUpWhereItStood(t *testing.T) {
+func TestAFailedRequestIsResumed(t *testing.T) {
 	h := open(t, nil)
 	fail := true
 	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
@@ -242,8 +242,8 @@ func TestAFailedRequestIsTakenUpWhereItStood(t *testing.T) {
 	}
 }
 
-func TestARequestIsForgottenAfterTheThreadsTime(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+func TestARequestIsForgottenAfterTheThreadTTL(t *testing.T) {
+	h := newFixture(t, miniredis.RunT(t))
 	h.config.ThreadTTL = time.Hour
 	h.start()
 	first, err := h.client.Ask(t.Context(), named("r1", "search: shoes"))
@@ -260,7 +260,7 @@ func TestARequestIsForgottenAfterTheThreadsTime(t *testing.T) {
 	}
 }
 
-func TestOneWhoGivesUpWaitingLeavesTheLines(t *testing.T) {
+func TestACallerThatGivesUpLeavesTheQueues(t *testing.T) {
 	h := open(t, nil)
 	g := h.gate("search")
 	var wg sync.WaitGroup
@@ -290,7 +290,7 @@ func TestOneWhoGivesUpWaitingLeavesTheLines(t *testing.T) {
 }
 
 func TestWaitingEndsAtTheDeadline(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.start()
 		g := h.gate("search")
 		var wg sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 )
 
 func TestTheEventsOfATurnThatFailsEndWithItsError(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.router.route = thinks(guess("search: shoes"), split("search: shoes"))
 		h.specialists["search"].answer = func(*specialistv1.AnswerRequest, answerStream) error { return errors.New("bug") }
 		h.start()
@@ -32,7 +32,7 @@ func TestTheEventsOfATurnThatFailsEndWithItsError(t *testing.T) {
 }
 
 func TestACallerThatLeavesWhileTheRouterThinksStopsWhatRunsAhead(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.router.route = thinks(guess("search: shoes | support: returns"), split("search: shoes"))
 		begun, stopped := make(chan struct{}, 2), make(chan error, 2)
 		for _, s := range h.specialists {
@@ -61,7 +61,7 @@ func TestACallerThatLeavesWhileTheRouterThinksStopsWhatRunsAhead(t *testing.T) {
 }
 
 func TestASlowReaderHoldsUpNobodyElse(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		const pieces, size = 64, 32 << 10
 		told := make(chan struct{})
 		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {

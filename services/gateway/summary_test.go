@@ -22,10 +22,10 @@ import (
 )
 
 // summarized waits until the summaries that were begun are written or given up.
-func (h *house) summarized() { h.service.summaries.Wait() }
+func (h *fixture) summarized() { h.service.summaries.Wait() }
 
 // summaryOf returns the summary that a thread has now.
-func (h *house) summaryOf(thread string) string {
+func (h *fixture) summaryOf(thread string) string {
 	h.t.Helper()
 	known, err := h.service.threads.Load(context.Background(), "demo", thread, 1)
 	if err != nil || known == nil {
@@ -39,7 +39,7 @@ func asked(r *agentloop.Request) string { return r.Messages[len(r.Messages)-1].T
 
 func TestAThreadIsSummedUpFromItsSecondTurnOn(t *testing.T) {
 	model := scripted.New(scripted.Step{Text: " Wants shoes. \n"}, scripted.Step{Text: strings.Repeat("ü", threads.MaxSummary+1)})
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	h.config.FastModel = model
 	m := h.meter()
 	h.start()
@@ -88,7 +88,7 @@ func TestASummaryThatFailsLeavesTheOldOne(t *testing.T) {
 		"the model makes us panic": {{Check: func(*agentloop.Request) error { panic("kaboom") }}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, h *house) {
+			inBubble(t, func(t *testing.T, h *fixture) {
 				h.config.FastModel = scripted.New(append([]scripted.Step{{Text: "Wants shoes."}}, steps...)...)
 				m := h.meter()
 				h.start()
@@ -130,7 +130,7 @@ func newPatientModel(text string) *patientModel {
 }
 
 func TestADeletedThreadDoesNotComeBackAsASummary(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	g := newPatientModel("Wants shoes.")
 	h.config.FastModel = g
 	h.start()
@@ -147,8 +147,8 @@ func TestADeletedThreadDoesNotComeBackAsASummary(t *testing.T) {
 	}
 }
 
-func TestSoManySummariesAreWrittenAtTheSameTimeAndNoMore(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+func TestConcurrentSummariesAreBounded(t *testing.T) {
+	h := newFixture(t, miniredis.RunT(t))
 	g := newPatientModel("Wants shoes.")
 	h.config.FastModel = g
 	m := h.meter()
@@ -187,7 +187,7 @@ func TestClosingWaitsForSummariesAndGivesUpThoseThatHang(t *testing.T) {
 		{scripted.Step{Text: "Wants shoes.", Delay: 2 * time.Second}, 2 * time.Second, "Wants shoes."},
 		{scripted.Step{Hang: true}, 5 * time.Second, "search: shoes"},
 	} {
-		inBubble(t, func(t *testing.T, h *house) {
+		inBubble(t, func(t *testing.T, h *fixture) {
 			h.config.FastModel = scripted.New(tt.step)
 			h.start()
 			h.askIn("t1", "ann", "search: shoes")

@@ -22,7 +22,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
-func (h *house) askIn(thread, customer, message string) *gatewayv1.AskResponse {
+func (h *fixture) askIn(thread, customer, message string) *gatewayv1.AskResponse {
 	h.t.Helper()
 	reply, err := h.client.Ask(h.t.Context(), &gatewayv1.AskRequest{
 		StoreId: "demo", Message: message, ThreadId: thread, CustomerId: customer,
@@ -33,12 +33,12 @@ func (h *house) askIn(thread, customer, message string) *gatewayv1.AskResponse {
 	return reply
 }
 
-func (h *house) thread(id string) (*gatewayv1.GetThreadResponse, error) {
+func (h *fixture) thread(id string) (*gatewayv1.GetThreadResponse, error) {
 	return h.client.GetThread(h.t.Context(), &gatewayv1.GetThreadRequest{StoreId: "demo", ThreadId: id})
 }
 
 // admit admits a request and loads its thread.
-func (h *house) admit(ctx context.Context, req *gatewayv1.AskRequest) *turn {
+func (h *fixture) admit(ctx context.Context, req *gatewayv1.AskRequest) *turn {
 	h.t.Helper()
 	turn, err := h.service.admit(ctx, req)
 	if err == nil {
@@ -185,7 +185,7 @@ func TestAThreadThatChangedHandsMeanwhileIsLeftAlone(t *testing.T) {
 }
 
 func TestThreadsOfACustomerAreListedTheLastWrittenFirst(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	h.config.Now = func() time.Time { now = now.Add(time.Second); return now }
 	h.start()
@@ -242,7 +242,7 @@ func TestADeletedThreadLeavesNothingBehind(t *testing.T) {
 }
 
 func TestEveryKeyOfAConversationExpires(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	h.config.ThreadTTL = time.Hour
 	h.start()
 	h.askIn("t1", "ann", "search: shoes")
@@ -338,7 +338,7 @@ func TestRedisDownAtAdmissionIsUnavailableAndThenOver(t *testing.T) {
 	h.ask("search: shoes")
 }
 
-func TestAnAnswerThatCanNotBeRecordedIsGivenAnyway(t *testing.T) {
+func TestAReplyThatCannotBeRecordedIsGivenAnyway(t *testing.T) {
 	h := open(t, nil)
 	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 		h.redis.SetError("LOADING not now")

@@ -19,7 +19,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
 )
 
-func TestMessagesOfAThreadAreAnsweredInTheOrderInWhichTheyCame(t *testing.T) {
+func TestMessagesOfAThreadAreAnsweredInOrder(t *testing.T) {
 	h := open(t, nil)
 	g := h.gate("search")
 	const messages = 6
@@ -52,7 +52,7 @@ func TestMessagesOfAThreadAreAnsweredInTheOrderInWhichTheyCame(t *testing.T) {
 	}
 }
 
-func TestManyMessagesAtOnceAreEachAnsweredAfterAnother(t *testing.T) {
+func TestConcurrentMessagesOfAThreadAreAnsweredOneByOne(t *testing.T) {
 	h := open(t, nil)
 	const messages = 20
 	var wg sync.WaitGroup
@@ -77,7 +77,7 @@ func TestManyMessagesAtOnceAreEachAnsweredAfterAnother(t *testing.T) {
 	}
 }
 
-func TestAMessageInANewThreadWaitsForNobody(t *testing.T) {
+func TestMessagesInNewThreadsDoNotWait(t *testing.T) {
 	h := open(t, nil)
 	g := h.gate("search")
 	var wg sync.WaitGroup
@@ -153,7 +153,7 @@ func TestDeletingForgetsTheRequestThatBeganTheThread(t *testing.T) {
 	}
 }
 
-func TestOneWhoWaitsBehindADeletionBeginsTheThreadAnew(t *testing.T) {
+func TestAMessageBehindADeletionStartsTheThreadAnew(t *testing.T) {
 	h := open(t, nil)
 	h.askIn("t1", "ann", "search: old")
 	g := h.gate("search")
@@ -183,7 +183,7 @@ func TestOneWhoWaitsBehindADeletionBeginsTheThreadAnew(t *testing.T) {
 	}
 }
 
-func TestWhatWasShownIsKnownToTheNextTurn(t *testing.T) {
+func TestShownProductsAreKnownToTheNextTurn(t *testing.T) {
 	h := open(t, nil)
 	list := func(ids ...string) (products []*specialistv1.ProductChoice) {
 		for _, id := range ids {
@@ -214,7 +214,7 @@ func TestWhatWasShownIsKnownToTheNextTurn(t *testing.T) {
 }
 
 func TestASummaryIsKeptUnlessALaterOneOrAnotherThreadIsThere(t *testing.T) {
-	h := newHouse(t, miniredis.RunT(t))
+	h := newFixture(t, miniredis.RunT(t))
 	h.start()
 	long := "search: " + strings.Repeat("ü", 300)
 	h.askIn("t1", "ann", long)

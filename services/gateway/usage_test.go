@@ -25,7 +25,7 @@ func fails(spent *commonv1.Usage, err error) func(*specialistv1.AnswerRequest, a
 	}
 }
 
-func TestWhatAFailedPartSpentIsCounted(t *testing.T) {
+func TestUsageOfAFailedPartIsCounted(t *testing.T) {
 	bug, gone := errors.New("bug"), status.Error(codes.Unavailable, "connection reset")
 	told := &commonv1.Usage{InputTokens: 50, OutputTokens: 5, ModelCalls: 1}
 	answered := &commonv1.Usage{InputTokens: 100, OutputTokens: 10, ModelCalls: 2}
@@ -59,7 +59,7 @@ func TestWhatAFailedPartSpentIsCounted(t *testing.T) {
 	}
 }
 
-func TestWhatAFailedRouterSpentIsUnknown(t *testing.T) {
+func TestUsageOfAFailedRouterIsUnknown(t *testing.T) {
 	h := open(t, nil)
 	for _, name := range specialistNames {
 		h.specialists[name].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {

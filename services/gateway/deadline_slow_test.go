@@ -20,9 +20,9 @@ import (
 )
 
 // inBubble runs a test in which time passes only while all wait. Redis stays outside: it is real I/O.
-func inBubble(t *testing.T, test func(t *testing.T, h *house)) {
+func inBubble(t *testing.T, test func(t *testing.T, h *fixture)) {
 	redis := miniredis.RunT(t)
-	synctest.Test(t, func(t *testing.T) { test(t, newHouse(t, redis)) })
+	synctest.Test(t, func(t *testing.T) { test(t, newFixture(t, redis)) })
 }
 
 // untilGone waits for the end of the caller's patience.
@@ -32,7 +32,7 @@ func untilGone(_ *specialistv1.AnswerRequest, stream answerStream) error {
 }
 
 // askWithin asks with a deadline and returns how long the answer took.
-func (h *house) askWithin(limit time.Duration, message string) (*gatewayv1.AskResponse, time.Duration, error) {
+func (h *fixture) askWithin(limit time.Duration, message string) (*gatewayv1.AskResponse, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(h.t.Context(), limit)
 	defer cancel()
 	begun := time.Now()
@@ -41,7 +41,7 @@ func (h *house) askWithin(limit time.Duration, message string) (*gatewayv1.AskRe
 }
 
 func TestALateSpecialistIsCutAndTheRestMergedInTime(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.config.Model = scripted.New(scripted.Step{Text: goodMerge, Delay: 5 * time.Second})
 		h.start()
 		stock(h)
@@ -61,7 +61,7 @@ func TestALateSpecialistIsCutAndTheRestMergedInTime(t *testing.T) {
 }
 
 func TestASpecialistThatHandsOverAtItsDeadlineIsHeard(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.start()
 		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 			<-stream.Context().Done()
@@ -79,7 +79,7 @@ func TestASpecialistThatHandsOverAtItsDeadlineIsHeard(t *testing.T) {
 }
 
 func TestASpecialistThatIsAloneHasAlmostAllOfTheTime(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.start()
 		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 			time.Sleep(9500 * time.Millisecond) // in the bubble: the model thinks
@@ -95,7 +95,7 @@ func TestASpecialistThatIsAloneHasAlmostAllOfTheTime(t *testing.T) {
 }
 
 func TestAHangingRouterCostsAThirdOfTheTime(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.router.route = func(_ *routerv1.RouteRequest, stream routeStream) error {
 			<-stream.Context().Done()
 			return stream.Context().Err()
@@ -109,7 +109,7 @@ func TestAHangingRouterCostsAThirdOfTheTime(t *testing.T) {
 }
 
 func TestDescriptionsAreAskedForOnceInHalfAMinute(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		asked := 0
 		h.specialists["search"].describe = func(context.Context) error { asked++; return nil }
 		h.start()
@@ -124,7 +124,7 @@ func TestDescriptionsAreAskedForOnceInHalfAMinute(t *testing.T) {
 }
 
 func TestAHangingDescribeHoldsNobodyUpForLong(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.start()
 		h.ask("search: shoes")
 		time.Sleep(registry.TTL)
@@ -147,7 +147,7 @@ func TestAHangingDescribeHoldsNobodyUpForLong(t *testing.T) {
 }
 
 func TestACallerThatLeavesStopsTheSpecialists(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.start()
 		begun, stopped := make(chan struct{}), make(chan error, 1)
 		h.specialists["search"].answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
@@ -168,8 +168,8 @@ func TestACallerThatLeavesStopsTheSpecialists(t *testing.T) {
 	})
 }
 
-func TestAReaderThatTakesNothingHoldsTheTurnNoLongerThanItsDeadline(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+func TestAStuckReaderHoldsATurnNoLongerThanItsDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.start()
 		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 			piece := &specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{

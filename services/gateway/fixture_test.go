@@ -179,8 +179,8 @@ func sayAnswer(stream answerStream, a *specialistv1.Answer) error {
 	return stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Answer{Answer: a}})
 }
 
-// house is a gateway with everything around it: a router and four specialists over in-memory gRPC, and a Redis.
-type house struct {
+// fixture is a gateway with everything around it: a router and four specialists over in-memory gRPC, and a Redis.
+type fixture struct {
 	t           *testing.T
 	network     *rpc.Network
 	redis       *miniredis.Miniredis
@@ -198,9 +198,9 @@ type house struct {
 
 var specialistNames = []string{"search", "recommend", "promotions", "support"}
 
-// newHouse prepares a house; start opens it. Inside a synctest bubble, Redis is made outside and handed in.
-func newHouse(t *testing.T, redis *miniredis.Miniredis) *house {
-	h := &house{
+// newFixture prepares a fixture; start opens it. Inside a synctest bubble, Redis is made outside and handed in.
+func newFixture(t *testing.T, redis *miniredis.Miniredis) *fixture {
+	h := &fixture{
 		t: t, network: rpc.NewNetwork(), redis: redis, router: &fakeRouter{},
 		specialists: map[string]*fakeSpecialist{}, stops: map[string]func(){},
 	}
@@ -210,15 +210,15 @@ func newHouse(t *testing.T, redis *miniredis.Miniredis) *house {
 	return h
 }
 
-// open starts a house with a store called "demo".
-func open(t *testing.T, model agentloop.Model) *house {
-	h := newHouse(t, miniredis.RunT(t))
+// open starts a fixture with a store called "demo".
+func open(t *testing.T, model agentloop.Model) *fixture {
+	h := newFixture(t, miniredis.RunT(t))
 	h.config.Model = model
 	h.start()
 	return h
 }
 
-func (h *house) start() {
+func (h *fixture) start() {
 	h.t.Helper()
 	h.serveRouter()
 	for _, name := range specialistNames {
@@ -230,8 +230,8 @@ func (h *house) start() {
 	h.putStore("demo")
 }
 
-// serveGateway serves a gateway in the house, of which there may be several.
-func (h *house) serveGateway(name string, redis redis.UniversalClient) *Service {
+// serveGateway serves a gateway in the fixture, of which there may be several.
+func (h *fixture) serveGateway(name string, redis redis.UniversalClient) *Service {
 	h.t.Helper()
 	cfg := h.config
 	for _, name := range specialistNames {
@@ -270,7 +270,7 @@ func (c *primedClient) Describe(
 
 // prime lets every specialist describe itself for a store that no test uses, so that on a slow machine a description stands in
 // for a first Describe that is late.
-func (h *house) prime(s *Service) {
+func (h *fixture) prime(s *Service) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s.registry.Describe(ctx, "primed")
@@ -282,7 +282,7 @@ func (h *house) prime(s *Service) {
 }
 
 // newFanout returns a fanout as that of the gateway, with a waste limiter that has counted nothing.
-func (h *house) newFanout() *fanout.Fanout {
+func (h *fixture) newFanout() *fanout.Fanout {
 	h.t.Helper()
 	f, err := newFanout(h.service.cfg, h.service.registry)
 	if err != nil {
@@ -292,7 +292,7 @@ func (h *house) newFanout() *fanout.Fanout {
 }
 
 // key returns the key of store demo that ends in ":" and suffix, or suffix if there is none.
-func (h *house) key(suffix string) string {
+func (h *fixture) key(suffix string) string {
 	for _, key := range h.redis.Keys() {
 		if strings.HasPrefix(key, "quartet:{demo") && strings.HasSuffix(key, ":"+suffix) {
 			return key
@@ -301,7 +301,7 @@ func (h *house) key(suffix string) string {
 	return suffix
 }
 
-func (h *house) redisClient() redis.UniversalClient {
+func (h *fixture) redisClient() redis.UniversalClient {
 	c := redis.NewClient(&redis.Options{
 		Addr: h.redis.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -311,16 +311,16 @@ func (h *house) redisClient() redis.UniversalClient {
 	return c
 }
 
-func (h *house) serveRouter() {
+func (h *fixture) serveRouter() {
 	h.serve("router", func(r grpc.ServiceRegistrar) { routerv1.RegisterRouterServiceServer(r, h.router) })
 }
 
-func (h *house) serveSpecialist(name string) {
+func (h *fixture) serveSpecialist(name string) {
 	h.serve(name, func(r grpc.ServiceRegistrar) { specialistv1.RegisterSpecialistServiceServer(r, h.specialists[name]) })
 }
 
 // serve serves one service until the test ends or stop is called.
-func (h *house) serve(name string, register func(grpc.ServiceRegistrar)) {
+func (h *fixture) serve(name string, register func(grpc.ServiceRegistrar)) {
 	h.t.Helper()
 	lis, err := h.network.Listen(name)
 	if err != nil {
@@ -339,7 +339,7 @@ func (h *house) serve(name string, register func(grpc.ServiceRegistrar)) {
 	h.t.Cleanup(h.stops[name])
 }
 
-func (h *house) dial(name string) *grpc.ClientConn {
+func (h *fixture) dial(name string) *grpc.ClientConn {
 	h.t.Helper()
 	conn, err := rpc.Dial("inproc:///"+name, rpc.DialConfig{Network: h.network})
 	if err != nil {
@@ -349,7 +349,7 @@ func (h *house) dial(name string) *grpc.ClientConn {
 	return conn
 }
 
-func (h *house) putStore(id string) {
+func (h *fixture) putStore(id string) {
 	h.t.Helper()
 	_, err := h.stores.PutStore(h.t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{
 		StoreId: id, Name: "Store " + id, DefaultLocale: "en", CurrencyCode: "EUR",
@@ -360,7 +360,7 @@ func (h *house) putStore(id string) {
 }
 
 // ask asks as a guest of store demo and wants a reply.
-func (h *house) ask(message string) *gatewayv1.AskResponse {
+func (h *fixture) ask(message string) *gatewayv1.AskResponse {
 	h.t.Helper()
 	reply, err := h.client.Ask(h.t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: message})
 	if err != nil {
@@ -370,7 +370,7 @@ func (h *house) ask(message string) *gatewayv1.AskResponse {
 }
 
 // askStream returns all events of a turn, and the error that ended it if any.
-func (h *house) askStream(ctx context.Context, req *gatewayv1.AskRequest) (events []*gatewayv1.AskStreamResponse, err error) {
+func (h *fixture) askStream(ctx context.Context, req *gatewayv1.AskRequest) (events []*gatewayv1.AskStreamResponse, err error) {
 	stream, err := h.client.AskStream(ctx, &gatewayv1.AskStreamRequest{Ask: req})
 	if err != nil {
 		return nil, err

@@ -122,12 +122,12 @@ func anyAnswer(req *specialistv1.AnswerRequest, stream answerStream) error {
 	return answer(req, stream)
 }
 
-func TestRepliesAreTheSameAsWithoutRunningAhead(t *testing.T) {
+func TestRepliesDoNotDependOnSpeculation(t *testing.T) {
 	redis := map[RunAhead]*miniredis.Miniredis{RunAheadOff: miniredis.RunT(t), RunAheadAlways: miniredis.RunT(t), RunAheadCertain: miniredis.RunT(t)}
 	synctest.Test(t, func(t *testing.T) {
-		houses := map[RunAhead]*house{}
+		houses := map[RunAhead]*fixture{}
 		for mode, r := range redis {
-			h := newHouse(t, r)
+			h := newFixture(t, r)
 			h.config.RunAhead, h.router.route = mode, anyRoute
 			for _, s := range h.specialists {
 				s.answer = anyAnswer
@@ -174,7 +174,7 @@ func sameReply() []cmp.Option {
 	}
 }
 
-func (h *house) outcomeOf(t *testing.T, message string) outcome {
+func (h *fixture) outcomeOf(t *testing.T, message string) outcome {
 	t.Helper()
 	h.service.fanout = h.newFanout() // with a waste limiter that has counted nothing
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,11 +11,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // guess makes a provisional decision of a message such as "search: shoes | support: returns".
@@ -64,7 +72,7 @@ func takes(d time.Duration) func(*specialistv1.AnswerRequest, answerStream) erro
 	}
 }
 
-func TestWhatTheFinalDecisionConfirmsHasBeenAtWorkAlready(t *testing.T) {
+func TestConfirmedBranchesHaveStartedBeforeTheRoutingIsFinal(t *testing.T) {
 	const both = "search: shoes | support: returns"
 	other := split(both)
 	other.Assignments[1].AssignmentId, other.Assignments[1].SubQuery = "a3", "refunds"
@@ -97,7 +105,7 @@ func TestWhatTheFinalDecisionConfirmsHasBeenAtWorkAlready(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, h *house) {
+			inBubble(t, func(t *testing.T, h *fixture) {
 				h.config.RunAhead = tt.mode
 				h.router.route = thinks(tt.guessed, tt.decided)
 				for _, s := range h.specialists {
@@ -127,8 +135,8 @@ func TestWhatTheFinalDecisionConfirmsHasBeenAtWorkAlready(t *testing.T) {
 	}
 }
 
-func TestTheWrongOnesAreStoppedAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+func TestUnconfirmedBranchesAreCancelledAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.router.route = thinks(guess("recommend: hats"), split("search: shoes"))
 		begun := time.Now()
 		stopped := make(chan time.Duration, 1)
@@ -149,8 +157,8 @@ func TestTheWrongOnesAreStoppedAtOnce(t *testing.T) {
 	})
 }
 
-func TestNothingIsHeardOfABranchBeforeItsRouteIsFinal(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+func TestNoEventsOfABranchBeforeItsAssignmentIsFinal(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.router.route = thinks(guess("search: shoes | recommend: hats"), split("search: shoes"))
 		for _, s := range h.specialists {
 			s.answer = takes(time.Millisecond) // it is done long before the route is final
@@ -185,7 +193,7 @@ func TestNothingIsHeardOfABranchBeforeItsRouteIsFinal(t *testing.T) {
 }
 
 // watch asks and looks at each event as it comes.
-func (h *house) watch(t *testing.T, req *gatewayv1.AskRequest, look func(*gatewayv1.AskStreamResponse)) []*gatewayv1.AskStreamResponse {
+func (h *fixture) watch(t *testing.T, req *gatewayv1.AskRequest, look func(*gatewayv1.AskStreamResponse)) []*gatewayv1.AskStreamResponse {
 	t.Helper()
 	stream, err := h.client.AskStream(t.Context(), &gatewayv1.AskStreamRequest{Ask: req})
 	if err != nil {
@@ -202,14 +210,14 @@ func (h *house) watch(t *testing.T, req *gatewayv1.AskRequest, look func(*gatewa
 	}
 }
 
-func TestWhatRanAheadGoesOnWhenTheRouterDies(t *testing.T) {
+func TestSpeculativeBranchesGoOnWhenTheRouterDies(t *testing.T) {
 	for name, end := range map[string]func(routeStream) error{
 		"it fails":  func(routeStream) error { time.Sleep(time.Second); return errors.New("bug") },
 		"it hangs":  func(s routeStream) error { <-s.Context().Done(); return s.Context().Err() },
 		"it leaves": func(routeStream) error { time.Sleep(time.Second); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, h *house) {
+			inBubble(t, func(t *testing.T, h *fixture) {
 				h.router.route = func(_ *routerv1.RouteRequest, s routeStream) error {
 					d := guess("search: shoes | billing: my invoice")
 					d.Assignments[1].AssignmentId = "a1" // to be mended, both times
@@ -231,8 +239,8 @@ func TestWhatRanAheadGoesOnWhenTheRouterDies(t *testing.T) {
 	}
 }
 
-func TestABranchThatIsHeldBackTakesInOnlySoMuch(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+func TestHeldBackEventsAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		const pieces, size = 100, 16 << 10
 		var mu sync.Mutex
 		sent, decide := 0, make(chan struct{})
@@ -273,8 +281,8 @@ func TestABranchThatIsHeldBackTakesInOnlySoMuch(t *testing.T) {
 	})
 }
 
-func TestAPanicOfABranchThatRunsAheadIsItsOwn(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+func TestPanicInASpeculativeBranchFailsThatBranchOnly(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.config.Specialists = []Peer{{Name: "support", Client: panicking{}}}
 		h.router.route = thinks(guess("search: shoes | support: returns"), split("search: shoes | support: returns"))
 		h.start()
@@ -285,7 +293,7 @@ func TestAPanicOfABranchThatRunsAheadIsItsOwn(t *testing.T) {
 	})
 }
 
-func TestAssignmentsGetIdentifiersOfTheirOwn(t *testing.T) {
+func TestAssignmentsGetUniqueIDs(t *testing.T) {
 	for _, ids := range [][]string{{"", ""}, {"a", "a"}, {"gateway-2", "gateway-2"}, {"", "gateway-1", "gateway-1", "x"}} {
 		d := &routerv1.RoutingDecision{}
 		for _, id := range ids {
@@ -300,4 +308,77 @@ func TestAssignmentsGetIdentifiersOfTheirOwn(t *testing.T) {
 			seen[a.GetAssignmentId()] = true
 		}
 	}
+}
+
+func TestSpeculationIsCountedAndPausesWhenItIsWasted(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	before := otel.GetMeterProvider()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	spans, tracers := tracetest.NewSpanRecorder(), otel.GetTracerProvider()
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)))
+	t.Cleanup(func() { otel.SetTracerProvider(tracers) })
+	inBubble(t, func(t *testing.T, h *fixture) {
+		h.router.route = thinks(guess("search: shoes | recommend: hats | promotions: codes"), split("search: shoes"))
+		for _, s := range h.specialists {
+			s.answer = takes(10 * time.Second)
+		}
+		h.start()
+		h.ask("shoes")
+		want := map[string]int64{"branches confirmed": 1, "branches canceled": 2, "wasted": 200, "active": 1}
+		if diff := cmp.Diff(want, speculationMetrics(t, reader)); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		if got := wastedOf(spans.Ended()); got != 200 {
+			t.Errorf("the turn's span tells of %d wasted tokens", got)
+		}
+		for turns := 1; speculationMetrics(t, reader)["active"] != 0; turns++ {
+			if h.ask("shoes"); turns > 100 {
+				t.Fatal("speculation does not pause though two thirds of it are wasted")
+			}
+		}
+		requests, _ := h.specialists["recommend"].calls()
+		h.ask("shoes")
+		if again, _ := h.specialists["recommend"].calls(); len(again) != len(requests) || len(again) != 14 {
+			t.Errorf("%d guesses were started, and then %d", len(requests), len(again))
+		}
+	})
+}
+
+// wastedOf is what the span of a turn says was wasted.
+func wastedOf(spans []sdktrace.ReadOnlySpan) int64 {
+	for _, s := range spans {
+		for _, kv := range s.Attributes() {
+			if kv.Key == telemetry.KeyRunAheadWasted {
+				return kv.Value.AsInt64()
+			}
+		}
+	}
+	return -1
+}
+
+// speculationMetrics reads what was counted of running ahead.
+func speculationMetrics(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch m.Name {
+			case telemetry.MetricRunAheadBranches:
+				for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+					outcome, _ := p.Attributes.Value(telemetry.KeyRunAheadOutcome)
+					got["branches "+outcome.AsString()] = p.Value
+				}
+			case telemetry.MetricRunAheadWasted:
+				got["wasted"] = m.Data.(metricdata.Sum[int64]).DataPoints[0].Value
+			case telemetry.MetricRunAheadActive:
+				got["active"] = m.Data.(metricdata.Gauge[int64]).DataPoints[0].Value
+			}
+		}
+	}
+	return got
 }

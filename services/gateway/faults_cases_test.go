@@ -34,7 +34,7 @@ func faultRows() []faultRow {
 func routerRows() []faultRow {
 	type fault = func(*routerv1.RouteRequest, routeStream) error
 	row := func(name string, f fault) faultRow {
-		return faultRow{part: "router", fault: name, begin: func(h *house) func() {
+		return faultRow{part: "router", fault: name, begin: func(h *fixture) func() {
 			h.router.route = f
 			return func() { h.router.route = nil }
 		}}
@@ -68,7 +68,7 @@ func routerRows() []faultRow {
 func specialistRows(name string) []faultRow {
 	type fault = func(*fakeSpecialist, *specialistv1.AnswerRequest, answerStream) error
 	row := func(kind string, f fault) faultRow {
-		return faultRow{part: name, fault: kind, begin: func(h *house) func() {
+		return faultRow{part: name, fault: kind, begin: func(h *fixture) func() {
 			s := h.specialists[name]
 			s.answer = func(req *specialistv1.AnswerRequest, stream answerStream) error { return f(s, req, stream) }
 			return func() { s.answer = s.priced }
@@ -99,7 +99,7 @@ func specialistRows(name string) []faultRow {
 
 func mergeRows() []faultRow {
 	row := func(kind string, f mergeFault) faultRow {
-		return faultRow{part: "merge model", fault: kind, begin: func(h *house) func() {
+		return faultRow{part: "merge model", fault: kind, begin: func(h *fixture) func() {
 			m := h.config.Model.(*sectionsModel)
 			m.fault = f
 			return func() { m.fault = nil }
@@ -135,7 +135,7 @@ func mergeRows() []faultRow {
 
 func redisRows() []faultRow {
 	row := func(kind string, f func(ctx context.Context, n int) error) faultRow {
-		return faultRow{part: "Redis", fault: kind, begin: func(h *house) func() {
+		return faultRow{part: "Redis", fault: kind, begin: func(h *fixture) func() {
 			h.redisFault.set(f)
 			return func() {
 				h.redisFault.set(nil)
@@ -190,8 +190,8 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // stopped stops a server, and serves again at the end.
-func stopped(name string) func(h *house) func() {
-	return func(h *house) func() {
+func stopped(name string) func(h *fixture) func() {
+	return func(h *fixture) func() {
 		h.stops[name]()
 		return func() {
 			if name == "router" {

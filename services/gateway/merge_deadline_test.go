@@ -35,7 +35,7 @@ func TestAMergeThatHangsIsCutAndTheRestJoined(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, h *house) {
+			inBubble(t, func(t *testing.T, h *fixture) {
 				h.config.Model = scripted.New(tt.step)
 				h.config.Price = &agentloop.Price{InputMicros: 1_000_000, OutputMicros: 1_000_000, Currency: "EUR"}
 				h.start()
@@ -59,7 +59,7 @@ func TestAMergeThatHangsIsCutAndTheRestJoined(t *testing.T) {
 }
 
 func TestSentencesGoOutWhileTheModelWrites(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		h.config.Model = scripted.New(scripted.Step{Text: goodMerge, ChunkSize: 10, ChunkDelay: time.Second})
 		h.start()
 		stock(h)
@@ -102,7 +102,7 @@ func (w watched) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2
 }
 
 func TestACallerThatLeavesStopsTheMerge(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house) {
+	inBubble(t, func(t *testing.T, h *fixture) {
 		ended := make(chan time.Time, 1)
 		h.config.Model = watched{scripted.New(scripted.Step{Text: goodMerge, ChunkSize: 75, ChunkDelay: 5 * time.Second, Hang: true}), ended}
 		h.start()
