@@ -9,7 +9,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
-func TestWholeAnswersAreToldFromBrokenOnes(t *testing.T) {
+func TestCompleteAnswersAreToldFromBrokenOnes(t *testing.T) {
 	broken := errors.New("reset")
 	refused := &endpoint.StatusError{StatusCode: 503}
 	for name, c := range map[string]struct {

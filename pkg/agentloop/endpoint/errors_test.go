@@ -1,8 +1,13 @@
 package endpoint_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -155,3 +160,27 @@ func TestFailuresAreReadAndTheirTextStaysOut(t *testing.T) {
 		t.Errorf("code %d in the middle of an answer", code)
 	}
 }
+
+func TestRedactHidesTextsThatAreNotKnownToBeSafe(t *testing.T) {
+	for _, err := range []error{
+		nil, context.Canceled, fmt.Errorf("read: %w", io.ErrUnexpectedEOF), &net.OpError{Op: "dial", Err: errors.New("refused")},
+		&endpoint.StatusError{StatusCode: 500}, &url.Error{Op: "Post", URL: "http://x", Err: &net.OpError{Op: "read", Err: errors.New("reset")}},
+	} {
+		if got := endpoint.Redact(err, "k3y"); got != err {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+	quoted := &quotingError{"malformed header: canary k3y"}
+	err := endpoint.Redact(fmt.Errorf("SDK: %w", quoted), "k3y")
+	if strings.Contains(err.Error(), "canary") || !errors.Is(err, quoted) || endpoint.Redact(err, "") != err {
+		t.Errorf("error %v", err)
+	}
+	if got := endpoint.Message(err); got != "SDK: malformed header: canary [key]" {
+		t.Errorf("message %q", got)
+	}
+}
+
+// quotingError repeats what an endpoint wrote.
+type quotingError struct{ text string }
+
+func (e *quotingError) Error() string { return e.text }

@@ -117,7 +117,7 @@ func withIDsForIndexes(t *testing.T, all []map[string]any) []map[string]any {
 func TestRecordedCallsWithoutIndexes(t *testing.T) {
 	played := 0
 	for _, r := range recordings(t, "chat_sse.jsonl.gz") {
-		want := spokenIn(t, r.Response)
+		want := expected(t, r.Response)
 		if len(want.Calls) == 0 || want.Failed {
 			continue
 		}

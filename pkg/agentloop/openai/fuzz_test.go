@@ -23,8 +23,8 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		whole, wholeErr := heardAll(t, replay{status: 200, body: strings.NewReader(body)}, false)
-		cut, cutErr := heardAll(t, replay{status: 200, body: iotest.OneByteReader(strings.NewReader(body))}, true)
+		whole, wholeErr := chunksOf(t, replay{status: 200, body: strings.NewReader(body)}, false)
+		cut, cutErr := chunksOf(t, replay{status: 200, body: iotest.OneByteReader(strings.NewReader(body))}, true)
 		if diff := cmp.Diff(whole, cut); diff != "" || (wholeErr == nil) != (cutErr == nil) {
 			t.Errorf("errors %v and %v (-whole +cut):\n%s", wholeErr, cutErr, diff)
 		}
@@ -32,8 +32,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// heardAll returns all that the adapter yields, and its error.
-func heardAll(t *testing.T, r replay, noStream bool) (any, error) {
+// chunksOf returns all that the adapter yields, and its error.
+func chunksOf(t *testing.T, r replay, noStream bool) (any, error) {
 	t.Helper()
 	chunks, err := collect(t.Context(), replayed(t, r, noStream), ask("hi"))
 	return chunks, err
@@ -60,7 +60,7 @@ func FuzzRefusal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		status = 400 + (status%200+200)%200
-		_, err := heardAll(t, replay{status: status, body: strings.NewReader(body)}, false)
+		_, err := chunksOf(t, replay{status: status, body: strings.NewReader(body)}, false)
 		var refused *endpoint.StatusError
 		if !errors.As(err, &refused) || refused.StatusCode != status {
 			t.Errorf("error %v is no refusal with status %d", err, status)

@@ -57,8 +57,8 @@ func recordings(t *testing.T, name string) []recording {
 	}
 }
 
-// spoken is what a stream says, whoever reads it.
-type spoken struct {
+// recordedAnswer is the content of a recorded answer.
+type recordedAnswer struct {
 	Text, Reasoning string
 	Calls           []agentloop.ToolCall
 	Finish          agentloop.FinishReason
@@ -66,10 +66,10 @@ type spoken struct {
 	Failed          bool
 }
 
-// spokenIn reads a recorded stream in the most direct way, as untyped JSON.
-func spokenIn(t *testing.T, body string) spoken {
+// expected reads a recorded stream in the most direct way, as untyped JSON.
+func expected(t *testing.T, body string) recordedAnswer {
 	t.Helper()
-	var s spoken
+	var s recordedAnswer
 	for line := range strings.Lines(body) {
 		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data:")
 		if data = strings.TrimSpace(data); !ok || data == "[DONE]" {
@@ -94,7 +94,7 @@ func spokenIn(t *testing.T, body string) spoken {
 	return s
 }
 
-func (s *spoken) add(choice map[string]any) {
+func (s *recordedAnswer) add(choice map[string]any) {
 	if f, ok := choice["finish_reason"].(string); ok {
 		s.Finish = agentloop.FinishReason(f)
 	}
@@ -114,7 +114,7 @@ func str(v any, key string) string {
 }
 
 // addMessage adds a message, or a piece of one, without its calls.
-func (s *spoken) addMessage(m map[string]any) {
+func (s *recordedAnswer) addMessage(m map[string]any) {
 	s.Text += str(m, "content") + str(m, "refusal")
 	parts, _ := m["content"].([]any)
 	for _, p := range parts {
@@ -128,7 +128,7 @@ func (s *spoken) addMessage(m map[string]any) {
 }
 
 // addCall adds a call, or a piece of one.
-func (s *spoken) addCall(index int, call map[string]any) {
+func (s *recordedAnswer) addCall(index int, call map[string]any) {
 	for len(s.Calls) <= index {
 		s.Calls = append(s.Calls, agentloop.ToolCall{})
 	}
@@ -138,8 +138,8 @@ func (s *spoken) addCall(index int, call map[string]any) {
 	at.Arguments += str(call["function"], "arguments")
 }
 
-// spokenInObject reads a recorded answer that does not stream, likewise.
-func spokenInObject(t *testing.T, body string) spoken {
+// expectedOfObject reads a recorded answer that does not stream, likewise.
+func expectedOfObject(t *testing.T, body string) recordedAnswer {
 	t.Helper()
 	var answer map[string]any
 	if err := json.Unmarshal([]byte(body), &answer); err != nil {
@@ -147,9 +147,9 @@ func spokenInObject(t *testing.T, body string) spoken {
 	}
 	choices, _ := answer["choices"].([]any)
 	if len(choices) == 0 {
-		return spoken{Failed: true}
+		return recordedAnswer{Failed: true}
 	}
-	var s spoken
+	var s recordedAnswer
 	if u, ok := answer["usage"].(map[string]any); ok {
 		s.Usage = usageIn(u)
 	}
@@ -181,10 +181,10 @@ func usageIn(u map[string]any) *agentloop.Usage {
 	return use
 }
 
-// heard is what the adapter makes of an answer.
-func heard(t *testing.T, m agentloop.Model) (spoken, error) {
+// decoded is what the adapter makes of an answer.
+func decoded(t *testing.T, m agentloop.Model) (recordedAnswer, error) {
 	t.Helper()
-	var got spoken
+	var got recordedAnswer
 	chunks, err := collect(t.Context(), m, ask("hi"))
 	for _, c := range chunks {
 		got.Text += c.Text
@@ -249,8 +249,8 @@ func cuts(body string) map[string]func() io.Reader {
 func TestRecordedStreams(t *testing.T) {
 	for _, r := range recordings(t, "chat_sse.jsonl.gz") {
 		t.Run(r.name(), func(t *testing.T) {
-			want := spokenIn(t, r.Response)
-			got, err := heard(t, serve(t, stream(r.Response)))
+			want := expected(t, r.Response)
+			got, err := decoded(t, serve(t, stream(r.Response)))
 			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Errorf("error %v (-recorded +decoded):\n%s", err, diff)
 			}
@@ -259,7 +259,7 @@ func TestRecordedStreams(t *testing.T) {
 			pieces["CRLF"] = func() io.Reader { return strings.NewReader(crlf) }
 			pieces["CRLF, byte by byte"] = func() io.Reader { return iotest.OneByteReader(strings.NewReader(crlf)) }
 			for cut, reader := range pieces {
-				got, err := heard(t, replayed(t, replay{status: 200, contentType: r.ContentType, body: reader()}, false))
+				got, err := decoded(t, replayed(t, replay{status: 200, contentType: r.ContentType, body: reader()}, false))
 				if diff := gocmp.Diff(want, got); diff != "" {
 					t.Errorf("%s: error %v (-recorded +decoded):\n%s", cut, err, diff)
 				}
@@ -272,10 +272,10 @@ func TestRecordedStreams(t *testing.T) {
 func TestRecordedAnswers(t *testing.T) {
 	for _, r := range recordings(t, "chat_json.jsonl.gz") {
 		t.Run(r.name(), func(t *testing.T) {
-			want := spokenInObject(t, r.Response)
+			want := expectedOfObject(t, r.Response)
 			for cut, reader := range cuts(r.Response) {
 				for _, noStream := range []bool{false, true} {
-					got, err := heard(t, replayed(t, replay{status: r.Status, contentType: r.ContentType, body: reader()}, noStream))
+					got, err := decoded(t, replayed(t, replay{status: r.Status, contentType: r.ContentType, body: reader()}, noStream))
 					if diff := gocmp.Diff(want, got); diff != "" {
 						t.Errorf("%s, no stream %v: error %v (-recorded +decoded):\n%s", cut, noStream, err, diff)
 					}

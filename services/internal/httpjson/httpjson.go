@@ -63,6 +63,8 @@ func (c *Client) Post(ctx context.Context, in, out any) error {
 			return nil
 		}
 		wait, again := wrap.Retryable(err)
+		var unreadable *endpoint.ResponseError // as a rule, another API answers
+		again = again && !errors.As(err, &unreadable)
 		if wait <= 0 {
 			wait = rand.N(firstWait << (failed - 1))
 		}

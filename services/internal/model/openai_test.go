@@ -13,12 +13,12 @@ import (
 )
 
 func TestOpenAIConforms(t *testing.T) {
-	for name, whole := range map[string]bool{"stream": false, "no stream": true} {
+	for name, noStream := range map[string]bool{"stream": false, "no stream": true} {
 		t.Run(name, func(t *testing.T) {
-			modeltest.Run(t, modeltest.Provider{Whole: whole, Wire: openaiWire{whole}, New: func(t *testing.T, url string) agentloop.Model {
+			modeltest.Run(t, modeltest.Provider{NoStream: noStream, Wire: openaiWire{noStream}, New: func(t *testing.T, url string) agentloop.Model {
 				t.Helper()
 				m, err := openai.New(openai.Config{
-					BaseURL: url + "/v1", APIKey: modeltest.Key, Model: modeltest.Model, NoStream: whole, ReasoningSwitch: openai.SwitchEnableThinking,
+					BaseURL: url + "/v1", APIKey: modeltest.Key, Model: modeltest.Model, NoStream: noStream, ReasoningSwitch: openai.SwitchEnableThinking,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -30,7 +30,7 @@ func TestOpenAIConforms(t *testing.T) {
 }
 
 // openaiWire is OpenAI's Chat Completions API from the server's side, streaming or not.
-type openaiWire struct{ whole bool }
+type openaiWire struct{ noStream bool }
 
 func (o openaiWire) Read(r *http.Request) (*modeltest.Seen, error) {
 	type function struct {
@@ -65,7 +65,7 @@ func (o openaiWire) Read(r *http.Request) (*modeltest.Seen, error) {
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, err
 	}
-	if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" || body.Stream == o.whole || body.StreamOptions.IncludeUsage == o.whole {
+	if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" || body.Stream == o.noStream || body.StreamOptions.IncludeUsage == o.noStream {
 		return nil, fmt.Errorf("%s %s, stream %v with usage %v", r.Method, r.URL, body.Stream, body.StreamOptions.IncludeUsage)
 	}
 	seen := &modeltest.Seen{Key: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), Model: body.Model}
@@ -93,8 +93,8 @@ func (o openaiWire) Read(r *http.Request) (*modeltest.Seen, error) {
 type object map[string]any
 
 func (o openaiWire) Stream(s modeltest.Script) []string {
-	if o.whole {
-		return wholeAnswer(s)
+	if o.noStream {
+		return completeAnswer(s)
 	}
 	var frames []string
 	event := func(v object) {
@@ -128,8 +128,8 @@ func (o openaiWire) Stream(s modeltest.Script) []string {
 	return append(frames, "data: [DONE]\n\n")
 }
 
-// wholeAnswer is an answer in one body; one without an end is half of it.
-func wholeAnswer(s modeltest.Script) []string {
+// completeAnswer is an answer in one body; one without an end is half of it.
+func completeAnswer(s modeltest.Script) []string {
 	message := object{"role": "assistant", "content": strings.Join(s.Text, "")}
 	if s.Sealed {
 		message = sealed()

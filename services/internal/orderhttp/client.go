@@ -20,6 +20,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
@@ -58,6 +59,9 @@ func New(cfg Config) (*Client, error) {
 	base, err := url.Parse(cfg.URL)
 	if err != nil {
 		return nil, fmt.Errorf("order system: %w", err)
+	}
+	if cfg.Transport == nil {
+		cfg.Transport = endpoint.NewTransport()
 	}
 	return &Client{
 		cfg: cfg, base: base,
@@ -191,7 +195,7 @@ func (c *Client) send(ctx context.Context, key Key, path string, body []byte) ([
 	case resp.StatusCode == http.StatusNotFound && kind == "application/json":
 		return nil, ErrNotFound
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("status %d", resp.StatusCode)
+		return nil, endpoint.NewStatusError(resp.StatusCode, resp.Header, nil, "") // the body may be about a customer
 	case kind != "application/json":
 		return nil, fmt.Errorf("content type %q, want application/json", kind)
 	case len(raw) > maxResponse:
@@ -205,8 +209,12 @@ func unavailable(cause error) error {
 	f := &fault.Unavailable{
 		Reason: commonv1.ErrorReason_ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE, What: "order system of the store", Err: cause,
 	}
-	if errors.Is(cause, gobreaker.ErrOpenState) || errors.Is(cause, gobreaker.ErrTooManyRequests) {
+	var status *endpoint.StatusError
+	switch {
+	case errors.Is(cause, gobreaker.ErrOpenState), errors.Is(cause, gobreaker.ErrTooManyRequests):
 		f.RetryAfter = breakerPause
+	case errors.As(cause, &status):
+		f.RetryAfter = status.RetryAfter
 	}
 	return f
 }

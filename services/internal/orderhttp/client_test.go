@@ -252,3 +252,21 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The wait that an order system asks for reaches the caller, in either form of the header.
+func TestBusyOrderSystemSaysHowLongToWait(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"7": 7 * time.Second, time.Now().Add(time.Hour).UTC().Format(http.TimeFormat): time.Hour, "later": 0, "": 0,
+	} {
+		c := client(t, func(*http.Request) (*http.Response, error) {
+			r := response(http.StatusServiceUnavailable, "application/json", `{"error":"mika is busy"}`)
+			r.Header.Set("Retry-After", value)
+			return r, nil
+		}, march)
+		_, err := c.Get(t.Context(), "kites", "mika", "KC-1001")
+		var f *fault.Unavailable
+		if !errors.As(err, &f) || (f.RetryAfter-want).Abs() > 10*time.Second || strings.Contains(err.Error(), "mika") {
+			t.Errorf("%q: error %v with a wait of %v, want %v", value, err, f.RetryAfter, want)
+		}
+	}
+}

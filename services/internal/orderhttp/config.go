@@ -24,7 +24,7 @@ type Config struct {
 	Keys []Key
 	// Timeout bounds one request with its response, within the caller's deadline. Zero: 5 seconds.
 	Timeout time.Duration
-	// Transport carries the requests. Nil: http.DefaultTransport.
+	// Transport carries the requests. Nil: an endpoint.NewTransport.
 	Transport http.RoundTripper
 }
 

@@ -33,8 +33,8 @@ type Provider struct {
 	New func(t *testing.T, url string) agentloop.Model
 	// Wire speaks the provider's API from the server's side.
 	Wire Wire
-	// Whole says that the model asks for whole answers: what Wire calls a stream is then one frame.
-	Whole bool
+	// NoStream says that the model asks for complete answers: what Wire calls a stream is then one frame.
+	NoStream bool
 }
 
 // Wire translates between a provider's API and the suite. It must be safe for concurrent use.
@@ -186,7 +186,7 @@ func ask(ctx context.Context, m agentloop.Model, req *agentloop.Request) (answer
 
 // pieces returns the pieces of a text that the model has to yield.
 func (p Provider) pieces(text []string) []string {
-	if p.Whole && len(text) > 0 {
+	if p.NoStream && len(text) > 0 {
 		return []string{strings.Join(text, "")}
 	}
 	return text

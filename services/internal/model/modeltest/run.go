@@ -215,7 +215,7 @@ func (p Provider) failures(t *testing.T) {
 	if strings.Contains(fmt.Sprint(err), "too busy") {
 		t.Errorf("error %v shows the provider's words", err)
 	}
-	if diff := cmp.Diff([]string{"Hel"}, got.Pieces); diff != "" && !p.Whole {
+	if diff := cmp.Diff([]string{"Hel"}, got.Pieces); diff != "" && !p.NoStream {
 		t.Errorf("text before the error (-want +got):\n%s", diff)
 	}
 	for name, script := range map[string]Script{
@@ -236,7 +236,7 @@ func (p Provider) failures(t *testing.T) {
 			if n++; n > len(frames) {
 				return "" // the end
 			}
-			if p.Whole {
+			if p.NoStream {
 				return frame[:len(frame)/2]
 			}
 			return frame
@@ -257,7 +257,7 @@ func (p Provider) endings(t *testing.T) {
 		}
 	}
 	texts := [][]string{nil, {"Hel"}}
-	if p.Whole {
+	if p.NoStream {
 		texts = texts[:1] // there is no half of it
 	}
 	for _, text := range texts {
@@ -275,7 +275,7 @@ func (p Provider) endings(t *testing.T) {
 			left(t, s)
 		})
 	}
-	if p.Whole {
+	if p.NoStream {
 		return
 	}
 	t.Run("cancelled half way", func(t *testing.T) {
