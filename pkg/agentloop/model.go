@@ -95,9 +95,9 @@ type Message struct {
 	ToolCalls []ToolCall
 	// ToolCallID is the id of the call that a tool message answers. Empty for other roles.
 	ToolCallID string
-	// ProviderData is what the adapter that made an assistant message wants back with it, such as signed reasoning: an opaque
-	// text that is valid UTF-8. Adapters alone set and read it, and pass over data that is not their own; the loop and all
-	// wrappers carry it unchanged, and do not log it. It belongs to the conversation, not to a process. Empty: none.
+	// ProviderData is opaque data that the adapter needs back with an assistant message, such as signed reasoning: valid UTF-8.
+	// Only adapters set and read it, and they ignore data of others. The loop and all wrappers carry it unchanged and do not
+	// log it. Empty: none.
 	ProviderData string `json:",omitempty"`
 }
 
@@ -110,7 +110,7 @@ type ToolCall struct {
 	// Arguments as the model wrote them, which may not be JSON. For [Tool] functions: a JSON object that fits the schema, with
 	// sorted keys and no space.
 	Arguments string
-	// ProviderData is what the adapter that made the call wants back with it. See [Message].
+	// ProviderData is opaque data that the adapter needs back with the call. See [Message].
 	ProviderData string `json:",omitempty"`
 }
 
@@ -128,7 +128,7 @@ type Chunk struct {
 	Usage *Usage
 	// Model is the provider's name of the model that answers. Empty: unchanged.
 	Model string
-	// ProviderData becomes that of the message. Set at most once, on one of the last chunks. See [Message].
+	// ProviderData of the message. Set at most once, on one of the last chunks. See [Message].
 	ProviderData string `json:",omitempty"`
 }
 
@@ -143,7 +143,7 @@ type ToolCallDelta struct {
 	Name string
 	// Arguments continues the arguments.
 	Arguments string
-	// ProviderData becomes that of the call. Set on one piece at most. See [Message].
+	// ProviderData of the call. Set on at most one piece. See [Message].
 	ProviderData string `json:",omitempty"`
 }
 

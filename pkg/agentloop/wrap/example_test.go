@@ -11,17 +11,17 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
 
-// The wrappers in their usual order. The first model is overloaded, the second thinks aloud.
-func Example() {
+// The first model is overloaded; the second writes its reasoning into the answer. Both share a budget.
+func ExampleStandard() {
 	first := scripted.New(scripted.Step{Err: errors.New("overloaded")})
 	second := scripted.New(scripted.Step{Text: "<think>Clouds.</think>It rains."})
 	budget := wrap.NewBudget(wrap.Spend{Tokens: 50_000})
 
-	var m agentloop.Model = wrap.Fallback(
-		wrap.Retry(wrap.Limit(first, budget, nil), wrap.RetryConfig{}),
-		wrap.Retry(wrap.Limit(second, budget, nil), wrap.RetryConfig{}),
-	)
-	m = wrap.Reasoning(m, wrap.ReasoningConfig{})
+	m := wrap.Standard(first, wrap.Options{
+		IdleTimeout: time.Minute,
+		Budget:      budget,
+		Fallbacks:   []agentloop.Model{wrap.Standard(second, wrap.Options{Budget: budget})},
+	})
 
 	loop, err := agentloop.New(agentloop.Config{Model: m})
 	if err != nil {
@@ -33,7 +33,7 @@ func Example() {
 	// Output: It rains. <nil>
 }
 
-// A server hangs, and the next one that is asked does not.
+// The first attempt hangs, and the next one does not.
 func ExampleIdleTimeout() {
 	model := scripted.New(
 		scripted.Step{Hang: true},
@@ -50,7 +50,7 @@ func ExampleIdleTimeout() {
 	// Output: It rains. <nil>
 }
 
-// A run is recorded, and played back with another question.
+// A run is recorded and replayed, also with another question.
 func ExampleReplay() {
 	var exchanges []wrap.Exchange
 	model := scripted.New(scripted.Step{Text: "It rains."})
@@ -72,7 +72,7 @@ func ExampleReplay() {
 	// "" agentloop: model call: wrap: replay: call 0 differs at messages[0].text: recorded "Is it raining?", got "Is it snowing?"
 }
 
-// Two runs share a budget of money that is enough for one.
+// Two runs share a budget of money that is enough for one of them.
 func ExampleLimit() {
 	price := &agentloop.Price{InputMicros: 150_000, OutputMicros: 600_000, Currency: "USD"} // for a million tokens
 	budget := wrap.NewBudget(wrap.Spend{CostMicros: 2600})                                  // 0.0026 USD

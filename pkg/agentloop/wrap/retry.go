@@ -83,7 +83,7 @@ func Retryable(err error) (wait time.Duration, retry bool) {
 
 // Retry returns a model that calls m again if a call fails before its first chunk. After the first chunk it passes a failure
 // on, because the consumer has part of the answer. It does not retry if the wait would exceed the context's deadline, so the
-// caller gets the error while there is time for something else. The error is that of the last attempt, wrapped with the
+// caller gets the error while there is time for something else. The error is the last attempt's, wrapped with the
 // number of attempts if there were several.
 func Retry(m agentloop.Model, cfg RetryConfig) agentloop.Model {
 	return &retrier{next: m, cfg: cfg.withDefaults()}

@@ -14,8 +14,7 @@
 // All models here are safe for concurrent use, change no request, and keep nothing of a call after its sequence has ended,
 // including goroutines, except what Record hands to its sink.
 //
-// The package must not import anything beyond the standard library, agentloop and the packages beside it that have no other
-// imports.
+// The package must not import anything beyond the standard library, agentloop, endpoint and texttools.
 package wrap
 
 import (

@@ -146,7 +146,7 @@ func isPairSchema(s *schema) bool {
 	return strings.Contains(names, "value") && regexp.MustCompile(`name|key|attribute|option|property`).MatchString(names)
 }
 
-// arguments fills the schema of a tool. It reports false when a required property can not be filled.
+// arguments fills the schema of a tool. It reports false if a required property cannot be filled.
 func (f *filler) arguments(s *schema) (object, bool) {
 	f.priced = slices.ContainsFunc(s.Properties, func(p property) bool {
 		r := roleOf("", p)

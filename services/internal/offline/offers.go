@@ -59,7 +59,7 @@ func (w *writer) ranked(list []object) []object {
 
 var selfRE = regexp.MustCompile(`^[A-Z0-9-]{3,} (?:does not apply|applies): `)
 
-// refusal words an offer that can not be had: what it is and why not. A reason that was said for another is not repeated.
+// refusal words an offer that does not apply: what it is and why not. A reason that was said for another is not repeated.
 func (w *writer) refusal(o object, said map[string]bool) string {
 	name := joinNonEmpty(" ", scalarField(o, "title", "name"), parenthesised(scalarField(o, "code")))
 	why := scalarField(o, "explanation", "missing", "reason", "why", "refusal", "description")

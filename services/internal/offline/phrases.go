@@ -32,7 +32,7 @@ var phrases = [languages]*phrasebook{
 		unknown: "I am sorry, I do not know that: nothing I can look up here answers it.",
 		hello:   "Hello! How can I help you?", helloStore: "Hello, and welcome to %s! How can I help you?", welcome: "You are welcome! Tell me if there is anything else.", bye: "Goodbye, and thank you for your visit!",
 		who:     "I am quartet-offline: I follow rules and am not a language model. I answer from what the tools here can look up. How can I help you?",
-		cannot:  "I am quartet-offline, which follows rules and is not a language model. Without a tool that can look this up I can not answer it.",
+		cannot:  "I am quartet-offline, which follows rules and is not a language model. Without a tool that can look this up I cannot answer it.",
 		missing: "For that I need to know: %s.",
 		passage: "From \"%s\": %s", passagePlain: "This is what is written about it: %s", total: "%d in all, for example:",
 		useCode: "Use the code %s for %s", saves: "it saves you %s", noOffer: "%s does not apply: %s", notNow: "Not now: %s", noOffers: "None of the offers applies at the moment.",

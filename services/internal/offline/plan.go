@@ -79,7 +79,7 @@ func (p *planner) find(name string) *profile {
 	return p.tools[max(at, 0)]
 }
 
-// fill returns the arguments for a call about clause, nil when one that is required can not be found, and whether tool
+// fill returns the arguments for a call about clause, nil when one that is required cannot be found, and whether tool
 // results went into them.
 func (p *planner) fill(t *profile, clause text, force bool) (args object, fromResults bool) {
 	f := &filler{ask: clause, context: p.contextOf(clause), found: p.c.all(), now: p.c.now, force: force}

@@ -200,7 +200,7 @@ func (f *findings) values(name string) ([]any, bool) {
 	return out, len(out) > 0
 }
 
-// refused reports whether an item says of itself that it can not be had.
+// refused reports whether an item says of itself that it is not available.
 func refused(item object) bool {
 	for _, key := range []string{"eligible", "applicable", "available", "applies"} {
 		if v, ok := item.get(key); ok && v == false {
@@ -210,7 +210,7 @@ func refused(item object) bool {
 	return false
 }
 
-// rulesOut reports whether the results say that the item with this value can not be had.
+// rulesOut reports whether the results say that the item with this value is not available.
 func (f *findings) rulesOut(name, value string) bool {
 	return slices.ContainsFunc(f.named(name), func(c candidate) bool { return strings.EqualFold(c.value, value) && refused(c.item) })
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// chatRequest is the body of POST /v1/chat/completions, as far as the rules read it.
+// chatRequest is the body of POST /v1/chat/completions, the parts that the rules read.
 type chatRequest struct {
 	Model               string          `json:"model"`
 	Messages            []message       `json:"messages"`

@@ -1,6 +1,5 @@
-// Package publicdata reads the public test cases and recordings that tests are measured against. They are others' work and
-// too large to keep beside the code: QUARTET_DATA says where they are, else they are looked for in shared/data beside the
-// repository. It is for tests only.
+// Package publicdata reads public test cases and recordings, which are too large to keep beside the code. QUARTET_DATA names
+// their folder; the default is shared/data beside the repository. The package is for tests only.
 package publicdata
 
 import (
@@ -14,8 +13,8 @@ import (
 	"testing"
 )
 
-// Open opens a file, such as "toolcalls/ollama.jsonl", until the test ends. Without it the test is skipped, or fails where
-// CI is set.
+// Open opens a file, such as "toolcalls/ollama.jsonl", until the test ends. If the file does not exist, the test is skipped, or
+// fails if CI is set.
 func Open(t testing.TB, name string) *os.File {
 	t.Helper()
 	dir := os.Getenv("QUARTET_DATA")
@@ -30,11 +29,11 @@ func Open(t testing.TB, name string) *os.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.Close() }) // it was only read
+	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
 
-// Lines reads a file of JSON values. A value of another shape than T is taken as far as it fits.
+// Lines reads a file of JSON values. Fields that do not fit T are left out.
 func Lines[T any](t testing.TB, name string) []T {
 	t.Helper()
 	var all []T

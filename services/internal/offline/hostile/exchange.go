@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// exchange is a request, as far as modes read it.
+// exchange is the part of a request that modes read.
 type exchange struct {
 	Model      string          `json:"model"`
 	Stream     bool            `json:"stream"`
