@@ -82,7 +82,7 @@ func (c *carts) ClearCart(_ context.Context, req *cartv1.ClearCartRequest) (*car
 	return &cartv1.ClearCartResponse{Cart: cart}, err
 }
 
-// change edits a cart that is in the version expected, and returns it as it is then.
+// change edits a cart whose version is the expected one, and returns the new cart.
 func (c *carts) change(
 	req interface {
 		GetStoreId() string
@@ -113,7 +113,7 @@ func (c *carts) change(
 	return c.priced(req.GetCartId()), nil
 }
 
-// priced is a cart with titles and prices of now, and what it comes to.
+// priced is a cart with titles and prices of now, and its total.
 func (c *carts) priced(id string) *cartv1.Cart {
 	cart := &cartv1.Cart{StoreId: c.storeID, CartId: id}
 	if kept := c.byID[id]; kept != nil {

@@ -1,5 +1,5 @@
 // Command cartservice is a store's own CartService, as Quartet reads carts from it over gRPC. It is meant to be read and
-// copied by who connects a real one: carts are in memory, and goods with their prices in a file, one JSON object a line.
+// copied by anyone who connects a real one: carts are in memory, and goods with their prices in a file, one JSON object a line.
 //
 //	go run ./cartservice -store kites -goods cartservice/goods.jsonl
 package main

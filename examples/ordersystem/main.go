@@ -1,5 +1,5 @@
 // Command ordersystem is a store's own order system as Quartet asks it: two paths over HTTP, each request signed. It is
-// meant to be read and copied by who connects a real one, needs nothing but the standard library, and answers from a file of
+// meant to be read and copied by anyone who connects a real one, needs nothing but the standard library, and answers from a file of
 // orders, one JSON object a line.
 //
 //	ORDER_KEYS=2026-03=$(openssl rand -hex 32) go run ./ordersystem -store kites -orders ordersystem/orders.jsonl

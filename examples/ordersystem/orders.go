@@ -52,7 +52,7 @@ func (s *system) handler(prefix string) http.Handler {
 	return mux
 }
 
-// signed lets only verified requests for this store through. All others get one answer, which tells nothing.
+// signed lets only verified requests for this store through. All others get the same answer, which says nothing.
 func (s *system) signed(answer func(http.ResponseWriter, query)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := s.verifier.verify(r)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// window is how far a request's timestamp may be from the clock here, either way.
+	// window is how far a timestamp of a request may be from the local clock.
 	window = 5 * time.Minute
 	// maxBody bounds the body of a request, in bytes.
 	maxBody = 16 << 10
@@ -25,7 +25,7 @@ const (
 	maxNonce = 128
 )
 
-// verifier checks that a request comes from who knows a key, is fresh, and comes for the first time. It is safe for
+// verifier checks that the sender of a request knows a key, is fresh, and comes for the first time. It is safe for
 // concurrent use.
 type verifier struct {
 	keys map[string][]byte // live keys by id: one, or two while they are changed
@@ -40,8 +40,8 @@ func newVerifier(keys map[string][]byte, now func() time.Time) *verifier {
 	return &verifier{keys: keys, now: now, nonces: make(map[string]time.Time)}
 }
 
-// verify returns the body of a request that may be answered. An error says why it may not; it is for the log, and not for
-// who asks.
+// verify returns the body of a request that may be answered. An error says why it may not; it is for the log, not for
+// the caller.
 func (v *verifier) verify(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	switch {
@@ -59,7 +59,7 @@ func (v *verifier) verify(r *http.Request) ([]byte, error) {
 	if want := sign(key, r.Method, r.URL.EscapedPath(), stamp, nonce, body); !hmac.Equal(got, want) || err != nil || !known {
 		return nil, errors.New("the signature is wrong")
 	}
-	// Only what is signed is believed from here on.
+	// From here on the request is verified.
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil {
 		return nil, errors.New("the timestamp is no number")

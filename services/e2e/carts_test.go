@@ -37,7 +37,7 @@ var kites = map[string]string{
 	"policies":   `{"policy_id":"contact","title":"Your cart and contact","body":"Ask us about your cart by phone: 0800 300 400."}`,
 }
 
-func openKites(t *testing.T, h *house) {
+func openKites(t *testing.T, h *system) {
 	t.Helper()
 	for _, kind := range load.Kinds() {
 		if kites[kind] == "" {
@@ -50,7 +50,7 @@ func openKites(t *testing.T, h *house) {
 	}
 }
 
-func askKites(t *testing.T, h *house, message string) *gatewayv1.AskResponse {
+func askKites(t *testing.T, h *system, message string) *gatewayv1.AskResponse {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -110,7 +110,7 @@ func TestAStoreWithCartsOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = redis.Close() })
-	h := newHouseWith(t, redis.URL(), newBrain(t), func(cfg *suite.Config) { cfg.Peers = map[string]string{suite.Cart: address} })
+	h := newSystemWith(t, redis.URL(), newBrain(t), func(cfg *suite.Config) { cfg.Peers = map[string]string{suite.Cart: address} })
 	openKites(t, h)
 	conn, err := rpc.Dial(address, rpc.DialConfig{})
 	if err != nil {
@@ -155,7 +155,7 @@ func productsOf(reply *gatewayv1.AskResponse) (ids []string) {
 }
 
 func TestAStoreWithoutCartsSaysSo(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	openKites(t, h)
 	settings := `{"no_cart":true}`
 	if report, err := load.File(t.Context(), h.data, "kites", "cart_settings", strings.NewReader(settings)); err != nil || report.Taken != 1 {
@@ -186,7 +186,7 @@ func TestAStoreWithoutCartsSaysSo(t *testing.T) {
 
 // What some customers bought together is proposed to another, from orders to reply.
 func TestWhatOthersBoughtTogetherIsRecommended(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	const inCart, bought = "HK-BOOT-005", "HOME-005" // ava's shoes, and what nobody but customers would have with them
 	price := &commonv1.Money{AmountMinor: 1000, CurrencyCode: "EUR"}
 	var orders []*orderv1.Order

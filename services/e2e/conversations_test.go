@@ -139,7 +139,7 @@ var conversations = []conversation{
 }
 
 func TestConversationsThroughAllSixServices(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	for _, c := range conversations {
 		t.Run(c.name, func(t *testing.T) {
 			reply := h.ask(t, c.message)
@@ -220,7 +220,7 @@ func containsAny(text string, words ...string) bool {
 
 // What is possible and wanted is suggested, and nothing else that is possible.
 func TestTheBackendIsAskedForWhatTheShopperWants(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	for message, want := range map[string]orderv1.OrderActionKind{
 		"can I cancel my order?":         orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL,
 		"I want to change the address":   orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS,

@@ -20,29 +20,29 @@ import (
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-// crashes is the six services as processes on a real Redis, with a gate before their model.
-type crashes struct {
+// crashSetup is the six services as processes on a real Redis, with a model that holds calls.
+type crashSetup struct {
 	*processes
-	gate  *gate
+	model *blockingModel
 	redis redis.UniversalClient
 }
 
-func startCrashes(t *testing.T, url string) *crashes {
+func startCrashSetup(t *testing.T, url string) *crashSetup {
 	t.Helper()
 	client, err := state.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	c := &crashes{gate: newGate(newBrain(t)), redis: client}
-	c.processes = startProcesses(t, processConfig{redis: url, model: c.gate, env: []string{"QUARTET_LEASE=1s"}})
+	c := &crashSetup{model: newBlockingModel(newBrain(t)), redis: client}
+	c.processes = startProcesses(t, processConfig{redis: url, model: c.model, env: []string{"QUARTET_LEASE=1s"}})
 	c.loadDemo()
 	return c
 }
 
 // awaitAnswers waits until the journal of a request of ask holds that many answers of specialists: the journal is written in the
 // background.
-func (c *crashes) awaitAnswers(id string, want int) {
+func (c *crashSetup) awaitAnswers(id string, want int) {
 	c.t.Helper()
 	redistest.Eventually(c.t, func() error {
 		var fields []string
@@ -59,25 +59,25 @@ func (c *crashes) awaitAnswers(id string, want int) {
 }
 
 // restart serves again as name after a kill.
-func (c *crashes) restart(name string) {
+func (c *crashSetup) restart(name string) {
 	c.t.Helper()
 	c.startAs(name, suite.Gateway)
 	c.awaitServing(name)
 }
 
-func (c *crashes) client(name string) gatewayv1.GatewayServiceClient {
+func (c *crashSetup) client(name string) gatewayv1.GatewayServiceClient {
 	return gatewayv1.NewGatewayServiceClient(c.dial(name))
 }
 
 // ask sends a message of two parts under a request's id.
-func (c *crashes) ask(name, id string) (*gatewayv1.AskResponse, error) {
+func (c *crashSetup) ask(name, id string) (*gatewayv1.AskResponse, error) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)
 	defer cancel()
 	return c.client(name).Ask(ctx, &gatewayv1.AskRequest{StoreId: "demo", RequestId: id, ThreadId: "thread-" + id, Message: twoParts})
 }
 
 // wantOnce wants a whole reply, and the message in its thread once.
-func (c *crashes) wantOnce(reply *gatewayv1.AskResponse, err error) {
+func (c *crashSetup) wantOnce(reply *gatewayv1.AskResponse, err error) {
 	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
@@ -99,7 +99,7 @@ func (c *crashes) wantOnce(reply *gatewayv1.AskResponse, err error) {
 // The gateway is killed at every stage of a turn. The same request, sent to its successor, is answered; what was done
 // before is not done again.
 func TestAGatewayKilledAtAnyStageIsResumed(t *testing.T) {
-	c := startCrashes(t, redistest.Single(t))
+	c := startCrashSetup(t, redistest.Single(t))
 	stages := []struct {
 		name  string
 		hold  func(caller string, nth int) bool
@@ -115,7 +115,7 @@ func TestAGatewayKilledAtAnyStageIsResumed(t *testing.T) {
 	for i, tt := range stages {
 		t.Run(tt.name, func(t *testing.T) {
 			id := fmt.Sprintf("kill-%d", i)
-			held, release := c.gate.set(tt.hold)
+			held, release := c.model.set(tt.hold)
 			first := make(chan *gatewayv1.AskResponse, 1)
 			go func() {
 				reply, _ := c.ask(suite.Gateway, id) // fails with the gateway, save at the last stage
@@ -131,12 +131,12 @@ func TestAGatewayKilledAtAnyStageIsResumed(t *testing.T) {
 			c.awaitAnswers(id, tt.kept)
 			c.kill(suite.Gateway)
 			release()
-			c.gate.set(nil)
+			c.model.set(nil)
 			c.restart(suite.Gateway)
 			reply, err := c.ask(suite.Gateway, id)
 			c.wantOnce(reply, err)
 			for _, caller := range tt.done {
-				if n := c.gate.count(caller); n != 0 {
+				if n := c.model.count(caller); n != 0 {
 					t.Errorf("%s asked its model %d times again", caller, n)
 				}
 			}
@@ -152,10 +152,10 @@ func TestAGatewayKilledAtAnyStageIsResumed(t *testing.T) {
 
 // A gateway stands still for longer than its lease while another takes its turn over. When it wakes, it must not finish it.
 func TestAGatewayThatStoodStillDoesNotFinishWhatAnotherTookOver(t *testing.T) {
-	c := startCrashes(t, redistest.Single(t))
+	c := startCrashSetup(t, redistest.Single(t))
 	c.addr["second gateway"] = redistest.FreeAddr(t)
 	c.restart("second gateway")
-	held, release := c.gate.set(func(caller string, nth int) bool { return caller == "merge" && nth == 1 })
+	held, release := c.model.set(func(caller string, nth int) bool { return caller == "merge" && nth == 1 })
 	type outcome struct {
 		reply *gatewayv1.AskResponse
 		err   error
@@ -187,10 +187,10 @@ func TestAGatewayThatStoodStillDoesNotFinishWhatAnotherTookOver(t *testing.T) {
 
 // Many callers send the same request to two gateways at once: the work is done once, and all get the same turn.
 func TestTwoGatewaysDoOneRequestOnce(t *testing.T) {
-	c := startCrashes(t, redistest.Single(t))
+	c := startCrashSetup(t, redistest.Single(t))
 	c.addr["second gateway"] = redistest.FreeAddr(t)
 	c.restart("second gateway")
-	c.gate.set(nil)
+	c.model.set(nil)
 	const callers = 20
 	replies := make([]*gatewayv1.AskResponse, callers)
 	var group errgroup.Group
@@ -209,7 +209,7 @@ func TestTwoGatewaysDoOneRequestOnce(t *testing.T) {
 		}
 	}
 	c.wantOnce(replies[0], nil)
-	if n := c.gate.count("merge"); n != 1 {
+	if n := c.model.count("merge"); n != 1 {
 		t.Errorf("the reply was worded %d times", n)
 	}
 }
@@ -231,8 +231,8 @@ func TestATurnOutlivesItsRedis(t *testing.T) {
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			url, lose := tt.start(t)
-			c := startCrashes(t, url)
-			held, release := c.gate.set(func(caller string, nth int) bool { return caller == "merge" && nth == 1 })
+			c := startCrashSetup(t, url)
+			held, release := c.model.set(func(caller string, nth int) bool { return caller == "merge" && nth == 1 })
 			id := fmt.Sprintf("redis-%d", i)
 			done := make(chan error, 1)
 			go func() {

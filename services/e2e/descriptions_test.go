@@ -22,7 +22,7 @@ const descriptionsFile = "../router/testdata/specialists.json"
 // TestRouterTestsUseThePublishedDescriptions keeps descriptionsFile equal to what Describe returns. Run it with
 // -args -update after you change a specialist's purpose, examples or keywords.
 func TestRouterTestsUseThePublishedDescriptions(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"})
 	var all []json.RawMessage
 	for _, role := range suite.Roles() {

@@ -69,7 +69,7 @@ func TestEchoesOfTheEndpointStayOutOfLogsAndErrors(t *testing.T) {
 	t.Cleanup(func() { _ = redisServer.Close() })
 	logs := &logLines{}
 	logger := slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	g := newGate(newBrain(t))
+	g := newBlockingModel(newBrain(t))
 	server := httptest.NewServer(g)
 	t.Cleanup(server.Close)
 	logged := func(name string) *model.Traced {
@@ -79,7 +79,7 @@ func TestEchoesOfTheEndpointStayOutOfLogsAndErrors(t *testing.T) {
 		}
 		return m
 	}
-	h := newHouseWith(t, redisServer.URL(), g, func(cfg *suite.Config) {
+	h := newSystemWith(t, redisServer.URL(), g, func(cfg *suite.Config) {
 		cfg.Logger, cfg.Model, cfg.FastModel = logger, logged(offline.Model), logged(offline.ModelFast)
 	})
 	const canary = "heliotrope"

@@ -37,29 +37,29 @@ var faultMessages = []string{
 // endpointFaults are the ways in which a model endpoint fails, for all models at once.
 var endpointFaults = []struct {
 	name string
-	do   func(g *gate, w http.ResponseWriter, r *http.Request)
+	do   func(g *blockingModel, w http.ResponseWriter, r *http.Request)
 }{
-	{"down", func(_ *gate, _ http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }},
-	{"hangs", func(_ *gate, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
-	{"slow", func(g *gate, w http.ResponseWriter, r *http.Request) {
+	{"down", func(_ *blockingModel, _ http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }},
+	{"hangs", func(_ *blockingModel, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+	{"slow", func(g *blockingModel, w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 		case <-time.After(200 * time.Millisecond): // of real time, as everything here
 			g.model.ServeHTTP(w, r)
 		}
 	}},
-	{"429", func(_ *gate, w http.ResponseWriter, _ *http.Request) {
+	{"429", func(_ *blockingModel, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		http.Error(w, `{"error":{"message":"slow down"}}`, http.StatusTooManyRequests)
 	}},
-	{"500", func(_ *gate, w http.ResponseWriter, _ *http.Request) {
+	{"500", func(_ *blockingModel, w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":{"message":"oops"}}`, http.StatusInternalServerError)
 	}},
-	{"garbage", func(_ *gate, w http.ResponseWriter, _ *http.Request) {
+	{"garbage", func(_ *blockingModel, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("<html>It works!</html>"))
 	}},
-	{"dies midway", func(_ *gate, w http.ResponseWriter, _ *http.Request) {
+	{"dies midway", func(_ *blockingModel, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = w.Write([]byte(`data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":"We have "}}]}` + "\n\n"))
 		_ = http.NewResponseController(w).Flush()
@@ -75,8 +75,8 @@ func TestFaultsOfTheModelEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = redisServer.Close() })
-	g := newGate(newBrain(t))
-	h := newHouseWith(t, redisServer.URL(), g)
+	g := newBlockingModel(newBrain(t))
+	h := newSystemWith(t, redisServer.URL(), g)
 	var got strings.Builder
 	for _, f := range endpointFaults {
 		fmt.Fprintf(&got, "| %s |", f.name)
@@ -120,7 +120,7 @@ func endpointCell(reply *gatewayv1.AskResponse, err error) string {
 }
 
 // checkAgain sends a request again once the endpoint is sound.
-func (h *house) checkAgain(t *testing.T, req *gatewayv1.AskRequest, first *gatewayv1.AskResponse) {
+func (h *system) checkAgain(t *testing.T, req *gatewayv1.AskRequest, first *gatewayv1.AskResponse) {
 	t.Helper()
 	again, err := h.gateway.Ask(t.Context(), req)
 	if err != nil {

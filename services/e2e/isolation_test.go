@@ -90,7 +90,7 @@ var canaries = regexp.MustCompile(`canary\d+x\d+`)
 // Each order and policy carries its owner's canary, and no reply may hold a canary that is not the asker's.
 func TestShoppersAndStoresAtOnceSeeOnlyTheirOwn(t *testing.T) {
 	crowd := newCrowd(newBrain(t))
-	h := newHouseWith(t, redistest.Single(t), crowd)
+	h := newSystemWith(t, redistest.Single(t), crowd)
 	h.ask(t, "hi!") // the specialists describe themselves before the crowd comes
 	for store := range storesAtOnce {
 		h.loadCanaries(t, store)
@@ -129,7 +129,7 @@ func TestShoppersAndStoresAtOnceSeeOnlyTheirOwn(t *testing.T) {
 
 // loadCanaries makes a store with a return policy, in which every shopper has one order. The policy's canary is that of one
 // shopper more than there are.
-func (h *house) loadCanaries(t *testing.T, store int) {
+func (h *system) loadCanaries(t *testing.T, store int) {
 	t.Helper()
 	id := fmt.Sprintf("store%d", store)
 	eur := func(minor int64) *commonv1.Money { return &commonv1.Money{AmountMinor: minor, CurrencyCode: "EUR"} }
@@ -151,7 +151,7 @@ func (h *house) loadCanaries(t *testing.T, store int) {
 }
 
 func TestBadInputNamesEveryField(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	tests := []struct {
 		name   string
 		ask    *gatewayv1.AskRequest

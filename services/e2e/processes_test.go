@@ -69,7 +69,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// processConfig says what the six services stand on. The zero value: an embedded Redis and the offline model.
+// processConfig says what the six services use. The zero value: an embedded Redis and the offline model.
 type processConfig struct {
 	redis string       // URL
 	model http.Handler // speaks for the model

@@ -65,7 +65,7 @@ func treeOf(t *testing.T, traceID string) []string {
 }
 
 func TestATurnIsOneSpanTreeAcrossTheServices(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	reply := h.ask(t, twoParts)
 	got := treeOf(t, reply.GetTraceId())
 	if len(got) == 0 || got[0] != "quartet.gateway.v1.GatewayService/Ask" {
@@ -120,7 +120,7 @@ func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, "
 
 // Attributes must not hold what customers wrote or what tools returned, unless that was switched on.
 func TestSpansHoldNoContent(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	const secret = "heliotrope"
 	reply := h.ask(t, "Do you have "+secret+" sandals, and where is my order?")
 	for _, s := range spans.Ended() {

@@ -23,10 +23,10 @@ import (
 	"github.com/quartet-commerce/quartet/services/search"
 )
 
-// closeTimeout is how long a service that has drained may go on with what it does beside its calls.
+// closeTimeout bounds the background work of a service that has drained.
 const closeTimeout = 5 * time.Second
 
-// Config is what all services share. Every service gets the same; each takes what it needs.
+// Config configures all services. Every service gets the same Config and takes what it needs.
 type Config struct {
 	// Redis holds the state. Required by every role but the router. The caller closes it.
 	Redis redis.UniversalClient
@@ -35,33 +35,33 @@ type Config struct {
 	// FastModel classifies messages and sums up threads. Nil: the router goes by its rules alone, and a thread's first
 	// message serves as its summary.
 	FastModel *model.Traced
-	// Peers are the targets of the services by role, such as "dns:///search:7302", and under Cart that of a cart service that
-	// is not the recommend service. A role without one is reached in this process, through Network.
+	// Peers are the targets of the services by role, such as "dns:///search:7302". Under Cart there may be a cart service that
+	// replaces the recommend service's carts. A role without a target is in this process, and is reached through Network.
 	Peers map[string]string
 	// Network connects the services of one process. Required unless Peers names every role.
 	Network *rpc.Network
 	// Gateway is how the gateway runs turns. Its TurnTimeout also bounds calls of the other services whose caller set no
 	// deadline. The zero value stands for the gateway's defaults.
 	Gateway gateway.Settings
-	// AlwaysAskModel has the router ask its model also where its rules are certain.
+	// AlwaysAskModel makes the router ask its model even where its rules are certain.
 	AlwaysAskModel bool
 	// DrainTimeout is how long a stopping server waits for running calls. Zero: rpc's default.
 	DrainTimeout time.Duration
 	// DrainDelay is how long a stopping server goes on serving after it has reported NOT_SERVING, so that its callers
-	// notice. Zero: none.
+	// notice. Zero: no delay.
 	DrainDelay time.Duration
 	// CartTTL is how long the recommend service keeps a cart after its last write. Zero: recommend's default.
 	CartTTL time.Duration
-	// OrderSystems are those of the stores that keep their orders themselves, by store, for the support service. Nil: none.
+	// OrderSystems are the order systems of stores, by store, for the support service. Nil: support keeps all orders.
 	OrderSystems map[string]orderhttp.Config
-	// CaptureContent puts tool arguments and results on spans. They may hold what customers wrote.
+	// CaptureContent puts tool arguments and results on spans. They may hold text of customers.
 	CaptureContent bool
-	// Embedder and Reranker are legs of the search. Nil: it goes by words alone.
+	// Embedder and Reranker are legs of the search. Nil: search by words alone.
 	Embedder search.Embedder
 	Reranker search.Reranker
-	// Synonyms are those of the stores' own words, as search.Config has them. Nil: none.
+	// Synonyms are groups of synonyms by store, as search.Config has them. Nil: none.
 	Synonyms map[string][][]string
-	// Cluster is where products are searched. Nil: in the memory of each search service. The caller closes it.
+	// Cluster has the index of products. Nil: each search service has the index in memory. The caller closes it.
 	Cluster *weaviate.Client
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
@@ -114,8 +114,7 @@ func (i *Instance) Serve(ctx context.Context, listeners ...net.Listener) error {
 	return errors.Join(err, i.close(ctx))
 }
 
-// close lets the service finish what it does beside its calls, until ctx ends, and releases its resources, if it has any,
-// and its connections.
+// close waits until the service has finished its background work or ctx ends, and releases its resources and connections.
 func (i *Instance) close(ctx context.Context) error {
 	var err error
 	switch c := i.service.(type) {
@@ -164,7 +163,7 @@ func (s *Suite) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// abandon releases what was built of a suite that will not be served.
+// abandon closes the services and listeners of a suite that will not be served.
 func (s *Suite) abandon() error {
 	var err error
 	for i, inst := range s.instances {
@@ -183,7 +182,7 @@ type dialer struct {
 	err   error
 }
 
-// dial returns a connection to a role. The first error is kept, and told by err, so that wiring reads as a list.
+// dial returns a connection to a role. It keeps errors in err, so that wiring reads as a list.
 func (d *dialer) dial(role string) *grpc.ClientConn {
 	conn, err := Dial(role, d.cfg)
 	if err != nil {

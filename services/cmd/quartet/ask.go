@@ -44,16 +44,16 @@ func addAskFlags(fs *flag.FlagSet) *askFlags {
 	fs.StringVar(&f.groups, "groups", "", "comma-separated `groups` of the customer, such as members")
 	fs.StringVar(&f.request.CartId, "cart", "", "`id` of the cart (default: the customer's)")
 	fs.StringVar(&f.request.ThreadId, "thread", "", "`id` of the conversation to continue (default: a new one)")
-	fs.StringVar(&f.request.RequestId, "request-id", "", "`id` of this request: the same message with the same id is answered once, and has the same reply again (default: none)")
-	fs.StringVar(&f.request.Locale, "locale", "", "shopper's language, such as es-MX (default: told from the message)")
-	fs.StringVar(&f.redis, "redis", "", "`URL` of Redis, whose stores are asked (default: an embedded server with the demo stores, which forgets on exit)")
-	fs.BoolVar(&f.json, "json", false, "print the whole reply as JSON and nothing else")
-	fs.DurationVar(&f.timeout, "timeout", time.Minute, "bound of the turn")
+	fs.StringVar(&f.request.RequestId, "request-id", "", "`id` of this request: the same message with the same id gets the same reply without being answered twice (default: none)")
+	fs.StringVar(&f.request.Locale, "locale", "", "language of the shopper, such as es-MX (default: detected from the message)")
+	fs.StringVar(&f.redis, "redis", "", "`URL` of a Redis with stores (default: an embedded server with the demo stores, which forgets on exit)")
+	fs.BoolVar(&f.json, "json", false, "print only the whole reply, as JSON")
+	fs.DurationVar(&f.timeout, "timeout", time.Minute, "deadline of the turn")
 	return f
 }
 
 func runAsk(ctx context.Context, args []string, env environment) (err error) {
-	fs := newFlags("ask", "MESSAGE", "Asks one message and shows what the services do. Without --addr it starts all six in this process.", env)
+	fs := newFlags("ask", "MESSAGE", "Asks one message and shows what the services do. Without --addr all six services run in this process.", env)
 	f := addAskFlags(fs)
 	rest, err := parse(fs, args, env)
 	if err != nil {
@@ -136,7 +136,7 @@ func printJSON(ctx context.Context, w io.Writer, client gatewayv1.GatewayService
 	return err
 }
 
-// told words a status for a person: its code, message and what its details add.
+// told formats a status for a person: its code, message and details.
 func told(err error) error {
 	st, ok := status.FromError(err)
 	if !ok {

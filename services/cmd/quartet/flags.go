@@ -64,7 +64,7 @@ func newFlags(name, args, about string, env environment) *flag.FlagSet {
 // logLevel adds --log-level and returns where the level will be.
 func logLevel(fs *flag.FlagSet, def slog.Level) *slog.Level {
 	level := def
-	fs.TextVar(&level, "log-level", def, "least level of log lines on stderr: DEBUG, INFO, WARN or ERROR")
+	fs.TextVar(&level, "log-level", def, "lowest level of log lines on stderr: DEBUG, INFO, WARN or ERROR")
 	return &level
 }
 
@@ -74,7 +74,7 @@ func newLogger(env environment, level slog.Level) *slog.Logger {
 }
 
 func insecureFlag(fs *flag.FlagSet) *bool {
-	return fs.Bool("insecure", false, "allow listening beyond the loopback interface although calls are neither encrypted nor authenticated")
+	return fs.Bool("insecure", false, "allow to listen beyond the loopback interface, although calls are neither encrypted nor authenticated")
 }
 
 // defaulted is the usage of a flag with the default that its zero value stands for.

@@ -30,8 +30,8 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("load", "FILE|FOLDER...", loadAbout, env)
 	store := fs.String("store", "", "`id` of the store; not needed for stores.jsonl alone")
 	kind := fs.String("kind", "", "`kind` of all files, whatever their names: "+strings.Join(load.Kinds(), ", "))
-	demoStores := fs.Bool("demo", false, "load the demo stores, which come with the program, before any files")
-	timeout := fs.Duration("timeout", 10*time.Minute, "bound of the whole load")
+	demoStores := fs.Bool("demo", false, "load the demo stores of the program before any files")
+	timeout := fs.Duration("timeout", 10*time.Minute, "deadline of the whole load")
 	addrs := make(map[string]*string)
 	for _, role := range owners {
 		addrs[role] = fs.String(role+"-addr", net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(role))), "`target` of the "+role+" service")
@@ -75,7 +75,7 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 		refused += n
 	}
 	if refused > 0 {
-		return fmt.Errorf("%d refused; mend and load them again: what is loaded twice is replaced", refused)
+		return fmt.Errorf("%d refused; correct and load them again: a second load replaces the first", refused)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Command quartet is all of Quartet in one program: the six services apart or together, and the tools to ask them, fill
-// them and stand in for a model.
+// Command quartet is all of Quartet in one program: the six services apart or together, and the tools to ask them, to load and
+// measure them, and to replace a model in trials. It has only flags and wiring.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	os.Exit(code)
 }
 
-// environment is what a command may touch of the process, so that tests can give it another.
+// environment is the part of the process that commands use. Tests replace it.
 type environment struct {
 	get func(string) string
 	in  io.Reader
@@ -47,18 +47,18 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"ask", "MESSAGE", "ask one message and watch the services answer it", runAsk},
+		{"ask", "MESSAGE", "ask one message and show how the services answer it", runAsk},
 		{"up", "", "run all six services in this process", runUp},
 		{"serve", "ROLE", "run one service", runServe},
 		{"load", "FILE|FOLDER...", "load a store's data from JSON Lines files", runLoad},
 		{"eval", "routing FILE|search", "measure the router on labelled messages, or the search on judged queries", runEval},
-		{"bench", "turn", "measure what a turn costs beside the models' time", runBench},
-		{"model", "", "run the offline model, an OpenAI-compatible stand-in that follows rules", runModel},
+		{"bench", "turn", "measure what a turn costs beside the models' own time", runBench},
+		{"model", "", "run the offline model, an OpenAI-compatible API that follows rules", runModel},
 		{"version", "", "print the version", runVersion},
 	}
 }
 
-// usageError is a mistake in the command line, told without a stack of causes.
+// usageError is a mistake in the command line.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

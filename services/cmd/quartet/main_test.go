@@ -71,11 +71,11 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"an unknown provider", nil, []string{"serve", "search", "--model", "m", "--model-provider", "acme"}, 2, "openai, anthropic, gemini"},
 		{"a bad price", nil, []string{"serve", "search", "--model", "m", "--model-url", "http://localhost/v1", "--model-price", "dear"}, 2, "price of a model"},
 		{"a bad value in the environment", map[string]string{"QUARTET_DRAIN_TIMEOUT": "soon"}, []string{"serve", "search"}, 2, `QUARTET_DRAIN_TIMEOUT="soon"`},
-		{"a way of running ahead that is none", nil, []string{"up", "--run-ahead", "maybe"}, 2, "must be always, certain or off"},
+		{"an unknown run-ahead mode", nil, []string{"up", "--run-ahead", "maybe"}, 2, "must be always, certain or off"},
 		{"a limit of no turns", nil, []string{"up", "--max-turns", "0"}, 2, "must be 1 or more"},
 		{"a limit that is no number", map[string]string{"QUARTET_MAX_TURNS_PER_STORE": "many"}, []string{"serve", "gateway"}, 2, `QUARTET_MAX_TURNS_PER_STORE="many": must be a whole number`},
 		{"a lease that is too short", nil, []string{"serve", "gateway", "--lease", "10ms"}, 2, "must be 1s or more"},
-		{"a cart for a blink", nil, []string{"serve", "recommend", "--cart-ttl", "1s"}, 2, "must be 1m0s or more"},
+		{"a cart TTL that is too short", nil, []string{"serve", "recommend", "--cart-ttl", "1s"}, 2, "must be 1m0s or more"},
 		{"a time without a unit", nil, []string{"ask", "hi", "--thread-ttl", "30"}, 2, "must be a duration"},
 		{"a budget of nothing", nil, []string{"ask", "hi", "--turn-budget-cost", "0 USD"}, 2, "must be more than nothing"},
 		{"a budget without a currency", nil, []string{"ask", "hi", "--turn-budget-cost", "0.02"}, 2, "want a number and a currency"},
@@ -95,7 +95,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 }
 
 // The answering and the fast model may lack the same thing, which is said once, or each its own.
-func TestWhatIsWrongWithBothModelsIsSaidOnce(t *testing.T) {
+func TestErrorsOfBothModelsAreReportedOnce(t *testing.T) {
 	const url = "http://localhost/v1"
 	for name, c := range map[string]struct {
 		env   map[string]string

@@ -32,8 +32,8 @@ func runModel(ctx context.Context, args []string, env environment) error {
 	var m modelServer
 	listen := fs.String("listen", "127.0.0.1:7310", "`address` to listen on")
 	insecure := insecureFlag(fs)
-	fs.DurationVar(&m.latency, "latency", 0, "wait before the first byte of each answer")
-	fs.DurationVar(&m.tokenDelay, "token-delay", 0, "wait between two pieces of an answer")
+	fs.DurationVar(&m.latency, "latency", 0, "time before the first byte of each answer")
+	fs.DurationVar(&m.tokenDelay, "token-delay", 0, "time between two pieces of an answer")
 	fs.StringVar(&m.hostile, "hostile", "", "comma-separated `misbehaviours`, such as split-bytes,think-paired; \"list\" prints them all; "+
 		"with \"none\" it misbehaves only where the model's name asks for it: "+hostile.Alias+"+error-500-once")
 	level := logLevel(fs, slog.LevelInfo)
@@ -73,7 +73,7 @@ func (m modelServer) handler() (http.Handler, string, error) {
 			return nil, "", usagef("--hostile: %w; --hostile list prints them all", err)
 		}
 	}
-	cfg.TokenDelay = 0 // the one that misbehaves paces the stream
+	cfg.TokenDelay = 0 // the misbehaving server delays the stream itself
 	server, err := offline.New(cfg)
 	if err != nil {
 		return nil, "", err

@@ -13,13 +13,13 @@ import (
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-// The models that are asked when only OPENAI_API_KEY is given.
+// The models to ask when only OPENAI_API_KEY is given.
 const (
 	defaultModel     = "gpt-4.1"
 	defaultFastModel = "gpt-4.1-mini"
 )
 
-// keyOf is where each provider's key is. Keys are read from the environment alone: they do not belong into command lines.
+// keyOf names the environment variable of each provider's key. Keys are not flags, because command lines are public.
 var keyOf = map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
 
 // modelFlags say which models answer.
@@ -33,16 +33,16 @@ type modelFlags struct {
 func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	m := &modelFlags{}
 	fs.StringVar(&m.url, "model-url", "", "`URL` of the model's API, such as http://localhost:8000/v1; also OPENAI_BASE_URL")
-	fs.StringVar(&m.provider, "model-provider", "", "whose `API` the models speak: openai, anthropic or gemini (default: openai; without a URL, told from names that start with claude- or gemini-)")
+	fs.StringVar(&m.provider, "model-provider", "", "`API` of the models: openai, anthropic or gemini (default: openai; without a URL, names that start with claude- or gemini- decide)")
 	fs.StringVar(&m.name, "model", "", "`name` of the model that answers; its key is in OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY")
-	fs.StringVar(&m.fast, "fast-model", "", "`name` of the model that classifies messages (default: that of --model)")
-	fs.StringVar(&m.price, "model-price", "", "`price` of a million tokens in and out, and optionally of cached ones in, such as \"2/8/0.5 USD\" (default: cost is reported as unknown)")
+	fs.StringVar(&m.fast, "fast-model", "", "`name` of the model that classifies messages (default: the value of --model)")
+	fs.StringVar(&m.price, "model-price", "", "`price` of a million tokens in and out, and optionally of cached tokens in, such as \"2/8/0.5 USD\" (default: costs are reported as unknown)")
 	fs.StringVar(&m.fastPrice, "fast-model-price", "", "`price` of the fast model's tokens, likewise")
-	fs.StringVar(&m.format, "model-response-format", "", "how an endpoint that speaks OpenAI's API is asked for JSON: json_schema, json_object or none, which leaves it to the prompt (default: told from the model's name, json_schema for most)")
-	fs.StringVar(&m.reasoningSwitch, "model-reasoning-switch", "", "how an endpoint that speaks OpenAI's API is asked not to reason: enable_thinking, effort_none, effort_minimal or none (default: told from the model's name, none for most)")
-	fs.BoolVar(&m.noStream, "model-no-stream", false, "ask an endpoint that speaks OpenAI's API for whole answers, if it can not stream")
+	fs.StringVar(&m.format, "model-response-format", "", "how to ask an endpoint that speaks OpenAI's API for JSON: json_schema, json_object or none, which leaves it to the prompt (default: by the model's name, json_schema for most)")
+	fs.StringVar(&m.reasoningSwitch, "model-reasoning-switch", "", "how to ask an endpoint that speaks OpenAI's API not to reason: enable_thinking, effort_none, effort_minimal or none (default: by the model's name, none for most)")
+	fs.BoolVar(&m.noStream, "model-no-stream", false, "ask an endpoint that speaks OpenAI's API for whole answers, because it cannot stream")
 	fs.DurationVar(&m.idleTimeout, "model-idle-timeout", 0, "how long an endpoint may send nothing of an answer before it is asked again; negative: no limit (default "+model.DefaultIdleTimeout.String()+"; no limit with --model-no-stream)")
-	fs.BoolVar(&m.fastReasoning, "fast-model-reasoning", false, "let the model that classifies messages reason, where it could be asked not to")
+	fs.BoolVar(&m.fastReasoning, "fast-model-reasoning", false, "let the model that classifies messages reason, even where it can be asked not to")
 	return m
 }
 

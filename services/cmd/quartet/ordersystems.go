@@ -14,7 +14,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 )
 
-// orderSystem is one store's entry in the file of order systems. Secrets are never in it: it says where they are.
+// orderSystem is one store's entry in the file of order systems. It names the places of secrets and never holds them.
 type orderSystem struct {
 	URL     string           `json:"url"`
 	Keys    []orderSystemKey `json:"keys"`

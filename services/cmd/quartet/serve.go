@@ -16,7 +16,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-// serveFlags configure one service. The same flags fit every role, so that one ConfigMap serves all pods.
+// serveFlags configure one service. All roles take the same flags, so that one ConfigMap fits all pods.
 type serveFlags struct {
 	models     *modelFlags
 	legs       *legFlags
@@ -44,9 +44,9 @@ func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
 	fs.BoolVar(&f.rulesOnly, "rules-only", false, "router: never ask a model")
-	fs.BoolVar(&f.capture, "capture-content", false, "put tool arguments and results on spans; they may hold what customers wrote")
-	fs.DurationVar(&f.drain, "drain-timeout", 20*time.Second, "how long a stopping server waits for running calls")
-	fs.DurationVar(&f.drainDelay, "drain-delay", 0, "how long a stopping server goes on serving after it reports NOT_SERVING")
+	fs.BoolVar(&f.capture, "capture-content", false, "put tool arguments and results on spans; they may hold text of customers")
+	fs.DurationVar(&f.drain, "drain-timeout", 20*time.Second, "how long a stopping server waits for running calls to end")
+	fs.DurationVar(&f.drainDelay, "drain-delay", 0, "how long a stopping server still accepts calls after it reports NOT_SERVING")
 	for _, role := range suite.Roles() {
 		if role == suite.Gateway {
 			continue

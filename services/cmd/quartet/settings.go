@@ -80,7 +80,7 @@ func checkBudget(cfg suite.Config) error {
 	return nil
 }
 
-// leastCartTTL is the shortest time for which carts are kept: a shopper looks around in it.
+// leastCartTTL is the shortest time for which carts are kept, so that a shopper can browse.
 const leastCartTTL = time.Minute
 
 // cartFlags say where carts are, and for how long.
@@ -91,8 +91,8 @@ type cartFlags struct {
 
 func addCartFlags(fs *flag.FlagSet) *cartFlags {
 	f := &cartFlags{}
-	fs.StringVar(&f.addr, "cart-addr", "", "gateway, recommend, promotions: `target` of the cart service that carts are read from, if it is not the recommend service (docs/carts.md)")
-	fs.Func("cart-ttl", defaulted("recommend: `time` for which a cart is kept after its last write", recommend.DefaultCartTTL),
+	fs.StringVar(&f.addr, "cart-addr", "", "gateway, recommend, promotions: `target` of a cart service to read instead of the recommend service (docs/carts.md)")
+	fs.Func("cart-ttl", defaulted("recommend: how `long` a cart is kept after its last write", recommend.DefaultCartTTL),
 		atLeast(&f.ttl, leastCartTTL, time.ParseDuration))
 	return f
 }
@@ -112,16 +112,16 @@ func (f *cartFlags) apply(cfg *suite.Config) {
 // embeddedIndex is the value of --index for products in the memory of each replica.
 const embeddedIndex = "embedded"
 
-// indexFlag says where products are searched.
+// indexFlag says where the index of products is.
 type indexFlag struct{ address string }
 
 func addIndexFlag(fs *flag.FlagSet) *indexFlag {
 	i := &indexFlag{}
-	fs.StringVar(&i.address, "index", embeddedIndex, "search: where products are searched: \"embedded\", in memory, or a Weaviate cluster, such as `weaviate://host:port[,host:port...]` (weaviates:// for TLS); its key is in QUARTET_INDEX_KEY")
+	fs.StringVar(&i.address, "index", embeddedIndex, "search: where the index of products is: \"embedded\", in memory, or a Weaviate cluster, such as `weaviate://host:port[,host:port...]` (weaviates:// for TLS); its key is in QUARTET_INDEX_KEY")
 	return i
 }
 
-// open sets the index of a suite. What it returns lets go of its connections.
+// open sets the index of a suite. The returned function closes its connections.
 func (i *indexFlag) open(cfg *suite.Config, env environment) (closeIndex func() error, err error) {
 	nothing := func() error { return nil }
 	if i.address == embeddedIndex {
@@ -143,7 +143,7 @@ func (i *indexFlag) describe() string {
 	return "index in Weaviate"
 }
 
-// legFlags say what the search goes by beside words.
+// legFlags configure the legs of the search beside words.
 type legFlags struct {
 	embedURL, embedModel, embedType     string
 	rerankURL, rerankModel, rerankStyle string
@@ -152,17 +152,17 @@ type legFlags struct {
 
 func addLegFlags(fs *flag.FlagSet) *legFlags {
 	l := &legFlags{}
-	fs.StringVar(&l.embedURL, "embed-url", "", "search, support: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search goes by words alone); its key is in QUARTET_EMBED_KEY")
+	fs.StringVar(&l.embedURL, "embed-url", "", "search, support: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search by words alone); its key is in QUARTET_EMBED_KEY")
 	fs.StringVar(&l.embedModel, "embed-model", "", "search, support: `name` of the embedding model")
-	fs.StringVar(&l.embedType, "embed-input-type", "", "search, support: input_type of products and documents, and of queries, for models that want it, such as \"passage,query\" or \"search_document,search_query\" (default: not sent)")
-	fs.StringVar(&l.rerankURL, "rerank-url", "", "search: whole `URL` of a rerank endpoint, such as http://localhost:8000/v1/rerank (default: none); its key is in QUARTET_RERANK_KEY")
-	fs.StringVar(&l.rerankModel, "rerank-model", "", "search: `name` of the rerank model; tei needs none")
-	fs.StringVar(&l.rerankStyle, "rerank-style", "", "search: the `API` of the rerank endpoint: cohere (also Jina and vLLM), tei or nim (default cohere)")
+	fs.StringVar(&l.embedType, "embed-input-type", "", "search, support: input_type of products and documents, and of queries, for models that need it, such as \"passage,query\" or \"search_document,search_query\" (default: not sent)")
+	fs.StringVar(&l.rerankURL, "rerank-url", "", "search: full `URL` of a rerank endpoint, such as http://localhost:8000/v1/rerank (default: none); its key is in QUARTET_RERANK_KEY")
+	fs.StringVar(&l.rerankModel, "rerank-model", "", "search: `name` of the rerank model; not needed with tei")
+	fs.StringVar(&l.rerankStyle, "rerank-style", "", "search: `API` of the rerank endpoint: cohere (also Jina and vLLM), tei or nim (default cohere)")
 	fs.StringVar(&l.synonyms, "synonyms", "", "search: JSON `file` of the stores' own synonyms (docs/search.md)")
 	return l
 }
 
-// open sets the legs of a suite that has its state. What it returns lets go of their connections.
+// open sets the legs of a suite that has its state. The returned function closes their connections.
 func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() error, err error) {
 	documents, queries, err := l.check()
 	if err != nil {
@@ -199,7 +199,7 @@ func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() er
 	}, nil
 }
 
-// readSynonyms reads a file of synonyms: by store, or "*" for all, groups of phrases that mean the same. No path: there are none.
+// readSynonyms reads a file of groups of synonyms by store, or by "*" for all stores. An empty path means none.
 func readSynonyms(path string) (synonyms map[string][][]string, err error) {
 	if path == "" {
 		return nil, nil
@@ -227,7 +227,7 @@ func (l *legFlags) check() (documents, queries string, err error) {
 	case l.rerankURL == "" && (l.rerankModel != "" || l.rerankStyle != ""):
 		return "", "", usagef("--rerank-model and --rerank-style need --rerank-url")
 	case l.rerankURL != "" && l.rerankModel == "" && l.rerankStyle != string(rerank.TEI):
-		return "", "", usagef("--rerank-url needs --rerank-model, but for --rerank-style tei")
+		return "", "", usagef("--rerank-url needs --rerank-model, except with --rerank-style tei")
 	}
 	return l.inputTypes()
 }
@@ -240,12 +240,12 @@ func (l *legFlags) inputTypes() (documents, queries string, err error) {
 	documents, queries, ok := strings.Cut(l.embedType, ",")
 	documents, queries = strings.TrimSpace(documents), strings.TrimSpace(queries)
 	if !ok || documents == "" || queries == "" || strings.Contains(queries, ",") {
-		return "", "", usagef("--embed-input-type %q: want two, that of products and that of queries, such as passage,query", l.embedType)
+		return "", "", usagef("--embed-input-type %q: want two values, for products and for queries, such as passage,query", l.embedType)
 	}
 	return documents, queries, nil
 }
 
-// describe says what the search goes by, for the banner.
+// describe names the legs of the search, for the banner.
 func (l *legFlags) describe() string {
 	out := "words"
 	if l.embedURL != "" {

@@ -140,7 +140,7 @@ func TestLegsAreWhatTheFlagsSay(t *testing.T) {
 	}
 }
 
-func TestLegsThatCanNotWorkAreRefused(t *testing.T) {
+func TestLegsThatCannotWorkAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"--embed-url http://x":          "needs --embed-model",
 		"--embed-model m":               "need --embed-url",

@@ -10,15 +10,15 @@ import (
 )
 
 func runUp(ctx context.Context, args []string, env environment) error {
-	fs := newFlags("up", "", "Runs all six services in this process: the gateway and the data services on TCP, one port each from --port on.", env)
+	fs := newFlags("up", "", "Runs all six services in this process. Each listens on a TCP port of its own, from --port on.", env)
 	c := localConfig{models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs)}
 	settings := addGatewayFlags(fs)
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
-	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis only if given")
+	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")
 	orders, carts := orderSystemsFlag(fs), addCartFlags(fs)
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure := insecureFlag(fs)
-	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the data services take the ports after it, as in 'quartet serve'")
+	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the other services take the ports after it, as in 'quartet serve'; 0 for free ports")
 	level := logLevel(fs, slog.LevelInfo)
 	if rest, err := parse(fs, args, env); err != nil {
 		return err
@@ -26,7 +26,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 		return usagef("unexpected argument %q", rest[0])
 	}
 	if c.redis != "" && !given(fs, "demo") {
-		c.demo = false // nobody expects a demo in a Redis of their own
+		c.demo = false // a Redis of one's own gets a demo only on request
 	}
 	c.gateway, c.logger = *settings, newLogger(env, *level)
 	systems, err := readOrderSystems(*orders, env.get)

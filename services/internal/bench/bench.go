@@ -236,7 +236,7 @@ func Asker(gateway gatewayv1.GatewayServiceClient, store string, newID func() st
 	}
 }
 
-// check returns an error unless the reply is that of the measured turn.
+// check returns an error unless the reply has the results of the measured turn.
 func check(reply *gatewayv1.AskResponse) error {
 	if n := len(reply.GetResults()); n != 2 {
 		return fmt.Errorf("the turn had %d assignments, want 2", n)

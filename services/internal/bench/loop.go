@@ -15,9 +15,8 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 )
 
-// loop is the baseline: what somebody would write by hand over go-openai to make the calls of the turn, with the suite's
-// own prompts, tools and tool results, and nothing else. There are no services, no state, no checks, no retries and no
-// limits.
+// loop is the baseline: a hand-written loop over go-openai that makes the calls of the turn with the suite's own prompts, tools
+// and tool results. It has no services, state, checks, retries or limits.
 type loop struct {
 	client *goopenai.Client
 	http   *http.Client
@@ -61,7 +60,7 @@ func newLoop(baseURL string, requests []json.RawMessage) (*loop, error) {
 		l.agents[i].result = results[nameOf(a.request)]
 	}
 	if len(requests) != CallsPerTurn || len(l.agents) != 2 || len(results) != 2 || l.route.Model == "" || l.merge.Model == "" {
-		return nil, fmt.Errorf("the %d recorded requests are not those of the turn", len(requests))
+		return nil, fmt.Errorf("the %d recorded requests are not the requests of the turn", len(requests))
 	}
 	return l, nil
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// timed returns the median time of a turn, one after the other, with a model that takes its time. The turns are those of
-// the suite unless what says otherwise.
+// timed returns the median time of turns that run one after the other, with the configured latency. what names turns that are
+// not the suite's.
 func (c Config) timed(ctx context.Context, turn Turn, what string) (time.Duration, error) {
 	n := min(timedTurns, c.Turns)
 	c.Progress(fmt.Sprintf("%s%d turns one after the other, %v for each model call", what, n, c.Latency))
@@ -63,7 +63,7 @@ func (c Config) loads(ctx context.Context, turns ...Turn) ([]load, error) {
 
 // load runs n turns, Concurrency of them at once.
 func (c Config) load(ctx context.Context, turn Turn, n int) (load, error) {
-	runtime.GC() // what came before is not to be paid for now
+	runtime.GC() // earlier garbage does not count
 	before, begun := cpuTime(), time.Now()
 	if err := c.run(ctx, turn, n); err != nil {
 		return load{}, err
@@ -98,7 +98,7 @@ func (c Config) run(ctx context.Context, turn Turn, n int) error {
 	return context.Cause(ctx)
 }
 
-// profile runs one more load under the profiler, so that profiling weighs on no figure.
+// profile runs one more load under the profiler, so that profiling slows no measurement.
 func (c Config) profile(ctx context.Context, turn Turn) error {
 	if c.CPUProfile == nil {
 		return nil

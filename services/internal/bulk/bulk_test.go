@@ -29,13 +29,13 @@ type message struct {
 
 func (m message) GetStoreId() string { return m.store }
 
-// shelf keeps words by store, but for "late". Each message is one entry.
-type shelf struct {
+// wordStore keeps words by store, but for "late". Each message is one entry.
+type wordStore struct {
 	kept map[string][][]string
 	err  error
 }
 
-func (s *shelf) put(_ context.Context, storeID string, words []string) error {
+func (s *wordStore) put(_ context.Context, storeID string, words []string) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -69,7 +69,7 @@ func checkWord(word string) error {
 }
 
 // run sends messages and then end, which is io.EOF for a stream that its caller closes.
-func run(t *testing.T, s *shelf, end error, messages ...message) (bulk.Report, error) {
+func run(t *testing.T, s *wordStore, end error, messages ...message) (bulk.Report, error) {
 	return bulk.Upsert[message, string]{
 		Field:    "words",
 		MaxItems: 3,
@@ -127,7 +127,7 @@ func TestGoodItemsAreKeptAndTheOthersNamed(t *testing.T) {
 			}}, nil,
 		},
 	} {
-		var s shelf
+		var s wordStore
 		got, err := run(t, &s, io.EOF, c.messages...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -188,7 +188,7 @@ func TestMessagesThatAreWrongEndTheStream(t *testing.T) {
 		"another store":      {[]message{{"one", []string{"a"}}, {"two", []string{"b"}}}, "store_id", 1},
 		"too many items":     {[]message{{"one", []string{"a", "b", "c"}}, {"", []string{"a", "b", "c", "d"}}}, "words", 3},
 	} {
-		report, err := run(t, new(shelf), io.EOF, c.messages...)
+		report, err := run(t, new(wordStore), io.EOF, c.messages...)
 		var invalid *fault.Invalid
 		if !errors.As(err, &invalid) || len(invalid.Violations) != 1 || invalid.Violations[0].Field != c.field {
 			t.Errorf("%s: got %v, want a violation of %s", name, err, c.field)
@@ -201,7 +201,7 @@ func TestMessagesThatAreWrongEndTheStream(t *testing.T) {
 
 func TestRefusalsBeyondAThousandAreCounted(t *testing.T) {
 	messages := slices.Repeat([]message{{"one", []string{"bad", "bad", "bad"}}}, 400)
-	report, err := run(t, new(shelf), io.EOF, messages...)
+	report, err := run(t, new(wordStore), io.EOF, messages...)
 	if err != nil || len(report.Errors) != 1_000 || report.ErrorCount != 1_200 {
 		t.Fatalf("%d refusals, %d in all, %v; want 1000, 1200", len(report.Errors), report.ErrorCount, err)
 	}
@@ -210,16 +210,16 @@ func TestRefusalsBeyondAThousandAreCounted(t *testing.T) {
 	}
 }
 
-func TestTroubleEndsTheStream(t *testing.T) {
+func TestErrorsOfTheCallbacksEndTheStream(t *testing.T) {
 	trouble := errors.New("trouble")
 	for name, c := range map[string]struct {
-		shelf *shelf
-		end   error
+		wordStore *wordStore
+		end       error
 	}{
-		"on the wire":  {new(shelf), fmt.Errorf("wire: %w", trouble)},
-		"in the store": {&shelf{err: trouble}, io.EOF},
+		"on the wire":  {new(wordStore), fmt.Errorf("wire: %w", trouble)},
+		"in the store": {&wordStore{err: trouble}, io.EOF},
 	} {
-		if _, err := run(t, c.shelf, c.end, message{"one", []string{"a"}}); !errors.Is(err, trouble) {
+		if _, err := run(t, c.wordStore, c.end, message{"one", []string{"a"}}); !errors.Is(err, trouble) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -115,7 +115,7 @@ type Aborted struct {
 // Error is the description.
 func (e *Aborted) Error() string { return e.Description }
 
-// Unavailable says that something that the work needs can not be reached now: UNAVAILABLE. Waiting may help.
+// Unavailable says that the call needs something that cannot be reached now: UNAVAILABLE. Waiting may help.
 type Unavailable struct {
 	// Reason is the machine-readable reason, such as ERROR_REASON_STATE_UNAVAILABLE.
 	Reason commonv1.ErrorReason

@@ -40,7 +40,7 @@ type Line[T proto.Message] struct {
 // Read yields the messages of r in order, each decoded into what newItem returns. Field names may be in either of
 // protobuf's two forms; unknown fields are refused.
 //
-// A line that can not be decoded is yielded as a *LineError and reading goes on with the next one. Any other error
+// A line that cannot be decoded is yielded as a *LineError and reading goes on with the next one. Any other error
 // comes from r, wraps its cause and is the last thing yielded. Blank lines, a UTF-8 byte order mark at the start,
 // line ends of either kind and a missing end of the last line are all accepted.
 //

@@ -35,8 +35,8 @@ const (
 // given are the ports that FreeAddr has chosen in this process.
 var given sync.Map
 
-// FreeAddr returns a loopback address that nobody listens on now, another one each time, chosen by chance, so that hardly
-// any other process will before a server is started on it.
+// FreeAddr returns a loopback address that is free now, a different one each time. It is chosen at random, so that another
+// process hardly takes it before a server starts on it.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	var err error

@@ -17,7 +17,7 @@ import (
 func BenchmarkCalls(b *testing.B) {
 	const idle = 25 * time.Millisecond
 	exportNothing(b)
-	h := newHouse()
+	h := newFixture()
 	h.start(b, &fake{answer: func(s grpc.ServerStreamingServer[specialistv1.AnswerResponse]) error {
 		return s.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{TextDelta: &specialistv1.TextDelta{Text: "yes"}}})
 	}})

@@ -38,7 +38,7 @@ func wantMissingPeer(t *testing.T, err error) {
 
 func TestDeadPeerFailsAtOnceAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse()
+		h := newFixture()
 		conn := h.conn(t)
 		start := time.Now()
 		wantMissingPeer(t, describe(t.Context(), conn)) // nobody has listened yet
@@ -82,7 +82,7 @@ func TestDeadPeerOverTCP(t *testing.T) {
 func TestClientAvoidsAPeerThatIsGoingAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
-		h := newHouse()
+		h := newFixture()
 		h.server.DrainDelay = time.Minute
 		stop := h.start(t, &fake{describe: func(context.Context) error { calls.Add(1); return nil }})
 		conn := h.conn(t)
@@ -111,7 +111,7 @@ func TestOnlyIdempotentMethodsAreRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int32
-				h := newHouse()
+				h := newFixture()
 				h.dial.Idempotent = tt.idempotent
 				h.start(t, &fake{describe: func(context.Context) error {
 					if calls.Add(1) < 3 {
@@ -142,7 +142,7 @@ func TestServiceConfig(t *testing.T) {
 	}
 }
 
-func TestDialRefusesWhatCanNotWork(t *testing.T) {
+func TestDialRefusesWhatCannotWork(t *testing.T) {
 	tests := map[string]struct {
 		target string
 		cfg    DialConfig

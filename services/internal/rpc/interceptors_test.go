@@ -47,7 +47,7 @@ func both(t *testing.T, test func(t *testing.T, svc func(handle func(context.Con
 func TestPanicBecomesInternalAndItsStackIsLoggedOnce(t *testing.T) {
 	both(t, func(t *testing.T, svc func(func(context.Context) error) *fake, call func(context.Context, *grpc.ClientConn) error) {
 		log := newRecorder()
-		h := newHouse()
+		h := newFixture()
 		h.server.Logger = slog.New(log)
 		stop := h.start(t, svc(func(context.Context) error { panic("kaboom") }))
 		st := status.Convert(call(t.Context(), h.conn(t)))
@@ -73,7 +73,7 @@ func TestHandlerGetsAMarginLessThanTheCaller(t *testing.T) {
 	both(t, func(t *testing.T, svc func(func(context.Context) error) *fake, call func(context.Context, *grpc.ClientConn) error) {
 		start := time.Now()
 		var left time.Duration
-		h := newHouse()
+		h := newFixture()
 		h.start(t, svc(func(ctx context.Context) error {
 			<-ctx.Done()
 			left = time.Since(start)
@@ -103,7 +103,7 @@ func TestHopelessWorkIsNotBegun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := false
-				h := newHouse()
+				h := newFixture()
 				h.start(t, &fake{describe: func(context.Context) error { begun = true; return nil }})
 				ctx, cancel := context.WithTimeout(t.Context(), tt.timeout)
 				defer cancel()
@@ -122,7 +122,7 @@ func TestHopelessWorkIsNotBegun(t *testing.T) {
 func TestCallsWithoutDeadlineGetOne(t *testing.T) {
 	both(t, func(t *testing.T, svc func(func(context.Context) error) *fake, call func(context.Context, *grpc.ClientConn) error) {
 		var left time.Duration
-		h := newHouse()
+		h := newFixture()
 		h.dial.DefaultDeadline = 5 * time.Second
 		h.start(t, svc(func(ctx context.Context) error {
 			due, _ := ctx.Deadline()
@@ -159,7 +159,7 @@ func TestScopeTravels(t *testing.T) {
 	both(t, func(t *testing.T, svc func(func(context.Context) error) *fake, call func(context.Context, *grpc.ClientConn) error) {
 		var got scope.Scope
 		var found bool
-		h := newHouse()
+		h := newFixture()
 		h.start(t, svc(func(ctx context.Context) error {
 			got, found = scope.FromContext(ctx)
 			return nil
@@ -209,7 +209,7 @@ func TestBadScopeHeadersAreNamed(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
-		h := newHouse()
+		h := newFixture()
 		h.start(t, &fake{})
 		err := describe(metadata.AppendToOutgoingContext(t.Context(), headerStore, "../x"), h.conn(t))
 		st := status.Convert(err)
@@ -223,7 +223,7 @@ func TestOneLinePerCall(t *testing.T) {
 	both(t, func(t *testing.T, svc func(func(context.Context) error) *fake, call func(context.Context, *grpc.ClientConn) error) {
 		var result error
 		log := newRecorder()
-		h := newHouse()
+		h := newFixture()
 		h.server.Logger = slog.New(log)
 		h.start(t, svc(func(context.Context) error { return result }))
 		conn := h.conn(t)
@@ -263,7 +263,7 @@ func TestOneLinePerCall(t *testing.T) {
 func TestHealthChecksAreNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newRecorder()
-		h := newHouse()
+		h := newFixture()
 		h.server.Logger = slog.New(log)
 		h.start(t, &fake{})
 		if _, err := healthv1.NewHealthClient(h.conn(t)).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
@@ -278,7 +278,7 @@ func TestHealthChecksAreNotLogged(t *testing.T) {
 
 func TestDetailsSurviveTheWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse()
+		h := newFixture()
 		h.start(t, &fake{describe: func(context.Context) error {
 			return &fault.Exhausted{What: "model", RetryAfter: 4 * time.Second}
 		}})

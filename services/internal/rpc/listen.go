@@ -22,10 +22,10 @@ func Listen(addr string, insecure bool) (net.Listener, error) {
 	return l, nil
 }
 
-// exposedListener is a listener that may serve plaintext to other machines, because somebody said so.
+// exposedListener is a listener that may serve plaintext to other machines.
 type exposedListener struct{ net.Listener }
 
-// refuseExposed returns an error if l would serve plaintext to other machines and nobody allowed it.
+// refuseExposed returns an error if l would serve plaintext to other machines without permission.
 func refuseExposed(l net.Listener) error {
 	if _, allowed := l.(exposedListener); allowed {
 		return nil

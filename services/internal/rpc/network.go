@@ -66,7 +66,7 @@ func (n *Network) dial(ctx context.Context, name string) (net.Conn, error) {
 	l := n.listeners[name]
 	n.mu.Unlock()
 	if l == nil {
-		return nil, fmt.Errorf("nobody listens on %s%s", inprocScheme, name)
+		return nil, fmt.Errorf("nothing listens on %s%s", inprocScheme, name)
 	}
 	return l.DialContext(ctx)
 }

@@ -41,18 +41,18 @@ func (f *fake) Answer(_ *specialistv1.AnswerRequest, stream grpc.ServerStreaming
 	return nil
 }
 
-// house is a server on a network of its own. Its fields are set before start.
-type house struct {
+// fixture is a server on a network of its own. Its fields are set before start.
+type fixture struct {
 	network *Network
 	server  ServerConfig
 	dial    DialConfig
 }
 
-func newHouse() *house { return &house{network: NewNetwork()} }
+func newFixture() *fixture { return &fixture{network: NewNetwork()} }
 
 // start serves svc under the name "fake". The returned function stops the server and returns what Serve returned;
 // it may be called more than once.
-func (h *house) start(t testing.TB, svc *fake) (stop func() error) {
+func (h *fixture) start(t testing.TB, svc *fake) (stop func() error) {
 	t.Helper()
 	lis, err := h.network.Listen("fake")
 	if err != nil {
@@ -77,7 +77,7 @@ func (h *house) start(t testing.TB, svc *fake) (stop func() error) {
 	return stop
 }
 
-func (h *house) conn(t testing.TB) *grpc.ClientConn {
+func (h *fixture) conn(t testing.TB) *grpc.ClientConn {
 	t.Helper()
 	h.dial.Network = h.network
 	conn, err := Dial("inproc:///fake", h.dial)

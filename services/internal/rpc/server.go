@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// DefaultDeadline bounds a call for which nobody set a deadline.
+	// DefaultDeadline bounds a call without a deadline.
 	DefaultDeadline = 60 * time.Second
 	// DefaultDrainTimeout is how long running calls may finish once a server stops.
 	DefaultDrainTimeout = 30 * time.Second

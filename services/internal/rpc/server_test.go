@@ -37,7 +37,7 @@ func check(t *testing.T, conn *grpc.ClientConn, service string) healthv1.HealthC
 
 func TestHealthIsReportedPerService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse()
+		h := newFixture()
 		h.start(t, &fake{})
 		conn := h.conn(t)
 		for _, service := range []string{"", specialistService} {
@@ -54,7 +54,7 @@ func TestHealthIsReportedPerService(t *testing.T) {
 
 func TestHealthTurnsBeforeTheServerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse()
+		h := newFixture()
 		h.server.DrainDelay = 10 * time.Second
 		stop := h.start(t, &fake{})
 		// A bare client: one that watches health would not send anything to a server that is going away.
@@ -93,7 +93,7 @@ func TestDrainWaitsForRunningCalls(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse()
+				h := newFixture()
 				h.server.DrainTimeout = 5 * time.Second
 				begun := make(chan struct{})
 				stop := h.start(t, &fake{describe: func(ctx context.Context) error {
@@ -237,7 +237,7 @@ func TestListenSaysWhatFailed(t *testing.T) {
 
 func TestReflectionListsServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse()
+		h := newFixture()
 		h.start(t, &fake{})
 		stream, err := reflectionv1.NewServerReflectionClient(h.conn(t)).ServerReflectionInfo(t.Context())
 		if err != nil {
@@ -278,7 +278,7 @@ func TestTraceReachesHandlerAndLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inner string
 		log := newRecorder()
-		h := newHouse()
+		h := newFixture()
 		h.server.Logger = slog.New(log)
 		h.start(t, &fake{describe: func(ctx context.Context) error { inner = telemetry.TraceID(ctx); return nil }})
 		ctx, span := otel.Tracer("test").Start(t.Context(), "turn")

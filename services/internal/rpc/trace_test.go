@@ -38,7 +38,7 @@ func TestTracesTravelWhereNothingIsExported(t *testing.T) {
 	both(t, func(t *testing.T, svc func(func(context.Context) error) *fake, call func(context.Context, *grpc.ClientConn) error) {
 		var got context.Context
 		log := newRecorder()
-		h := newHouse()
+		h := newFixture()
 		h.server.Logger = slog.New(log)
 		h.start(t, svc(func(ctx context.Context) error { got = ctx; return nil }))
 		conn := h.conn(t)

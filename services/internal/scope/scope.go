@@ -1,4 +1,4 @@
-// Package scope says who a turn is for: the store, the shopper and the conversation.
+// Package scope carries the store, the shopper and the conversation of a turn.
 //
 // A Scope is set once, from the authenticated caller, and rides in the context; services/internal/rpc carries it
 // between processes. It never comes from a model. The package imports nothing of Quartet's.
@@ -6,7 +6,7 @@ package scope
 
 import "context"
 
-// Scope is whose data a call may touch. The zero value names nobody.
+// Scope says whose data a call may use. The zero value names no store and no shopper.
 // Identifiers are 1 to 64 characters of A-Z a-z 0-9 . _ and -, or empty when absent.
 type Scope struct {
 	// StoreID is the shop. Every key and every query is bound to it.

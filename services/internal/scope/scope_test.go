@@ -9,7 +9,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
-func TestScopeRidesInTheContext(t *testing.T) {
+func TestScopeTravelsInTheContext(t *testing.T) {
 	if _, ok := scope.FromContext(context.Background()); ok {
 		t.Error("an empty context has a scope")
 	}

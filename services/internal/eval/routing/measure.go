@@ -47,7 +47,7 @@ func (r *Rate) count(hit bool) {
 type Summary struct {
 	// Messages is how many there are.
 	Messages int `json:"messages"`
-	// ExactSetAccuracy is the share whose decided specialists are those of gold.
+	// ExactSetAccuracy is the share of messages whose decided specialists equal gold.
 	ExactSetAccuracy Rate `json:"exact_set_accuracy"`
 	// OverSplitRate is the share that was sent to a specialist that is not in gold.
 	OverSplitRate Rate `json:"over_split_rate"`
@@ -76,7 +76,7 @@ func (s *Summary) add(o Outcome) {
 	}
 }
 
-// right reports whether the decided specialists are those of gold.
+// right reports whether the decided specialists equal gold.
 func (o Outcome) right() bool { return slices.Equal(o.Got, o.Gold) }
 
 func subset(a, b []string) bool {

@@ -83,7 +83,7 @@ func Read(r io.Reader, specialists []string) ([]Message, error) {
 		f := fields{values: line.Item.GetFields()}
 		m := f.message(line.Number, specialists)
 		if earlier := lines[m.ID]; earlier > 0 {
-			f.check.Addf("id", "%q is that of line %d too, must be unique", m.ID, earlier)
+			f.check.Addf("id", "%q is also the id of line %d, must be unique", m.ID, earlier)
 		} else if m.ID != "" {
 			lines[m.ID] = line.Number
 		}
@@ -140,7 +140,7 @@ func (f *fields) gold(specialists []string) []string {
 	var names []string
 	values, ok := f.array("gold")
 	if ok && len(values) == 0 {
-		f.check.Addf("gold", "names nobody; give at least one of: %s", strings.Join(specialists, ", "))
+		f.check.Addf("gold", "is empty; give at least one of: %s", strings.Join(specialists, ", "))
 	}
 	for i, v := range values {
 		field := fmt.Sprintf("gold[%d]", i)

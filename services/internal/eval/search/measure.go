@@ -36,7 +36,7 @@ func (m *Mean) add(v float64) {
 	m.Of++
 }
 
-// Figures are those of a set of queries. Means are over the queries that have a relevant product.
+// Figures are the figures of a set of queries. Means are over the queries that have a relevant product.
 type Figures struct {
 	// Queries is how many there are.
 	Queries int `json:"queries"`
@@ -44,11 +44,11 @@ type Figures struct {
 	// nothing.
 	NDCG10 Mean `json:"ndcg_at_10"`
 	NDCG5  Mean `json:"ndcg_at_5"`
-	// CondensedNDCG10 is NDCG10 of the rankings less what was not judged.
+	// CondensedNDCG10 is NDCG10 of the rankings without the hits that have no judgment.
 	CondensedNDCG10 Mean `json:"condensed_ndcg_at_10"`
 	// Recall100 is the share of the relevant products that are among the first 100 hits.
 	Recall100 Mean `json:"recall_at_100"`
-	// Unjudged10 is the share of the first 10 hits that nobody judged.
+	// Unjudged10 is the share of the first 10 hits without a judgment.
 	Unjudged10 Mean `json:"unjudged_share_at_10"`
 	// NoAnswer is how many queries found nothing.
 	NoAnswer int `json:"no_answer_queries"`
@@ -67,14 +67,14 @@ type Ranked struct {
 	Outcomes []Outcome
 }
 
-// PipelineFigures are those of one pipeline.
+// PipelineFigures are the figures of one pipeline.
 type PipelineFigures struct {
 	Figures
 	// AgainstFirst compares it with the first pipeline, query by query. Nil: it is the first.
 	AgainstFirst *Comparison `json:"against_lexical,omitzero"`
 }
 
-// Report is what Measure found. Its figures are those of the last pipeline, which is the whole one.
+// Report has the figures of all pipelines. Its own figures are the last pipeline's, which has all legs.
 type Report struct {
 	Figures
 	// Pipeline is the name of the last one.
@@ -104,7 +104,7 @@ type Miss struct {
 	Recall100       float64 `json:"recall_at_100"`
 	// Hits are the first 10.
 	Hits []JudgedHit `json:"hits"`
-	// Missing are the ids of the relevant products that the ranking does not have as far as it was fetched.
+	// Missing are the ids of the relevant products that are not among the fetched hits.
 	Missing []string `json:"missing"`
 }
 
@@ -166,7 +166,7 @@ func figures(outcomes []Outcome) Figures {
 	return f
 }
 
-// ndcg is the discounted gain of the first k hits, in that of the best order of all judged products.
+// ndcg is the discounted gain of the first k hits, divided by the gain of the best order of all judged products.
 func ndcg(hits []Hit, grades map[string]int, k int) float64 {
 	var sum float64
 	for i, h := range hits[:min(k, len(hits))] {
@@ -194,7 +194,7 @@ func gain(grade, place int) float64 {
 	return (math.Exp2(float64(grade)) - 1) / math.Log2(float64(place)+2)
 }
 
-// judged returns the hits that somebody judged.
+// judged returns the hits that have a judgment.
 func judged(hits []Hit, grades map[string]int) []Hit {
 	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool {
 		_, ok := grades[h.ProductID]
@@ -202,7 +202,7 @@ func judged(hits []Hit, grades map[string]int) []Hit {
 	})
 }
 
-// condensed is the NDCG10 of the ranking less what was not judged.
+// condensed is the NDCG10 of the ranking without the hits that have no judgment.
 func condensed(o Outcome) float64 { return ndcg(judged(o.Hits, o.Grades), o.Grades, 10) }
 
 // recall is the share of the relevant products that are on the first page.
@@ -259,15 +259,14 @@ type Comparison struct {
 	CondensedNDCG10 Change `json:"condensed_ndcg_at_10"`
 }
 
-// Change is that of one figure.
+// Change is the change of one figure.
 type Change struct {
-	// Mean is by how much the figure is higher in the mean.
+	// Mean is the mean difference from the first pipeline.
 	Mean Mean `json:"mean_change"`
-	// Improved and Worsened are how many queries have a higher and a lower figure. All others have the same.
+	// Improved and Worsened are the numbers of queries with a higher and a lower figure.
 	Improved int `json:"improved_queries"`
 	Worsened int `json:"worsened_queries"`
-	// SignTest is how likely a split as uneven as that of improved and worsened ones is when either is as likely as the other:
-	// the p-value of the two-sided sign test.
+	// SignTest is the p-value of the two-sided sign test on Improved and Worsened.
 	SignTest float64 `json:"sign_test_p"`
 }
 

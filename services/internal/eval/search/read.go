@@ -164,7 +164,7 @@ func (e *LinesError) Error() string {
 func plain(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(r, peeked)
 	if start, _ := in.Peek(2); string(start) != "\x1f\x8b" {
-		return in, nil // also when it is too short: whoever reads on finds out
+		return in, nil // also when it is too short, which the reader of it reports
 	}
 	z, err := gzip.NewReader(in)
 	if err != nil {
@@ -177,7 +177,7 @@ func plain(r io.Reader) (*bufio.Reader, error) {
 const peeked = 64 << 10
 
 // Products yields the products of JSON Lines, plain or gzip: lines of quartet.catalog.v1.Product as 'quartet load' takes
-// them, or data sheets, as docs/evaluation.md maps them. The first line tells which. A line that can not be read is
+// them, or data sheets, as docs/evaluation.md maps them. The first line tells which. A line that cannot be read is
 // yielded as a *jsonl.LineError and reading goes on; any other error is the last.
 func Products(r io.Reader) iter.Seq2[jsonl.Line[*catalogv1.Product], error] {
 	return func(yield func(jsonl.Line[*catalogv1.Product], error) bool) {
@@ -211,11 +211,11 @@ type sheet map[string]*structpb.Value
 const (
 	// sheetAttributes and sheetText are the catalog's limits for attributes and for the characters of their texts.
 	sheetAttributes, sheetText = 100, 200
-	// sheetCategory is that of all sheets, which name none.
+	// sheetCategory is the category of all sheets, which name none.
 	sheetCategory = "Products"
-	// sheetCurrency is that of all prices, which name none.
+	// sheetCurrency is the currency of all prices, which name none.
 	sheetCurrency = "USD"
-	// sheetStock is that of all products: sheets tell none, and what is not sold would not be there.
+	// sheetStock is the stock of all products, which sheets do not name.
 	sheetStock = 1
 )
 

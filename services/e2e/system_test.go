@@ -27,15 +27,15 @@ import (
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-// house is all six services over in-memory connections, with the demo stores and the offline model over real HTTP.
-type house struct {
+// system is all six services over in-memory connections, with the demo stores and the offline model over real HTTP.
+type system struct {
 	cfg     suite.Config
 	gateway gatewayv1.GatewayServiceClient
 	data    load.Clients
 }
 
-// newHouse starts a house with an embedded Redis, which ends with the test.
-func newHouse(t *testing.T) *house {
+// newSystem starts a system with an embedded Redis, which ends with the test.
+func newSystem(t *testing.T) *system {
 	t.Helper()
 	redisServer, err := state.Embedded()
 	if err != nil {
@@ -46,24 +46,24 @@ func newHouse(t *testing.T) *house {
 			t.Error(err)
 		}
 	})
-	return newHouseOn(t, redisServer.URL())
+	return newSystemOn(t, redisServer.URL())
 }
 
-// newHouseOn starts a house whose state is in the Redis at url, and loads the demo stores.
-func newHouseOn(t *testing.T, url string) *house {
+// newSystemOn starts a system whose state is in the Redis at url, and loads the demo stores.
+func newSystemOn(t *testing.T, url string) *system {
 	t.Helper()
-	return newHouseWith(t, url, newBrain(t))
+	return newSystemWith(t, url, newBrain(t))
 }
 
-// newHouseWith is newHouseOn with a model of its own, which speaks for both models, and a configuration that tune changes.
-func newHouseWith(t *testing.T, url string, brain http.Handler, tune ...func(*suite.Config)) *house {
+// newSystemWith is newSystemOn with a model of its own, which speaks for both models, and a configuration that tune changes.
+func newSystemWith(t *testing.T, url string, brain http.Handler, tune ...func(*suite.Config)) *system {
 	t.Helper()
 	client, err := state.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	modelServer := httptest.NewServer(brain)
-	h := &house{cfg: suite.Config{
+	h := &system{cfg: suite.Config{
 		Redis: client, Network: rpc.NewNetwork(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), DrainTimeout: time.Second,
 		Model: newModel(t, modelServer.URL, offline.Model), FastModel: newModel(t, modelServer.URL, offline.ModelFast),
 	}}
@@ -102,7 +102,7 @@ func newModel(t *testing.T, url, name string) *model.Traced {
 }
 
 // connect dials every service that a backend calls.
-func (h *house) connect(t *testing.T) {
+func (h *system) connect(t *testing.T) {
 	t.Helper()
 	dial := func(role string) *grpc.ClientConn {
 		conn, err := suite.Dial(role, h.cfg)
@@ -124,7 +124,7 @@ func (h *house) connect(t *testing.T) {
 	}
 }
 
-func (h *house) loadDemo(t *testing.T) {
+func (h *system) loadDemo(t *testing.T) {
 	t.Helper()
 	sets, err := demo.Load(time.Now())
 	if err != nil {
@@ -138,7 +138,7 @@ func (h *house) loadDemo(t *testing.T) {
 }
 
 // ask asks as the demo store's customer ava.
-func (h *house) ask(t *testing.T, message string) *gatewayv1.AskResponse {
+func (h *system) ask(t *testing.T, message string) *gatewayv1.AskResponse {
 	t.Helper()
 	reply, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ava", Message: message})
 	if err != nil {

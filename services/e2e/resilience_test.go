@@ -16,7 +16,7 @@ import (
 
 func TestRedisGoesAndComesBackWithoutARestart(t *testing.T) {
 	server := miniredis.RunT(t)
-	h := newHouseOn(t, "redis://"+server.Addr())
+	h := newSystemOn(t, "redis://"+server.Addr())
 	h.ask(t, "where is my order?")
 	server.Close()
 	_, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ava", Message: "where is my order?"})
@@ -44,7 +44,7 @@ func TestRedisGoesAndComesBackWithoutARestart(t *testing.T) {
 }
 
 func TestACallerThatLeavesMidTurn(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	stream, err := h.gateway.AskStream(ctx, &gatewayv1.AskStreamRequest{Ask: &gatewayv1.AskRequest{StoreId: "demo", Message: twoParts}})
@@ -61,12 +61,12 @@ func TestACallerThatLeavesMidTurn(t *testing.T) {
 	if status.Code(err) != codes.Canceled {
 		t.Errorf("after leaving: %v", err)
 	}
-	// TestMain finds what goes on running; the house must also still answer.
+	// TestMain finds what goes on running; the system must also still answer.
 	h.ask(t, "hi!")
 }
 
 func TestStreamedTextAddsUpToTheAnswer(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	for _, message := range []string{"hi!", twoParts, "any discount I could use?"} {
 		stream, err := h.gateway.AskStream(t.Context(), &gatewayv1.AskStreamRequest{
 			Ask: &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ava", Message: message}})
@@ -96,7 +96,7 @@ func TestStreamedTextAddsUpToTheAnswer(t *testing.T) {
 }
 
 func TestAThreadContinues(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	first := h.ask(t, "hi!")
 	second, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{
 		StoreId: "demo", CustomerId: "ava", ThreadId: first.GetThreadId(), Message: "where is my order?"})

@@ -16,7 +16,7 @@ import (
 )
 
 // openBareStore makes a store that has nothing but one document and the settings given.
-func openBareStore(t *testing.T, h *house, settings *orderv1.OrderSettings) {
+func openBareStore(t *testing.T, h *system, settings *orderv1.OrderSettings) {
 	t.Helper()
 	_, err := h.data.Stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{
 		StoreId: "bare", Name: "Bare Boards", CurrencyCode: "EUR", DefaultLocale: "en",
@@ -35,7 +35,7 @@ func openBareStore(t *testing.T, h *house, settings *orderv1.OrderSettings) {
 	}
 }
 
-func askBare(t *testing.T, h *house, message string) *gatewayv1.AskResponse {
+func askBare(t *testing.T, h *system, message string) *gatewayv1.AskResponse {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -47,7 +47,7 @@ func askBare(t *testing.T, h *house, message string) *gatewayv1.AskResponse {
 }
 
 func TestAStoreWithoutAnOrderSystemHasNoLookUps(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	openBareStore(t, h, &orderv1.OrderSettings{NoOrderSystem: true})
 	reply := askBare(t, h, "where is my order?")
 	if slices.Contains(toolsOf(reply), "lookup_order") || len(reply.GetOrders()) > 0 {
@@ -59,7 +59,7 @@ func TestAStoreWithoutAnOrderSystemHasNoLookUps(t *testing.T) {
 }
 
 func TestAStoreWithoutPromotionsAsksSupport(t *testing.T) {
-	h := newHouse(t)
+	h := newSystem(t)
 	openBareStore(t, h, &orderv1.OrderSettings{})
 	reply := askBare(t, h, "do you have a coupon code for me?")
 	if reply.GetPromotion() != nil || slices.ContainsFunc(reply.GetSuggestedActions(), func(a *specialistv1.SuggestedAction) bool { return a.GetApplyPromotion() != nil }) {

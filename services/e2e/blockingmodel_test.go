@@ -11,8 +11,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 )
 
-// gate is a model behind a gate. It counts calls by who makes them, and holds those that a test wants held.
-type gate struct {
+// blockingModel counts the calls to another model by caller, and holds the calls that a test chooses.
+type blockingModel struct {
 	model http.Handler
 
 	mu    sync.Mutex
@@ -23,10 +23,12 @@ type gate struct {
 	open  chan struct{} // closed: held calls go on
 }
 
-func newGate(model http.Handler) *gate { return &gate{model: model, calls: make(map[string]int)} }
+func newBlockingModel(model http.Handler) *blockingModel {
+	return &blockingModel{model: model, calls: make(map[string]int)}
+}
 
 // set counts from zero again and holds the calls for which hold says so, until release.
-func (g *gate) set(hold func(caller string, nth int) bool) (held <-chan string, release func()) {
+func (g *blockingModel) set(hold func(caller string, nth int) bool) (held <-chan string, release func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls = make(map[string]int)
@@ -34,21 +36,21 @@ func (g *gate) set(hold func(caller string, nth int) bool) (held <-chan string, 
 	return g.held, sync.OnceFunc(func() { close(g.open) })
 }
 
-// setFault makes every call fail as fault does; nil mends it.
-func (g *gate) setFault(fault http.HandlerFunc) {
+// setFault makes every call fail as fault does; nil ends that.
+func (g *blockingModel) setFault(fault http.HandlerFunc) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.fault = fault
 }
 
-// count is how many calls somebody has made since set.
-func (g *gate) count(caller string) int {
+// count returns the number of calls of a caller since set.
+func (g *blockingModel) count(caller string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.calls[caller]
 }
 
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *blockingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -76,7 +78,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.model.ServeHTTP(w, r)
 }
 
-// callerOf tells who asks a model, by the tools that it offers and by its prompt.
+// callerOf returns the caller of a model, which its tools and its prompt tell.
 func callerOf(body []byte) string {
 	var req struct {
 		Model    string
