@@ -114,9 +114,8 @@ func firstCharacter(in *bufio.Reader) (byte, error) {
 	}
 }
 
-// eventReader is the body of a stream, of which it passes on the lines with data, one in each read. go-openai's reader
-// would collect all other lines in memory, lose the text of an error event and a last line without a line feed, and accept
-// a line without end.
+// eventReader is the body of a stream. It passes on only the lines with data, one in each read, and bounds their length.
+// go-openai's reader would collect all other lines in memory, and lose some error events and a last line without a line feed.
 type eventReader struct {
 	io.Closer
 	in       *bufio.Reader
@@ -124,8 +123,8 @@ type eventReader struct {
 	long     []byte                  // a line that is longer than the buffer of in
 	head     []byte                  // the start of what came before the first event
 	begun    bool                    // there was an event
-	ended    bool                    // Read has returned io.EOF, which "[DONE]" forestalls
-	noEvents func(head []byte) error // returns the error for a body without events, but with other lines; nil: io.EOF
+	ended    bool                    // Read has returned io.EOF; go-openai reads nothing after "[DONE]"
+	noEvents func(head []byte) error // returns the error for a body with other lines but no event; nil: io.EOF
 }
 
 // Read implements io.Reader.
@@ -164,7 +163,7 @@ func (r *eventReader) event(line []byte) []byte {
 	if line[len(line)-1] != '\n' {
 		return fmt.Appendf(nil, "data: %s\n", data)
 	}
-	return bytes.TrimLeft(line, " \t")
+	return line
 }
 
 // line returns the next line, until the next call. The last one may come without its end.

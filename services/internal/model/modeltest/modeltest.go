@@ -1,6 +1,5 @@
-// Package modeltest is the suite of tests that every adapter for a provider's API has to pass. It runs over HTTP, against
-// a server that speaks as the provider does: the adapter's tests say how, as a Wire. It must not import any adapter but
-// agentloop's own.
+// Package modeltest is the conformance suite of the adapters for providers' APIs. It runs over HTTP against a server that
+// speaks the provider's API by a Wire, which the adapter's tests implement. It must not import any adapter.
 package modeltest
 
 import (
@@ -61,7 +60,7 @@ type Seen struct {
 type Script struct {
 	// Reasoning comes first. Empty: none.
 	Reasoning string
-	// Sealed adds reasoning that is no text, as providers send it that keep thoughts to themselves.
+	// Sealed adds reasoning that is not text, as providers send it that do not show reasoning.
 	Sealed bool
 	// Text comes in these pieces.
 	Text []string
