@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"google.golang.org/grpc"
 
@@ -14,6 +13,7 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // similarRequest is a similar_products call as the catalog can serve it.
@@ -268,14 +268,18 @@ var complementPhrases = [...]string{
 }
 
 // asksForComplement reports whether the shopper asks for what goes with something.
-func asksForComplement(text string) bool {
-	text = " " + strings.Join(words(text), " ") + " "
-	return slices.ContainsFunc(complementPhrases[:], func(phrase string) bool { return strings.Contains(text, " "+phrase+" ") })
+func asksForComplement(query string) bool {
+	query = " " + strings.Join(words(query), " ") + " "
+	return slices.ContainsFunc(complementPhrases[:], func(phrase string) bool { return strings.Contains(query, " "+phrase+" ") })
 }
 
-// words are the lower-case words of a text.
-func words(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+// words are the folded words of a text.
+func words(s string) []string {
+	var out []string
+	for _, w := range text.Words(s) {
+		out = append(out, w.Text)
+	}
+	return out
 }
 
 // gifts are the words for what is to be given away, which says nothing of the cart.
@@ -287,18 +291,18 @@ var gifts = map[string]bool{
 // seeksGift reports whether the shopper looks for something to give away, and not for what goes with it.
 func (t *turn) seeksGift() bool { return asksForGift(t.SubQuery) && !asksForComplement(t.SubQuery) }
 
-func asksForGift(text string) bool {
-	return slices.ContainsFunc(words(text), func(word string) bool { return gifts[singular(word)] || gifts[word] })
+func asksForGift(query string) bool {
+	return slices.ContainsFunc(words(query), func(word string) bool { return gifts[text.Singular(word)] || gifts[word] })
 }
 
 // namedByTitle reports whether every word of the query is one of the title, in the singular or the plural. Articles do not count.
 func namedByTitle(title, query string) bool {
 	have := words(title)
 	for i := range have {
-		have[i] = singular(have[i])
+		have[i] = text.Singular(have[i])
 	}
 	words := contentWords(query)
-	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(have, singular(w)) })
+	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(have, text.Singular(w)) })
 }
 
 // contentWords are the words of a query that may name something.
@@ -308,10 +312,3 @@ func contentWords(query string) []string {
 
 // articles are words that name nothing.
 var articles = map[string]bool{"a": true, "an": true, "the": true, "my": true, "your": true, "this": true, "that": true}
-
-func singular(word string) string {
-	if len(word) > 3 && !strings.HasSuffix(word, "ss") {
-		return strings.TrimSuffix(word, "s")
-	}
-	return word
-}

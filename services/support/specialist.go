@@ -16,6 +16,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/support/policies"
 )
 
@@ -172,7 +173,7 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 	}
 	for _, p := range passages {
 		r.Passages = append(r.Passages, shownPassage{
-			Policy: p.GetPolicyTitle(), Section: p.GetSection(), Text: cut(p.GetText(), maxPassageShown), URL: p.GetUrl(),
+			Policy: p.GetPolicyTitle(), Section: p.GetSection(), Text: text.Cut(p.GetText(), maxPassageShown), URL: p.GetUrl(),
 		})
 		if t.first("passage " + p.GetPolicyId() + "\n" + p.GetSection() + "\n" + p.GetText()) {
 			t.turn.AddPassages(p)
@@ -192,14 +193,6 @@ func (t *turnTools) passages(ctx context.Context, query string) ([]*policyv1.Pas
 	return found, err
 }
 
-// cut shortens a text to n characters.
-func cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n]) + " ..."
-}
-
 type handoffArgs struct {
 	Reason string `json:"reason" jsonschema:"why a person is needed, in one sentence"`
 }
@@ -214,7 +207,7 @@ func (handoffResult) Summary() string { return "a person, suggested" }
 func (t *turnTools) suggestHandoff(_ context.Context, in handoffArgs) (handoffResult, error) {
 	if t.first("handoff") {
 		t.turn.AddActions(&specialistv1.SuggestedAction{
-			Action: &specialistv1.SuggestedAction_HandOff{HandOff: &specialistv1.HandOff{Reason: cut(strings.TrimSpace(in.Reason), 500)}},
+			Action: &specialistv1.SuggestedAction_HandOff{HandOff: &specialistv1.HandOff{Reason: text.Cut(strings.TrimSpace(in.Reason), 500)}},
 		})
 	}
 	return handoffResult{Note: "The store is asked to let a person take over. Nobody has answered yet."}, nil

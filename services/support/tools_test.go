@@ -220,7 +220,7 @@ func TestSearchPoliciesTool(t *testing.T) {
 		t.Errorf("without an answer: %+v, %v", got, err)
 	}
 	got, err = servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"privacy"}`)
-	if err != nil || len(got.Passages) != 1 || len(got.Passages[0].Text) != maxPassageShown+len(" ...") {
+	if err != nil || len(got.Passages) != 1 || len(got.Passages[0].Text) != maxPassageShown+len("…") {
 		t.Errorf("a long passage was not cut: %v", err)
 	}
 	if _, err = servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"  "}`); err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop/endpoint"
 	"github.com/quartet-commerce/quartet/services/internal/httpjson"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
@@ -172,15 +173,12 @@ func (c *Client) ask(ctx context.Context, texts []string, inputType string) ([]V
 }
 
 // fit cuts a text to what models take. Providers refuse an empty one.
-func fit(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxText {
-		text = text[:maxText]
-	}
-	if text = strings.ToValidUTF8(text, ""); text == "" {
+func fit(input string) string {
+	input = text.HeadBytes(text.OneLine(strings.ToValidUTF8(input, "")), maxText)
+	if input == "" {
 		return endpoint.NoContent
 	}
-	return text
+	return input
 }
 
 // vectors returns the n vectors in the order of what was asked.

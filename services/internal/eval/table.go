@@ -1,10 +1,12 @@
-// Package eval prints what the evaluations of its subpackages have in common. It imports no package of Quartet.
+// Package eval prints what the evaluations of its subpackages have in common. Of Quartet it imports package text only.
 package eval
 
 import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // shownText is the number of characters of a text that Start keeps.
@@ -30,9 +32,4 @@ func Table(w io.Writer, rows [][]string) {
 }
 
 // Start returns the first 90 characters of a text, with an ellipsis if there are more.
-func Start(text string) string {
-	if r := []rune(text); len(r) > shownText {
-		return string(r[:shownText]) + "…"
-	}
-	return text
-}
+func Start(s string) string { return text.Cut(s, shownText) }

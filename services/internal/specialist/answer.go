@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // maxProducts bounds the products of an answer: more than six is a list, not advice.
@@ -73,7 +73,11 @@ func containsRun(words, run []string) bool {
 }
 
 func wordsOf(s string) []string {
-	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	var out []string
+	for _, w := range text.Words(s) {
+		out = append(out, w.Text)
+	}
+	return out
 }
 
 func usage(u agentloop.Usage) *commonv1.Usage {

@@ -10,12 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/extra/redisotel/v9"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
@@ -92,7 +93,7 @@ func (a address) explain(ctx context.Context, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("no answer in %v", pingTimeout)
 	}
-	cause := strings.Join(strings.Fields(err.Error()), " ")
+	cause := text.OneLine(err.Error())
 	return fmt.Errorf("redis at %s cannot be used (%s): %s", a.where(), cause, hint)
 }
 

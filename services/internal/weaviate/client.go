@@ -24,6 +24,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
@@ -238,18 +239,15 @@ func message(raw []byte) string {
 		Message string
 	}
 	if json.Unmarshal(raw, &body) == nil {
-		if text := cmp.Or(body.Error.first(), shorten(body.Message)); text != "" {
-			return text
+		if cause := cmp.Or(body.Error.first(), shorten(body.Message)); cause != "" {
+			return cause
 		}
 	}
 	return shorten(string(raw))
 }
 
-func shorten(text string) string {
-	if len(text) > maxMessage {
-		text = text[:maxMessage] + "…"
-	}
-	return strings.ToValidUTF8(text, "")
+func shorten(message string) string {
+	return strings.ToValidUTF8(text.Cut(message, maxMessage), "")
 }
 
 // sleep waits, and reports false when the context ends first or would end before the wait does.

@@ -8,6 +8,8 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // line is a quantity of one product at one price.
@@ -23,7 +25,7 @@ type line struct {
 func newLine(item *cartv1.CartItem) line {
 	l := line{
 		productID: item.GetProductId(), quantity: int64(item.GetQuantity()), price: item.GetUnitPrice().GetAmountMinor(),
-		brand: folded(item.GetBrand()), categories: make([]string, len(item.GetCategoryPath())),
+		brand: text.Fold(text.OneLine(item.GetBrand())), categories: make([]string, len(item.GetCategoryPath())),
 	}
 	for i, name := range item.GetCategoryPath() {
 		l.categories[i] = singular(name)
@@ -90,7 +92,7 @@ type itemScope struct {
 func newScope(s *promotionv1.Scope) itemScope {
 	w := itemScope{Scope: s}
 	for _, name := range s.GetBrands() {
-		if brand := folded(name); brand != "" {
+		if brand := text.Fold(text.OneLine(name)); brand != "" {
 			w.brands = append(w.brands, brand)
 		}
 	}
@@ -113,21 +115,11 @@ func namesNothing(s *promotionv1.Scope) bool {
 	return len(s.GetProductIds()) == 0 && len(s.GetCategories()) == 0 && len(s.GetBrands()) == 0
 }
 
-func folded(brand string) string { return strings.ToLower(strings.TrimSpace(brand)) }
-
-// singular folds case, space and English plurals, so that "Rain Jackets" and "rain jacket" name one category. Both
-// sides of a comparison go through it, so a word that it mangles still equals itself.
+// singular folds case, accents, white space and English plurals, so that "Rain Jackets" and "rain jacket" name one category.
 func singular(name string) string {
-	words := strings.Fields(strings.ToLower(name))
+	words := strings.Fields(text.Fold(name))
 	for i, w := range words {
-		switch {
-		case strings.HasSuffix(w, "ies") && len(w) > 4:
-			words[i] = w[:len(w)-3] + "y"
-		case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "shes"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "xes"):
-			words[i] = w[:len(w)-2]
-		case strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && len(w) > 2:
-			words[i] = w[:len(w)-1]
-		}
+		words[i] = text.Singular(w)
 	}
 	return strings.Join(words, " ")
 }
