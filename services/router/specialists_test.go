@@ -108,7 +108,7 @@ func TestNamedSpecialistsDecideAsThoseInTheRequest(t *testing.T) {
 	}
 }
 
-// A caller that says another version than that of what it sends, by mistake or on purpose, changes nothing for others.
+// A caller that sends a wrong version with its specialists changes nothing for other callers.
 func TestAWrongVersionDoesNoHarm(t *testing.T) {
 	full, named := asked(t, specialists())
 	lying := &routerv1.RouteRequest{Message: coupons, SpecialistsVersion: full.GetSpecialistsVersion(),

@@ -1,5 +1,5 @@
-// Package offer tells offers apart: the specialists that a gateway offers to a router for a message, of which the router
-// needs to be told once only.
+// Package offer computes versions of sets of specialists, so that a gateway sends a router each set once. It imports no
+// service.
 package offer
 
 import (
@@ -14,8 +14,9 @@ import (
 )
 
 // Version returns the version of specialists, as quartet.router.v1.RouteRequest.specialists_version defines it: equal for
-// equal specialists in equal order. Programs with other versions of the protobuf library may come to another one, which costs
-// them an attempt, and no more. It takes about as long as encoding the specialists. An error says that one can not be encoded.
+// equal specialists in equal order. Programs with different versions of the protobuf library may compute different versions
+// of the same set, which costs one more request. It takes about as long as encoding the specialists. It returns an error if
+// a specialist cannot be encoded.
 func Version(specialists []*specialistv1.Specialist) (string, error) {
 	sum := sha256.New()
 	var buf []byte

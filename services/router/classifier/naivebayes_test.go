@@ -118,7 +118,7 @@ func TestExamplesAreNoneOfTheMessagesThatAreMeasured(t *testing.T) {
 	}
 	examples := strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, p := range four {
-		// The first ones are older than the sets, and what a store can not do without: "where is my order?"
+		// The first ones are older than the sets, and what a store cannot do without: "where is my order?"
 		examples = append(examples, p.GetExamples()[7:]...)
 	}
 	for _, e := range examples {
