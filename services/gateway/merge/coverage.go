@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// factShare is the part of a section's facts that a merged text must repeat. A merge may drop the weaker half of a
-	// list; one that drops more has dropped the section.
+	// factShare is the part of a section's facts that a merged text must repeat. A merge may drop the weaker half of a list; a
+	// merge that drops more has dropped the section.
 	factShare = 0.5
-	// wordShare is the part of a section's longer words that must come back when it holds no facts. Rewording is fine, so
-	// it is low.
+	// wordShare is the part of the longer words of a section without facts that a merged text must repeat. It is low, because
+	// a merge may reword.
 	wordShare = 0.25
-	// wholeWordShare is the same for a text that was cut, of which nobody knows whether the section's end was still to come.
+	// wholeWordShare is wordShare for a text that was cut, which may lack the end of the section.
 	wholeWordShare = 0.6
-	// stemLength is how many letters of a word count. Words that have fewer say nothing of what a text is about.
+	// stemLength is the number of letters of a word that count. Shorter words do not count.
 	stemLength = 4
 )
 

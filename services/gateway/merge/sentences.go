@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// longSentence is the length, in bytes, from which a sentence is let go in parts.
+	// longSentence is the length, in bytes, from which a sentence is passed on in parts.
 	longSentence = 512
-	// maxSentence is the most that is held of a text that shows no place to cut it.
+	// maxSentence is the largest size, in bytes, that is held of a text that cannot be cut.
 	maxSentence = 8 * longSentence
-	// quietBytes must be free of digits on either side of a cut within a sentence, so that what belongs to a number, such as
-	// a month or a currency, stays with it.
+	// quietBytes is the number of bytes on either side of a cut within a sentence that must be free of digits, so that a number
+	// keeps its month, currency or unit.
 	quietBytes = 32
-	// maxLookahead bounds what is read beyond the end of a sentence, in bytes, to see whether it is one.
+	// maxLookahead bounds the bytes that are read beyond a stop to find out whether it ends a sentence.
 	maxLookahead = 64
 )
 
-// sentences cuts a text that comes in pieces into sentences, lines and, where those are long, parts of them. The same text
-// is cut in the same places however it comes. What it returns adds up to the text; each piece begins with the space before
-// it. No number is cut. The zero value is ready.
+// sentences is a sentence buffer: it cuts a text that comes in pieces into sentences, lines and, if these are long, parts of them.
+// Where it cuts does not depend on the pieces. Its results add up to the text; each begins with the space before it. No number is
+// cut. The zero value is ready.
 type sentences struct {
 	held   string
-	at     int // where to read on
-	window int // how much is read before a long sentence is cut; zero: longSentence
+	at     int // where to continue reading
+	window int // the size at which a long sentence is cut; zero: longSentence
 	stuck  bool
 }
 
@@ -46,10 +46,10 @@ func (s *sentences) add(t string) []string {
 	return out
 }
 
-// rest returns what is left when the text has ended.
+// rest returns the rest of a text that has ended.
 func (s *sentences) rest() string { return s.held }
 
-// end returns where the first sentence ends, or 0 as long as it is not known. A text that has no end for too long is stuck.
+// end returns the end of the first sentence, or 0 while it is unknown. A text without an end for too long is stuck.
 func (s *sentences) end() int {
 	if s.window == 0 {
 		s.window = longSentence
@@ -72,15 +72,15 @@ func (s *sentences) end() int {
 			return end
 		}
 		if next == s.at {
-			return 0 // it depends on what comes
+			return 0 // the next piece decides
 		}
 		s.at = next
 	}
 	return 0
 }
 
-// endAt reports whether a sentence ends at the character at i: where, or 0 and from where to read on, which is i if that
-// depends on what is not there yet.
+// endAt reports whether a sentence ends at the character at i. It returns the end; or 0 and where to continue reading, which is i
+// if the next piece decides.
 func endAt(t string, i int) (end, next int) {
 	r, n := utf8.DecodeRuneInString(t[i:])
 	if r == '\n' {
@@ -117,7 +117,7 @@ func endAt(t string, i int) (end, next int) {
 	return endAtDot(t, i, end)
 }
 
-// endAtDot tells the dot of a sentence at i from that of a number or an abbreviation, by what is before it and behind.
+// endAtDot tells the dot at the end of a sentence from the dot of a number or an abbreviation, by what is before and after it.
 func endAtDot(t string, i, end int) (int, int) {
 	behind := t[end:]
 	c := strings.IndexFunc(behind, func(r rune) bool { return !unicode.IsSpace(r) || r == '\n' })
@@ -142,18 +142,18 @@ func endAtDot(t string, i, end int) (int, int) {
 	return end, 0
 }
 
-// abbreviations that a capital letter may follow, in lower case.
+// abbreviations are those that a capital letter may follow, in lower case.
 var abbreviations = strings.Fields("dr mr mrs ms prof st nr no núm num art abs bzw ca inkl exkl zzgl ggf evtl usw etc vgl approx " +
 	"incl excl vs tel str sr sra dto dña ud uds aprox pág mme mlle m env réf bd av jan feb mar apr jun jul aug sep sept oct okt nov dec dez")
 
-// isAbbreviation reports whether a word before a dot is one: it is known, or a single letter, or has a dot inside.
+// isAbbreviation reports whether a word before a dot is an abbreviation: a known one, a single letter, or a word with a dot inside.
 func isAbbreviation(word string) bool {
 	word = strings.ToLower(word)
 	first, n := utf8.DecodeRuneInString(word)
 	return n > 0 && n == len(word) && text.IsLetter(first) || strings.Contains(word, ".") && len(word) <= 6 || slices.Contains(abbreviations, word)
 }
 
-// softEnd returns the last place between two words with no number near, or 0 if there is none.
+// softEnd returns the last place between two words without a number near, or 0 if there is none.
 func softEnd(t string) int {
 	for end := len(t) - quietBytes; end > quietBytes; end-- {
 		r, _ := utf8.DecodeRuneInString(t[end:])
@@ -169,7 +169,7 @@ func softEnd(t string) int {
 
 func isStop(r rune) bool { return strings.ContainsRune(".!?…", r) || isWide(r) }
 
-// isWide reports whether a character ends a sentence without a space behind it.
+// isWide reports whether a character ends a sentence without a space after it.
 func isWide(r rune) bool { return strings.ContainsRune("。！？｡", r) }
 
 func isCloser(r rune) bool { return strings.ContainsRune(")]}\"'“”’»›*_`）」』】", r) }
