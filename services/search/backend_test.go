@@ -77,7 +77,7 @@ func TestSynonymsThatCanNotBeUsedAreRefused(t *testing.T) {
 		"group 1 has 21 phrases":      {slices.Repeat([]string{"a"}, index.MaxSynonyms+1)},
 		`synonyms of store "s1": gro`: {{}},
 	} {
-		_, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Synonyms: map[string][][]string{"s1": groups}})
+		_, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Settings: Settings{Synonyms: map[string][][]string{"s1": groups}}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -86,7 +86,7 @@ func TestSynonymsThatCanNotBeUsedAreRefused(t *testing.T) {
 
 func (ix backendUnderTest) testSearchToolKnowsTheStoresSynonyms(t *testing.T) {
 	s := ix.service(t, Config{
-		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Synonyms: map[string][][]string{"s1": {{"dasher", "running shoes"}}},
+		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Settings: Settings{Synonyms: map[string][][]string{"s1": {{"dasher", "running shoes"}}}},
 	})
 	for store, want := range map[string]int{"s1": 2, "s2": 0} {
 		indextest.Put(t, s.store, store, catalogtest.Outdoor()...)

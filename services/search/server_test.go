@@ -108,7 +108,7 @@ func TestUpdateVariantsChangesWhatIsSet(t *testing.T) {
 
 func TestUpdatesMakeNoVectors(t *testing.T) {
 	embedder := new(indextest.CountingEmbedder)
-	s, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Embedder: embedder})
+	s, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}, Settings: Settings{Embedder: embedder}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,18 +24,23 @@ import (
 
 // Config is what the service needs.
 type Config struct {
-	// Deps are what all specialist services share. Redis keeps the products.
+	// Deps are the dependencies that all specialist services have. Redis keeps the products.
 	specialist.Deps
-	// Synonyms are groups of phrases, of one or two words each, that mean the same to a store's shoppers, by store. Those under
-	// AllStores hold in every store. Nil: those that the service knows by itself.
+	Settings
+}
+
+// Settings says how products are searched. The zero value searches by words, with an index in memory.
+type Settings struct {
+	// Synonyms are groups of phrases, of one or two words each, that mean the same to a store's shoppers, by store. Groups under
+	// AllStores hold in every store. Nil: only the synonyms that the service knows.
 	Synonyms map[string][][]string
-	// Cluster keeps what is searched in place of the memory of each replica. Nil: it is kept in memory. The caller closes it.
+	// Cluster keeps the index. Nil: each replica keeps it in memory. The caller closes it.
 	Cluster *weaviateclient.Client
-	// Memory bounds what is kept in memory where there is no Cluster. The zero value has defaults.
+	// Memory bounds the index in memory. The zero value has defaults.
 	Memory memory.Options
-	// Embedder makes the vectors for a search by meaning. Nil: searches go by words alone.
+	// Embedder makes vectors, for a search by meaning. Nil: search by words only.
 	Embedder index.Embedder
-	// Reranker has the last word on the order of the best hits. Nil: none has.
+	// Reranker orders the best hits. Nil: they keep their order.
 	Reranker index.Reranker
 }
 

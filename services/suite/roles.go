@@ -118,9 +118,7 @@ func (cfg Config) deps() specialist.Deps {
 }
 
 func buildSearch(cfg Config, _ *dialer) (registrar, error) {
-	return search.New(search.Config{
-		Deps: cfg.deps(), Embedder: cfg.Embedder, Reranker: cfg.Reranker, Synonyms: cfg.Synonyms, Cluster: cfg.Cluster,
-	})
+	return search.New(search.Config{Deps: cfg.deps(), Settings: cfg.Search})
 }
 
 func buildRecommend(cfg Config, d *dialer) (registrar, error) {
@@ -148,7 +146,7 @@ func buildPromotions(cfg Config, d *dialer) (registrar, error) {
 }
 
 func buildSupport(cfg Config, _ *dialer) (registrar, error) {
-	return support.New(support.Config{Deps: cfg.deps(), Embedder: cfg.Embedder, OrderSystems: cfg.OrderSystems})
+	return support.New(support.Config{Deps: cfg.deps(), Embedder: cfg.Search.Embedder, OrderSystems: cfg.OrderSystems})
 }
 
 // idempotent are the methods that a client may retry by itself when it cannot reach a server.

@@ -19,7 +19,6 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
-	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search"
 )
 
@@ -56,13 +55,8 @@ type Config struct {
 	OrderSystems map[string]orderhttp.Config
 	// CaptureContent puts tool arguments and results on spans. They may hold text of customers.
 	CaptureContent bool
-	// Embedder and Reranker are legs of the search. Nil: search by words alone.
-	Embedder search.Embedder
-	Reranker search.Reranker
-	// Synonyms are groups of synonyms by store, as search.Config has them. Nil: none.
-	Synonyms map[string][][]string
-	// Cluster has the index of products. Nil: each search service has the index in memory. The caller closes it.
-	Cluster *weaviate.Client
+	// Search says how products are searched. Its Embedder also serves the support service.
+	Search search.Settings
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
 }

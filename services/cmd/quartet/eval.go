@@ -355,23 +355,23 @@ func (f *searchFlags) measure(ctx context.Context, cfg evalsearch.Config, env en
 // that products are embedded once.
 func pipelines(whole suite.Config) []evalsearch.Pipeline {
 	cfg := whole
-	cfg.Embedder, cfg.Reranker = nil, nil
-	p := evalsearch.Pipeline{Name: "lexical", Open: searchOpener(cfg), KeepsVectors: whole.Cluster != nil}
+	cfg.Search.Embedder, cfg.Search.Reranker = nil, nil
+	p := evalsearch.Pipeline{Name: "lexical", Open: searchOpener(cfg), KeepsVectors: whole.Search.Cluster != nil}
 	out := []evalsearch.Pipeline{p}
 	add := func(leg string) {
 		p.Name += "+" + leg
-		if whole.Embedder != nil {
-			p.Embedder = evalsearch.Watch(whole.Embedder)
-			cfg.Embedder = p.Embedder
+		if whole.Search.Embedder != nil {
+			p.Embedder = evalsearch.Watch(whole.Search.Embedder)
+			cfg.Search.Embedder = p.Embedder
 		}
 		p.Open = searchOpener(cfg)
 		out = append(out, p)
 	}
-	if whole.Embedder != nil {
+	if whole.Search.Embedder != nil {
 		add("vector")
 	}
-	if whole.Reranker != nil {
-		cfg.Reranker = whole.Reranker
+	if whole.Search.Reranker != nil {
+		cfg.Search.Reranker = whole.Search.Reranker
 		add("rerank")
 	}
 	return out

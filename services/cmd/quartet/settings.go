@@ -131,7 +131,7 @@ func (i *indexFlag) open(cfg *suite.Config, env environment) (closeIndex func() 
 	if err != nil {
 		return nil, usagef("--index: %w, or %q", err, embeddedIndex)
 	}
-	cfg.Cluster = c
+	cfg.Search.Cluster = c
 	return func() error { c.Close(); return nil }, nil
 }
 
@@ -168,7 +168,7 @@ func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() er
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Synonyms, err = readSynonyms(l.synonyms); err != nil {
+	if cfg.Search.Synonyms, err = readSynonyms(l.synonyms); err != nil {
 		return nil, err
 	}
 	var closers []func()
@@ -180,7 +180,7 @@ func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() er
 		if err != nil {
 			return nil, usageError{err}
 		}
-		cfg.Embedder, closers = c, append(closers, c.Close)
+		cfg.Search.Embedder, closers = c, append(closers, c.Close)
 	}
 	if l.rerankURL != "" {
 		c, err := rerank.New(rerank.Config{
@@ -189,7 +189,7 @@ func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() er
 		if err != nil {
 			return nil, usageError{err}
 		}
-		cfg.Reranker, closers = c, append(closers, c.Close)
+		cfg.Search.Reranker, closers = c, append(closers, c.Close)
 	}
 	return func() error {
 		for _, c := range closers {

@@ -101,8 +101,8 @@ func TestIndexIsWhatTheFlagSays(t *testing.T) {
 		if err == nil {
 			err = closeIndex()
 		}
-		if err != nil || index.describe() != want.says || (cfg.Cluster != nil) != strings.HasPrefix(address, "weaviate") {
-			t.Errorf("%q: %s, cluster %v, error %v", address, index.describe(), cfg.Cluster, err)
+		if err != nil || index.describe() != want.says || (cfg.Search.Cluster != nil) != strings.HasPrefix(address, "weaviate") {
+			t.Errorf("%q: %s, cluster %v, error %v", address, index.describe(), cfg.Search.Cluster, err)
 		}
 	}
 }
@@ -134,8 +134,8 @@ func TestLegsAreWhatTheFlagsSay(t *testing.T) {
 		{"--rerank-url http://y/rerank --rerank-style tei", false, true, "words alone (no --embed-url), reranked by tei"},
 	} {
 		cfg, l, err := openLegs(strings.Fields(c.args)...)
-		if err != nil || (cfg.Embedder != nil) != c.vectors || (cfg.Reranker != nil) != c.reranks || l.describe() != c.says {
-			t.Errorf("%s: %v, %v, %q, error %v", c.args, cfg.Embedder, cfg.Reranker, l.describe(), err)
+		if err != nil || (cfg.Search.Embedder != nil) != c.vectors || (cfg.Search.Reranker != nil) != c.reranks || l.describe() != c.says {
+			t.Errorf("%s: %v, %v, %q, error %v", c.args, cfg.Search.Embedder, cfg.Search.Reranker, l.describe(), err)
 		}
 	}
 }
