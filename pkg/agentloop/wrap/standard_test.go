@@ -117,3 +117,35 @@ func TestStandardFallsBackAfterRetries(t *testing.T) {
 		}
 	})
 }
+
+// A fallback model with native tool calls is not below the text protocol of the first model.
+func TestStandardFallbackHasItsOwnLayers(t *testing.T) {
+	native := scripted.New(scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "note", Arguments: `{"id":"asked"}`}}}, scripted.Step{Text: "Done."})
+	first := scripted.Func(func(*agentloop.Request) scripted.Step { return fail(refused) })
+	m := wrap.Standard(first, wrap.Options{TextTools: true, Fallbacks: []agentloop.Model{native}})
+	answer, ids, err := runWith(t, m)
+	if answer != "Done." || len(ids) != 1 || err != nil {
+		t.Errorf("answer %q, calls %q, error %v", answer, ids, err)
+	}
+	if len(native.Requests()[0].Tools) == 0 {
+		t.Error("the fallback model gets its tools as text")
+	}
+}
+
+// Another call spends the budget while the first one waits for its second attempt, which is then refused.
+func TestStandardReservesForEachAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget := wrap.NewBudget(wrap.Spend{Tokens: 150})
+		inner := scripted.New(fail(&statusError{429, time.Minute}), scripted.Step{Text: "Done."})
+		other := wrap.Limit(scripted.New(scripted.Step{Text: "a", Usage: &agentloop.Usage{InputTokens: 9, OutputTokens: 91}}), budget, nil)
+		time.AfterFunc(time.Second, func() {
+			if _, err := collect(other.Generate(t.Context(), small())); err != nil {
+				t.Error(err)
+			}
+		})
+		m := wrap.Standard(inner, wrap.Options{Budget: budget})
+		if _, err := collect(m.Generate(t.Context(), small())); !errors.Is(err, agentloop.ErrBudget) || inner.Remaining() != 1 {
+			t.Errorf("error %v, %d steps left", err, inner.Remaining())
+		}
+	})
+}
