@@ -126,9 +126,9 @@ func subject(f index.Result) string {
 
 // saysOnly reports whether the query asks for nothing beyond the category.
 func saysOnly(q index.Query, category string) bool {
-	names := strings.Fields(index.NameKey(category))
+	names := strings.Fields(index.CategoryKey(category))
 	for i, t := range q.Terms {
-		if i != q.Head && !slices.Contains(q.Optional, i) && !slices.Contains(names, index.NameKey(t.Text)) {
+		if i != q.Head && !slices.Contains(q.Optional, i) && !slices.Contains(names, index.CategoryKey(t.Text)) {
 			return false
 		}
 	}
@@ -175,7 +175,7 @@ func (p plan) phrase(condition string) string {
 	case "options":
 		return "in " + name + " " + p.filter.GetOptions()[name]
 	case "attributes":
-		if value := p.filter.GetAttributes()[name]; !index.Truths[catalog.Fold(value)] {
+		if value := p.filter.GetAttributes()[name]; !index.TruthWords[catalog.NameKey(value)] {
 			return "with " + name + " " + value
 		}
 		return "known to be " + name
@@ -200,7 +200,7 @@ func optionValues(hits []index.Hit, name string) string {
 	for _, h := range hits {
 		for _, v := range h.Variants {
 			for n, value := range v.GetOptions() {
-				if catalog.Fold(n) == name {
+				if catalog.NameKey(n) == name {
 					values[value] = true
 				}
 			}
@@ -216,7 +216,7 @@ func optionValues(hits []index.Hit, name string) string {
 // facetNames lists the most frequent values of a facet.
 func facetNames(hits []index.Hit, name string) string {
 	var out []string
-	for _, f := range index.FacetsOf(hits) {
+	for _, f := range index.Facets(hits) {
 		if f.GetName() == name && len(out) < maxNamed {
 			out = append(out, f.GetValue())
 		}

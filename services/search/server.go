@@ -295,8 +295,8 @@ func checkFilter(c *fault.Checker, f *catalogv1.Filter) {
 	if low != nil && high != nil && low.GetAmountMinor() > high.GetAmountMinor() {
 		c.Addf("filter.max_price.amount_minor", "is %d, must not be below min_price, %d", high.GetAmountMinor(), low.GetAmountMinor())
 	}
-	checkNames(c, "filter.categories", f.GetCategories(), index.NameKey)
-	checkNames(c, "filter.brands", f.GetBrands(), catalog.Fold)
+	checkNames(c, "filter.categories", f.GetCategories(), index.CategoryKey)
+	checkNames(c, "filter.brands", f.GetBrands(), catalog.NameKey)
 	checkPairs(c, "filter.options", f.GetOptions())
 	checkPairs(c, "filter.attributes", f.GetAttributes())
 	catalog.CheckCount(c, "filter.exclude_product_ids", len(f.GetExcludeProductIds()), maxExcluded)
@@ -334,7 +334,7 @@ func checkPairs(c *fault.Checker, field string, values map[string]string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		c.Text(field+"."+text.Cut(name, catalog.MaxShown), values[name], 1, catalog.MaxName)
-		if catalog.Fold(name) == "" || utf8.RuneCountInString(name) > catalog.MaxName {
+		if catalog.NameKey(name) == "" || utf8.RuneCountInString(name) > catalog.MaxName {
 			c.Addf(field, "%q must be a name of at most %d characters", text.Cut(name, catalog.MaxShown), catalog.MaxName)
 		}
 	}

@@ -316,8 +316,8 @@ func newPlan(v *index.View, in searchArgs) plan {
 	wanted := make(map[string]string)
 	for _, m := range []map[string]any{in.Options, in.Attributes} {
 		for name, value := range m {
-			if text, _ := argumentText(value); catalog.Fold(name) != "" && text != "" {
-				wanted[catalog.Fold(name)] = text
+			if text, _ := argumentText(value); catalog.NameKey(name) != "" && text != "" {
+				wanted[catalog.NameKey(name)] = text
 			}
 		}
 	}
@@ -342,12 +342,12 @@ func (p *plan) restrictCategory(v *index.View, category string) {
 		return
 	}
 	name := strings.TrimSpace(parts[len(parts)-1])
-	if exact, ok := v.Statistics.Categories[index.NameKey(name)]; ok {
+	if exact, ok := v.Statistics.Categories[index.CategoryKey(name)]; ok {
 		p.filter.Categories = []string{exact}
 		return
 	}
 	several := false
-	for key := range v.CategoriesEndingIn(index.NameKey(name)) {
+	for key := range v.CategoriesEndingIn(index.CategoryKey(name)) {
 		p.filter.Categories = append(p.filter.Categories, v.Statistics.Categories[key])
 		several = several || len(index.CategoryNames(v.Statistics.Categories[key])) > 1
 	}
@@ -366,7 +366,7 @@ func (p *plan) addFact(v *index.View, name, value string) {
 	switch {
 	case v.Statistics.Options[name] > 0:
 		p.filter.Options[name] = value
-	case v.Statistics.Attributes[name] > 0, v.Statistics.Tags[name] > 0, v.Statistics.Tags[catalog.Fold(value)] > 0:
+	case v.Statistics.Attributes[name] > 0, v.Statistics.Tags[name] > 0, v.Statistics.Tags[catalog.NameKey(value)] > 0:
 		p.filter.Attributes[name] = value
 	default:
 		p.notes = append(p.notes, fmt.Sprintf("The catalog does not record %q, so it was not checked.", name))
@@ -451,7 +451,7 @@ var idLabels = map[string]bool{
 // one, "trail shoes" and "tents" are none.
 func asID(text string) string {
 	parts := strings.FieldsFunc(catalog.CleanID(text), func(r rune) bool { return unicode.IsSpace(r) || r == ':' || r == '=' })
-	for len(parts) > 1 && idLabels[catalog.FoldID(parts[0])] {
+	for len(parts) > 1 && idLabels[catalog.IDKey(parts[0])] {
 		parts = parts[1:]
 	}
 	if len(parts) != 1 {

@@ -51,20 +51,20 @@ func TestWords(t *testing.T) {
 
 func TestFoldedFormsAreEqual(t *testing.T) {
 	for name, pair := range map[string][2]string{
-		"spelling of colour": {Fold("Color"), Fold("colour")},
-		"spelling of grey":   {Fold("Gray"), Fold("grey")},
-		"EU size":            {FoldOption("size", "EU 42"), FoldOption("size", "42")},
-		"size with its name": {FoldOption("size", "Size 42"), FoldOption("size", "42")},
-		"decimal comma":      {FoldOption("size", "42,5"), FoldOption("size", "42.5")},
-		"letter size":        {FoldOption("size", "Medium"), FoldOption("size", "m")},
-		"id in brackets":     {FoldID("[SHOE-1]"), FoldID("shoe-1")},
-		"id in punctuation":  {FoldID("(SHOE-1),"), FoldID("SHOE-1")},
-		"id at an end":       {FoldID("SHOE-1."), FoldID("SHOE-1")},
-		"id in markdown":     {FoldID("**`SHOE-1`**"), FoldID("SHOE-1")},
-		"id in guillemets":   {FoldID("«SHOE-1»…"), FoldID("SHOE-1")},
-		"id with dashes":     {FoldID("SHOE\u20111\u2013a"), FoldID("SHOE-1-A")},
-		"id with hidden":     {FoldID("\u200bSHOE\u200b-1\ufeff"), FoldID("SHOE-1")},
-		"id with hash":       {FoldID(" #\"SHOE-1\" "), FoldID("SHOE-1")},
+		"spelling of colour": {NameKey("Color"), NameKey("colour")},
+		"spelling of grey":   {NameKey("Gray"), NameKey("grey")},
+		"EU size":            {OptionKey("size", "EU 42"), OptionKey("size", "42")},
+		"size with its name": {OptionKey("size", "Size 42"), OptionKey("size", "42")},
+		"decimal comma":      {OptionKey("size", "42,5"), OptionKey("size", "42.5")},
+		"letter size":        {OptionKey("size", "Medium"), OptionKey("size", "m")},
+		"id in brackets":     {IDKey("[SHOE-1]"), IDKey("shoe-1")},
+		"id in punctuation":  {IDKey("(SHOE-1),"), IDKey("SHOE-1")},
+		"id at an end":       {IDKey("SHOE-1."), IDKey("SHOE-1")},
+		"id in markdown":     {IDKey("**`SHOE-1`**"), IDKey("SHOE-1")},
+		"id in guillemets":   {IDKey("«SHOE-1»…"), IDKey("SHOE-1")},
+		"id with dashes":     {IDKey("SHOE\u20111\u2013a"), IDKey("SHOE-1-A")},
+		"id with hidden":     {IDKey("\u200bSHOE\u200b-1\ufeff"), IDKey("SHOE-1")},
+		"id with hash":       {IDKey(" #\"SHOE-1\" "), IDKey("SHOE-1")},
 	} {
 		if pair[0] != pair[1] || pair[0] == "" {
 			t.Errorf("%s: %q and %q differ", name, pair[0], pair[1])

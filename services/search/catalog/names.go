@@ -66,9 +66,9 @@ func startsWithDigit(s string) bool {
 	return unicode.IsDigit(r)
 }
 
-// Fold makes names and values of options, attributes, brands and tags comparable without case, separators and
+// NameKey makes names and values of options, attributes, brands and tags comparable without case, separators and
 // spelling variants.
-func Fold(s string) string {
+func NameKey(s string) string {
 	ws := Words(s)
 	for i, w := range ws {
 		ws[i] = Spelling(w)
@@ -76,9 +76,9 @@ func Fold(s string) string {
 	return strings.Join(ws, " ")
 }
 
-// FoldOption folds the value of an option: "EU 42", "size 42" and "42" are one, and so are "Medium" and "M".
-func FoldOption(name, value string) string {
-	v := Fold(value)
+// OptionKey folds the value of an option: "EU 42", "size 42" and "42" are one, and so are "Medium" and "M".
+func OptionKey(name, value string) string {
+	v := NameKey(value)
 	if name != "size" {
 		return v
 	}
@@ -112,9 +112,9 @@ var letterSizes = map[string]string{
 	"x large": "xl", "extra extra large": "xxl", "xx large": "xxl", "2 xl": "xxl",
 }
 
-// FoldID folds an identifier as models write it: brackets, quotes, '#', punctuation and spaces around it, its case and the
+// IDKey folds an identifier as models write it: brackets, quotes, '#', punctuation and spaces around it, its case and the
 // dashes that typography puts in place of '-' are forgiven.
-func FoldID(id string) string {
+func IDKey(id string) string {
 	return strings.ToLower(CleanID(id))
 }
 

@@ -176,7 +176,7 @@ func checkAmount(c *fault.Checker, field string, m *commonv1.Money) {
 // checkName checks the name of an option or an attribute, which no other in seen may have, spelling aside.
 func checkName(c *fault.Checker, field, name string, seen map[string]bool) {
 	c.Text(field, name, 1, MaxName)
-	key := Fold(name)
+	key := NameKey(name)
 	switch {
 	case name == "" || utf8.RuneCountInString(name) > MaxName: // said already
 		return

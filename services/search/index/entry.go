@@ -26,41 +26,41 @@ type Entry struct {
 func NewEntry(p *catalogv1.Product) *Entry {
 	e := &Entry{
 		Product:    p,
-		Brand:      catalog.Fold(p.GetBrand()),
+		Brand:      catalog.NameKey(p.GetBrand()),
 		Tags:       make(map[string]bool, len(p.GetTags())),
 		Attributes: make(map[string]*catalogv1.Attribute, len(p.GetAttributes())),
 		Options:    make([]map[string]string, len(p.GetVariants())),
 		Language:   LanguageOf(p),
 	}
 	for _, name := range p.GetCategoryPath() {
-		e.Categories = append(e.Categories, NameKey(name))
+		e.Categories = append(e.Categories, CategoryKey(name))
 	}
 	for _, tag := range p.GetTags() {
-		e.Tags[catalog.Fold(tag)] = true
+		e.Tags[catalog.NameKey(tag)] = true
 	}
 	for _, a := range p.GetAttributes() {
-		e.Attributes[catalog.Fold(a.GetName())] = a
+		e.Attributes[catalog.NameKey(a.GetName())] = a
 	}
 	for i, v := range p.GetVariants() {
 		e.Options[i] = make(map[string]string, len(v.GetOptions()))
 		for name, value := range v.GetOptions() {
-			name = catalog.Fold(name)
-			e.Options[i][name] = catalog.FoldOption(name, value)
+			name = catalog.NameKey(name)
+			e.Options[i][name] = catalog.OptionKey(name, value)
 		}
 	}
 	return e
 }
 
 // Id is the product's identifier.
-func (e *Entry) Id() string { return e.Product.GetProductId() }
+func (e *Entry) ID() string { return e.Product.GetProductId() }
 
 // measures reports whether the product has an attribute of that number, by its name or by its unit.
 func (e *Entry) measures(m Measure) bool {
-	unit := catalog.Fold(m.unit)
+	unit := catalog.NameKey(m.unit)
 	for name, a := range e.Attributes {
 		n, ok := a.GetValue().(*catalogv1.Attribute_Number)
 		people := peopleUnits[m.unit] && slices.ContainsFunc(catalog.Words(name), func(w string) bool { return peopleUnits[w] })
-		if ok && n.Number == m.number && (people || catalog.Fold(a.GetUnit()) == unit || English.Stem(name) == English.Stem(unit)) {
+		if ok && n.Number == m.number && (people || catalog.NameKey(a.GetUnit()) == unit || English.Stem(name) == English.Stem(unit)) {
 			return true
 		}
 	}
@@ -173,13 +173,13 @@ func (v *View) Query(vocabulary *Vocabulary, text string) Query {
 	if v.Statistics.Gifts == 0 {
 		text = strings.Join(withoutGifts(catalog.Words(text)), " ")
 	}
-	return vocabulary.Parse(text, v.Statistics.Spoken()...)
+	return vocabulary.Parse(text, v.Statistics.QueryLanguages()...)
 }
 
 func ByTitle(a, b *Entry) int {
 	return cmp.Or(
 		strings.Compare(a.Product.GetTitle(), b.Product.GetTitle()),
-		strings.Compare(a.Id(), b.Id()),
+		strings.Compare(a.ID(), b.ID()),
 	)
 }
 
@@ -189,7 +189,7 @@ func (v *View) CategoriesEndingIn(key string) map[string]bool {
 	var out map[string]bool
 	for folded, name := range v.Statistics.Categories {
 		for _, kind := range CategoryNames(name) {
-			if k := NameKey(kind); k == key || strings.HasSuffix(k, " "+key) {
+			if k := CategoryKey(kind); k == key || strings.HasSuffix(k, " "+key) {
 				if out == nil {
 					out = make(map[string]bool)
 				}
@@ -201,7 +201,7 @@ func (v *View) CategoriesEndingIn(key string) map[string]bool {
 }
 
 // Empty is the view of a store that has no products.
-func Empty() *View { return &View{Statistics: NewStatistics(), Index: emptyIndex{}} }
+func EmptyView() *View { return &View{Statistics: NewStatistics(), Index: emptyIndex{}} }
 
 // emptyIndex is the shelf and the pool of a store that has no products.
 type emptyIndex struct{}

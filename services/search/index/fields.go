@@ -180,7 +180,7 @@ func optionTexts(p *catalogv1.Product) []string {
 	options := make(map[string]bool)
 	for _, v := range p.GetVariants() {
 		for name, value := range v.GetOptions() {
-			if catalog.Fold(name) != "size" {
+			if catalog.NameKey(name) != "size" {
 				options[value] = true
 			}
 		}

@@ -43,7 +43,7 @@ func NewFilter(f *catalogv1.Filter) Filter {
 		onProduct("categories", namedCategories(f.GetCategories()))
 	}
 	if len(f.GetBrands()) > 0 {
-		brands := Keys(f.GetBrands(), catalog.Fold)
+		brands := KeySet(f.GetBrands(), catalog.NameKey)
 		onProduct("brands", func(e *Entry) bool { return brands[e.Brand] })
 	}
 	if f.GetMinPrice() != nil {
@@ -62,8 +62,8 @@ func NewFilter(f *catalogv1.Filter) Filter {
 		onVariant("in_stock", func(e *Entry, i int) bool { return e.Product.GetVariants()[i].GetStock() > 0 })
 	}
 	if len(f.GetExcludeProductIds()) > 0 {
-		excluded := Keys(f.GetExcludeProductIds(), catalog.FoldID)
-		onProduct("exclude_product_ids", func(e *Entry) bool { return !excluded[catalog.FoldID(e.Id())] })
+		excluded := KeySet(f.GetExcludeProductIds(), catalog.IDKey)
+		onProduct("exclude_product_ids", func(e *Entry) bool { return !excluded[catalog.IDKey(e.ID())] })
 	}
 	return out
 }
@@ -127,7 +127,7 @@ func (f Filter) count(entries []*Entry) int {
 	return n
 }
 
-func Keys(values []string, key func(string) string) map[string]bool {
+func KeySet(values []string, key func(string) string) map[string]bool {
 	out := make(map[string]bool, len(values))
 	for _, v := range values {
 		out[key(v)] = true
@@ -137,13 +137,13 @@ func Keys(values []string, key func(string) string) map[string]bool {
 
 // namedCategories admits products of categories that are named as shoppers name them, in the plural of the product's language.
 func namedCategories(names []string) func(e *Entry) bool {
-	byKey := inCategories(Keys(names, NameKey))
+	byKey := inCategories(KeySet(names, CategoryKey))
 	return func(e *Entry) bool {
 		if byKey(e) || e.Language == English {
 			return byKey(e)
 		}
-		wanted := Keys(names, e.Language.NameKey)
-		return slices.ContainsFunc(e.Product.GetCategoryPath(), func(name string) bool { return wanted[e.Language.NameKey(name)] })
+		wanted := KeySet(names, e.Language.CategoryKey)
+		return slices.ContainsFunc(e.Product.GetCategoryPath(), func(name string) bool { return wanted[e.Language.CategoryKey(name)] })
 	}
 }
 
@@ -169,8 +169,8 @@ func pricedTo(high *commonv1.Money) func(e *Entry, i int) bool {
 
 // hasOption admits variants with the option. A colour is met by its shades too: "blue" by "glacier blue".
 func hasOption(name, value string) func(e *Entry, i int) bool {
-	name = catalog.Fold(name)
-	value = catalog.FoldOption(name, value)
+	name = catalog.NameKey(name)
+	value = catalog.OptionKey(name, value)
 	return func(e *Entry, i int) bool {
 		got, ok := e.Options[i][name]
 		return ok && (got == value || name == "colour" && hasWords(got, value))
@@ -184,8 +184,8 @@ func hasWords(text, part string) bool {
 
 // hasAttribute admits products with the attribute, or with a tag that says the same.
 func hasAttribute(name, value string) func(e *Entry) bool {
-	name, value = catalog.Fold(name), catalog.Fold(value)
-	truth, isTruth := Truths[value]
+	name, value = catalog.NameKey(name), catalog.NameKey(value)
+	truth, isTruth := TruthWords[value]
 	return func(e *Entry) bool {
 		a, ok := e.Attributes[name]
 		if isTruth {
@@ -202,21 +202,21 @@ func hasAttribute(name, value string) func(e *Entry) bool {
 	}
 }
 
-// Truths are the words for yes and no.
-var Truths = map[string]bool{"true": true, "yes": true, "1": true, "false": false, "no": false, "0": false}
+// TruthWords are the words for yes and no.
+var TruthWords = map[string]bool{"true": true, "yes": true, "1": true, "false": false, "no": false, "0": false}
 
 // attributeIs compares an attribute with a folded value. A text is met by any run of its words, a number with or
 // without its unit.
 func attributeIs(a *catalogv1.Attribute, value string) bool {
 	switch v := a.GetValue().(type) {
 	case *catalogv1.Attribute_Text:
-		return hasWords(catalog.Fold(v.Text), value)
+		return hasWords(catalog.NameKey(v.Text), value)
 	case *catalogv1.Attribute_Number:
 		number, unit, _ := strings.Cut(value, " ")
 		n, err := strconv.ParseFloat(number, 64)
-		return err == nil && n == v.Number && (unit == "" || unit == catalog.Fold(a.GetUnit()))
+		return err == nil && n == v.Number && (unit == "" || unit == catalog.NameKey(a.GetUnit()))
 	case *catalogv1.Attribute_Flag:
-		truth, ok := Truths[value]
+		truth, ok := TruthWords[value]
 		return ok && truth == v.Flag
 	}
 	return false

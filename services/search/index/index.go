@@ -127,7 +127,7 @@ func (n Constraint) Met(q Query, e *Entry, m Match) bool {
 	return m.Terms&n.Terms == n.Terms && m.Strong&n.Strong == n.Strong && q.meets(m) >= n.MinTerms &&
 		(!n.AnyStrong || m.Strong != 0) &&
 		(n.Categories == nil || inCategories(n.Categories)(e)) &&
-		(n.ProductIDs == nil || slices.Contains(n.ProductIDs, e.Id())) &&
+		(n.ProductIDs == nil || slices.Contains(n.ProductIDs, e.ID())) &&
 		(!n.Measures || !slices.ContainsFunc(q.measures, func(m Measure) bool { return !e.measures(m) }))
 }
 

@@ -213,15 +213,15 @@ func rrf(n int) (out []float64) {
 
 func TestNamesOfCategoriesAreEqual(t *testing.T) {
 	for name, pair := range map[string][2]string{
-		"plural":         {NameKey("Tents"), NameKey("tent")},
-		"plural in -ies": {NameKey("Accessories"), NameKey("accessory")},
-		"separator":      {NameKey("trail-running shoe"), NameKey("Trail running shoes")},
+		"plural":         {CategoryKey("Tents"), CategoryKey("tent")},
+		"plural in -ies": {CategoryKey("Accessories"), CategoryKey("accessory")},
+		"separator":      {CategoryKey("trail-running shoe"), CategoryKey("Trail running shoes")},
 	} {
 		if pair[0] != pair[1] || pair[0] == "" {
 			t.Errorf("%s: %q and %q differ", name, pair[0], pair[1])
 		}
 	}
-	if NameKey("Tents") == NameKey("Tent spares") {
+	if CategoryKey("Tents") == CategoryKey("Tent spares") {
 		t.Error("different categories fold to one")
 	}
 }

@@ -247,7 +247,7 @@ func (x *lexicon) alternatives(content []string, i int) []string {
 	var out []string
 	for n := 1; n <= longestPhrase; n++ {
 		for start := max(0, i-n+1); start <= i && start+n <= len(content); start++ {
-			out = append(out, x.Synonyms[x.NameKey(strings.Join(content[start:start+n], " "))]...)
+			out = append(out, x.Synonyms[x.CategoryKey(strings.Join(content[start:start+n], " "))]...)
 		}
 	}
 	return append(out, x.Implied[x.Stem(content[i])]...)
@@ -293,10 +293,10 @@ func (x *lexicon) headEnd(ws []string) int {
 func (x *lexicon) headPhrases(head []string) []string {
 	var out []string
 	for i := range head {
-		key := NameKey(strings.Join(head[i:], " "))
+		key := CategoryKey(strings.Join(head[i:], " "))
 		out = append(out, key)
 		for _, synonym := range x.Synonyms[key] {
-			out = append(out, NameKey(synonym))
+			out = append(out, CategoryKey(synonym))
 		}
 	}
 	return out

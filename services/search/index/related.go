@@ -32,9 +32,9 @@ func (v *View) Related(
 	var anchors []*Entry
 	taken := make(map[string]bool) // never to be returned, or returned already
 	for _, e := range found {
-		if e != nil && !taken[e.Id()] {
+		if e != nil && !taken[e.ID()] {
 			anchors = append(anchors, e)
-			taken[e.Id()] = true
+			taken[e.ID()] = true
 		}
 	}
 	if len(anchors) == 0 {
@@ -75,7 +75,7 @@ func (s *relatedSearch) read(ctx context.Context, known []*catalogv1.Companion) 
 	for i, e := range found {
 		if e != nil {
 			s.byID[ids[i]] = e
-			named.ProductIDs = append(named.ProductIDs, e.Id())
+			named.ProductIDs = append(named.ProductIDs, e.ID())
 		}
 	}
 	p, err := s.view.Index.Match(ctx, s.query)
@@ -89,7 +89,7 @@ func (s *relatedSearch) read(ctx context.Context, known []*catalogv1.Companion) 
 		}
 		for _, c := range candidates {
 			if len(s.query.Terms) > 0 {
-				s.queryShare[c.Id()] = c.QueryShare(len(s.query.Terms))
+				s.queryShare[c.ID()] = c.QueryShare(len(s.query.Terms))
 			}
 		}
 		s.similar = Entries(candidates)
@@ -121,7 +121,7 @@ type relatedSearch struct {
 
 // admit returns the product as a hit if it passes the filter and was not taken.
 func (s *relatedSearch) admit(e *Entry) (Hit, bool) {
-	if e == nil || s.excluded[e.Id()] {
+	if e == nil || s.excluded[e.ID()] {
 		return Hit{}, false
 	}
 	variants := s.filter.Admit(e)
@@ -139,7 +139,7 @@ type relation struct {
 // shopper's further words come first.
 func (s *relatedSearch) addKnown(known []*catalogv1.Companion) {
 	for _, c := range fuseRelated(s.fromStaff(), s.fromCaller(known)) {
-		s.excluded[c.Id()] = true
+		s.excluded[c.ID()] = true
 		s.out = append(s.out, c)
 	}
 }
@@ -168,7 +168,7 @@ func (s *relatedSearch) fromCaller(known []*catalogv1.Companion) []relation {
 	var out []relation
 	for _, k := range known {
 		anchor := s.byID[k.GetWithProductId()]
-		if anchor == nil || !slices.ContainsFunc(s.anchors, func(a *Entry) bool { return a.Id() == anchor.Id() }) {
+		if anchor == nil || !slices.ContainsFunc(s.anchors, func(a *Entry) bool { return a.ID() == anchor.ID() }) {
 			continue
 		}
 		if h, ok := s.admit(s.byID[k.GetProductId()]); ok {
@@ -187,7 +187,7 @@ func fuseRelated(lists ...[]relation) []Related {
 	for _, list := range lists {
 		counted := make(map[string]bool)
 		for _, l := range list {
-			id := l.Id()
+			id := l.ID()
 			if counted[id] {
 				continue
 			}
@@ -202,12 +202,12 @@ func fuseRelated(lists ...[]relation) []Related {
 			switch {
 			case !again:
 				out[i].Reason = l.how + " " + title
-			case from[id] == l.anchor.Id():
+			case from[id] == l.anchor.ID():
 				out[i].Reason = strings.TrimSuffix(out[i].Reason, " "+title) + " and " + l.how + " " + title
 			default:
 				out[i].Reason += ", " + l.how + " " + title
 			}
-			from[id] = l.anchor.Id()
+			from[id] = l.anchor.ID()
 			out[i].Score += retrieval.Fused(len(counted) - 1)
 		}
 	}
@@ -221,9 +221,9 @@ func byScore(a, b Related) int { return cmp.Compare(b.Score, a.Score) }
 // sortByQuery puts what meets more of the shopper's further words first, whoever chose it.
 func (s *relatedSearch) sortByQuery() {
 	for i := range s.out {
-		s.out[i].Score += wishScore * s.queryShare[s.out[i].Id()]
+		s.out[i].Score += wishScore * s.queryShare[s.out[i].ID()]
 	}
-	slices.SortStableFunc(s.out, func(a, b Related) int { return cmp.Compare(s.queryShare[b.Id()], s.queryShare[a.Id()]) })
+	slices.SortStableFunc(s.out, func(a, b Related) int { return cmp.Compare(s.queryShare[b.ID()], s.queryShare[a.ID()]) })
 }
 
 const (
@@ -253,7 +253,7 @@ func (s *relatedSearch) addRanked(relate func(anchor, e *Entry) (float64, string
 	}
 	slices.SortStableFunc(found, byScore)
 	for _, c := range found {
-		s.excluded[c.Id()] = true
+		s.excluded[c.ID()] = true
 	}
 	s.out = append(s.out, found...)
 }
@@ -269,7 +269,7 @@ func (s *relatedSearch) complement(anchor, e *Entry) (float64, string) {
 		}
 	}
 	shared, weight := s.shared(anchor, e)
-	if len(shared) == 0 && s.queryShare[e.Id()] >= 1 {
+	if len(shared) == 0 && s.queryShare[e.ID()] >= 1 {
 		return askedScore, "matches " + s.query.Phrase()
 	}
 	if len(shared) == 0 {

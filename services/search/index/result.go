@@ -98,8 +98,8 @@ func Prices(hits []Hit) (low, high *commonv1.Money) {
 // maxFacets bounds the facets of a response.
 const maxFacets = 20
 
-// FacetsOf counts the narrowest categories and the brands of the hits, most frequent first.
-func FacetsOf(hits []Hit) []*catalogv1.Facet {
+// Facets counts the narrowest categories and the brands of the hits, most frequent first.
+func Facets(hits []Hit) []*catalogv1.Facet {
 	counts := make(map[[2]string]int32)
 	for _, h := range hits {
 		if path := h.Product.GetCategoryPath(); len(path) > 0 {
@@ -133,7 +133,7 @@ func (f *Result) Response(by catalogv1.Sort, limit int, legs []string) *catalogv
 	counted := f.Counted()
 	out := &catalogv1.SearchProductsResponse{
 		TotalCount:     int32(len(counted)),
-		Facets:         FacetsOf(counted),
+		Facets:         Facets(counted),
 		ExcludedMostBy: f.excludedBy,
 		Legs:           legs,
 	}

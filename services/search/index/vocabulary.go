@@ -105,7 +105,7 @@ func newLexicon(l *Language) *lexicon {
 // add takes a group of synonyms in.
 func (x *lexicon) add(group []string) {
 	for i, phrase := range group {
-		key := x.NameKey(phrase)
+		key := x.CategoryKey(phrase)
 		for _, w := range catalog.Words(phrase) {
 			x.known[x.Stem(w)] = true
 		}
@@ -269,8 +269,8 @@ func LanguageOf(p *catalogv1.Product) *Language {
 	return Languages[best]
 }
 
-// NameKey folds the name of a category as the function of that name does, by the language's plurals.
-func (l *Language) NameKey(name string) string {
+// CategoryKey folds the name of a category as the function of that name does, by the language's plurals.
+func (l *Language) CategoryKey(name string) string {
 	ws := catalog.Words(name)
 	for i, w := range ws {
 		ws[i] = l.Stem(catalog.Spelling(w))
@@ -282,9 +282,9 @@ func (l *Language) NameKey(name string) string {
 // language a few that seem to be in another say nothing of what shoppers speak.
 const spokenShare = 0.05
 
-// Spoken returns the languages of the products, the most frequent first. English is always one: what is in no other language, such as
+// QueryLanguages returns the languages of the products, the most frequent first. English is always one: what is in no other language, such as
 // a bare name, is taken for it.
-func (f *Statistics) Spoken() []*Language {
+func (f *Statistics) QueryLanguages() []*Language {
 	products := 0
 	for _, n := range f.Languages {
 		products += n
@@ -317,8 +317,8 @@ func isNumber(s string) bool {
 	return s != ""
 }
 
-// NameKey folds the name of a category, so that case, plural and separators make no difference.
-func NameKey(name string) string { return English.NameKey(name) }
+// CategoryKey folds the name of a category, so that case, plural and separators make no difference.
+func CategoryKey(name string) string { return English.CategoryKey(name) }
 
 // CategoryNames takes apart the name of a category that holds several kinds of things: "Stoves & cookware" holds two.
 func CategoryNames(name string) []string {

@@ -132,7 +132,7 @@ func HitIDs(t *testing.T, v *index.View, text string, f *catalogv1.Filter, by ca
 	}
 	var out []string
 	for _, h := range result.Hits {
-		out = append(out, h.Id())
+		out = append(out, h.ID())
 	}
 	return out
 }

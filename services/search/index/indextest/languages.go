@@ -123,7 +123,7 @@ func (x suite) testStrayProductsInAnotherLanguage(t *testing.T) {
 	products := append(catalogtest.Titled(slices.Repeat([]string{"Kettle"}, 30)...), catalogtest.German()[1])
 	products = append(products, catalogtest.Thing("NOTES", "Ruled notes"), catalogtest.Described("NOT", "Vase", "This is not a cup.", "Vases"))
 	v := x.view(t, products)
-	if got := v.Statistics.Spoken(); len(got) != 1 || got[0] != index.English {
+	if got := v.Statistics.QueryLanguages(); len(got) != 1 || got[0] != index.English {
 		t.Errorf("%d languages are spoken, want English alone", len(got))
 	}
 	for query, want := range map[string][]string{"hose": {"HOSE"}, "notes": {"NOTES"}} {
@@ -154,7 +154,7 @@ func (x suite) testStoresHaveSynonymsOfTheirOwn(t *testing.T) {
 		}
 		var got []string
 		for _, h := range found.Hits {
-			got = append(got, h.Id())
+			got = append(got, h.ID())
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q finds %v, want %v", c.store, c.query, got, c.want)

@@ -295,7 +295,7 @@ func (x suite) testWhatIsKnownToGoTogether(t *testing.T) {
 			}
 			var got []string
 			for _, f := range found {
-				got = append(got, f.Id())
+				got = append(got, f.ID())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -336,9 +336,9 @@ func (x suite) testFindSimilar(t *testing.T) {
 			}
 			var got []string
 			for _, f := range found {
-				got = append(got, f.Id())
+				got = append(got, f.ID())
 				if f.Reason == "" {
-					t.Errorf("%s has no reason", f.Id())
+					t.Errorf("%s has no reason", f.ID())
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -113,7 +113,7 @@ func (b *Backend) Read(ctx context.Context, storeID string, asOf index.VersionFu
 			return err
 		}
 		if r == nil {
-			return fn(index.Empty())
+			return fn(index.EmptyView())
 		}
 		err = b.catchUp(ctx, storeID, r, version)
 		if err == nil {

@@ -22,7 +22,7 @@ import (
 type snapshot struct {
 	position   catalog.Position
 	entries    map[string]*index.Entry
-	folded     map[string]string // catalog.FoldID -> product id
+	folded     map[string]string // catalog.IDKey -> product id
 	index      lexicalIndex
 	statistics index.Statistics
 	vectors    *vectorStore                   // nil: there are none
@@ -44,7 +44,7 @@ func (v *snapshot) product(id string) *index.Entry {
 			return e
 		}
 	}
-	return v.entries[v.folded[catalog.FoldID(id)]]
+	return v.entries[v.folded[catalog.IDKey(id)]]
 }
 
 // all returns every product, ordered by title and then by identifier. The caller must not change it.
@@ -91,15 +91,15 @@ func (v *snapshot) changedTexts(put []*catalogv1.Product) []*catalogv1.Product {
 func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
 	for _, id := range removed {
 		v.remove(id)
-		if v.folded[catalog.FoldID(id)] == id {
-			delete(v.folded, catalog.FoldID(id))
+		if v.folded[catalog.IDKey(id)] == id {
+			delete(v.folded, catalog.IDKey(id))
 		}
 	}
 	for _, p := range put {
 		v.remove(p.GetProductId())
 		e := index.NewEntry(p)
-		v.entries[e.Id()] = e
-		v.folded[catalog.FoldID(e.Id())] = e.Id()
+		v.entries[e.ID()] = e
+		v.folded[catalog.IDKey(e.ID())] = e.ID()
 		v.statistics.Add(e, 1)
 	}
 	v.statistics.SetCurrency()

@@ -164,7 +164,7 @@ func (x *vectorStore) likeness(hits []index.Hit, query embed.Vector) ([]index.Si
 	defer x.mu.RUnlock()
 	out := make([]index.Similarity, 0, len(hits))
 	for i, h := range hits {
-		r, ok := x.products[h.Id()]
+		r, ok := x.products[h.ID()]
 		if !ok {
 			continue
 		}

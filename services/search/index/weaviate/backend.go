@@ -165,7 +165,7 @@ func (c *Backend) view(ctx context.Context, storeID string) (*index.View, string
 		return nil, "", err
 	}
 	if st.version == 0 {
-		return index.Empty(), "", nil
+		return index.EmptyView(), "", nil
 	}
 	s, err := c.storeOf(storeID)
 	if err != nil {

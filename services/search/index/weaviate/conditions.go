@@ -26,7 +26,7 @@ func filterCondition(of index.Filter) weaviate.Where {
 		all = append(all, weaviate.HasAny(rowKeys, sorted(names)...))
 	}
 	if len(f.GetBrands()) > 0 {
-		all = append(all, keysCondition(brandKey, index.Keys(f.GetBrands(), catalog.Fold)))
+		all = append(all, keysCondition(brandKey, index.KeySet(f.GetBrands(), catalog.NameKey)))
 	}
 	if low := f.GetMinPrice(); low != nil {
 		all = append(all, weaviate.HasAny(rowKeys, currencyKey(low.GetCurrencyCode())), weaviate.AtLeast(rowHigh, float64(low.GetAmountMinor())))
@@ -35,10 +35,10 @@ func filterCondition(of index.Filter) weaviate.Where {
 		all = append(all, weaviate.HasAny(rowKeys, currencyKey(high.GetCurrencyCode())), weaviate.AtMost(rowLow, float64(high.GetAmountMinor())))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.GetOptions())) {
-		all = append(all, optionCondition(catalog.Fold(name), f.GetOptions()[name]))
+		all = append(all, optionCondition(catalog.NameKey(name), f.GetOptions()[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.GetAttributes())) {
-		all = append(all, attributeCondition(catalog.Fold(name), catalog.Fold(f.GetAttributes()[name])))
+		all = append(all, attributeCondition(catalog.NameKey(name), catalog.NameKey(f.GetAttributes()[name])))
 	}
 	if f.GetInStock() {
 		all = append(all, weaviate.Is(rowStock, true))
@@ -56,7 +56,7 @@ func keysCondition(key func(string) string, names map[string]bool) weaviate.Wher
 }
 
 func optionCondition(name, value string) weaviate.Where {
-	value = catalog.FoldOption(name, value)
+	value = catalog.OptionKey(name, value)
 	if name == "colour" {
 		value = firstRun(value)
 	}
@@ -65,11 +65,11 @@ func optionCondition(name, value string) weaviate.Where {
 
 // attributeCondition knows nothing of facts that must not hold: they need not be recorded.
 func attributeCondition(name, value string) weaviate.Where {
-	if truth, ok := index.Truths[value]; ok && !truth {
+	if truth, ok := index.TruthWords[value]; ok && !truth {
 		return weaviate.Where{}
 	}
 	all := []string{attributeKey(name, firstRun(value)), tagKey(value)}
-	if index.Truths[value] {
+	if index.TruthWords[value] {
 		all = append(all, attributeKey(name, "true"), tagKey(name))
 	}
 	number, _, _ := strings.Cut(value, " ")

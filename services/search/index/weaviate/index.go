@@ -59,11 +59,11 @@ func (s *storeIndex) Products(ctx context.Context, ids []string) ([]*index.Entry
 	}
 	byKey := make(map[string]*index.Entry)
 	for _, row := range rows {
-		byKey[catalog.FoldID(row.Id())] = row.Entry
+		byKey[catalog.IDKey(row.ID())] = row.Entry
 	}
 	for i, id := range exact {
 		if out[i] == nil {
-			out[i] = byKey[catalog.FoldID(id)]
+			out[i] = byKey[catalog.IDKey(id)]
 		}
 	}
 	return out, nil
@@ -113,8 +113,8 @@ func (s *storeIndex) page(ctx context.Context, w weaviate.Where, first, last int
 func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*document, error) {
 	newest := make(map[string]*document, len(hits))
 	take := func(st *document) {
-		if old := newest[st.Id()]; old == nil || old.version < st.version {
-			newest[st.Id()] = st
+		if old := newest[st.ID()]; old == nil || old.version < st.version {
+			newest[st.ID()] = st
 		}
 	}
 	var missing []weaviate.Hit

@@ -80,10 +80,10 @@ func (c *Backend) row(storeID string, e *index.Entry, ps index.FieldTerms, versi
 		low, high, stock = min(low, amount), max(high, amount), stock || v.GetStock() > 0
 	}
 	all, strong := c.tokens(ps)
-	return weaviate.Object{ID: rowID(storeID, e.Id(), version), Properties: map[string]any{
-		rowProduct: e.Id(), rowVersion: strconv.FormatInt(version, 10),
+	return weaviate.Object{ID: rowID(storeID, e.ID(), version), Properties: map[string]any{
+		rowProduct: e.ID(), rowVersion: strconv.FormatInt(version, 10),
 		rowWords: strings.Join(all, " "), rowStrong: strings.Join(strong, " "), rowKeys: strings.Join(keysOf(e), " "),
-		rowLow: low, rowHigh: high, rowStock: stock, rowBucket: bucket(e.Id()), rowEmbedded: false,
+		rowLow: low, rowHigh: high, rowStock: stock, rowBucket: bucket(e.ID()), rowEmbedded: false,
 	}}
 }
 
@@ -135,23 +135,23 @@ func narrowestKey(name string) string     { return factKey("n:", name) }
 func brandKey(name string) string         { return factKey("b:", name) }
 func tagKey(name string) string           { return factKey("t:", name) }
 func currencyKey(code string) string      { return factKey("u:", code) }
-func idFactKey(id string) string          { return factKey("i:", catalog.FoldID(id)) }
+func idFactKey(id string) string          { return factKey("i:", catalog.IDKey(id)) }
 func attributeKey(name, v string) string  { return factKey("a:", name+"="+v) }
 func optionKey(name, value string) string { return factKey("o:", name+"="+value) }
 
 // categoryKeyIn is the key of a category by the language's plurals. For English it is the key that all products have.
 func categoryKeyIn(l *index.Language, name string) string {
 	if l == index.English {
-		return categoryKey(index.NameKey(name))
+		return categoryKey(index.CategoryKey(name))
 	}
-	return factKey("c-"+l.Tag+":", l.NameKey(name))
+	return factKey("c-"+l.Tag+":", l.CategoryKey(name))
 }
 
 func factKey(kind, text string) string { return kind + strings.ReplaceAll(text, " ", "_") }
 
 // keysOf are the facts of a product that filters ask for.
 func keysOf(e *index.Entry) []string {
-	out := map[string]bool{idFactKey(e.Id()): true, narrowestKey(e.Category()): true, brandKey(e.Brand): true}
+	out := map[string]bool{idFactKey(e.ID()): true, narrowestKey(e.Category()): true, brandKey(e.Brand): true}
 	for i, name := range e.Categories {
 		out[categoryKey(name)] = true
 		out[categoryKeyIn(e.Language, e.Product.GetCategoryPath()[i])] = true
@@ -182,7 +182,7 @@ func keysOf(e *index.Entry) []string {
 func attributeValues(a *catalogv1.Attribute) []string {
 	switch v := a.GetValue().(type) {
 	case *catalogv1.Attribute_Text:
-		return runs(catalog.Fold(v.Text))
+		return runs(catalog.NameKey(v.Text))
 	case *catalogv1.Attribute_Number:
 		return []string{numberText(v.Number)}
 	case *catalogv1.Attribute_Flag:
@@ -212,11 +212,11 @@ func runs(text string) []string {
 func newRecord(rowID string, e *index.Entry, ps index.FieldTerms) (record, error) {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(e.Product)
 	if err != nil {
-		return record{}, fmt.Errorf("product %q: %w", e.Id(), err)
+		return record{}, fmt.Errorf("product %q: %w", e.ID(), err)
 	}
 	sums, err := json.Marshal(statisticsOf(e, ps)) // in the order of the keys
 	if err != nil {
-		return record{}, fmt.Errorf("product %q: %w", e.Id(), err)
+		return record{}, fmt.Errorf("product %q: %w", e.ID(), err)
 	}
 	return record{
 		Row: rowID, Hash: uuid.NewSHA1(rowSpace, raw).String(), Text: uuid.NewSHA1(rowSpace, []byte(index.Text(e.Product))).String(),

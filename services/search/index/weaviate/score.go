@@ -77,7 +77,7 @@ type scorer struct {
 
 // match is what one product has of the terms.
 func (sc *scorer) match(s *document) index.Match {
-	m := index.Match{ProductID: s.Id()}
+	m := index.Match{ProductID: s.ID()}
 	for i := range sc.terms {
 		var worth float64
 		for _, f := range sc.forms[i] {

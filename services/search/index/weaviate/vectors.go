@@ -98,7 +98,7 @@ func (c *Backend) setVectors(ctx context.Context, m manifest, products []*docume
 	err = c.write(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
 		ids := make([]string, len(products))
 		for i, p := range products {
-			ids[i] = p.Id()
+			ids[i] = p.ID()
 		}
 		listings, err := m.records(ctx, w.collection, ids)
 		if err != nil {
@@ -164,7 +164,7 @@ func (p *termMatches) Similarities(
 	s := p.index
 	n := &vectorSearch{index: s, query: query, admits: admits, hits: slices.Clone(hits), at: make(map[string]int), cosines: make(map[int]float32)}
 	for i, h := range n.hits {
-		n.at[h.Id()] = i
+		n.at[h.ID()] = i
 	}
 	if len(n.hits) > 0 {
 		w, _ := p.conditions.constraint(p.query, need)
@@ -220,11 +220,11 @@ func (n *vectorSearch) others(ctx context.Context) error {
 		}
 		slices.SortFunc(rows, func(a, b *document) int { return index.ByTitle(a.Entry, b.Entry) }) // those that are equally near stay so
 		for _, row := range rows {
-			if _, ok := n.at[row.Id()]; ok {
+			if _, ok := n.at[row.ID()]; ok {
 				continue
 			}
 			if variants := n.admits.Admit(row.Entry); len(variants) > 0 {
-				n.at[row.Id()] = len(n.hits)
+				n.at[row.ID()] = len(n.hits)
 				n.hits = append(n.hits, index.Hit{Candidate: index.Candidate{Entry: row.Entry}, Variants: variants, VectorOnly: true})
 			}
 		}
