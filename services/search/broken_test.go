@@ -79,7 +79,7 @@ type broken struct {
 	want       string
 }
 
-// brokenFields are good lines with one value that can not be.
+// brokenFields are good lines with one value that cannot be.
 var brokenFields = []broken{
 	{"no id", "product_id", nil, "product_id: is required"},
 	{"an empty id", "product_id", "", "product_id: is required"},

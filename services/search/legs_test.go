@@ -253,7 +253,7 @@ func (ix backendUnderTest) testSearchGoesOnWithoutLegsThatFail(t *testing.T) {
 	}
 }
 
-func TestProductsThatCanNotBeEmbeddedAreSaidSo(t *testing.T) {
+func TestTheLegReportsFailedEmbeddings(t *testing.T) {
 	m := newModelServer(t)
 	m.refuse.Store(true)
 	s := m.service(t, index.LegVector)

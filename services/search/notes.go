@@ -100,7 +100,7 @@ func nothingMatches(v *index.View, q index.Query) string {
 		quote([]string{strings.Join(words, " ")}), strings.Join(names[:min(12, len(names))], ", "))
 }
 
-// soldOutNote names what fits but can not be bought now.
+// soldOutNote names what fits but is sold out.
 func soldOutNote(hits []index.Hit, f *catalogv1.Filter) string {
 	var titles []string
 	for _, h := range hits[:min(maxNearest, len(hits))] {

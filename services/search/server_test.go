@@ -54,7 +54,7 @@ func TestUpdateVariantsChangesWhatIsSet(t *testing.T) {
 				"7 P-1/ variant_id",
 			},
 		},
-		"prices that can not be": {
+		"prices that cannot be": {
 			[]*catalogv1.VariantUpdate{
 				catalogtest.Priced("P-1", "b", catalogtest.Eur(2500), nil), catalogtest.Priced("P-1", "a", catalogtest.Usd(1), nil), catalogtest.Priced("P-1", "a", nil, catalogtest.Eur(1000)),
 				catalogtest.Priced("P-1", "a", nil, catalogtest.Usd(5000)), catalogtest.Priced("P-1", "a", catalogtest.Eur(-1), nil), catalogtest.Priced("P-1", "a", &commonv1.Money{AmountMinor: 1}, nil),

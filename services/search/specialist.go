@@ -163,7 +163,7 @@ func (s *Service) searchTool(
 	return result, nil
 }
 
-// tidy takes out what nobody sees, and what stands around an identifier.
+// tidy removes invisible characters, and what surrounds an identifier.
 func (in *searchArgs) tidy() {
 	in.Query, in.Category, in.Brand = catalog.Clean(in.Query), catalog.Clean(in.Category), catalog.Clean(in.Brand)
 	if id := asID(in.Query); id != "" {
@@ -464,7 +464,7 @@ func asID(text string) string {
 	return id
 }
 
-// instead says which product may have been meant by an identifier that none has, or what to do.
+// instead suggests identifiers in place of an unknown one, or says what to do.
 func instead(v *index.View, id string) string {
 	switch near := v.Index.SimilarIDs(id); len(near) {
 	case 0:

@@ -50,7 +50,7 @@ func TestAsID(t *testing.T) {
 	}
 }
 
-func TestUnknownProductsAreMetWithTheNearest(t *testing.T) {
+func TestUnknownProductsGetSimilarIDs(t *testing.T) {
 	c := load(t, dial(t, scripted.New()), "s1")
 	for id, want := range map[string]string{
 		"[shoe-3]": `product "shoe-3" not found; the nearest ids are SHOE-1, SHOE-2`,

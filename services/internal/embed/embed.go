@@ -93,7 +93,7 @@ func (c *Client) Query(ctx context.Context, text string) (Vector, error) {
 }
 
 // Documents returns the vector of each text, in order, from the cache where it has one. All are of one dimension. When some
-// can not be had the error says why, and those that came are in the cache for the next time.
+// cannot be had the error says why, and those that came are in the cache for the next time.
 func (c *Client) Documents(ctx context.Context, texts []string) ([]Vector, error) {
 	out := make([]Vector, len(texts))
 	if err := c.cached(ctx, texts, out); err != nil {
@@ -167,7 +167,7 @@ func (c *Client) ask(ctx context.Context, texts []string, inputType string) ([]V
 	}
 	vs, err := resp.vectors(len(texts))
 	if err != nil {
-		return nil, fmt.Errorf("embeddings: the answer is of no use: %w", err)
+		return nil, fmt.Errorf("embeddings: invalid response: %w", err)
 	}
 	return vs, nil
 }

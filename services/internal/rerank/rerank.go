@@ -84,7 +84,7 @@ func (c *Client) Scores(ctx context.Context, query string, texts []string) ([]fl
 	}
 	scores, err := scoresOf(c.cfg.Style, answer, len(texts))
 	if err != nil {
-		return nil, fmt.Errorf("rerank: the answer is of no use: %w", err)
+		return nil, fmt.Errorf("rerank: invalid response: %w", err)
 	}
 	return scores, nil
 }

@@ -129,7 +129,7 @@ func (c *Client) Count(ctx context.Context, collection, tenant string, condition
 	for i := range out {
 		var groups []struct{ Meta struct{ Count int } }
 		if err := json.Unmarshal(a.Data["Aggregate"]["n"+strconv.Itoa(i)], &groups); err != nil || len(groups) != 1 {
-			return nil, fmt.Errorf("count: the answer is of no use: %w", err)
+			return nil, fmt.Errorf("count: invalid response: %w", err)
 		}
 		out[i] = groups[0].Meta.Count
 	}
@@ -152,7 +152,7 @@ func (c *Client) Any(ctx context.Context, collection, tenant string, conditions 
 	for i := range out {
 		var rows []json.RawMessage
 		if err := json.Unmarshal(a.Data["Get"]["n"+strconv.Itoa(i)], &rows); err != nil {
-			return nil, fmt.Errorf("look for any: the answer is of no use: %w", err)
+			return nil, fmt.Errorf("look for any: invalid response: %w", err)
 		}
 		out[i] = len(rows) > 0
 	}
@@ -209,7 +209,7 @@ func (c *Client) Find(ctx context.Context, collection, tenant string, s Select) 
 	}
 	var rows []map[string]json.RawMessage
 	if err := json.Unmarshal(a.Data["Get"][collection], &rows); err != nil {
-		return nil, fmt.Errorf("find: the answer is of no use: %w", err)
+		return nil, fmt.Errorf("find: invalid response: %w", err)
 	}
 	out := make([]Hit, len(rows))
 	for i, r := range rows {
@@ -219,7 +219,7 @@ func (c *Client) Find(ctx context.Context, collection, tenant string, s Select) 
 			Vector   []float32
 		}
 		if err := json.Unmarshal(r["_additional"], &more); err != nil {
-			return nil, fmt.Errorf("find: the answer is of no use: %w", err)
+			return nil, fmt.Errorf("find: invalid response: %w", err)
 		}
 		out[i] = Hit{ID: more.ID, Cosine: 1 - more.Distance, Vector: more.Vector, Text: make(map[string]string, len(s.Properties))}
 		for _, p := range s.Properties {

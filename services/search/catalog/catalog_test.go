@@ -49,7 +49,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestFoldedFormsAreEqual(t *testing.T) {
+func TestKeysOfNamesAreEqual(t *testing.T) {
 	for name, pair := range map[string][2]string{
 		"spelling of colour": {NameKey("Color"), NameKey("colour")},
 		"spelling of grey":   {NameKey("Gray"), NameKey("grey")},

@@ -11,9 +11,9 @@ import (
 // bytesPerWord is about what a short word and the space after it take.
 const bytesPerWord = 6
 
-// Words takes text apart into lower-case words. Digits that run into letters are cut off ("30l" is "30", "l"), a
-// possessive 's is dropped, and separators between digits stay ("0.7"). Index and queries share it, so that both sides
-// see the same words. They are parts of one text, in lower case.
+// Words splits text into lower-case words. Digits are cut off from letters ("30l" is "30", "l"), a possessive 's is dropped,
+// and separators between digits stay ("0.7"). Accents stay as well, since stemmers need them. Index and queries use the same
+// words.
 func Words(text string) []string {
 	text = strings.ToLower(strings.ReplaceAll(text, "’", "'"))
 	out := make([]string, 0, 1+len(text)/bytesPerWord)
@@ -66,8 +66,8 @@ func startsWithDigit(s string) bool {
 	return unicode.IsDigit(r)
 }
 
-// NameKey makes names and values of options, attributes, brands and tags comparable without case, separators and
-// spelling variants.
+// NameKey makes names and values of options, attributes, brands and tags comparable without case, separators and spelling
+// variants.
 func NameKey(s string) string {
 	ws := Words(s)
 	for i, w := range ws {
@@ -76,7 +76,8 @@ func NameKey(s string) string {
 	return strings.Join(ws, " ")
 }
 
-// OptionKey folds the value of an option: "EU 42", "size 42" and "42" are one, and so are "Medium" and "M".
+// OptionKey makes the value of an option comparable: "EU 42", "size 42" and "42" are equal, and so are "Medium" and "M".
+// name is a NameKey.
 func OptionKey(name, value string) string {
 	v := NameKey(value)
 	if name != "size" {
@@ -91,6 +92,7 @@ func OptionKey(name, value string) string {
 	return v
 }
 
+// Spelling returns the spelling of a word that comparisons use.
 func Spelling(word string) string {
 	if other, ok := Spellings[word]; ok {
 		return other
@@ -118,7 +120,7 @@ func IDKey(id string) string {
 	return strings.ToLower(CleanID(id))
 }
 
-// CleanID strips what people and models put around identifiers, and what nobody sees.
+// CleanID removes invisible characters, and what people and models put around identifiers.
 func CleanID(id string) string {
 	id = strings.Map(func(r rune) rune {
 		switch {
@@ -134,8 +136,8 @@ func CleanID(id string) string {
 	})
 }
 
-// normalize takes out of a product's texts what nobody sees, and the spaces around them. Names of options and attributes are left
-// as they are: they are checked, for two may become one.
+// normalize removes invisible characters and surrounding spaces from a product's texts. It leaves names of options and
+// attributes as they are, since two of them could become equal; validation checks them.
 func normalize(p *catalogv1.Product) {
 	p.Title, p.Description, p.Brand = Clean(p.GetTitle()), Clean(p.GetDescription()), Clean(p.GetBrand())
 	normalizeAll(p.GetCategoryPath())
@@ -159,7 +161,7 @@ func normalizeAll(values []string) {
 	}
 }
 
-// Clean returns the text without hidden characters and spaces around it. NUL stays: it is never meant, and refused.
+// Clean returns the text without invisible characters and without spaces around it. NUL stays, so that validation refuses it.
 func Clean(s string) string {
 	if strings.IndexFunc(s, invisible) >= 0 {
 		s = strings.Map(func(r rune) rune {

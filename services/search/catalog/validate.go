@@ -70,7 +70,7 @@ func checkProduct(p *catalogv1.Product) error {
 	return c.Err()
 }
 
-// CheckCount refuses a list that is too long. Its entries need not be looked at then.
+// CheckCount adds a violation if a list is too long, and reports whether it is not. Callers skip the entries of a list that is.
 func CheckCount(c *fault.Checker, field string, n, atMost int) bool {
 	if n > atMost {
 		c.Addf(field, "has %d entries, must have at most %d", n, atMost)

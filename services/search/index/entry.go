@@ -81,7 +81,7 @@ type View struct {
 	Index      Index
 }
 
-// Statistics are what the whole catalog says about itself. They are counted as products come and go.
+// Statistics count what the products of a store have. They are kept up to date as products come and go.
 type Statistics struct {
 	Products         int
 	Currency         string            // of most variants
@@ -155,7 +155,7 @@ func adjust(counts map[string]int, key string, by int) bool {
 	return true
 }
 
-// isGift reports whether a tag or a category says that the product makes a present.
+// isGift reports whether a tag or a category of the product says that it is a gift.
 func (e *Entry) isGift() bool {
 	says := func(text string) bool { return slices.ContainsFunc(catalog.Words(text), isGift) }
 	for tag := range e.Tags {
@@ -168,7 +168,7 @@ func (e *Entry) isGift() bool {
 
 func isGift(word string) bool { return gifts[word] }
 
-// Query reads a query to this store: where no product is marked as a present, any may be one.
+// Query parses a query to this store. In a store that marks no product as a gift, words for gifts are left out.
 func (v *View) Query(vocabulary *Vocabulary, text string) Query {
 	if v.Statistics.Gifts == 0 {
 		text = strings.Join(withoutGifts(catalog.Words(text)), " ")
@@ -183,8 +183,8 @@ func ByTitle(a, b *Entry) int {
 	)
 }
 
-// CategoriesEndingIn returns the folded categories that hold the named things or kinds of them: "shoe" is met by
-// "trail run shoe", but "tent" not by "tent peg".
+// CategoriesEndingIn returns the folded categories whose name ends in a folded name: "shoe" finds "trail run shoe", and
+// "tent" does not find "tent peg". Nil: there is none.
 func (v *View) CategoriesEndingIn(key string) map[string]bool {
 	var out map[string]bool
 	for folded, name := range v.Statistics.Categories {
@@ -200,10 +200,10 @@ func (v *View) CategoriesEndingIn(key string) map[string]bool {
 	return out
 }
 
-// Empty is the view of a store that has no products.
+// EmptyView returns the view of a store that has no products.
 func EmptyView() *View { return &View{Statistics: NewStatistics(), Index: emptyIndex{}} }
 
-// emptyIndex is the shelf and the pool of a store that has no products.
+// emptyIndex is the Index and the Matches of a store that has no products.
 type emptyIndex struct{}
 
 func (emptyIndex) Match(context.Context, Query) (Matches, error) { return emptyIndex{}, nil }

@@ -21,7 +21,7 @@ type Field struct {
 	Weight float64
 	// length is how much the words of a long text are worth less: from 0, not at all, to 1, in proportion.
 	length float64
-	// Strong fields say what the product is, where others merely mention.
+	// Strong is true for fields that say what the product is. The others only mention things.
 	Strong bool
 }
 
@@ -108,8 +108,8 @@ func inLanguage(l *Language, stem func(*Language, []string) []string) func([]str
 	}
 }
 
-// categoryOrSection tells the name of one kind of thing ("Tents") from that of several ("Stoves & cookware"): a pot is
-// found by the latter, but is not therefore a stove.
+// categoryOrSection returns the field for the name of a category: one kind of product ("Tents"), or several ("Stoves &
+// cookware"). The words of the latter find a pot and do not say that it is a stove.
 func categoryOrSection(name string) int {
 	if len(CategoryNames(name)) > 1 {
 		return sectionField
@@ -144,8 +144,8 @@ func models(text string) []string {
 // longestCaption is the length of a caption, in bytes.
 const longestCaption = 200
 
-// isCaption reports whether a description is a second title, as catalogs have it that were made from data sheets
-// ("Compact USB keyboard, black"), and not sentences, in which much is merely mentioned.
+// isCaption reports whether a description is a second title ("Compact USB keyboard, black"), as data sheets have it.
+// Sentences mention many things that the product is not.
 func isCaption(description string) bool {
 	d := strings.TrimSpace(description)
 	return len(d) <= longestCaption && !strings.ContainsAny(d, "!?") && !strings.HasSuffix(d, ".") && !strings.Contains(d, ". ")
@@ -262,8 +262,8 @@ func withoutModels(part string) string {
 	return strings.Join(ws, " ")
 }
 
-// endsInQuality reports whether the last word says how a thing is and not what: a number, its unit, a model's name, a
-// colour, or whatever the product's data tells to be its quality.
+// endsInQuality reports whether the last word says how the product is and not what it is: a number, its unit, a model's
+// name, a colour, or a word of the product's own attributes.
 func endsInQuality(ws []string, quality func(string) bool) bool {
 	last := ws[len(ws)-1]
 	measures := len(ws) > 1 && isNumber(ws[len(ws)-2])

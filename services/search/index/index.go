@@ -22,8 +22,7 @@ type Match struct {
 	Score float64
 	// Terms are the positions of the terms that it has.
 	Terms TermSet
-	// Strong are the positions of those terms that say what it is: all but those that are merely mentioned in its
-	// description.
+	// Strong are the positions of those terms that say what the product is: all but those that only its description has.
 	Strong TermSet
 }
 
@@ -49,68 +48,67 @@ func (s TermSet) Len() int { return bits.OnesCount32(uint32(s)) }
 
 // Backend keeps the catalogs of all stores searchable. It is safe for concurrent use.
 type Backend interface {
-	// Read calls fn with the store's catalog, at least as new as it was when asOf was called. Nil: as new as when read was
-	// called. A backend that is always up to date does not call it. The view may be used only within fn, which may be called again
-	// when the backend finds that what it read was incomplete.
+	// Read calls fn with the store's catalog, at least as new as it was when asOf was called. With a nil asOf, it is as new
+	// as when Read was called. A backend that is always up to date does not call asOf. The view is valid within fn only. The
+	// backend calls fn again when it finds that what it read was incomplete.
 	Read(ctx context.Context, storeID string, asOf VersionFunc, fn func(v *View) error) error
-	// VectorLeg names the state of the vectors of a store: legVector, with legBuilding or legFailed added when they cannot be
-	// searched.
+	// VectorLeg names the state of the vectors of a store: LegVector, with LegBuilding or LegFailed added when they cannot
+	// be searched.
 	VectorLeg(ctx context.Context, storeID string) string
-	// Close frees what the backend holds. Reads that are under way finish first; later ones fail with errClosed.
+	// Close frees what the backend holds. Reads in progress finish first; later ones fail with ErrClosed.
 	Close() error
 }
 
 // VersionFunc returns the version of a store's catalog.
 type VersionFunc func(context.Context) (int64, error)
 
-// ErrClosed is what reads get after close.
+// ErrClosed is the error of reads after Close.
 var ErrClosed = errors.New("search is closed")
 
-// Index finds the products of one store. There are two: one in memory, over an Index, and one in a cluster. What a search is,
-// what it counts and in which order it lists is above them and the same for both.
+// Index finds the products of one store, as one read sees them. It is valid within the read.
 type Index interface {
-	// Match reads the words of a query.
+	// Match evaluates the terms of a query.
 	Match(ctx context.Context, q Query) (Matches, error)
-	// Products returns the products of identifiers as models write them, nil where there is none.
+	// Products returns the products of identifiers as models write them, in order, nil where there is none.
 	Products(ctx context.Context, ids []string) ([]*Entry, error)
-	// SimilarIDs returns identifiers of products that an unknown one may have been meant for. Nil: none is known.
+	// SimilarIDs returns identifiers of products that differ little from an unknown one. Nil: the backend finds none.
 	SimilarIDs(id string) []string
 }
 
-// Matches tells what the words of one query select.
+// Matches are the products that have terms of one query. It is valid within the read.
 type Matches interface {
-	// Any reports for each need whether a product meets it.
+	// Any reports for each constraint whether a product meets it.
 	Any(ctx context.Context, needs ...Constraint) ([]bool, error)
-	// Count returns how many products meet a need.
+	// Count returns how many products meet a constraint.
 	Count(ctx context.Context, n Constraint) (int, error)
-	// Candidates returns the products that meet the need, in no particular order. It may leave out those that the filter does not
-	// admit.
+	// Candidates returns the products that meet a constraint, in no particular order. It may leave out products that the
+	// filter does not admit.
 	Candidates(ctx context.Context, n Constraint, f Filter) ([]Candidate, error)
-	// Similarities returns how near the hits, which meet the need, are to a query, of those that have a vector. With others it
-	// adds to the hits what else passes the filter and may be nearest.
+	// Similarities compares the vectors of the hits, which meet the constraint, with the vector of a query. Hits without a
+	// vector have no similarity. With others, it adds the nearest products that pass the filter to the hits.
 	Similarities(ctx context.Context, n Constraint, hits []Hit, query embed.Vector, admits Filter, others bool) ([]Hit, []Similarity, error)
 }
 
-// Constraint says what a product must have. The zero value asks for nothing.
+// Constraint is what a product must have. The zero value admits every product.
 type Constraint struct {
-	// MinTerms is how many of the words that must be met it has.
+	// MinTerms is how many of the required terms of the query the product has.
 	MinTerms int
-	// AnyStrong wants one word that says what it is.
+	// AnyStrong asks for one term that says what the product is.
 	AnyStrong bool
-	// Terms and strong are words that it has, and that say what it is.
+	// Terms are terms that the product has; Strong are terms that say what it is.
 	Terms, Strong TermSet
-	// Categories are folded categories, of which it is in one. Nil: all.
+	// Categories are folded categories. The product is in one of them. Nil: in any.
 	Categories map[string]bool
-	// Measures wants all numbers with what they count as attributes.
+	// Measures asks for all measures of the query as attributes.
 	Measures bool
-	// ProductIDs are products. Nil: all.
+	// ProductIDs are the products to choose from. Nil: all.
 	ProductIDs []string
-	// SimilarTo are products, to one of which it is akin: in a tag or in its narrowest category, or by having all the words. It is a
-	// hint. Nil: all.
+	// SimilarTo asks for products that share a tag or the narrowest category with one of these, or that have all terms. It
+	// is a hint, which a backend may ignore. Nil: all.
 	SimilarTo []*Entry
 }
 
-// and returns what meets both.
+// and returns the constraint that asks for both.
 func (n Constraint) and(m Constraint) Constraint {
 	n.MinTerms = max(n.MinTerms, m.MinTerms)
 	n.AnyStrong = n.AnyStrong || m.AnyStrong
@@ -122,7 +120,7 @@ func (n Constraint) and(m Constraint) Constraint {
 	return n
 }
 
-// Met reports whether a product with that match meets the need, but for its kin.
+// Met reports whether a product with that match meets the constraint. It ignores SimilarTo.
 func (n Constraint) Met(q Query, e *Entry, m Match) bool {
 	return m.Terms&n.Terms == n.Terms && m.Strong&n.Strong == n.Strong && q.meets(m) >= n.MinTerms &&
 		(!n.AnyStrong || m.Strong != 0) &&
@@ -131,7 +129,7 @@ func (n Constraint) Met(q Query, e *Entry, m Match) bool {
 		(!n.Measures || !slices.ContainsFunc(q.measures, func(m Measure) bool { return !e.measures(m) }))
 }
 
-// NeedsNoTerm reports whether products may meet the need that have none of the words.
+// NeedsNoTerm reports whether a product without any of the terms may meet the constraint.
 func (n Constraint) NeedsNoTerm() bool {
 	return n.MinTerms == 0 && !n.AnyStrong && n.Terms|n.Strong == 0
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
 )
 
-func TestBlame(t *testing.T) {
+func TestMostRestrictiveCondition(t *testing.T) {
 	var all []*Entry
 	for _, p := range catalogtest.Outdoor() {
 		all = append(all, NewEntry(p))
@@ -113,7 +113,7 @@ func TestLanguageOfAProduct(t *testing.T) {
 	}
 }
 
-func TestTheThingStandsWhereTheLanguagePutsIt(t *testing.T) {
+func TestHeadNounByLanguage(t *testing.T) {
 	tongue := map[string]*Language{}
 	for _, l := range Languages {
 		tongue[l.Tag] = l

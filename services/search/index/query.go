@@ -16,7 +16,7 @@ type Term struct {
 	Alternatives []string
 	// Known is true for a word that is spelled right, and is therefore no other word.
 	Known bool
-	// Head is true for the word that says what the thing is.
+	// Head is true for the head noun of the query.
 	Head bool
 	// Languages are those of the products. Nil: English.
 	Languages []*Language
@@ -55,11 +55,11 @@ func (t Term) Phrases(ws []string) [][]string {
 	return out
 }
 
-// Query is a shopper's wish taken apart.
+// Query is what a shopper asks for, parsed.
 type Query struct {
 	// language is the query's. Nil: English.
 	language *Language
-	// Terms are the content words, each once. Empty: nothing that tells products apart was said.
+	// Terms are the content words, each once. Empty: the text has no word that distinguishes products.
 	Terms []Term
 	// Head is the position of the term that says what the thing is: the tent of "light tent for two". -1: none does.
 	Head int
@@ -67,10 +67,11 @@ type Query struct {
 	numbers []int
 	// measures are those numbers that count something: the 2 of "2 person tent", the 30 of "30 l".
 	measures []Measure
-	// Optional are the positions of terms that order products and leave none out: the light of "light tent". Never all.
+	// Optional are the positions of terms that affect the order of products and exclude none: the "light" of "light tent".
+	// Never all terms.
 	Optional []int
-	// headPhrases are folded names that the wanted thing may go by, the most telling first: "trail run shoe", "run shoe",
-	// "shoe" and what they are synonyms of.
+	// headPhrases are folded phrases that name what is wanted, the most specific first: "trail run shoe", "run shoe",
+	// "shoe", and their synonyms.
 	headPhrases []string
 }
 
@@ -126,8 +127,8 @@ func (x *lexicon) Parse(text string, spoken []*Language) Query {
 	return q
 }
 
-// headNoun cuts off what merely goes with the thing: the "30 l" of "rucksack 30 l", the "men" of "jacket men", and where the thing
-// comes first all that is behind it.
+// headNoun cuts off what stands beside the head noun: the "30 l" of "rucksack 30 l", the "men" of "jacket men", and, in
+// languages where the noun comes first, everything behind it.
 func (x *lexicon) headNoun(head []string) []string {
 	beside := func(w string) bool { return isNumber(w) || x.words.qualifiers[w] }
 	if x.nounFirst {
@@ -167,7 +168,7 @@ func (q *Query) measure(ws []string) {
 	}
 }
 
-// markOptional notes the terms that leave no product out. When nothing else was said they have to select after all.
+// markOptional notes the optional terms. When all terms are optional, none is.
 func (q *Query) markOptional(content, head []string) {
 	for i, w := range content {
 		last := len(head) > 0 && i == len(head)-1 && nounsAtEnd[w]
@@ -181,10 +182,10 @@ func (q *Query) markOptional(content, head []string) {
 	}
 }
 
-// required returns how many of the terms must be met.
+// required returns how many terms are required.
 func (q Query) required() int { return len(q.Terms) - len(q.Optional) }
 
-// meets returns how many of the terms that must be met a match has.
+// meets returns how many of the required terms a match has.
 func (q Query) meets(m Match) int {
 	n := m.Terms.Len()
 	for _, i := range q.Optional {
@@ -206,7 +207,7 @@ func withoutGifts(ws []string) []string {
 	return out
 }
 
-// Phrase is what must be met, as the shopper wrote it.
+// Phrase is the required terms as the shopper wrote them.
 func (q Query) Phrase() string {
 	var out []string
 	for i := range q.Terms {
@@ -271,7 +272,7 @@ func (x *lexicon) isAmount(ws []string, i int) bool {
 	return isNumber(ws[i]) && (i > 0 && x.words.beforeAmount[ws[i-1]] || i+1 < len(ws) && x.words.afterAmount[ws[i+1]])
 }
 
-// isMaterial reports whether a "down" is the filling and not the direction: it is before a thing or after a preposition.
+// isMaterial reports whether "down" is a filling and not a direction: it is before a noun or after a preposition.
 func (x *lexicon) isMaterial(ws []string, i int) bool {
 	if i > 0 && x.words.prepositions[ws[i-1]] {
 		return true
@@ -279,7 +280,7 @@ func (x *lexicon) isMaterial(ws []string, i int) bool {
 	return i+1 < len(ws) && !x.stop[ws[i+1]] && !x.words.prepositions[ws[i+1]] && !isNumber(ws[i+1])
 }
 
-// headEnd returns where the part ends that says what the thing is: at the first preposition that is not the first word.
+// headEnd returns where the noun phrase ends: at the first preposition that is not the first word.
 func (x *lexicon) headEnd(ws []string) int {
 	for i, w := range ws {
 		if i > 0 && x.words.prepositions[w] {

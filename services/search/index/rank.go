@@ -13,28 +13,28 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/productview"
 )
 
-// Candidate is a product that meets a query's words, before any filter.
+// Candidate is a product that the terms of a query select, before any filter.
 type Candidate struct {
 	*Entry
 	Match
 	Score float64
 }
 
-// Selection is what a query's words alone select.
+// Selection is what the terms of a query select.
 type Selection struct {
 	// Constraint is what its candidates have.
 	Constraint Constraint
 	// matched is true when there are candidates.
 	matched bool
-	// Partial is true when no product had enough of the words, and the nearest were taken instead.
+	// Partial is true when no product has enough of the terms. The candidates then have fewer.
 	Partial bool
-	// Missing are the words that must be met and that no candidate has. They are told only of what is partial.
+	// Missing are the required terms that no candidate has. Only a partial selection has them.
 	Missing []string
-	// Unknown is true when no other product has any of the missing words either.
+	// Unknown is true when no other product has any of the missing terms either.
 	Unknown bool
-	// Mentioned is true when no candidate is what the query asks for; they merely mention it.
+	// Mentioned is true when only the descriptions of the candidates have the head noun.
 	Mentioned bool
-	// Category is the name of the category that the query named and was restricted to. Empty: none of that very name.
+	// Category is the name of the category that the query names and that the selection is restricted to. Empty: none.
 	Category string
 }
 
@@ -59,9 +59,10 @@ type relaxation struct {
 	partial bool // the bar is lower than it should be
 }
 
-// rank says what products must have to meet the words of q: enough of them, within the category that the query names if it
-// names one. Each further attempt lowers the bar; the first that any product meets counts. When nothing has the word that
-// says what the thing is, nothing is left: a store without laptops has no nearest laptop. Without words, all is chosen.
+// rank chooses the constraint on the products: enough of the terms, within the category that the query names if it names
+// one. Each further relaxation asks for less; the first one that any product meets is used. When no product has the head
+// noun, nothing is selected: the nearest thing to a laptop is no answer in a store without laptops. A query without terms
+// selects everything.
 func (v *View) rank(ctx context.Context, q Query, p Matches) (Selection, error) {
 	if len(q.Terms) == 0 {
 		return Selection{matched: v.Statistics.Products > 0}, nil
@@ -105,7 +106,8 @@ func (v *View) rank(ctx context.Context, q Query, p Matches) (Selection, error) 
 	return Selection{Partial: true}, nil
 }
 
-// isComplete reports whether the categories hold what they are named after, and not just a stray product of many.
+// isComplete reports whether the categories hold enough of the products that have the head noun. One stray product does not
+// make a category of its kind.
 func isComplete(ctx context.Context, p Matches, q Query, named map[string]bool) (bool, error) {
 	if q.Head < 0 {
 		return true, nil
@@ -119,7 +121,7 @@ func isComplete(ctx context.Context, p Matches, q Query, named map[string]bool) 
 	return float64(inside) >= completeShare*float64(called), err
 }
 
-// constraints are those of attempts, each by itself and then with the word that says what the thing is.
+// constraints returns two constraints for each relaxation: its own, and its own with the head noun.
 func (q Query) constraints(attempts []relaxation, named map[string]bool) []Constraint {
 	var out []Constraint
 	for _, a := range attempts {
@@ -137,8 +139,8 @@ func (a relaxation) constraint(named map[string]bool) Constraint {
 	return n
 }
 
-// narrowed narrows the products of an attempt down. called is true when there are products of that name in the store, are when
-// there are some among the attempt's.
+// narrowed narrows the products of a relaxation. called is true when some product of the store has the head noun, are when
+// some product of the relaxation has it.
 func (q Query) narrowed(
 	ctx context.Context, p Matches, a relaxation, named map[string]bool, name string, called, are bool,
 ) (Selection, error) {
@@ -160,7 +162,7 @@ func (q Query) narrowed(
 	return r, nil
 }
 
-// requireNumbers drops candidates that lack the numbers of what was asked for when others have them.
+// requireNumbers asks for the numbers of the query when some candidate has them.
 func (r *Selection) requireNumbers(ctx context.Context, p Matches, q Query) error {
 	var counted []Constraint
 	if len(q.measures) > 0 {
@@ -179,9 +181,9 @@ func (r *Selection) requireNumbers(ctx context.Context, p Matches, q Query) erro
 // maxModifiers bounds the words that must all be met if they can be. Of longer descriptions most must be.
 const maxModifiers = 3
 
-// requireModifiers drops the candidates that lack a modifier when others have all that anything has: "down jackets" are not
-// those of other fillings. What stands before the thing says what kind it is, which a description merely mentions; a
-// feature behind it ("with a hood") may stand anywhere.
+// requireModifiers asks for the modifiers when some candidate has all that any candidate has: "down jackets" are not jackets
+// with other fillings. A modifier before the head noun must say what the product is; one behind it ("with a hood") may be
+// anywhere.
 func (r *Selection) requireModifiers(ctx context.Context, p Matches, q Query) error {
 	var modifiers []int
 	var needs []Constraint
@@ -219,7 +221,7 @@ func (r *Selection) requireModifiers(ctx context.Context, p Matches, q Query) er
 	return r.addFirstMet(ctx, p, all)
 }
 
-// noteMissing notes the words that no candidate has.
+// noteMissing notes the terms that no candidate has.
 func (r *Selection) noteMissing(ctx context.Context, p Matches, q Query) error {
 	if !r.Partial {
 		return nil
@@ -244,7 +246,7 @@ func (r *Selection) noteMissing(ctx context.Context, p Matches, q Query) error {
 	return nil
 }
 
-// addFirstMet asks for more of the candidates: for the first of the further needs that any of them meets.
+// addFirstMet adds the first of the further constraints that some candidate meets.
 func (r *Selection) addFirstMet(ctx context.Context, p Matches, further ...Constraint) error {
 	if len(further) == 0 {
 		return nil
@@ -266,8 +268,8 @@ func (r *Selection) addFirstMet(ctx context.Context, p Matches, further ...Const
 	return nil
 }
 
-// Relevance weighs a match by how many of the query's words it has. A product that has them all, one of them where it
-// counts, comes before any that lacks one.
+// Relevance weighs a match by the share of the query's terms that it has. A product with all terms, one of them strong,
+// comes before every product that lacks one.
 func Relevance(m Match, n int) float64 {
 	coverage := float64(m.Terms.Len()) / float64(n)
 	score := m.Score * coverage * coverage

@@ -163,7 +163,7 @@ func (s *relatedSearch) fromStaff() []relation {
 	return out
 }
 
-// fromCaller is what the caller knows, as far as it is of the anchors and in the catalog.
+// fromCaller is what the caller knows of the anchors, limited to products of the catalog.
 func (s *relatedSearch) fromCaller(known []*catalogv1.Companion) []relation {
 	var out []relation
 	for _, k := range known {
@@ -218,7 +218,7 @@ func fuseRelated(lists ...[]relation) []Related {
 // byScore orders companions by score.
 func byScore(a, b Related) int { return cmp.Compare(b.Score, a.Score) }
 
-// sortByQuery puts what meets more of the shopper's further words first, whoever chose it.
+// sortByQuery puts products that have more of the query's terms first.
 func (s *relatedSearch) sortByQuery() {
 	for i := range s.out {
 		s.out[i].Score += wishScore * s.queryShare[s.out[i].ID()]

@@ -57,8 +57,8 @@ type VectorQuery struct {
 	vector embed.Vector
 }
 
-// VectorQuery embeds what is looked for. It is called before the catalog is read, for it waits for an endpoint. Extremes are a
-// matter of prices, and nothing is near to no words: then the leg has no part.
+// VectorQuery embeds the text. Call it before the catalog is read, since it waits for an endpoint. The leg takes no part in
+// a search ordered by price, or without a text.
 func (h *Searcher) VectorQuery(ctx context.Context, b Backend, storeID, text string, by catalogv1.Sort) VectorQuery {
 	if h.embedder == nil || text == "" || ByPrice(by) {
 		return VectorQuery{}
@@ -81,9 +81,8 @@ func ByPrice(by catalogv1.Sort) bool {
 	return by == catalogv1.Sort_SORT_PRICE_ASCENDING || by == catalogv1.Sort_SORT_PRICE_DESCENDING
 }
 
-// join orders what the words have found by both legs. Where the words alone are sure of what is meant, the products stay
-// those, so that counts, prices and facets are as exact as ever; where they are not, the nearest others that pass the filter
-// are added, marked as such.
+// join orders the hits by words and by vectors. When the words select products with certainty, it adds none, so that counts,
+// prices and facets stay exact; otherwise it adds the nearest products that pass the filter, marked as such.
 func (m *VectorQuery) join(ctx context.Context, f *Result, admits Filter) error {
 	if m.vector == nil || len(f.Query.Terms) == 0 {
 		return nil
@@ -97,11 +96,11 @@ func (m *VectorQuery) join(ctx context.Context, f *Result, admits Filter) error 
 	return nil
 }
 
-// certain reports whether the words select products, and not just the nearest to them.
+// certain reports whether the words select products, and not only the nearest ones.
 func (f *Result) certain() bool { return f.matched && !f.Partial && !f.Mentioned }
 
-// fuse orders hits by the sum of 1/(k + rank) over the legs that have them: the words, which hits are in the order of up to
-// the first that is merely near, and meaning. Those that neither leg has are dropped.
+// fuse orders hits by reciprocal rank fusion over both legs. hits has the hits by words first, in order, and then those that
+// only vectors found. A hit of neither leg is dropped.
 func fuse(hits []Hit, near []Similarity) []Hit {
 	for i := range hits {
 		hits[i].Score = 0
@@ -120,7 +119,7 @@ func fuse(hits []Hit, near []Similarity) []Hit {
 	return hits
 }
 
-// Counted are the hits that the words have found, which are what counts, prices and facets are about.
+// Counted are the hits that words have found. Counts, prices and facets are of them.
 func (f *Result) Counted() []Hit {
 	if !f.HasVectorOnly() {
 		return f.Hits
@@ -128,7 +127,7 @@ func (f *Result) Counted() []Hit {
 	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return h.VectorOnly })
 }
 
-// HasVectorOnly reports whether there are hits that no word has found.
+// HasVectorOnly reports whether some hits were found by vectors alone.
 func (f *Result) HasVectorOnly() bool {
 	return slices.ContainsFunc(f.Hits, func(h Hit) bool { return h.VectorOnly })
 }
@@ -154,8 +153,8 @@ func (h *Searcher) Search(ctx context.Context, v *View, q Query, f Filter, by ca
 	return out, nil
 }
 
-// Rerank returns the order in which the first products answer the text best: positions, of all of them. The leg is empty when
-// there is no reranker or nothing to put in order.
+// Rerank returns the order in which the first products answer the text best, as positions of all products. The leg is empty
+// when there is no reranker or nothing to order.
 func (h *Searcher) Rerank(ctx context.Context, text string, products []*catalogv1.Product) (order []int, leg string) {
 	order = make([]int, len(products))
 	for i := range order {
@@ -184,8 +183,8 @@ func (h *Searcher) Rerank(ctx context.Context, text string, products []*catalogv
 	return order, LegRerank
 }
 
-// RerankHits puts the first hits in the reranker's order. The scores stay with the places: those of a reranker do not compare
-// with the rest.
+// RerankHits puts the first hits in the order of the reranker. Scores stay with the places, since those of a reranker do not
+// compare with the others.
 func (h *Searcher) RerankHits(ctx context.Context, text string, hits []Hit) (leg string) {
 	products := make([]*catalogv1.Product, len(hits))
 	for i, hit := range hits {

@@ -33,7 +33,7 @@ type lexicon struct {
 // AllStores is the name under which Config.Synonyms has those that hold in every store.
 const AllStores = "*"
 
-// NewVocabulary builds the lexicons, with what stores call things beside what everybody does.
+// NewVocabulary returns the vocabularies of all stores: the built-in words, and the synonyms of each store.
 func NewVocabulary(synonyms map[string][][]string) *Vocabulary {
 	v := lexiconsOf(synonyms[AllStores])
 	v.stores = make(map[string]*Vocabulary, len(synonyms))
@@ -67,7 +67,7 @@ func (v *Vocabulary) Of(storeID string) *Vocabulary {
 // MaxSynonyms bounds a group of synonyms: each is looked up whenever one is said.
 const MaxSynonyms = 20
 
-// CheckSynonyms says which group can not be used, and why.
+// CheckSynonyms says which group of synonyms cannot be used, and why.
 func CheckSynonyms(synonyms map[string][][]string) error {
 	for _, store := range slices.Sorted(maps.Keys(synonyms)) {
 		for i, group := range synonyms[store] {
@@ -141,19 +141,19 @@ type Language struct {
 	Tag string
 	// words are what shoppers say, and what it means. The zero value knows nothing.
 	words wordlist
-	// nounFirst is true where the thing comes before what says how it is: "chaussures de randonnée".
+	// nounFirst is true where the noun comes before its modifiers: "chaussures de randonnée".
 	nounFirst bool
 }
 
 // wordlist are words of one language, in lower case.
 type wordlist struct {
-	// fillers is what shoppers say around the thing that they want. It never tells products apart.
+	// fillers are words that shoppers say around what they want. They never distinguish products.
 	fillers string
-	// vague words order products and never leave one out: every shopper means them differently.
+	// vague words mean something else to every shopper. They affect the order of products and exclude none.
 	vague map[string]bool
-	// prepositions end the part of a query that says what the thing is: "tents for two people" are tents.
+	// prepositions end the noun phrase of a query: "tents for two people" are tents.
 	prepositions map[string]bool
-	// qualifiers stand beside the thing that is meant: "jacket men waterproof" is a jacket.
+	// qualifiers are modifiers that stand behind the noun: "jacket men waterproof" is a jacket.
 	qualifiers map[string]bool
 	// beforeAmount and afterAmount are words around a number that is a price or a size.
 	beforeAmount, afterAmount map[string]bool
@@ -163,10 +163,10 @@ type wordlist struct {
 	implications map[string][]string
 }
 
-// English is the language of what says of no other that it is its own.
+// English is the language of products that no other language claims.
 var English = &Language{Tag: "en", words: englishWords}
 
-// Languages are those that are told apart, English first. Package text has a stemmer for each.
+// Languages are the languages that products may be written in, English first. Package text has a stemmer for each.
 var Languages = []*Language{
 	English,
 	{Tag: "de", words: germanWords},
@@ -180,8 +180,7 @@ var Languages = []*Language{
 // Stem cuts a word in lower case down to its stem.
 func (l *Language) Stem(word string) string { return text.Stem(l.Tag, word) }
 
-// markers are the words that tell languages apart: stop words, words for things and what is said of them, by the languages that
-// have them.
+// markers are the words that identify languages, by the languages that have them: stop words, nouns and their modifiers.
 var markers = sync.OnceValue(func() map[string]languageSet {
 	out := make(map[string]languageSet)
 	for i, l := range Languages {
@@ -226,8 +225,9 @@ const (
 	longestMarker = 24
 )
 
-// LanguageOf tells the language of a product from its words: that which has the most of those that English lacks, and has more of
-// them than English has of those that it lacks. What leaves a doubt is English, as are bare names.
+// LanguageOf identifies the language of a product by its words: the one with the most words that English lacks, and with
+// more of them than of words that only English has. In doubt it is English, and so are bare names. Package text identifies
+// languages by small words, of which titles have few.
 func LanguageOf(p *catalogv1.Product) *Language {
 	tell := markers()
 	var seen []string           // that tell anything
@@ -282,8 +282,8 @@ func (l *Language) CategoryKey(name string) string {
 // language a few that seem to be in another say nothing of what shoppers speak.
 const spokenShare = 0.05
 
-// QueryLanguages returns the languages of the products, the most frequent first. English is always one: what is in no other language, such as
-// a bare name, is taken for it.
+// QueryLanguages returns the languages that queries are read in: those of enough products, the most frequent first. English
+// is always among them.
 func (f *Statistics) QueryLanguages() []*Language {
 	products := 0
 	for _, n := range f.Languages {
@@ -320,7 +320,7 @@ func isNumber(s string) bool {
 // CategoryKey folds the name of a category, so that case, plural and separators make no difference.
 func CategoryKey(name string) string { return English.CategoryKey(name) }
 
-// CategoryNames takes apart the name of a category that holds several kinds of things: "Stoves & cookware" holds two.
+// CategoryNames splits the name of a category of several kinds: "Stoves & cookware" has two.
 func CategoryNames(name string) []string {
 	name = strings.ReplaceAll(strings.ToLower(name), " and ", "&")
 	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("&/,+", r) })

@@ -6,7 +6,7 @@ var englishWords = wordlist{
 	beforeAmount: beforeAmount, afterAmount: afterAmount, synonyms: synonymGroups, implications: implications,
 }
 
-// englishFillers is what shoppers say around the thing that they want. It never tells products apart.
+// englishFillers are words that shoppers say around what they want. They never distinguish products.
 const englishFillers = `want wants need needs looking look find show see give buy buying purchase get got please some something
 anything thing things stuff product products item items article articles recommend suggest suggestion best good great nice
 perfect cheap cheapest affordable budget inexpensive expensive dearest priciest costliest most least lowest highest price
@@ -16,7 +16,7 @@ shop catalog catalogue size sizes sized colour color option options thanks thank
 just really eu any kind kinds type types sort us let know tell ideas idea one ones pair pairs person persons people
 somebody someone go goes going cart basket`
 
-// vague are words that every shopper means differently. They order products and never leave one out.
+// vague words mean something else to every shopper. They affect the order of products and exclude none.
 var vague = map[string]bool{
 	"light": true, "lightweight": true, "warm": true, "cosy": true, "cozy": true, "comfortable": true, "comfy": true,
 	"decent": true, "quality": true, "sturdy": true, "robust": true, "durable": true, "simple": true, "fancy": true,
@@ -25,15 +25,15 @@ var vague = map[string]bool{
 	"popular": true, "favourite": true, "favorite": true, "lovely": true, "proper": true, "solid": true,
 }
 
-// nounsAtEnd are vague words that are things when nothing comes after them: a "camping light" is a lamp.
+// nounsAtEnd are vague words that are nouns at the end of a query: a "camping light" is a lamp.
 var nounsAtEnd = map[string]bool{"light": true}
 
-// gifts are what people call anything that they want to give away.
+// gifts are words for anything that a shopper wants to give away.
 var gifts = map[string]bool{
 	"gift": true, "gifts": true, "present": true, "presents": true, "birthday": true, "christmas": true,
 }
 
-// giftNouns are words after which a present is no longer anything: a gift card is a card.
+// giftNouns are nouns that make "gift" part of a product's name: a gift card is a card.
 var giftNouns = map[string]bool{
 	"card": true, "cards": true, "voucher": true, "vouchers": true, "certificate": true, "certificates": true,
 	"wrap": true, "wrapping": true, "paper": true, "box": true, "boxes": true, "set": true, "sets": true, "bag": true,
@@ -50,14 +50,14 @@ var numerals = map[string]string{
 	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
 }
 
-// prepositions end the part of a query that says what the thing is: "tents for two people" are tents.
+// prepositions end the noun phrase of a query: "tents for two people" are tents.
 var prepositions = map[string]bool{
 	"for": true, "with": true, "in": true, "under": true, "from": true, "without": true, "below": true, "over": true,
 	"above": true, "to": true, "on": true, "at": true, "that": true, "which": true, "between": true, "of": true, "by": true,
 	"up": true, "less": true, "around": true, "against": true,
 }
 
-// qualifiers are words that people put behind the thing that they mean: "jacket men waterproof" is a jacket.
+// qualifiers are modifiers that stand behind the noun: "jacket men waterproof" is a jacket.
 var qualifiers = map[string]bool{
 	"men": true, "mens": true, "man": true, "women": true, "womens": true, "woman": true, "ladies": true, "unisex": true,
 	"kids": true, "children": true, "boys": true, "girls": true, "adults": true, "waterproof": true, "windproof": true,

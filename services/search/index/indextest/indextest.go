@@ -40,7 +40,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 	}{
 		{"search", x.testSearch},
 		{"modifiers", x.testModifiers},
-		{"marked presents come first", x.testMarkedPresentsComeFirst},
+		{"marked gifts come first", x.testMarkedGiftsComeFirst},
 		{"typos are near in length and name", x.testTyposAreNearInLengthAndName},
 		{"order", x.testOrder},
 		{"matching all words beats matching one", x.testMatchingAllWordsBeatsMatchingOne},

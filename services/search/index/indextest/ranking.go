@@ -176,7 +176,7 @@ func (x suite) testModifiers(t *testing.T) {
 	}
 }
 
-func (x suite) testMarkedPresentsComeFirst(t *testing.T) {
+func (x suite) testMarkedGiftsComeFirst(t *testing.T) {
 	products := catalogtest.Wardrobe()
 	products[3].Tags = append(products[3].Tags, "gift")
 	v := x.view(t, products)

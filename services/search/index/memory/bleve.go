@@ -18,19 +18,20 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// wordIndex is an Index in memory. The library keeps dictionaries and postings, field by field; lookup.go reads them and
-// reckons what they are worth, over all fields together.
+// wordIndex is a lexicalIndex by the bleve library, which keeps dictionaries and postings field by field. An evaluation
+// reads them and scores the products by BM25F over all fields.
 type wordIndex struct {
 	idx     bleve.Index
 	lengths [index.NumFields]lengths
 	stems   map[*index.Language]map[string]string // of the words seen last
-	// ids are the product ids by document, as far as they were asked for since the last update.
-	ids     []atomic.Pointer[string]
+	// ids are the product ids by document, filled in when they are first needed after an update.
+	ids []atomic.Pointer[string]
+	// scratch holds *accumulators.
 	scratch sync.Pool // of *scratch
 }
 
-// lengths tells the mean length of a field, of the products that have it. What was replaced or removed still counts:
-// the mean hardly moves for it.
+// lengths has what the mean length of a field is made of. Products that were replaced or removed still count, which hardly
+// moves the mean.
 type lengths struct{ products, words int }
 
 func (l lengths) mean() float64 { return float64(l.words) / float64(max(1, l.products)) }
@@ -115,7 +116,7 @@ func (b *wordIndex) stemAll(l *index.Language, ws []string) []string {
 	return ws
 }
 
-// wordField is a field that was taken apart already. It implements the library's document.Field.
+// wordField is a field of stems. It implements the library's document.Field.
 type wordField struct {
 	name        string
 	words       []string
@@ -158,7 +159,7 @@ func (f *wordField) Value() []byte { return nil }
 // ArrayPositions returns nothing: a field is no array.
 func (f *wordField) ArrayPositions() []uint64 { return nil }
 
-// NumPlainTextBytes returns zero: nobody asks for it.
+// NumPlainTextBytes returns zero. The library uses it for statistics only.
 func (f *wordField) NumPlainTextBytes() uint64 { return 0 }
 
 // Size returns about the bytes that the field takes, for the library's statistics.
@@ -180,7 +181,7 @@ func (b *wordIndex) id(reader bleveapi.IndexReader, doc uint32) (string, error) 
 // Close stops the index's goroutine and frees its memory.
 func (b *wordIndex) Close() error { return b.idx.Close() }
 
-// evaluation is one search under way.
+// evaluation is one search in progress.
 type evaluation struct {
 	*accumulators
 	ctx    context.Context
@@ -466,7 +467,7 @@ func (l *evaluation) postings(field int, stem string, take func(doc uint32, freq
 	}
 }
 
-// accumulators is the memory of a lookup, used over and over. Its slices go by the number of the document.
+// accumulator collects the weights of documents.
 type accumulators struct {
 	form, term accumulator // the form of a term at hand, and the best of its forms so far
 	matches    []index.Match

@@ -72,7 +72,7 @@ type replica struct {
 }
 
 const (
-	// maxUpdates is how many updates an index takes before it is built anew: the library keeps a segment for each.
+	// maxUpdates is how many updates an index takes before a new one replaces it: the library keeps a segment for each.
 	maxUpdates = 100
 	// compareEvery is how often a replica compares all partitions although the version says that nothing has changed: a write that
 	// broke off has not raised the version.
@@ -317,7 +317,7 @@ func (r *replica) replace(s *snapshot) error {
 	return old.index.Close()
 }
 
-// startRebuild begins to build the store's index anew, beside the one that searches go on with.
+// startRebuild starts to build a new index for the store in the background. Searches use the old index until then.
 func (b *Backend) startRebuild(storeID string, r *replica) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -329,7 +329,7 @@ func (b *Backend) startRebuild(storeID string, r *replica) {
 		ctx, cancel := context.WithTimeout(b.ctx, maxReload)
 		defer cancel()
 		if err := b.rebuild(ctx, storeID, r); err != nil && b.ctx.Err() == nil && !errors.Is(err, errDropped) {
-			b.logger.Warn("an index could not be built anew; the next write tries again", slog.String("store", storeID), slog.Any("error", err))
+			b.logger.Warn("an index could not be rebuilt; the next write tries again", slog.String("store", storeID), slog.Any("error", err))
 		}
 	})
 }

@@ -289,7 +289,7 @@ func TestEverythingIsListedAsOfNow(t *testing.T) {
 	indextest.Expect(t, "after", indextest.Search(t, c, "s1", ""), "P-2", "P-1")
 }
 
-func TestFactsFollowTheCatalog(t *testing.T) {
+func TestStatisticsFollowTheCatalog(t *testing.T) {
 	v := newSnapshot(noIndex{})
 	gift := catalogtest.Thing("P-1", "mug")
 	gift.Tags, gift.CategoryPath = []string{"gift"}, []string{"Mugs"}
@@ -369,7 +369,7 @@ func dueForRebuild(t *testing.T, newIndex func() (lexicalIndex, error)) *Backend
 	return c
 }
 
-func TestSearchesGoOnWhileTheIndexIsRenewed(t *testing.T) {
+func TestSearchesContinueDuringARebuild(t *testing.T) {
 	begun, goOn := make(chan bool), make(chan bool)
 	c := dueForRebuild(t, func() (lexicalIndex, error) {
 		begun <- true
@@ -397,7 +397,7 @@ func TestSearchesGoOnWhileTheIndexIsRenewed(t *testing.T) {
 }
 
 // A reader that has caught up must not find an older catalog when the new index takes the place of the old one just then.
-func TestARenewedIndexIsNotOlder(t *testing.T) {
+func TestARebuiltIndexIsNotOlder(t *testing.T) {
 	begun, goOn := make(chan bool), make(chan bool)
 	c := dueForRebuild(t, func() (lexicalIndex, error) {
 		begun <- true
@@ -425,7 +425,7 @@ func TestARenewedIndexIsNotOlder(t *testing.T) {
 	}
 }
 
-func TestRenewalThatFailsIsTriedAgain(t *testing.T) {
+func TestARebuildThatFailsIsRetried(t *testing.T) {
 	tries := 0
 	c := dueForRebuild(t, func() (lexicalIndex, error) {
 		if tries++; tries == 1 {
@@ -445,7 +445,7 @@ func TestRenewalThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestCloseEndsARenewal(t *testing.T) {
+func TestCloseEndsARebuild(t *testing.T) {
 	var c *Backend
 	c = dueForRebuild(t, func() (lexicalIndex, error) {
 		c.replicas["s1"].syncing <- struct{}{} // somebody is catching up, and does not get done
@@ -495,7 +495,7 @@ func TestAReplicaFarBehindReadsOnlyWhatIsDifferent(t *testing.T) {
 	}
 }
 
-func TestNearestIDs(t *testing.T) {
+func TestSimilarIDs(t *testing.T) {
 	v := newSnapshot(noIndex{})
 	for _, id := range []string{"TR-SHOE-001", "TR-SHOE-002", "TR-SHOE-012", "TENT-1", "A1", "A2", "KETTLE-77-RED"} {
 		v.update([]*catalogv1.Product{catalogtest.Thing(id, "thing")}, nil)

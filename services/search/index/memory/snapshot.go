@@ -128,8 +128,8 @@ const (
 	maxNear = 3
 )
 
-// SimilarIDs returns products' identifiers that an unknown one may have been meant for: those that end in it, zeros and
-// separators aside, or else those that differ in the fewest letters.
+// SimilarIDs implements index.Index: it returns the identifiers that end in the unknown one, zeros and separators aside, or
+// else those that differ in the fewest letters.
 func (v *snapshot) SimilarIDs(id string) []string {
 	type near struct {
 		id    string
@@ -185,6 +185,7 @@ func bareID(id string) string {
 	return string(out)
 }
 
+// Products implements index.Index.
 func (v *snapshot) Products(_ context.Context, ids []string) ([]*index.Entry, error) {
 	out := make([]*index.Entry, len(ids))
 	for i, id := range ids {
@@ -193,6 +194,7 @@ func (v *snapshot) Products(_ context.Context, ids []string) ([]*index.Entry, er
 	return out, nil
 }
 
+// Match implements index.Index.
 func (v *snapshot) Match(ctx context.Context, q index.Query) (index.Matches, error) {
 	p := &matches{snapshot: v, query: q}
 	if len(q.Terms) == 0 {
@@ -258,7 +260,7 @@ func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filt
 	return out, nil
 }
 
-// Similarities implements pool: it compares every product that may be a hit.
+// Similarities implements index.Matches: it compares every product that may be a hit.
 func (p *matches) Similarities(_ context.Context, _ index.Constraint, hits []index.Hit, query embed.Vector, admits index.Filter, others bool) ([]index.Hit, []index.Similarity, error) {
 	if others {
 		hits = append(slices.Clip(hits), p.snapshot.remaining(hits, admits)...)
@@ -267,7 +269,7 @@ func (p *matches) Similarities(_ context.Context, _ index.Constraint, hits []ind
 	return hits, near, err
 }
 
-// remaining are products that may meet the need without any of the words.
+// remaining are products that may meet the constraint without any of the terms.
 func (p *matches) remaining(n index.Constraint) []*index.Entry {
 	if n.ProductIDs == nil {
 		return p.snapshot.all()

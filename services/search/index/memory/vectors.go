@@ -93,7 +93,7 @@ func (x *vectorStore) run(ctx context.Context) {
 			wait = index.EmbedRetryFirst
 			continue
 		}
-		x.logger.Warn("products could not be embedded; searches go by words until they can", "error", err, "again_in", wait)
+		x.logger.Warn("products could not be embedded; searches use words only until the next attempt", "error", err, "again_in", wait)
 		again = time.After(wait)
 		wait = min(2*wait, index.EmbedRetryMax)
 	}

@@ -24,8 +24,9 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// Backend keeps the stores' products in a search cluster, a tenant for each store, and as new as Redis at each read, by
-// whichever replica notices first. A replica holds no catalog: only sums of it, and the products that it saw last.
+// Backend keeps the stores' products in a search cluster, one tenant for each store. Whichever replica first reads a new
+// version of a catalog brings the cluster up to date. A replica itself holds no catalog, only statistics and the products
+// that it used last.
 type Backend struct {
 	store    catalog.Store
 	client   *weaviate.Client
@@ -33,7 +34,7 @@ type Backend struct {
 	schema   int
 	embedder index.Embedder // nil: there are no vectors
 	logger   *slog.Logger
-	// pageSize is how many rows one answer holds.
+	// pageSize is how many objects one answer holds.
 	pageSize  int
 	documents *documentCache
 
@@ -54,8 +55,8 @@ type storeState struct {
 	rebuilding bool
 	embedding  bool
 	embedded   int64  // the version up to which all products have vectors, as far as is known
-	collection string // that the facts are of
-	revision   int64  // of the sums that the facts are made of
+	collection string // that the statistics are of
+	revision   int64  // of the sums that the statistics are made of
 	statistics index.Statistics
 	means      [index.NumFields]float64
 	counts     *countCache
@@ -70,7 +71,7 @@ const (
 	againAfter = 25 * time.Millisecond
 )
 
-// errIncomplete says that a node lacks rows that were written.
+// errIncomplete says that a node lacks objects that were written.
 var errIncomplete = errors.New("a node of the search index lacks products")
 
 func New(s catalog.Store, client *weaviate.Client, embedder index.Embedder, logger *slog.Logger) *Backend {
@@ -97,8 +98,8 @@ func (c *Backend) collection() string {
 	return name + "V" + hex.EncodeToString(sum[:4])
 }
 
-// outdated reports whether this program's collection should take the place of another: not when that is of a newer schema, nor
-// when it has vectors and this program makes none.
+// outdated reports whether this program's collection is to replace another one. It is not when the other has a newer schema,
+// nor when the other has vectors and this program makes none.
 func (c *Backend) outdated(collection string) bool {
 	number, _, _ := strings.Cut(strings.TrimPrefix(collection, collectionPrefix), "V")
 	schema, _ := strconv.Atoi(number) // zero for what is no number
@@ -111,8 +112,8 @@ func tenant(storeID string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Read implements backend. It calls fn again when a node turns out to know less than it should: a collection that was just made
-// or replaced, or rows that it has missed.
+// Read implements index.Backend. It calls fn again when a node turns out to lack what it should have: a collection that was
+// just made or replaced, or objects that it has missed.
 func (c *Backend) Read(ctx context.Context, storeID string, _ index.VersionFunc, fn func(v *index.View) error) error {
 	for tries := 1; ; tries++ {
 		v, collection, err := c.view(ctx, storeID)
@@ -140,8 +141,8 @@ func (c *Backend) Read(ctx context.Context, storeID string, _ index.VersionFunc,
 	}
 }
 
-// repair has a collection filled anew from Redis that has lost something. While there are nodes that were not asked, it may not be
-// lost.
+// repair fills a collection from Redis again after it has lost products. It does nothing while some nodes were not asked,
+// which may have them.
 func (c *Backend) repair(ctx context.Context, storeID, collection string, why error) error {
 	members, err := c.client.Members(ctx)
 	if err != nil {
@@ -154,7 +155,7 @@ func (c *Backend) repair(ctx context.Context, storeID, collection string, why er
 		c.logger.Error("the search index has lost products of a store; it is filled again", "store", storeID, "error", why)
 		return w.forget(ctx, collection)
 	})
-	return err // or somebody writes; then the next try tells more
+	return err // or another replica writes; the next try shows
 }
 
 // view is the store's catalog as of now, in a collection.
@@ -180,7 +181,7 @@ func (c *Backend) view(ctx context.Context, storeID string) (*index.View, string
 			return nil, "", err
 		}
 		if st.active != "" && st.indexed[st.active] >= was && was > 0 {
-			break // what was written since need not be seen
+			break // later writes need not be seen
 		}
 	}
 	if c.outdated(st.active) {
@@ -225,7 +226,7 @@ func (c *Backend) storeOf(storeID string) (*storeState, error) {
 	return s, nil
 }
 
-// rebuild fills this program's collection in the background, while searches go on in the older one.
+// rebuild fills this program's collection in the background. Searches use the older one until then.
 func (c *Backend) rebuild(m manifest, s *storeState, old string) {
 	s.mu.Lock()
 	begun := s.rebuilding
@@ -244,7 +245,7 @@ func (c *Backend) rebuild(m manifest, s *storeState, old string) {
 		s.rebuilding = err == nil // else the next read begins again
 		s.mu.Unlock()
 		if err != nil && c.ctx.Err() == nil {
-			c.logger.Warn("the search index could not be built anew; searches go on", "store", m.storeID, "error", err)
+			c.logger.Warn("the search index could not be rebuilt; searches use the old one", "store", m.storeID, "error", err)
 		}
 	})
 }
@@ -259,7 +260,7 @@ func (c *Backend) Close() error {
 	return nil
 }
 
-// documentCache keeps the products that were seen last, by row. A row is never changed, so that what is kept is never out of date.
+// documentCache keeps the products that were seen last, by object. A object is never changed, so that what is kept is never out of date.
 type documentCache struct {
 	mu         sync.Mutex
 	young, old map[string]*document

@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 		{"more than one answer holds", testMoreThanOneAnswerHolds},
 		{"what was lost is filled in", testWhatWasLostIsFilledIn},
 		{"a product that is written while it is found", testAProductThatIsWrittenWhileItIsFound},
-		{"a search that is overtaken is made again", testASearchThatIsOvertakenIsMadeAgain},
+		{"a search that is overtaken is made again", testASearchIsRepeatedWhenItsCollectionGoes},
 		{"says what memory says", testSaysWhatMemorySays},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, client) })
@@ -68,7 +68,7 @@ func testCluster(t *testing.T, rdb redis.UniversalClient, client *weaviate.Clien
 	return c
 }
 
-// testMoreThanOneAnswerHolds has a cluster answer with few rows at a time.
+// testMoreThanOneAnswerHolds has a cluster answer with few objects at a time.
 func testMoreThanOneAnswerHolds(t *testing.T, client *weaviate.Client) {
 	c := testCluster(t, servicetest.Redis(t), client)
 	indextest.Put(t, c.store, "s1", lamps(0, 300)...)
@@ -187,12 +187,12 @@ func countLamps(ctx context.Context, c *Backend) (n int, err error) {
 }
 
 func testWhatWasLostIsFilledIn(t *testing.T, client *weaviate.Client) {
-	for name, lose := range map[string]func(ctx context.Context, c *Backend, rows []string) error{
+	for name, lose := range map[string]func(ctx context.Context, c *Backend, objects []string) error{
 		"everything": func(ctx context.Context, c *Backend, _ []string) error {
 			return c.client.DeleteTenant(ctx, c.collection(), tenant("s1"))
 		},
-		"some rows": func(ctx context.Context, c *Backend, rows []string) error {
-			return c.client.Delete(ctx, c.collection(), tenant("s1"), rows)
+		"some objects": func(ctx context.Context, c *Backend, objects []string) error {
+			return c.client.Delete(ctx, c.collection(), tenant("s1"), objects)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func testWhatWasLostIsFilledIn(t *testing.T, client *weaviate.Client) {
 			if n, err := countLamps(t.Context(), c); n != 20 || err != nil {
 				t.Fatalf("%d lamps before, error %v", n, err)
 			}
-			if err := lose(t.Context(), c, []string{rowID("s1", "LAMP-1", version), rowID("s1", "LAMP-2", version)}); err != nil {
+			if err := lose(t.Context(), c, []string{objectID("s1", "LAMP-1", version), objectID("s1", "LAMP-2", version)}); err != nil {
 				t.Fatal(err)
 			}
 			if n, err := countLamps(t.Context(), c); n != 20 || err != nil {
@@ -211,7 +211,7 @@ func testWhatWasLostIsFilledIn(t *testing.T, client *weaviate.Client) {
 	}
 }
 
-func testASearchThatIsOvertakenIsMadeAgain(t *testing.T, client *weaviate.Client) {
+func testASearchIsRepeatedWhenItsCollectionGoes(t *testing.T, client *weaviate.Client) {
 	rdb := servicetest.Redis(t)
 	old, next := testCluster(t, rdb, client), testCluster(t, rdb, client)
 	next.schema++
@@ -237,19 +237,19 @@ func testAProductThatIsWrittenWhileItIsFound(t *testing.T, client *weaviate.Clie
 	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-1", "green lamp"), catalogtest.Thing("P-2", "red lamp"))
 	err := c.Read(t.Context(), "s1", nil, func(v *index.View) error {
 		s := v.Index.(*storeIndex)
-		rows, err := s.page(t.Context(), weaviate.HasAny(rowWords, "lamp"), 0, buckets-1)
+		objects, err := s.page(t.Context(), weaviate.HasAny(propWords, "lamp"), 0, buckets-1)
 		if err != nil {
 			return err
 		}
 		indextest.Put(t, c.store, "s1", catalogtest.Thing("P-1", "blue lamp"))
 		indextest.Remove(t, c.store, "s1", "P-2")
 		indextest.Expect(t, "now", indextest.SearchSorted(t, c, "s1", "lamp"), "P-1")
-		products, err := s.documents(t.Context(), rows)
+		products, err := s.documents(t.Context(), objects)
 		if len(products) != 1 || products[0].Product.GetTitle() != "blue lamp" {
-			t.Errorf("the rows of before lead to %v", products)
+			t.Errorf("the objects of before lead to %v", products)
 		}
-		if s.backend.documents.get(rows[0].ID) != nil || s.backend.documents.get(rows[1].ID) != nil {
-			t.Error("a row that does not count any more is kept")
+		if s.backend.documents.get(objects[0].ID) != nil || s.backend.documents.get(objects[1].ID) != nil {
+			t.Error("a object that does not count any more is kept")
 		}
 		return err
 	})
@@ -258,7 +258,7 @@ func testAProductThatIsWrittenWhileItIsFound(t *testing.T, client *weaviate.Clie
 	}
 }
 
-func TestSearchesGoOnWhileTheIndexIsBuiltAnew(t *testing.T) {
+func TestSearchesContinueDuringARebuild(t *testing.T) {
 	rdb := servicetest.Redis(t)
 	client := dialCluster(t, weaviatetest.Start(t, 1).URL())
 	old := testCluster(t, rdb, client)
@@ -334,7 +334,7 @@ func TestNothingIsLostWhenANodeDies(t *testing.T) {
 	// The node gets what it has missed, and then serves alone.
 	back := dialCluster(t, nodes.Node(0).URL())
 	redistest.Eventually(t, func() error {
-		n, err := back.Count(t.Context(), catalogs[0].collection(), tenant("s1"), weaviate.HasAny(rowWords, "lamp"))
+		n, err := back.Count(t.Context(), catalogs[0].collection(), tenant("s1"), weaviate.HasAny(propWords, "lamp"))
 		if err == nil && n[0] != 70 {
 			err = fmt.Errorf("the node that was killed has %d lamps of 70", n[0])
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// filterCondition is what all rows have that the filter admits, and others too: rows do not say which variant has what, so that
-// what they let through is looked at again, product by product.
+// filterCondition is a condition that every object of a product meets which the filter admits. It lets others through, since
+// objects do not say which variant has what. The products are filtered afterwards.
 func filterCondition(of index.Filter) weaviate.Where {
 	f := of.Message
 	var all []weaviate.Where
@@ -23,16 +23,16 @@ func filterCondition(of index.Filter) weaviate.Where {
 				names[categoryKeyIn(l, name)] = true
 			}
 		}
-		all = append(all, weaviate.HasAny(rowKeys, sorted(names)...))
+		all = append(all, weaviate.HasAny(propKeys, sorted(names)...))
 	}
 	if len(f.GetBrands()) > 0 {
 		all = append(all, keysCondition(brandKey, index.KeySet(f.GetBrands(), catalog.NameKey)))
 	}
 	if low := f.GetMinPrice(); low != nil {
-		all = append(all, weaviate.HasAny(rowKeys, currencyKey(low.GetCurrencyCode())), weaviate.AtLeast(rowHigh, float64(low.GetAmountMinor())))
+		all = append(all, weaviate.HasAny(propKeys, currencyKey(low.GetCurrencyCode())), weaviate.AtLeast(propHigh, float64(low.GetAmountMinor())))
 	}
 	if high := f.GetMaxPrice(); high != nil {
-		all = append(all, weaviate.HasAny(rowKeys, currencyKey(high.GetCurrencyCode())), weaviate.AtMost(rowLow, float64(high.GetAmountMinor())))
+		all = append(all, weaviate.HasAny(propKeys, currencyKey(high.GetCurrencyCode())), weaviate.AtMost(propLow, float64(high.GetAmountMinor())))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.GetOptions())) {
 		all = append(all, optionCondition(catalog.NameKey(name), f.GetOptions()[name]))
@@ -41,7 +41,7 @@ func filterCondition(of index.Filter) weaviate.Where {
 		all = append(all, attributeCondition(catalog.NameKey(name), catalog.NameKey(f.GetAttributes()[name])))
 	}
 	if f.GetInStock() {
-		all = append(all, weaviate.Is(rowStock, true))
+		all = append(all, weaviate.Is(propStock, true))
 	}
 	return weaviate.All(all...)
 }
@@ -52,7 +52,7 @@ func keysCondition(key func(string) string, names map[string]bool) weaviate.Wher
 		all = append(all, key(name))
 	}
 	slices.Sort(all)
-	return weaviate.HasAny(rowKeys, all...)
+	return weaviate.HasAny(propKeys, all...)
 }
 
 func optionCondition(name, value string) weaviate.Where {
@@ -60,10 +60,10 @@ func optionCondition(name, value string) weaviate.Where {
 	if name == "colour" {
 		value = firstRun(value)
 	}
-	return weaviate.HasAny(rowKeys, optionKey(name, value))
+	return weaviate.HasAny(propKeys, optionKey(name, value))
 }
 
-// attributeCondition knows nothing of facts that must not hold: they need not be recorded.
+// attributeCondition is empty for attributes that must not hold: they need not be recorded.
 func attributeCondition(name, value string) weaviate.Where {
 	if truth, ok := index.TruthWords[value]; ok && !truth {
 		return weaviate.Where{}
@@ -79,26 +79,26 @@ func attributeCondition(name, value string) weaviate.Where {
 	if name == "gender" {
 		all = append(all, attributeKey(name, "unisex"))
 	}
-	return weaviate.HasAny(rowKeys, all...)
+	return weaviate.HasAny(propKeys, all...)
 }
 
-// termConditions are the conditions of the terms of a query, as tokens of rows.
+// termConditions are the conditions of the terms of a query, as tokens of objects.
 type termConditions struct {
 	has, strong []weaviate.Where
-	// rough are the terms whose conditions hold for rows, too, that lack them.
+	// rough are the terms whose conditions hold for objects, too, that lack them.
 	rough index.TermSet
 }
 
-// newTermConditions makes conditions of forms. Rows tell the phrases that all stores have; of those of one store, which may change at
+// newTermConditions makes conditions of expansions. Rows tell the phrases that all stores have; of those of one store, which may change at
 // any time, they only tell the words.
-func newTermConditions(forms [][]index.Expansion, told phraseTable) termConditions {
+func newTermConditions(expansions [][]index.Expansion, told phraseTable) termConditions {
 	var out termConditions
-	for i, fs := range forms {
+	for i, fs := range expansions {
 		var all, strong []string // tokens
 		var apart, strongApart []weaviate.Where
 		for _, f := range fs {
 			if len(f.Stems) > 1 && !told.has(f.Stems) {
-				apart, strongApart = append(apart, hasAll(rowWords, f.Stems)), append(strongApart, hasAll(rowStrong, f.Stems))
+				apart, strongApart = append(apart, hasAll(propWords, f.Stems)), append(strongApart, hasAll(propStrong, f.Stems))
 				out.rough = out.rough.Add(i)
 				continue
 			}
@@ -108,9 +108,9 @@ func newTermConditions(forms [][]index.Expansion, told phraseTable) termConditio
 				all = append(all, token)
 			}
 		}
-		isStrong := weaviate.Any(append(strongApart, weaviate.HasAny(rowStrong, strong...))...)
+		isStrong := weaviate.Any(append(strongApart, weaviate.HasAny(propStrong, strong...))...)
 		out.strong = append(out.strong, isStrong)
-		has := append(apart, weaviate.HasAny(rowWords, all...))
+		has := append(apart, weaviate.HasAny(propWords, all...))
 		if len(all) < len(strong) {
 			has = append(has, isStrong)
 		}
@@ -140,7 +140,8 @@ func tokenOf(f index.Expansion) string {
 // maxWays bounds the clauses that say "so many of these".
 const maxWays = 64
 
-// constraint is what all rows have that meet a need. It is exact when no others have.
+// constraint is a condition that every object of a product meets which meets the constraint. exact is true when no other
+// object meets it.
 func (t termConditions) constraint(q index.Query, n index.Constraint) (w weaviate.Where, exact bool) {
 	var all []weaviate.Where
 	for i := range t.has {
@@ -158,7 +159,7 @@ func (t termConditions) constraint(q index.Query, n index.Constraint) (w weaviat
 		all = append(all, keysCondition(categoryKey, n.Categories))
 	}
 	if n.ProductIDs != nil {
-		all = append(all, weaviate.HasAny(rowProduct, n.ProductIDs...))
+		all = append(all, weaviate.HasAny(propProduct, n.ProductIDs...))
 	}
 	if n.SimilarTo != nil {
 		all = append(all, t.similarTo(n.SimilarTo))
@@ -167,13 +168,13 @@ func (t termConditions) constraint(q index.Query, n index.Constraint) (w weaviat
 	return weaviate.All(append(all, ways)...), exact && !n.Measures && !t.inexact(n)
 }
 
-// inexact reports whether a term is part of the need whose conditions are rough.
+// inexact reports whether the constraint has a term whose condition is only approximate.
 func (t termConditions) inexact(n index.Constraint) bool {
 	return t.rough != 0 && (n.AnyStrong || n.MinTerms > 0 || t.rough&(n.Terms|n.Strong) != 0)
 }
 
-// atLeast says that a row has so many of the words that must be met. Where that takes too many clauses it says less: of any group
-// of words that is one larger than what may be missing, a row has one.
+// atLeast is the condition that an object has so many of the required terms. Where that takes too many clauses, it asks for
+// less: one of every group of terms that is one larger than the number that may be missing.
 func (t termConditions) atLeast(q index.Query, n index.Constraint) (w weaviate.Where, exact bool) {
 	var open []weaviate.Where
 	k := n.MinTerms
@@ -219,12 +220,12 @@ func atLeastOf(ws []weaviate.Where, k int) weaviate.Where {
 	case k == 1:
 		return weaviate.Any(ws...)
 	case len(ws) < k:
-		return weaviate.HasAny(rowWords)
+		return weaviate.HasAny(propWords)
 	}
 	return weaviate.Any(weaviate.All(ws[0], atLeastOf(ws[1:], k-1)), atLeastOf(ws[1:], k))
 }
 
-// similarTo says that a row shares a tag or the narrowest category with one of the products, or has all the words.
+// similarTo says that a object shares a tag or the narrowest category with one of the products, or has all the words.
 func (t termConditions) similarTo(of []*index.Entry) weaviate.Where {
 	all := make(map[string]bool)
 	for _, e := range of {
@@ -233,7 +234,7 @@ func (t termConditions) similarTo(of []*index.Entry) weaviate.Where {
 			all[tagKey(tag)] = true
 		}
 	}
-	shared := weaviate.HasAny(rowKeys, sorted(all)...)
+	shared := weaviate.HasAny(propKeys, sorted(all)...)
 	if len(t.has) == 0 {
 		return shared
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// storeIndex is the shelf of a store in a cluster, as one read sees it. Words, filters and vectors select rows there; the
-// products of the rows come from Redis, and are looked at again here.
+// storeIndex is the index.Index of a store in a cluster, as one read sees it. The cluster selects objects by words, filters
+// and vectors. The products come from Redis, and are checked again here.
 type storeIndex struct {
 	backend    *Backend
 	manifest   manifest
@@ -53,13 +53,13 @@ func (s *storeIndex) Products(ctx context.Context, ids []string) ([]*index.Entry
 	if len(folded) == 0 {
 		return out, nil
 	}
-	rows, err := s.find(ctx, weaviate.HasAny(rowKeys, folded...))
+	objects, err := s.find(ctx, weaviate.HasAny(propKeys, folded...))
 	if err != nil {
 		return nil, err
 	}
 	byKey := make(map[string]*index.Entry)
-	for _, row := range rows {
-		byKey[catalog.IDKey(row.ID())] = row.Entry
+	for _, object := range objects {
+		byKey[catalog.IDKey(object.ID())] = object.Entry
 	}
 	for i, id := range exact {
 		if out[i] == nil {
@@ -69,7 +69,7 @@ func (s *storeIndex) Products(ctx context.Context, ids []string) ([]*index.Entry
 	return out, nil
 }
 
-// find returns the products of the rows that meet a condition.
+// find returns the products of the objects that meet a condition.
 func (s *storeIndex) find(ctx context.Context, w weaviate.Where) ([]*document, error) {
 	parts := 1
 	if w.None() { // then it is known how many there are
@@ -86,15 +86,15 @@ func (s *storeIndex) find(ctx context.Context, w weaviate.Where) ([]*document, e
 	return s.documents(ctx, hits)
 }
 
-// page returns the rows that meet a condition, of a range of buckets. Where there are more than one answer may hold, it halves
+// page returns the objects that meet a condition, of a range of buckets. Where there are more than one answer may hold, it halves
 // the range.
 func (s *storeIndex) page(ctx context.Context, w weaviate.Where, first, last int) ([]weaviate.Hit, error) {
 	part := w
 	if first > 0 || last < buckets-1 {
-		part = weaviate.All(w, weaviate.AtLeast(rowBucket, float64(first)), weaviate.AtMost(rowBucket, float64(last)))
+		part = weaviate.All(w, weaviate.AtLeast(propBucket, float64(first)), weaviate.AtMost(propBucket, float64(last)))
 	}
 	hits, err := s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), weaviate.Select{
-		Where: part, Limit: s.backend.pageSize, Properties: []string{rowProduct, rowVersion},
+		Where: part, Limit: s.backend.pageSize, Properties: []string{propProduct, propVersion},
 	})
 	if err != nil || len(hits) < s.backend.pageSize || first == last {
 		return hits, err
@@ -108,8 +108,8 @@ func (s *storeIndex) page(ctx context.Context, w weaviate.Where, first, last int
 	return append(low, high...), err
 }
 
-// documents returns the products of rows, each once and as of its newest row. A row that does not count any more, or not yet, leads to
-// the product as it is now, which is looked at again as all are; only what counts is kept.
+// documents returns the products of objects, each once and as of its newest object. An object that no longer counts leads to
+// the product as it is now, which is checked like all others; only objects that count are cached.
 func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*document, error) {
 	newest := make(map[string]*document, len(hits))
 	take := func(st *document) {
@@ -130,9 +130,9 @@ func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*doc
 		missing = missing[len(batch):]
 		ids := make([]string, len(batch))
 		for i, h := range batch {
-			ids[i] = h.Text[rowProduct]
+			ids[i] = h.Text[propProduct]
 		}
-		listings, err := s.manifest.records(ctx, s.collection, ids)
+		records, err := s.manifest.records(ctx, s.collection, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -144,9 +144,9 @@ func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*doc
 			if products[i] == nil {
 				continue
 			}
-			version, _ := strconv.ParseInt(h.Text[rowVersion], 10, 64) // zero for what is no number
+			version, _ := strconv.ParseInt(h.Text[propVersion], 10, 64) // zero for what is no number
 			st := newDocument(index.NewEntry(products[i]), version)
-			if listings[i] != nil && listings[i].Row == h.ID {
+			if records[i] != nil && records[i].Row == h.ID {
 				s.backend.documents.put(h.ID, st)
 			}
 			take(st)
@@ -159,14 +159,14 @@ func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*doc
 	return out, nil
 }
 
-// Match reads the terms: in which forms products have them, and how many do.
+// Match reads the terms: in which expansions products have them, and how many do.
 func (s *storeIndex) Match(ctx context.Context, q index.Query) (index.Matches, error) {
 	p := &termMatches{index: s, query: q}
 	for i := range q.Terms {
-		p.score.forms = append(p.score.forms, index.Expansions(q.Terms, i))
+		p.score.expansions = append(p.score.expansions, index.Expansions(q.Terms, i))
 	}
 	p.score.terms, p.score.means = q.Terms, s.means
-	p.conditions = newTermConditions(p.score.forms, s.backend.phrases)
+	p.conditions = newTermConditions(p.score.expansions, s.backend.phrases)
 	total, err := s.count(ctx, weaviate.Where{})
 	if err != nil {
 		return nil, err
@@ -189,13 +189,13 @@ func (s *storeIndex) Match(ctx context.Context, q index.Query) (index.Matches, e
 				return nil, err
 			}
 			for _, other := range near {
-				p.score.forms[i] = append(p.score.forms[i], index.Expansion{Stems: []string{other}, Weight: index.TypoShare, Strong: true})
+				p.score.expansions[i] = append(p.score.expansions[i], index.Expansion{Stems: []string{other}, Weight: index.TypoShare, Strong: true})
 			}
 			again = again || len(near) > 0
 		}
 	}
 	if again {
-		p.conditions = newTermConditions(p.score.forms, s.backend.phrases)
+		p.conditions = newTermConditions(p.score.expansions, s.backend.phrases)
 		if counts, err = s.recentCounts(ctx, p.conditions.has...); err != nil {
 			return nil, err
 		}
@@ -221,23 +221,23 @@ func withinEdits(a, b string, n int) bool {
 	if max(len(x)-len(y), len(y)-len(x)) > n {
 		return false
 	}
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
+	object := make([]int, len(y)+1)
+	for j := range object {
+		object[j] = j
 	}
 	for i, r := range x {
-		diagonal := row[0]
-		row[0] = i + 1
+		diagonal := object[0]
+		object[0] = i + 1
 		for j, s := range y {
 			change := diagonal
 			if r != s {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			diagonal = object[j+1]
+			object[j+1] = min(change, object[j]+1, object[j+1]+1)
 		}
 	}
-	return row[len(y)] <= n
+	return object[len(y)] <= n
 }
 
 // termMatches asks the cluster.
@@ -248,7 +248,7 @@ type termMatches struct {
 	conditions termConditions
 }
 
-// Any asks for all needs at once. What a condition can not say exactly is fetched and looked at.
+// Any asks for all constraints at once. Where a condition is only approximate, it fetches the products and checks them.
 func (p *termMatches) Any(ctx context.Context, needs ...index.Constraint) ([]bool, error) {
 	out := make([]bool, len(needs))
 	var conditions []weaviate.Where
@@ -296,17 +296,17 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 		return nil, nil
 	}
 	w, _ := p.conditions.constraint(p.query, n)
-	rows, err := p.index.find(ctx, weaviate.All(w, filterCondition(f)))
+	objects, err := p.index.find(ctx, weaviate.All(w, filterCondition(f)))
 	if err != nil {
 		return nil, err
 	}
 	var out []index.Candidate
-	for _, row := range rows {
-		m := p.score.match(row)
-		if !n.Met(p.query, row.Entry, m) {
+	for _, object := range objects {
+		m := p.score.match(object)
+		if !n.Met(p.query, object.Entry, m) {
 			continue
 		}
-		c := index.Candidate{Entry: row.Entry, Match: m}
+		c := index.Candidate{Entry: object.Entry, Match: m}
 		if len(p.query.Terms) > 0 {
 			c.Score = index.Relevance(m, len(p.query.Terms))
 		}
@@ -322,7 +322,7 @@ const (
 	countsKept = 10_000
 )
 
-// countCache remembers how many rows of a collection meet conditions: to count them, the cluster reads each of them.
+// countCache remembers how many objects of a collection meet conditions: to count them, the cluster reads each of them.
 type countCache struct {
 	mu     sync.Mutex
 	counts map[weaviate.Where]cachedCount
@@ -335,13 +335,13 @@ type cachedCount struct {
 	at      time.Time
 }
 
-// exactCounts counts the rows that meet each condition.
+// exactCounts counts the objects that meet each condition.
 func (s *storeIndex) exactCounts(ctx context.Context, conditions ...weaviate.Where) ([]int, error) {
 	return s.cachedCounts(ctx, func(t cachedCount) bool { return t.version == s.version }, conditions)
 }
 
-// recentCounts counts the rows that meet each condition, or tells how many there were a minute ago. What it says there is none of, there is
-// none of now.
+// recentCounts counts the objects that meet each condition, or returns a count of the last minute. A count of zero is always
+// current.
 func (s *storeIndex) recentCounts(ctx context.Context, conditions ...weaviate.Where) ([]int, error) {
 	return s.cachedCounts(ctx, func(t cachedCount) bool {
 		return t.version == s.version || t.n > 0 && time.Since(t.at) < countTime
@@ -380,5 +380,5 @@ func (s *storeIndex) cachedCounts(ctx context.Context, serves func(cachedCount) 
 	return out, nil
 }
 
-// SimilarIDs implements shelf. The cluster does not compare identifiers by their letters.
+// SimilarIDs implements index.Index. The cluster does not compare identifiers by their letters.
 func (s *storeIndex) SimilarIDs(string) []string { return nil }

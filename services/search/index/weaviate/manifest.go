@@ -16,9 +16,9 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// manifest says in Redis what a cluster's collection holds of a store: for each product the row that counts, and sums over all
-// of them. Rows that it does not name are nobody's. The cluster knows no compare-and-set, Redis does: a writer that was
-// overtaken, however late it comes, can not put an old row in place of a newer one.
+// manifest says in Redis what a cluster's collection holds of a store: the object that counts for each product, and
+// statistics of all products. Objects that it does not name are orphans. The cluster has no compare-and-set, and Redis has:
+// a writer that comes late cannot replace a newer object.
 type manifest struct {
 	rdb     redis.UniversalClient
 	storeID string
@@ -30,10 +30,10 @@ const checkLease = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.error_reply('OVERTAKEN') end
 `
 
-// errLeaseLost says that a writer was not heard of for so long that another has taken over.
+// errLeaseLost says that a writer did not extend its lease in time and that another replica has taken it.
 var errLeaseLost = errors.New("another replica has taken over the writing")
 
-// leaseError is the error of a script of a writer.
+// leaseError is the error of a writer's script.
 func leaseError(err error) error {
 	if err != nil && strings.Contains(err.Error(), "OVERTAKEN") {
 		return errLeaseLost
@@ -41,7 +41,8 @@ func leaseError(err error) error {
 	return state.Error("write index", err)
 }
 
-// record is a product in the manifest. One that was deleted keeps its version alone, so that no late writer brings it back.
+// record is a product in the manifest. The record of a deleted product keeps its version, so that no late writer brings it
+// back.
 type record struct {
 	Version int64  `json:"v"`
 	Row     string `json:"r"` // id; empty: deleted
@@ -50,7 +51,7 @@ type record struct {
 	Sums    string `json:"s"` // what it adds to the sums
 }
 
-// status is how a store's catalog stands, in Redis and in the cluster.
+// status is the state of a store's catalog in Redis and in the cluster.
 type status struct {
 	version int64            // of the catalog; zero: there is none
 	active  string           // the collection that is searched; empty: none yet
@@ -62,15 +63,16 @@ type status struct {
 
 func (m manifest) statusKey() string { return state.Key(m.storeID, "index", "status") }
 
-// keys are all that belong to a collection: rows, sums, stems, pending.
+// keys are all that belong to a collection: objects, sums, stems, pending.
 func (m manifest) keys(collection string) []string {
 	var out []string
-	for _, part := range [...]string{"rows", "sums", "stems", "pending"} {
+	for _, part := range [...]string{"objects", "sums", "stems", "pending"} {
 		out = append(out, state.Key(m.storeID, "index", collection, part))
 	}
 	return out
 }
 
+// lease makes this the only writer of a collection. A writer that has lost the lease learns it at its next commit.
 func (m manifest) leaseKey(collection string) string {
 	return state.Key(m.storeID, "index", collection, "lease")
 }
@@ -107,10 +109,10 @@ func (m manifest) status(ctx context.Context) (status, error) {
 	return st, nil
 }
 
-// commitScript takes rows into the manifest. KEYS: lease, rows, sums, status. ARGV: token, collection, version, then for each
-// product its id and its listing. It returns the rows that do not count any more or never did.
+// commitScript takes objects into the manifest. KEYS: lease, records, statistics, status. ARGV: token, collection, version,
+// then for each product its id and its record. It returns the objects that no longer count or never did.
 var commitScript = redis.NewScript(checkLease + `
-local loose, version, sums = {}, tonumber(ARGV[3]), {}
+local orphans, version, sums = {}, tonumber(ARGV[3]), {}
 local indexed = tonumber(redis.call('HGET', KEYS[4], ARGV[2] .. ' version') or '0')
 local function add(some, by)
   if some == '' then return end
@@ -121,9 +123,9 @@ for i = 4, #ARGV, 2 do
   local raw = redis.call('HGET', KEYS[2], ARGV[i])
   if raw then old = cjson.decode(raw) end
   if old.v > version or indexed > version then
-    if new.r ~= '' and new.r ~= old.r then table.insert(loose, new.r) end
+    if new.r ~= '' and new.r ~= old.r then table.insert(orphans, new.r) end
   else
-    if old.r ~= '' and old.r ~= new.r then table.insert(loose, old.r) end
+    if old.r ~= '' and old.r ~= new.r then table.insert(orphans, old.r) end
     if old.s ~= new.s then
       add(old.s, -1)
       add(new.s, 1)
@@ -139,9 +141,9 @@ for field, n in pairs(sums) do
   end
 end
 if changed then redis.call('HINCRBY', KEYS[4], ARGV[2] .. ' sums', 1) end
-return loose`)
+return orphans`)
 
-// commit takes products into the manifest, as of a version, and returns the rows that are nobody's now.
+// commit takes products into the manifest, as of a version, and returns the orphans.
 func (m manifest) commit(ctx context.Context, collection string, version int64, products map[string]record) ([]string, error) {
 	args := []any{m.token, collection, version}
 	for id, l := range products {
@@ -153,8 +155,8 @@ func (m manifest) commit(ctx context.Context, collection string, version int64, 
 		args = append(args, id, raw)
 	}
 	keys := m.keys(collection)
-	loose, err := commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey()}, args...).StringSlice()
-	return loose, leaseError(err)
+	orphans, err := commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey()}, args...).StringSlice()
+	return orphans, leaseError(err)
 }
 
 // records returns what the manifest says of products, nil where it says nothing.
@@ -197,7 +199,7 @@ func (m manifest) setPosition(ctx context.Context, collection string, p catalog.
 	return leaseError(positionScript.Run(ctx, m.rdb, keys, m.token, collection, p.Version, raw).Err())
 }
 
-// switchScript makes a collection the one that is searched, if nobody has switched meanwhile.
+// switchScript makes a collection the one that is searched, unless another writer has switched in the meantime.
 var switchScript = redis.NewScript(`
 if (redis.call('HGET', KEYS[1], 'active') or '') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'active', ARGV[2])
@@ -220,28 +222,28 @@ func (m manifest) forget(ctx context.Context, collection string) error {
 	return leaseError(forgetScript.Run(ctx, m.rdb, keys, m.token, collection).Err())
 }
 
-// addPending notes the rows that are about to be written, and the product of each, until they are settled.
-func (m manifest) addPending(ctx context.Context, collection string, rows map[string]string) error {
-	pairs := make([]any, 0, 2*len(rows))
-	for row, product := range rows {
-		pairs = append(pairs, row, product)
+// addPending notes the objects that are about to be written, with the product of each, until they are committed.
+func (m manifest) addPending(ctx context.Context, collection string, objects map[string]string) error {
+	pairs := make([]any, 0, 2*len(objects))
+	for object, product := range objects {
+		pairs = append(pairs, object, product)
 	}
 	return state.Error("write index", m.rdb.HSet(ctx, m.keys(collection)[3], pairs...).Err())
 }
 
-// clearPending forgets which rows were begun.
+// clearPending forgets the pending objects.
 func (m manifest) clearPending(ctx context.Context, collection string) error {
 	return state.Error("write index", m.rdb.Del(ctx, m.keys(collection)[3]).Err())
 }
 
-// pending are the rows that were begun and not settled, with the product of each.
+// pending are the objects that were about to be written and were not committed, with the product of each.
 func (m manifest) pending(ctx context.Context, collection string) (map[string]string, error) {
 	all, err := m.rdb.HGetAll(ctx, m.keys(collection)[3]).Result()
 	return all, state.Error("read index", err)
 }
 
-// addStems adds stems to those that a misspelt word may have meant. They stay when the last product goes that had them: a word
-// that nothing has finds nothing.
+// addStems adds stems that a misspelt word may stand for. They stay when the last product with them goes: a stem that no
+// product has finds nothing.
 func (m manifest) addStems(ctx context.Context, collection string, stems map[string]bool) error {
 	if len(stems) == 0 {
 		return nil
@@ -291,7 +293,7 @@ func (m manifest) release(ctx context.Context, collection string) error {
 	return state.Error("write index", releaseScript.Run(ctx, m.rdb, []string{m.leaseKey(collection)}, m.token).Err())
 }
 
-// statisticsOf is what a product adds to the sums. Facts are made of them, and the mean lengths of the fields.
+// statisticsOf is what a product adds to the statistics of a store and to the lengths of fields.
 func statisticsOf(e *index.Entry, ps index.FieldTerms) map[string]int {
 	f := index.NewStatistics()
 	f.Add(e, 1)
@@ -319,7 +321,7 @@ func statisticsOf(e *index.Entry, ps index.FieldTerms) map[string]int {
 	return out
 }
 
-// statistics makes facts of the sums.
+// statistics makes statistics of the sums.
 func (m manifest) statistics(ctx context.Context, collection string) (f index.Statistics, means [index.NumFields]float64, err error) {
 	all, err := m.rdb.HGetAll(ctx, m.keys(collection)[1]).Result()
 	if err != nil {

@@ -17,32 +17,32 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index/indextest"
 )
 
-// listingOf is what a writer commits of a product.
-func listingOf(t *testing.T, p *catalogv1.Product, row string) record {
+// recordOf is what a writer commits of a product.
+func recordOf(t *testing.T, p *catalogv1.Product, object string) record {
 	t.Helper()
 	e := index.NewEntry(p)
-	l, err := newRecord(row, e, index.Analyze(p, stemAll))
+	l, err := newRecord(object, e, index.Analyze(p, stemAll))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-// TestAWriterThatWasOvertakenChangesNothing commits as replicas do that stood still between two steps, each for as long as it
+// TestAWriterThatLostItsLeaseChangesNothing commits as replicas do that stood still between two steps, each for as long as it
 // takes to be wrong.
-func TestAWriterThatWasOvertakenChangesNothing(t *testing.T) {
+func TestAWriterThatLostItsLeaseChangesNothing(t *testing.T) {
 	m := held(t, "C")
-	commit := func(what string, version int64, id string, l record, loose ...string) {
+	commit := func(what string, version int64, id string, l record, orphans ...string) {
 		t.Helper()
 		got, err := m.commit(t.Context(), "C", version, map[string]record{id: l})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got, loose) {
-			t.Errorf("%s: loose rows %v, want %v", what, got, loose)
+		if !slices.Equal(got, orphans) {
+			t.Errorf("%s: orphans objects %v, want %v", what, got, orphans)
 		}
 	}
-	current := func(what, id, row string, products int) {
+	current := func(what, id, object string, products int) {
 		t.Helper()
 		ls, err := m.records(t.Context(), "C", []string{id})
 		if err != nil {
@@ -52,25 +52,25 @@ func TestAWriterThatWasOvertakenChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ls[0].Row != row || f.Products != products {
-			t.Errorf("%s: row %q and %d products, want %q and %d", what, ls[0].Row, f.Products, row, products)
+		if ls[0].Row != object || f.Products != products {
+			t.Errorf("%s: object %q and %d products, want %q and %d", what, ls[0].Row, f.Products, object, products)
 		}
 	}
-	lamp, chair := listingOf(t, catalogtest.Thing("P-1", "lamp"), "row-3"), listingOf(t, catalogtest.Thing("P-1", "chair"), "row-2")
+	lamp, chair := recordOf(t, catalogtest.Thing("P-1", "lamp"), "object-3"), recordOf(t, catalogtest.Thing("P-1", "chair"), "object-2")
 	commit("the first", 3, "P-1", lamp)
 	commit("the same again", 3, "P-1", lamp)
-	current("written twice", "P-1", "row-3", 1)
-	commit("an older one", 2, "P-1", chair, "row-2")
-	current("after an older one", "P-1", "row-3", 1)
-	commit("a newer one", 4, "P-1", listingOf(t, catalogtest.Thing("P-1", "chair"), "row-4"), "row-3")
-	commit("deleted", 5, "P-1", record{}, "row-4")
+	current("written twice", "P-1", "object-3", 1)
+	commit("an older one", 2, "P-1", chair, "object-2")
+	current("after an older one", "P-1", "object-3", 1)
+	commit("a newer one", 4, "P-1", recordOf(t, catalogtest.Thing("P-1", "chair"), "object-4"), "object-3")
+	commit("deleted", 5, "P-1", record{}, "object-4")
 	current("deleted", "P-1", "", 0)
-	commit("an older one than the deletion", 4, "P-1", listingOf(t, catalogtest.Thing("P-1", "chair"), "row-4b"), "row-4b")
+	commit("an older one than the deletion", 4, "P-1", recordOf(t, catalogtest.Thing("P-1", "chair"), "object-4b"), "object-4b")
 	current("still deleted", "P-1", "", 0)
 	if err := m.setPosition(t.Context(), "C", catalog.Position{Version: 9}); err != nil {
 		t.Fatal(err)
 	}
-	commit("what all have passed", 8, "P-2", listingOf(t, catalogtest.Thing("P-2", "kite"), "row-8"), "row-8")
+	commit("what all have passed", 8, "P-2", recordOf(t, catalogtest.Thing("P-2", "kite"), "object-8"), "object-8")
 	if err := m.setPosition(t.Context(), "C", catalog.Position{Version: 7}); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestSumsAreStatistics(t *testing.T) {
 		want.SetCurrency()
 		batch := make(map[string]record)
 		for _, p := range products {
-			batch[p.GetProductId()] = listingOf(t, p, "row-"+p.GetProductId())
+			batch[p.GetProductId()] = recordOf(t, p, "object-"+p.GetProductId())
 		}
 		if _, err := m.commit(t.Context(), "C", version, batch); err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestOnlyOneHoldsALease(t *testing.T) {
 		t.Fatal(err)
 	}
 	take(b, true)
-	_, commit := a.commit(t.Context(), "C", 1, map[string]record{"P-1": listingOf(t, catalogtest.Thing("P-1", "lamp"), "row")})
+	_, commit := a.commit(t.Context(), "C", 1, map[string]record{"P-1": recordOf(t, catalogtest.Thing("P-1", "lamp"), "object")})
 	for what, err := range map[string]error{
 		"commit": commit, "reach": a.setPosition(t.Context(), "C", catalog.Position{Version: 1}), "forget": a.forget(t.Context(), "C"),
 	} {
@@ -160,7 +160,7 @@ func held(t *testing.T, collection string) manifest {
 	return m
 }
 
-func TestWithin(t *testing.T) {
+func TestWithinEdits(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		n    int
@@ -176,23 +176,23 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// What rows tell is asked of the cluster and need not be looked at here, in whatever language a query is.
-func TestRowsTellTheSynonymsOfEveryLanguage(t *testing.T) {
+// What objects tell is asked of the cluster and need not be looked at here, in whatever language a query is.
+func TestPhraseTableHasTheSynonymsOfEveryLanguage(t *testing.T) {
 	told, asked := newPhraseTable(), 0
 	for l, x := range indextest.TestVocabulary(t).Lexicons {
 		for word := range x.Synonyms {
 			q := x.Parse(word, index.Languages)
-			var forms [][]index.Expansion
+			var expansions [][]index.Expansion
 			for i := range q.Terms {
-				forms = append(forms, index.Expansions(q.Terms, i))
-				for _, f := range forms[i] {
+				expansions = append(expansions, index.Expansions(q.Terms, i))
+				for _, f := range expansions[i] {
 					if len(f.Stems) > 1 {
 						asked++
 					}
 				}
 			}
-			if w := newTermConditions(forms, told); w.rough != 0 {
-				t.Errorf("%s: rows do not tell all that %q means", l.Tag, word)
+			if w := newTermConditions(expansions, told); w.rough != 0 {
+				t.Errorf("%s: objects do not tell all that %q means", l.Tag, word)
 			}
 		}
 	}
@@ -201,6 +201,6 @@ func TestRowsTellTheSynonymsOfEveryLanguage(t *testing.T) {
 	}
 	own := []index.Expansion{{Stems: strings.Fields("gig bag")}}
 	if w := newTermConditions([][]index.Expansion{own}, told); !w.rough.Has(0) || !w.inexact(index.Constraint{MinTerms: 1}) || w.inexact(index.Constraint{}) {
-		t.Errorf("a phrase of one store alone is taken for one that rows tell: %+v", w)
+		t.Errorf("a phrase of one store alone is taken for one that objects tell: %+v", w)
 	}
 }

@@ -19,33 +19,33 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// A product is one row of the cluster: the stems of its words and the keys of its facts, each cut by our own code, so that
-// the cluster finds by whole words what the index in memory finds. A row is never changed: a product that is written again gets
+// A product is one object of the cluster: the stems of its words and the keys of its statistics, each cut by our own code, so that
+// the cluster finds by whole words what the index in memory finds. A object is never changed: a product that is written again gets
 // a new one, and the old one goes.
 
-// clusterSchema numbers the layout of a row, and with it the collection. Raise it with every change to rowProperties, to tokens,
+// clusterSchema numbers the layout of a object, and with it the collection. Raise it with every change to properties, to tokens,
 // or to what words and keys are made of; the next start then fills a new collection while searches go on in the old one.
 const clusterSchema = 2
 
-// Properties of a row.
+// Properties of a object.
 const (
-	rowProduct  = "product"  // product id
-	rowVersion  = "version"  // of the catalog when the row was made
-	rowWords    = "words"    // tokens of all searched fields
-	rowStrong   = "strong"   // tokens of the strong ones
-	rowKeys     = "keys"     // facts that filters ask for
-	rowLow      = "low"      // lowest price, in minor units of any currency
-	rowHigh     = "high"     // highest price
-	rowStock    = "stock"    // whether any variant is in stock
-	rowBucket   = "bucket"   // 0 to buckets-1, by the product id
-	rowEmbedded = "embedded" // whether it has a vector
+	propProduct  = "product"  // product id
+	propVersion  = "version"  // of the catalog when the object was made
+	propWords    = "words"    // tokens of all searched fields
+	propStrong   = "strong"   // tokens of the strong ones
+	propKeys     = "keys"     // statistics that filters ask for
+	propLow      = "low"      // lowest price, in minor units of any currency
+	propHigh     = "high"     // highest price
+	propStock    = "stock"    // whether any variant is in stock
+	propBucket   = "bucket"   // 0 to buckets-1, by the product id
+	propEmbedded = "embedded" // whether it has a vector
 )
 
 // buckets cut a store into parts, for queries that find more than one answer may hold.
 const buckets = 4096
 
-// rowProperties are those of the collection.
-func rowProperties() []weaviate.Property {
+// properties are those of the collection.
+func properties() []weaviate.Property {
 	text := func(name string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"text"}, Tokenization: "field", Filterable: true}
 	}
@@ -58,19 +58,19 @@ func rowProperties() []weaviate.Property {
 	flag := func(name string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"boolean"}, Filterable: true}
 	}
-	version := text(rowVersion)
+	version := text(propVersion)
 	version.Filterable = false
 	return []weaviate.Property{
-		text(rowProduct), version, tokens(rowWords), tokens(rowStrong), tokens(rowKeys), number(rowLow), number(rowHigh), flag(rowStock),
-		number(rowBucket), flag(rowEmbedded),
+		text(propProduct), version, tokens(propWords), tokens(propStrong), tokens(propKeys), number(propLow), number(propHigh), flag(propStock),
+		number(propBucket), flag(propEmbedded),
 	}
 }
 
-// rowSpace is where the names of rows come from.
-var rowSpace = uuid.MustParse("5e7b7cf6-6f4f-4d43-9a53-9f2c1b9b7d10")
+// objectNamespace is where the names of objects come from.
+var objectNamespace = uuid.MustParse("5e7b7cf6-6f4f-4d43-9a53-9f2c1b9b7d10")
 
-// row is the row of a product as of a version of its store's catalog.
-func (c *Backend) row(storeID string, e *index.Entry, ps index.FieldTerms, version int64) weaviate.Object {
+// object is the object of a product as of a version of its store's catalog.
+func (c *Backend) object(storeID string, e *index.Entry, ps index.FieldTerms, version int64) weaviate.Object {
 	low, high, stock := int64(0), int64(0), false
 	for i, v := range e.Product.GetVariants() {
 		amount := v.GetPrice().GetAmountMinor()
@@ -80,16 +80,16 @@ func (c *Backend) row(storeID string, e *index.Entry, ps index.FieldTerms, versi
 		low, high, stock = min(low, amount), max(high, amount), stock || v.GetStock() > 0
 	}
 	all, strong := c.tokens(ps)
-	return weaviate.Object{ID: rowID(storeID, e.ID(), version), Properties: map[string]any{
-		rowProduct: e.ID(), rowVersion: strconv.FormatInt(version, 10),
-		rowWords: strings.Join(all, " "), rowStrong: strings.Join(strong, " "), rowKeys: strings.Join(keysOf(e), " "),
-		rowLow: low, rowHigh: high, rowStock: stock, rowBucket: bucket(e.ID()), rowEmbedded: false,
+	return weaviate.Object{ID: objectID(storeID, e.ID(), version), Properties: map[string]any{
+		propProduct: e.ID(), propVersion: strconv.FormatInt(version, 10),
+		propWords: strings.Join(all, " "), propStrong: strings.Join(strong, " "), propKeys: strings.Join(keysOf(e), " "),
+		propLow: low, propHigh: high, propStock: stock, propBucket: bucket(e.ID()), propEmbedded: false,
 	}}
 }
 
-// rowID names the row: the same product as of the same version is the same row, whoever writes it.
-func rowID(storeID, productID string, version int64) string {
-	return uuid.NewSHA1(rowSpace, []byte(storeID+"/"+productID+"/"+strconv.FormatInt(version, 10))).String()
+// objectID names the object of a product as of a version. Every writer gives it the same name.
+func objectID(storeID, productID string, version int64) string {
+	return uuid.NewSHA1(objectNamespace, []byte(storeID+"/"+productID+"/"+strconv.FormatInt(version, 10))).String()
 }
 
 func bucket(productID string) int {
@@ -129,7 +129,7 @@ func (c *Backend) tokens(ps index.FieldTerms) (all, strong []string) {
 func joinedToken(stem string) string    { return "+" + stem }
 func phraseToken(stems []string) string { return "~" + strings.Join(stems, "~") }
 
-// Keys of facts, each with a letter for its kind. They are tokens too: one word each.
+// Keys of statistics, each with a letter for its kind. They are tokens too: one word each.
 func categoryKey(name string) string      { return factKey("c:", name) }
 func narrowestKey(name string) string     { return factKey("n:", name) }
 func brandKey(name string) string         { return factKey("b:", name) }
@@ -149,7 +149,7 @@ func categoryKeyIn(l *index.Language, name string) string {
 
 func factKey(kind, text string) string { return kind + strings.ReplaceAll(text, " ", "_") }
 
-// keysOf are the facts of a product that filters ask for.
+// keysOf are the statistics of a product that filters ask for.
 func keysOf(e *index.Entry) []string {
 	out := map[string]bool{idFactKey(e.ID()): true, narrowestKey(e.Category()): true, brandKey(e.Brand): true}
 	for i, name := range e.Categories {
@@ -209,7 +209,7 @@ func runs(text string) []string {
 }
 
 // newRecord is what the manifest says of a product.
-func newRecord(rowID string, e *index.Entry, ps index.FieldTerms) (record, error) {
+func newRecord(objectID string, e *index.Entry, ps index.FieldTerms) (record, error) {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(e.Product)
 	if err != nil {
 		return record{}, fmt.Errorf("product %q: %w", e.ID(), err)
@@ -219,7 +219,7 @@ func newRecord(rowID string, e *index.Entry, ps index.FieldTerms) (record, error
 		return record{}, fmt.Errorf("product %q: %w", e.ID(), err)
 	}
 	return record{
-		Row: rowID, Hash: uuid.NewSHA1(rowSpace, raw).String(), Text: uuid.NewSHA1(rowSpace, []byte(index.Text(e.Product))).String(),
+		Row: objectID, Hash: uuid.NewSHA1(objectNamespace, raw).String(), Text: uuid.NewSHA1(objectNamespace, []byte(index.Text(e.Product))).String(),
 		Sums: string(sums),
 	}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// document is a product as the shelf of a cluster keeps it at hand: with what its words are worth.
+// document is a product as the cache of this backend keeps it: with the stems of its fields.
 type document struct {
 	*index.Entry
 	version int64
@@ -67,12 +67,12 @@ func (s *document) has(stem string, field int) bool {
 	return slices.ContainsFunc(s.of(stem), func(fs fieldStem) bool { return int(fs.field) == field })
 }
 
-// scorer reckons what products are worth to terms, as lookup does it over postings.
+// scorer scores products by their stems, with the formula that the memory backend applies to postings.
 type scorer struct {
-	terms  []index.Term
-	forms  [][]index.Expansion // of each term
-	rarity []float64           // of each term
-	means  [index.NumFields]float64
+	terms      []index.Term
+	expansions [][]index.Expansion // of each term
+	rarity     []float64           // of each term
+	means      [index.NumFields]float64
 }
 
 // match is what one product has of the terms.
@@ -80,7 +80,7 @@ func (sc *scorer) match(s *document) index.Match {
 	m := index.Match{ProductID: s.ID()}
 	for i := range sc.terms {
 		var worth float64
-		for _, f := range sc.forms[i] {
+		for _, f := range sc.expansions[i] {
 			w, strong, ok := sc.expansion(s, f)
 			if !ok {
 				continue
@@ -108,7 +108,7 @@ func (sc *scorer) match(s *document) index.Match {
 	return m
 }
 
-// expansion tells what a product is worth to one form, and whether a strong field has it.
+// expansion returns the weight of a product for one expansion, and whether a strong field has it.
 func (sc *scorer) expansion(s *document, f index.Expansion) (worth float64, strong, ok bool) {
 	if f.Joined {
 		ok = s.has(f.Stems[0], index.PairsField)

@@ -187,7 +187,7 @@ func (c *Backend) replace(ctx context.Context, m manifest, old string) error {
 		return err
 	}
 	c.logger.Info("searches go by the new index", "store", m.storeID, "collection", c.collection(), "was", old)
-	return c.write(ctx, m, old, func(ctx context.Context, w *writer) error { // once nobody writes to it any more
+	return c.write(ctx, m, old, func(ctx context.Context, w *writer) error { // after the last writer has finished
 		return errors.Join(c.client.DeleteTenant(ctx, old, tenant(m.storeID)), w.forget(ctx, old))
 	})
 }

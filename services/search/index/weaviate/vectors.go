@@ -11,7 +11,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// Vectors in a cluster are part of the rows. Whichever replica finds rows without one has them embedded, in the background.
+// Vectors in a cluster are part of the objects. Whichever replica finds objects without one has them embedded, in the background.
 
 // VectorLeg implements backend.
 func (c *Backend) VectorLeg(ctx context.Context, storeID string) string {
@@ -20,7 +20,7 @@ func (c *Backend) VectorLeg(ctx context.Context, storeID string) string {
 	if err != nil || st.active != c.collection() {
 		return index.LegVector + index.LegBuilding
 	}
-	counts, err := c.client.Count(ctx, st.active, tenant(storeID), weaviate.Where{}, weaviate.Is(rowEmbedded, true))
+	counts, err := c.client.Count(ctx, st.active, tenant(storeID), weaviate.Where{}, weaviate.Is(propEmbedded, true))
 	switch {
 	case err != nil:
 		return index.LegVector + index.LegFailed
@@ -54,7 +54,7 @@ func (c *Backend) embed(m manifest, s *storeState, version int64) {
 				s.mu.Unlock()
 				return
 			}
-			c.logger.Warn("products could not be embedded; searches go by words until they can", "store", m.storeID, "error", err, "again_in", wait)
+			c.logger.Warn("products could not be embedded; searches use words only until the next attempt", "store", m.storeID, "error", err, "again_in", wait)
 			select {
 			case <-time.After(wait):
 			case <-c.ctx.Done():
@@ -69,7 +69,7 @@ func (c *Backend) embedAll(ctx context.Context, m manifest) error {
 	shelf := &storeIndex{backend: c, manifest: m, collection: c.collection()}
 	for {
 		hits, err := c.client.Find(ctx, shelf.collection, tenant(m.storeID), weaviate.Select{
-			Where: weaviate.Is(rowEmbedded, false), Limit: index.EmbedBatch, Properties: []string{rowProduct, rowVersion},
+			Where: weaviate.Is(propEmbedded, false), Limit: index.EmbedBatch, Properties: []string{propProduct, propVersion},
 		})
 		if err != nil {
 			return err
@@ -92,42 +92,42 @@ func (c *Backend) embedAll(ctx context.Context, m manifest) error {
 	}
 }
 
-// setVectors writes the rows again with their vectors, while nobody else writes: a row that has gone meanwhile must not come back.
-// It returns how many there were; rows that are nobody's need none.
+// setVectors writes the objects again with their vectors, under the lease: an object that has gone in the meantime must not
+// come back. It returns how many it wrote; orphans need no vector.
 func (c *Backend) setVectors(ctx context.Context, m manifest, products []*document, vectors []embed.Vector) (n int, err error) {
 	err = c.write(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
 		ids := make([]string, len(products))
 		for i, p := range products {
 			ids[i] = p.ID()
 		}
-		listings, err := m.records(ctx, w.collection, ids)
+		records, err := m.records(ctx, w.collection, ids)
 		if err != nil {
 			return err
 		}
-		var rows []weaviate.Object
+		var objects []weaviate.Object
 		for i, p := range products {
-			row := c.row(m.storeID, p.Entry, index.Analyze(p.Product, stemAll), p.version)
-			if listings[i] == nil || listings[i].Row != row.ID {
+			object := c.object(m.storeID, p.Entry, index.Analyze(p.Product, stemAll), p.version)
+			if records[i] == nil || records[i].Row != object.ID {
 				continue
 			}
-			row.Vector, row.Properties[rowEmbedded] = vectors[i], true
-			rows = append(rows, row)
+			object.Vector, object.Properties[propEmbedded] = vectors[i], true
+			objects = append(objects, object)
 		}
-		if n = len(rows); n == 0 {
+		if n = len(objects); n == 0 {
 			return nil
 		}
-		return c.client.Put(ctx, w.collection, tenant(m.storeID), rows)
+		return c.client.Put(ctx, w.collection, tenant(m.storeID), objects)
 	})
 	return n, err
 }
 
-// keepVectors gives new rows the vectors of the rows that they replace, where the text is the same: a change of price or stock
+// keepVectors gives new objects the vectors of the objects that they replace, where the text is the same: a change of price or stock
 // makes none.
-func (w *writer) keepVectors(ctx context.Context, rows []weaviate.Object, batch map[string]record, old []*record) error {
+func (w *writer) keepVectors(ctx context.Context, objects []weaviate.Object, batch map[string]record, old []*record) error {
 	if w.embedder == nil {
 		return nil
 	}
-	before := make(map[string]string) // text -> row that had it
+	before := make(map[string]string) // text -> object that had it
 	var ids []string
 	for _, l := range old {
 		if l != nil && l.Row != "" {
@@ -139,7 +139,7 @@ func (w *writer) keepVectors(ctx context.Context, rows []weaviate.Object, batch 
 		return nil
 	}
 	hits, err := w.client.Find(ctx, w.collection, tenant(w.storeID), weaviate.Select{
-		Where: weaviate.HasAny("id", ids...), Limit: len(ids), Properties: []string{rowProduct}, Vectors: true,
+		Where: weaviate.HasAny("id", ids...), Limit: len(ids), Properties: []string{propProduct}, Vectors: true,
 	})
 	if err != nil {
 		return fmt.Errorf("read vectors: %w", err)
@@ -148,16 +148,16 @@ func (w *writer) keepVectors(ctx context.Context, rows []weaviate.Object, batch 
 	for _, h := range hits {
 		vectors[h.ID] = h.Vector
 	}
-	for i := range rows {
-		id, _ := rows[i].Properties[rowProduct].(string)
+	for i := range objects {
+		id, _ := objects[i].Properties[propProduct].(string)
 		if v := vectors[before[batch[id].Text]]; len(v) > 0 {
-			rows[i].Vector, rows[i].Properties[rowEmbedded] = v, true
+			objects[i].Vector, objects[i].Properties[propEmbedded] = v, true
 		}
 	}
 	return nil
 }
 
-// Similarities implements pool: the cluster compares vectors.
+// Similarities implements index.Matches: the cluster compares vectors.
 func (p *termMatches) Similarities(
 	ctx context.Context, need index.Constraint, hits []index.Hit, query embed.Vector, admits index.Filter, others bool,
 ) ([]index.Hit, []index.Similarity, error) {
@@ -200,7 +200,7 @@ type vectorSearch struct {
 
 func (n *vectorSearch) addCosines(near []weaviate.Hit) {
 	for _, h := range near {
-		if i, ok := n.at[h.Text[rowProduct]]; ok {
+		if i, ok := n.at[h.Text[propProduct]]; ok {
 			n.cosines[i] = max(float32(h.Cosine), n.cosines[i])
 		}
 	}
@@ -214,18 +214,18 @@ func (n *vectorSearch) others(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rows, err := n.index.documents(ctx, near)
+		objects, err := n.index.documents(ctx, near)
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(rows, func(a, b *document) int { return index.ByTitle(a.Entry, b.Entry) }) // those that are equally near stay so
-		for _, row := range rows {
-			if _, ok := n.at[row.ID()]; ok {
+		slices.SortFunc(objects, func(a, b *document) int { return index.ByTitle(a.Entry, b.Entry) }) // those that are equally near stay so
+		for _, object := range objects {
+			if _, ok := n.at[object.ID()]; ok {
 				continue
 			}
-			if variants := n.admits.Admit(row.Entry); len(variants) > 0 {
-				n.at[row.ID()] = len(n.hits)
-				n.hits = append(n.hits, index.Hit{Candidate: index.Candidate{Entry: row.Entry}, Variants: variants, VectorOnly: true})
+			if variants := n.admits.Admit(object.Entry); len(variants) > 0 {
+				n.at[object.ID()] = len(n.hits)
+				n.hits = append(n.hits, index.Hit{Candidate: index.Candidate{Entry: object.Entry}, Variants: variants, VectorOnly: true})
 			}
 		}
 		n.addCosines(near)
@@ -235,9 +235,9 @@ func (n *vectorSearch) others(ctx context.Context) error {
 	}
 }
 
-// nearest returns the rows that meet a condition and are nearest to a vector.
+// nearest returns the objects that meet a condition and are nearest to a vector.
 func (s *storeIndex) nearest(ctx context.Context, query embed.Vector, w weaviate.Where, n int) ([]weaviate.Hit, error) {
 	return s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), weaviate.Select{
-		Where: w, Near: query, Limit: min(n, s.backend.pageSize), Properties: []string{rowProduct, rowVersion},
+		Where: w, Near: query, Limit: min(n, s.backend.pageSize), Properties: []string{propProduct, propVersion},
 	})
 }

@@ -17,13 +17,13 @@ import (
 const (
 	// batchSize is how many entries of the manifest one command reads.
 	batchSize = 500
-	// writeBatch is how many rows are written at once.
+	// writeBatch is how many objects are written at once.
 	writeBatch = 200
 	// writersAtOnce is how many batches are under way.
 	writersAtOnce = 3
-	// shortestMeant is the length of the shortest stem that a misspelt word may have meant, in bytes.
+	// shortestMeant is the length of the shortest stem that is offered for a misspelt word, in bytes.
 	shortestMeant = 3
-	// maxCopies bounds the nodes that keep each row.
+	// maxCopies bounds the nodes that keep each object.
 	maxCopies = 3
 )
 
@@ -68,7 +68,7 @@ func (w *writer) fill(ctx context.Context) error {
 		return err
 	}
 	name := tenant(w.storeID)
-	if err := w.client.CreateCollection(ctx, w.collection, min(copies, maxCopies), rowProperties()); err != nil {
+	if err := w.client.CreateCollection(ctx, w.collection, min(copies, maxCopies), properties()); err != nil {
 		return err
 	}
 	if err := w.client.DeleteTenant(ctx, w.collection, name); err != nil {
@@ -107,27 +107,27 @@ func (w *writer) gone(ctx context.Context, c catalog.Change) ([]string, error) {
 	}
 }
 
-// deleteOrphans deletes rows that a writer has left behind that did not come to their end.
+// deleteOrphans deletes the objects of writers that did not finish.
 func (w *writer) deleteOrphans(ctx context.Context) error {
 	begun, err := w.pending(ctx, w.collection)
 	if err != nil || len(begun) == 0 {
 		return err
 	}
-	var rows, products []string
-	for row, product := range begun {
-		rows, products = append(rows, row), append(products, product)
+	var objects, products []string
+	for object, product := range begun {
+		objects, products = append(objects, object), append(products, product)
 	}
-	listings, err := w.records(ctx, w.collection, products)
+	records, err := w.records(ctx, w.collection, products)
 	if err != nil {
 		return err
 	}
-	var loose []string
-	for i, l := range listings {
-		if l == nil || l.Row != rows[i] {
-			loose = append(loose, rows[i])
+	var orphans []string
+	for i, l := range records {
+		if l == nil || l.Row != objects[i] {
+			orphans = append(orphans, objects[i])
 		}
 	}
-	if err := w.drop(ctx, loose); err != nil {
+	if err := w.drop(ctx, orphans); err != nil {
 		return err
 	}
 	return w.clearPending(ctx, w.collection)
@@ -159,8 +159,8 @@ func (w *writer) apply(ctx context.Context, c catalog.Change, gone []string) err
 	return w.setPosition(ctx, w.collection, c.Position)
 }
 
-// put writes products as of a version: first their rows, then that these count, and then the old ones go. Whatever is broken off
-// in between leaves rows that count for nothing.
+// put writes products as of a version: first their objects, then the manifest, and then it deletes the old objects. What
+// breaks off in between leaves orphans only.
 func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.Product) error {
 	ids := make([]string, len(products))
 	for i, p := range products {
@@ -170,29 +170,29 @@ func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.P
 	if err != nil {
 		return err
 	}
-	batch, rows := make(map[string]record), make([]weaviate.Object, 0, len(products))
+	batch, objects := make(map[string]record), make([]weaviate.Object, 0, len(products))
 	begun, stems := make(map[string]string), make(map[string]bool)
 	for i, p := range products {
-		row, l, err := w.prepare(p, version, stems)
+		object, l, err := w.prepare(p, version, stems)
 		if err != nil {
 			return err
 		}
 		if old[i] != nil && old[i].Row != "" && old[i].Hash == l.Hash {
 			continue // it says what it said
 		}
-		batch[p.GetProductId()], begun[row.ID] = l, p.GetProductId()
-		rows = append(rows, row)
+		batch[p.GetProductId()], begun[object.ID] = l, p.GetProductId()
+		objects = append(objects, object)
 	}
-	if len(rows) == 0 {
+	if len(objects) == 0 {
 		return nil
 	}
-	if err := w.keepVectors(ctx, rows, batch, old); err != nil {
+	if err := w.keepVectors(ctx, objects, batch, old); err != nil {
 		return err
 	}
 	if err := w.addPending(ctx, w.collection, begun); err != nil {
 		return err
 	}
-	if err := w.client.Put(ctx, w.collection, tenant(w.storeID), rows); err != nil {
+	if err := w.client.Put(ctx, w.collection, tenant(w.storeID), objects); err != nil {
 		return err
 	}
 	if err := w.addStems(ctx, w.collection, stems); err != nil {
@@ -201,7 +201,7 @@ func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.P
 	return w.commitBatch(ctx, version, batch)
 }
 
-// prepare makes the row of a product, and what the manifest says of it.
+// prepare makes the object of a product, and what the manifest says of it.
 func (w *writer) prepare(p *catalogv1.Product, version int64, stems map[string]bool) (weaviate.Object, record, error) {
 	e, ps := index.NewEntry(p), index.Analyze(p, stemAll)
 	for i, f := range index.Fields {
@@ -214,25 +214,25 @@ func (w *writer) prepare(p *catalogv1.Product, version int64, stems map[string]b
 			}
 		}
 	}
-	row := w.row(w.storeID, e, ps, version)
-	l, err := newRecord(row.ID, e, ps)
-	return row, l, err
+	object := w.object(w.storeID, e, ps, version)
+	l, err := newRecord(object.ID, e, ps)
+	return object, l, err
 }
 
-// commitBatch takes products into the manifest and deletes the rows that do not count any more.
+// commitBatch takes products into the manifest and deletes the objects that do not count any more.
 func (w *writer) commitBatch(ctx context.Context, version int64, batch map[string]record) error {
-	loose, err := w.commit(ctx, w.collection, version, batch)
+	orphans, err := w.commit(ctx, w.collection, version, batch)
 	if err != nil {
 		return err
 	}
-	return w.drop(ctx, loose)
+	return w.drop(ctx, orphans)
 }
 
-// drop deletes rows.
-func (w *writer) drop(ctx context.Context, rows []string) error {
-	for len(rows) > 0 {
-		batch := rows[:min(writeBatch, len(rows))]
-		rows = rows[len(batch):]
+// drop deletes objects.
+func (w *writer) drop(ctx context.Context, objects []string) error {
+	for len(objects) > 0 {
+		batch := objects[:min(writeBatch, len(objects))]
+		objects = objects[len(batch):]
 		if err := w.client.Delete(ctx, w.collection, tenant(w.storeID), batch); err != nil {
 			return err
 		}
