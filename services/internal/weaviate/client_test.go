@@ -67,7 +67,7 @@ func TestAnotherNodeIsAskedWhenOneFails(t *testing.T) {
 		status int
 		body   string
 	}{
-		"it cannot work":               {500, "out of memory"},
+		"it cannot work":                {500, "out of memory"},
 		"it has no leader":              {422, `{"error":[{"message":"leader not found"}]}`},
 		"a query fails for the cluster": {200, `{"errors":[{"message":"shard: context deadline exceeded"}]}`},
 		"it does not say what it means": {200, `<html>`},

@@ -104,7 +104,7 @@ func (x *lexicon) Parse(text string, spoken []*Language) Query {
 			q.numbers = append(q.numbers, len(q.Terms))
 		}
 		q.Terms = append(q.Terms, Term{
-			Text: w, Alternatives: x.alternatives(content, i), Known: x.known[x.Stem(w)], Languages: spoken,
+			Text: w, Alternatives: x.alternatives(content, i), Known: x.isKnown(x.Stem(w)), Languages: spoken,
 		})
 	}
 	q.measure(ws)
@@ -248,7 +248,7 @@ func (x *lexicon) alternatives(content []string, i int) []string {
 	var out []string
 	for n := 1; n <= longestPhrase; n++ {
 		for start := max(0, i-n+1); start <= i && start+n <= len(content); start++ {
-			out = append(out, x.Synonyms[x.CategoryKey(strings.Join(content[start:start+n], " "))]...)
+			out = append(out, x.synonymsOf(x.CategoryKey(strings.Join(content[start:start+n], " ")))...)
 		}
 	}
 	return append(out, x.Implied[x.Stem(content[i])]...)
@@ -296,7 +296,7 @@ func (x *lexicon) headPhrases(head []string) []string {
 	for i := range head {
 		key := CategoryKey(strings.Join(head[i:], " "))
 		out = append(out, key)
-		for _, synonym := range x.Synonyms[key] {
+		for _, synonym := range x.synonymsOf(key) {
 			out = append(out, CategoryKey(synonym))
 		}
 	}

@@ -28,30 +28,26 @@ type lexicon struct {
 	Synonyms map[string][]string // stems of a phrase -> phrases that mean the same
 	Implied  map[string][]string // stem of a word -> words that serve who asks for it
 	known    map[string]bool     // stems of words that are spelled right
+	base     *lexicon            // has the synonyms and known words of all stores; nil: it is itself that one
 }
 
 // AllStores is the name under which Config.Synonyms has those that hold in every store.
 const AllStores = "*"
 
-// NewVocabulary returns the vocabularies of all stores: the built-in words, and the synonyms of each store.
+// NewVocabulary returns the vocabularies of all stores: the built-in words, and the synonyms of each store. A store has only its own
+// synonyms in memory and shares the rest.
 func NewVocabulary(synonyms map[string][][]string) *Vocabulary {
-	v := lexiconsOf(synonyms[AllStores])
-	v.stores = make(map[string]*Vocabulary, len(synonyms))
-	for store, groups := range synonyms {
-		v.stores[store] = lexiconsOf(slices.Concat(synonyms[AllStores], groups))
-	}
-	return v
-}
-
-// lexiconsOf builds a lexicon of each language. The groups are in all of them, whatever language they are in.
-func lexiconsOf(groups [][]string) *Vocabulary {
-	v := &Vocabulary{Lexicons: make(map[*Language]*lexicon, len(Languages))}
+	v := &Vocabulary{Lexicons: make(map[*Language]*lexicon, len(Languages)), stores: make(map[string]*Vocabulary, len(synonyms))}
 	for _, l := range Languages {
-		x := newLexicon(l)
-		for _, group := range groups {
-			x.add(group)
+		v.Lexicons[l] = newLexicon(l)
+		v.Lexicons[l].add(synonyms[AllStores])
+	}
+	for store, groups := range synonyms {
+		own := &Vocabulary{Lexicons: make(map[*Language]*lexicon, len(Languages))}
+		for l, base := range v.Lexicons {
+			own.Lexicons[l] = base.with(groups)
 		}
-		v.Lexicons[l] = x
+		v.stores[store] = own
 	}
 	return v
 }
@@ -92,9 +88,7 @@ func newLexicon(l *Language) *lexicon {
 	for _, w := range slices.Concat(text.StopWords(l.Tag), strings.Fields(l.words.fillers)) {
 		x.stop[w] = true
 	}
-	for _, group := range l.words.synonyms {
-		x.add(group)
-	}
+	x.add(l.words.synonyms)
 	for word, implied := range l.words.implications {
 		x.Implied[l.Stem(word)] = implied
 		x.known[l.Stem(word)] = true
@@ -102,16 +96,38 @@ func newLexicon(l *Language) *lexicon {
 	return x
 }
 
-// add takes a group of synonyms in.
-func (x *lexicon) add(group []string) {
-	for i, phrase := range group {
-		key := x.CategoryKey(phrase)
-		for _, w := range catalog.Words(phrase) {
-			x.known[x.Stem(w)] = true
+// with returns the lexicon with further synonyms. Groups may be in any language.
+func (x *lexicon) with(groups [][]string) *lexicon {
+	out := *x
+	out.base, out.Synonyms, out.known = x, make(map[string][]string), make(map[string]bool)
+	out.add(groups)
+	return &out
+}
+
+// add adds groups of synonyms.
+func (x *lexicon) add(groups [][]string) {
+	for _, group := range groups {
+		for i, phrase := range group {
+			key := x.CategoryKey(phrase)
+			for _, w := range catalog.Words(phrase) {
+				x.known[x.Stem(w)] = true
+			}
+			x.Synonyms[key] = append(append(x.Synonyms[key], group[:i]...), group[i+1:]...)
 		}
-		x.Synonyms[key] = append(x.Synonyms[key], group[:i]...)
-		x.Synonyms[key] = append(x.Synonyms[key], group[i+1:]...)
 	}
+}
+
+// synonymsOf returns the synonyms of a folded phrase.
+func (x *lexicon) synonymsOf(key string) []string {
+	if x.base == nil {
+		return x.Synonyms[key]
+	}
+	return slices.Concat(x.base.synonymsOf(key), x.Synonyms[key])
+}
+
+// isKnown reports whether a stem is of a word that is spelled right.
+func (x *lexicon) isKnown(stem string) bool {
+	return x.known[stem] || x.base != nil && x.base.isKnown(stem)
 }
 
 // Parse reads a query to a store whose products are in these languages, the most frequent first. None: English.
@@ -124,7 +140,7 @@ func (v *Vocabulary) Parse(query string, spoken ...*Language) Query {
 	for _, l := range spoken {
 		n := 0
 		for _, w := range ws {
-			if x := v.Lexicons[l]; x.stop[w] || l.words.prepositions[w] || x.known[l.Stem(w)] {
+			if x := v.Lexicons[l]; x.stop[w] || l.words.prepositions[w] || x.isKnown(l.Stem(w)) {
 				n++
 			}
 		}
