@@ -135,7 +135,7 @@ func TestAStoreWithCartsOfItsOwn(t *testing.T) {
 		t.Errorf("company %v: %s", ids, reply.GetText())
 	}
 	// The demo store's carts are with the recommend service, which is not asked: elsewhere that store has none.
-	if reply := h.ask(t, "what is in my cart?"); !strings.Contains(reply.GetText(), "can not be seen here") {
+	if reply := h.ask(t, "what is in my cart?"); !strings.Contains(reply.GetText(), "cannot be seen here") {
 		t.Errorf("another store's cart: %s", reply.GetText())
 	}
 	stop()
@@ -162,9 +162,9 @@ func TestAStoreWithoutCartsSaysSo(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	for message, want := range map[string]string{
-		"what is in my cart?":                                "can not be seen here",
-		"what goes with what is in my cart?":                 "can not be seen here",
-		"is there a discount code for my cart?":              "can not be seen here",
+		"what is in my cart?":                                "cannot be seen here",
+		"what goes with what is in my cart?":                 "cannot be seen here",
+		"is there a discount code for my cart?":              "cannot be seen here",
 		"any gift ideas?":                                    "Harbour single-line kite",
 		"is there something similar to the Gale stunt kite?": "Harbour single-line kite",
 	} {

@@ -74,7 +74,7 @@ var conversations = []conversation{
 	{
 		name: "what is wanted of an order is answered from the order, then from the rules", message: "can I cancel my order?",
 		specialists: []string{suite.Support}, tools: []string{"lookup_order", "search_policies"},
-		says: []string{"can not be cancelled: it has left already", "QT-10029", "until it is packed"},
+		says: []string{"cannot be cancelled: it has left already", "QT-10029", "until it is packed"},
 		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
 			if len(reply.GetSuggestedActions()) > 0 {
 				t.Errorf("what is not possible is suggested: %v", reply.GetSuggestedActions())
@@ -83,7 +83,7 @@ var conversations = []conversation{
 	},
 	{
 		name: "what came back does not come back again", message: "I want to return my order QT-10015",
-		specialists: []string{suite.Support}, tools: []string{"lookup_order"}, says: []string{"can not be returned: it was returned already"},
+		specialists: []string{suite.Support}, tools: []string{"lookup_order"}, says: []string{"cannot be returned: it was returned already"},
 		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
 			if len(reply.GetSuggestedActions()) > 0 {
 				t.Errorf("what is not possible is suggested: %v", reply.GetSuggestedActions())

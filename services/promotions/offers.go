@@ -41,16 +41,16 @@ func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, err
 	o := offers{now: s.now(), asked: t.SubQuery + " " + t.Message}
 	cart, err := s.cartOf(ctx, t)
 	if o.noCart = cartclient.None(err); err != nil && !o.noCart {
-		return o, s.forModel(ctx, err, "the cart can not be read now; say so, and name no saving")
+		return o, s.forModel(ctx, err, "the cart cannot be read now; say so, and name no saving")
 	}
 	o.hasCart = cart != nil
 	promotions, err := s.repository.list(ctx, t.Scope.StoreID)
 	if err != nil {
-		return o, s.forModel(ctx, err, "the promotions can not be read now; say so, and name no promotion")
+		return o, s.forModel(ctx, err, "the promotions cannot be read now; say so, and name no promotion")
 	}
 	who := engine.Buyer{SignedIn: t.Scope.CustomerID != "", ID: t.Scope.CustomerID, Groups: t.Scope.CustomerGroups}
 	if who.Used, err = s.repository.used(ctx, t.Scope.StoreID, who.ID, promotions); err != nil {
-		return o, s.forModel(ctx, err, "the promotions can not be read now; say so, and name no promotion")
+		return o, s.forModel(ctx, err, "the promotions cannot be read now; say so, and name no promotion")
 	}
 	o.basket = engine.NewBasket(cart)
 	o.Outcome = engine.Evaluate(promotions, o.basket, who, o.now)
@@ -71,10 +71,10 @@ func (s *server) cartOf(ctx context.Context, t *specialist.Turn) (*cartv1.Cart, 
 	if none, err := cartclient.Lacking(ctx, s.cart, t.Scope.StoreID); err == nil && none {
 		return nil, cartclient.NoCart(t.Scope.StoreID)
 	}
-	return nil, nil // what can not be told is not lacking
+	return nil, nil // what cannot be told is not lacking
 }
 
-// forModel logs the cause and returns words for the model, which must not see how the house is built.
+// forModel logs the cause and returns an error text for the model, which must not see internals.
 func (s *server) forModel(ctx context.Context, cause error, words string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -83,8 +83,8 @@ func (s *server) forModel(ctx context.Context, cause error, words string) error 
 	return errors.New(words)
 }
 
-// listed leaves out what this shopper can not use, unless they name its code: expired promotions, which are
-// counted, those that are used up, those of groups that they are not in, and those that are far off. Eligible ones come
+// listed leaves out what this shopper cannot use, unless they name its code: expired promotions, which are
+// counted, used-up promotions, promotions for other customer groups, and promotions that start later than maxLeadTime. Eligible ones come
 // first, then those that are nearest to applying.
 func (o offers) listed() (shown []*promotionv1.Evaluation, expired int) {
 	for _, e := range o.Evaluations {
@@ -128,7 +128,7 @@ func (o offers) note(shown []*promotionv1.Evaluation) string {
 	case len(shown) == 0:
 		return "There are no promotions at the moment."
 	case o.noCart:
-		return "This store's carts can not be seen here, so no saving can be computed; these are the offers of the store."
+		return "This store's carts cannot be seen here, so no saving can be computed; these are the offers of the store."
 	case !o.hasCart:
 		return "There is no cart yet, so no saving can be computed; these are the offers of the store."
 	case o.basket.Empty():
@@ -233,7 +233,7 @@ func (o offers) picks(in chooseArgs) (*specialistv1.PromotionChoice, error) {
 		}
 		for _, other := range set {
 			if !engine.Combinable(other.GetPromotion(), e.GetPromotion()) {
-				return nil, fmt.Errorf("%s does not apply: it can not be combined with %s. %s",
+				return nil, fmt.Errorf("%s does not apply: it cannot be combined with %s. %s",
 					e.GetPromotion().GetCode(), other.GetPromotion().GetCode(), o.advice())
 			}
 		}

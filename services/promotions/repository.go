@@ -93,7 +93,7 @@ end
 return {customer and 1 or 0, tonumber(redis.call('HGET', KEYS[1], 'all') or 0)}`
 )
 
-// usageKey spreads the uses of promotions over a Redis Cluster: those of each code are in a slot of their own.
+// usageKey spreads the uses of promotions over a Redis Cluster: each code has a slot of its own.
 func usageKey(storeID, code string) string {
 	return state.TaggedKey(storeID, "promotion/"+strings.ToUpper(code), "usage")
 }
@@ -133,7 +133,7 @@ func (r repository) count(ctx context.Context, script, storeID string, codes []s
 	return usages, nil
 }
 
-// used reads how often the promotions that have a limit were used, by all and by a customer, who may be nobody.
+// used reads how often the promotions that have a limit were used, by all customers and by one. An empty customerID is a guest.
 func (r repository) used(ctx context.Context, storeID, customerID string, promotions []*promotionv1.Promotion) (map[string]engine.Use, error) {
 	replies := make(map[string]*redis.SliceCmd)
 	pipe := r.redis.Pipeline()

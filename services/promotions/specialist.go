@@ -39,7 +39,7 @@ func (s *server) definition() specialist.Definition {
 	}
 }
 
-// unavailable says why the specialist can not serve a store without promotions.
+// unavailable says why the specialist cannot serve a store without promotions.
 func (s *server) unavailable(ctx context.Context, sc scope.Scope) (string, error) {
 	has, err := s.repository.has(ctx, sc.StoreID)
 	if err != nil || has {

@@ -64,7 +64,7 @@ func TestListActivePromotions(t *testing.T) {
 	}
 	want := []string{"TEN", "SHIP", "NEAR", "FAR", "SOCKS5", "TENTS", "TOMORROW"}
 	if diff := cmp.Diff(want, codes); diff != "" {
-		t.Errorf("eligible by saving, then by distance, without what can not be used (-want +got):\n%s", diff)
+		t.Errorf("eligible by saving, then by distance, without what cannot be used (-want +got):\n%s", diff)
 	}
 	if got.BestCode != "TEN" || got.CartSubtotal != "338.65 EUR" || got.ExpiredCount != 1 || got.Note != "" {
 		t.Errorf("best %q, subtotal %q, expired %d, note %q", got.BestCode, got.CartSubtotal, got.ExpiredCount, got.Note)
@@ -124,7 +124,7 @@ func TestAStoreWithoutCartsIsToldSo(t *testing.T) {
 		mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000)))
 		tools := service.data.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})
 		got, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", "")
-		if err != nil || len(got.Promotions) != 1 || got.Promotions[0].Eligible || got.Promotions[0].Explanation != "" || !strings.HasPrefix(got.Note, "This store's carts can not be seen here") {
+		if err != nil || len(got.Promotions) != 1 || got.Promotions[0].Eligible || got.Promotions[0].Explanation != "" || !strings.HasPrefix(got.Note, "This store's carts cannot be seen here") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
@@ -286,9 +286,9 @@ func TestTheBestCombinationIsListedAndCanBeChosen(t *testing.T) {
 		{"all of it, each once, in any case", `{"code":"five","reason":"r","also":["ten","FIVE","TEN"]}`,
 			chooseResult{Code: "FIVE", Also: []string{"TEN"}, Title: "Offer FIVE", Saving: "50.79 EUR", Reason: "r"}, ""},
 		{"one that stands alone", `{"code":"TEN","reason":"r","also":["ALONE"]}`, chooseResult{},
-			"ALONE does not apply: it can not be combined with TEN. The best code for this cart is ALONE, the best combination TEN with FIVE."},
+			"ALONE does not apply: it cannot be combined with TEN. The best code for this cart is ALONE, the best combination TEN with FIVE."},
 		{"two that exclude each other", `{"code":"TEN","reason":"r","also":["SHIP","FIVE"]}`, chooseResult{},
-			"FIVE does not apply: it can not be combined with SHIP. The best code for this cart is ALONE, the best combination TEN with FIVE."},
+			"FIVE does not apply: it cannot be combined with SHIP. The best code for this cart is ALONE, the best combination TEN with FIVE."},
 		{"one that does not exist", `{"code":"TEN","reason":"r","also":["NOPE"]}`, chooseResult{},
 			`The store has no promotion with the code "NOPE". The best code for this cart is ALONE, the best combination TEN with FIVE.`},
 	}

@@ -149,12 +149,12 @@ func TestCartsOfTheStoresOwn(t *testing.T) {
 		tool, arguments string
 		note, fails     string
 	}{
-		"down":                       {down, cartTool, `{}`, "", "The cart can not be read now. Say so"},
-		"down, a gift":               {down, "similar_products", `{"query":"gift"}`, "The cart can not be read now. Some of this may be in it already.", ""},
-		"down, what goes with it":    {down, "similar_products", `{}`, "", "The cart can not be read now. Say so"},
-		"no cart":                    {none, cartTool, `{}`, "This store's carts can not be seen here.", ""},
+		"down":                       {down, cartTool, `{}`, "", "The cart cannot be read now. Say so"},
+		"down, a gift":               {down, "similar_products", `{"query":"gift"}`, "The cart cannot be read now. Some of this may be in it already.", ""},
+		"down, what goes with it":    {down, "similar_products", `{}`, "", "The cart cannot be read now. Say so"},
+		"no cart":                    {none, cartTool, `{}`, "This store's carts cannot be seen here.", ""},
 		"no cart, a gift":            {none, "similar_products", `{"query":"gift"}`, "", ""},
-		"no cart, what goes with it": {none, "similar_products", `{}`, "This store's carts can not be seen here. No product was named.", ""},
+		"no cart, what goes with it": {none, "similar_products", `{}`, "This store's carts cannot be seen here. No product was named.", ""},
 		"not known":                  {unknown, cartTool, `{}`, "The cart is empty.", ""},
 		"not known, a gift":          {unknown, "similar_products", `{"query":"gift"}`, "", ""},
 	} {

@@ -222,7 +222,7 @@ type CoPurchases interface {
 	ListCoPurchases(context.Context, *orderv1.ListCoPurchasesRequest, ...grpc.CallOption) (*orderv1.ListCoPurchasesResponse, error)
 }
 
-// coPurchases returns what customers bought together with products, best first; nothing when that can not be told in time. Of
+// coPurchases returns what customers bought together with products, best first; nothing when that cannot be told in time. Of
 // many products it looks at the last ones.
 func (s *Service) coPurchases(ctx context.Context, storeID string, products []string) []*catalogv1.Companion {
 	if s.orders == nil || len(products) == 0 {

@@ -65,12 +65,12 @@ func (s *Service) disabledTools(ctx context.Context, sc scope.Scope) (map[string
 		return nil, err
 	}
 	return map[string]string{
-		cartTool: "Carts can not be seen here: this store has none connected. Asked about the cart, say so. Do not offer to put " +
+		cartTool: "Carts cannot be seen here: this store has none connected. Asked about the cart, say so. Do not offer to put " +
 			"anything into it.",
 	}, nil
 }
 
-// noCart reports whether a store has no cart, as whoever keeps the carts says.
+// noCart reports whether a store has no cart, according to the service that keeps its carts.
 func (s *Service) noCart(ctx context.Context, storeID string) (bool, error) {
 	if s.cart != nil {
 		return cartclient.Lacking(ctx, s.cart, storeID)
@@ -79,7 +79,7 @@ func (s *Service) noCart(ctx context.Context, storeID string) (bool, error) {
 	return settings.GetNoCart(), err
 }
 
-// readCart reads a cart from whoever keeps it.
+// readCart reads a cart from the service that keeps it.
 func (s *Service) readCart(ctx context.Context, storeID, cartID string) (*cartv1.Cart, error) {
 	if s.cart != nil {
 		return cartclient.Read(ctx, s.cart, storeID, cartID)
@@ -137,9 +137,9 @@ type turnCart struct {
 
 // Why a cart is not seen.
 const (
-	reasonNoCart  = "This store's carts can not be seen here."
+	reasonNoCart  = "This store's carts cannot be seen here."
 	reasonUnknown = "The shopper's cart is not known here."
-	reasonFailed  = "The cart can not be read now."
+	reasonFailed  = "The cart cannot be read now."
 )
 
 // tools makes the tools of one turn.
@@ -183,7 +183,7 @@ func (t *turn) cartID() string {
 	return t.Scope.CustomerID
 }
 
-// forModel logs the cause and returns words for the model, which must not see how the house is built.
+// forModel logs the cause and returns an error text for the model, which must not see internals.
 func (s *Service) forModel(ctx context.Context, cause error, words string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -204,7 +204,7 @@ func (t *turn) cartContext(ctx context.Context) (cartResult, error) {
 	return cartSummary(cart), nil
 }
 
-// similar runs similar_products. A cart that can not be read stops nobody who has said what they look for.
+// similar runs similar_products. It needs no cart when the arguments say what the shopper looks for.
 func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, error) {
 	if err := in.check(); err != nil {
 		return similarResult{}, err
@@ -220,7 +220,7 @@ func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, erro
 	}
 	hits, note, err := t.search(ctx, in, cart)
 	if err != nil {
-		return similarResult{}, t.service.forModel(ctx, err, "the catalog can not be searched now; say so, and name no product")
+		return similarResult{}, t.service.forModel(ctx, err, "the catalog cannot be searched now; say so, and name no product")
 	}
 	return t.present(hits, note, !cart.noCart), nil
 }

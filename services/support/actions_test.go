@@ -63,8 +63,8 @@ func TestAllowedActionsReachTheModelAndTheBackend(t *testing.T) {
 	if diff := cmp.Diff([]string{"items that have not left can be cancelled; only: Rib socks"}, got.Order.Possible); diff != "" {
 		t.Errorf("possible (-want +got):\n%s", diff)
 	}
-	if all := strings.Join(got.Order.NotPossible, "\n"); !strings.Contains(all, "the order can not be cancelled: it has left already") ||
-		!strings.Contains(all, "items can not be returned: it has not arrived yet") || strings.Contains(all, "payment") {
+	if all := strings.Join(got.Order.NotPossible, "\n"); !strings.Contains(all, "the order cannot be cancelled: it has left already") ||
+		!strings.Contains(all, "items cannot be returned: it has not arrived yet") || strings.Contains(all, "payment") {
 		t.Errorf("not possible:\n%s", all)
 	}
 }
@@ -90,7 +90,7 @@ func TestSettingsAreKeptAndReplaced(t *testing.T) {
 }
 
 func TestAStoreWithoutAnOrderSystem(t *testing.T) {
-	model := scripted.New(scripted.Step{Text: "Orders can not be looked up here."})
+	model := scripted.New(scripted.Step{Text: "Orders cannot be looked up here."})
 	c := serve(t, model)
 	c.haveOrders(t, "one", order("Q-1", "ada", 1))
 	c.haveSettings(t, "one", &orderv1.OrderSettings{NoOrderSystem: true})
@@ -108,7 +108,7 @@ func TestAStoreWithoutAnOrderSystem(t *testing.T) {
 	if prompt := asked.Messages[0].Text; !strings.Contains(prompt, "no order system connected") {
 		t.Errorf("the model is not told:\n%s", prompt)
 	}
-	if _, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", ""); err == nil || !strings.Contains(err.Error(), "can not be looked up here") {
+	if _, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", ""); err == nil || !strings.Contains(err.Error(), "cannot be looked up here") {
 		t.Errorf("a look-up that was on its way: %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func afterDelivery(actions *orderv1.OrderActions) string {
 // dayWords is a date in UTC, such as "3 March 2026".
 func dayWords(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
-// actionClauses are the actions as a sentence says that they can or can not be done.
+// actionClauses are the actions as a sentence says that they can or cannot be done.
 var actionClauses = map[orderv1.OrderActionKind]string{
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL:         "the order %s be cancelled",
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL_ITEMS:   "items that have not left %s be cancelled",
@@ -150,7 +150,7 @@ func refusedWords(o *orderv1.Order, r *orderv1.RefusedAction) string {
 	if d := r.GetDeadline(); d != nil {
 		why += dayWords(d.AsTime())
 	}
-	return fmt.Sprintf(actionClauses[r.GetKind()], "can not") + ": " + why
+	return fmt.Sprintf(actionClauses[r.GetKind()], "cannot") + ": " + why
 }
 
 // titlesOf names the items of an action that is not for all of the order's. It is "" when it is for all.

@@ -90,14 +90,14 @@ type shownReturn struct {
 
 // Words for a model about look-ups that did not work.
 const (
-	ordersDown   = "orders can not be looked up now; say so, and name no status"
-	ordersOff    = "this store's orders can not be looked up here; say so, and offer to pass it on"
-	signIn       = "nobody is signed in, so no order can be looked up: ask the shopper to sign in, or to give the order's number with its e-mail address or postal code"
+	ordersDown   = "orders cannot be looked up now; say so, and name no status"
+	ordersOff    = "this store's orders cannot be looked up here; say so, and offer to pass it on"
+	signIn       = "the shopper is not signed in, so no order can be looked up: ask the shopper to sign in, or to give the order's number with its e-mail address or postal code"
 	guestMissing = "No order has this number with this e-mail address or postal code. Ask the shopper to check both."
 	guestBlocked = "there were too many wrong attempts; ask the shopper to sign in, or to try again in an hour"
 )
 
-// lookupOrder finds an order of the turn's customer, and of nobody else whatever the model writes.
+// lookupOrder finds an order of the turn's customer, whatever customer the model names.
 func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult, error) {
 	f, total, err := t.findOrder(ctx, orders.NormalID(in.OrderID))
 	if err != nil {

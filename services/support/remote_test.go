@@ -203,7 +203,7 @@ func TestOtherStoresKeepTheirOrdersHere(t *testing.T) {
 func TestAModelHearsThatAnOrderSystemIsDown(t *testing.T) {
 	c := serveWith(t, orderhttp.Config{URL: "https://orders.one.example", Transport: answering("nonsense")})
 	_, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
-	if err == nil || !strings.Contains(err.Error(), "can not be looked up now") || strings.Contains(err.Error(), "syntax") {
+	if err == nil || !strings.Contains(err.Error(), "cannot be looked up now") || strings.Contains(err.Error(), "syntax") {
 		t.Errorf("error = %v, want words for the model", err)
 	}
 }

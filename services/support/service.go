@@ -25,8 +25,8 @@ type Config struct {
 	specialist.Deps
 	// Embedder makes the vectors for searching documents by meaning. Nil: they are searched by words alone.
 	Embedder policies.Embedder
-	// OrderSystems are those of the stores that keep their orders themselves, by store. The orders of any other store are kept
-	// in Redis. Nil: no store has one.
+	// OrderSystems are the order systems of stores that keep their orders themselves, by store. The orders of any other store
+	// are in Redis. Nil: no store has an order system.
 	OrderSystems map[string]orderhttp.Config
 	// Now is the clock that decides whether a return is still possible. Nil: time.Now.
 	Now func() time.Time

@@ -51,7 +51,7 @@ func (s *Service) disabledTools(ctx context.Context, sc scope.Scope) (map[string
 		return nil, err
 	}
 	return map[string]string{
-		lookupOrder: "Orders can not be looked up here: this store has no order system connected. Asked about an order, say so, and " +
+		lookupOrder: "Orders cannot be looked up here: this store has no order system connected. Asked about an order, say so, and " +
 			"search its documents for how to reach it.",
 	}, nil
 }
@@ -118,7 +118,7 @@ func (t *turnTools) first(what string) bool {
 	return true
 }
 
-// forModel logs the cause and returns words for the model, which must not see how the house is built.
+// forModel logs the cause and returns an error text for the model, which must not see internals.
 func (s *Service) forModel(ctx context.Context, cause error, words string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -158,7 +158,7 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 	}
 	passages, err := t.passages(ctx, query)
 	if err != nil {
-		return searchResult{}, t.service.forModel(ctx, err, "the store's documents can not be read now; say so, and name no rule")
+		return searchResult{}, t.service.forModel(ctx, err, "the store's documents cannot be read now; say so, and name no rule")
 	}
 	r := searchResult{Passages: make([]shownPassage, 0, len(passages))}
 	switch {

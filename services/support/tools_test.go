@@ -274,7 +274,7 @@ func TestToolsHideTheCauseOfAFailure(t *testing.T) {
 		} else {
 			_, err = servicetest.Run[searchResult](t.Context(), t, toolsFor(c, "ada"), name, arguments)
 		}
-		if err == nil || strings.Contains(err.Error(), "redis") || !strings.Contains(err.Error(), "can not be") {
+		if err == nil || strings.Contains(err.Error(), "redis") || !strings.Contains(err.Error(), "cannot be") {
 			t.Errorf("%s: error = %v, want words for the model", name, err)
 		}
 	}

@@ -46,12 +46,12 @@ func TestOnlyWhatTheShopperWantsIsProposed(t *testing.T) {
 		{"to cancel", `{"wants":["cancel"]}`, nil, []string{"cancel"}, "The order can be cancelled; a reason is needed: ordered by mistake."},
 		{"two things", `{"wants":["change_address","cancel"]}`, nil, []string{"cancel", "change_address"},
 			"The order can be cancelled; a reason is needed: ordered by mistake. The address can be changed."},
-		{"too early to return", `{"wants":["return"]}`, nil, nil, "Items can not be returned: it has not arrived yet."},
+		{"too early to return", `{"wants":["return"]}`, nil, nil, "Items cannot be returned: it has not arrived yet."},
 		{"too late to cancel, and a return", `{"wants":["cancel","return"]}`, []func(*orderv1.Order){
 			in(orderv1.OrderStatus_ORDER_STATUS_DELIVERED, &orderv1.Fulfilment{DeliveryTime: daysFromNow(-1)})}, []string{"return"},
-			"Items can be returned, until 28 March 2026. The order can not be cancelled: it has left already."},
+			"Items can be returned, until 28 March 2026. The order cannot be cancelled: it has left already."},
 		{"what the store never does", `{"wants":["change_payment"]}`, nil, nil,
-			"The payment can not be changed: no rule of the store allows it for an order that is being prepared."},
+			"The payment cannot be changed: no rule of the store allows it for an order that is being prepared."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// MaxReadTime bounds one read, whatever time its caller has: a cart service that hangs must not hold up a turn.
+	// MaxReadTime bounds one read, so that a cart service that hangs does not delay a turn.
 	MaxReadTime = 2 * time.Second
-	// maxSettingsTime bounds the look at a store's settings.
+	// maxSettingsTime bounds one read of a store's settings.
 	maxSettingsTime = 500 * time.Millisecond
-	// Limits of what the contract allows, and of what can be added up.
+	// Limits of the contract, and of amounts that still add up in 64 bits.
 	maxItems    = 200
 	maxQuantity = 999
 	maxPrice    = 1_000_000_000_000 // minor units; a full cart of it still fits in 64 bits
@@ -44,10 +44,10 @@ func NoCart(storeID string) error {
 // None reports whether an error says that the store has no cart.
 func None(err error) bool { return err != nil && rpc.Reason(rpc.Status(err)) == "NO_CART" }
 
-// Read returns a cart in the form in which the recommend service gives it: of the store and the id asked for, with the
-// subtotal that its items come to. A cart that its service does not know is empty.
+// Read returns a cart in the form of the recommend service: with the requested store and id, and with the subtotal of its
+// items. A cart that its service does not know is empty.
 //
-// Errors: that of a ctx that has ended; one of which None is true; else a *fault.Unavailable or an UNAVAILABLE of the service.
+// Errors: the error of an ended ctx; an error for which None is true; else a *fault.Unavailable or an UNAVAILABLE of the service.
 func Read(ctx context.Context, service cartv1.CartServiceClient, storeID, cartID string) (*cartv1.Cart, error) {
 	reading, cancel := context.WithTimeout(ctx, MaxReadTime)
 	defer cancel()
@@ -62,12 +62,12 @@ func Read(ctx context.Context, service cartv1.CartServiceClient, storeID, cartID
 	case status.Code(err) == codes.Unavailable:
 		return nil, fmt.Errorf("get cart: %w", err)
 	case err != nil:
-		// Other codes are between this service and the cart's: its caller did not call it.
+		// The caller did not call the cart service, so other codes mean nothing to it.
 		return nil, unavailable(err)
 	}
 	cart := proto.CloneOf(resp.GetCart())
 	if err := check(cart, storeID, cartID); err != nil {
-		return nil, unavailable(fmt.Errorf("its answer can not be used: %w", err))
+		return nil, unavailable(fmt.Errorf("its answer is invalid: %w", err))
 	}
 	cart.StoreId, cart.CartId = storeID, cartID
 	cart.Subtotal = Subtotal(cart.GetItems())
@@ -78,17 +78,17 @@ func unavailable(cause error) error {
 	return &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "cart service", Err: cause}
 }
 
-// check reports what in a cart the contract does not allow.
+// check reports what the contract does not allow in a cart.
 func check(cart *cartv1.Cart, storeID, cartID string) error {
 	if cart == nil {
-		return errors.New("there is no cart in it")
+		return errors.New("it has no cart")
 	}
 	var c fault.Checker
 	if id := cart.GetStoreId(); id != "" && id != storeID {
-		c.Addf("store_id", "is %q, asked for was %q", id, storeID)
+		c.Addf("store_id", "is %q, want %q", id, storeID)
 	}
 	if id := cart.GetCartId(); id != "" && id != cartID {
-		c.Addf("cart_id", "is %q, asked for was %q", id, cartID)
+		c.Addf("cart_id", "is %q, want %q", id, cartID)
 	}
 	if n := len(cart.GetItems()); n > maxItems {
 		c.Addf("items", "has %d entries, must have at most %d", n, maxItems)
@@ -116,7 +116,7 @@ func checkItem(c *fault.Checker, field string, item *cartv1.CartItem) {
 	c.Range(field+".unit_price.amount_minor", item.GetUnitPrice().GetAmountMinor(), 0, maxPrice)
 }
 
-// Subtotal adds up what can be bought of the items, in the currency of the first of them. Nil: nothing can.
+// Subtotal sums the available items, in the currency of the first one. It is nil when no item is available.
 func Subtotal(items []*cartv1.CartItem) *commonv1.Money {
 	var sum *commonv1.Money
 	for _, item := range items {
@@ -134,7 +134,7 @@ func Subtotal(items []*cartv1.CartItem) *commonv1.Money {
 	return sum
 }
 
-// Lacking reports whether a store has no cart, as its cart service says. One that does not say has one.
+// Lacking reports whether a store has no cart, according to its cart service. A store whose service does not say has a cart.
 func Lacking(ctx context.Context, service cartv1.CartServiceClient, storeID string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxSettingsTime)
 	defer cancel()

@@ -93,7 +93,7 @@ func TestACartThatCanNotBeUsedIsNotBelieved(t *testing.T) {
 		return &cartv1.Cart{Items: []*cartv1.CartItem{i}}
 	}
 	for cause, cart := range map[string]*cartv1.Cart{
-		"there is no cart in it":             nil,
+		"it has no cart":                     nil,
 		"cart_id":                            {CartId: "another"},
 		"store_id":                           {StoreId: "another"},
 		"items: has 201":                     {Items: slices.Repeat([]*cartv1.CartItem{socks(1, 1, "EUR")}, 201)},

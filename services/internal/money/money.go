@@ -1,7 +1,7 @@
-// Package money words amounts and makes them from what models and people write. It is the one place that knows how
-// many digits of a currency come after the decimal point.
+// Package money formats amounts for people, and makes amounts from numbers in major units. It is the one place that knows how
+// many decimal digits a currency has.
 //
-// It must not import a service, and it does not compute: sums and shares stay with whoever answers for them.
+// It must not import a service. It does not add or divide amounts.
 package money
 
 import (
@@ -14,8 +14,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 )
 
-// Digits returns how many digits of the currency come after the decimal point: 2 for EUR, 0 for JPY, 3 for KWD, and 2
-// for a code that is not known.
+// Digits returns the number of decimal digits of a currency: 2 for EUR, 0 for JPY, 3 for KWD, and 2 for an unknown code.
 func Digits(code string) int {
 	unit, err := currency.ParseISO(code)
 	if err != nil {
@@ -25,7 +24,7 @@ func Digits(code string) int {
 	return scale
 }
 
-// Text is an amount as shoppers read it: "129.95 EUR", or "-5.00 EUR". Nil is "".
+// Text formats an amount as "129.95 EUR" or "-5.00 EUR". It returns "" for nil.
 func Text(m *commonv1.Money) string {
 	if m == nil {
 		return ""
@@ -41,11 +40,11 @@ func Text(m *commonv1.Money) string {
 	return text + " " + m.GetCurrencyCode()
 }
 
-// largest bounds what FromMajor returns. Beyond it, a float64 does not hold every minor unit.
+// largest bounds the result of FromMajor. Beyond it, a float64 does not represent every integer.
 const largest = 1 << 53
 
-// FromMajor turns an amount in major units, such as 19.99, into Money, rounded to the nearest minor unit. What is
-// beyond 2^53 minor units becomes that many.
+// FromMajor converts an amount in major units, such as 19.99, rounded to the nearest minor unit. The result is at most 2^53
+// minor units, positive or negative.
 func FromMajor(amount float64, code string) *commonv1.Money {
 	minor := math.Round(amount * math.Pow10(Digits(code)))
 	return &commonv1.Money{AmountMinor: int64(max(-largest, min(minor, largest))), CurrencyCode: code}

@@ -24,22 +24,22 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
-// maxResponse bounds a response: a hundred orders with everything that an order may have fit in.
+// maxResponse bounds a response. A hundred large orders fit in.
 const maxResponse = 4 << 20
 
-// The circuit breaker opens after so many failures in a row, and lets one request through after the pause to see.
+// The circuit breaker opens after maxFailures failures in a row. After breakerPause it lets one request through as a probe.
 const (
 	maxFailures  = 5
 	breakerPause = 10 * time.Second
 )
 
-// ErrNotFound is the error of an order that the order system does not have for who asks.
+// ErrNotFound says that the order system has no such order for this customer.
 var ErrNotFound = errors.New("order system: no such order")
 
-// errRefusedKey is the error of a request whose key or signature was refused.
+// errRefusedKey says that the order system refused the key or the signature.
 var errRefusedKey = errors.New("order system refuses the key")
 
-// Client asks one store's order system. Errors but ErrNotFound and those of the caller's context are a *fault.Unavailable.
+// Client calls one store's order system. Its errors are ErrNotFound, the error of the caller's context, or a *fault.Unavailable.
 // It is safe for concurrent use.
 type Client struct {
 	cfg     Config
@@ -67,13 +67,13 @@ func New(cfg Config) (*Client, error) {
 		cfg: cfg, base: base,
 		http: &http.Client{
 			Transport: cfg.Transport,
-			// A signature is for one path of one host: a redirect is a failure.
+			// A signature is valid for one path of one host, so a redirect is a failure.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		breaker: gobreaker.NewCircuitBreaker[[]byte](gobreaker.Settings{
 			Timeout:     breakerPause,
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= maxFailures },
-			// A caller that leaves says nothing of the order system, and neither does an order that it does not have.
+			// A cancelled caller and a missing order say nothing about the health of the order system.
 			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
 			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrNotFound) },
 		}),
@@ -95,7 +95,7 @@ func (c *Client) Get(ctx context.Context, storeID, customerID, orderID string) (
 	return c.order(ctx, query{StoreID: storeID, CustomerID: customerID, OrderID: orderID})
 }
 
-// Guest returns an order to somebody who knows its e-mail address or postal code; the other is "".
+// Guest returns an order to a shopper who gives its e-mail address or its postal code; the other is "".
 func (c *Client) Guest(ctx context.Context, storeID, orderID, email, postalCode string) (*orderv1.Order, error) {
 	return c.order(ctx, query{StoreID: storeID, OrderID: orderID, Email: email, PostalCode: postalCode})
 }
@@ -116,7 +116,7 @@ func (c *Client) List(ctx context.Context, storeID, customerID string, limit int
 	out := &orderv1.ListOrdersResponse{}
 	if err := c.ask(ctx, "/orders/list", query{StoreID: storeID, CustomerID: customerID, Limit: limit}, out); err != nil {
 		if errors.Is(err, ErrNotFound) {
-			return nil, 0, nil // it does not know the customer
+			return nil, 0, nil // an unknown customer has no orders
 		}
 		return nil, 0, err
 	}

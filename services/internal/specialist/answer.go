@@ -17,10 +17,10 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// maxProducts bounds the products of an answer: more than six is a list, not advice.
+// maxProducts bounds the products of an answer. More than six are a list, not advice.
 const maxProducts = 6
 
-// compose makes the answer from what the loop said, what the tools found, and what became of the text's claims.
+// compose makes the answer from the result of the loop, the findings of the tools, and the verdict on the text's claims.
 func compose(turn *Turn, result *agentloop.Result, text string, verdict grounding.Verdict) *specialistv1.Answer {
 	f := turn.Findings
 	f.mu.Lock()
@@ -62,7 +62,7 @@ func mentioned(products []*specialistv1.ProductChoice, text string) []*specialis
 	return out
 }
 
-// containsRun reports whether words holds run as neighbours, in order.
+// containsRun reports whether words contains run, in order and without gaps.
 func containsRun(words, run []string) bool {
 	for i := 0; len(run) > 0 && i+len(run) <= len(words); i++ {
 		if slices.Equal(words[i:i+len(run)], run) {
@@ -87,8 +87,8 @@ func usage(u agentloop.Usage) *commonv1.Usage {
 	}
 }
 
-// finishReason says why an answer with a text ended. An answer that ended with a provider's unknown reason may be cut, which
-// is what length says.
+// finishReason returns why an answer with a text ended. An answer with an unknown reason of a provider may be cut, so it has
+// the reason length.
 func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
 	switch r {
 	case agentloop.FinishLength, agentloop.FinishError:
@@ -107,12 +107,12 @@ func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
 
 func setDuration(a *specialistv1.Answer, d time.Duration) { a.Duration = durationpb.New(d) }
 
-// signals is what is known of how an answer came about. Its zero value is that of an answer without look-ups.
+// signals describe how an answer came about. The zero value is an answer without lookups.
 type signals struct {
 	found, empty int // look-ups that returned something, or nothing
 	calls        int // of tools
 	failed       int // calls that came to an error
-	repaired     int // calls whose arguments had to be mended
+	repaired     int // calls whose arguments had to be repaired
 	truncated    bool
 	checked      int // of the text that were checked
 	unsupported  int // of these, those that nothing supports
@@ -143,14 +143,14 @@ func (f *Findings) signals(result *agentloop.Result, verdict grounding.Verdict) 
 //	        0.85 some did and some did not
 //	        0.7  no look-up was needed
 //	        0.5  all look-ups came back empty, or every tool call failed
-//	less    0.1  for each failed tool call, at most 0.3
-//	        0.05 for each tool call whose arguments had to be mended, at most 0.1
+//	minus   0.1  for each failed tool call, at most 0.3
+//	        0.05 for each tool call whose arguments had to be repaired, at most 0.1
 //	        0.05 when the model did not see all of a result, for its size
 //	times   0.8  when the limit of steps or the budget came before the model was done
 //	        0.6  when the answer was cut short: by its length, the deadline, or the provider
 //	        1 - 0.5 x unsupported / checked, of the claims in the text
 //
-// docs/turn.md has the same table for readers.
+// docs/turn.md has the same table.
 func (e signals) confidence() float64 {
 	c := e.base() - 0.1*float64(min(e.failed, 3)) - 0.05*float64(min(e.repaired, 2))
 	if e.truncated {

@@ -70,7 +70,7 @@ func TestAtMostTenClaimsAreNamed(t *testing.T) {
 	}
 }
 
-// What code makes of the findings when a model can not be asked any more is not held against them again.
+// What code makes of the findings when a model cannot be asked any more is not held against them again.
 func TestWhatCodeSaysMakesNoClaims(t *testing.T) {
 	call := look("lamp")
 	call.Usage = &agentloop.Usage{InputTokens: 2000, OutputTokens: 1000}

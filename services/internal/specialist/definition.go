@@ -24,11 +24,11 @@ type Definition struct {
 	Prompt string
 	// Tools makes the tools of one turn, closed over its scope and findings. Nil: none.
 	Tools func(t *Turn) []agentloop.Tool
-	// Unavailable says why the specialist can not serve the scope's store, in words for the shopper, or "" when it can.
+	// Unavailable says why the specialist cannot serve the scope's store, in words for the shopper, or "" when it can.
 	// Nil: it always can.
 	Unavailable func(ctx context.Context, s scope.Scope) (string, error)
 	// DisabledTools says which tools do not work for the scope's store because it has no such system, and why, in a sentence for the
-	// model. They are not offered. What can not be told is not lacking. Nil: none.
+	// model. They are not offered. What cannot be told is not lacking. Nil: none.
 	DisabledTools func(ctx context.Context, s scope.Scope) (map[string]string, error)
 	// ReadsCart says that the tools read the shopper's cart, so that it comes with each assignment. See Turn.Cart.
 	ReadsCart bool

@@ -13,12 +13,12 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// prefaceLimit is how much text of a step is kept until it is clear that the step calls no tools. Models like to announce
-// what they look up ("Let me check ..."); such a preface is shorter than this and is dropped. Longer text is on its way
-// to the reader already, so it stays part of the answer, whatever follows.
+// prefaceLimit is how much text of a step, in bytes, is buffered until it is clear that the step calls no tools. Models
+// often announce a lookup ("Let me check ..."). Such a preface is shorter than this and is dropped. Longer text was sent
+// already, so it stays part of the answer.
 const prefaceLimit = 240
 
-// progress turns the events of a run into those of SpecialistService, and keeps the text that was sent, which is the
+// progress converts the events of a run to events of SpecialistService, and keeps the text that was sent, which is the
 // answer's text.
 type progress struct {
 	send func(*specialistv1.AnswerResponse) error

@@ -57,7 +57,7 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 // tagRE finds what may pass for the beginning of a tag.
 var tagRE = regexp.MustCompile(`[<‹＜﹤〈⟨]([^\p{L}\p{N}<>]*\p{L})`)
 
-// quote writes a text from outside between tags, under a line that says what it is. The text can not close them: nothing
+// quote writes a text from outside between tags, under a line that says what it is. The text cannot close them: nothing
 // in it looks like a tag any more.
 func quote(b *strings.Builder, lead, tag, text string) {
 	fmt.Fprintf(b, "%s\n<%s>\n%s\n</%s>\n", lead, tag, tagRE.ReplaceAllString(text, "($1"), tag)

@@ -164,7 +164,7 @@ func (s *Server) tools(turn *Turn) []agentloop.Tool {
 	return tools
 }
 
-// disabledTools returns the tools that are switched off for the scope's store, and why. A tool that can not be told of is offered:
+// disabledTools returns the tools that are switched off for the scope's store, and why. A tool that cannot be told of is offered:
 // it says itself what does not work.
 func (s *Server) disabledTools(ctx context.Context, sc scope.Scope) map[string]string {
 	if s.def.DisabledTools == nil {

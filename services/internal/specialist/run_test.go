@@ -143,7 +143,7 @@ func TestAtTheDeadlineWhatThereIsIsHandedOver(t *testing.T) {
 		text  string
 		took  time.Duration // rounded up to a second
 	}{
-		{"a tool hangs: the reserve is for an answer", []scripted.Step{look("slowly"), {Text: "I can not tell.", Delay: time.Second}}, "I can not tell.", 16 * time.Second},
+		{"a tool hangs: the reserve is for an answer", []scripted.Step{look("slowly"), {Text: "I cannot tell.", Delay: time.Second}}, "I cannot tell.", 16 * time.Second},
 		{"the model hangs after the tools", []scripted.Step{look("lamp"), hangs}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", limit},
 		{"the model hangs amid its answer", []scripted.Step{look("lamp"), midway}, "The Dune Lamp is", limit},
 		{"the model hangs in the reserve", []scripted.Step{look("lamp"), look("slowly"), hangs}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", limit},

@@ -19,7 +19,7 @@ const (
 	catalogTimeout = 2 * time.Second // for the catalog, before an answer goes without a way
 	maxNearest     = 20              // promotions for which a way is looked for, the nearest first
 	maxSteps       = 3               // purchases that one way may take, such as for an amount and then for a quantity
-	maxUnitsOfOne  = 10              // units of one product to reach an amount: nobody buys forty pairs of socks to save
+	maxUnitsOfOne  = 10              // units of one product to reach an amount: few shoppers buy forty pairs of socks to save
 	maxSearched    = 100             // products of one search
 	maxSelected    = 200             // products of a scope that are looked up by their ids
 )
@@ -193,7 +193,7 @@ func cheapestOf(offered []offering, amount int64) []*cartv1.CartItem {
 	return []*cartv1.CartItem{best.item(bestUnits)}
 }
 
-// completeSet buys the cheapest variant of each product that is missing of a set, or nothing if one can not be had.
+// completeSet buys the cheapest variant of each product that is missing of a set, or nothing if one cannot be had.
 func (f finder) completeSet(ctx context.Context, set *promotionv1.Bundle, b Basket, cart *cartv1.Cart) ([]*cartv1.CartItem, error) {
 	missing := slices.DeleteFunc(slices.Clone(set.GetProductIds()), func(id string) bool {
 		return slices.ContainsFunc(b.lines, func(l line) bool { return l.productID == id })

@@ -96,7 +96,7 @@ func checkTiers(c *fault.Checker, tiers []*promotionv1.Tier) {
 		c.Money(field+".subtotal", t.GetSubtotal(), true)
 		c.Range(field+".basis_points", int64(t.GetBasisPoints()), 1, fullShare)
 		if i > 0 && t.GetSubtotal().GetAmountMinor() <= tiers[i-1].GetSubtotal().GetAmountMinor() {
-			c.Addf(field+".subtotal.amount_minor", "must be above that of the tier before")
+			c.Addf(field+".subtotal.amount_minor", "must be above the subtotal of the tier before")
 		}
 	}
 }

@@ -31,7 +31,7 @@ type candidate struct {
 	promotion *promotionv1.Promotion
 	alone     value
 	shares    []int64 // what it takes off each line of the basket; nil for shipping
-	conflicts uint32  // candidates that it can not be combined with, by position
+	conflicts uint32  // candidates that it cannot be combined with, by position
 }
 
 // combine returns the combination that saves most. Of several that save the same it is the one with the first promotion,
@@ -227,7 +227,7 @@ func (s *search) pick(set uint32) []*candidate {
 	return s.picked
 }
 
-// refuseConflicts refuses what would apply but can not be combined with what was applied before and still applies. What
+// refuseConflicts refuses what would apply but cannot be combined with what was applied before and still applies. What
 // was applied is not judged again: the store has combined it already.
 func refuseConflicts(evaluations []*promotionv1.Evaluation, who Buyer) {
 	var applied []*promotionv1.Promotion

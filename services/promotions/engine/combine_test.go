@@ -21,7 +21,7 @@ func TestBestCombination(t *testing.T) {
 	}{
 		{"stackable ones add up, each on the cart's own prices",
 			[]*promotionv1.Promotion{promo("FIVE", percent(500), stacks), promo("TEN", percent(1000), stacks)}, []string{"TEN", "FIVE"}, 3386 + 1693},
-		{"one that can not be combined, when it saves more", []*promotionv1.Promotion{
+		{"one that cannot be combined, when it saves more", []*promotionv1.Promotion{
 			promo("ALONE", percent(2000)), promo("FIVE", percent(500), stacks), promo("TEN", percent(1000), stacks)}, []string{"ALONE"}, 6773},
 		{"one code when several save no more", []*promotionv1.Promotion{
 			promo("ALONE", amountOff(eur(1000))), promo("A", amountOff(eur(500)), stacks), promo("B", amountOff(eur(500)), stacks)}, []string{"ALONE"}, 1000},
@@ -119,7 +119,7 @@ func TestAppliedCodesRefuseWhatDoesNotGoWithThem(t *testing.T) {
 	}
 	o := Evaluate(promotions, NewBasket(walkCart()), Buyer{Applied: []string{"A", "C"}}, noon)
 	for _, e := range o.Evaluations {
-		if want := "ALONE does not apply: it can not be combined with A and C."; e.GetPromotion().GetCode() == "ALONE" && e.GetExplanation() != want {
+		if want := "ALONE does not apply: it cannot be combined with A and C."; e.GetPromotion().GetCode() == "ALONE" && e.GetExplanation() != want {
 			t.Errorf("explanation = %q, want %q", e.GetExplanation(), want)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
-// Buyer is the customer as far as promotions care. The zero value is a guest.
+// Buyer is what promotions need to know about the customer. The zero value is a guest.
 type Buyer struct {
 	SignedIn bool
 	ID       string // empty when the caller did not say who has signed in
@@ -43,7 +43,7 @@ type Basket struct {
 }
 
 // NewBasket leaves out items that the catalog no longer has, and items in another currency than the cart: amounts of
-// two currencies can not be added.
+// two currencies cannot be added.
 func NewBasket(cart *cartv1.Cart) Basket {
 	b := Basket{currency: cart.GetSubtotal().GetCurrencyCode(), counting: make(map[*promotionv1.Promotion][]*line)}
 	for _, item := range cart.GetItems() {

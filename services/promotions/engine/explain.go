@@ -52,19 +52,19 @@ func refusalText(e *promotionv1.Evaluation) string {
 		return "it is for certain customers only"
 	case promotionv1.RefusalReason_REFUSAL_REASON_SIGN_IN_NEEDED:
 		if len(p.GetCustomerGroups()) == 0 {
-			return "each customer may use it only so often, and nobody is signed in"
+			return "each customer may use it only so often, and the shopper is not signed in"
 		}
-		return "it is for certain customers, and nobody is signed in"
+		return "it is for certain customers, and the shopper is not signed in"
 	case promotionv1.RefusalReason_REFUSAL_REASON_CURRENCY:
 		return "its amounts are in another currency than the cart"
 	case promotionv1.RefusalReason_REFUSAL_REASON_EMPTY_CART:
 		return "the cart is empty"
 	case promotionv1.RefusalReason_REFUSAL_REASON_NOT_COMBINABLE:
-		return "it can not be combined with " + strings.Join(e.GetConflictingCodes(), " and ")
+		return "it cannot be combined with " + strings.Join(e.GetConflictingCodes(), " and ")
 	case promotionv1.RefusalReason_REFUSAL_REASON_USED_UP:
 		return "it was used as often as it may be"
 	}
-	return "it can not be used on this cart"
+	return "it cannot be used on this cart"
 }
 
 // Offer says what a promotion gives and what it asks for.

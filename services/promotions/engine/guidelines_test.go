@@ -115,7 +115,7 @@ func TestPromotionRulesOfAPublicHandbook(t *testing.T) {
 			}
 			p := g.express(said)
 			if err := Check(p); err != nil {
-				t.Fatalf("can not be expressed: %v", err)
+				t.Fatalf("cannot be expressed: %v", err)
 			}
 			for _, c := range g.cases {
 				e := verdict(p, NewBasket(walkCart()), c.who, issued.Add(time.Duration(c.day)*24*time.Hour))

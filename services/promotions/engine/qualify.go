@@ -63,7 +63,7 @@ func times(a, b int64) int64 {
 }
 
 // qualifying returns the lines that count for a promotion, the cheapest first: those in its scope, and for a bundle only
-// those of the set. They must not be changed.
+// products of the set. The caller must not change them.
 func qualifying(p *promotionv1.Promotion, b Basket) []*line {
 	if known, ok := b.counting[p]; ok {
 		return known

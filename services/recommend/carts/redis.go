@@ -71,7 +71,7 @@ redis.call('HSET', KEYS[1], 'items', ARGV[2], 'version', have + 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return have + 1`)
 
-// errChanged says that somebody else wrote the cart in between.
+// errChanged says that another writer changed the cart in between.
 var errChanged = errors.New("the cart was changed meanwhile")
 
 // save writes the items over the given version. Errors: errChanged, or state.Error's.
@@ -94,7 +94,7 @@ func (s redisStore) save(ctx context.Context, storeID, cartID string, over int64
 // attempts bounds how often a write is done again because of another writer.
 const attempts = 10
 
-// change loads the cart, applies edit to its items and saves them, again if somebody else writes in between. With an
+// change loads the cart, applies edit to its items and saves them, again if another writer changes the cart in between. With an
 // expected version, the cart must be in it. edit must not change the slice that it gets.
 func (s redisStore) change(
 	ctx context.Context, storeID, cartID string, expected *int64, edit func([]*cartv1.CartItem) ([]*cartv1.CartItem, error),

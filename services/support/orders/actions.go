@@ -25,12 +25,12 @@ var Kinds = []orderv1.OrderActionKind{
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE,
 }
 
-// comesBack reports whether an action begins when the goods have arrived.
+// comesBack reports whether goods come back with an action, so that it is possible only after delivery.
 func comesBack(kind orderv1.OrderActionKind) bool {
 	return kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN || kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE
 }
 
-// possible are the statuses in which an action makes sense; a store's rules can not go beyond them.
+// possible are the statuses in which an action makes sense; a store's rules cannot go beyond them.
 func possible(kind orderv1.OrderActionKind) []orderv1.OrderStatus {
 	switch {
 	case comesBack(kind):
@@ -133,7 +133,7 @@ func apply(rule *orderv1.OrderRule, o *orderv1.Order, now time.Time) (*orderv1.A
 }
 
 // deadlineOf returns the last instant at which an action can be asked for; nil: there is none. It is not known of an order
-// that arrived nobody knows when.
+// whose arrival time is unknown.
 func deadlineOf(rule *orderv1.OrderRule, o *orderv1.Order) (deadline *timestamppb.Timestamp, known bool) {
 	from := o.GetCreateTime()
 	if comesBack(rule.GetKind()) {
@@ -195,7 +195,7 @@ func unitsFor(rule *orderv1.OrderRule, o *orderv1.Order) ([]*orderv1.ItemQuantit
 	units = slices.DeleteFunc(units, func(u *orderv1.ItemQuantity) bool {
 		return slices.Contains(rule.GetExcludedProductIds(), o.GetItems()[u.GetItemIndex()].GetProductId())
 	})
-	// A whole order can not be cancelled without what is excluded from it.
+	// A whole order cannot be cancelled without what is excluded from it.
 	whole := rule.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL
 	if len(units) == 0 || whole && len(units) < all {
 		return nil, orderv1.RefusalReason_REFUSAL_REASON_NO_ITEMS
@@ -215,7 +215,7 @@ func left(o *orderv1.Order, gone map[int32]int32) []*orderv1.ItemQuantity {
 }
 
 // shipped counts the units that have left by item. They are not known when a parcel does not say what is in it. Parcels of
-// an order that is partly shipped count as gone, also when nobody noted when they left.
+// an order that is partly shipped count as gone, even without a ship time.
 func shipped(o *orderv1.Order) (units map[int32]int32, known bool) {
 	units = make(map[int32]int32)
 	for _, p := range o.GetFulfilments() {

@@ -22,7 +22,7 @@ const (
 )
 
 // Check reports every violation of one order as a *fault.Invalid. It does not add the order up: fees and taxes
-// differ between stores, and what an order system says was paid is what was paid.
+// differ between stores, so the amounts of the order system count.
 func Check(o *orderv1.Order) error {
 	var c fault.Checker
 	c.ID("order_id", o.GetOrderId())

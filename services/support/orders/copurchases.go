@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	leastCoCustomers   = 3     // fewer, and the counts would tell of somebody's shopping
+	leastCoCustomers   = 3     // fewer would reveal what single customers buy
 	leastLogLikelihood = 10.83 // chi-square of one degree of freedom at 0.001
 )
 
@@ -153,7 +153,7 @@ func (b basket) String() string {
 	return strings.Join(append([]string{b.customer}, b.products...), " ")
 }
 
-// parseBasket reads what String wrote. Nothing is an empty basket of nobody.
+// parseBasket parses the result of String. "" is an empty basket without a customer.
 func parseBasket(text string) basket {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 )
 
-// remoteStore are the orders of a store that has an order system of its own. What it answers is checked as if somebody
-// wrote it here: an order must be whole, and of who asked for it, before anybody sees it.
+// remoteStore reads the orders of a store with an order system of its own. Its answers are checked like uploads: an order must
+// be complete and belong to the customer who asked.
 type remoteStore struct{ client *orderhttp.Client }
 
 // remoteStores makes the order systems of the stores that have one.
@@ -100,6 +100,6 @@ func checked(o *orderv1.Order, id string, err error) (*orderv1.Order, error) {
 func badAnswer(cause error) error {
 	return &fault.Unavailable{
 		Reason: commonv1.ErrorReason_ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE, What: "order system of the store",
-		Err: fmt.Errorf("its answer can not be used: %w", cause),
+		Err: fmt.Errorf("its answer is invalid: %w", cause),
 	}
 }

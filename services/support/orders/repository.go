@@ -176,6 +176,6 @@ func notFound(id string) error {
 func noOrderSystem(storeID string) error {
 	return &fault.Precondition{
 		Reason:  commonv1.ErrorReason_ERROR_REASON_NO_ORDER_SYSTEM,
-		Subject: "store/" + storeID, Description: "its orders can not be looked up here; settings.no_order_system says so",
+		Subject: "store/" + storeID, Description: "its orders cannot be looked up here; settings.no_order_system says so",
 	}
 }
