@@ -1,5 +1,5 @@
-// Package specialist serves SpecialistService for any specialist: a prompt and a few tools over agentloop. It knows
-// nothing of what a specialist is about, and imports no service.
+// Package specialist serves SpecialistService for any specialist: a prompt and a few tools over agentloop. It has
+// no knowledge of any one specialist, and must not import a service.
 package specialist
 
 import (
@@ -9,16 +9,16 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
-// Definition is what makes one specialist different from another.
+// Definition is what distinguishes one specialist from another.
 type Definition struct {
 	// Name, unique in a deployment: lower-case letters, digits and '-'. Required.
 	Name string
 	// Purpose says what it is for, in one or two sentences that a routing model reads. Required.
 	Purpose string
-	// Examples are sub-queries that it should get, as shoppers write them.
+	// Examples are sub-queries for the specialist, as shoppers write them.
 	Examples []string
-	// Keywords speak for it when messages are routed without a model: words and phrases in lower case by weight, which is
-	// 1 for weak, 2 for clear, 3 for almost certain, and negative for what speaks against it.
+	// Keywords are words and phrases in lower case for routing without a model, by weight: 1 is weak, 2 is clear, 3 is almost
+	// certain, and a negative weight speaks against the specialist.
 	Keywords map[float64][]string
 	// Prompt is the system prompt. The store's name and the language to answer in are appended. Required.
 	Prompt string
@@ -27,8 +27,8 @@ type Definition struct {
 	// Unavailable says why the specialist cannot serve the scope's store, in words for the shopper, or "" when it can.
 	// Nil: it always can.
 	Unavailable func(ctx context.Context, s scope.Scope) (string, error)
-	// DisabledTools says which tools do not work for the scope's store because it has no such system, and why, in a sentence for the
-	// model. They are not offered. What cannot be told is not lacking. Nil: none.
+	// DisabledTools returns the tools that do not work for the scope's store because it has no such system, with the reason in a
+	// sentence for the model. Disabled tools are not offered. Nil: none.
 	DisabledTools func(ctx context.Context, s scope.Scope) (map[string]string, error)
 	// ReadsCart says that the tools read the shopper's cart, so that it comes with each assignment. See Turn.Cart.
 	ReadsCart bool

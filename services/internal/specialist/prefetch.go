@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// prefetchDelay is how long an assignment has run when its read ahead begins: its model has been asked by then, which is what
-// the read must not delay.
+// prefetchDelay is the time between the start of an assignment and its prefetch. The model request goes out first, so the
+// prefetch does not delay it.
 const prefetchDelay = 5 * time.Millisecond
 
-// Prefetch returns a read that the tools of a turn share and that begins by itself, a moment after the assignment has, so that
-// it is done when the model asks for a tool. A tool that comes earlier makes it, or waits for it; one that failed is made
-// again by the tool that needs it. The read is made for nothing where no tool is called, so it must be a cheap one. It is
-// for a Tools function to call, once at most.
+// Prefetch returns a read that the tools of a turn share. It starts by itself shortly after the assignment, so that it is usually
+// done when the model asks for a tool. A tool that needs the result earlier starts the read or waits for it; after a failure,
+// the next tool repeats it. When no tool is called the read is wasted, so it must be cheap. A Tools function calls Prefetch at
+// most once.
 func Prefetch[T any](t *Turn, read func(context.Context) (T, error)) *Memo[T] {
-	once := Memoise(read)
-	t.prefetch = func(ctx context.Context) { _, _ = once.Get(ctx) }
-	return once
+	memo := Memoise(read)
+	t.prefetch = func(ctx context.Context) { _, _ = memo.Get(ctx) }
+	return memo
 }
 
-// startPrefetch makes the turn's read ahead. What it returns ends that: nothing is read any more when it has returned. The read
-// lasts no longer than ctx.
+// startPrefetch schedules the turn's prefetch, which ends with ctx. The caller cancels ctx and then calls end, which waits until
+// the prefetch has returned.
 func (t *Turn) startPrefetch(ctx context.Context) (end func()) {
 	if t.prefetch == nil {
 		return func() {}
@@ -28,7 +28,7 @@ func (t *Turn) startPrefetch(ctx context.Context) (end func()) {
 	done := make(chan struct{})
 	timer := time.AfterFunc(prefetchDelay, func() {
 		defer close(done)
-		defer func() { _ = recover() }() // a tool that reads gets the same panic, in the call that it belongs to
+		defer func() { _ = recover() }() // a tool that needs the read gets the same panic in its own call
 		t.prefetch(ctx)
 	})
 	return func() {
@@ -38,36 +38,35 @@ func (t *Turn) startPrefetch(ctx context.Context) (end func()) {
 	}
 }
 
-// Memo is a read that the tools of a turn share, so that all of them see the same and it is made once. It is safe for
-// concurrent use.
+// Memo memoises a read, so that all tools of a turn see the same result. It is safe for concurrent use.
 type Memo[T any] struct {
 	read  func(context.Context) (T, error)
-	token chan struct{} // held while reading, and while looking at the rest
+	token chan struct{} // guards the other fields; a mutex cannot be waited for with a context
 	done  bool
 	value T
 }
 
-// Memoise returns a read that has not been made yet.
+// Memoise returns a Memo of read. It does not read yet.
 func Memoise[T any](read func(context.Context) (T, error)) *Memo[T] {
 	return &Memo[T]{read: read, token: make(chan struct{}, 1)}
 }
 
-// Get returns what the first read that succeeded returned. A read that fails is made again by the next caller. While
-// one reads the others wait, as long as their context lasts.
-func (o *Memo[T]) Get(ctx context.Context) (T, error) {
+// Get returns the result of the first successful read. After a failed read the next caller reads again. Concurrent callers wait
+// until the read has returned or their context has ended.
+func (m *Memo[T]) Get(ctx context.Context) (T, error) {
 	select {
-	case o.token <- struct{}{}:
+	case m.token <- struct{}{}:
 	case <-ctx.Done():
 		var none T
 		return none, ctx.Err()
 	}
-	defer func() { <-o.token }()
-	if o.done {
-		return o.value, nil
+	defer func() { <-m.token }()
+	if m.done {
+		return m.value, nil
 	}
-	value, err := o.read(ctx)
+	value, err := m.read(ctx)
 	if err == nil {
-		o.value, o.done = value, true
+		m.value, m.done = value, true
 	}
 	return value, err
 }

@@ -33,7 +33,7 @@ type progress struct {
 	separator string // goes before the next words
 }
 
-// text is everything that was sent.
+// text returns everything that was sent.
 func (p *progress) text() string { return p.sent.String() }
 
 // run takes a run to its end, reports what happens, and returns the run's result and error.
@@ -55,7 +55,7 @@ func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agent
 	return run.Result(), run.Err()
 }
 
-// noteUsage notes a model call that has ended since the last time. Tools of its step may be yet to run.
+// noteUsage notes a model call that has ended since the last call of noteUsage. Tools of its step may still run.
 func (p *progress) noteUsage(u agentloop.Usage) {
 	if u.ModelCalls == p.calls {
 		return
@@ -64,7 +64,7 @@ func (p *progress) noteUsage(u agentloop.Usage) {
 	p.pendingUsage = &specialistv1.Spent{Usage: usage(u)}
 }
 
-// flushUsage says what the models used, before something else that may fail. What the last call used is in the answer.
+// flushUsage reports the usage of model calls before a further step, which may fail. The answer has the usage of the last call.
 func (p *progress) flushUsage() {
 	if p.pendingUsage != nil {
 		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{Spent: p.pendingUsage}})
@@ -72,7 +72,7 @@ func (p *progress) flushUsage() {
 	}
 }
 
-// handle passes an event of the loop on.
+// handle converts an event of the loop.
 func (p *progress) handle(ev agentloop.Event) {
 	switch ev := ev.(type) {
 	case agentloop.TextDelta:
@@ -90,13 +90,13 @@ func (p *progress) handle(ev agentloop.Event) {
 	}
 }
 
-// write sends words of our own as the answer's text.
-func (p *progress) write(words string) {
-	p.buffer(words)
+// write sends a text that is not the model's.
+func (p *progress) write(text string) {
+	p.buffer(text)
 	p.flush()
 }
 
-// buffer keeps a piece of text, or sends it once enough has come.
+// buffer keeps text until prefaceLimit is exceeded, and then sends it.
 func (p *progress) buffer(text string) {
 	p.pending.WriteString(text)
 	if p.flushing || p.pending.Len() > prefaceLimit {
@@ -104,8 +104,8 @@ func (p *progress) buffer(text string) {
 	}
 }
 
-// flush sends what is held, without white space at the start of the answer and at the end of what is held; the latter
-// is kept, so that the pieces add up to a text that does not end in white space.
+// flush sends the pending text, without white space at the start of the answer. White space at its end stays pending, so that
+// the answer does not end in white space.
 func (p *progress) flush() {
 	text := valid(p.pending.String())
 	p.pending.Reset()
@@ -124,7 +124,7 @@ func (p *progress) flush() {
 		TextDelta: &specialistv1.TextDelta{Text: words}}})
 }
 
-// dropPreface forgets the text of a step that turns out to call tools, or closes it with a blank line if it was sent.
+// dropPreface drops the pending text of a step that calls tools. Text that was sent already is closed with a blank line.
 func (p *progress) dropPreface() {
 	p.pending.Reset()
 	if p.flushing {
@@ -138,7 +138,7 @@ func (p *progress) emit(r *specialistv1.AnswerResponse) {
 	}
 }
 
-// toolCall is a row of the loop's log as a message.
+// toolCall converts a record of the loop.
 func toolCall(c agentloop.CallRecord) *specialistv1.ToolCall {
 	return &specialistv1.ToolCall{
 		ToolCallId: valid(c.ID), ToolName: valid(c.Name), ArgumentsJson: valid(c.Arguments),
@@ -147,7 +147,7 @@ func toolCall(c agentloop.CallRecord) *specialistv1.ToolCall {
 	}
 }
 
-// valid makes what a model wrote fit for a proto string: models split characters.
+// valid replaces invalid UTF-8, which proto strings refuse and models produce.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Summarizer is implemented by tool results that can say what they hold in a few words, such as "4 products".

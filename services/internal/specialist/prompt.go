@@ -15,14 +15,10 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/money"
 )
 
-// promptGrowth is room, in bytes, for what most turns add to a prompt.
-const promptGrowth = 512
-
-// system is the definition's prompt with what this turn adds to it. Whatever came from outside stands between tags.
+// system returns the system prompt of a turn. Text from outside stands between tags.
 func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 	sc := turn.Scope
 	var b strings.Builder
-	b.Grow(len(s.prompt) + promptGrowth)
 	b.WriteString(s.prompt)
 	name := req.GetStoreName()
 	if name == "" {
@@ -54,23 +50,23 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 	return b.String()
 }
 
-// tagRE finds what may pass for the beginning of a tag.
+// tagRE matches the start of a tag, also in look-alike characters.
 var tagRE = regexp.MustCompile(`[<‹＜﹤〈⟨]([^\p{L}\p{N}<>]*\p{L})`)
 
-// quote writes a text from outside between tags, under a line that says what it is. The text cannot close them: nothing
-// in it looks like a tag any more.
+// quote writes a text from outside between tags, under a line that says what it is. The text cannot close the tags, because
+// everything in it that looks like a tag is changed.
 func quote(b *strings.Builder, lead, tag, text string) {
 	fmt.Fprintf(b, "%s\n<%s>\n%s\n</%s>\n", lead, tag, tagRE.ReplaceAllString(text, "($1"), tag)
 }
 
-// shownProduct is a product in the list of those that were shown before.
+// shownProduct is a product that was shown earlier in the conversation.
 type shownProduct struct {
 	ProductID string `json:"product_id"`
 	Title     string `json:"title"`
 	Price     string `json:"price,omitempty"`
 }
 
-// numbered numbers products. Each is JSON, so that a title stays on its line and within its quotes.
+// numbered lists products by number. Each is JSON, so that a title stays on its line and within its quotes.
 func numbered(products []*specialistv1.ProductChoice) string {
 	lines := make([]string, len(products))
 	for i, p := range products {
@@ -80,7 +76,7 @@ func numbered(products []*specialistv1.ProductChoice) string {
 	return strings.Join(lines, "\n")
 }
 
-// history is the conversation as the loop wants it.
+// history converts the conversation for the loop.
 func history(req *specialistv1.AnswerRequest) []agentloop.Message {
 	history := make([]agentloop.Message, 0, len(req.GetHistory()))
 	for _, m := range req.GetHistory() {

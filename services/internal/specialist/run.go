@@ -18,29 +18,30 @@ import (
 )
 
 const (
-	// maxAnswerReserve suits models that word an answer in a few seconds.
+	// maxAnswerReserve suits models that write an answer in a few seconds.
 	maxAnswerReserve = 5 * time.Second
-	// sendReserve is what is kept of the time for composing and sending what there is when the deadline comes.
+	// sendReserve is the time before the caller's deadline that is kept for composing and sending the answer.
 	sendReserve = 50 * time.Millisecond
-	// minOutputTokens is what a model call may write, in tokens, however small the budget is: a few sentences.
+	// minOutputTokens is the least output of a model call in tokens, however small the budget is: a few sentences.
 	minOutputTokens = 256
 )
 
-// temperature of every specialist: answers should follow the tools' results, not vary.
+// temperature of every specialist. Answers should follow the tools' results, not vary.
 var temperature = 0.2
 
-// answer runs the loop and composes the answer, reporting progress on the way. What is there when time or budget run out
-// is an answer too: the text so far, or else what the tools found.
+// answer runs the loop, reports progress, and composes the answer. When time or budget run out, the answer is the text so far,
+// or else a list of what the tools found.
 func (s *Server) answer(
 	ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest, send func(*specialistv1.AnswerResponse) error,
 ) (*specialistv1.Answer, error) {
 	begun := time.Now()
 	ctx, cancel := withSendReserve(ctx)
 	defer cancel()
-	run, err := s.start(ctx, turn, req)
+	loop, err := s.loop(ctx, turn, req)
 	if err != nil {
 		return nil, err
 	}
+	run := loop.Start(history(req), req.GetSubQuery())
 	end := turn.startPrefetch(ctx)
 	defer func() {
 		cancel()
@@ -48,8 +49,8 @@ func (s *Server) answer(
 	}()
 	p := &progress{send: send}
 	result, err := p.run(ctx, run)
-	byCode := ranOut(result) && p.text() == ""
-	if byCode {
+	fallback := ranOut(result) && p.text() == ""
+	if fallback {
 		p.write(turn.fallbackText())
 	}
 	switch {
@@ -59,7 +60,7 @@ func (s *Server) answer(
 		return nil, budgetError(err)
 	}
 	var verdict grounding.Verdict
-	if !byCode { // which says nothing but what tools found
+	if !fallback { // a fallback text lists tool results only
 		verdict = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
 	}
 	answer := compose(turn, result, p.text(), verdict)
@@ -69,21 +70,12 @@ func (s *Server) answer(
 	return answer, nil
 }
 
-// start begins the run of an assignment.
-func (s *Server) start(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Conversation, error) {
-	loop, err := s.loop(ctx, turn, req)
-	if err != nil {
-		return nil, err
-	}
-	return loop.Start(history(req), req.GetSubQuery()), nil
-}
-
-// ranOut reports whether a run ended for lack of time or budget. A nil result is of one that its caller left.
+// ranOut reports whether a run ended for lack of time or budget. The result is nil when the caller left.
 func ranOut(r *agentloop.Result) bool {
 	return r != nil && (r.FinishReason == agentloop.FinishDeadline || r.FinishReason == agentloop.FinishBudget)
 }
 
-// budgetError gives the error of a budget that did not even pay for a first call its place among the faults.
+// budgetError returns the fault of a budget that does not pay for a first call, and any other error as it is.
 func budgetError(err error) error {
 	if !errors.Is(err, agentloop.ErrBudget) {
 		return err
@@ -94,7 +86,7 @@ func budgetError(err error) error {
 	}
 }
 
-// withSendReserve ends a little before the caller's deadline, so that what there is by then still reaches it.
+// withSendReserve returns a context that ends a little before the caller's deadline, so that the answer still reaches the caller.
 func withSendReserve(ctx context.Context) (context.Context, context.CancelFunc) {
 	due, ok := ctx.Deadline()
 	if !ok {
@@ -103,7 +95,7 @@ func withSendReserve(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithDeadline(ctx, due.Add(-max(0, min(sendReserve, time.Until(due)/20))))
 }
 
-// loop makes the loop of one assignment. Schemas are compiled once per process, so this is cheap.
+// loop makes the loop of one assignment.
 func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Loop, error) {
 	cfg := agentloop.Config{
 		Model: s.deps.Model, System: s.system(turn, req), Tools: s.tools(turn), MaxSteps: s.def.MaxSteps,
@@ -115,7 +107,7 @@ func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerR
 	return agentloop.New(cfg)
 }
 
-// budgetLimit is what a budget comes to for this specialist's model. Zero: not bounded; below zero: there is nothing.
+// budgetLimit converts a budget for this specialist's model. A figure of zero is unlimited; below zero, nothing may be spent.
 func (s *Server) budgetLimit(b *commonv1.Budget) wrap.Spend {
 	limit := wrap.Spend{Tokens: b.GetMaxTokens()}
 	if c, p := b.GetMaxCost(), s.deps.Price; c != nil && p != nil && p.Currency == c.GetCurrencyCode() {
@@ -127,8 +119,8 @@ func (s *Server) budgetLimit(b *commonv1.Budget) wrap.Spend {
 	return limit
 }
 
-// applyBudget keeps a run within a limit. The second half of it is for the last answer, which reads all that was said before, so
-// tools are asked for only in the first; and no call is made that may go beyond the whole.
+// applyBudget keeps a run within a limit. Tool calls may use the first half. The second half is for the last model call, which
+// reads everything before it. No call is made that may exceed the whole limit.
 func (s *Server) applyBudget(cfg *agentloop.Config, limit wrap.Spend) {
 	cfg.Model = wrap.Limit(cfg.Model, wrap.NewBudget(limit), cfg.Price)
 	cfg.MaxTotalTokens, cfg.MaxCostMicros = max(0, limit.Tokens/2), max(0, limit.CostMicros/2)
@@ -142,8 +134,8 @@ func (s *Server) applyBudget(cfg *agentloop.Config, limit wrap.Spend) {
 	cfg.MaxOutputTokens = max(minOutputTokens, int(output))
 }
 
-// reserve is the time that is kept for wording an answer from what is known when tools are slow: a quarter of what there
-// is, at most maxReserve.
+// reserve returns the time that slow tools must leave for the last model call: a quarter of the time left, at most
+// maxAnswerReserve.
 func reserve(ctx context.Context) time.Duration {
 	due, ok := ctx.Deadline()
 	if !ok {
@@ -164,15 +156,15 @@ func (s *Server) tools(turn *Turn) []agentloop.Tool {
 	return tools
 }
 
-// disabledTools returns the tools that are switched off for the scope's store, and why. A tool that cannot be told of is offered:
-// it says itself what does not work.
+// disabledTools returns the tools that are switched off for the scope's store, and why. After an error all tools are offered;
+// a tool that does not work says so itself.
 func (s *Server) disabledTools(ctx context.Context, sc scope.Scope) map[string]string {
 	if s.def.DisabledTools == nil {
 		return nil
 	}
-	lacks, err := s.def.DisabledTools(ctx, sc)
+	disabled, err := s.def.DisabledTools(ctx, sc)
 	if err != nil {
-		s.deps.Logger.WarnContext(ctx, "not known what the store lacks", "agent", s.def.Name, "error", err)
+		s.deps.Logger.WarnContext(ctx, "cannot tell which tools are disabled", "agent", s.def.Name, "error", err)
 	}
-	return lacks
+	return disabled
 }

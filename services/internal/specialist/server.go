@@ -26,7 +26,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
-// defaultMaxSteps suits tools that answer in one or two look-ups, with one refinement.
+// defaultMaxSteps suits tools that answer in one or two lookups, with one refinement.
 const defaultMaxSteps = 4
 
 // Server serves SpecialistService for one definition. It is safe for concurrent use.
@@ -69,7 +69,7 @@ func New(def Definition, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// keywords lists the words of a definition, the heaviest first.
+// keywords lists the keywords of a definition, the highest weight first.
 func keywords(byWeight map[float64][]string) []*specialistv1.Keyword {
 	var all []*specialistv1.Keyword
 	for _, weight := range slices.Backward(slices.Sorted(maps.Keys(byWeight))) {
@@ -128,8 +128,7 @@ func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStrea
 	return stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Answer{Answer: answer}})
 }
 
-// newTurn checks an assignment and returns it as the tools see it. Like the other steps before the run it is a function of its
-// own, so that its variables are not on the stack of a specialist that waits for its model.
+// newTurn checks an assignment and returns it as the tools see it.
 func (s *Server) newTurn(ctx context.Context, req *specialistv1.AnswerRequest) (*Turn, error) {
 	sc, err := storeScope(ctx)
 	if err != nil {
@@ -156,7 +155,7 @@ func (s *Server) startSpan(ctx context.Context, turn *Turn, req *specialistv1.An
 	))
 }
 
-// logAnswer writes the one line of an answer: never its text, nor the question.
+// logAnswer writes one line for an answer, without its text and the question.
 func (s *Server) logAnswer(ctx context.Context, a *specialistv1.Answer) {
 	cost := slog.String("cost", "unknown")
 	if a.GetCost() != nil {

@@ -12,31 +12,31 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
-// Turn is one assignment being worked on. Tools read its scope and leave what they found in its findings.
+// Turn is one assignment in progress. Tools read its scope and add their results to its findings.
 type Turn struct {
 	// Scope says who is asking.
 	Scope scope.Scope
 	// SubQuery is the assignment in the shopper's words.
 	SubQuery string
-	// Message is the whole message that the assignment is a part of.
+	// Message is the whole message that contains the assignment.
 	Message string
 	// Cart is the shopper's cart as all specialists of the turn see it. Nil: the caller did not send it, so tools that need
-	// it read it themselves. It must not be changed.
+	// it read it themselves. Tools must not modify it.
 	Cart *cartv1.Cart
 	// Findings collects typed results. Safe for concurrent use.
 	*Findings
 
-	// disabled holds the tools that are switched off for the store, and why.
+	// disabled maps tools that are switched off for the store to the reason.
 	disabled map[string]string
-	// prefetch is what to read while the model thinks. Nil: nothing. See Ahead.
+	// prefetch reads while the model runs. Nil: nothing to read. See Prefetch.
 	prefetch func(context.Context)
 }
 
-// Disabled reports whether a tool is switched off for the store, since it has no such system.
+// Disabled reports whether a tool is switched off for the store. See Definition.DisabledTools.
 func (t *Turn) Disabled(tool string) bool { return t.disabled[tool] != "" }
 
-// Findings are the typed results that the tools of one turn left behind. Code carries them into the answer beside the
-// text, so that no model retells them. The zero value is empty and ready; all methods are safe for concurrent use.
+// Findings are the typed results of the tools of one turn. The answer carries them beside the text, so that prices and statuses
+// come from data, not from a model. The zero value is empty and ready. All methods are safe for concurrent use.
 type Findings struct {
 	mu           sync.Mutex
 	products     []*specialistv1.ProductChoice
@@ -50,8 +50,8 @@ type Findings struct {
 	empty        int
 }
 
-// AddProducts adds candidates, best first. Those that the final text names become the answer's products; a product that
-// was added before is passed over.
+// AddProducts adds candidates, best first. Candidates that the final text mentions become the answer's products. A product that
+// was added before is skipped.
 func (f *Findings) AddProducts(products ...*specialistv1.ProductChoice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,14 +74,14 @@ func (f *Findings) SetPromotion(p *specialistv1.PromotionChoice) {
 	f.promotion = p
 }
 
-// SetOrder sets the order that the answer is about, and what can be done with it; the last one counts.
+// SetOrder sets the order of the answer and its possible actions; the last call counts.
 func (f *Findings) SetOrder(o *orderv1.Order, possible *orderv1.OrderActions) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.order, f.orderActions = o, possible
 }
 
-// AddPassages adds policy passages that the answer may rest on.
+// AddPassages adds policy passages that the answer may quote.
 func (f *Findings) AddPassages(passages ...*policyv1.Passage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,8 +95,7 @@ func (f *Findings) AddActions(actions ...*specialistv1.SuggestedAction) {
 	f.actions = append(f.actions, actions...)
 }
 
-// Found notes how many things a look-up returned. Confidence is computed from these notes: look-ups that found nothing
-// lower it.
+// Found notes the number of results of a lookup. Lookups without results lower the answer's confidence.
 func (f *Findings) Found(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
