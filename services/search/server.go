@@ -206,12 +206,12 @@ func (s *server) SearchProducts(
 	}
 	req.Query = catalog.Clean(req.GetQuery())
 	var f index.Result
-	m := s.hybrid.VectorQuery(ctx, s.backend, req.GetStoreId(), req.GetQuery(), req.GetSort())
+	m := s.searcher.VectorQuery(ctx, s.backend, req.GetStoreId(), req.GetQuery(), req.GetSort())
 	err := s.backend.Read(ctx, req.GetStoreId(), nil, func(v *index.View) (err error) {
 		if err := checkCurrency(v, req.GetFilter()); err != nil {
 			return err
 		}
-		f, err = s.hybrid.Search(ctx, v, v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery()), index.NewFilter(req.GetFilter()), req.GetSort(), &m)
+		f, err = s.searcher.Search(ctx, v, v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery()), index.NewFilter(req.GetFilter()), req.GetSort(), &m)
 		return err
 	})
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *server) SearchProducts(
 		legs = append(legs, m.Leg)
 	}
 	if !index.ByPrice(req.GetSort()) {
-		if leg := s.hybrid.RerankHits(ctx, req.GetQuery(), f.Hits); leg != "" {
+		if leg := s.searcher.RerankHits(ctx, req.GetQuery(), f.Hits); leg != "" {
 			legs = append(legs, leg)
 		}
 	}

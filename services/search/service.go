@@ -37,7 +37,7 @@ type Settings struct {
 	// Cluster keeps the index. Nil: each replica keeps it in memory. The caller closes it.
 	Cluster *weaviateclient.Client
 	// Memory bounds the index in memory. The zero value has defaults.
-	Memory memory.Options
+	Memory MemoryOptions
 	// Embedder makes vectors, for a search by meaning. Nil: search by words only.
 	Embedder index.Embedder
 	// Reranker orders the best hits. Nil: they keep their order.
@@ -61,6 +61,15 @@ type (
 	Reranker = index.Reranker
 )
 
+// MemoryOptions bound what each replica keeps in memory where there is no Cluster.
+type MemoryOptions = memory.Options
+
+// Defaults of MemoryOptions.
+const (
+	DefaultMaxStores = memory.DefaultMaxStores
+	DefaultIdleTime  = memory.DefaultIdleTime
+)
+
 // CheckSynonyms says which group of synonyms cannot be used, and why.
 func CheckSynonyms(synonyms map[string][][]string) error { return index.CheckSynonyms(synonyms) }
 
@@ -68,7 +77,7 @@ func CheckSynonyms(synonyms map[string][][]string) error { return index.CheckSyn
 type Service struct {
 	store      catalog.Store
 	backend    index.Backend
-	hybrid     *index.Searcher
+	searcher   *index.Searcher
 	vocabulary *index.Vocabulary
 	specialist *specialist.Server
 	// prefetchVersion is true where the backend asks for the version of the catalog, which a turn can do ahead.
@@ -82,7 +91,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg.Logger = cfg.Log()
-	s := &Service{store: catalog.Store{Redis: cfg.Redis}, hybrid: index.NewSearcher(cfg.Embedder, cfg.Reranker, cfg.Logger), vocabulary: index.NewVocabulary(cfg.Synonyms)}
+	s := &Service{store: catalog.Store{Redis: cfg.Redis}, searcher: index.NewSearcher(cfg.Embedder, cfg.Reranker, cfg.Logger), vocabulary: index.NewVocabulary(cfg.Synonyms)}
 	if cfg.Cluster != nil {
 		s.backend = weaviate.New(s.store, cfg.Cluster, cfg.Embedder, cfg.Logger)
 	} else {

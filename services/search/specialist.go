@@ -140,7 +140,7 @@ func (s *Service) searchTool(
 		return searchResult{}, err
 	}
 	var out outcome
-	m := s.hybrid.VectorQuery(ctx, s.backend, t.Scope.StoreID, in.Query, sorts[in.Sort])
+	m := s.searcher.VectorQuery(ctx, s.backend, t.Scope.StoreID, in.Query, sorts[in.Sort])
 	err := s.backend.Read(ctx, t.Scope.StoreID, version, func(v *index.View) (err error) {
 		if out, err = s.look(ctx, v, s.vocabulary.Of(t.Scope.StoreID), in, &m); err == nil {
 			out.note = strings.TrimSpace(idNote(v, in.Query, out) + " " + out.note)
@@ -226,7 +226,7 @@ func (s *Service) look(ctx context.Context, v *index.View, words *index.Vocabula
 	} else if es[0] != nil {
 		return named(es[0], p), nil
 	}
-	f, err := s.hybrid.Search(ctx, v, v.Query(words, p.text), index.NewFilter(p.filter), sorts[in.Sort], m)
+	f, err := s.searcher.Search(ctx, v, v.Query(words, p.text), index.NewFilter(p.filter), sorts[in.Sort], m)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -260,7 +260,7 @@ func (s *Service) rerankListed(ctx context.Context, text string, all []listed) {
 	for i, l := range all {
 		products[i] = l.Product
 	}
-	order, _ := s.hybrid.Rerank(ctx, text, products)
+	order, _ := s.searcher.Rerank(ctx, text, products)
 	before := slices.Clone(all)
 	for i, at := range order {
 		all[i] = before[at]

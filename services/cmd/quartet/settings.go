@@ -113,17 +113,26 @@ func (f *cartFlags) apply(cfg *suite.Config) {
 const embeddedIndex = "embedded"
 
 // indexFlag says where the index of products is.
-type indexFlag struct{ address string }
+type indexFlag struct {
+	address string
+	memory  search.MemoryOptions
+}
 
 func addIndexFlag(fs *flag.FlagSet) *indexFlag {
 	i := &indexFlag{}
 	fs.StringVar(&i.address, "index", embeddedIndex, "search: where the index of products is: \"embedded\", in memory, or a Weaviate cluster, such as `weaviate://host:port[,host:port...]` (weaviates:// for TLS); its key is in QUARTET_INDEX_KEY")
+	fs.IntVar(&i.memory.MaxStores, "index-stores", search.DefaultMaxStores, "search: how `many` stores' catalogs the embedded index keeps in memory; beyond, the one read the longest ago is dropped and loaded again when it is read")
+	fs.DurationVar(&i.memory.IdleTime, "index-idle", search.DefaultIdleTime, "search: how `long` the embedded index keeps a catalog that nothing reads")
 	return i
 }
 
 // open sets the index of a suite. The returned function closes its connections.
 func (i *indexFlag) open(cfg *suite.Config, env environment) (closeIndex func() error, err error) {
 	nothing := func() error { return nil }
+	if i.memory.MaxStores < 1 || i.memory.IdleTime <= 0 {
+		return nil, usagef("--index-stores and --index-idle must be positive")
+	}
+	cfg.Search.Memory = i.memory
 	if i.address == embeddedIndex {
 		return nothing, nil
 	}
