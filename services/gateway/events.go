@@ -2,7 +2,10 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 )
@@ -34,11 +37,22 @@ func (e *events) send(send func(*gatewayv1.AskStreamResponse) error) {
 		if e.err != nil {
 			continue
 		}
-		if err := send(ev); err != nil {
+		if err := sendRecovered(send, ev); err != nil {
 			e.err = fmt.Errorf("send event: %w", err)
 			e.cancel(e.err)
 		}
 	}
+}
+
+// sendRecovered sends one event. A panic becomes an error: the goroutine has no handler that would recover.
+func sendRecovered(send func(*gatewayv1.AskStreamResponse) error, ev *gatewayv1.AskStreamResponse) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("panic in sending an event", "panic", p, "stack", string(debug.Stack()))
+			err = errors.New("panic")
+		}
+	}()
+	return send(ev)
 }
 
 // emit queues an event. It waits for a slow reader as long as the turn may last. It is safe for concurrent use.

@@ -80,3 +80,12 @@ func TestAReaderThatIsStuckIsGivenUpAtTheDeadline(t *testing.T) {
 		<-e.done
 	})
 }
+
+func TestAPanicInSendingEndsTheTurn(t *testing.T) {
+	e := newEvents(t.Context(), func(*gatewayv1.AskStreamResponse) error { panic("kaboom") })
+	fanout.Emit(e.emit).Text("hello")
+	<-e.ctx.Done()
+	if err := e.close(); err == nil {
+		t.Error("the panic is not reported")
+	}
+}

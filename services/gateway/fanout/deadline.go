@@ -3,6 +3,8 @@ package fanout
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -62,6 +64,11 @@ type Drains struct{ wg sync.WaitGroup }
 // as cancelled. It calls cancel at the end of the stream, or after DrainTimeout.
 func Drain[T any](d *Drains, stream grpc.ServerStreamingClient[T], cancel context.CancelFunc) {
 	d.wg.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				slog.Error("panic in draining a stream", "panic", p, "stack", string(debug.Stack()))
+			}
+		}()
 		defer cancel()
 		defer time.AfterFunc(DrainTimeout, cancel).Stop()
 		for {

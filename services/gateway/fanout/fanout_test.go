@@ -262,3 +262,18 @@ func TestCartReadThatFailsOrPanicsIsLeftToTheSpecialists(t *testing.T) {
 		})
 	}
 }
+
+// panickingStream is a stream whose Recv panics.
+type panickingStream struct{ grpc.ClientStream }
+
+func (panickingStream) Recv() (*specialistv1.AnswerResponse, error) { panic("kaboom") }
+
+func TestPanicInDrainingAStreamEndsTheDrain(t *testing.T) {
+	var d Drains
+	ctx, cancel := context.WithCancel(t.Context())
+	Drain(&d, panickingStream{}, cancel)
+	d.Wait()
+	if ctx.Err() == nil {
+		t.Error("the call was not cancelled")
+	}
+}
