@@ -153,14 +153,14 @@ func (r *Registry) describe(ctx context.Context, storeID string, p Peer) (*speci
 		return r.store(key, s), nil
 	})
 	due, _ := ctx.Deadline()
-	ctx, cancel := context.WithTimeout(ctx, min(timeout, time.Until(due)/4))
+	wait, cancel := context.WithTimeout(ctx, min(timeout, time.Until(due)/4))
 	defer cancel()
 	select {
 	case result := <-call:
 		s, _ := result.Val.(*specialistv1.Specialist)
 		return s, result.Err
-	case <-ctx.Done():
-		return r.fallback(key, ctx.Err())
+	case <-wait.Done():
+		return r.fallback(key, wait.Err())
 	}
 }
 
