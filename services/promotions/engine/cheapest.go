@@ -24,14 +24,14 @@ const (
 	maxSelected    = 200             // products of a scope that are looked up by their ids
 )
 
-// Situation is what a promotion is evaluated on.
+// Situation is the input of an evaluation.
 type Situation struct {
 	Cart  *cartv1.Cart
 	Buyer Buyer
 	Now   time.Time
 }
 
-// with is the situation after a purchase.
+// with returns the situation after a purchase.
 func (s Situation) with(items []*cartv1.CartItem) Situation {
 	s.Cart = &cartv1.Cart{Items: slices.Concat(s.Cart.GetItems(), items), Subtotal: s.Cart.GetSubtotal()}
 	return s
@@ -65,7 +65,7 @@ func comparePurchases(x, y *promotionv1.QualifyingWay) int {
 		cmp.Compare(x.GetCode(), y.GetCode()))
 }
 
-// nearest are the promotions that a purchase can bring about.
+// nearest returns the promotions that a purchase can make apply, the nearest first, at most maxNearest.
 func nearest(evaluations []*promotionv1.Evaluation) []*promotionv1.Evaluation {
 	near := slices.DeleteFunc(slices.Clone(evaluations), func(e *promotionv1.Evaluation) bool {
 		switch e.GetRefusalReason() {
@@ -79,14 +79,14 @@ func nearest(evaluations []*promotionv1.Evaluation) []*promotionv1.Evaluation {
 	return near[:min(len(near), maxNearest)]
 }
 
-// finder finds the cheapest way to one promotion.
+// finder finds the cheapest qualifying purchase for one promotion.
 type finder struct {
 	catalog   catalogv1.CatalogServiceClient
 	storeID   string
 	promotion *promotionv1.Promotion
 }
 
-// purchase buys what is missing until the promotion applies. It returns nil when there is no such purchase.
+// purchase adds missing items until the promotion applies. It returns nil when there is no such purchase.
 func (f finder) purchase(ctx context.Context, at Situation) (*promotionv1.QualifyingWay, error) {
 	var bought []*cartv1.CartItem
 	for range maxSteps + 1 {
@@ -110,7 +110,7 @@ func (f finder) purchase(ctx context.Context, at Situation) (*promotionv1.Qualif
 	return nil, nil
 }
 
-// missing returns the cheapest purchase of what a verdict says is missing, or nothing.
+// missing returns the cheapest items that a verdict says are missing, or none.
 func (f finder) missing(ctx context.Context, e *promotionv1.Evaluation, b Basket, cart *cartv1.Cart) ([]*cartv1.CartItem, error) {
 	amount, units := e.GetMissingAmount().GetAmountMinor(), int64(e.GetMissingQuantity())
 	switch e.GetRefusalReason() {
@@ -131,11 +131,11 @@ func (f finder) missing(ctx context.Context, e *promotionv1.Evaluation, b Basket
 	return cheapestUnits(shelf.offerings, units), err
 }
 
-// reach buys one product, as often as it takes to cost amount: what costs least, then the fewest units.
+// reach returns units of one product that cost amount or more: the lowest cost first, then the fewest units.
 func (f finder) reach(ctx context.Context, amount int64, currency string, cart *cartv1.Cart) ([]*cartv1.CartItem, error) {
 	var offered []offering
-	// What costs so little that it takes more than units of it can be passed over, and so can, on a shelf that is seen up to
-	// some price, what is dearer and yet takes as many units.
+	// Each search returns the cheapest products from a lowest price on. Products below it would take more than units of them.
+	// Numbers of units for which the search was complete up to the needed price are skipped.
 	for units := int64(maxUnitsOfOne); units > 0; units-- {
 		from := pricePerUnit(amount, units)
 		shelf, err := f.selection(ctx, from, currency, cart)
@@ -153,10 +153,10 @@ func (f finder) reach(ctx context.Context, amount int64, currency string, cart *
 	return cheapestOf(offered, amount), nil
 }
 
-// pricePerUnit is the least price of which units cost amount or more.
+// pricePerUnit returns the lowest price at which units cost amount or more.
 func pricePerUnit(amount, units int64) int64 { return (amount-1)/units + 1 }
 
-// cheapestUnits takes units, the cheapest first.
+// cheapestUnits returns a number of units, the cheapest first. It returns nil when there are not enough.
 func cheapestUnits(offered []offering, units int64) []*cartv1.CartItem {
 	var bought []*cartv1.CartItem
 	for _, o := range offered {
@@ -171,7 +171,7 @@ func cheapestUnits(offered []offering, units int64) []*cartv1.CartItem {
 	return bought
 }
 
-// cheapestOf buys one of what is offered to cost amount or more.
+// cheapestOf returns units of one offering that cost amount or more.
 func cheapestOf(offered []offering, amount int64) []*cartv1.CartItem {
 	var best offering
 	var bestUnits int64
@@ -193,7 +193,7 @@ func cheapestOf(offered []offering, amount int64) []*cartv1.CartItem {
 	return []*cartv1.CartItem{best.item(bestUnits)}
 }
 
-// completeSet buys the cheapest variant of each product that is missing of a set, or nothing if one cannot be had.
+// completeSet returns the cheapest variant of each missing product of a set, or none if one is sold out.
 func (f finder) completeSet(ctx context.Context, set *promotionv1.Bundle, b Basket, cart *cartv1.Cart) ([]*cartv1.CartItem, error) {
 	missing := slices.DeleteFunc(slices.Clone(set.GetProductIds()), func(id string) bool {
 		return slices.ContainsFunc(b.lines, func(l line) bool { return l.productID == id })
@@ -214,7 +214,7 @@ func (f finder) completeSet(ctx context.Context, set *promotionv1.Bundle, b Bask
 	return bought, nil
 }
 
-// merge joins items of one variant.
+// merge adds items, joining items of the same variant.
 func merge(bought, more []*cartv1.CartItem) []*cartv1.CartItem {
 	for _, item := range more {
 		at := slices.IndexFunc(bought, func(b *cartv1.CartItem) bool {
@@ -245,13 +245,13 @@ func (o offering) item(units int64) *cartv1.CartItem {
 	}
 }
 
-// selection is what a catalog offers in a promotion's scope.
+// selection is the part of a catalog that is in a promotion's scope.
 type selection struct {
 	offerings  []offering // the cheapest first
 	completeTo int64      // price up to which nothing is left out
 }
 
-// selection returns what is offered for a price or more; of very much, the cheapest.
+// selection returns the offerings at a price or more. Of more than maxSearched products it has the cheapest.
 func (f finder) selection(ctx context.Context, from int64, currency string, cart *cartv1.Cart) (selection, error) {
 	if currency == "" {
 		currency = f.currency()
@@ -286,7 +286,8 @@ func (f finder) selection(ctx context.Context, from int64, currency string, cart
 	return s, nil
 }
 
-// filters admit what a scope names and is in stock: its lists add up, which the conditions of one filter do not.
+// filters match products in stock that a scope names. There is one filter for each list, because the conditions of one filter
+// must all hold.
 func filters(scope *promotionv1.Scope) []*catalogv1.Filter {
 	var filters []*catalogv1.Filter
 	filter := func(categories, brands []string) {
@@ -306,7 +307,7 @@ func filters(scope *promotionv1.Scope) []*catalogv1.Filter {
 	return filters
 }
 
-// lowest is the lowest price of a product that is from or more: by it a search has sorted.
+// lowest returns the lowest price of a product that is from or more. Searches sort by it.
 func lowest(p *catalogv1.Product, from int64) int64 {
 	var prices []int64
 	for _, v := range p.GetVariants() {
@@ -320,7 +321,7 @@ func lowest(p *catalogv1.Product, from int64) int64 {
 	return slices.Min(prices)
 }
 
-// currency is the one that the promotion's amounts are in; empty when it has none.
+// currency returns the currency of the promotion's amounts; "" when it has no amounts.
 func (f finder) currency() string {
 	if all := amounts(f.promotion); len(all) > 0 {
 		return all[0].money.GetCurrencyCode()
@@ -341,8 +342,8 @@ func (f finder) byID(ctx context.Context, ids []string) ([]*catalogv1.Product, e
 	return resp.GetProducts(), nil
 }
 
-// offerings are the variants of products that can be bought beyond what the cart holds, each once, the cheapest first. An
-// empty currency is any.
+// offerings returns the variants of products with stock beyond the cart's quantity, each once, the cheapest first. An empty
+// currency matches any.
 func offerings(products []*catalogv1.Product, currency string, cart *cartv1.Cart) []offering {
 	type variantOf struct{ product, variant string }
 	held := make(map[variantOf]int64)

@@ -42,6 +42,7 @@ func Check(p *promotionv1.Promotion) error {
 	return c.Err()
 }
 
+// CheckCode requires a code of 2 to 40 characters.
 func CheckCode(c *fault.Checker, field, code string) {
 	if !validCode(code) {
 		c.Addf(field, "must be 2 to 40 characters of A-Z a-z 0-9 _ -")
@@ -125,6 +126,7 @@ func checkScope(c *fault.Checker, s *promotionv1.Scope) {
 	CheckList(c, "scope.exclude_product_ids", s.GetExcludeProductIds(), c.ID)
 }
 
+// CheckList checks each value of a list, which has at most 1,000 entries.
 func CheckList(c *fault.Checker, field string, values []string, check func(field, value string)) {
 	if len(values) > maxListEntries {
 		c.Addf(field, "has %d entries, must have at most %d", len(values), maxListEntries)
@@ -144,6 +146,7 @@ func checkPeriod(c *fault.Checker, p *promotionv1.Promotion) {
 	}
 }
 
+// CheckTime accepts nil or a valid timestamp.
 func CheckTime(c *fault.Checker, field string, t *timestamppb.Timestamp) {
 	if t != nil && t.CheckValid() != nil {
 		c.Addf(field, "must be a valid timestamp")

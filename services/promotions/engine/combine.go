@@ -9,11 +9,11 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 )
 
-// maxExact is how many stackable promotions are tried in all legal combinations. Of more, those that save most are, and
-// then each other is added that fits.
+// maxExact is the number of stackable promotions that are tried in all legal combinations. Of more promotions, those that save
+// most are tried; then each other promotion that fits is added.
 const maxExact = 20
 
-// value is what a combination gives.
+// value is what a combination saves.
 type value struct {
 	saving       int64
 	freeShipping bool // waives a shipping fee of unknown height
@@ -34,9 +34,9 @@ type candidate struct {
 	conflicts uint32  // candidates that it cannot be combined with, by position
 }
 
-// combine returns the combination that saves most. Of several that save the same it is the one with the first promotion,
-// by worth, in which they differ, without the codes that add nothing to it; and one code alone when combining saves no
-// more. Nil when no promotion is worth entering.
+// combine returns the combination that saves most, or one code alone when combining saves no more. Of equal combinations it is
+// the one with the more valuable promotion at the first difference. Codes that add nothing are left out. Nil: no promotion is
+// worth entering.
 func combine(evaluations []*promotionv1.Evaluation, b Basket) *promotionv1.Combination {
 	single := bestOf(evaluations, func(*promotionv1.Evaluation) bool { return true })
 	if single == nil {
@@ -54,7 +54,7 @@ func combine(evaluations []*promotionv1.Evaluation, b Basket) *promotionv1.Combi
 	return c
 }
 
-// candidates are the stackable promotions that are worth choosing, by worth.
+// candidates returns the stackable promotions that are worth choosing, by value.
 func candidates(evaluations []*promotionv1.Evaluation, b Basket) []*candidate {
 	var stackable []*promotionv1.Evaluation
 	for _, e := range evaluations {
@@ -95,8 +95,8 @@ func newCandidate(e *promotionv1.Evaluation, b Basket) *candidate {
 	return c
 }
 
-// spread divides a saving among lines by what they cost. What rounding leaves over goes to later lines, so that the
-// parts add up to the saving.
+// spread divides a saving among lines in proportion to their cost. Later lines get the remainder of rounding, so that the shares
+// add up to the saving.
 func spread(saving int64, lines []*line, shares []int64) {
 	sum, _ := totals(lines)
 	if sum == 0 {
@@ -116,12 +116,13 @@ func Combinable(x, y *promotionv1.Promotion) bool {
 		!ContainsCode(x.GetExcludedCodes(), y.GetCode()) && !ContainsCode(y.GetExcludedCodes(), x.GetCode())
 }
 
+// ContainsCode reports whether codes contain a code, ignoring case.
 func ContainsCode(codes []string, code string) bool {
 	return slices.ContainsFunc(codes, func(c string) bool { return strings.EqualFold(c, code) })
 }
 
-// valueOf adds the savings up. Each was computed on the cart's own prices, so their order makes no difference; together
-// they take at most its price off a line, and waive one shipping fee, the largest.
+// valueOf returns what promotions save together. Each saving is computed on the cart's prices, so their order makes no
+// difference. Together they take at most a line's price off it, and waive one shipping fee, the largest.
 func valueOf(set []*candidate, b Basket) value {
 	var w value
 	var fee int64
@@ -154,7 +155,7 @@ func CombinedSaving(evaluations []*promotionv1.Evaluation, b Basket) *commonv1.M
 	return b.money(valueOf(set, b).saving)
 }
 
-// bestCombination returns the legal combination of candidates, which are sorted by worth, that is worth most.
+// bestCombination returns the most valuable legal combination of candidates, which are sorted by value.
 func bestCombination(all []*candidate, b Basket) []*candidate {
 	s := search{all: all[:min(len(all), maxExact)], basket: b}
 	s.run(0, 1<<len(s.all)-1)
@@ -177,8 +178,8 @@ func bestCombination(all []*candidate, b Basket) []*candidate {
 	return chosen
 }
 
-// search finds the best legal combination by branch and bound. A further promotion never makes a combination worth less,
-// so only those matter that nothing can be added to.
+// search finds the best legal combination by branch and bound. A further promotion never lowers the value of a combination, so
+// only combinations that cannot be extended matter.
 type search struct {
 	all    []*candidate
 	basket Basket
@@ -187,10 +188,10 @@ type search struct {
 	picked []*candidate // reused
 }
 
-// run tries all combinations of what is chosen with some of what is open, which fits to all that is chosen. The first
-// one found of several that are worth the same is kept: it has the earliest candidates.
+// run tries the chosen candidates with all legal subsets of the open ones, which are compatible with the chosen. Of equal
+// combinations it keeps the first, which has the earliest candidates.
 func (s *search) run(chosen, open uint32) {
-	// All together, conflicts or not, are worth as much or more than any combination of them.
+	// The bound: all of them together, without regard to conflicts, are at least as valuable as any combination of them.
 	if !s.sum(chosen|open).exceeds(s.value) || !valueOf(s.pick(chosen|open), s.basket).exceeds(s.value) {
 		return
 	}
@@ -207,7 +208,7 @@ func (s *search) run(chosen, open uint32) {
 	}
 }
 
-// sum is as much as some candidates can be worth, found faster than what they are worth.
+// sum is an upper bound of the value of some candidates that is cheaper to compute than the value.
 func (s *search) sum(set uint32) value {
 	var w value
 	for ; set != 0; set &= set - 1 {
@@ -218,7 +219,7 @@ func (s *search) sum(set uint32) value {
 	return w
 }
 
-// pick returns candidates by position. They are good until the next call.
+// pick returns candidates by position. The result is valid until the next call.
 func (s *search) pick(set uint32) []*candidate {
 	s.picked = s.picked[:0]
 	for ; set != 0; set &= set - 1 {
@@ -227,8 +228,8 @@ func (s *search) pick(set uint32) []*candidate {
 	return s.picked
 }
 
-// refuseConflicts refuses what would apply but cannot be combined with what was applied before and still applies. What
-// was applied is not judged again: the store has combined it already.
+// refuseConflicts refuses eligible promotions that cannot be combined with applied promotions that are still eligible. Applied
+// promotions are not refused, because the store has combined them already.
 func refuseConflicts(evaluations []*promotionv1.Evaluation, who Buyer) {
 	var applied []*promotionv1.Promotion
 	for _, e := range evaluations {

@@ -23,27 +23,28 @@ type Buyer struct {
 	SignedIn bool
 	ID       string // empty when the caller did not say who has signed in
 	Groups   []string
-	Applied  []string       // codes on the cart already
-	Used     map[string]Use // by upper-case code; what is not in it was never used
+	Applied  []string       // codes that are applied to the cart
+	Used     map[string]Use // by upper-case code; a missing code was never used
 }
 
 // hasApplied reports whether a promotion's code is on the cart already.
 func (w Buyer) hasApplied(p *promotionv1.Promotion) bool { return ContainsCode(w.Applied, p.GetCode()) }
 
-// Use is how often a promotion was used: by all, and by the customer at hand.
+// Use is how often a promotion was used: by all customers, and by this customer.
 type Use struct {
 	All, Own int64
 }
 
-// Basket is the part of a cart that promotions can apply to.
+// Basket is the part of a cart that promotions can apply to. It caches intermediate results, so it is not safe for concurrent
+// use.
 type Basket struct {
 	currency string
 	lines    []line                             // by price, the cheapest first
-	counting map[*promotionv1.Promotion][]*line // what qualifying has found
+	counting map[*promotionv1.Promotion][]*line // results of qualifying
 }
 
-// NewBasket leaves out items that the catalog no longer has, and items in another currency than the cart: amounts of
-// two currencies cannot be added.
+// NewBasket returns the basket of a cart. It leaves out items that are not available, and items in another currency than the
+// cart.
 func NewBasket(cart *cartv1.Cart) Basket {
 	b := Basket{currency: cart.GetSubtotal().GetCurrencyCode(), counting: make(map[*promotionv1.Promotion][]*line)}
 	for _, item := range cart.GetItems() {
@@ -58,7 +59,7 @@ func NewBasket(cart *cartv1.Cart) Basket {
 			b.lines = append(b.lines, newLine(item))
 		}
 	}
-	// One order for all that follows, so that the order of a cart's items changes no amount.
+	// A fixed order, so that the order of a cart's items changes no amount.
 	slices.SortFunc(b.lines, func(x, y line) int {
 		return cmp.Or(cmp.Compare(x.price, y.price), cmp.Compare(x.productID, y.productID), cmp.Compare(x.quantity, y.quantity))
 	})
@@ -71,7 +72,7 @@ func NewBasket(cart *cartv1.Cart) Basket {
 // Empty reports whether the basket has no items.
 func (b Basket) Empty() bool { return len(b.lines) == 0 }
 
-// Subtotal is the sum of the basket's items. Nil when it is empty.
+// Subtotal returns the sum of the basket's items; nil when it is empty.
 func (b Basket) Subtotal() *commonv1.Money {
 	if len(b.lines) == 0 {
 		return nil
@@ -90,11 +91,11 @@ func (b Basket) money(minor int64) *commonv1.Money {
 // Outcome is what a store's promotions are worth to a cart.
 type Outcome struct {
 	Evaluations []*promotionv1.Evaluation // eligible ones first, the largest saving first, then by code
-	BestCode    string                    // code of the best one that is not applied yet; may be empty
-	Combination *promotionv1.Combination  // the best one, whatever is applied; nil when nothing is worth entering
+	BestCode    string                    // of the best promotion that is not applied yet; "" when there is none
+	Combination *promotionv1.Combination  // the best combination, regardless of applied codes; nil when no code is worth entering
 }
 
-// Evaluate returns the verdict of every promotion on a cart, the best one and the best combination.
+// Evaluate returns the verdict of every promotion on a basket, the best code and the best combination.
 func Evaluate(promotions []*promotionv1.Promotion, b Basket, who Buyer, now time.Time) Outcome {
 	evaluations := make([]*promotionv1.Evaluation, len(promotions))
 	for i, p := range promotions {
@@ -118,8 +119,8 @@ func Evaluate(promotions []*promotionv1.Promotion, b Basket, who Buyer, now time
 	return o
 }
 
-// bestOf picks, of those that pass, the largest saving above zero, or else free shipping. Ties go to the earlier end, then
-// to the code. Nil when none is worth choosing.
+// bestOf returns the promotion with the largest saving above zero of those that pass, or else free shipping. Ties go to the
+// earlier end, then to the code. Nil: none is worth choosing.
 func bestOf(evaluations []*promotionv1.Evaluation, pass func(*promotionv1.Evaluation) bool) *promotionv1.Evaluation {
 	var best *promotionv1.Evaluation
 	for _, e := range evaluations {
@@ -142,11 +143,12 @@ func compareValue(x, y *promotionv1.Evaluation) int {
 		CompareCodes(x.GetPromotion(), y.GetPromotion()))
 }
 
+// CompareCodes orders promotions by code, ignoring case.
 func CompareCodes(x, y *promotionv1.Promotion) int {
 	return cmp.Compare(strings.ToUpper(x.GetCode()), strings.ToUpper(y.GetCode()))
 }
 
-// endOf is when a promotion ends; one that never does ends after all others, as timestamps stop at the year 9999.
+// endOf returns when a promotion ends. A promotion without an end ends after all others: timestamps stop at the year 9999.
 func endOf(p *promotionv1.Promotion) time.Time {
 	if p.GetEndTime() == nil {
 		return time.Date(10_000, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -161,8 +163,8 @@ func usedUp(p *promotionv1.Promotion, who Buyer) bool {
 		p.GetUsageLimitPerCustomer() > 0 && used.Own >= int64(p.GetUsageLimitPerCustomer())
 }
 
-// verdict evaluates one promotion by itself. When several things speak against it, the reason is the one that the shopper can
-// change least: dates, then who they are, then its limits, then what is in the cart.
+// verdict evaluates one promotion by itself. Of several reasons against it, it gives the one that the shopper can change least:
+// dates, then the customer, then usage limits, then the cart.
 func verdict(p *promotionv1.Promotion, b Basket, who Buyer, now time.Time) *promotionv1.Evaluation {
 	e := &promotionv1.Evaluation{Promotion: p}
 	if reason := refusal(p, b, who, now); reason != promotionv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED {
@@ -174,7 +176,7 @@ func verdict(p *promotionv1.Promotion, b Basket, who Buyer, now time.Time) *prom
 	return e
 }
 
-// refusal gives the reason that holds whatever the cart's items are, or UNSPECIFIED.
+// refusal returns the reason against a promotion that does not depend on the qualifying items, or UNSPECIFIED.
 func refusal(p *promotionv1.Promotion, b Basket, who Buyer, now time.Time) promotionv1.RefusalReason {
 	switch {
 	case p.GetEndTime() != nil && !now.Before(p.GetEndTime().AsTime()):
@@ -195,7 +197,7 @@ func refusal(p *promotionv1.Promotion, b Basket, who Buyer, now time.Time) promo
 	return promotionv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED
 }
 
-// assess compares the qualifying items with what the promotion asks for, and fills in the saving or what is missing.
+// assess compares the qualifying items with the promotion's requirements, and sets the saving or what is missing.
 func assess(e *promotionv1.Evaluation, b Basket) {
 	p := e.GetPromotion()
 	lines := qualifying(p, b)
@@ -220,8 +222,8 @@ func assess(e *promotionv1.Evaluation, b Basket) {
 	e.Saving = b.money(saving(p, lines, sum))
 }
 
-// requirements returns the least sum and the least number of qualifying units that a promotion asks for, those that
-// lie in its benefit included: the first tier, one full group of buy and get.
+// requirements returns the minimum sum and the minimum number of qualifying units, including those of the benefit: the first
+// tier, or one full group of buy and get.
 func requirements(p *promotionv1.Promotion) (sum, units int64) {
 	sum = p.GetMinimumSubtotal().GetAmountMinor()
 	units = int64(p.GetMinimumQuantity())
@@ -270,7 +272,7 @@ func overlap(x, y []string) bool {
 	return slices.ContainsFunc(x, func(s string) bool { return slices.Contains(y, s) })
 }
 
-// CompareDistance puts the cheaper way to qualify first: a missing amount, then missing units, then the rest.
+// CompareDistance orders refused promotions by what is missing: an amount first, then units, then anything else.
 func CompareDistance(x, y *promotionv1.Evaluation) int {
 	kind := func(e *promotionv1.Evaluation) int {
 		switch e.GetRefusalReason() {

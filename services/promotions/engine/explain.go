@@ -11,7 +11,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/money"
 )
 
-// explain puts a verdict into one sentence for a shopper.
+// explain describes a verdict in one sentence for a shopper.
 func explain(e *promotionv1.Evaluation) string {
 	code := e.GetPromotion().GetCode()
 	if !e.GetEligible() {
@@ -24,7 +24,7 @@ func explain(e *promotionv1.Evaluation) string {
 	return fmt.Sprintf("%s, which saves %s on this cart.", sentence, money.Text(e.GetSaving()))
 }
 
-// refusalText says why a promotion does not apply, in words that follow a colon.
+// refusalText returns why a promotion does not apply, in words that follow a colon.
 func refusalText(e *promotionv1.Evaluation) string {
 	p := e.GetPromotion()
 	items := scopeText(p.GetScope())
@@ -67,7 +67,7 @@ func refusalText(e *promotionv1.Evaluation) string {
 	return "it cannot be used on this cart"
 }
 
-// Offer says what a promotion gives and what it asks for.
+// Offer describes the benefit and the conditions of a promotion.
 func Offer(p *promotionv1.Promotion) string {
 	words := benefitText(p, scopeText(p.GetScope()))
 	var conditions []string
@@ -136,7 +136,7 @@ func scopeText(s *promotionv1.Scope) string {
 	return strings.Join(words, " or ")
 }
 
-// Count is "1 more unit" or "3 more units".
+// Count formats a number of things, such as "1 unit" or "3 units".
 func Count(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -144,15 +144,15 @@ func Count(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// percentText is 1250 basis points as "12.5%".
+// percentText formats 1250 basis points as "12.5%".
 func percentText(basisPoints int32) string {
 	return strconv.FormatFloat(float64(basisPoints)/100, 'f', -1, 64) + "%"
 }
 
-// LastDay is the last instant at which a promotion applies: one that ends at midnight ends on the day before.
+// LastDay returns the last instant at which a promotion applies. A promotion that ends at midnight ends on the day before.
 func LastDay(p *promotionv1.Promotion) time.Time {
 	return p.GetEndTime().AsTime().Add(-time.Nanosecond)
 }
 
-// Day is a date in UTC, such as "3 March 2026".
+// Day formats a date in UTC, such as "3 March 2026".
 func Day(t time.Time) string { return t.UTC().Format("2 January 2006") }

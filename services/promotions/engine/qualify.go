@@ -33,10 +33,10 @@ func newLine(item *cartv1.CartItem) line {
 	return l
 }
 
-// total is what the line costs.
+// total returns the cost of the line.
 func (l *line) total() int64 { return times(l.price, l.quantity) }
 
-// totals returns what the lines cost together and how many units they are.
+// totals returns the cost and the number of units of some lines.
 func totals(lines []*line) (sum, units int64) {
 	for _, l := range lines {
 		sum = add(sum, l.total())
@@ -45,8 +45,8 @@ func totals(lines []*line) (sum, units int64) {
 	return sum, units
 }
 
-// add and times stay at the largest amount instead of wrapping around: a price that no shop asks must not turn into a
-// negative sum. Both take numbers of zero or more.
+// add and times return at most the largest amount instead of overflowing, so that an absurd price does not become a negative sum.
+// Both take numbers of zero or more.
 func add(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

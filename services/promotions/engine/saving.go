@@ -10,8 +10,8 @@ import (
 // fullShare is 100 percent in basis points.
 const fullShare = 10_000
 
-// saving is what an eligible promotion takes off, in minor units. Except for a shipping fee it is at most sum, which is
-// what the qualifying lines cost.
+// saving returns what an eligible promotion takes off, in minor units. sum is the cost of the qualifying lines. Only a waived
+// shipping fee can exceed it.
 func saving(p *promotionv1.Promotion, lines []*line, sum int64) int64 {
 	switch benefit := p.GetBenefit().(type) {
 	case *promotionv1.Promotion_PercentOff:
@@ -34,19 +34,19 @@ func saving(p *promotionv1.Promotion, lines []*line, sum int64) int64 {
 	return 0
 }
 
-// share rounds down to the minor unit, so a store never gives more than it promised.
+// share rounds down to the minor unit, so a store never gives more than it promises.
 func share(sum int64, basisPoints int32) int64 {
 	return part(sum, int64(min(max(basisPoints, 0), fullShare)), fullShare)
 }
 
-// part is sum * of / whole, rounded down. The product has 128 bits. It wants 0 <= of <= whole and 0 < whole.
+// part returns sum * of / whole, rounded down. The product has 128 bits. It requires 0 <= of <= whole and 0 < whole.
 func part(sum, of, whole int64) int64 {
 	hi, lo := bits.Mul64(uint64(sum), uint64(of))
 	quotient, _ := bits.Div64(hi, lo, uint64(whole))
 	return int64(quotient)
 }
 
-// stepReached is the step with the highest subtotal that sum reaches. Nil when there is none.
+// stepReached returns the tier with the highest subtotal that sum reaches; nil when there is none.
 func stepReached(t *promotionv1.Tiered, sum int64) *promotionv1.Tier {
 	var reached *promotionv1.Tier
 	for _, step := range t.GetTiers() {
@@ -58,8 +58,8 @@ func stepReached(t *promotionv1.Tiered, sum int64) *promotionv1.Tier {
 	return reached
 }
 
-// freeUnits is the price of the cheapest units: as many as there are full groups, times the free ones of a group. It
-// adds what each line gives to shares, unless that is nil.
+// freeUnits returns the price of the free units: the cheapest units, for each full group as many as a group has free. It sets the
+// share of each line in shares, unless shares is nil.
 func freeUnits(x *promotionv1.BuyXGetY, lines []*line, shares []int64) int64 {
 	_, units := totals(lines)
 	group := int64(x.GetBuyQuantity()) + int64(x.GetGetQuantity())
@@ -79,7 +79,7 @@ func freeUnits(x *promotionv1.BuyXGetY, lines []*line, shares []int64) int64 {
 	return s
 }
 
-// missingParts counts the products of a set that no line has. Zero for a nil set.
+// missingParts returns the number of products of a set that no line has; zero for a nil set.
 func missingParts(set *promotionv1.Bundle, lines []*line) int64 {
 	var n int64
 	for _, id := range set.GetProductIds() {
@@ -90,8 +90,8 @@ func missingParts(set *promotionv1.Bundle, lines []*line) int64 {
 	return n
 }
 
-// bundleSaving forms as many sets as the lines hold, the dearest units first, which favours the shopper, and sums what
-// each costs less than its parts. A set that would cost more than its parts is not formed.
+// bundleSaving forms as many sets as the lines contain, from the most expensive units first, which favours the shopper. It returns
+// the sum of their savings. A set that costs more than its parts is not formed.
 func bundleSaving(set *promotionv1.Bundle, lines []*line) int64 {
 	piles := make([][]line, len(set.GetProductIds()))
 	for i, id := range set.GetProductIds() {
@@ -111,8 +111,8 @@ func bundleSaving(set *promotionv1.Bundle, lines []*line) int64 {
 	}
 }
 
-// takeSets takes as many equal sets off the tops of the piles as it can, and returns what the parts of one cost. It
-// reports false when a pile has run out.
+// takeSets removes as many equal sets as possible from the tops of the piles, and returns the cost of the parts of one. It reports
+// false when a pile is empty.
 func takeSets(piles [][]line) (parts, sets int64, ok bool) {
 	for i, pile := range piles {
 		if len(pile) == 0 {

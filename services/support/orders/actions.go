@@ -9,12 +9,12 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 )
 
-// fresh are the statuses of orders of which nothing has left.
+// fresh are the statuses of orders before any parcel has left.
 var fresh = []orderv1.OrderStatus{
 	orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT, orderv1.OrderStatus_ORDER_STATUS_PROCESSING,
 }
 
-// Kinds are the actions in the order in which they are answered.
+// Kinds are all kinds of actions, in the order of answers. It must not be modified.
 var Kinds = []orderv1.OrderActionKind{
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL,
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL_ITEMS,
@@ -30,7 +30,7 @@ func comesBack(kind orderv1.OrderActionKind) bool {
 	return kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN || kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE
 }
 
-// possible are the statuses in which an action makes sense; a store's rules cannot go beyond them.
+// possible returns the statuses in which an action makes sense. A store's rules cannot allow it in others.
 func possible(kind orderv1.OrderActionKind) []orderv1.OrderStatus {
 	switch {
 	case comesBack(kind):
@@ -44,7 +44,7 @@ func possible(kind orderv1.OrderActionKind) []orderv1.OrderStatus {
 	return fresh
 }
 
-// statusesOf are the statuses that a rule is for.
+// statusesOf returns the statuses that a rule applies to.
 func statusesOf(rule *orderv1.OrderRule) []orderv1.OrderStatus {
 	switch {
 	case len(rule.GetStatuses()) > 0:
@@ -55,7 +55,7 @@ func statusesOf(rule *orderv1.OrderRule) []orderv1.OrderStatus {
 	return possible(rule.GetKind())
 }
 
-// rulesOf are the rules for an order of a store. Without any of its own, a store takes back what has a deadline for it.
+// rulesOf returns the rules for an order of a store. A store without rules accepts returns of orders with a return deadline.
 func rulesOf(settings *orderv1.OrderSettings, o *orderv1.Order) []*orderv1.OrderRule {
 	if len(settings.GetRules()) > 0 || o.GetReturnDeadline() == nil {
 		return settings.GetRules()
@@ -63,7 +63,7 @@ func rulesOf(settings *orderv1.OrderSettings, o *orderv1.Order) []*orderv1.Order
 	return []*orderv1.OrderRule{{Kind: orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN}}
 }
 
-// ActionsFor says of every kind of action whether the store's rules allow it for an order now.
+// ActionsFor returns for every kind of action whether the store's rules allow it for an order now, or why not.
 func ActionsFor(settings *orderv1.OrderSettings, o *orderv1.Order, now time.Time) *orderv1.OrderActions {
 	out := &orderv1.OrderActions{}
 	rules := rulesOf(settings, o)
@@ -85,7 +85,7 @@ func ActionsFor(settings *orderv1.OrderSettings, o *orderv1.Order, now time.Time
 	return out
 }
 
-// wrongStatus says why an action is not for orders of a status.
+// wrongStatus returns why an action is not possible in a status.
 func wrongStatus(kind orderv1.OrderActionKind, status orderv1.OrderStatus, offered bool) orderv1.RefusalReason {
 	if !offered || slices.Contains(possible(kind), status) && !returning(status) {
 		return orderv1.RefusalReason_REFUSAL_REASON_NOT_OFFERED
@@ -105,7 +105,7 @@ func returning(status orderv1.OrderStatus) bool {
 	return status == orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED || status == orderv1.OrderStatus_ORDER_STATUS_RETURNED
 }
 
-// apply applies a rule to an order of a status that it is for. Either result is nil.
+// apply applies a rule to an order in one of the rule's statuses. One of the results is nil.
 func apply(rule *orderv1.OrderRule, o *orderv1.Order, now time.Time) (*orderv1.AllowedAction, *orderv1.RefusedAction) {
 	kind := rule.GetKind()
 	refuse := func(reason orderv1.RefusalReason) *orderv1.RefusedAction {
@@ -156,7 +156,8 @@ func deadlineOf(rule *orderv1.OrderRule, o *orderv1.Order) (deadline *timestampp
 	return timestamppb.New(end), true
 }
 
-// arrivalTime is when the last parcel of an order arrived, or else when the order was noted as delivered. Nil: not known.
+// arrivalTime returns when the last parcel of an order arrived, or else when its history says that it was delivered. Nil: not
+// known.
 func arrivalTime(o *orderv1.Order) *timestamppb.Timestamp {
 	var last *timestamppb.Timestamp
 	for _, p := range o.GetFulfilments() {
@@ -172,7 +173,7 @@ func arrivalTime(o *orderv1.Order) *timestamppb.Timestamp {
 	return last
 }
 
-// unitsFor returns the units of an order that a rule allows an action for, or why there are none.
+// unitsFor returns the units of an order that a rule allows an action for, or the reason why there are none.
 func unitsFor(rule *orderv1.OrderRule, o *orderv1.Order) ([]*orderv1.ItemQuantity, orderv1.RefusalReason) {
 	switch kind := rule.GetKind(); {
 	case kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS,
@@ -203,7 +204,7 @@ func unitsFor(rule *orderv1.OrderRule, o *orderv1.Order) ([]*orderv1.ItemQuantit
 	return units, orderv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED
 }
 
-// left are the units of an order but for those that are gone, which is by item.
+// left returns the units of an order without the gone ones, which are counted by item.
 func left(o *orderv1.Order, gone map[int32]int32) []*orderv1.ItemQuantity {
 	var units []*orderv1.ItemQuantity
 	for i, item := range o.GetItems() {
@@ -231,7 +232,7 @@ func shipped(o *orderv1.Order) (units map[int32]int32, known bool) {
 	return units, len(units) > 0 || o.GetStatus() != orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED
 }
 
-// returned counts the units that came back or are about to, by item.
+// returned counts the units of returns that were not rejected, by item.
 func returned(o *orderv1.Order) map[int32]int32 {
 	units := make(map[int32]int32)
 	for _, r := range o.GetReturns() {

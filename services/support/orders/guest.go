@@ -21,10 +21,10 @@ import (
 // MaxProof bounds an e-mail address or postal code, in characters.
 const MaxProof = 254
 
-// proof is what a guest knows of an order: one of the two, in normal form.
+// Proof is what a guest knows of an order: its e-mail address or its postal code, in normal form.
 type Proof struct{ email, postalCode string }
 
-// ProofOf brings what a guest wrote into normal form. The e-mail address counts when both are given.
+// ProofOf returns the proof that a guest gives, in normal form. Of both, the e-mail address counts.
 func ProofOf(email, postalCode string) Proof {
 	if email = strings.ToLower(strings.TrimSpace(email)); email != "" {
 		return Proof{email: email}
@@ -35,7 +35,7 @@ func ProofOf(email, postalCode string) Proof {
 // Empty reports whether there is no proof.
 func (p Proof) Empty() bool { return p == Proof{} }
 
-// of reports whether this is what an order's guest knows.
+// of reports whether the proof is for an order. It takes constant time.
 func (p Proof) of(o *orderv1.Order) bool {
 	want := ProofOf("", o.GetPostalCode())
 	if p.email != "" {
@@ -53,7 +53,7 @@ const (
 	attemptsWindow       = time.Hour
 )
 
-// attempts counts wrong attempts in Redis, for all replicas together. What was tried is kept as a hash and forgotten after
+// attempts counts wrong attempts in Redis, for all replicas together. Proofs are kept as hashes and expire with
 // the window.
 type attempts struct{ redis redis.UniversalClient }
 
@@ -63,8 +63,8 @@ func attemptKeys(storeID, id string, p Proof) (order, with string) {
 	return state.TaggedKey(storeID, "order/"+id, "attempts"), state.TaggedKey(storeID, "proof/"+proof, "attempts")
 }
 
-// begin counts an attempt as wrong before it is made, so that many at once are not more than one after the other. It returns
-// a *fault.Exhausted when there were too many.
+// begin counts an attempt as wrong before the lookup, so that concurrent attempts cannot exceed the limit. It returns a
+// *fault.Exhausted after too many attempts.
 func (a attempts) begin(ctx context.Context, storeID, id string, p Proof) error {
 	order, with := attemptKeys(storeID, id, p)
 	var atOrder, withProof *redis.Cmd
@@ -95,12 +95,12 @@ const incrScript = `
 redis.call('SET', KEYS[1], 0, 'NX', 'PX', ARGV[1])
 return redis.call('INCR', KEYS[1])`
 
-// decrScript takes an attempt back, unless its window has ended since: a new counter would begin below zero and never end.
+// decrScript takes an attempt back, unless its window has ended: a new counter would start below zero and never expire.
 const decrScript = `
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('DECR', KEYS[1]) end
 return 1`
 
-// succeeded takes back an attempt that was not wrong.
+// succeeded takes back an attempt that was right.
 func (a attempts) succeeded(ctx context.Context, storeID, id string, p Proof) error {
 	order, with := attemptKeys(storeID, id, p)
 	_, err := a.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {

@@ -16,7 +16,7 @@ import (
 // be complete and belong to the customer who asked.
 type remoteStore struct{ client *orderhttp.Client }
 
-// remoteStores makes the order systems of the stores that have one.
+// remoteStores returns the order systems of the stores that have one, by store.
 func remoteStores(systems map[string]orderhttp.Config) (map[string]source, error) {
 	out := make(map[string]source, len(systems))
 	for storeID, cfg := range systems {
@@ -75,18 +75,18 @@ func (r remoteStore) list(ctx context.Context, storeID, customerID string, limit
 	return orders, total, nil
 }
 
-// foreign reports what is wrong with an order that came from elsewhere and should have an id.
+// foreign reports what is wrong with an order of an order system that should have the id.
 func foreign(o *orderv1.Order, id string) error {
 	if err := Check(o); err != nil {
 		return badAnswer(err)
 	}
 	if NormalID(o.GetOrderId()) != id {
-		return badAnswer(errors.New("asked for one order, it gave another"))
+		return badAnswer(errors.New("it returned another order than the requested one"))
 	}
 	return nil
 }
 
-// checked is the result of a look-up of one order, whose absence has one error wherever orders are.
+// checked returns the result of a lookup of one order. A missing order has the same error as in Redis.
 func checked(o *orderv1.Order, id string, err error) (*orderv1.Order, error) {
 	switch {
 	case errors.Is(err, orderhttp.ErrNotFound):
