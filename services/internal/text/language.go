@@ -3,6 +3,7 @@ package text
 import (
 	"maps"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -153,28 +154,38 @@ func elision(stem func(string) string) func(string) string {
 	}
 }
 
-// markers has the words that speak for languages, by the places of languages. Those with accents are there without them as
-// well, since shoppers leave accents out.
-var markers = sync.OnceValue(func() map[string]uint16 {
-	out := make(map[string]uint16)
+// Detector tells languages apart. It is immutable and safe for concurrent use.
+type Detector struct {
+	// markers has the words that speak for languages, by the places of languages.
+	markers map[string]uint16
+	least   int
+}
+
+// NewDetector returns a detector for texts that may be lists of names, such as products. More has words of the texts' subject
+// beside the package's own, by primary tags; foreign are words that are used in several languages and show none. A language
+// other than English needs at least so many different words or letters that English lacks.
+func NewDetector(more map[string][]string, foreign []string, least int) *Detector {
+	d := &Detector{markers: make(map[string]uint16), least: least}
 	for i, l := range languages {
-		for _, w := range append(l.stopWords(), strings.Fields(l.words)...) {
-			w = strings.ToLower(w)
-			out[w] |= 1 << i
+		for _, w := range slices.Concat(l.stopWords(), strings.Fields(l.words), more[l.tag]) {
+			d.markers[strings.ToLower(w)] |= 1 << i
 		}
 	}
-	for w, in := range maps.Clone(out) {
+	for w, in := range maps.Clone(d.markers) {
 		if plain := Fold(w); plain != w {
-			out[plain] |= in
+			d.markers[plain] |= in // shoppers leave accents out
 		}
 	}
-	for w := range out {
-		if borrowed[w] || len(w) == 1 && elided[w] {
-			delete(out, w)
+	for w := range d.markers {
+		if borrowed[w] || len(w) == 1 && elided[w] || slices.Contains(foreign, w) {
+			delete(d.markers, w)
 		}
 	}
-	return out
-})
+	return d
+}
+
+// messages is the detector of shoppers' messages.
+var messages = sync.OnceValue(func() *Detector { return NewDetector(nil, nil, 1) })
 
 // borrowed are words of one language that shoppers use in others.
 var borrowed = set("ok do sale in")
@@ -199,33 +210,42 @@ const (
 	leastLead = 0.05
 )
 
-// Language tells the language of a text by its small words and its letters: "en", "de", "fr", "es", "it", "nl", "pt",
+// Language tells the language of a message by its small words and its letters: "en", "de", "fr", "es", "it", "nl", "pt",
 // "sv", "da" or "pl", or "" where none of them stands out, as for a bare product name.
-func Language(s string) string {
-	tell := markers()
+func Language(s string) string { return messages().Language(s) }
+
+// Language tells the language of a text, or "", as the function Language does.
+func (d *Detector) Language(s string) string {
 	var scores [16]float64
-	lower := strings.ToLower(s)
-	vote := func(in uint16, weight float64) {
+	var own [16]int // words and letters that English lacks
+	seen := make(map[string]bool)
+	vote := func(marker string, in uint16, weight float64) {
+		if in == 0 || seen[marker] {
+			return
+		}
+		seen[marker] = true
 		for i := range languages {
-			if in>>i&1 != 0 {
-				scores[i] += weight / float64(bits.OnesCount16(in))
+			if in>>i&1 == 0 {
+				continue
+			}
+			scores[i] += weight / float64(bits.OnesCount16(in))
+			if in&1 == 0 {
+				own[i]++
 			}
 		}
 	}
-	for w := range strings.FieldsFuncSeq(strings.ReplaceAll(lower, "’", "'"), func(r rune) bool { return r != '\'' && !IsLetter(r) }) {
-		if before, after, ok := strings.Cut(w, "'"); ok && tell[w] == 0 && elided[before] {
+	lower := strings.ToLower(s)
+	for w := range strings.FieldsFuncSeq(strings.ReplaceAll(lower, "’", "'"), func(r rune) bool { return r != '\'' && !IsLetter(r) && !IsDigit(r) }) {
+		if before, after, ok := strings.Cut(w, "'"); ok && d.markers[w] == 0 && elided[before] {
 			w = after
-			vote(1<<2|1<<4, 1) // French or Italian
+			vote("'", frenchOrItalian, 1)
 		}
-		vote(tell[w], 1)
+		vote(w, d.markers[w], 1)
 	}
-	seen := make(map[rune]bool)
 	for _, r := range lower {
-		if r < utf8.RuneSelf || seen[r] {
-			continue
+		if r >= utf8.RuneSelf {
+			vote(string(r), letters[r], letterWeight)
 		}
-		seen[r] = true
-		vote(letters[r], letterWeight)
 	}
 	for i := range common {
 		if scores[i] > 0 {
@@ -234,7 +254,7 @@ func Language(s string) string {
 	}
 	best, second := 0, 0.0
 	for i := 1; i < len(languages); i++ {
-		if scores[i] > scores[best] {
+		if own[i] >= d.least && scores[i] > scores[best] {
 			best, second = i, scores[best]
 		} else {
 			second = max(second, scores[i])
@@ -245,3 +265,6 @@ func Language(s string) string {
 	}
 	return languages[best].tag
 }
+
+// frenchOrItalian are the languages of elided articles, by their places in languages.
+const frenchOrItalian = 1<<2 | 1<<4

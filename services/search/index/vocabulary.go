@@ -196,93 +196,43 @@ var Languages = []*Language{
 // Stem cuts a word in lower case down to its stem.
 func (l *Language) Stem(word string) string { return text.Stem(l.Tag, word) }
 
-// markers are the words that identify languages, by the languages that have them: stop words, nouns and their modifiers.
-var markers = sync.OnceValue(func() map[string]languageSet {
-	out := make(map[string]languageSet)
-	for i, l := range Languages {
-		mark := func(w string) { out[w] |= 1 << i }
-		for _, w := range text.StopWords(l.Tag) {
-			mark(w)
-		}
-		for _, list := range []map[string]bool{l.words.prepositions, l.words.qualifiers, l.words.vague, wordSet(l.words.fillers)} {
-			for w := range list {
-				mark(w)
-			}
-		}
-		for _, group := range l.words.synonyms {
-			for _, phrase := range group {
-				for _, w := range catalog.Words(phrase) {
-					mark(w)
-				}
-			}
-		}
-	}
-	for _, w := range strings.Fields(loanwords) {
-		delete(out, w)
-	}
-	return out
-})
-
-// languageSet is a set of languages by their places in the list.
-type languageSet uint8
-
-func (t languageSet) has(i int) bool { return t&(1<<i) != 0 }
+const (
+	// leastMarkers is how many different words must show that a product is not in English.
+	leastMarkers = 2
+	// markedText is how much of a description is looked at, in bytes.
+	markedText = 500
+)
 
 // loanwords are words that shops use in many languages.
 const loanwords = `boots buggy couch notebook sneaker sneakers tennis pull pullover mug thermos tv pc sofa termo beanie laptop smartphone
 trekking unisex anorak hardshell sweater frontal stock boxen junior dame portable landau saco tele rad frigo eu ps ma us`
 
-const (
-	// enoughMarkers is how many different words must tell that a product is not in English.
-	enoughMarkers = 2
-	// markedText is how much of a description is looked at, in bytes.
-	markedText = 500
-	// longestMarker is more than any of them has, in bytes.
-	longestMarker = 24
-)
+// detector identifies the languages of products. Titles have few small words, so it also knows nouns and their modifiers.
+var detector = sync.OnceValue(func() *text.Detector {
+	more := make(map[string][]string)
+	for _, l := range Languages {
+		for _, list := range []map[string]bool{l.words.prepositions, l.words.qualifiers, l.words.vague, wordSet(l.words.fillers)} {
+			more[l.Tag] = slices.AppendSeq(more[l.Tag], maps.Keys(list))
+		}
+		for _, group := range l.words.synonyms {
+			for _, phrase := range group {
+				more[l.Tag] = append(more[l.Tag], catalog.Words(phrase)...)
+			}
+		}
+	}
+	return text.NewDetector(more, strings.Fields(loanwords), leastMarkers)
+})
 
-// LanguageOf identifies the language of a product by its words: the one with the most words that English lacks, and with
-// more of them than of words that only English has. In doubt it is English, and so are bare names. Package text identifies
-// languages by small words, of which titles have few.
+// LanguageOf identifies the language of a product by its words. In doubt it is English, and so are bare names.
 func LanguageOf(p *catalogv1.Product) *Language {
-	tell := markers()
-	var seen []string           // that tell anything
-	var own, against [8]int     // by the places of languages
-	look := func(text string) { // it is called for all products, and takes no memory for most words
-		for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
-			if len(w) == 1 || len(w) > longestMarker {
-				continue
-			}
-			w = strings.ToLower(w)
-			who := tell[w]
-			if who == 0 || slices.Contains(seen, w) {
-				continue
-			}
-			seen = append(seen, w)
-			for i := 1; i < len(Languages); i++ {
-				switch {
-				case who.has(i) && !who.has(0):
-					own[i]++
-				case who.has(0) && !who.has(i):
-					against[i]++
-				}
-			}
+	parts := slices.Concat([]string{p.GetTitle(), text.HeadBytes(p.GetDescription(), markedText)}, p.GetCategoryPath(), p.GetTags())
+	tag := detector().Language(strings.Join(parts, "\n"))
+	for _, l := range Languages {
+		if l.Tag == tag {
+			return l
 		}
 	}
-	look(p.GetTitle())
-	look(p.GetDescription()[:min(markedText, len(p.GetDescription()))])
-	for _, list := range [][]string{p.GetCategoryPath(), p.GetTags()} {
-		for _, text := range list {
-			look(text)
-		}
-	}
-	best := 0
-	for i := 1; i < len(Languages); i++ {
-		if own[i] >= enoughMarkers && own[i]-against[i] > own[best]-against[best] {
-			best = i
-		}
-	}
-	return Languages[best]
+	return English
 }
 
 // CategoryKey folds the name of a category as the function of that name does, by the language's plurals.
