@@ -33,7 +33,7 @@ const (
 // branch is the work on one assignment. Exactly one of answer and err is set once the branch is done.
 //
 // A speculative branch works on a provisional assignment. Until confirm makes the assignment final, the branch holds its
-// events back in their order, so that a wrong guess reaches nobody.
+// events back in their order, so that no listener sees a wrong guess.
 type branch struct {
 	turn *Turn
 

@@ -6,7 +6,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
-// Emit passes the events of a turn to whoever listens. It is safe for concurrent use, and may wait for a slow listener. A nil
+// Emit passes the events of a turn to the listener. It is safe for concurrent use, and may wait for a slow listener. A nil
 // Emit drops events. What was emitted must not be modified.
 type Emit func(*gatewayv1.AskStreamResponse)
 

@@ -87,7 +87,7 @@ type Turn struct {
 	Budget    *Budget // nil: no bound
 	Journal   Journal // required
 	Drains    *Drains // of the turn's streams; required
-	Emit      Emit    // nil: nobody listens
+	Emit      Emit    // nil: there is no listener
 }
 
 // Run is the branches of one turn. Its methods must be called from one goroutine.

@@ -37,15 +37,15 @@ const (
 	MaxSummary = 1000
 	// maxSummaryTokens is what a model may write: MaxSummary characters of any language.
 	maxSummaryTokens = 700
-	// MaxSummaries is how many summaries are written at the same time. A turn that comes beyond leaves its thread's to the
-	// next turn.
+	// MaxSummaries is the number of summaries that are written at the same time. Beyond it, a turn leaves the summary to the
+	// next turn of its thread.
 	MaxSummaries = 64
-	// summaryTime bounds the work on one summary. Nobody waits for it but the next turn's specialists, if they come so soon.
+	// summaryTime bounds the work on one summary.
 	summaryTime = 20 * time.Second
-	// summaryMessages are the last messages that a summary is made of, beside the one before. They are more than a turn has,
-	// so that a summary which was not written is made up for by a later one.
+	// summaryMessages is the number of last messages that a summary is made of, beside the summary before. It exceeds the two
+	// messages of a turn, so that the next summary makes up for one that was not written.
 	summaryMessages = 12
-	// summaryMessage is how much of a message is read, in characters.
+	// summaryMessage is the part of a message that is read, in characters.
 	summaryMessage = 2000
 )
 
