@@ -25,7 +25,7 @@ import (
 
 // clusterSchema numbers the layout of a object, and with it the collection. Raise it with every change to properties, to tokens,
 // or to what words and keys are made of; the next start then fills a new collection while searches go on in the old one.
-const clusterSchema = 2
+const clusterSchema = 3
 
 // Properties of a object.
 const (
@@ -80,16 +80,23 @@ func (c *Backend) object(storeID string, e *index.Entry, ps index.FieldTerms, ve
 		low, high, stock = min(low, amount), max(high, amount), stock || v.GetStock() > 0
 	}
 	all, strong := c.tokens(ps)
-	return weaviate.Object{ID: objectID(storeID, e.ID(), version), Properties: map[string]any{
+	return weaviate.Object{ID: objectID(storeID, e.Product, version), Properties: map[string]any{
 		propProduct: e.ID(), propVersion: strconv.FormatInt(version, 10),
 		propWords: strings.Join(all, " "), propStrong: strings.Join(strong, " "), propKeys: strings.Join(keysOf(e), " "),
 		propLow: low, propHigh: high, propStock: stock, propBucket: bucket(e.ID()), propEmbedded: false,
 	}}
 }
 
-// objectID names the object of a product as of a version. Every writer gives it the same name.
-func objectID(storeID, productID string, version int64) string {
-	return uuid.NewSHA1(objectNamespace, []byte(storeID+"/"+productID+"/"+strconv.FormatInt(version, 10))).String()
+// objectID names the object of a product as of a version. All writers name the same product alike; two writers
+// that read different products at one version write different objects, of which the manifest names one.
+func objectID(storeID string, p *catalogv1.Product, version int64) string {
+	return uuid.NewSHA1(objectNamespace, []byte(storeID+"/"+productHash(p)+"/"+strconv.FormatInt(version, 10))).String()
+}
+
+// productHash identifies what a product says.
+func productHash(p *catalogv1.Product) string {
+	raw, _ := proto.MarshalOptions{Deterministic: true}.Marshal(p) // never fails for a product that was decoded
+	return uuid.NewSHA1(objectNamespace, raw).String()
 }
 
 func bucket(productID string) int {
@@ -208,18 +215,14 @@ func runs(text string) []string {
 	return out
 }
 
-// newRecord is what the manifest says of a product.
-func newRecord(objectID string, e *index.Entry, ps index.FieldTerms) (record, error) {
-	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(e.Product)
-	if err != nil {
-		return record{}, fmt.Errorf("product %q: %w", e.ID(), err)
-	}
+// newRecord is what the manifest says of a product and its object.
+func newRecord(object string, e *index.Entry, ps index.FieldTerms) (record, error) {
 	sums, err := json.Marshal(statisticsOf(e, ps)) // in the order of the keys
 	if err != nil {
 		return record{}, fmt.Errorf("product %q: %w", e.ID(), err)
 	}
 	return record{
-		Row: objectID, Hash: uuid.NewSHA1(objectNamespace, raw).String(), Text: uuid.NewSHA1(objectNamespace, []byte(index.Text(e.Product))).String(),
+		Row: object, Hash: productHash(e.Product), Text: uuid.NewSHA1(objectNamespace, []byte(index.Text(e.Product))).String(),
 		Sums: string(sums),
 	}, nil
 }
