@@ -10,8 +10,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/support/orders"
 )
 
-// statusWords are the statuses as a shopper reads them.
-var statusWords = map[orderv1.OrderStatus]string{
+// statusText are the statuses as a shopper reads them.
+var statusText = map[orderv1.OrderStatus]string{
 	orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:  "waiting for payment",
 	orderv1.OrderStatus_ORDER_STATUS_PROCESSING:       "being prepared",
 	orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED:   "partly on its way",
@@ -54,9 +54,9 @@ func arrival(o *orderv1.Order, now time.Time) string {
 	case due == nil || parcel.GetDeliveryTime() != nil:
 		when = "The parcel is on its way."
 	case now.After(orders.EndOfDay(due.AsTime())):
-		when = fmt.Sprintf("The parcel was expected by %s and is late.", dayWords(due.AsTime()))
+		when = fmt.Sprintf("The parcel was expected by %s and is late.", dayText(due.AsTime()))
 	default:
-		when = fmt.Sprintf("The parcel should arrive by %s.", dayWords(due.AsTime()))
+		when = fmt.Sprintf("The parcel should arrive by %s.", dayText(due.AsTime()))
 	}
 	if parcel.GetTrackingUrl() != "" && parcel.GetDeliveryTime() == nil {
 		when += " It can be followed on the tracking page."
@@ -72,20 +72,20 @@ func afterDelivery(actions *orderv1.OrderActions) string {
 		case a.GetDeadline() == nil:
 			return arrived + " A return can be asked for."
 		default:
-			return fmt.Sprintf(arrived+" A return can be asked for until %s.", dayWords(a.GetDeadline().AsTime()))
+			return fmt.Sprintf(arrived+" A return can be asked for until %s.", dayText(a.GetDeadline().AsTime()))
 		}
 	}
 	for _, r := range actions.GetRefused() {
 		late := r.GetReason() == orderv1.RefusalReason_REFUSAL_REASON_TOO_LATE
 		if late && r.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN {
-			return fmt.Sprintf(arrived+" The time to ask for a return ended on %s.", dayWords(r.GetDeadline().AsTime()))
+			return fmt.Sprintf(arrived+" The time to ask for a return ended on %s.", dayText(r.GetDeadline().AsTime()))
 		}
 	}
 	return arrived
 }
 
-// dayWords is a date in UTC, such as "3 March 2026".
-func dayWords(t time.Time) string { return t.UTC().Format("2 January 2006") }
+// dayText is a date in UTC, such as "3 March 2026".
+func dayText(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // actionClauses are the actions as a sentence says that they can or cannot be done.
 var actionClauses = map[orderv1.OrderActionKind]string{
@@ -110,24 +110,24 @@ var refusals = map[orderv1.RefusalReason]string{
 	orderv1.RefusalReason_REFUSAL_REASON_NO_ITEMS:          "none of its items can be",
 }
 
-// actionWords says what a shopper may ask for and what not, in clauses for a model.
-func actionWords(f orders.WithActions) (possible, not []string) {
+// actionTexts says what a shopper may ask for and what not, in clauses for a model.
+func actionTexts(f orders.WithActions) (possible, not []string) {
 	for _, a := range f.Actions.GetAllowed() {
-		possible = append(possible, allowedWords(f.Order, a))
+		possible = append(possible, allowedText(f.Order, a))
 	}
 	for _, r := range f.Actions.GetRefused() {
 		if _, spoken := refusals[r.GetReason()]; spoken {
-			not = append(not, refusedWords(f.Order, r))
+			not = append(not, refusedText(f.Order, r))
 		}
 	}
 	return possible, not
 }
 
-// allowedWords says that an action is possible, and on what terms.
-func allowedWords(o *orderv1.Order, a *orderv1.AllowedAction) string {
+// allowedText says that an action is possible, and on what terms.
+func allowedText(o *orderv1.Order, a *orderv1.AllowedAction) string {
 	words := fmt.Sprintf(actionClauses[a.GetKind()], "can")
 	if d := a.GetDeadline(); d != nil {
-		words += ", until " + dayWords(d.AsTime())
+		words += ", until " + dayText(d.AsTime())
 	}
 	if titles := titlesOf(o, a.GetItems()); titles != "" {
 		words += "; only: " + titles
@@ -141,14 +141,14 @@ func allowedWords(o *orderv1.Order, a *orderv1.AllowedAction) string {
 	return words
 }
 
-// refusedWords says that an action is not possible, and why.
-func refusedWords(o *orderv1.Order, r *orderv1.RefusedAction) string {
+// refusedText says that an action is not possible, and why.
+func refusedText(o *orderv1.Order, r *orderv1.RefusedAction) string {
 	why, spoken := refusals[r.GetReason()]
 	if !spoken {
-		why = "no rule of the store allows it for an order that is " + statusWords[o.GetStatus()]
+		why = "no rule of the store allows it for an order that is " + statusText[o.GetStatus()]
 	}
 	if d := r.GetDeadline(); d != nil {
-		why += dayWords(d.AsTime())
+		why += dayText(d.AsTime())
 	}
 	return fmt.Sprintf(actionClauses[r.GetKind()], "cannot") + ": " + why
 }

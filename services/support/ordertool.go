@@ -101,7 +101,7 @@ const (
 func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult, error) {
 	f, total, err := t.findOrder(ctx, orders.NormalID(in.OrderID))
 	if err != nil {
-		return orderResult{}, t.orderTrouble(ctx, err)
+		return orderResult{}, t.lookupError(ctx, err)
 	}
 	if f.Order == nil {
 		t.turn.Found(0)
@@ -123,13 +123,13 @@ func (t *turnTools) lookupGuestOrder(ctx context.Context, in guestArgs) (orderRe
 		return orderResult{Note: guestMissing}, nil
 	}
 	if err != nil {
-		return orderResult{}, t.orderTrouble(ctx, err)
+		return orderResult{}, t.lookupError(ctx, err)
 	}
 	return t.present(f, 0, in.Wants), nil
 }
 
-// orderTrouble puts a look-up that failed into words for the model.
-func (t *turnTools) orderTrouble(ctx context.Context, err error) error {
+// lookupError puts a look-up that failed into words for the model.
+func (t *turnTools) lookupError(ctx context.Context, err error) error {
 	var (
 		blocked *fault.Exhausted
 		off     *fault.Precondition
@@ -148,7 +148,7 @@ func (t *turnTools) present(f orders.WithActions, others int, wants []string) or
 	t.turn.Found(1)
 	t.turn.SetOrder(f.Order, f.Actions)
 	r := orderResult{Order: showOrder(f, t.service.now()), OtherOrders: others}
-	r.Order.Asked = t.answerWants(f, wants)
+	r.Order.Asked = t.answerRequested(f, wants)
 	if n := len(f.Order.GetItems()); n > maxItemsShown {
 		r.Note = fmt.Sprintf("The order has %d items; the first %d are listed.", n, maxItemsShown)
 	}
@@ -185,13 +185,13 @@ func showOrder(f orders.WithActions, now time.Time) *shownOrder {
 	o := f.Order
 	shown := &shownOrder{
 		OrderID:  o.GetOrderId(),
-		Status:   statusWords[o.GetStatus()],
+		Status:   statusText[o.GetStatus()],
 		NextStep: nextStep(f, now),
-		Placed:   dayWords(o.GetCreateTime().AsTime()),
+		Placed:   dayText(o.GetCreateTime().AsTime()),
 		Total:    money.Text(o.GetTotal()),
 		PaidBy:   o.GetPaymentKind(),
 	}
-	shown.Possible, shown.NotPossible = actionWords(f)
+	shown.Possible, shown.NotPossible = actionTexts(f)
 	for _, item := range o.GetItems()[:min(len(o.GetItems()), maxItemsShown)] {
 		shown.Items = append(shown.Items, shownItem{
 			Title: item.GetTitle(), Quantity: item.GetQuantity(), Options: item.GetOptions(), Price: money.Text(item.GetUnitPrice()),
@@ -216,15 +216,15 @@ func showParcel(p *orderv1.Fulfilment) shownTracking {
 	shown := shownTracking{Carrier: p.GetCarrier(), TrackingNumber: p.GetTrackingNumber(), URL: p.GetTrackingUrl()}
 	switch {
 	case p.GetDeliveryTime() != nil:
-		shown.Delivered = dayWords(p.GetDeliveryTime().AsTime())
+		shown.Delivered = dayText(p.GetDeliveryTime().AsTime())
 	case p.GetEstimatedDeliveryTime() != nil:
-		shown.EstimatedDelivery = dayWords(p.GetEstimatedDeliveryTime().AsTime())
+		shown.EstimatedDelivery = dayText(p.GetEstimatedDeliveryTime().AsTime())
 	}
 	return shown
 }
 
-// returnWords are the statuses of a return as a shopper reads them.
-var returnWords = map[orderv1.ReturnStatus]string{
+// returnText are the statuses of a return as a shopper reads them.
+var returnText = map[orderv1.ReturnStatus]string{
 	orderv1.ReturnStatus_RETURN_STATUS_REQUESTED: "asked for, or on its way back",
 	orderv1.ReturnStatus_RETURN_STATUS_RECEIVED:  "back at the store",
 	orderv1.ReturnStatus_RETURN_STATUS_REFUNDED:  "paid back",
@@ -232,9 +232,9 @@ var returnWords = map[orderv1.ReturnStatus]string{
 }
 
 func showReturn(o *orderv1.Order, r *orderv1.Return) shownReturn {
-	shown := shownReturn{Status: returnWords[r.GetStatus()], Refund: money.Text(r.GetRefund())}
+	shown := shownReturn{Status: returnText[r.GetStatus()], Refund: money.Text(r.GetRefund())}
 	if r.GetRequestTime() != nil {
-		shown.Requested = dayWords(r.GetRequestTime().AsTime())
+		shown.Requested = dayText(r.GetRequestTime().AsTime())
 	}
 	for _, u := range r.GetItems()[:min(len(r.GetItems()), maxItemsShown)] {
 		shown.Items = append(shown.Items, o.GetItems()[u.GetItemIndex()].GetTitle())
@@ -256,33 +256,33 @@ func currentParcel(o *orderv1.Order) *orderv1.Fulfilment {
 	return last
 }
 
-// wantName is an action as a model names it: "change_address".
-func wantName(kind orderv1.OrderActionKind) string {
+// actionName is an action as a model names it: "change_address".
+func actionName(kind orderv1.OrderActionKind) string {
 	return strings.ToLower(strings.TrimPrefix(kind.String(), "ORDER_ACTION_KIND_"))
 }
 
-// withWants lets the schema of a tool take the names of actions in "wants", and nothing else.
-func withWants(tool agentloop.Tool) agentloop.Tool {
+// withActionNames lets the schema of a tool take the names of actions in "wants", and nothing else.
+func withActionNames(tool agentloop.Tool) agentloop.Tool {
 	key := string(tool.Parameters)
-	raw, ok := wantsSchemas.Load(key)
+	raw, ok := actionSchemas.Load(key)
 	if !ok {
-		raw, _ = wantsSchemas.LoadOrStore(key, wantsSchema(tool))
+		raw, _ = actionSchemas.LoadOrStore(key, actionSchema(tool))
 	}
 	tool.Parameters = raw.(json.RawMessage)
 	return tool
 }
 
-// wantsSchemas remembers what wantsSchema made of a tool's parameters. There are two, of which every turn has one.
-var wantsSchemas sync.Map // string -> json.RawMessage
+// actionSchemas remembers what wantsSchema made of a tool's parameters. There are two, of which every turn has one.
+var actionSchemas sync.Map // string -> json.RawMessage
 
-func wantsSchema(tool agentloop.Tool) json.RawMessage {
+func actionSchema(tool agentloop.Tool) json.RawMessage {
 	var schema map[string]any
 	if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
 		panic(fmt.Sprintf("support: schema of %s: %v", tool.Name, err)) // it was made from a type of this package
 	}
 	names := make([]string, len(orders.Kinds))
 	for i, kind := range orders.Kinds {
-		names[i] = wantName(kind)
+		names[i] = actionName(kind)
 	}
 	properties := schema["properties"].(map[string]any)
 	properties["wants"].(map[string]any)["items"].(map[string]any)["enum"] = names
@@ -293,27 +293,27 @@ func wantsSchema(tool agentloop.Tool) json.RawMessage {
 	return raw
 }
 
-// answerWants says of each action that the shopper wants whether the store's rules allow it for the order, in sentences, and
+// answerRequested says of each action that the shopper wants whether the store's rules allow it for the order, in sentences, and
 // proposes those that they allow to the backend, each once in a turn. What is allowed and not wanted is not proposed: it is in
 // the order's actions for who asks.
-func (t *turnTools) answerWants(f orders.WithActions, wants []string) []string {
+func (t *turnTools) answerRequested(f orders.WithActions, wants []string) []string {
 	wanted := make(map[string]bool, len(wants))
 	for _, w := range wants {
 		wanted[w] = true
 	}
 	var said []string
 	for _, a := range f.Actions.GetAllowed() {
-		if !wanted[wantName(a.GetKind())] {
+		if !wanted[actionName(a.GetKind())] {
 			continue
 		}
-		said = append(said, sentence(allowedWords(f.Order, a)))
+		said = append(said, sentence(allowedText(f.Order, a)))
 		if t.first(a.GetKind().String() + " " + f.Order.GetOrderId()) {
 			t.turn.AddActions(proposal(f.Order.GetOrderId(), a))
 		}
 	}
 	for _, r := range f.Actions.GetRefused() {
-		if wanted[wantName(r.GetKind())] {
-			said = append(said, sentence(refusedWords(f.Order, r)))
+		if wanted[actionName(r.GetKind())] {
+			said = append(said, sentence(refusedText(f.Order, r)))
 		}
 	}
 	return said

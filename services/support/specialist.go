@@ -84,13 +84,13 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 // orderTool looks up orders: the customer's own, or with what a guest knows of one.
 func (t *turnTools) orderTool() agentloop.Tool {
 	if t.turn.Scope.CustomerID == "" {
-		return withWants(agentloop.NewTool(lookupOrder,
+		return withActionNames(agentloop.NewTool(lookupOrder,
 			"Looks up an order of a shopper who is not signed in: status, what happens next, items, total, tracking, and what can be "+
 				"done with it now. It needs the order's number, and its e-mail address or postal code, as the shopper wrote them. "+
 				"Call it for any question about the shopper's own order, parcel or delivery.",
 			t.lookupGuestOrder))
 	}
-	return withWants(agentloop.NewTool(lookupOrder,
+	return withActionNames(agentloop.NewTool(lookupOrder,
 		"Looks up an order of the signed-in shopper: status, what happens next, items, total, tracking, and what can be done with "+
 			"it now. Call it for any question about the shopper's own order, parcel or delivery. Without order_id it gives their "+
 			"latest order.",

@@ -145,7 +145,7 @@ func TestNextStep(t *testing.T) {
 		})
 	}
 	for number, name := range orderv1.OrderStatus_name {
-		if number != 0 && statusWords[orderv1.OrderStatus(number)] == "" {
+		if number != 0 && statusText[orderv1.OrderStatus(number)] == "" {
 			t.Errorf("%s has no words", name)
 		}
 	}

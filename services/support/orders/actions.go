@@ -9,8 +9,8 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 )
 
-// fresh are the statuses of orders before any parcel has left.
-var fresh = []orderv1.OrderStatus{
+// unshipped are the statuses of orders before any parcel has left.
+var unshipped = []orderv1.OrderStatus{
 	orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT, orderv1.OrderStatus_ORDER_STATUS_PROCESSING,
 }
 
@@ -25,23 +25,23 @@ var Kinds = []orderv1.OrderActionKind{
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE,
 }
 
-// comesBack reports whether goods come back with an action, so that it is possible only after delivery.
-func comesBack(kind orderv1.OrderActionKind) bool {
+// needsDelivery reports whether goods come back with an action, so that it is possible only after delivery.
+func needsDelivery(kind orderv1.OrderActionKind) bool {
 	return kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN || kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE
 }
 
 // possible returns the statuses in which an action makes sense. A store's rules cannot allow it in others.
 func possible(kind orderv1.OrderActionKind) []orderv1.OrderStatus {
 	switch {
-	case comesBack(kind):
+	case needsDelivery(kind):
 		return []orderv1.OrderStatus{
 			orderv1.OrderStatus_ORDER_STATUS_DELIVERED, orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED,
 			orderv1.OrderStatus_ORDER_STATUS_RETURNED,
 		}
 	case kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL_ITEMS:
-		return append(slices.Clone(fresh), orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED)
+		return append(slices.Clone(unshipped), orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED)
 	}
-	return fresh
+	return unshipped
 }
 
 // statusesOf returns the statuses that a rule applies to.
@@ -49,7 +49,7 @@ func statusesOf(rule *orderv1.OrderRule) []orderv1.OrderStatus {
 	switch {
 	case len(rule.GetStatuses()) > 0:
 		return rule.GetStatuses()
-	case comesBack(rule.GetKind()):
+	case needsDelivery(rule.GetKind()):
 		return []orderv1.OrderStatus{orderv1.OrderStatus_ORDER_STATUS_DELIVERED}
 	}
 	return possible(rule.GetKind())
@@ -95,7 +95,7 @@ func wrongStatus(kind orderv1.OrderActionKind, status orderv1.OrderStatus, offer
 		return orderv1.RefusalReason_REFUSAL_REASON_ALREADY_CANCELLED
 	case returning(status):
 		return orderv1.RefusalReason_REFUSAL_REASON_ALREADY_RETURNED
-	case comesBack(kind):
+	case needsDelivery(kind):
 		return orderv1.RefusalReason_REFUSAL_REASON_NOT_DELIVERED
 	}
 	return orderv1.RefusalReason_REFUSAL_REASON_ALREADY_SHIPPED
@@ -136,7 +136,7 @@ func apply(rule *orderv1.OrderRule, o *orderv1.Order, now time.Time) (*orderv1.A
 // whose arrival time is unknown.
 func deadlineOf(rule *orderv1.OrderRule, o *orderv1.Order) (deadline *timestamppb.Timestamp, known bool) {
 	from := o.GetCreateTime()
-	if comesBack(rule.GetKind()) {
+	if needsDelivery(rule.GetKind()) {
 		if own := o.GetReturnDeadline(); own != nil {
 			return timestamppb.New(EndOfDay(own.AsTime())), true
 		}
@@ -179,12 +179,12 @@ func unitsFor(rule *orderv1.OrderRule, o *orderv1.Order) ([]*orderv1.ItemQuantit
 	case kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS,
 		kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_PAYMENT:
 		return nil, orderv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED
-	case comesBack(kind) && (len(left(o, returned(o))) == 0 || returning(o.GetStatus()) && len(o.GetReturns()) == 0):
+	case needsDelivery(kind) && (len(left(o, returned(o))) == 0 || returning(o.GetStatus()) && len(o.GetReturns()) == 0):
 		return nil, orderv1.RefusalReason_REFUSAL_REASON_ALREADY_RETURNED
 	}
 	gone, known := shipped(o)
 	switch {
-	case comesBack(rule.GetKind()):
+	case needsDelivery(rule.GetKind()):
 		gone = returned(o)
 	case !known:
 		return nil, orderv1.RefusalReason_REFUSAL_REASON_NO_ITEMS

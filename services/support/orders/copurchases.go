@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	leastCoCustomers   = 3     // fewer would reveal what single customers buy
-	leastLogLikelihood = 10.83 // chi-square of one degree of freedom at 0.001
+	minCoCustomers   = 3     // fewer would reveal what single customers buy
+	minLogLikelihood = 10.83 // chi-square of one degree of freedom at 0.001
 )
 
 // coPurchases returns what was bought with some products, each once, the strongest evidence first.
 func (s redisStore) coPurchases(ctx context.Context, storeID string, products []string) ([]*orderv1.CoPurchase, error) {
-	companies, err := s.companies(ctx, storeID, products)
+	companies, err := s.countsByProduct(ctx, storeID, products)
 	if err != nil {
 		return nil, err
 	}
 	var others []string
 	for _, c := range companies {
-		for id, s := range c.with {
-			if len(s.customers) < leastCoCustomers {
-				delete(c.with, id)
+		for id, s := range c.together {
+			if len(s.customers) < minCoCustomers {
+				delete(c.together, id)
 				continue
 			}
 			others = append(others, id)
@@ -43,9 +43,9 @@ func (s redisStore) coPurchases(ctx context.Context, storeID string, products []
 	}
 	best := make(map[string]*orderv1.CoPurchase)
 	for i, c := range companies {
-		for id, s := range c.with {
+		for id, s := range c.together {
 			p := c.measure(s, of[id], all)
-			if p.ProductId, p.WithProductId = id, products[i]; !convinces(p) {
+			if p.ProductId, p.WithProductId = id, products[i]; !significant(p) {
 				continue
 			}
 			if best[id] == nil || byStrength(p, best[id]) < 0 {
@@ -67,9 +67,9 @@ func (s redisStore) coPurchases(ctx context.Context, storeID string, products []
 // The evidence is the log-likelihood ratio of Dunning, "Accurate Methods for the Statistics of Surprise and Coincidence",
 // Computational Linguistics 19(1), 1993, which holds for small counts too. Lift alone would put chance first: whatever was
 // bought once, with a product that was bought once, has the highest there is.
-func (c company) measure(s *shared, of, all int) *orderv1.CoPurchase {
+func (c productCounts) measure(s *pairCounts, of, all int) *orderv1.CoPurchase {
 	both := s.orders
-	one, other := c.looked-both, max(0, of-both)
+	one, other := c.orders-both, max(0, of-both)
 	neither := max(0, all-both-one-other)
 	return &orderv1.CoPurchase{
 		OrderCount: int32(both), CustomerCount: int32(len(s.customers)),
@@ -95,9 +95,9 @@ func logLikelihoodRatio(both, one, other, neither int) float64 {
 	return max(0, 2*(cells-rows-columns+sum(all)))
 }
 
-// convinces reports whether two products are bought together more often than by chance.
-func convinces(p *orderv1.CoPurchase) bool {
-	return p.GetLift() > 1 && p.GetLogLikelihoodRatio() >= leastLogLikelihood
+// significant reports whether two products are bought together more often than by chance.
+func significant(p *orderv1.CoPurchase) bool {
+	return p.GetLift() > 1 && p.GetLogLikelihoodRatio() >= minLogLikelihood
 }
 
 // byStrength puts the strongest evidence first.
@@ -177,20 +177,20 @@ func (b basket) keys(storeID string) []string {
 	return keys
 }
 
-// company is what was bought with one product.
-type company struct {
-	looked int                // orders with it that were looked at
-	with   map[string]*shared // by the other product
+// productCounts counts what was bought together with one product.
+type productCounts struct {
+	orders   int                    // the latest ones with the product
+	together map[string]*pairCounts // by the other product
 }
 
-// shared is the orders that hold two products.
-type shared struct {
+// pairCounts counts the orders and the customers with two products.
+type pairCounts struct {
 	orders    int
 	customers map[string]bool
 }
 
-// companies returns what was bought with each of some products, which are not company for each other.
-func (s redisStore) companies(ctx context.Context, storeID string, products []string) ([]company, error) {
+// countsByProduct returns the counts for each of some products. They do not count these products among each other.
+func (s redisStore) countsByProduct(ctx context.Context, storeID string, products []string) ([]productCounts, error) {
 	pipe := s.redis.Pipeline()
 	held := make([]*redis.StringSliceCmd, len(products))
 	for i, id := range products {
@@ -208,12 +208,12 @@ func (s redisStore) companies(ctx context.Context, storeID string, products []st
 	if err != nil {
 		return nil, err
 	}
-	found := make([]company, len(products))
+	found := make([]productCounts, len(products))
 	for i, h := range held {
-		found[i] = company{with: make(map[string]*shared)}
+		found[i] = productCounts{together: make(map[string]*pairCounts)}
 		for _, id := range h.Val() {
 			if slices.Contains(baskets[id].products, products[i]) { // else the order has changed since
-				found[i].looked++
+				found[i].orders++
 				found[i].add(baskets[id], products)
 			}
 		}
@@ -222,15 +222,15 @@ func (s redisStore) companies(ctx context.Context, storeID string, products []st
 }
 
 // add counts what a basket holds, but for some products.
-func (c company) add(b basket, but []string) {
+func (c productCounts) add(b basket, but []string) {
 	for _, id := range b.products {
 		if slices.Contains(but, id) {
 			continue
 		}
-		s := c.with[id]
+		s := c.together[id]
 		if s == nil {
-			s = &shared{customers: make(map[string]bool)}
-			c.with[id] = s
+			s = &pairCounts{customers: make(map[string]bool)}
+			c.together[id] = s
 		}
 		s.orders++
 		s.customers[b.customer] = true

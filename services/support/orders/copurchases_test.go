@@ -203,8 +203,8 @@ func TestOfManyOrdersTheLatestAreLookedAt(t *testing.T) {
 		orders = append(orders, order(fmt.Sprintf("O-%d", i), fmt.Sprintf("o%d", i), 50, of("boots", "laces")), order(fmt.Sprintf("X-%d", i), "x", 1, of("tent")))
 	}
 	put(t, r, "one", orders...)
-	companies, err := r.store.companies(t.Context(), "one", []string{"boots"})
-	if err != nil || companies[0].looked != maxBaskets || companies[0].with["laces"] != nil || companies[0].with["socks"].orders != maxBaskets/2 {
+	companies, err := r.store.countsByProduct(t.Context(), "one", []string{"boots"})
+	if err != nil || companies[0].orders != maxBaskets || companies[0].together["laces"] != nil || companies[0].together["socks"].orders != maxBaskets/2 {
 		t.Errorf("%+v, %v", companies, err)
 	}
 }
@@ -251,20 +251,20 @@ func TestCoPurchasesOfAThousandOrders(t *testing.T) {
 	products = slices.Compact(products)
 	several, found := 0, 0
 	for _, one := range products {
-		companies, err := r.store.companies(t.Context(), "retail", []string{one})
+		companies, err := r.store.countsByProduct(t.Context(), "retail", []string{one})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, other := range products {
 			customers := slices.Clone(holders[pair{one, other}])
 			slices.Sort(customers)
-			got := companies[0].with[other]
+			got := companies[0].together[other]
 			if got == nil {
-				got = &shared{}
+				got = &pairCounts{}
 			}
 			if n := len(slices.Compact(customers)); got.orders != len(holders[pair{one, other}]) || len(got.customers) != n {
 				t.Errorf("%s with %s: %d orders of %d customers, want %d of %d", one, other, got.orders, len(got.customers), len(customers), n)
-			} else if n >= leastCoCustomers {
+			} else if n >= minCoCustomers {
 				several++
 			}
 		}

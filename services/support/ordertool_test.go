@@ -30,7 +30,7 @@ func proposed(a *specialistv1.Answer) []string {
 		if s.GetStartReturn() != nil {
 			action = s.GetStartReturn().GetAction()
 		}
-		out = append(out, wantName(action.GetKind()))
+		out = append(out, actionName(action.GetKind()))
 	}
 	return out
 }
@@ -95,7 +95,7 @@ func TestAWantThatNoStoreHasIsRefusedToTheModel(t *testing.T) {
 		t.Errorf("calls %v, actions %v; want the call refused, with the field named", calls, answer.GetSuggestedActions())
 	}
 	for _, kind := range orders.Kinds {
-		if name := `"` + wantName(kind) + `"`; !strings.Contains(string(model.Requests()[0].Tools[0].Parameters), name) {
+		if name := `"` + actionName(kind) + `"`; !strings.Contains(string(model.Requests()[0].Tools[0].Parameters), name) {
 			t.Errorf("the model is not told of %s", name)
 		}
 	}
@@ -108,7 +108,7 @@ func TestEveryActionHasWords(t *testing.T) {
 		}
 	}
 	for number, name := range orderv1.ReturnStatus_name {
-		if number != 0 && returnWords[orderv1.ReturnStatus(number)] == "" {
+		if number != 0 && returnText[orderv1.ReturnStatus(number)] == "" {
 			t.Errorf("%s has no words", name)
 		}
 	}
