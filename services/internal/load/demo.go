@@ -30,7 +30,7 @@ func Demo(ctx context.Context, c Clients, set demo.Dataset) error {
 	)
 }
 
-// given are items that are in memory already, numbered from 1.
+// given returns items in memory as lines, numbered from 1.
 func given[T proto.Message](items []T) lines[T] {
 	return func(yield func(jsonl.Line[T], error) bool) {
 		for i, item := range items {

@@ -30,9 +30,9 @@ const (
 	batchSize = 100
 	// batchBytes closes a batch early, well below gRPC's usual 4 MiB limit of a message.
 	batchBytes = 1 << 20
-	// maxItemBytes is the largest item that is sent: one that no server takes would end the stream, and with it all others.
+	// maxItemBytes is the largest item that is sent. A larger one would end the stream, because no server accepts it.
 	maxItemBytes = 15 << 20
-	// maxRefusals bounds the refusals that a report lists; it goes on counting.
+	// maxRefusals bounds the refusals that a report lists. It counts all.
 	maxRefusals = 1000
 )
 
@@ -80,7 +80,7 @@ func (r *Report) refuse(line int, what string) {
 }
 
 // File loads JSON Lines of one kind into a store; storeID is not used for stores, which name themselves. Bad lines are
-// reported and the others taken; an error means that loading stopped, and the report says how far it came.
+// reported and the others loaded. An error means that loading stopped; the report counts what was loaded before.
 func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (Report, error) {
 	switch kind {
 	case "stores":
@@ -162,7 +162,7 @@ func each[T proto.Message](items lines[T], put func(T) error) (Report, error) {
 	return report, err
 }
 
-// readable hands on every line that can be read and notes the others as refused. It stops at the first error of take or
+// readable calls take for every readable line and reports the others as refused. It stops at the first error of take or
 // of the reader.
 func readable[T proto.Message](items lines[T], report *Report, take func(jsonl.Line[T]) error) error {
 	for line, err := range items {
@@ -234,7 +234,7 @@ func (b *batcher[T]) add(line jsonl.Line[T]) error {
 	return nil
 }
 
-// flush sends the batch. A stream that the server has ended says why only when it is finished.
+// flush sends the batch. If the server has ended the stream, finish returns the reason.
 func (b *batcher[T]) flush() error {
 	if len(b.batch) == 0 {
 		return nil
