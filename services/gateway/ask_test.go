@@ -341,7 +341,7 @@ func TestATurnSurvivesItsRouter(t *testing.T) {
 				t.Errorf("text %q, want %q", reply.GetText(), tt.want)
 			}
 			d := reply.GetRouting()
-			if d.GetSource() != routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP || d.GetStage() != routerv1.DecisionStage_DECISION_STAGE_FINAL ||
+			if d.GetSource() != routerv1.DecisionSource_DECISION_SOURCE_FALLBACK || d.GetStage() != routerv1.DecisionStage_DECISION_STAGE_FINAL ||
 				d.GetNotes()[0].GetKind() != routerv1.DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED {
 				t.Errorf("routing %v", d)
 			}

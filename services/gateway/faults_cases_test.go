@@ -88,8 +88,8 @@ func specialistRows(name string) []faultRow {
 			return sayAnswer(s, &specialistv1.Answer{Text: " \n", Confidence: 7})
 		}),
 		row("dies midway", func(_ *fakeSpecialist, req *specialistv1.AnswerRequest, s answerStream) error {
-			return errors.Join(s.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{
-				Spent: &specialistv1.Spent{Usage: &commonv1.Usage{InputTokens: 8, OutputTokens: 1, ModelCalls: 1}}}}),
+			return errors.Join(s.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_UsageUpdate{
+				UsageUpdate: &specialistv1.UsageUpdate{Usage: &commonv1.Usage{InputTokens: 8, OutputTokens: 1, ModelCalls: 1}}}}),
 				s.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{
 					TextDelta: &specialistv1.TextDelta{Text: "About " + req.GetSubQuery() + ": it is "}}}),
 				status.Error(codes.Unavailable, "gone"))

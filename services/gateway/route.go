@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// backstop is the specialist that gets what no other one is found for.
-	backstop = "support"
+	// catchAll is the specialist that gets what no other one is found for.
+	catchAll = "support"
 	// maxRouteTime bounds routing, but to at most a third of the time left.
 	maxRouteTime = 10 * time.Second
 	// specialistsUnknown is the reason with which a router refuses a version of specialists that it does not know.
@@ -30,7 +30,7 @@ const (
 )
 
 // route returns the final decision: the journal's if the turn is resumed, or else the router's. A router that fails costs the
-// split, not the turn: its provisional decision counts if there was one, or else the whole message goes to the backstop.
+// split, not the turn: its provisional decision counts if there was one, or else the whole message goes to the catch-all.
 //
 // Provisional is called with the provisional decision as soon as it comes, sanitized like the final one.
 func (s *Service) route(
@@ -64,7 +64,7 @@ func (s *Service) route(
 	if err != nil {
 		why := "router failed: " + rpc.Status(err).Message()
 		s.cfg.Logger.WarnContext(ctx, "router failed", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
-		decision.Source = routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP
+		decision.Source = routerv1.DecisionSource_DECISION_SOURCE_FALLBACK
 		decision.Notes = append(decision.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED, why))
 	}
 	decision.Stage = routerv1.DecisionStage_DECISION_STAGE_FINAL
@@ -148,7 +148,7 @@ func isProvisional(d *routerv1.RoutingDecision) bool {
 func sanitize(d *routerv1.RoutingDecision, offered []*specialistv1.Specialist, message string) {
 	if len(d.GetAssignments()) == 0 {
 		d.Assignments = []*routerv1.Assignment{{
-			Specialist: backstopOf(offered), Reason: "nothing was decided, so the whole message goes here",
+			Specialist: catchAllOf(offered), Reason: "nothing was decided, so the whole message goes here",
 		}}
 	}
 	seen := map[string]bool{"": true}
@@ -161,7 +161,7 @@ func sanitize(d *routerv1.RoutingDecision, offered []*specialistv1.Specialist, m
 			a.SubQuery = message
 		}
 		if !slices.ContainsFunc(offered, func(o *specialistv1.Specialist) bool { return o.GetName() == a.GetSpecialist() }) {
-			stand := backstopOf(offered)
+			stand := catchAllOf(offered)
 			d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST,
 				fmt.Sprintf("router named unknown specialist %q; sent to %s", a.GetSpecialist(), stand)))
 			a.Specialist = stand
@@ -173,9 +173,9 @@ func note(kind routerv1.DecisionNoteKind, text string) *routerv1.DecisionNote {
 	return &routerv1.DecisionNote{Kind: kind, Text: text}
 }
 
-// backstopOf returns the name of the specialist that gets what no other one is found for: support if it is there, or else the
+// catchAllOf returns the name of the specialist that gets what no other one is found for: support if it is there, or else the
 // first that is available, or else the first.
-func backstopOf(offered []*specialistv1.Specialist) string {
+func catchAllOf(offered []*specialistv1.Specialist) string {
 	best := offered[0].GetName()
 	for i := len(offered) - 1; i >= 0; i-- {
 		if offered[i].GetAvailable() {
@@ -183,8 +183,8 @@ func backstopOf(offered []*specialistv1.Specialist) string {
 		}
 	}
 	for _, o := range offered {
-		if o.GetName() == backstop {
-			best = backstop
+		if o.GetName() == catchAll {
+			best = catchAll
 		}
 	}
 	return best

@@ -52,7 +52,7 @@ func takes(d time.Duration) func(*specialistv1.AnswerRequest, answerStream) erro
 	return func(req *specialistv1.AnswerRequest, stream answerStream) error {
 		call := &specialistv1.ToolCall{ToolCallId: "c1", ToolName: "look"}
 		for _, ev := range []*specialistv1.AnswerResponse{
-			{Event: &specialistv1.AnswerResponse_Spent{Spent: &specialistv1.Spent{Usage: &commonv1.Usage{InputTokens: 70, OutputTokens: 30}}}},
+			{Event: &specialistv1.AnswerResponse_UsageUpdate{UsageUpdate: &specialistv1.UsageUpdate{Usage: &commonv1.Usage{InputTokens: 70, OutputTokens: 30}}}},
 			{Event: &specialistv1.AnswerResponse_ToolCallStarted{ToolCallStarted: &specialistv1.ToolCallStarted{ToolCallId: "c1"}}},
 			{Event: &specialistv1.AnswerResponse_ToolCallFinished{ToolCallFinished: &specialistv1.ToolCallFinished{ToolCall: call}}},
 		} {
@@ -231,7 +231,7 @@ func TestSpeculativeBranchesGoOnWhenTheRouterDies(t *testing.T) {
 				if err != nil || reply.GetText() != "About shoes.\n\nAbout my invoice." || took != 12*time.Second {
 					t.Errorf("after %v: %v, %v", took, reply, err)
 				}
-				if d := reply.GetRouting(); d.GetSource() != routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP || len(d.GetNotes()) != 2 {
+				if d := reply.GetRouting(); d.GetSource() != routerv1.DecisionSource_DECISION_SOURCE_FALLBACK || len(d.GetNotes()) != 2 {
 					t.Errorf("routing %v", d)
 				}
 			})

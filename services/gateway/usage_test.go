@@ -20,8 +20,8 @@ func fails(spent *commonv1.Usage, err error) func(*specialistv1.AnswerRequest, a
 		if spent == nil {
 			return err
 		}
-		return errors.Join(err, stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{
-			Spent: &specialistv1.Spent{Usage: spent}}}))
+		return errors.Join(err, stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_UsageUpdate{
+			UsageUpdate: &specialistv1.UsageUpdate{Usage: spent}}}))
 	}
 }
 

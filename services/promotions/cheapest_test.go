@@ -42,8 +42,8 @@ func TestTheCheapestPurchaseIsNamedOnlyWhenNothingApplies(t *testing.T) {
 			mustUpsert(t, client, "one", append(tt.extra, promo("NEAR", percent(1000), minimum(eur(34465))))...)
 			resp, err := client.EvaluateCart(t.Context(), &promotionv1.EvaluateCartRequest{
 				StoreId: "one", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "walk"}})
-			if err != nil || purchaseText(resp.GetCheapestWay()) != tt.way {
-				t.Errorf("way %q, %v; want %q", purchaseText(resp.GetCheapestWay()), err, tt.way)
+			if err != nil || purchaseText(resp.GetCheapestQualifyingPurchase()) != tt.way {
+				t.Errorf("way %q, %v; want %q", purchaseText(resp.GetCheapestQualifyingPurchase()), err, tt.way)
 			}
 			turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
 			list, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")

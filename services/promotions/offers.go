@@ -32,7 +32,7 @@ type offers struct {
 	noCart   bool // the store has none
 	now      time.Time
 	asked    string // what the shopper wrote
-	purchase *promotionv1.QualifyingWay
+	purchase *promotionv1.QualifyingPurchase
 }
 
 // offersFor evaluates the store's promotions for the turn's shopper, on the cart that the assignment came with, else on
@@ -149,20 +149,20 @@ func (o offers) note(shown []*promotionv1.Evaluation) string {
 }
 
 // purchaseSentence says in a sentence what to buy so that a promotion applies. Empty for nil.
-func purchaseSentence(way *promotionv1.QualifyingWay) string {
-	if way == nil {
+func purchaseSentence(purchase *promotionv1.QualifyingPurchase) string {
+	if purchase == nil {
 		return ""
 	}
-	items := make([]string, len(way.GetItems()))
-	for i, item := range way.GetItems() {
+	items := make([]string, len(purchase.GetItems()))
+	for i, item := range purchase.GetItems() {
 		items[i] = fmt.Sprintf("%d x %s", item.GetQuantity(), item.GetTitle())
 	}
-	gain := "it saves " + money.Text(way.GetSaving())
-	if way.GetSaving().GetAmountMinor() == 0 {
+	gain := "it saves " + money.Text(purchase.GetSaving())
+	if purchase.GetSaving().GetAmountMinor() == 0 {
 		gain = "it applies"
 	}
 	return fmt.Sprintf("The cheapest way to qualify is %s: with %s for %s more in the cart, %s.",
-		way.GetCode(), strings.Join(items, " and "), money.Text(way.GetCost()), gain)
+		purchase.GetCode(), strings.Join(items, " and "), money.Text(purchase.GetCost()), gain)
 }
 
 // chooser holds the choice of one turn. A model that changes its mind changes the proposed action with it.

@@ -109,7 +109,7 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 	o := engine.Evaluate(promotions, engine.NewBasket(cart), who, at)
 	resp := &promotionv1.EvaluateCartResponse{Evaluations: o.Evaluations, BestCode: o.BestCode, BestCombination: o.Combination}
 	if o.Combination == nil {
-		resp.CheapestWay = s.cheapestPurchase(ctx, req.GetStoreId(), o.Evaluations, engine.Situation{Cart: cart, Buyer: who, Now: at})
+		resp.CheapestQualifyingPurchase = s.cheapestPurchase(ctx, req.GetStoreId(), o.Evaluations, engine.Situation{Cart: cart, Buyer: who, Now: at})
 	}
 	return resp, nil
 }
@@ -118,7 +118,7 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 // answers in time.
 func (s *server) cheapestPurchase(
 	ctx context.Context, storeID string, evaluations []*promotionv1.Evaluation, at engine.Situation,
-) *promotionv1.QualifyingWay {
+) *promotionv1.QualifyingPurchase {
 	if s.catalog == nil {
 		return nil
 	}

@@ -64,13 +64,13 @@ func companyOf(ctx context.Context, t *testing.T, orders *fakeOrders, arguments 
 
 func TestWhatWasBoughtTogetherIsKnownToTheCatalog(t *testing.T) {
 	orders := &fakeOrders{}
-	got := companyOf(t.Context(), t, orders, `{"relation":"complement"}`, "BOOT-1", "SOCK-1").GetCompanions()
-	want := []*catalogv1.Companion{
+	got := companyOf(t.Context(), t, orders, `{"relation":"complement"}`, "BOOT-1", "SOCK-1").GetKnownComplements()
+	want := []*catalogv1.KnownComplement{
 		{ProductId: "WAX-1", WithProductId: "BOOT-1", Relation: "often bought with"},
 		{ProductId: "MUG-1", WithProductId: "BOOT-1", Relation: "often bought with"},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("companions (-want +got):\n%s", diff)
+		t.Errorf("known complements (-want +got):\n%s", diff)
 	}
 	ask := &orderv1.ListCoPurchasesRequest{StoreId: "s1", ProductIds: []string{"BOOT-1", "SOCK-1"}, Limit: maxCoPurchases}
 	if diff := cmp.Diff([]*orderv1.ListCoPurchasesRequest{ask}, orders.requests, protocmp.Transform()); diff != "" {
@@ -105,7 +105,7 @@ func TestRecommendationsGoWithoutOrders(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				begun := time.Now()
-				if got := companyOf(ctx, t, &fakeOrders{list: tt.list}, `{}`, "BOOT-1"); got == nil || len(got.GetCompanions()) > 0 {
+				if got := companyOf(ctx, t, &fakeOrders{list: tt.list}, `{}`, "BOOT-1"); got == nil || len(got.GetKnownComplements()) > 0 {
 					t.Errorf("the catalog was asked %v", got)
 				}
 				if took := time.Since(begun); took != tt.took {

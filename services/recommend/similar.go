@@ -143,13 +143,13 @@ func (r *similarRequest) run(ctx context.Context) ([]*catalogv1.Hit, string, err
 	}
 	var hits []*catalogv1.Hit
 	if len(r.anchors) > 0 {
-		var known []*catalogv1.Companion
+		var known []*catalogv1.KnownComplement
 		if r.relation != catalogv1.Relation_RELATION_ALTERNATIVE {
 			known = r.service.coPurchases(ctx, r.storeID, r.anchors)
 		}
 		resp, err := r.catalog.FindSimilarProducts(ctx, &catalogv1.FindSimilarProductsRequest{
 			StoreId: r.storeID, ProductIds: r.anchors, Relation: r.relation, Query: r.query, Filter: r.filter, Limit: int32(r.limit),
-			Companions: known,
+			KnownComplements: known,
 		})
 		if err != nil {
 			return nil, "", fmt.Errorf("find similar products: %w", err)
@@ -222,7 +222,7 @@ type CoPurchases interface {
 
 // coPurchases returns products that customers bought together with some products, best first; none when the lookup fails or
 // takes too long. Of many products it uses the last ones.
-func (s *Service) coPurchases(ctx context.Context, storeID string, products []string) []*catalogv1.Companion {
+func (s *Service) coPurchases(ctx context.Context, storeID string, products []string) []*catalogv1.KnownComplement {
 	if s.orders == nil || len(products) == 0 {
 		return nil
 	}
@@ -241,9 +241,9 @@ func (s *Service) coPurchases(ctx context.Context, storeID string, products []st
 		}
 		return nil
 	}
-	var out []*catalogv1.Companion
+	var out []*catalogv1.KnownComplement
 	for _, p := range resp.GetCoPurchases() {
-		out = append(out, &catalogv1.Companion{
+		out = append(out, &catalogv1.KnownComplement{
 			ProductId: p.GetProductId(), WithProductId: p.GetWithProductId(), Relation: coPurchaseRelation,
 		})
 	}

@@ -56,7 +56,7 @@ func (r *routing) decide(ctx context.Context, provisional func(*routerv1.Routing
 	case certain && (r.cfg.Model == nil || !r.cfg.AlwaysAskModel):
 		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_RULES)
 	case r.cfg.Model == nil:
-		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP,
+		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_FALLBACK,
 			note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL, "no model is configured; the classifier decided"))
 	}
 	d, err := r.byClassifier(routerv1.DecisionStage_DECISION_STAGE_PROVISIONAL, routerv1.DecisionSource_DECISION_SOURCE_RULES)
@@ -77,7 +77,7 @@ func (r *routing) decide(ctx context.Context, provisional func(*routerv1.Routing
 		why := modelFailure(err)
 		r.cfg.Logger.WarnContext(ctx, "routing model failed; the classifier decides", slog.String("cause", why.GetText()))
 		r.cfg.Logger.DebugContext(ctx, "routing model's error", slog.Any("error", err))
-		d, err = r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP, why)
+		d, err = r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_FALLBACK, why)
 	}
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (r *routing) byClassifier(
 	d := r.newDecision(stage, source)
 	d.Certainty, d.Notes = r.classified.Confidence, append(d.Notes, notes...)
 	for _, what := range r.classified.Notes {
-		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "%s", what))
+		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_MERGED, "%s", what))
 	}
 	return d, r.assign(d, r.classified.Assignments)
 }

@@ -49,7 +49,7 @@ func TestDecisionsAreCountedBySourceAndAgreement(t *testing.T) {
 	}
 	want := map[string]int64{
 		"DECISION_SOURCE_RULES alone": 2, "DECISION_SOURCE_MODEL all": 1, "DECISION_SOURCE_MODEL some": 1,
-		"DECISION_SOURCE_MODEL none": 1, "DECISION_SOURCE_BACKSTOP all": 1,
+		"DECISION_SOURCE_MODEL none": 1, "DECISION_SOURCE_FALLBACK all": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)

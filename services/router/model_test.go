@@ -118,7 +118,7 @@ func TestModelFailuresFallBackToTheClassifier(t *testing.T) {
 				t.Fatalf("got %d decisions, want 2", len(got))
 			}
 			d := got[1]
-			if d.GetStage() != final || d.GetSource() != byBackstop || d.GetPromptVersion() != promptVersion {
+			if d.GetStage() != final || d.GetSource() != byFallback || d.GetPromptVersion() != promptVersion {
 				t.Errorf("got %v", d)
 			}
 			if diff := cmp.Diff([]string{c.note}, notes(d)); diff != "" {
@@ -191,7 +191,7 @@ func TestSlowModelIsNotWaitedFor(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				got, err := collect(ctx, client, request(unsureMessage))
-				if err != nil || len(got) != 2 || got[1].GetSource() != byBackstop {
+				if err != nil || len(got) != 2 || got[1].GetSource() != byFallback {
 					t.Fatalf("Route: %v, %v", got, err)
 				}
 				if took := time.Since(start); c.want > 0 && took != c.want {

@@ -245,7 +245,7 @@ func (p *repair) finish() {
 	p.assignments = withoutRepetitions(p.assignments)
 	if len(p.assignments) > max(classifier.MaxAssignments, len(p.classifier.Specialists())) {
 		p.assignments = classifier.Merge(p.assignments)
-		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_GATHERED, "many requests; requests for the same specialist were merged")
+		p.note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_MERGED, "many requests; requests for the same specialist were merged")
 	}
 	p.decision.Certainty = 1
 	for i := range p.assignments {

@@ -198,7 +198,7 @@ func TestAFloodOfAssignmentsIsPutTogetherAndNothingIsLost(t *testing.T) {
 			t.Errorf("%q is not with %s: %q", part, names[i%4], assignments(d))
 		}
 	}
-	if got := notes(d); !slices.Contains(got, "GATHERED: many requests; requests for the same specialist were merged") {
+	if got := notes(d); !slices.Contains(got, "MERGED: many requests; requests for the same specialist were merged") {
 		t.Errorf("notes %q", got)
 	}
 }

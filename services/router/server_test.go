@@ -31,7 +31,7 @@ const (
 	final       = routerv1.DecisionStage_DECISION_STAGE_FINAL
 	byRules     = routerv1.DecisionSource_DECISION_SOURCE_RULES
 	byModel     = routerv1.DecisionSource_DECISION_SOURCE_MODEL
-	byBackstop  = routerv1.DecisionSource_DECISION_SOURCE_BACKSTOP
+	byFallback  = routerv1.DecisionSource_DECISION_SOURCE_FALLBACK
 )
 
 // serve serves a router in memory. The returned stop must be called before the test ends.
@@ -178,8 +178,8 @@ func TestAssignmentsSayWhetherTheyAreCertain(t *testing.T) {
 
 func TestWithoutAModelTheClassifierDecides(t *testing.T) {
 	got := route(t, Config{}, request(unsureMessage))
-	if len(got) != 1 || got[0].GetStage() != final || got[0].GetSource() != byBackstop || len(got[0].GetNotes()) != 1 {
-		t.Fatalf("got %v, want one final decision of the backstop with a note", got)
+	if len(got) != 1 || got[0].GetStage() != final || got[0].GetSource() != byFallback || len(got[0].GetNotes()) != 1 {
+		t.Fatalf("got %v, want one final fallback decision with a note", got)
 	}
 }
 

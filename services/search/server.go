@@ -242,38 +242,38 @@ func (s *server) FindSimilarProducts(
 		c.Addf("relation", "is not a known relation")
 	}
 	c.Range("limit", int64(req.GetLimit()), 0, maxSimilar)
-	checkCompanions(&c, req.GetCompanions())
+	checkKnown(&c, req.GetKnownComplements())
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	req.Query = catalog.Clean(req.GetQuery())
-	var companions []index.Related
+	var related []index.Related
 	err := s.backend.Read(ctx, req.GetStoreId(), nil, func(v *index.View) (err error) {
 		if err := checkCurrency(v, req.GetFilter()); err != nil {
 			return err
 		}
 		q := v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery())
-		companions, err = v.Related(ctx, req.GetProductIds(), req.GetRelation(), q, index.NewFilter(req.GetFilter()), req.GetCompanions())
+		related, err = v.Related(ctx, req.GetProductIds(), req.GetRelation(), q, index.NewFilter(req.GetFilter()), req.GetKnownComplements())
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("find similar products: %w", err)
 	}
 	out := new(catalogv1.FindSimilarProductsResponse)
-	for _, c := range companions[:min(orDefault(req.GetLimit(), defaultSimilar), len(companions))] {
+	for _, c := range related[:min(orDefault(req.GetLimit(), defaultSimilar), len(related))] {
 		out.Hits = append(out.Hits, index.HitMessage(c.Hit, c.Reason))
 	}
 	return out, nil
 }
 
-// checkCompanions checks what a caller knows to go with the anchors.
-func checkCompanions(c *fault.Checker, companions []*catalogv1.Companion) {
-	c.Range("companions", int64(len(companions)), 0, maxSimilar)
-	for i, known := range companions {
-		field := fmt.Sprintf("companions[%d]", i)
-		c.ID(field+".product_id", known.GetProductId())
-		c.ID(field+".with_product_id", known.GetWithProductId())
-		c.Text(field+".relation", known.GetRelation(), 1, maxRelation)
+// checkKnown checks the products of which a caller knows that they go with the anchors.
+func checkKnown(c *fault.Checker, known []*catalogv1.KnownComplement) {
+	c.Range("known_complements", int64(len(known)), 0, maxSimilar)
+	for i, k := range known {
+		field := fmt.Sprintf("known_complements[%d]", i)
+		c.ID(field+".product_id", k.GetProductId())
+		c.ID(field+".with_product_id", k.GetWithProductId())
+		c.Text(field+".relation", k.GetRelation(), 1, maxRelation)
 	}
 }
 

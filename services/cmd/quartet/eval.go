@@ -61,8 +61,8 @@ type routingFlags struct {
 
 func addRoutingFlags(fs *flag.FlagSet) *routingFlags {
 	f := &routingFlags{models: addModelFlags(fs), level: logLevel(fs, slog.LevelWarn)}
-	fs.StringVar(&f.router, "router", routerRules, "`what` decides: rules, without a model; auto, the model where the rules are not certain, as in a deployment; or model, always the model. The model is the fast one, or the offline model if none is configured")
-	fs.IntVar(&f.parallel, "parallel", 4, "`number` of messages that are routed at once; the rules alone route one at a time")
+	fs.StringVar(&f.router, "router", routerRules, "`what` decides: rules, the classifier without a model; auto, the model where the classifier is not certain, as in a deployment; or model, always the model. The model is the fast one, or the offline model if none is configured")
+	fs.IntVar(&f.parallel, "parallel", 4, "`number` of messages that are routed at once; the classifier alone routes one at a time")
 	fs.BoolVar(&f.json, "json", false, "print only the figures, as one JSON object")
 	fs.BoolVar(&f.misses, "misses", false, "print each message that was routed wrong")
 	return f
@@ -130,8 +130,8 @@ func (f *routingFlags) check(rest []string) error {
 	return nil
 }
 
-// open starts all six services with the demo stores, so that the specialists describe themselves as in a deployment. The rules
-// alone need no configured model.
+// open starts all six services with the demo stores, so that the specialists describe themselves as in a deployment. The classifier
+// alone needs no configured model.
 func (f *routingFlags) open(ctx context.Context, env environment) (*local, error) {
 	hc := localConfig{models: f.models, logger: newLogger(env, *f.level), demo: true}
 	if f.router == routerRules {
@@ -145,7 +145,7 @@ type measuredRouter struct {
 	cfg    routing.Config
 	names  []string // of the specialists
 	router string
-	model  string // "" for the rules alone
+	model  string // "" for the classifier alone
 	note   string // what to know of the model
 }
 

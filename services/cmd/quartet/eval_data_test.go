@@ -42,7 +42,7 @@ func publicSet(t *testing.T, file string, text, kind int, gold string) []routing
 	return some
 }
 
-// What the rules reach on messages that others collected, each a single request and labelled with the one specialist
+// What the classifier reaches on messages that others collected, each a single request and labelled with the one specialist
 // that the whole collection is for. The floors lie below what is reached, in per cent.
 func TestRulesOnPublicMessages(t *testing.T) {
 	t.Parallel()

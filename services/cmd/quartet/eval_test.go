@@ -89,14 +89,14 @@ type evaluated struct {
 	} `json:"misses"`
 }
 
-// The rules are not certain of the last message, which says nothing.
+// The classifier is not certain of the last message, which says nothing.
 func TestEvalAsJSONTellsTheRoutersApart(t *testing.T) {
 	const offlineFast = "quartet-offline-fast"
 	set := writeSet(t, smallSet+`{"id":"four","text":"blorp zank","gold":["support"]}`)
 	for _, want := range []evaluated{
-		{Router: "rules", BySource: map[string]int{"rules": 3, "model": 0, "backstop": 1}},
-		{Router: "auto", Model: offlineFast, BySource: map[string]int{"rules": 3, "model": 1, "backstop": 0}},
-		{Router: "model", Model: offlineFast, BySource: map[string]int{"rules": 0, "model": 4, "backstop": 0}},
+		{Router: "rules", BySource: map[string]int{"rules": 3, "model": 0, "fallback": 1}},
+		{Router: "auto", Model: offlineFast, BySource: map[string]int{"rules": 3, "model": 1, "fallback": 0}},
+		{Router: "model", Model: offlineFast, BySource: map[string]int{"rules": 0, "model": 4, "fallback": 0}},
 	} {
 		t.Run(want.Router, func(t *testing.T) {
 			code, out, stderr := quartet(t.Context(), nil, "eval", "routing", set, "--json", "--router", want.Router)

@@ -102,11 +102,11 @@ func (p *printer) routed(d *routerv1.RoutingDecision) {
 func sourceWords(d *routerv1.RoutingDecision) string {
 	switch d.GetSource() {
 	case routerv1.DecisionSource_DECISION_SOURCE_RULES:
-		return "rules, certain"
+		return "classifier, certain"
 	case routerv1.DecisionSource_DECISION_SOURCE_MODEL:
 		return "model " + d.GetModel() + ", " + milliseconds(d.GetDuration().AsDuration())
 	}
-	return "rules, as a backstop"
+	return "classifier, as a fallback"
 }
 
 func (p *printer) toolCall(ev *gatewayv1.AgentToolCallFinished) {

@@ -148,8 +148,8 @@ func (b *branch) pass(ctx context.Context, ev *specialistv1.AnswerResponse) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := ev.GetEvent().(type) {
-	case *specialistv1.AnswerResponse_Spent:
-		b.spent = e.Spent.GetUsage()
+	case *specialistv1.AnswerResponse_UsageUpdate:
+		b.spent = e.UsageUpdate.GetUsage()
 		return
 	case *specialistv1.AnswerResponse_ToolCallFinished:
 		b.calls = append(b.calls, e.ToolCallFinished.GetToolCall())

@@ -24,8 +24,8 @@ type progress struct {
 	send func(*specialistv1.AnswerResponse) error
 	err  error // of send; the run is stopped then
 
-	calls        int                 // of models that are known of
-	pendingUsage *specialistv1.Spent // what they used; nil: it was told
+	calls        int                       // of models that are known of
+	pendingUsage *specialistv1.UsageUpdate // what they used; nil: it was sent
 
 	sent      strings.Builder
 	pending   strings.Builder
@@ -61,13 +61,13 @@ func (p *progress) noteUsage(u agentloop.Usage) {
 		return
 	}
 	p.calls = u.ModelCalls
-	p.pendingUsage = &specialistv1.Spent{Usage: usage(u)}
+	p.pendingUsage = &specialistv1.UsageUpdate{Usage: usage(u)}
 }
 
 // flushUsage reports the usage of model calls before a further step, which may fail. The answer has the usage of the last call.
 func (p *progress) flushUsage() {
 	if p.pendingUsage != nil {
-		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_Spent{Spent: p.pendingUsage}})
+		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_UsageUpdate{UsageUpdate: p.pendingUsage}})
 		p.pendingUsage = nil
 	}
 }

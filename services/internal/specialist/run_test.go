@@ -76,7 +76,7 @@ func TestWhatIsSpentIsToldBeforeTheToolsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	ev, err := stream.Recv()
-	if err != nil || ev.GetSpent().GetUsage().GetInputTokens() != 100 {
+	if err != nil || ev.GetUsageUpdate().GetUsage().GetInputTokens() != 100 {
 		t.Errorf("the first event is %v, %v", ev, err)
 	}
 }

@@ -152,8 +152,8 @@ func askIn(t *testing.T, ctx context.Context, client specialistv1.SpecialistServ
 			r.kinds = append(r.kinds, "finished "+ev.ToolCallFinished.GetToolCall().GetToolName())
 		case *specialistv1.AnswerResponse_TextDelta:
 			r.text += ev.TextDelta.GetText()
-		case *specialistv1.AnswerResponse_Spent:
-			r.kinds, r.spent = append(r.kinds, "spent"), append(r.spent, ev.Spent.GetUsage())
+		case *specialistv1.AnswerResponse_UsageUpdate:
+			r.kinds, r.spent = append(r.kinds, "usage"), append(r.spent, ev.UsageUpdate.GetUsage())
 		case *specialistv1.AnswerResponse_Answer:
 			r.kinds, r.answer = append(r.kinds, "answer"), ev.Answer
 		}
@@ -168,7 +168,7 @@ func TestAnswerCarriesWhatTheToolsFoundBesideTheText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"spent", "started look", "finished look", "answer"}, r.kinds); diff != "" {
+	if diff := cmp.Diff([]string{"usage", "started look", "finished look", "answer"}, r.kinds); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	a := r.answer

@@ -41,10 +41,10 @@ func (s Situation) with(items []*cartv1.CartItem) Situation {
 // there is none. Of equal purchases it is the one that saves more, then the first by code. It takes at most two seconds.
 func CheapestPurchase(
 	ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID string, evaluations []*promotionv1.Evaluation, at Situation,
-) (*promotionv1.QualifyingWay, error) {
+) (*promotionv1.QualifyingPurchase, error) {
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	var cheapest *promotionv1.QualifyingWay
+	var cheapest *promotionv1.QualifyingPurchase
 	for _, e := range nearest(evaluations) {
 		f := finder{catalog: catalog, storeID: storeID, promotion: e.GetPromotion()}
 		purchase, err := f.purchase(ctx, at)
@@ -58,7 +58,7 @@ func CheapestPurchase(
 	return cheapest, nil
 }
 
-func comparePurchases(x, y *promotionv1.QualifyingWay) int {
+func comparePurchases(x, y *promotionv1.QualifyingPurchase) int {
 	return cmp.Or(
 		cmp.Compare(x.GetCost().GetAmountMinor(), y.GetCost().GetAmountMinor()),
 		cmp.Compare(y.GetSaving().GetAmountMinor(), x.GetSaving().GetAmountMinor()),
@@ -87,7 +87,7 @@ type finder struct {
 }
 
 // purchase adds missing items until the promotion applies. It returns nil when there is no such purchase.
-func (f finder) purchase(ctx context.Context, at Situation) (*promotionv1.QualifyingWay, error) {
+func (f finder) purchase(ctx context.Context, at Situation) (*promotionv1.QualifyingPurchase, error) {
 	var bought []*cartv1.CartItem
 	for range maxSteps + 1 {
 		now := at.with(bought)
@@ -97,7 +97,7 @@ func (f finder) purchase(ctx context.Context, at Situation) (*promotionv1.Qualif
 			if !WorthChoosing(e) {
 				return nil, nil
 			}
-			return &promotionv1.QualifyingWay{
+			return &promotionv1.QualifyingPurchase{
 				Code: f.promotion.GetCode(), Items: bought, Cost: NewBasket(&cartv1.Cart{Items: bought}).Subtotal(), Saving: e.GetSaving(),
 			}, nil
 		}

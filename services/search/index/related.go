@@ -20,10 +20,10 @@ type Related struct {
 	Reason string
 }
 
-// Related returns company for the anchors, best first. Products that meet words of q weigh more; known are products of which
+// Related returns products that relate to the anchors, best first. Products that meet words of q weigh more; known are products of which
 // the caller knows that they go with an anchor.
 func (v *View) Related(
-	ctx context.Context, anchorIDs []string, relation catalogv1.Relation, q Query, f Filter, known []*catalogv1.Companion,
+	ctx context.Context, anchorIDs []string, relation catalogv1.Relation, q Query, f Filter, known []*catalogv1.KnownComplement,
 ) ([]Related, error) {
 	found, err := v.Index.Products(ctx, anchorIDs)
 	if err != nil {
@@ -55,8 +55,8 @@ func (v *View) Related(
 	return s.out, nil
 }
 
-// read gets what may be company, and how much of q's words it has.
-func (s *relatedSearch) read(ctx context.Context, known []*catalogv1.Companion) error {
+// read gets the candidates, and how much of q's words each has.
+func (s *relatedSearch) read(ctx context.Context, known []*catalogv1.KnownComplement) error {
 	var ids []string
 	for _, a := range s.anchors {
 		ids = append(ids, a.Product.GetComplementIds()...)
@@ -106,7 +106,7 @@ func (m Match) QueryShare(n int) float64 {
 	return (float64(m.Strong.Len()) + mentionShare*float64(m.Terms.Len()-m.Strong.Len())) / float64(n)
 }
 
-// relatedSearch gathers companions.
+// relatedSearch collects related products.
 type relatedSearch struct {
 	view       *View
 	query      Query
@@ -137,7 +137,7 @@ type relation struct {
 
 // addKnown adds what the store's staff chose and what the caller knows, each list in its order, as one. Those that meet the
 // shopper's further words come first.
-func (s *relatedSearch) addKnown(known []*catalogv1.Companion) {
+func (s *relatedSearch) addKnown(known []*catalogv1.KnownComplement) {
 	for _, c := range fuseRelated(s.fromStaff(), s.fromCaller(known)) {
 		s.excluded[c.ID()] = true
 		s.out = append(s.out, c)
@@ -164,7 +164,7 @@ func (s *relatedSearch) fromStaff() []relation {
 }
 
 // fromCaller is what the caller knows of the anchors, limited to products of the catalog.
-func (s *relatedSearch) fromCaller(known []*catalogv1.Companion) []relation {
+func (s *relatedSearch) fromCaller(known []*catalogv1.KnownComplement) []relation {
 	var out []relation
 	for _, k := range known {
 		anchor := s.byID[k.GetWithProductId()]
@@ -215,7 +215,7 @@ func fuseRelated(lists ...[]relation) []Related {
 	return out
 }
 
-// byScore orders companions by score.
+// byScore orders related products by score.
 func byScore(a, b Related) int { return cmp.Compare(b.Score, a.Score) }
 
 // sortByQuery puts products that have more of the query's terms first.

@@ -119,7 +119,7 @@ type Report struct {
 	Router string `json:"router"`
 	Model  string `json:"model"`
 	Summary
-	// BySource counts the messages by what decided: "rules", "model" or "backstop".
+	// BySource counts the messages by what decided: "rules", "model" or "fallback".
 	BySource map[string]int `json:"by_source"`
 	// BySpecialist has every specialist's figures by name.
 	BySpecialist map[string]Specialist `json:"by_specialist"`
@@ -138,7 +138,7 @@ type Report struct {
 // Measure computes the figures of outcomes. Names must hold all specialists.
 func Measure(outcomes []Outcome, names []string) *Report {
 	r := &Report{
-		BySource:     map[string]int{"rules": 0, "model": 0, "backstop": 0},
+		BySource:     map[string]int{"rules": 0, "model": 0, "fallback": 0},
 		BySpecialist: bySpecialist(outcomes, names),
 		ByKind:       groups(outcomes, func(o Outcome) string { return o.Kind }),
 		ByLanguage:   groups(outcomes, func(o Outcome) string { return o.Language }),
@@ -161,7 +161,7 @@ func Measure(outcomes []Outcome, names []string) *Report {
 	return r
 }
 
-// sourceName returns "rules", "model" or "backstop".
+// sourceName returns "rules", "model" or "fallback".
 func sourceName(s routerv1.DecisionSource) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "DECISION_SOURCE_"))
 }

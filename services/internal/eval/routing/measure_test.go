@@ -30,15 +30,15 @@ func TestMeasureASet(t *testing.T) {
 	}{
 		{"all right and certain", []Outcome{decided("search", "search", "rules"), decided("search support", "search support", "rules")},
 			Summary{2, Rate{2, 2}, Rate{0, 2}, Rate{0, 2}, Rate{2, 2}, Rate{1, 1}, Rate{2, 2}}},
-		{"one too many is over-split", []Outcome{decided("search", "search support", "backstop")},
+		{"one too many is over-split", []Outcome{decided("search", "search support", "fallback")},
 			Summary{1, Rate{0, 1}, Rate{1, 1}, Rate{0, 1}, Rate{0, 1}, Rate{0, 1}, Rate{0, 0}}},
-		{"one too few is under-split", []Outcome{decided("search support", "support", "backstop")},
+		{"one too few is under-split", []Outcome{decided("search support", "support", "fallback")},
 			Summary{1, Rate{0, 1}, Rate{0, 1}, Rate{1, 1}, Rate{0, 1}, Rate{0, 0}, Rate{0, 0}}},
 		{"another is both", []Outcome{decided("search", "support", "rules")},
 			Summary{1, Rate{0, 1}, Rate{1, 1}, Rate{1, 1}, Rate{1, 1}, Rate{1, 1}, Rate{0, 1}}},
 		{"a model's decision is not the rules'", []Outcome{decided("search", "search", "model"), decided("search", "search", "rules")},
 			Summary{2, Rate{2, 2}, Rate{0, 2}, Rate{0, 2}, Rate{1, 2}, Rate{1, 2}, Rate{1, 1}}},
-		{"nothing decided", []Outcome{decided("search", "", "backstop")},
+		{"nothing decided", []Outcome{decided("search", "", "fallback")},
 			Summary{1, Rate{0, 1}, Rate{0, 1}, Rate{1, 1}, Rate{0, 1}, Rate{0, 1}, Rate{0, 0}}},
 		{"no messages", nil, Summary{}},
 	}
@@ -94,7 +94,7 @@ func TestQuantile(t *testing.T) {
 func TestReportAsJSON(t *testing.T) {
 	right := decided("search", "search", "rules")
 	right.Kind, right.Language, right.Duration = "plain", "en", 1500*time.Nanosecond
-	wrong := decided("search support", "support", "backstop")
+	wrong := decided("search support", "support", "fallback")
 	wrong.ID, wrong.Text, wrong.Certainty, wrong.Notes, wrong.Kind = "m2", "hats?", 0.25, []string{"late"}, "two"
 	report := Measure([]Outcome{wrong, right, right}, []string{"search", "support"})
 	report.Router, report.Model = "auto", "m"
@@ -133,7 +133,7 @@ const wantReport = `
   "certain_share_single": 1,
   "certain_accuracy": 1,
   "by_source": {
-    "backstop": 1,
+    "fallback": 1,
     "model": 0,
     "rules": 2
   },
@@ -217,7 +217,7 @@ const wantReport = `
         "support"
       ],
       "certainty": 0.25,
-      "source": "backstop",
+      "source": "fallback",
       "notes": [
         "late"
       ]

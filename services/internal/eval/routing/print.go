@@ -48,8 +48,8 @@ func printSummary(w io.Writer, r *Report) {
 	} {
 		fmt.Fprintf(w, "%-22s  %8s  %d of %d\n", line.name, line.rate.Percent(), line.rate.N, line.rate.Of)
 	}
-	fmt.Fprintf(w, "%-22s  rules %d · model %d · backstop %d\n", "decided by",
-		r.BySource["rules"], r.BySource["model"], r.BySource["backstop"])
+	fmt.Fprintf(w, "%-22s  rules %d · model %d · fallback %d\n", "decided by",
+		r.BySource["rules"], r.BySource["model"], r.BySource["fallback"])
 	fmt.Fprintf(w, "%-22s  median %.0f µs · p99 %.0f µs\n", "time of a decision", r.MedianMicros, r.P99Micros)
 }
 

@@ -209,15 +209,15 @@ func Outdoors() *Catalog {
 func Promos(all ...*promotionv1.Promotion) []*promotionv1.Promotion { return all }
 
 // PurchaseText returns a purchase as "CODE: 2 x product"; "" for nil.
-func PurchaseText(way *promotionv1.QualifyingWay) string {
-	if way == nil {
+func PurchaseText(purchase *promotionv1.QualifyingPurchase) string {
+	if purchase == nil {
 		return ""
 	}
 	var items []string
-	for _, it := range way.GetItems() {
+	for _, it := range purchase.GetItems() {
 		items = append(items, fmt.Sprintf("%d x %s", it.GetQuantity(), it.GetProductId()))
 	}
-	return way.GetCode() + ": " + strings.Join(items, ", ")
+	return purchase.GetCode() + ": " + strings.Join(items, ", ")
 }
 
 // Limits sets the usage limits, for all and for each customer.

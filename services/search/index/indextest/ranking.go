@@ -257,9 +257,9 @@ func (x suite) testMatchingAllWordsBeatsMatchingOne(t *testing.T) {
 // The staff chose SOCK-1 and then LAMP-1 to go with SHOE-1.
 func (x suite) testWhatIsKnownToGoTogether(t *testing.T) {
 	v := x.view(t, catalogtest.Outdoor())
-	bought := func(pairs ...string) (out []*catalogv1.Companion) {
+	bought := func(pairs ...string) (out []*catalogv1.KnownComplement) {
 		for i := 0; i < len(pairs); i += 2 {
-			out = append(out, &catalogv1.Companion{ProductId: pairs[i], WithProductId: pairs[i+1], Relation: "often bought with"})
+			out = append(out, &catalogv1.KnownComplement{ProductId: pairs[i], WithProductId: pairs[i+1], Relation: "often bought with"})
 		}
 		return out
 	}
@@ -269,7 +269,7 @@ func (x suite) testWhatIsKnownToGoTogether(t *testing.T) {
 		relation catalogv1.Relation
 		query    string
 		filter   *catalogv1.Filter
-		known    []*catalogv1.Companion
+		known    []*catalogv1.KnownComplement
 		want     []string
 		reason   string // of the first
 	}{

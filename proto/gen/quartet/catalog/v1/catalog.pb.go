@@ -1599,9 +1599,9 @@ type FindSimilarProductsRequest struct {
 	// Products known from elsewhere to go with the anchors, such as from what customers bought together: best first, at most
 	// 50. They are ranked together with what the store's staff chose, and not used for RELATION_ALTERNATIVE. Unknown ids are
 	// passed over.
-	Companions    []*Companion `protobuf:"bytes,7,rep,name=companions,proto3" json:"companions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	KnownComplements []*KnownComplement `protobuf:"bytes,7,rep,name=known_complements,json=knownComplements,proto3" json:"known_complements,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *FindSimilarProductsRequest) Reset() {
@@ -1676,15 +1676,15 @@ func (x *FindSimilarProductsRequest) GetLimit() int32 {
 	return 0
 }
 
-func (x *FindSimilarProductsRequest) GetCompanions() []*Companion {
+func (x *FindSimilarProductsRequest) GetKnownComplements() []*KnownComplement {
 	if x != nil {
-		return x.Companions
+		return x.KnownComplements
 	}
 	return nil
 }
 
-// Companion is a product that is known to go with an anchor.
-type Companion struct {
+// KnownComplement is a product that is known to go with an anchor.
+type KnownComplement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The product. Required.
 	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
@@ -1696,20 +1696,20 @@ type Companion struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Companion) Reset() {
-	*x = Companion{}
+func (x *KnownComplement) Reset() {
+	*x = KnownComplement{}
 	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Companion) String() string {
+func (x *KnownComplement) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Companion) ProtoMessage() {}
+func (*KnownComplement) ProtoMessage() {}
 
-func (x *Companion) ProtoReflect() protoreflect.Message {
+func (x *KnownComplement) ProtoReflect() protoreflect.Message {
 	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1721,26 +1721,26 @@ func (x *Companion) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Companion.ProtoReflect.Descriptor instead.
-func (*Companion) Descriptor() ([]byte, []int) {
+// Deprecated: Use KnownComplement.ProtoReflect.Descriptor instead.
+func (*KnownComplement) Descriptor() ([]byte, []int) {
 	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *Companion) GetProductId() string {
+func (x *KnownComplement) GetProductId() string {
 	if x != nil {
 		return x.ProductId
 	}
 	return ""
 }
 
-func (x *Companion) GetWithProductId() string {
+func (x *KnownComplement) GetWithProductId() string {
 	if x != nil {
 		return x.WithProductId
 	}
 	return ""
 }
 
-func (x *Companion) GetRelation() string {
+func (x *KnownComplement) GetRelation() string {
 	if x != nil {
 		return x.Relation
 	}
@@ -1925,7 +1925,7 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\tmax_price\x18\x04 \x01(\v2\x18.quartet.common.v1.MoneyR\bmaxPrice\x121\n" +
 	"\x06facets\x18\x05 \x03(\v2\x19.quartet.catalog.v1.FacetR\x06facets\x12(\n" +
 	"\x10excluded_most_by\x18\x06 \x01(\tR\x0eexcludedMostBy\x12\x12\n" +
-	"\x04legs\x18\a \x03(\tR\x04legs\"\xb1\x02\n" +
+	"\x04legs\x18\a \x03(\tR\x04legs\"\xc4\x02\n" +
 	"\x1aFindSimilarProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vproduct_ids\x18\x02 \x03(\tR\n" +
@@ -1933,11 +1933,9 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\brelation\x18\x03 \x01(\x0e2\x1c.quartet.catalog.v1.RelationR\brelation\x12\x14\n" +
 	"\x05query\x18\x04 \x01(\tR\x05query\x122\n" +
 	"\x06filter\x18\x05 \x01(\v2\x1a.quartet.catalog.v1.FilterR\x06filter\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x05R\x05limit\x12=\n" +
-	"\n" +
-	"companions\x18\a \x03(\v2\x1d.quartet.catalog.v1.CompanionR\n" +
-	"companions\"n\n" +
-	"\tCompanion\x12\x1d\n" +
+	"\x05limit\x18\x06 \x01(\x05R\x05limit\x12P\n" +
+	"\x11known_complements\x18\a \x03(\v2#.quartet.catalog.v1.KnownComplementR\x10knownComplements\"t\n" +
+	"\x0fKnownComplement\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12&\n" +
 	"\x0fwith_product_id\x18\x02 \x01(\tR\rwithProductId\x12\x1a\n" +
@@ -2001,7 +1999,7 @@ var file_quartet_catalog_v1_catalog_proto_goTypes = []any{
 	(*SearchProductsRequest)(nil),       // 19: quartet.catalog.v1.SearchProductsRequest
 	(*SearchProductsResponse)(nil),      // 20: quartet.catalog.v1.SearchProductsResponse
 	(*FindSimilarProductsRequest)(nil),  // 21: quartet.catalog.v1.FindSimilarProductsRequest
-	(*Companion)(nil),                   // 22: quartet.catalog.v1.Companion
+	(*KnownComplement)(nil),             // 22: quartet.catalog.v1.KnownComplement
 	(*FindSimilarProductsResponse)(nil), // 23: quartet.catalog.v1.FindSimilarProductsResponse
 	nil,                                 // 24: quartet.catalog.v1.Variant.OptionsEntry
 	nil,                                 // 25: quartet.catalog.v1.Filter.OptionsEntry
@@ -2038,7 +2036,7 @@ var file_quartet_catalog_v1_catalog_proto_depIdxs = []int32{
 	7,  // 24: quartet.catalog.v1.SearchProductsResponse.facets:type_name -> quartet.catalog.v1.Facet
 	1,  // 25: quartet.catalog.v1.FindSimilarProductsRequest.relation:type_name -> quartet.catalog.v1.Relation
 	5,  // 26: quartet.catalog.v1.FindSimilarProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
-	22, // 27: quartet.catalog.v1.FindSimilarProductsRequest.companions:type_name -> quartet.catalog.v1.Companion
+	22, // 27: quartet.catalog.v1.FindSimilarProductsRequest.known_complements:type_name -> quartet.catalog.v1.KnownComplement
 	6,  // 28: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
 	8,  // 29: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
 	11, // 30: quartet.catalog.v1.CatalogService.UpdateVariants:input_type -> quartet.catalog.v1.UpdateVariantsRequest

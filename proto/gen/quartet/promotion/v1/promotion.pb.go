@@ -1395,9 +1395,9 @@ type EvaluateCartResponse struct {
 	// Absent when no promotion is worth entering.
 	BestCombination *Combination `protobuf:"bytes,3,opt,name=best_combination,json=bestCombination,proto3" json:"best_combination,omitempty"`
 	// What to buy for the least money so that a promotion applies. Present only when none does and the catalog has a way.
-	CheapestWay   *QualifyingWay `protobuf:"bytes,4,opt,name=cheapest_way,json=cheapestWay,proto3" json:"cheapest_way,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CheapestQualifyingPurchase *QualifyingPurchase `protobuf:"bytes,4,opt,name=cheapest_qualifying_purchase,json=cheapestQualifyingPurchase,proto3" json:"cheapest_qualifying_purchase,omitempty"`
+	unknownFields              protoimpl.UnknownFields
+	sizeCache                  protoimpl.SizeCache
 }
 
 func (x *EvaluateCartResponse) Reset() {
@@ -1451,9 +1451,9 @@ func (x *EvaluateCartResponse) GetBestCombination() *Combination {
 	return nil
 }
 
-func (x *EvaluateCartResponse) GetCheapestWay() *QualifyingWay {
+func (x *EvaluateCartResponse) GetCheapestQualifyingPurchase() *QualifyingPurchase {
 	if x != nil {
-		return x.CheapestWay
+		return x.CheapestQualifyingPurchase
 	}
 	return nil
 }
@@ -1514,8 +1514,8 @@ func (x *Combination) GetSaving() *v1.Money {
 	return nil
 }
 
-// QualifyingWay is a purchase after which a promotion applies.
-type QualifyingWay struct {
+// QualifyingPurchase is a purchase after which a promotion applies.
+type QualifyingPurchase struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The promotion.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
@@ -1529,20 +1529,20 @@ type QualifyingWay struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *QualifyingWay) Reset() {
-	*x = QualifyingWay{}
+func (x *QualifyingPurchase) Reset() {
+	*x = QualifyingPurchase{}
 	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *QualifyingWay) String() string {
+func (x *QualifyingPurchase) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*QualifyingWay) ProtoMessage() {}
+func (*QualifyingPurchase) ProtoMessage() {}
 
-func (x *QualifyingWay) ProtoReflect() protoreflect.Message {
+func (x *QualifyingPurchase) ProtoReflect() protoreflect.Message {
 	mi := &file_quartet_promotion_v1_promotion_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1554,33 +1554,33 @@ func (x *QualifyingWay) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use QualifyingWay.ProtoReflect.Descriptor instead.
-func (*QualifyingWay) Descriptor() ([]byte, []int) {
+// Deprecated: Use QualifyingPurchase.ProtoReflect.Descriptor instead.
+func (*QualifyingPurchase) Descriptor() ([]byte, []int) {
 	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{19}
 }
 
-func (x *QualifyingWay) GetCode() string {
+func (x *QualifyingPurchase) GetCode() string {
 	if x != nil {
 		return x.Code
 	}
 	return ""
 }
 
-func (x *QualifyingWay) GetItems() []*v11.CartItem {
+func (x *QualifyingPurchase) GetItems() []*v11.CartItem {
 	if x != nil {
 		return x.Items
 	}
 	return nil
 }
 
-func (x *QualifyingWay) GetCost() *v1.Money {
+func (x *QualifyingPurchase) GetCost() *v1.Money {
 	if x != nil {
 		return x.Cost
 	}
 	return nil
 }
 
-func (x *QualifyingWay) GetSaving() *v1.Money {
+func (x *QualifyingPurchase) GetSaving() *v1.Money {
 	if x != nil {
 		return x.Saving
 	}
@@ -1981,16 +1981,16 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\vcustomer_id\x18\a \x01(\tR\n" +
 	"customerId\x12#\n" +
 	"\rapplied_codes\x18\b \x03(\tR\fappliedCodesB\b\n" +
-	"\x06source\"\x8d\x02\n" +
+	"\x06source\"\xb1\x02\n" +
 	"\x14EvaluateCartResponse\x12B\n" +
 	"\vevaluations\x18\x01 \x03(\v2 .quartet.promotion.v1.EvaluationR\vevaluations\x12\x1b\n" +
 	"\tbest_code\x18\x02 \x01(\tR\bbestCode\x12L\n" +
-	"\x10best_combination\x18\x03 \x01(\v2!.quartet.promotion.v1.CombinationR\x0fbestCombination\x12F\n" +
-	"\fcheapest_way\x18\x04 \x01(\v2#.quartet.promotion.v1.QualifyingWayR\vcheapestWay\"U\n" +
+	"\x10best_combination\x18\x03 \x01(\v2!.quartet.promotion.v1.CombinationR\x0fbestCombination\x12j\n" +
+	"\x1ccheapest_qualifying_purchase\x18\x04 \x01(\v2(.quartet.promotion.v1.QualifyingPurchaseR\x1acheapestQualifyingPurchase\"U\n" +
 	"\vCombination\x12\x14\n" +
 	"\x05codes\x18\x01 \x03(\tR\x05codes\x120\n" +
-	"\x06saving\x18\x02 \x01(\v2\x18.quartet.common.v1.MoneyR\x06saving\"\xb4\x01\n" +
-	"\rQualifyingWay\x12\x12\n" +
+	"\x06saving\x18\x02 \x01(\v2\x18.quartet.common.v1.MoneyR\x06saving\"\xb9\x01\n" +
+	"\x12QualifyingPurchase\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12/\n" +
 	"\x05items\x18\x02 \x03(\v2\x19.quartet.cart.v1.CartItemR\x05items\x12,\n" +
 	"\x04cost\x18\x03 \x01(\v2\x18.quartet.common.v1.MoneyR\x04cost\x120\n" +
@@ -2072,7 +2072,7 @@ var file_quartet_promotion_v1_promotion_proto_goTypes = []any{
 	(*EvaluateCartRequest)(nil),      // 17: quartet.promotion.v1.EvaluateCartRequest
 	(*EvaluateCartResponse)(nil),     // 18: quartet.promotion.v1.EvaluateCartResponse
 	(*Combination)(nil),              // 19: quartet.promotion.v1.Combination
-	(*QualifyingWay)(nil),            // 20: quartet.promotion.v1.QualifyingWay
+	(*QualifyingPurchase)(nil),       // 20: quartet.promotion.v1.QualifyingPurchase
 	(*RecordUsageRequest)(nil),       // 21: quartet.promotion.v1.RecordUsageRequest
 	(*RecordUsageResponse)(nil),      // 22: quartet.promotion.v1.RecordUsageResponse
 	(*ReleaseUsageRequest)(nil),      // 23: quartet.promotion.v1.ReleaseUsageRequest
@@ -2112,11 +2112,11 @@ var file_quartet_promotion_v1_promotion_proto_depIdxs = []int32{
 	27, // 24: quartet.promotion.v1.EvaluateCartRequest.time:type_name -> google.protobuf.Timestamp
 	10, // 25: quartet.promotion.v1.EvaluateCartResponse.evaluations:type_name -> quartet.promotion.v1.Evaluation
 	19, // 26: quartet.promotion.v1.EvaluateCartResponse.best_combination:type_name -> quartet.promotion.v1.Combination
-	20, // 27: quartet.promotion.v1.EvaluateCartResponse.cheapest_way:type_name -> quartet.promotion.v1.QualifyingWay
+	20, // 27: quartet.promotion.v1.EvaluateCartResponse.cheapest_qualifying_purchase:type_name -> quartet.promotion.v1.QualifyingPurchase
 	26, // 28: quartet.promotion.v1.Combination.saving:type_name -> quartet.common.v1.Money
-	30, // 29: quartet.promotion.v1.QualifyingWay.items:type_name -> quartet.cart.v1.CartItem
-	26, // 30: quartet.promotion.v1.QualifyingWay.cost:type_name -> quartet.common.v1.Money
-	26, // 31: quartet.promotion.v1.QualifyingWay.saving:type_name -> quartet.common.v1.Money
+	30, // 29: quartet.promotion.v1.QualifyingPurchase.items:type_name -> quartet.cart.v1.CartItem
+	26, // 30: quartet.promotion.v1.QualifyingPurchase.cost:type_name -> quartet.common.v1.Money
+	26, // 31: quartet.promotion.v1.QualifyingPurchase.saving:type_name -> quartet.common.v1.Money
 	25, // 32: quartet.promotion.v1.RecordUsageResponse.usages:type_name -> quartet.promotion.v1.Usage
 	25, // 33: quartet.promotion.v1.ReleaseUsageResponse.usages:type_name -> quartet.promotion.v1.Usage
 	11, // 34: quartet.promotion.v1.PromotionService.UpsertPromotions:input_type -> quartet.promotion.v1.UpsertPromotionsRequest

@@ -90,7 +90,7 @@ const (
 	// A model.
 	DecisionSource_DECISION_SOURCE_MODEL DecisionSource = 2
 	// The classifier, because the model failed, was late, or is not configured.
-	DecisionSource_DECISION_SOURCE_BACKSTOP DecisionSource = 3
+	DecisionSource_DECISION_SOURCE_FALLBACK DecisionSource = 3
 )
 
 // Enum value maps for DecisionSource.
@@ -99,13 +99,13 @@ var (
 		0: "DECISION_SOURCE_UNSPECIFIED",
 		1: "DECISION_SOURCE_RULES",
 		2: "DECISION_SOURCE_MODEL",
-		3: "DECISION_SOURCE_BACKSTOP",
+		3: "DECISION_SOURCE_FALLBACK",
 	}
 	DecisionSource_value = map[string]int32{
 		"DECISION_SOURCE_UNSPECIFIED": 0,
 		"DECISION_SOURCE_RULES":       1,
 		"DECISION_SOURCE_MODEL":       2,
-		"DECISION_SOURCE_BACKSTOP":    3,
+		"DECISION_SOURCE_FALLBACK":    3,
 	}
 )
 
@@ -157,7 +157,7 @@ const (
 	// The classifier was not certain, and there is no model; the classifier decided.
 	DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL DecisionNoteKind = 7
 	// There were too many assignments; those of one specialist were joined. Nothing was left out.
-	DecisionNoteKind_DECISION_NOTE_KIND_GATHERED DecisionNoteKind = 8
+	DecisionNoteKind_DECISION_NOTE_KIND_MERGED DecisionNoteKind = 8
 	// Keywords of the store name an unknown specialist; they were ignored.
 	DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED DecisionNoteKind = 9
 	// A specialist was not reachable and has never described itself, so it could not be offered. Set by the gateway.
@@ -178,7 +178,7 @@ var (
 		5:  "DECISION_NOTE_KIND_TIMED_OUT",
 		6:  "DECISION_NOTE_KIND_MODEL_FAILED",
 		7:  "DECISION_NOTE_KIND_NO_MODEL",
-		8:  "DECISION_NOTE_KIND_GATHERED",
+		8:  "DECISION_NOTE_KIND_MERGED",
 		9:  "DECISION_NOTE_KIND_KEYWORDS_IGNORED",
 		10: "DECISION_NOTE_KIND_SPECIALIST_MISSING",
 		11: "DECISION_NOTE_KIND_ROUTER_FAILED",
@@ -192,7 +192,7 @@ var (
 		"DECISION_NOTE_KIND_TIMED_OUT":          5,
 		"DECISION_NOTE_KIND_MODEL_FAILED":       6,
 		"DECISION_NOTE_KIND_NO_MODEL":           7,
-		"DECISION_NOTE_KIND_GATHERED":           8,
+		"DECISION_NOTE_KIND_MERGED":             8,
 		"DECISION_NOTE_KIND_KEYWORDS_IGNORED":   9,
 		"DECISION_NOTE_KIND_SPECIALIST_MISSING": 10,
 		"DECISION_NOTE_KIND_ROUTER_FAILED":      11,
@@ -760,7 +760,7 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\x1bDECISION_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15DECISION_SOURCE_RULES\x10\x01\x12\x19\n" +
 	"\x15DECISION_SOURCE_MODEL\x10\x02\x12\x1c\n" +
-	"\x18DECISION_SOURCE_BACKSTOP\x10\x03*\xc7\x03\n" +
+	"\x18DECISION_SOURCE_FALLBACK\x10\x03*\xc5\x03\n" +
 	"\x10DecisionNoteKind\x12\"\n" +
 	"\x1eDECISION_NOTE_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bDECISION_NOTE_KIND_REPAIRED\x10\x01\x12)\n" +
@@ -769,8 +769,8 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\x1bDECISION_NOTE_KIND_RESTORED\x10\x04\x12 \n" +
 	"\x1cDECISION_NOTE_KIND_TIMED_OUT\x10\x05\x12#\n" +
 	"\x1fDECISION_NOTE_KIND_MODEL_FAILED\x10\x06\x12\x1f\n" +
-	"\x1bDECISION_NOTE_KIND_NO_MODEL\x10\a\x12\x1f\n" +
-	"\x1bDECISION_NOTE_KIND_GATHERED\x10\b\x12'\n" +
+	"\x1bDECISION_NOTE_KIND_NO_MODEL\x10\a\x12\x1d\n" +
+	"\x19DECISION_NOTE_KIND_MERGED\x10\b\x12'\n" +
 	"#DECISION_NOTE_KIND_KEYWORDS_IGNORED\x10\t\x12)\n" +
 	"%DECISION_NOTE_KIND_SPECIALIST_MISSING\x10\n" +
 	"\x12$\n" +

@@ -548,7 +548,7 @@ type AnswerResponse struct {
 	//	*AnswerResponse_ToolCallFinished
 	//	*AnswerResponse_TextDelta
 	//	*AnswerResponse_Answer
-	//	*AnswerResponse_Spent
+	//	*AnswerResponse_UsageUpdate
 	Event         isAnswerResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -627,10 +627,10 @@ func (x *AnswerResponse) GetAnswer() *Answer {
 	return nil
 }
 
-func (x *AnswerResponse) GetSpent() *Spent {
+func (x *AnswerResponse) GetUsageUpdate() *UsageUpdate {
 	if x != nil {
-		if x, ok := x.Event.(*AnswerResponse_Spent); ok {
-			return x.Spent
+		if x, ok := x.Event.(*AnswerResponse_UsageUpdate); ok {
+			return x.UsageUpdate
 		}
 	}
 	return nil
@@ -660,9 +660,9 @@ type AnswerResponse_Answer struct {
 	Answer *Answer `protobuf:"bytes,4,opt,name=answer,proto3,oneof"`
 }
 
-type AnswerResponse_Spent struct {
+type AnswerResponse_UsageUpdate struct {
 	// A model call has ended, and there is more to do.
-	Spent *Spent `protobuf:"bytes,5,opt,name=spent,proto3,oneof"`
+	UsageUpdate *UsageUpdate `protobuf:"bytes,5,opt,name=usage_update,json=usageUpdate,proto3,oneof"`
 }
 
 func (*AnswerResponse_ToolCallStarted) isAnswerResponse_Event() {}
@@ -673,11 +673,11 @@ func (*AnswerResponse_TextDelta) isAnswerResponse_Event() {}
 
 func (*AnswerResponse_Answer) isAnswerResponse_Event() {}
 
-func (*AnswerResponse_Spent) isAnswerResponse_Event() {}
+func (*AnswerResponse_UsageUpdate) isAnswerResponse_Event() {}
 
-// Spent says what the work on an assignment has taken so far. It is told before the answer so that the caller can account
-// for work that it cuts off.
-type Spent struct {
+// UsageUpdate reports the tokens that an assignment has used so far. It precedes the answer, so that a caller that stops the
+// work can account for it.
+type UsageUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tokens of all model calls so far.
 	Usage         *v1.Usage `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
@@ -685,20 +685,20 @@ type Spent struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Spent) Reset() {
-	*x = Spent{}
+func (x *UsageUpdate) Reset() {
+	*x = UsageUpdate{}
 	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Spent) String() string {
+func (x *UsageUpdate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Spent) ProtoMessage() {}
+func (*UsageUpdate) ProtoMessage() {}
 
-func (x *Spent) ProtoReflect() protoreflect.Message {
+func (x *UsageUpdate) ProtoReflect() protoreflect.Message {
 	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -710,12 +710,12 @@ func (x *Spent) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Spent.ProtoReflect.Descriptor instead.
-func (*Spent) Descriptor() ([]byte, []int) {
+// Deprecated: Use UsageUpdate.ProtoReflect.Descriptor instead.
+func (*UsageUpdate) Descriptor() ([]byte, []int) {
 	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *Spent) GetUsage() *v1.Usage {
+func (x *UsageUpdate) GetUsage() *v1.Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -1832,16 +1832,16 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x04cart\x18\b \x01(\v2\x15.quartet.cart.v1.CartR\x04cart\x12K\n" +
 	"\x0eshown_products\x18\t \x03(\v2$.quartet.specialist.v1.ProductChoiceR\rshownProducts\x121\n" +
 	"\x06budget\x18\n" +
-	" \x01(\v2\x19.quartet.common.v1.BudgetR\x06budget\"\xfa\x02\n" +
+	" \x01(\v2\x19.quartet.common.v1.BudgetR\x06budget\"\x8d\x03\n" +
 	"\x0eAnswerResponse\x12T\n" +
 	"\x11tool_call_started\x18\x01 \x01(\v2&.quartet.specialist.v1.ToolCallStartedH\x00R\x0ftoolCallStarted\x12W\n" +
 	"\x12tool_call_finished\x18\x02 \x01(\v2'.quartet.specialist.v1.ToolCallFinishedH\x00R\x10toolCallFinished\x12A\n" +
 	"\n" +
 	"text_delta\x18\x03 \x01(\v2 .quartet.specialist.v1.TextDeltaH\x00R\ttextDelta\x127\n" +
-	"\x06answer\x18\x04 \x01(\v2\x1d.quartet.specialist.v1.AnswerH\x00R\x06answer\x124\n" +
-	"\x05spent\x18\x05 \x01(\v2\x1c.quartet.specialist.v1.SpentH\x00R\x05spentB\a\n" +
-	"\x05event\"7\n" +
-	"\x05Spent\x12.\n" +
+	"\x06answer\x18\x04 \x01(\v2\x1d.quartet.specialist.v1.AnswerH\x00R\x06answer\x12G\n" +
+	"\fusage_update\x18\x05 \x01(\v2\".quartet.specialist.v1.UsageUpdateH\x00R\vusageUpdateB\a\n" +
+	"\x05event\"=\n" +
+	"\vUsageUpdate\x12.\n" +
 	"\x05usage\x18\x01 \x01(\v2\x18.quartet.common.v1.UsageR\x05usage\"w\n" +
 	"\x0fToolCallStarted\x12 \n" +
 	"\ftool_call_id\x18\x01 \x01(\tR\n" +
@@ -1970,7 +1970,7 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*ToolInfo)(nil),              // 5: quartet.specialist.v1.ToolInfo
 	(*AnswerRequest)(nil),         // 6: quartet.specialist.v1.AnswerRequest
 	(*AnswerResponse)(nil),        // 7: quartet.specialist.v1.AnswerResponse
-	(*Spent)(nil),                 // 8: quartet.specialist.v1.Spent
+	(*UsageUpdate)(nil),           // 8: quartet.specialist.v1.UsageUpdate
 	(*ToolCallStarted)(nil),       // 9: quartet.specialist.v1.ToolCallStarted
 	(*ToolCallFinished)(nil),      // 10: quartet.specialist.v1.ToolCallFinished
 	(*TextDelta)(nil),             // 11: quartet.specialist.v1.TextDelta
@@ -2010,8 +2010,8 @@ var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	10, // 8: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
 	11, // 9: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
 	13, // 10: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
-	8,  // 11: quartet.specialist.v1.AnswerResponse.spent:type_name -> quartet.specialist.v1.Spent
-	26, // 12: quartet.specialist.v1.Spent.usage:type_name -> quartet.common.v1.Usage
+	8,  // 11: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
+	26, // 12: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
 	12, // 13: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
 	27, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
 	28, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
@@ -2057,7 +2057,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*AnswerResponse_ToolCallFinished)(nil),
 		(*AnswerResponse_TextDelta)(nil),
 		(*AnswerResponse_Answer)(nil),
-		(*AnswerResponse_Spent)(nil),
+		(*AnswerResponse_UsageUpdate)(nil),
 	}
 	file_quartet_specialist_v1_specialist_proto_msgTypes[15].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
