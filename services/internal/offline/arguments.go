@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // filler finds the arguments of one tool call.
@@ -210,19 +212,12 @@ func (f *filler) property(parent string, p property, required, sole bool) any {
 	case "string":
 		if v := f.text(parent, p, required, sole); v != "" {
 			if p.MaxLength > 0 {
-				v = clip(v, p.MaxLength)
+				v = plaintext.Head(v, p.MaxLength)
 			}
 			return v
 		}
 	}
 	return nil
-}
-
-func clip(s string, runes int) string {
-	if r := []rune(s); len(r) > runes {
-		return string(r[:runes])
-	}
-	return s
 }
 
 // fallback fills what is required but was not said.

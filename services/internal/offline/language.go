@@ -1,6 +1,10 @@
 package offline
 
-import "strings"
+import (
+	"strings"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
+)
 
 // language is one that the rules answer in.
 type language int
@@ -46,9 +50,6 @@ var stopWords = [languages]map[string]bool{
 		aimerais montrez dites moi toi lui proposez auriez tout tous toute toutes autre est-ce avez-vous puis-je bien`),
 }
 
-// marks are characters that only one of the languages uses.
-var marks = [languages]string{spanish: "¿¡ñáíó", german: "äöüß", french: "çèêëàùœîû"}
-
 func set(list string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields(list) {
@@ -57,29 +58,17 @@ func set(list string) map[string]bool {
 	return out
 }
 
-// detect names the language of text by its small words, English when nothing speaks for another.
-func detect(text string, ws []word) language {
-	var score [languages]float64
-	for l := range languages {
-		if strings.ContainsAny(strings.ToLower(text), marks[l]) && marks[l] != "" {
-			score[l] += 1.5
-		}
-		for i, w := range ws {
-			if stopWords[l][w.norm] {
-				score[l]++
-			}
-			if en, n := translate(l, ws[i:]); n > 0 && en != w.norm && !stopWords[english][w.norm] {
-				score[l] += 0.9
-			}
-		}
+// detect identifies the language of a text. Any that the rules do not answer in counts as English.
+func detect(s string) language {
+	switch plaintext.Language(s) {
+	case "es":
+		return spanish
+	case "de":
+		return german
+	case "fr":
+		return french
 	}
-	best := english
-	for l := range languages {
-		if score[l] > score[best] {
-			best = l
-		}
-	}
-	return best
+	return english
 }
 
 // text is what somebody wrote, read once.
@@ -92,8 +81,7 @@ type text struct {
 
 // read splits, detects and glosses s.
 func read(s string) text {
-	ws := split(s)
-	return readAs(s, detect(s, ws))
+	return readAs(s, detect(s))
 }
 
 // readAs is read for a part of a text whose language is known.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // fillForm makes the JSON object that a response schema asks for.
@@ -149,7 +151,7 @@ func (f form) assigned(s *schema, kind, body property, a assignment, index int) 
 		case p.name == body.name:
 			v = a.text
 			if p.MaxLength > 0 {
-				v = clip(a.text, p.MaxLength)
+				v = plaintext.Head(a.text, p.MaxLength)
 			}
 		case roleOf("", p) == roleReason:
 			v = "nothing in it speaks for another"

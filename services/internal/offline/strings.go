@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // text returns the string for p, or "" when the question does not say.
@@ -218,7 +220,7 @@ func shorten(s string, n int) string {
 	if len([]rune(s)) <= n {
 		return s
 	}
-	s = clip(s, n)
+	s = plaintext.Head(s, n)
 	if at := strings.LastIndexByte(s, ' '); at > 0 {
 		s = s[:at]
 	}

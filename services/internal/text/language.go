@@ -38,17 +38,17 @@ type language struct {
 var languages = []language{
 	{tag: "en", stops: en.EnglishStopWords, stem: porter,
 		words: `the you your my me i we our us do does did can could would will should have has had what which who when where why how is
-			are was any there please thanks hello hi hey looking need want show get got from about just also still does don't it's i'm
+			are was any there please thanks thank hello hi hey looking need want show get got from about just also still does don't it's i'm
 			i've isn't didn't can't for with and or not one some than order buy it this that`},
 	{tag: "de", stops: de.GermanStopWords, letters: "äöüß", stem: filtered(de.NewGermanNormalizeFilter(), de.NewGermanLightStemmerFilter()),
 		words: `ich ihr sie habt haben mit für nicht ein eine einen wie was wo wann kann mein meine bitte danke hallo gibt gibt's es im zu
-			auf suche brauche möchte noch euch mir oder und bei zum zur`},
+			auf suche brauche möchte noch euch mir oder und bei zum zur vielen dank guten tag abend tschüss`},
 	{tag: "fr", stops: fr.FrenchStopWords, letters: "çèêœàùûîôâ", stem: elision(filtered(fr.NewFrenchLightStemmerFilter())),
 		words: `je vous nous est sont avez avec pour dans quel quelle quels quelles comment où quand mon ma mes votre vos bonjour merci
-			cherche voudrais ce cette il y a c'est j'ai qu'est est combien svp s'il d'un d'une`},
+			cherche voudrais ce cette il y a c'est j'ai qu'est est combien svp s'il d'un d'une beaucoup bonsoir salut`},
 	{tag: "es", stops: es.SpanishStopWords, letters: "ñ¿¡áíóú", stem: filtered(es.NewSpanishNormalizeFilter(), es.NewSpanishLightStemmerFilter()),
 		words: `hay con para por cuál cual cómo como dónde donde cuándo mi tu su quiero busco necesito tienen tienes tenéis puedo hola
-			gracias del al está cuánto qué si pedido`},
+			gracias del al está cuánto qué si pedido muchas buenos buenas días tardes adiós`},
 	{tag: "it", stops: it.ItalianStopWords, letters: "èàùìò", stem: elision(filtered(it.NewItalianLightStemmerFilterFilter())),
 		words: `avete vorrei grazie ciao posso quanto quando dove c'è cerco sono il mi per un buongiorno ordine`},
 	{tag: "nl", stops: nl.DutchStopWords, stem: filtered(nl.NewDutchStemmerFilter()),
