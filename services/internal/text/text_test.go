@@ -149,7 +149,9 @@ func FuzzFold(f *testing.F) {
 			t.Errorf("HeadBytes(%q, 3) = %q", s, head)
 		}
 		text.Language(s)
-		text.Cut(s, 2)
+		if n := utf8.RuneCountInString(text.Cut(s, 2)); n > 3 {
+			t.Errorf("Cut(%q, 2) has %d characters", s, n)
+		}
 		if line := text.OneLine(s); text.OneLine(line) != line {
 			t.Errorf("OneLine(%q) = %q is not one line", s, line)
 		}
