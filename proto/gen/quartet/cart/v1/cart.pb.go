@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: quartet/cart/v1/cart.proto
 
-// Package quartet.cart.v1 is the shopper's cart, served by the recommend service. A store with carts of its own
-// implements this service and points Quartet at it.
+// Package quartet.cart.v1 is the shopper's cart, served by the recommend service. A store with its own carts implements this
+// service and points Quartet at it.
 
 package cartv1
 
@@ -26,10 +26,10 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// CartSettings is what a store says of its carts as a whole.
+// CartSettings are the settings of all carts of a store.
 type CartSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True when the store has no cart that could be seen here: nothing is read, and nothing is proposed for it.
+	// True when the store has no cart that Quartet can read. Quartet then reads no cart and proposes no change to one.
 	NoCart        bool `protobuf:"varint,1,opt,name=no_cart,json=noCart,proto3" json:"no_cart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -72,20 +72,20 @@ func (x *CartSettings) GetNoCart() bool {
 	return false
 }
 
-// Cart is what a shopper means to buy.
+// Cart is the products that a shopper intends to buy.
 type Cart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store that the cart belongs to.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Identifier, unique in the store. 1 to 64 of letters, digits, '.', '_' and '-'.
 	CartId string `protobuf:"bytes,2,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
-	// What is in it, in the order added.
+	// Items, in the order added.
 	Items []*CartItem `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	// Sum of the items' line totals, before promotions. Absent when the cart is empty.
 	Subtotal *v1.Money `protobuf:"bytes,4,opt,name=subtotal,proto3" json:"subtotal,omitempty"`
-	// Grows with each write. Zero for a cart that was never written.
+	// Version, which grows with each write. Zero for a cart that was never written.
 	Version int64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
-	// When the cart is forgotten unless written again. Absent for a cart that was never written.
+	// When the cart is deleted unless it is written again. Absent for a cart that was never written.
 	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -180,10 +180,10 @@ type CartItem struct {
 	CategoryPath []string `protobuf:"bytes,6,rep,name=category_path,json=categoryPath,proto3" json:"category_path,omitempty"`
 	// Options of the variant. Set by the service; ignored on write.
 	Options map[string]string `protobuf:"bytes,7,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Price of one unit in the catalog now. Set by the service; ignored on write.
+	// Current price of one unit in the catalog. Set by the service; ignored on write.
 	UnitPrice *v1.Money `protobuf:"bytes,8,opt,name=unit_price,json=unitPrice,proto3" json:"unit_price,omitempty"`
-	// False when the catalog no longer has the variant: then the fields above are empty and the item adds nothing to the
-	// subtotal. Set by the service; ignored on write.
+	// False when the catalog no longer has the variant. The fields from title to unit_price are then empty, and the subtotal leaves
+	// the item out. Set by the service; ignored on write.
 	Available     bool `protobuf:"varint,9,opt,name=available,proto3" json:"available,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -392,8 +392,8 @@ type SetCartRequest struct {
 	CartId string `protobuf:"bytes,2,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
 	// New items, at most 200.
 	Items []*CartItem `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
-	// Version that the cart must have. Absent: any. In another one the call is FAILED_PRECONDITION, reason VERSION_MISMATCH,
-	// with current_version in the metadata.
+	// Version that the cart must have. Absent: any. With another version the call returns FAILED_PRECONDITION, reason
+	// VERSION_MISMATCH, with current_version in the metadata.
 	ExpectedVersion *int64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -503,14 +503,14 @@ func (x *SetCartResponse) GetCart() *Cart {
 	return nil
 }
 
-// AddItemRequest adds to a cart.
+// AddItemRequest adds an item to a cart.
 type AddItemRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store of the cart. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Cart to write. Required.
 	CartId string `protobuf:"bytes,2,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
-	// What to add. Required.
+	// Item to add. Required.
 	Item *CartItem `protobuf:"bytes,3,opt,name=item,proto3" json:"item,omitempty"`
 	// Version that the cart must have. Absent: any.
 	ExpectedVersion *int64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
@@ -622,7 +622,7 @@ func (x *AddItemResponse) GetCart() *Cart {
 	return nil
 }
 
-// RemoveItemRequest removes from a cart.
+// RemoveItemRequest removes items from a cart.
 type RemoveItemRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store of the cart. Required.
@@ -865,7 +865,7 @@ type PutCartSettingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to write to. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// All of its settings. Absent: as if nothing was ever said.
+	// The complete settings. Absent: the store has none.
 	Settings      *CartSettings `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -915,7 +915,7 @@ func (x *PutCartSettingsRequest) GetSettings() *CartSettings {
 	return nil
 }
 
-// PutCartSettingsResponse carries what was written.
+// PutCartSettingsResponse carries the settings as written.
 type PutCartSettingsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The settings.

@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: quartet/cart/v1/cart.proto
 
-// Package quartet.cart.v1 is the shopper's cart, served by the recommend service. A store with carts of its own
-// implements this service and points Quartet at it.
+// Package quartet.cart.v1 is the shopper's cart, served by the recommend service. A store with its own carts implements this
+// service and points Quartet at it.
 
 package cartv1
 
@@ -35,25 +35,25 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CartService keeps carts. Writes are meant for the store's backend; no agent calls them. For a store that has no cart, all
-// but the settings answer FAILED_PRECONDITION, reason NO_CART.
+// CartService keeps carts. The store's backend calls the writes; agents do not. For a store without a cart, all RPCs except those
+// of the settings return FAILED_PRECONDITION, reason NO_CART.
 //
-// Of a store's own implementation Quartet calls GetCart and GetCartSettings. The latter may be UNIMPLEMENTED: then every
-// store has a cart. NOT_FOUND for a cart means that it is empty.
+// Quartet calls GetCart and GetCartSettings of a store's own implementation. If GetCartSettings is UNIMPLEMENTED, every store has
+// a cart. NOT_FOUND from GetCart means that the cart is empty.
 type CartServiceClient interface {
-	// GetCart returns a cart with prices and titles of now. A cart that was never written is empty, not an error.
+	// GetCart returns a cart with the current prices and titles. A cart that was never written is empty, not an error.
 	GetCart(ctx context.Context, in *GetCartRequest, opts ...grpc.CallOption) (*GetCartResponse, error)
-	// SetCart replaces all items.
+	// SetCart replaces all items of a cart.
 	SetCart(ctx context.Context, in *SetCartRequest, opts ...grpc.CallOption) (*SetCartResponse, error)
-	// AddItem adds a quantity of one variant, to the item that has it already or as a new item.
+	// AddItem adds units of one variant: to its item if the cart has one, else as a new item.
 	AddItem(ctx context.Context, in *AddItemRequest, opts ...grpc.CallOption) (*AddItemResponse, error)
-	// RemoveItem removes one variant, all of it, or all variants of a product. Removing what is not there succeeds.
+	// RemoveItem removes all units of one variant, or of all variants of a product. Removing an item that is not there succeeds.
 	RemoveItem(ctx context.Context, in *RemoveItemRequest, opts ...grpc.CallOption) (*RemoveItemResponse, error)
-	// ClearCart removes every item.
+	// ClearCart removes all items.
 	ClearCart(ctx context.Context, in *ClearCartRequest, opts ...grpc.CallOption) (*ClearCartResponse, error)
-	// PutCartSettings replaces what a store says of its carts as a whole.
+	// PutCartSettings replaces a store's settings.
 	PutCartSettings(ctx context.Context, in *PutCartSettingsRequest, opts ...grpc.CallOption) (*PutCartSettingsResponse, error)
-	// GetCartSettings returns it; those of a store that has said nothing are empty.
+	// GetCartSettings returns a store's settings. They are empty for a store that has written none.
 	GetCartSettings(ctx context.Context, in *GetCartSettingsRequest, opts ...grpc.CallOption) (*GetCartSettingsResponse, error)
 }
 
@@ -139,25 +139,25 @@ func (c *cartServiceClient) GetCartSettings(ctx context.Context, in *GetCartSett
 // All implementations must embed UnimplementedCartServiceServer
 // for forward compatibility.
 //
-// CartService keeps carts. Writes are meant for the store's backend; no agent calls them. For a store that has no cart, all
-// but the settings answer FAILED_PRECONDITION, reason NO_CART.
+// CartService keeps carts. The store's backend calls the writes; agents do not. For a store without a cart, all RPCs except those
+// of the settings return FAILED_PRECONDITION, reason NO_CART.
 //
-// Of a store's own implementation Quartet calls GetCart and GetCartSettings. The latter may be UNIMPLEMENTED: then every
-// store has a cart. NOT_FOUND for a cart means that it is empty.
+// Quartet calls GetCart and GetCartSettings of a store's own implementation. If GetCartSettings is UNIMPLEMENTED, every store has
+// a cart. NOT_FOUND from GetCart means that the cart is empty.
 type CartServiceServer interface {
-	// GetCart returns a cart with prices and titles of now. A cart that was never written is empty, not an error.
+	// GetCart returns a cart with the current prices and titles. A cart that was never written is empty, not an error.
 	GetCart(context.Context, *GetCartRequest) (*GetCartResponse, error)
-	// SetCart replaces all items.
+	// SetCart replaces all items of a cart.
 	SetCart(context.Context, *SetCartRequest) (*SetCartResponse, error)
-	// AddItem adds a quantity of one variant, to the item that has it already or as a new item.
+	// AddItem adds units of one variant: to its item if the cart has one, else as a new item.
 	AddItem(context.Context, *AddItemRequest) (*AddItemResponse, error)
-	// RemoveItem removes one variant, all of it, or all variants of a product. Removing what is not there succeeds.
+	// RemoveItem removes all units of one variant, or of all variants of a product. Removing an item that is not there succeeds.
 	RemoveItem(context.Context, *RemoveItemRequest) (*RemoveItemResponse, error)
-	// ClearCart removes every item.
+	// ClearCart removes all items.
 	ClearCart(context.Context, *ClearCartRequest) (*ClearCartResponse, error)
-	// PutCartSettings replaces what a store says of its carts as a whole.
+	// PutCartSettings replaces a store's settings.
 	PutCartSettings(context.Context, *PutCartSettingsRequest) (*PutCartSettingsResponse, error)
-	// GetCartSettings returns it; those of a store that has said nothing are empty.
+	// GetCartSettings returns a store's settings. They are empty for a store that has written none.
 	GetCartSettings(context.Context, *GetCartSettingsRequest) (*GetCartSettingsResponse, error)
 	mustEmbedUnimplementedCartServiceServer()
 }

@@ -33,9 +33,9 @@ const (
 	Sort_SORT_UNSPECIFIED Sort = 0
 	// By relevance, best first.
 	Sort_SORT_RELEVANCE Sort = 1
-	// By the lowest price among admitted variants, cheapest first.
+	// By the lowest price of the admitted variants, lowest first.
 	Sort_SORT_PRICE_ASCENDING Sort = 2
-	// By the highest price among admitted variants, dearest first.
+	// By the highest price of the admitted variants, highest first.
 	Sort_SORT_PRICE_DESCENDING Sort = 3
 )
 
@@ -88,9 +88,9 @@ type Relation int32
 const (
 	// Complements first, then alternatives.
 	Relation_RELATION_UNSPECIFIED Relation = 0
-	// Goes with the anchor: chosen by the store's staff, or sharing its use in another category.
+	// Complements the anchor: the staff chose it, the caller knows it, or it has the same use and another category.
 	Relation_RELATION_COMPLEMENT Relation = 1
-	// Could be bought in place of the anchor: same kind of product.
+	// Can replace the anchor: a product of the same kind.
 	Relation_RELATION_ALTERNATIVE Relation = 2
 )
 
@@ -135,32 +135,33 @@ func (Relation) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
 }
 
-// Product is one thing that a store sells, in one or more variants. Spaces around its texts, and control and invisible characters
-// in them, are taken out when it is written; NUL is refused.
+// Product is one article that a store sells, in one or more variants. A write removes control and invisible characters, and
+// spaces around texts. NUL is refused.
 type Product struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier, unique in the store. 1 to 64 of letters, digits, '.', '_' and '-'. Required.
 	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
 	// Title as shoppers see it. 1 to 300 characters. Required.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// Plain text, at most 20,000 characters. May be empty.
+	// Description as plain text, at most 20,000 characters. May be empty.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// Brand or maker, at most 200 characters. May be empty.
+	// Brand or manufacturer, at most 200 characters. May be empty.
 	Brand string `protobuf:"bytes,4,opt,name=brand,proto3" json:"brand,omitempty"`
 	// Category from the broadest to the narrowest, such as ["Footwear", "Trail running shoes"]. 1 to 10 names of at most
 	// 200 characters.
 	CategoryPath []string `protobuf:"bytes,5,rep,name=category_path,json=categoryPath,proto3" json:"category_path,omitempty"`
-	// Free words that describe the product, such as "waterproof" or "gift". At most 50, of at most 200 characters.
+	// Keywords, such as "waterproof" or "gift". At most 50, of at most 200 characters.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Typed facts, such as {"name": "weight", "number": 310, "unit": "g"}. Names are unique, spelling aside. At most 100.
+	// Typed attributes, such as {"name": "weight", "number": 310, "unit": "g"}. No two names may be spelling variants of each
+	// other. At most 100.
 	Attributes []*Attribute `protobuf:"bytes,7,rep,name=attributes,proto3" json:"attributes,omitempty"`
-	// What can be bought. 1 to 1,000; a product without options has one variant without options.
+	// Variants that shoppers can buy. 1 to 1,000; a product without options has one variant without options.
 	Variants []*Variant `protobuf:"bytes,8,rep,name=variants,proto3" json:"variants,omitempty"`
 	// Address of the product's page. Absolute URL of http or https, at most 2,000 characters, or empty.
 	Url string `protobuf:"bytes,9,opt,name=url,proto3" json:"url,omitempty"`
-	// Addresses of pictures, the most important first. Absolute URLs of http or https. At most 50.
+	// Addresses of images, the most important first. Absolute URLs of http or https. At most 50.
 	ImageUrls []string `protobuf:"bytes,10,rep,name=image_urls,json=imageUrls,proto3" json:"image_urls,omitempty"`
-	// Product ids that this one goes well with, best first, as the store's staff chose them. At most 100.
+	// Ids of complementary products that the store's staff chose, best first. At most 100.
 	ComplementIds []string `protobuf:"bytes,11,rep,name=complement_ids,json=complementIds,proto3" json:"complement_ids,omitempty"`
 	// When the product was last written. Set by the service; ignored on upsert.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -282,20 +283,20 @@ func (x *Product) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Variant is one buyable form of a product, with a price and a stock of its own.
+// Variant is one form of a product that shoppers can buy. Each variant has its price and stock.
 type Variant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, unique in the product, case aside. Same form as product_id. Required.
+	// Identifier, unique in the product without regard to case. Same form as product_id. Required.
 	VariantId string `protobuf:"bytes,1,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
-	// Options that tell it apart, such as {"size": "42", "colour": "slate"}. Names in lower case, unique
-	// spelling aside. At most 20.
+	// Options of the variant, such as {"size": "42", "colour": "slate"}. Names are in lower case; no two may be spelling variants
+	// of each other. At most 20.
 	Options map[string]string `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Price now, taxes as the store shows them. 0 to 10^12 minor units. All variants of a product have one currency.
-	// Required.
+	// Current price, with or without taxes, as the store shows it. 0 to 10^12 minor units. All variants of a product have one
+	// currency. Required.
 	Price *v1.Money `protobuf:"bytes,3,opt,name=price,proto3" json:"price,omitempty"`
-	// Price before a markdown. Above price when present; absent when there is no markdown.
+	// Price before a markdown, higher than price. Absent: no markdown.
 	ListPrice *v1.Money `protobuf:"bytes,4,opt,name=list_price,json=listPrice,proto3" json:"list_price,omitempty"`
-	// Units that can be sold now. Zero means sold out.
+	// Units available for sale. Zero: sold out.
 	Stock         int32 `protobuf:"varint,5,opt,name=stock,proto3" json:"stock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -366,7 +367,7 @@ func (x *Variant) GetStock() int32 {
 	return 0
 }
 
-// Attribute is one typed fact about a product.
+// Attribute is one typed property of a product.
 type Attribute struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name in lower case, such as "waterproof" or "weight", at most 200 characters. Required.
@@ -379,7 +380,7 @@ type Attribute struct {
 	//	*Attribute_Number
 	//	*Attribute_Flag
 	Value isAttribute_Value `protobuf_oneof:"value"`
-	// Unit of number, such as "g" or "l". Empty when the value is no number or has no unit.
+	// Unit of number, such as "g" or "l". Empty when the value is not a number or has no unit.
 	Unit          string `protobuf:"bytes,5,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -468,17 +469,17 @@ type isAttribute_Value interface {
 }
 
 type Attribute_Text struct {
-	// Words, such as "merino wool". 1 to 200 characters.
+	// Text, such as "merino wool". 1 to 200 characters.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3,oneof"`
 }
 
 type Attribute_Number struct {
-	// A quantity in unit, from -10^15 to 10^15.
+	// A number in unit, from -10^15 to 10^15.
 	Number float64 `protobuf:"fixed64,3,opt,name=number,proto3,oneof"`
 }
 
 type Attribute_Flag struct {
-	// A yes or no.
+	// True or false.
 	Flag bool `protobuf:"varint,4,opt,name=flag,proto3,oneof"`
 }
 
@@ -488,27 +489,25 @@ func (*Attribute_Number) isAttribute_Value() {}
 
 func (*Attribute_Flag) isAttribute_Value() {}
 
-// Filter narrows a search. Every condition that is set must hold; an empty filter admits everything.
+// Filter restricts a search. All conditions that are set must hold. An empty filter admits all products.
 type Filter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Admits products with one of these names anywhere in their category path. Compared without case and plural. At
-	// most 1,000.
+	// Admits products with one of these names anywhere in their category path, without regard to case and plurals. At most 1,000.
 	Categories []string `protobuf:"bytes,1,rep,name=categories,proto3" json:"categories,omitempty"`
-	// Admits products of one of these brands. Compared without case. At most 1,000.
+	// Admits products of one of these brands, without regard to case. At most 1,000.
 	Brands []string `protobuf:"bytes,2,rep,name=brands,proto3" json:"brands,omitempty"`
-	// Lowest price of an admitted variant, inclusive, in a currency that the store has prices in. Absent: no lower bound.
+	// Lowest price of an admitted variant, inclusive, in a currency of the store's prices. Absent: no lower limit.
 	MinPrice *v1.Money `protobuf:"bytes,3,opt,name=min_price,json=minPrice,proto3" json:"min_price,omitempty"`
-	// Highest price of an admitted variant, inclusive, in the same currency. Absent: no upper bound.
+	// Highest price of an admitted variant, inclusive, in the same currency. Absent: no upper limit.
 	MaxPrice *v1.Money `protobuf:"bytes,4,opt,name=max_price,json=maxPrice,proto3" json:"max_price,omitempty"`
-	// Admits variants that have every one of these options. Names and values are compared without case. At most
-	// 20.
+	// Admits variants that have all these options, without regard to the case of names and values. At most 20.
 	Options map[string]string `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Admits products whose attributes or tags have every one of these. {"waterproof": "true"} means that the flag is
-	// set or the tag present; any other value is compared without case. At most 20.
+	// Admits products whose attributes or tags have all these. {"waterproof": "true"} requires the flag or the tag; any other value
+	// is compared without regard to case. At most 20.
 	Attributes map[string]string `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Admits only variants with stock above zero. One variant must meet price, options and stock together.
 	InStock bool `protobuf:"varint,7,opt,name=in_stock,json=inStock,proto3" json:"in_stock,omitempty"`
-	// Product ids never to return. At most 2,000.
+	// Ids of products to leave out. At most 2,000.
 	ExcludeProductIds []string `protobuf:"bytes,8,rep,name=exclude_product_ids,json=excludeProductIds,proto3" json:"exclude_product_ids,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -603,13 +602,13 @@ func (x *Filter) GetExcludeProductIds() []string {
 // Hit is one product in a result.
 type Hit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The product, whole.
+	// The product with all its fields.
 	Product *Product `protobuf:"bytes,1,opt,name=product,proto3" json:"product,omitempty"`
 	// Relevance, comparable only within one response. Higher is better; zero when the order is not by relevance.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
-	// Variants that pass the filter. Never empty.
+	// Ids of the variants that pass the filter. Never empty.
 	MatchedVariantIds []string `protobuf:"bytes,3,rep,name=matched_variant_ids,json=matchedVariantIds,proto3" json:"matched_variant_ids,omitempty"`
-	// Why it is here, in words that a shopper may read, such as "matches trail, running, shoes". May be empty.
+	// Reason for the hit, in words for the shopper, such as "matches trail, running, shoes". May be empty.
 	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -673,14 +672,14 @@ func (x *Hit) GetReason() string {
 	return ""
 }
 
-// Facet counts the matches that share one value.
+// Facet counts the matches with one value.
 type Facet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is counted: "category", "brand", or "option:<name>".
+	// Kind of the value: "category", "brand", or "option:<name>".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The value, such as "Tents".
 	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Matches with it. One or more.
+	// Number of matches with the value. One or more.
 	Count         int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -740,7 +739,7 @@ func (x *Facet) GetCount() int32 {
 // UpsertProductsRequest carries products of one store.
 type UpsertProductsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Store to write to. Required in the first message of the stream; later messages may leave it out, not change it.
+	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 1,000 products.
 	Products      []*Product `protobuf:"bytes,2,rep,name=products,proto3" json:"products,omitempty"`
@@ -795,13 +794,13 @@ func (x *UpsertProductsRequest) GetProducts() []*Product {
 // UpsertProductsResponse reports on a finished bulk write.
 type UpsertProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Products written.
+	// Number of products written.
 	UpsertedCount int32 `protobuf:"varint,1,opt,name=upserted_count,json=upsertedCount,proto3" json:"upserted_count,omitempty"`
-	// Products that were refused, at most 1,000 of them.
+	// Errors of refused products, at most 1,000.
 	Errors []*v1.ItemError `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
-	// Products that were refused in all.
+	// Number of refused products.
 	ErrorCount int32 `protobuf:"varint,3,opt,name=error_count,json=errorCount,proto3" json:"error_count,omitempty"`
-	// Version of the store's catalog that holds the write. Grows with each write; zero when nothing was written.
+	// Version of the store's catalog with the write. It grows with each write. Zero: nothing was written.
 	CatalogVersion int64 `protobuf:"varint,4,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -865,20 +864,20 @@ func (x *UpsertProductsResponse) GetCatalogVersion() int64 {
 	return 0
 }
 
-// VariantUpdate is what has changed about one variant. What is not set stays as it is; one field at least must be set.
+// VariantUpdate changes one variant. Set at least one field to change; fields that are not set keep their values.
 type VariantUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Product that the variant is of, as it was upserted. Required.
+	// Product of the variant, spelled as in its upsert. Required.
 	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
 	// Variant to change. Required.
 	VariantId string `protobuf:"bytes,2,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
-	// New price, in the currency that the variant has. Absent: unchanged.
+	// New price, in the variant's currency. Absent: unchanged.
 	Price *v1.Money `protobuf:"bytes,3,opt,name=price,proto3" json:"price,omitempty"`
-	// New price before a markdown, above the price, in its currency. Absent: unchanged.
+	// New price before a markdown, in the variant's currency and higher than the price. Absent: unchanged.
 	ListPrice *v1.Money `protobuf:"bytes,4,opt,name=list_price,json=listPrice,proto3" json:"list_price,omitempty"`
-	// New stock. Absent: unchanged; zero: sold out.
+	// New number of units available for sale. Absent: unchanged. Zero: sold out.
 	Stock *int32 `protobuf:"varint,5,opt,name=stock,proto3,oneof" json:"stock,omitempty"`
-	// Ends a markdown: the variant has no list price any more. Not beside list_price.
+	// Removes the list price, which ends a markdown. Refused together with list_price.
 	ClearListPrice bool `protobuf:"varint,6,opt,name=clear_list_price,json=clearListPrice,proto3" json:"clear_list_price,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -959,7 +958,7 @@ func (x *VariantUpdate) GetClearListPrice() bool {
 // UpdateVariantsRequest carries updates of one store's variants.
 type UpdateVariantsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Store to write to. Required in the first message of the stream; later messages may leave it out, not change it.
+	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 1,000 updates, applied in order.
 	Updates       []*VariantUpdate `protobuf:"bytes,2,rep,name=updates,proto3" json:"updates,omitempty"`
@@ -1014,13 +1013,13 @@ func (x *UpdateVariantsRequest) GetUpdates() []*VariantUpdate {
 // UpdateVariantsResponse reports on a finished stream of updates.
 type UpdateVariantsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Updates that hold now, those included that said what was so already.
+	// Number of updates accepted, including those that changed nothing.
 	UpdatedCount int32 `protobuf:"varint,1,opt,name=updated_count,json=updatedCount,proto3" json:"updated_count,omitempty"`
-	// Updates that were refused, at most 1,000 of them. The id of an item is "<product_id>/<variant_id>".
+	// Errors of refused updates, at most 1,000. The id of an item is "<product_id>/<variant_id>".
 	Errors []*v1.ItemError `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
-	// Updates that were refused in all.
+	// Number of refused updates.
 	ErrorCount int32 `protobuf:"varint,3,opt,name=error_count,json=errorCount,proto3" json:"error_count,omitempty"`
-	// Version of the store's catalog that holds the updates; zero when they changed nothing.
+	// Version of the store's catalog with the updates. Zero: nothing changed.
 	CatalogVersion int64 `protobuf:"varint,4,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1089,7 +1088,7 @@ type GetProductRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to read from. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// Product to return. Brackets, quotes, spaces around it and its case are forgiven. Required.
+	// Product to return. Case, and brackets, quotes and spaces around the id, are ignored. Required.
 	ProductId     string `protobuf:"bytes,2,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1240,12 +1239,12 @@ func (x *BatchGetProductsRequest) GetProductIds() []string {
 	return nil
 }
 
-// BatchGetProductsResponse carries those that exist.
+// BatchGetProductsResponse carries the products that exist.
 type BatchGetProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Found products, in the order asked for.
+	// Products found, in the order of the request.
 	Products []*Product `protobuf:"bytes,1,rep,name=products,proto3" json:"products,omitempty"`
-	// Ids that the store does not have.
+	// Ids of products that the store does not have.
 	MissingProductIds []string `protobuf:"bytes,2,rep,name=missing_product_ids,json=missingProductIds,proto3" json:"missing_product_ids,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -1353,7 +1352,7 @@ func (x *DeleteProductRequest) GetProductId() string {
 // DeleteProductResponse reports on a deletion.
 type DeleteProductResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True when there was such a product.
+	// True when the product existed.
 	Deleted       bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1396,18 +1395,18 @@ func (x *DeleteProductResponse) GetDeleted() bool {
 	return false
 }
 
-// SearchProductsRequest is a query over the whole catalog.
+// SearchProductsRequest is a query over a store's catalog.
 type SearchProductsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to search. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// What is wanted, in plain words, at most 1,000 characters. Empty: everything that passes the filter.
+	// Query in plain words, at most 1,000 characters. Empty: all products that pass the filter.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
-	// Conditions that every hit meets. Absent: none.
+	// Conditions for all hits. Absent: none.
 	Filter *Filter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Order of the hits. Unspecified: by relevance, or by title when the query is empty.
 	Sort Sort `protobuf:"varint,4,opt,name=sort,proto3,enum=quartet.catalog.v1.Sort" json:"sort,omitempty"`
-	// Number of hits to return, 1 to 100. Zero: 10.
+	// Highest number of hits, 1 to 100. Zero: 10.
 	Limit         int32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1478,25 +1477,24 @@ func (x *SearchProductsRequest) GetLimit() int32 {
 	return 0
 }
 
-// SearchProductsResponse carries the best hits and facts about all matches.
+// SearchProductsResponse carries the best hits and figures about all matches.
 type SearchProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The best hits, at most limit. Where the words of the query are not sure of what is meant, products near in meaning are
-	// among them if the leg "vector" took part; their reason says so.
+	// The best hits, at most limit. If the query's words match poorly and the leg "vector" took part, they include products near in
+	// meaning; their reason says so.
 	Hits []*Hit `protobuf:"bytes,1,rep,name=hits,proto3" json:"hits,omitempty"`
-	// Matches over the whole catalog, of which hits are the first. Hits that are only near in meaning are not counted, neither
-	// here nor in prices and facets.
+	// Number of matches in the whole catalog. Products that are only near in meaning do not count, here and in prices and facets.
 	TotalCount int32 `protobuf:"varint,2,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`
-	// Lowest price among the admitted variants of all matches. Absent when nothing matches.
+	// Lowest price of the admitted variants of all matches. Absent: no match.
 	MinPrice *v1.Money `protobuf:"bytes,3,opt,name=min_price,json=minPrice,proto3" json:"min_price,omitempty"`
-	// Highest price among the admitted variants of all matches. Absent when nothing matches.
+	// Highest price of the admitted variants of all matches. Absent: no match.
 	MaxPrice *v1.Money `protobuf:"bytes,4,opt,name=max_price,json=maxPrice,proto3" json:"max_price,omitempty"`
 	// Categories and brands of all matches, most frequent first, at most 20.
 	Facets []*Facet `protobuf:"bytes,5,rep,name=facets,proto3" json:"facets,omitempty"`
-	// When nothing matches: the filter condition that excluded the most, such as "options.size", else empty.
+	// If the filter excludes all matches: the condition that excludes the most, such as "options.size". Else empty.
 	ExcludedMostBy string `protobuf:"bytes,6,opt,name=excluded_most_by,json=excludedMostBy,proto3" json:"excluded_most_by,omitempty"`
-	// Legs of the retrieval that took part: "lexical", and where they are configured "vector" and "rerank". A leg that failed
-	// softly is named "vector:failed" or "rerank:failed"; "vector:building" has not embedded the products yet.
+	// Retrieval legs that took part: "lexical", and if configured "vector" and "rerank". "vector:failed" and "rerank:failed" name a
+	// leg that failed. "vector:building" has not embedded the products yet.
 	Legs          []string `protobuf:"bytes,7,rep,name=legs,proto3" json:"legs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1581,24 +1579,23 @@ func (x *SearchProductsResponse) GetLegs() []string {
 	return nil
 }
 
-// FindSimilarProductsRequest asks for company to some products.
+// FindSimilarProductsRequest asks for complements or alternatives to some products.
 type FindSimilarProductsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to search. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// Products to start from, 1 to 50. Unknown ids are passed over.
+	// Anchor products, 1 to 50. Unknown ids are ignored.
 	ProductIds []string `protobuf:"bytes,2,rep,name=product_ids,json=productIds,proto3" json:"product_ids,omitempty"`
-	// What company is wanted. Unspecified: complements first, then alternatives.
+	// Relation of the hits to the anchors. Unspecified: complements first, then alternatives.
 	Relation Relation `protobuf:"varint,3,opt,name=relation,proto3,enum=quartet.catalog.v1.Relation" json:"relation,omitempty"`
-	// Further words of the shopper that should weigh in, such as "for rain". May be empty.
+	// Further words of the shopper that affect the order, such as "for rain". May be empty.
 	Query string `protobuf:"bytes,4,opt,name=query,proto3" json:"query,omitempty"`
-	// Conditions that every hit meets. The anchors themselves are always left out.
+	// Conditions for all hits. Absent: none. The anchors are never hits.
 	Filter *Filter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Number of hits to return, 1 to 50. Zero: 6.
+	// Highest number of hits, 1 to 50. Zero: 6.
 	Limit int32 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Products known from elsewhere to go with the anchors, such as from what customers bought together: best first, at most
-	// 50. They are ranked together with what the store's staff chose, and not used for RELATION_ALTERNATIVE. Unknown ids are
-	// passed over.
+	// Complements that the caller knows, best first, such as from common purchases. They are ranked together with the complements
+	// that the store's staff chose. RELATION_ALTERNATIVE ignores them. Unknown ids are ignored. At most 50.
 	KnownComplements []*KnownComplement `protobuf:"bytes,7,rep,name=known_complements,json=knownComplements,proto3" json:"known_complements,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1683,14 +1680,14 @@ func (x *FindSimilarProductsRequest) GetKnownComplements() []*KnownComplement {
 	return nil
 }
 
-// KnownComplement is a product that is known to go with an anchor.
+// KnownComplement is a product that complements an anchor.
 type KnownComplement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The product. Required.
+	// The complement. Required.
 	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
-	// The anchor that it goes with. Required.
+	// The anchor. Required.
 	WithProductId string `protobuf:"bytes,2,opt,name=with_product_id,json=withProductId,proto3" json:"with_product_id,omitempty"`
-	// How the two go together, in words that the anchor's title completes, such as "often bought with". 1 to 100 characters.
+	// How the two relate, in words to put before the anchor's title, such as "often bought with". 1 to 100 characters.
 	Relation      string `protobuf:"bytes,3,opt,name=relation,proto3" json:"relation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1747,10 +1744,10 @@ func (x *KnownComplement) GetRelation() string {
 	return ""
 }
 
-// FindSimilarProductsResponse carries the company.
+// FindSimilarProductsResponse carries the related products.
 type FindSimilarProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Best first. Each hit's reason names the anchor.
+	// Hits, best first. The reason of each hit names its anchor.
 	Hits          []*Hit `protobuf:"bytes,1,rep,name=hits,proto3" json:"hits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

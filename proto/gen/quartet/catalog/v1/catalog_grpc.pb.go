@@ -34,25 +34,23 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CatalogService keeps a store's products and searches them. Every search replica sees a write as soon as the
-// call that made it has returned.
+// CatalogService keeps a store's products and searches them. When a write returns, every search replica sees it.
 type CatalogServiceClient interface {
-	// UpsertProducts creates or replaces products in bulk. Each message may carry many products; a bad product is
-	// reported in the response and does not stop the others.
-	UpsertProducts(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertProductsRequest, UpsertProductsResponse], error)
-	// UpdateVariants changes the price and the stock of variants that exist, in bulk, and nothing else of their products. It is
-	// safe beside other writes: an update and an upsert of one product happen one after the other. A bad update is reported in
+	// UpsertProducts creates or replaces products in bulk. Each message can carry many products. An invalid product is reported in
 	// the response and does not stop the others.
+	UpsertProducts(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertProductsRequest, UpsertProductsResponse], error)
+	// UpdateVariants changes only the price and the stock of existing variants, in bulk. Concurrent writes of one product run one
+	// after the other. An invalid update is reported in the response and does not stop the others.
 	UpdateVariants(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpdateVariantsRequest, UpdateVariantsResponse], error)
 	// GetProduct returns one product. NOT_FOUND when the store has no such product.
 	GetProduct(ctx context.Context, in *GetProductRequest, opts ...grpc.CallOption) (*GetProductResponse, error)
-	// BatchGetProducts returns the products that exist among those asked for, in the order asked.
+	// BatchGetProducts returns those requested products that exist, in the order of the request.
 	BatchGetProducts(ctx context.Context, in *BatchGetProductsRequest, opts ...grpc.CallOption) (*BatchGetProductsResponse, error)
 	// DeleteProduct removes one product. Deleting a product that does not exist succeeds.
 	DeleteProduct(ctx context.Context, in *DeleteProductRequest, opts ...grpc.CallOption) (*DeleteProductResponse, error)
 	// SearchProducts ranks the products that match the query and pass every filter.
 	SearchProducts(ctx context.Context, in *SearchProductsRequest, opts ...grpc.CallOption) (*SearchProductsResponse, error)
-	// FindSimilarProducts ranks products by likeness to, or as complements of, some anchor products.
+	// FindSimilarProducts ranks products that are alternatives to some anchor products, or complement them.
 	FindSimilarProducts(ctx context.Context, in *FindSimilarProductsRequest, opts ...grpc.CallOption) (*FindSimilarProductsResponse, error)
 }
 
@@ -144,25 +142,23 @@ func (c *catalogServiceClient) FindSimilarProducts(ctx context.Context, in *Find
 // All implementations must embed UnimplementedCatalogServiceServer
 // for forward compatibility.
 //
-// CatalogService keeps a store's products and searches them. Every search replica sees a write as soon as the
-// call that made it has returned.
+// CatalogService keeps a store's products and searches them. When a write returns, every search replica sees it.
 type CatalogServiceServer interface {
-	// UpsertProducts creates or replaces products in bulk. Each message may carry many products; a bad product is
-	// reported in the response and does not stop the others.
-	UpsertProducts(grpc.ClientStreamingServer[UpsertProductsRequest, UpsertProductsResponse]) error
-	// UpdateVariants changes the price and the stock of variants that exist, in bulk, and nothing else of their products. It is
-	// safe beside other writes: an update and an upsert of one product happen one after the other. A bad update is reported in
+	// UpsertProducts creates or replaces products in bulk. Each message can carry many products. An invalid product is reported in
 	// the response and does not stop the others.
+	UpsertProducts(grpc.ClientStreamingServer[UpsertProductsRequest, UpsertProductsResponse]) error
+	// UpdateVariants changes only the price and the stock of existing variants, in bulk. Concurrent writes of one product run one
+	// after the other. An invalid update is reported in the response and does not stop the others.
 	UpdateVariants(grpc.ClientStreamingServer[UpdateVariantsRequest, UpdateVariantsResponse]) error
 	// GetProduct returns one product. NOT_FOUND when the store has no such product.
 	GetProduct(context.Context, *GetProductRequest) (*GetProductResponse, error)
-	// BatchGetProducts returns the products that exist among those asked for, in the order asked.
+	// BatchGetProducts returns those requested products that exist, in the order of the request.
 	BatchGetProducts(context.Context, *BatchGetProductsRequest) (*BatchGetProductsResponse, error)
 	// DeleteProduct removes one product. Deleting a product that does not exist succeeds.
 	DeleteProduct(context.Context, *DeleteProductRequest) (*DeleteProductResponse, error)
 	// SearchProducts ranks the products that match the query and pass every filter.
 	SearchProducts(context.Context, *SearchProductsRequest) (*SearchProductsResponse, error)
-	// FindSimilarProducts ranks products by likeness to, or as complements of, some anchor products.
+	// FindSimilarProducts ranks products that are alternatives to some anchor products, or complement them.
 	FindSimilarProducts(context.Context, *FindSimilarProductsRequest) (*FindSimilarProductsResponse, error)
 	mustEmbedUnimplementedCatalogServiceServer()
 }

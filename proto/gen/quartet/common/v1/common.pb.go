@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: quartet/common/v1/common.proto
 
-// Package quartet.common.v1 holds the nouns that every Quartet contract shares.
+// Package quartet.common.v1 holds the messages that all Quartet contracts share.
 
 package commonv1
 
@@ -83,59 +83,58 @@ type ErrorReason int32
 const (
 	// Not set; never sent.
 	ErrorReason_ERROR_REASON_UNSPECIFIED ErrorReason = 0
-	// One or more request fields are bad; a BadRequest detail names each. INVALID_ARGUMENT.
+	// One or more request fields are invalid; a BadRequest detail names each. INVALID_ARGUMENT.
 	ErrorReason_ERROR_REASON_INVALID_FIELD ErrorReason = 1
 	// The store does not exist; a ResourceInfo detail names it. NOT_FOUND.
 	ErrorReason_ERROR_REASON_STORE_NOT_FOUND ErrorReason = 2
 	// The product does not exist in this store. NOT_FOUND.
 	ErrorReason_ERROR_REASON_PRODUCT_NOT_FOUND ErrorReason = 3
-	// The order does not exist for this customer; also said when it is another customer's. NOT_FOUND.
+	// The order does not exist, or belongs to another customer. NOT_FOUND.
 	ErrorReason_ERROR_REASON_ORDER_NOT_FOUND ErrorReason = 4
 	// The policy document does not exist in this store. NOT_FOUND.
 	ErrorReason_ERROR_REASON_POLICY_NOT_FOUND ErrorReason = 5
 	// The promotion does not exist in this store. NOT_FOUND.
 	ErrorReason_ERROR_REASON_PROMOTION_NOT_FOUND ErrorReason = 6
-	// The cart is not in the version that the caller expected; metadata has "current_version". FAILED_PRECONDITION.
+	// The cart does not have the version that the caller expected; the metadata has "current_version". FAILED_PRECONDITION.
 	ErrorReason_ERROR_REASON_VERSION_MISMATCH ErrorReason = 7
-	// A model endpoint refused for quota or rate; a RetryInfo detail says when to try again. RESOURCE_EXHAUSTED.
+	// A model endpoint refused the call because of a quota or rate limit. RESOURCE_EXHAUSTED with RetryInfo.
 	ErrorReason_ERROR_REASON_MODEL_RATE_LIMITED ErrorReason = 8
-	// A model endpoint cannot be reached or failed. UNAVAILABLE with RetryInfo.
+	// A model endpoint failed or cannot be reached. UNAVAILABLE with RetryInfo.
 	ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE ErrorReason = 9
 	// The state store (Redis) cannot be reached. UNAVAILABLE with RetryInfo.
 	ErrorReason_ERROR_REASON_STATE_UNAVAILABLE ErrorReason = 10
-	// A Quartet service that this call needs cannot be reached. UNAVAILABLE with RetryInfo.
+	// Another Quartet service cannot be reached. UNAVAILABLE with RetryInfo.
 	ErrorReason_ERROR_REASON_PEER_UNAVAILABLE ErrorReason = 11
-	// The deadline passed, or so little of it was left that the work was not begun. DEADLINE_EXCEEDED.
+	// The deadline passed, or too little time was left to start. DEADLINE_EXCEEDED.
 	ErrorReason_ERROR_REASON_DEADLINE ErrorReason = 12
-	// The caller went away. CANCELLED.
+	// The caller cancelled the call. CANCELLED.
 	ErrorReason_ERROR_REASON_CANCELED ErrorReason = 13
-	// A fault in Quartet. The cause is in the service's log under the trace id. INTERNAL.
+	// An error in Quartet. The service's log has the cause under the trace id. INTERNAL.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 14
-	// No specialist could answer any part of the message; metadata has a code for each assignment. UNAVAILABLE.
+	// No specialist answered any part of the message; the metadata has a code for each assignment. UNAVAILABLE.
 	ErrorReason_ERROR_REASON_NOTHING_ANSWERED ErrorReason = 15
 	// The thread does not exist in this store, or has expired. NOT_FOUND.
 	ErrorReason_ERROR_REASON_THREAD_NOT_FOUND ErrorReason = 16
 	// The turn does not exist in this store, or has expired. NOT_FOUND.
 	ErrorReason_ERROR_REASON_TURN_NOT_FOUND ErrorReason = 17
-	// The request_id stands for another request of this store. ALREADY_EXISTS.
+	// The store used the request_id for a different request before. ALREADY_EXISTS.
 	ErrorReason_ERROR_REASON_REQUEST_ID_REUSED ErrorReason = 18
-	// As many turns are in flight as the gateway takes, in all or for this store. RESOURCE_EXHAUSTED with RetryInfo.
+	// The limit of turns in flight is reached, in the process or for the store. RESOURCE_EXHAUSTED with RetryInfo.
 	ErrorReason_ERROR_REASON_TOO_MANY_TURNS ErrorReason = 19
-	// Another gateway has taken the turn over, since this one was not heard of for too long. The same request_id gives its
-	// reply. ABORTED.
+	// This gateway's lease on the turn expired and another gateway resumed it. The same request_id returns its reply. ABORTED.
 	ErrorReason_ERROR_REASON_TURN_TAKEN_OVER ErrorReason = 20
-	// The router does not know the specialists of this version, or not any more; send them in full. FAILED_PRECONDITION.
+	// The router does not know this version of the specialists; send them in full. FAILED_PRECONDITION.
 	ErrorReason_ERROR_REASON_SPECIALISTS_UNKNOWN ErrorReason = 21
-	// Too many wrong attempts were made to prove that an order is one's own. RESOURCE_EXHAUSTED with RetryInfo.
+	// Too many guest lookups had a wrong e-mail address or postal code. RESOURCE_EXHAUSTED with RetryInfo.
 	ErrorReason_ERROR_REASON_TOO_MANY_ATTEMPTS ErrorReason = 22
-	// The store's own order system cannot be reached, or answers what cannot be used. UNAVAILABLE with RetryInfo.
+	// The store's own order system cannot be reached, or its response is invalid. UNAVAILABLE with RetryInfo.
 	ErrorReason_ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE ErrorReason = 23
-	// The store has no order system here. FAILED_PRECONDITION.
+	// The store's settings say that its orders cannot be looked up. FAILED_PRECONDITION.
 	ErrorReason_ERROR_REASON_NO_ORDER_SYSTEM ErrorReason = 24
-	// The store has no cart here. FAILED_PRECONDITION.
+	// The store's settings say that it has no cart. FAILED_PRECONDITION.
 	ErrorReason_ERROR_REASON_NO_CART ErrorReason = 25
-	// What was granted for an assignment does not pay for a first model call. RESOURCE_EXHAUSTED without RetryInfo: waiting does
-	// not help, a larger budget does.
+	// The assignment's budget does not cover the first model call. RESOURCE_EXHAUSTED without RetryInfo: a retry needs a larger
+	// budget.
 	ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED ErrorReason = 26
 )
 
@@ -283,20 +282,20 @@ func (x *Money) GetCurrencyCode() string {
 	return ""
 }
 
-// Usage counts the model tokens that a piece of work consumed.
+// Usage counts model tokens.
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tokens sent to models. Zero when no model was called.
+	// Tokens sent to models. Zero: no model was called.
 	InputTokens int64 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Tokens produced by models, reasoning included.
+	// Tokens that models produced, reasoning included.
 	OutputTokens int64 `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Part of input_tokens that the provider served from its cache. Zero when none or not reported.
+	// Part of input_tokens that the provider served from its cache. Zero: none, or not reported.
 	CachedInputTokens int64 `protobuf:"varint,3,opt,name=cached_input_tokens,json=cachedInputTokens,proto3" json:"cached_input_tokens,omitempty"`
-	// Part of output_tokens spent on reasoning. Zero when none or not reported.
+	// Part of output_tokens used for reasoning. Zero: none, or not reported.
 	ReasoningOutputTokens int64 `protobuf:"varint,4,opt,name=reasoning_output_tokens,json=reasoningOutputTokens,proto3" json:"reasoning_output_tokens,omitempty"`
-	// Number of model calls behind these figures.
+	// Number of model calls.
 	ModelCalls int32 `protobuf:"varint,5,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
-	// True when at least one call reported no usage and its tokens were estimated (four bytes a token).
+	// True when at least one call reported no usage. Its tokens are then estimated at four bytes a token.
 	Estimated     bool `protobuf:"varint,6,opt,name=estimated,proto3" json:"estimated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -374,8 +373,7 @@ func (x *Usage) GetEstimated() bool {
 	return false
 }
 
-// Cost is what model calls cost, at the prices that the deployment configured for the model.
-// An absent Cost means that the price is unknown; it never means free.
+// Cost is the price of model calls, by the prices configured for the model. An absent Cost means unknown, never free.
 type Cost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Millionths of one major currency unit: 1500 USD micros are 0.0015 dollars. Zero or more.
@@ -430,12 +428,12 @@ func (x *Cost) GetCurrencyCode() string {
 	return ""
 }
 
-// Budget bounds what model calls may take together.
+// Budget limits the model calls of one piece of work, taken together.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most tokens, input and output together. Zero: not bounded.
+	// Most tokens, input and output together. Zero: no limit.
 	MaxTokens int64 `protobuf:"varint,1,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Most money. Absent: not bounded. It counts only where the price of the model is known in the same currency.
+	// Highest cost. Absent: no limit. It applies only if the price of the model is known in the same currency.
 	MaxCost       *Cost `protobuf:"bytes,2,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -485,12 +483,12 @@ func (x *Budget) GetMaxCost() *Cost {
 	return nil
 }
 
-// Message is one final text of a conversation. It never holds reasoning or tool payloads.
+// Message is one final text of a conversation. It never holds reasoning or tool data.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who wrote it. Required.
+	// Author of the text. Required.
 	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=quartet.common.v1.Role" json:"role,omitempty"`
-	// What was written, UTF-8. Required.
+	// The text, in UTF-8. Required.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -540,16 +538,16 @@ func (x *Message) GetText() string {
 	return ""
 }
 
-// ItemError says why one item of a bulk request was not taken.
+// ItemError says why one item of a bulk request was refused.
 type ItemError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Position of the item over the whole stream, from 0.
+	// Position of the item in the whole stream, from 0.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// Identifier of the item as sent. May be empty.
 	ItemId string `protobuf:"bytes,2,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
-	// The field at fault as a path, such as "variants[1].price.currency_code".
+	// Path of the invalid field, such as "variants[1].price.currency_code".
 	Field string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
-	// What is wrong and what would be right.
+	// What is wrong and which values are valid.
 	Description   string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: quartet/order/v1/order.proto
 
-// Package quartet.order.v1 is a store's orders, served by the support service. A store with an order system of its own
-// answers signed HTTP requests with the same messages in JSON.
+// Package quartet.order.v1 is a store's orders, served by the support service. A store with its own order system answers signed
+// HTTP requests with the same messages in JSON.
 
 package orderv1
 
@@ -27,25 +27,25 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// OrderActionKind is something that a store may do with an order when its customer asks for it.
+// OrderActionKind is a kind of action on an order that its customer can ask for.
 type OrderActionKind int32
 
 const (
 	// Not set; refused on write.
 	OrderActionKind_ORDER_ACTION_KIND_UNSPECIFIED OrderActionKind = 0
-	// Cancel all of it.
+	// Cancel the whole order.
 	OrderActionKind_ORDER_ACTION_KIND_CANCEL OrderActionKind = 1
-	// Cancel some of it: units that have not left.
+	// Cancel units that are not shipped yet.
 	OrderActionKind_ORDER_ACTION_KIND_CANCEL_ITEMS OrderActionKind = 2
-	// Take other variants of the products bought, before they have left.
+	// Change to other variants of the same products, before shipment.
 	OrderActionKind_ORDER_ACTION_KIND_CHANGE_ITEMS OrderActionKind = 3
-	// Send it elsewhere.
+	// Change the delivery address.
 	OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS OrderActionKind = 4
-	// Pay for it in another way.
+	// Change the payment method.
 	OrderActionKind_ORDER_ACTION_KIND_CHANGE_PAYMENT OrderActionKind = 5
-	// Send all or some of it back for the money.
+	// Return items for a refund.
 	OrderActionKind_ORDER_ACTION_KIND_RETURN OrderActionKind = 6
-	// Send all or some of it back for other variants of the products bought.
+	// Return items in exchange for other variants of the same products.
 	OrderActionKind_ORDER_ACTION_KIND_EXCHANGE OrderActionKind = 7
 )
 
@@ -106,23 +106,23 @@ type RefusalReason int32
 const (
 	// Not set; never sent.
 	RefusalReason_REFUSAL_REASON_UNSPECIFIED RefusalReason = 0
-	// The store's rules do not allow it for an order of this status.
+	// The store's rules do not allow the action for an order of this status.
 	RefusalReason_REFUSAL_REASON_NOT_OFFERED RefusalReason = 1
-	// It has left.
+	// The order is shipped.
 	RefusalReason_REFUSAL_REASON_ALREADY_SHIPPED RefusalReason = 2
-	// It has not arrived.
+	// The order is not delivered.
 	RefusalReason_REFUSAL_REASON_NOT_DELIVERED RefusalReason = 3
-	// It was cancelled.
+	// The order is cancelled.
 	RefusalReason_REFUSAL_REASON_ALREADY_CANCELLED RefusalReason = 4
-	// It was sent back, or is about to be.
+	// The order is returned, or its return is requested.
 	RefusalReason_REFUSAL_REASON_ALREADY_RETURNED RefusalReason = 5
-	// Its items were changed or exchanged, which the store does once.
+	// The items were changed or exchanged before, and the store allows that once.
 	RefusalReason_REFUSAL_REASON_ALREADY_CHANGED RefusalReason = 6
-	// The time to ask for it is over; deadline says when it ended.
+	// The deadline for the action has passed; deadline has it.
 	RefusalReason_REFUSAL_REASON_TOO_LATE RefusalReason = 7
-	// The action has a window, but the order's date of arrival is unknown.
+	// The action has a window, but the delivery date is unknown.
 	RefusalReason_REFUSAL_REASON_DEADLINE_UNKNOWN RefusalReason = 8
-	// No unit of it is left for it: the store excludes what was bought, or it is not known what has left.
+	// The action is possible for no unit: the store excludes the products, or the shipped units are unknown.
 	RefusalReason_REFUSAL_REASON_NO_ITEMS RefusalReason = 9
 )
 
@@ -181,19 +181,19 @@ func (RefusalReason) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{1}
 }
 
-// ReturnStatus is where a return stands.
+// ReturnStatus is the status of a return.
 type ReturnStatus int32
 
 const (
 	// Not set; refused on write.
 	ReturnStatus_RETURN_STATUS_UNSPECIFIED ReturnStatus = 0
-	// Asked for, or on its way back.
+	// Requested, or on its way to the store.
 	ReturnStatus_RETURN_STATUS_REQUESTED ReturnStatus = 1
-	// Back at the store.
+	// Received by the store.
 	ReturnStatus_RETURN_STATUS_RECEIVED ReturnStatus = 2
-	// Paid back.
+	// Refunded.
 	ReturnStatus_RETURN_STATUS_REFUNDED ReturnStatus = 3
-	// Refused: its units count as not returned.
+	// Rejected. Its units count as not returned.
 	ReturnStatus_RETURN_STATUS_REJECTED ReturnStatus = 4
 )
 
@@ -242,25 +242,25 @@ func (ReturnStatus) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_order_v1_order_proto_rawDescGZIP(), []int{2}
 }
 
-// OrderStatus is where an order stands as a whole.
+// OrderStatus is the status of a whole order.
 type OrderStatus int32
 
 const (
 	// Not set; refused on write.
 	OrderStatus_ORDER_STATUS_UNSPECIFIED OrderStatus = 0
-	// Placed, and not paid yet.
+	// Placed, but not paid.
 	OrderStatus_ORDER_STATUS_PENDING_PAYMENT OrderStatus = 1
-	// Paid, and being prepared.
+	// Paid, but not shipped.
 	OrderStatus_ORDER_STATUS_PROCESSING OrderStatus = 2
-	// Some of it is on its way.
+	// Some units are shipped.
 	OrderStatus_ORDER_STATUS_PARTLY_SHIPPED OrderStatus = 3
-	// All of it is on its way.
+	// All units are shipped.
 	OrderStatus_ORDER_STATUS_SHIPPED OrderStatus = 4
-	// All of it has arrived.
+	// All units are delivered.
 	OrderStatus_ORDER_STATUS_DELIVERED OrderStatus = 5
-	// Cancelled before it was shipped.
+	// Cancelled before shipment.
 	OrderStatus_ORDER_STATUS_CANCELLED OrderStatus = 6
-	// A return was asked for, or is on its way back.
+	// A return is requested, or on its way to the store.
 	OrderStatus_ORDER_STATUS_RETURN_REQUESTED OrderStatus = 7
 	// Returned and refunded.
 	OrderStatus_ORDER_STATUS_RETURNED OrderStatus = 8
@@ -326,36 +326,35 @@ type Order struct {
 	OrderId string `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
 	// Customer who placed it. Same form. Required.
 	CustomerId string `protobuf:"bytes,2,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
-	// Where it stands. Required.
+	// Current status. Required.
 	Status OrderStatus `protobuf:"varint,3,opt,name=status,proto3,enum=quartet.order.v1.OrderStatus" json:"status,omitempty"`
 	// When it was placed. Required.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// What was bought. At least one.
+	// Items bought. At least one.
 	Items []*OrderItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
 	// Sum of the line totals before discount and shipping. Required.
 	Subtotal *v1.Money `protobuf:"bytes,6,opt,name=subtotal,proto3" json:"subtotal,omitempty"`
-	// What promotions took off, zero or more. Absent: nothing.
+	// Sum of all discounts, zero or more. Absent: none.
 	Discount *v1.Money `protobuf:"bytes,7,opt,name=discount,proto3" json:"discount,omitempty"`
 	// Shipping fee, zero or more. Absent: none.
 	Shipping *v1.Money `protobuf:"bytes,8,opt,name=shipping,proto3" json:"shipping,omitempty"`
-	// What the customer pays in all. Required.
+	// Amount that the customer pays. Required.
 	Total *v1.Money `protobuf:"bytes,9,opt,name=total,proto3" json:"total,omitempty"`
-	// How it was paid, by kind only, such as "card" or "gift card". May be empty.
+	// Kind of payment, such as "card" or "gift card". May be empty.
 	PaymentKind string `protobuf:"bytes,10,opt,name=payment_kind,json=paymentKind,proto3" json:"payment_kind,omitempty"`
-	// Parcels, in the order sent. Empty until something is shipped.
+	// Parcels, in the order shipped. Empty until a parcel is shipped.
 	Fulfilments []*Fulfilment `protobuf:"bytes,11,rep,name=fulfilments,proto3" json:"fulfilments,omitempty"`
-	// Every status that the order went through, the oldest first. May be empty.
+	// Changes of the status, the oldest first. May be empty.
 	History []*StatusChange `protobuf:"bytes,12,rep,name=history,proto3" json:"history,omitempty"`
-	// Last day on which a return can be asked for. Absent: not known or not delivered.
+	// Last day on which the customer can ask for a return. Absent: unknown, or not delivered.
 	ReturnDeadline *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=return_deadline,json=returnDeadline,proto3" json:"return_deadline,omitempty"`
-	// Returns of it, in the order asked for.
+	// Returns, in the order of their requests.
 	Returns []*Return `protobuf:"bytes,14,rep,name=returns,proto3" json:"returns,omitempty"`
-	// True when its items were changed or exchanged.
+	// True when items were changed or exchanged.
 	ItemsChanged bool `protobuf:"varint,15,opt,name=items_changed,json=itemsChanged,proto3" json:"items_changed,omitempty"`
-	// Address that its guest is known by. Written and compared, never returned: who writes the order again gives it again.
-	// May be empty.
+	// E-mail address that identifies the guest. Never returned: a write that replaces the order must repeat it. May be empty.
 	Email string `protobuf:"bytes,16,opt,name=email,proto3" json:"email,omitempty"`
-	// Postal code that its guest is known by, likewise. May be empty.
+	// Postal code that identifies the guest. Never returned: a write that replaces the order must repeat it. May be empty.
 	PostalCode    string `protobuf:"bytes,17,opt,name=postal_code,json=postalCode,proto3" json:"postal_code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -510,12 +509,12 @@ func (x *Order) GetPostalCode() string {
 	return ""
 }
 
-// ItemQuantity is some units of one item of an order.
+// ItemQuantity is a number of units of one item of an order.
 type ItemQuantity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the item in Order.items, from 0.
 	ItemIndex int32 `protobuf:"varint,1,opt,name=item_index,json=itemIndex,proto3" json:"item_index,omitempty"`
-	// Units, 1 or more.
+	// Number of units, 1 or more.
 	Quantity      int32 `protobuf:"varint,2,opt,name=quantity,proto3" json:"quantity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -565,18 +564,18 @@ func (x *ItemQuantity) GetQuantity() int32 {
 	return 0
 }
 
-// Return is units that come back.
+// Return is a return of some units of an order.
 type Return struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier, unique in the order. May be empty.
 	ReturnId string `protobuf:"bytes,1,opt,name=return_id,json=returnId,proto3" json:"return_id,omitempty"`
-	// Where it stands. Required.
+	// Current status. Required.
 	Status ReturnStatus `protobuf:"varint,2,opt,name=status,proto3,enum=quartet.order.v1.ReturnStatus" json:"status,omitempty"`
-	// When it was asked for. Absent: not known.
+	// When the customer asked for it. Absent: unknown.
 	RequestTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=request_time,json=requestTime,proto3" json:"request_time,omitempty"`
-	// What comes back. Empty: all of the order.
+	// Units to return. Empty: the whole order.
 	Items []*ItemQuantity `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
-	// What was or will be paid back. Absent: not known.
+	// Amount of the refund, paid or due. Absent: unknown.
 	Refund        *v1.Money `protobuf:"bytes,5,opt,name=refund,proto3" json:"refund,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -647,13 +646,13 @@ func (x *Return) GetRefund() *v1.Money {
 	return nil
 }
 
-// OrderSettings is what a store says of its orders as a whole.
+// OrderSettings are the settings of all orders of a store.
 type OrderSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True when the store's orders cannot be looked up here. Shoppers are told so.
+	// True when Quartet cannot look up the store's orders. Specialists tell shoppers so.
 	NoOrderSystem bool `protobuf:"varint,1,opt,name=no_order_system,json=noOrderSystem,proto3" json:"no_order_system,omitempty"`
-	// What customers may ask for, at most 20, and one for each kind of action and status. Empty: a return until the order's
-	// own return_deadline, and nothing else.
+	// Actions that customers may ask for. At most 20, and one for each kind of action and status. Empty: only returns, until the
+	// order's return_deadline.
 	Rules         []*OrderRule `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -706,23 +705,23 @@ func (x *OrderSettings) GetRules() []*OrderRule {
 // OrderRule allows one kind of action under conditions.
 type OrderRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it allows. Required.
+	// Kind of action. Required.
 	Kind OrderActionKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.order.v1.OrderActionKind" json:"kind,omitempty"`
-	// Statuses that the order may have. Cancelling and changing end when something has left, but for the units in
-	// PARTLY_SHIPPED that have not (CANCEL_ITEMS); returns and exchanges begin with DELIVERED. Other statuses are refused.
-	// Empty: PENDING_PAYMENT and PROCESSING, with PARTLY_SHIPPED for CANCEL_ITEMS; DELIVERED for RETURN and EXCHANGE.
+	// Statuses that the order may have. Cancelling and changing are possible only before shipment, but CANCEL_ITEMS also in
+	// PARTLY_SHIPPED for the units that are not shipped. Returns and exchanges are possible from DELIVERED on. Other statuses are
+	// refused. Empty: PENDING_PAYMENT and PROCESSING, with PARTLY_SHIPPED for CANCEL_ITEMS; DELIVERED for RETURN and EXCHANGE.
 	Statuses []OrderStatus `protobuf:"varint,2,rep,packed,name=statuses,proto3,enum=quartet.order.v1.OrderStatus" json:"statuses,omitempty"`
-	// How long it can be asked for: from the arrival of the last parcel for RETURN and EXCHANGE, else from the purchase. A
-	// window of whole days lasts until the end of its last day in UTC. The return_deadline of an order goes before it. Absent:
-	// any time.
+	// How long customers can ask for it: for RETURN and EXCHANGE from the delivery of the last parcel, else from the purchase. A
+	// window of whole days ends with its last day in UTC. For RETURN and EXCHANGE the order's return_deadline takes precedence.
+	// Absent: no limit.
 	Window *durationpb.Duration `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
-	// True when it is not possible once the items were changed or exchanged.
+	// True when the action is not possible after items were changed or exchanged.
 	UnlessChanged bool `protobuf:"varint,4,opt,name=unless_changed,json=unlessChanged,proto3" json:"unless_changed,omitempty"`
-	// Reasons of which the customer must give one, in the store's words. At most 20. Empty: none is asked for.
+	// Reasons in the store's words. The customer must give one of them. At most 20. Empty: no reason is needed.
 	Reasons []string `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// How money can come back, in the store's words, such as "original payment". At most 20. May be empty.
+	// Methods of refund in the store's words, such as "original payment". At most 20. May be empty.
 	RefundMethods []string `protobuf:"bytes,6,rep,name=refund_methods,json=refundMethods,proto3" json:"refund_methods,omitempty"`
-	// Products that it is not for. At most 1,000.
+	// Products that the rule does not apply to. At most 1,000.
 	ExcludedProductIds []string `protobuf:"bytes,7,rep,name=excluded_product_ids,json=excludedProductIds,proto3" json:"excluded_product_ids,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -807,18 +806,18 @@ func (x *OrderRule) GetExcludedProductIds() []string {
 	return nil
 }
 
-// AllowedAction is something that the store would do with an order, computed from its rules and the order's state.
+// AllowedAction is an action that the store allows for an order, computed from the store's rules and the order's state.
 type AllowedAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What.
+	// Kind of action.
 	Kind OrderActionKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.order.v1.OrderActionKind" json:"kind,omitempty"`
-	// Last instant at which it can be asked for. Absent: as long as the order's state does not change.
+	// Last instant at which the customer can ask for it. Absent: none while the order's state stays the same.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// Units that it is possible for. Empty for CHANGE_ADDRESS and CHANGE_PAYMENT, which are for the order.
+	// Units that it is possible for. Empty for CHANGE_ADDRESS and CHANGE_PAYMENT, which apply to the whole order.
 	Items []*ItemQuantity `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
-	// Reasons of which the customer must give one. Empty: none is asked for.
+	// Reasons, of which the customer must give one. Empty: no reason is needed.
 	Reasons []string `protobuf:"bytes,4,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// How money can come back. May be empty.
+	// Methods of refund. May be empty.
 	RefundMethods []string `protobuf:"bytes,5,rep,name=refund_methods,json=refundMethods,proto3" json:"refund_methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -889,14 +888,14 @@ func (x *AllowedAction) GetRefundMethods() []string {
 	return nil
 }
 
-// RefusedAction is something that the store would not do with an order.
+// RefusedAction is an action that the store does not allow for an order.
 type RefusedAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What.
+	// Kind of action.
 	Kind OrderActionKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.order.v1.OrderActionKind" json:"kind,omitempty"`
-	// Why.
+	// Reason of the refusal.
 	Reason RefusalReason `protobuf:"varint,2,opt,name=reason,proto3,enum=quartet.order.v1.RefusalReason" json:"reason,omitempty"`
-	// When the time for it ended. Only with TOO_LATE.
+	// When the deadline passed. Only with TOO_LATE.
 	Deadline      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -953,12 +952,12 @@ func (x *RefusedAction) GetDeadline() *timestamppb.Timestamp {
 	return nil
 }
 
-// OrderActions says of every kind of action whether it is possible now.
+// OrderActions says for every kind of action whether it is possible now.
 type OrderActions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those that are, by kind.
+	// Possible actions, by kind.
 	Allowed []*AllowedAction `protobuf:"bytes,1,rep,name=allowed,proto3" json:"allowed,omitempty"`
-	// Those that are not, by kind.
+	// Impossible actions, by kind.
 	Refused       []*RefusedAction `protobuf:"bytes,2,rep,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1017,7 +1016,7 @@ type OrderItem struct {
 	VariantId string `protobuf:"bytes,2,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
 	// Title at the time of purchase. Required.
 	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
-	// Units, 1 or more. Required.
+	// Number of units, 1 or more. Required.
 	Quantity int32 `protobuf:"varint,4,opt,name=quantity,proto3" json:"quantity,omitempty"`
 	// Price paid for one unit. Required.
 	UnitPrice *v1.Money `protobuf:"bytes,5,opt,name=unit_price,json=unitPrice,proto3" json:"unit_price,omitempty"`
@@ -1099,22 +1098,22 @@ func (x *OrderItem) GetOptions() map[string]string {
 	return nil
 }
 
-// Fulfilment is one parcel.
+// Fulfilment is one parcel of an order.
 type Fulfilment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Carrier's name. May be empty.
 	Carrier string `protobuf:"bytes,1,opt,name=carrier,proto3" json:"carrier,omitempty"`
 	// Carrier's tracking number. May be empty.
 	TrackingNumber string `protobuf:"bytes,2,opt,name=tracking_number,json=trackingNumber,proto3" json:"tracking_number,omitempty"`
-	// Page that follows the parcel. Absolute URL, or empty.
+	// Page that tracks the parcel. Absolute URL, or empty.
 	TrackingUrl string `protobuf:"bytes,3,opt,name=tracking_url,json=trackingUrl,proto3" json:"tracking_url,omitempty"`
-	// When it left. Absent: not yet.
+	// When it was shipped. Absent: not shipped.
 	ShipTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=ship_time,json=shipTime,proto3" json:"ship_time,omitempty"`
-	// When it should arrive. Absent: not known.
+	// Estimated time of delivery. Absent: unknown.
 	EstimatedDeliveryTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=estimated_delivery_time,json=estimatedDeliveryTime,proto3" json:"estimated_delivery_time,omitempty"`
-	// When it arrived. Absent: not yet.
+	// When it was delivered. Absent: not delivered.
 	DeliveryTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=delivery_time,json=deliveryTime,proto3" json:"delivery_time,omitempty"`
-	// What is in it. Empty: not known.
+	// Units in the parcel. Empty: unknown.
 	Items         []*ItemQuantity `protobuf:"bytes,7,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1199,12 +1198,12 @@ func (x *Fulfilment) GetItems() []*ItemQuantity {
 	return nil
 }
 
-// StatusChange is one step in the life of an order.
+// StatusChange is one change of an order's status.
 type StatusChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Status reached.
+	// New status.
 	Status OrderStatus `protobuf:"varint,1,opt,name=status,proto3,enum=quartet.order.v1.OrderStatus" json:"status,omitempty"`
-	// When it was reached.
+	// When it changed.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1257,7 +1256,7 @@ func (x *StatusChange) GetTime() *timestamppb.Timestamp {
 // UpsertOrdersRequest carries orders of one store.
 type UpsertOrdersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Store to write to. Required in the first message of the stream; later messages may leave it out, not change it.
+	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 1,000 orders.
 	Orders        []*Order `protobuf:"bytes,2,rep,name=orders,proto3" json:"orders,omitempty"`
@@ -1312,11 +1311,11 @@ func (x *UpsertOrdersRequest) GetOrders() []*Order {
 // UpsertOrdersResponse reports on a finished bulk write.
 type UpsertOrdersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Orders written.
+	// Number of orders written.
 	UpsertedCount int32 `protobuf:"varint,1,opt,name=upserted_count,json=upsertedCount,proto3" json:"upserted_count,omitempty"`
-	// Orders that were refused, at most 1,000 of them.
+	// Errors of refused orders, at most 1,000.
 	Errors []*v1.ItemError `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
-	// Orders that were refused in all.
+	// Number of refused orders.
 	ErrorCount    int32 `protobuf:"varint,3,opt,name=error_count,json=errorCount,proto3" json:"error_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1380,7 +1379,7 @@ type GetOrderRequest struct {
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Customer who must own it. Required.
 	CustomerId string `protobuf:"bytes,2,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
-	// Order to return. A leading '#', spaces and case are forgiven. Required.
+	// Order to return. Spaces, '#' and case are ignored. Required.
 	OrderId       string `protobuf:"bytes,3,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1442,7 +1441,7 @@ type GetOrderResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The order.
 	Order *Order `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
-	// What its customer may ask for now.
+	// Actions that its customer may ask for now, and those refused.
 	Actions       *OrderActions `protobuf:"bytes,2,opt,name=actions,proto3" json:"actions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1492,14 +1491,14 @@ func (x *GetOrderResponse) GetActions() *OrderActions {
 	return nil
 }
 
-// GetGuestOrderRequest names one order and what a guest knows of it.
+// GetGuestOrderRequest names one order and proves that the guest placed it.
 type GetGuestOrderRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store of the order. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// Order to return. A leading '#', spaces and case are forgiven. Required.
+	// Order to return. Spaces, '#' and case are ignored. Required.
 	OrderId string `protobuf:"bytes,2,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
-	// What proves that it is theirs. Required.
+	// Proof that the guest placed the order. Required.
 	//
 	// Types that are valid to be assigned to Proof:
 	//
@@ -1584,12 +1583,12 @@ type isGetGuestOrderRequest_Proof interface {
 }
 
 type GetGuestOrderRequest_Email struct {
-	// E-mail address given with the order. Case is forgiven.
+	// E-mail address of the order. Case is ignored.
 	Email string `protobuf:"bytes,3,opt,name=email,proto3,oneof"`
 }
 
 type GetGuestOrderRequest_PostalCode struct {
-	// Postal code given with the order. Case, spaces and '-' are forgiven.
+	// Postal code of the order. Case, spaces and '-' are ignored.
 	PostalCode string `protobuf:"bytes,4,opt,name=postal_code,json=postalCode,proto3,oneof"`
 }
 
@@ -1602,7 +1601,7 @@ type GetGuestOrderResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The order.
 	Order *Order `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
-	// What its customer may ask for now.
+	// Actions that its customer may ask for now, and those refused.
 	Actions       *OrderActions `protobuf:"bytes,2,opt,name=actions,proto3" json:"actions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1657,7 +1656,7 @@ type PutOrderSettingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to write to. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// All of its settings. Absent: as if nothing was ever said.
+	// The complete settings. Absent: the store has none.
 	Settings      *OrderSettings `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1707,7 +1706,7 @@ func (x *PutOrderSettingsRequest) GetSettings() *OrderSettings {
 	return nil
 }
 
-// PutOrderSettingsResponse carries what was written.
+// PutOrderSettingsResponse carries the settings as written.
 type PutOrderSettingsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The settings.
@@ -1852,7 +1851,7 @@ type ListOrdersRequest struct {
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Customer whose orders to return. Required.
 	CustomerId string `protobuf:"bytes,2,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
-	// Number of orders to return, 1 to 100. Zero: 20.
+	// Highest number of orders, 1 to 100. Zero: 20.
 	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1912,9 +1911,9 @@ func (x *ListOrdersRequest) GetLimit() int32 {
 // ListOrdersResponse carries the orders.
 type ListOrdersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The newest first. Empty when the customer has none.
+	// Orders, the newest first. Empty when the customer has none.
 	Orders []*Order `protobuf:"bytes,1,rep,name=orders,proto3" json:"orders,omitempty"`
-	// Orders that the customer has in all.
+	// Number of orders of the customer, beyond limit too.
 	TotalCount    int32 `protobuf:"varint,2,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1964,14 +1963,14 @@ func (x *ListOrdersResponse) GetTotalCount() int32 {
 	return 0
 }
 
-// ListCoPurchasesRequest names products whose company in orders is asked for.
+// ListCoPurchasesRequest names the products whose co-purchases are wanted.
 type ListCoPurchasesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store of the orders. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// Products as orders name them, 1 to 20. One that is in no order is passed over.
+	// Products as orders name them, 1 to 20. Products without orders are ignored.
 	ProductIds []string `protobuf:"bytes,2,rep,name=product_ids,json=productIds,proto3" json:"product_ids,omitempty"`
-	// Number of products to return, 1 to 50. Zero: 10.
+	// Highest number of products, 1 to 50. Zero: 10.
 	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2028,10 +2027,10 @@ func (x *ListCoPurchasesRequest) GetLimit() int32 {
 	return 0
 }
 
-// ListCoPurchasesResponse carries the company.
+// ListCoPurchasesResponse carries the co-purchases.
 type ListCoPurchasesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The strongest first; of equals by product_id. None is one of those that were asked for.
+	// Co-purchases, the strongest first, then by product_id. None is a requested product.
 	CoPurchases   []*CoPurchase `protobuf:"bytes,1,rep,name=co_purchases,json=coPurchases,proto3" json:"co_purchases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2074,22 +2073,22 @@ func (x *ListCoPurchasesResponse) GetCoPurchases() []*CoPurchase {
 	return nil
 }
 
-// CoPurchase says how often one product was bought together with another. Orders that are not paid yet, were cancelled or
-// hold more than 100 products do not count; of very many with one product, the latest 500 are looked at.
+// CoPurchase says how often customers buy one product in one order with another. Orders that are unpaid, cancelled or have more
+// than 100 products do not count. Of the orders with one product, only the latest 500 count.
 type CoPurchase struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Product that was bought with it, as orders name it.
+	// The other product, as orders name it.
 	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
-	// The one of the products asked for that it goes with most.
+	// The requested product that it is bought with most.
 	WithProductId string `protobuf:"bytes,2,opt,name=with_product_id,json=withProductId,proto3" json:"with_product_id,omitempty"`
-	// Orders that hold both.
+	// Number of orders with both products.
 	OrderCount int32 `protobuf:"varint,3,opt,name=order_count,json=orderCount,proto3" json:"order_count,omitempty"`
-	// Customers who placed these, 3 or more.
+	// Number of customers who placed these orders, 3 or more.
 	CustomerCount int32 `protobuf:"varint,4,opt,name=customer_count,json=customerCount,proto3" json:"customer_count,omitempty"`
-	// How many times as often they are bought together as by chance, above 1.
+	// Lift: how many times as often as by chance the two are in one order. Above 1.
 	Lift float64 `protobuf:"fixed64,5,opt,name=lift,proto3" json:"lift,omitempty"`
-	// Evidence that this is no chance: Dunning's log-likelihood ratio of the two by two table of orders with and without each,
-	// 10.83 or more, which chance alone reaches once in a thousand. Comparable within one store.
+	// Dunning's log-likelihood ratio of the two by two table of orders with and without each product. 10.83 or more, which chance
+	// reaches once in a thousand. Comparable only within one store.
 	LogLikelihoodRatio float64 `protobuf:"fixed64,6,opt,name=log_likelihood_ratio,json=logLikelihoodRatio,proto3" json:"log_likelihood_ratio,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache

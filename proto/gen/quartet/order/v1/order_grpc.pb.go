@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: quartet/order/v1/order.proto
 
-// Package quartet.order.v1 is a store's orders, served by the support service. A store with an order system of its own
-// answers signed HTTP requests with the same messages in JSON.
+// Package quartet.order.v1 is a store's orders, served by the support service. A store with its own order system answers signed
+// HTTP requests with the same messages in JSON.
 
 package orderv1
 
@@ -35,24 +35,23 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// OrderService keeps orders. Reads name the customer: an order of another customer reads as not found.
+// OrderService keeps orders. Reads name the customer; an order of another customer is NOT_FOUND.
 type OrderServiceClient interface {
-	// UpsertOrders creates or replaces orders in bulk. A bad order is reported and does not stop the others.
+	// UpsertOrders creates or replaces orders in bulk. An invalid order is reported and does not stop the others.
 	UpsertOrders(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertOrdersRequest, UpsertOrdersResponse], error)
-	// GetOrder returns one order of one customer. NOT_FOUND when there is none, also when it is another customer's.
+	// GetOrder returns one order of one customer. NOT_FOUND when there is no such order, or when it belongs to another customer.
 	GetOrder(ctx context.Context, in *GetOrderRequest, opts ...grpc.CallOption) (*GetOrderResponse, error)
 	// ListOrders returns a customer's orders, the newest first.
 	ListOrders(ctx context.Context, in *ListOrdersRequest, opts ...grpc.CallOption) (*ListOrdersResponse, error)
-	// GetGuestOrder returns one order to somebody who is not signed in and knows its e-mail address or postal code.
-	// NOT_FOUND when there is none, also when what they know is wrong. RESOURCE_EXHAUSTED, TOO_MANY_ATTEMPTS, after too many
-	// wrong attempts.
+	// GetGuestOrder returns one order to a guest who knows its e-mail address or postal code. NOT_FOUND when there is no such
+	// order, or when the address or code is wrong. RESOURCE_EXHAUSTED, reason TOO_MANY_ATTEMPTS, after too many wrong attempts.
 	GetGuestOrder(ctx context.Context, in *GetGuestOrderRequest, opts ...grpc.CallOption) (*GetGuestOrderResponse, error)
-	// PutOrderSettings replaces what a store says of its orders as a whole.
+	// PutOrderSettings replaces a store's settings.
 	PutOrderSettings(ctx context.Context, in *PutOrderSettingsRequest, opts ...grpc.CallOption) (*PutOrderSettingsResponse, error)
-	// GetOrderSettings returns it; those of a store that has said nothing are empty.
+	// GetOrderSettings returns a store's settings. They are empty for a store that has written none.
 	GetOrderSettings(ctx context.Context, in *GetOrderSettingsRequest, opts ...grpc.CallOption) (*GetOrderSettingsResponse, error)
-	// ListCoPurchases returns what was bought in one order with some products more often than by chance, as counts over the
-	// orders that were written here. It names no order and no customer, and leaves out what fewer than 3 customers bought.
+	// ListCoPurchases returns products that customers buy in one order with some products more often than by chance. It counts only
+	// the orders that this service keeps. It names no order and no customer, and leaves out products with fewer than 3 customers.
 	ListCoPurchases(ctx context.Context, in *ListCoPurchasesRequest, opts ...grpc.CallOption) (*ListCoPurchasesResponse, error)
 }
 
@@ -141,24 +140,23 @@ func (c *orderServiceClient) ListCoPurchases(ctx context.Context, in *ListCoPurc
 // All implementations must embed UnimplementedOrderServiceServer
 // for forward compatibility.
 //
-// OrderService keeps orders. Reads name the customer: an order of another customer reads as not found.
+// OrderService keeps orders. Reads name the customer; an order of another customer is NOT_FOUND.
 type OrderServiceServer interface {
-	// UpsertOrders creates or replaces orders in bulk. A bad order is reported and does not stop the others.
+	// UpsertOrders creates or replaces orders in bulk. An invalid order is reported and does not stop the others.
 	UpsertOrders(grpc.ClientStreamingServer[UpsertOrdersRequest, UpsertOrdersResponse]) error
-	// GetOrder returns one order of one customer. NOT_FOUND when there is none, also when it is another customer's.
+	// GetOrder returns one order of one customer. NOT_FOUND when there is no such order, or when it belongs to another customer.
 	GetOrder(context.Context, *GetOrderRequest) (*GetOrderResponse, error)
 	// ListOrders returns a customer's orders, the newest first.
 	ListOrders(context.Context, *ListOrdersRequest) (*ListOrdersResponse, error)
-	// GetGuestOrder returns one order to somebody who is not signed in and knows its e-mail address or postal code.
-	// NOT_FOUND when there is none, also when what they know is wrong. RESOURCE_EXHAUSTED, TOO_MANY_ATTEMPTS, after too many
-	// wrong attempts.
+	// GetGuestOrder returns one order to a guest who knows its e-mail address or postal code. NOT_FOUND when there is no such
+	// order, or when the address or code is wrong. RESOURCE_EXHAUSTED, reason TOO_MANY_ATTEMPTS, after too many wrong attempts.
 	GetGuestOrder(context.Context, *GetGuestOrderRequest) (*GetGuestOrderResponse, error)
-	// PutOrderSettings replaces what a store says of its orders as a whole.
+	// PutOrderSettings replaces a store's settings.
 	PutOrderSettings(context.Context, *PutOrderSettingsRequest) (*PutOrderSettingsResponse, error)
-	// GetOrderSettings returns it; those of a store that has said nothing are empty.
+	// GetOrderSettings returns a store's settings. They are empty for a store that has written none.
 	GetOrderSettings(context.Context, *GetOrderSettingsRequest) (*GetOrderSettingsResponse, error)
-	// ListCoPurchases returns what was bought in one order with some products more often than by chance, as counts over the
-	// orders that were written here. It names no order and no customer, and leaves out what fewer than 3 customers bought.
+	// ListCoPurchases returns products that customers buy in one order with some products more often than by chance. It counts only
+	// the orders that this service keeps. It names no order and no customer, and leaves out products with fewer than 3 customers.
 	ListCoPurchases(context.Context, *ListCoPurchasesRequest) (*ListCoPurchasesResponse, error)
 	mustEmbedUnimplementedOrderServiceServer()
 }

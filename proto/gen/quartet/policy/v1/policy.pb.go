@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: quartet/policy/v1/policy.proto
 
-// Package quartet.policy.v1 is a store's own documents (returns, shipping, warranty ...), served by the support service.
+// Package quartet.policy.v1 is a store's policy documents, such as returns, shipping and warranty, served by the support service.
 
 package policyv1
 
@@ -32,12 +32,12 @@ type Policy struct {
 	PolicyId string `protobuf:"bytes,1,opt,name=policy_id,json=policyId,proto3" json:"policy_id,omitempty"`
 	// Title as shoppers see it. Required.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// Text, split into passages at blank lines; a line that starts with "## " titles the passages below it. 1 to 100,000
+	// Text. Blank lines separate passages; a line that starts with "## " is the title of the passages below it. 1 to 100,000
 	// characters. Required.
 	Body string `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
 	// BCP 47 tag of the text's language, such as "en". Empty: "en".
 	Language string `protobuf:"bytes,4,opt,name=language,proto3" json:"language,omitempty"`
-	// Page that shows it. Absolute URL, or empty.
+	// Address of the document's page. Absolute URL, or empty.
 	Url string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
 	// When it was last written. Set by the service; ignored on upsert.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -117,24 +117,24 @@ func (x *Policy) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Passage is one quotable part of a document.
+// Passage is one part of a document that can be quoted.
 type Passage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Document that it is from.
+	// Document of the passage.
 	PolicyId string `protobuf:"bytes,1,opt,name=policy_id,json=policyId,proto3" json:"policy_id,omitempty"`
 	// Title of the document.
 	PolicyTitle string `protobuf:"bytes,2,opt,name=policy_title,json=policyTitle,proto3" json:"policy_title,omitempty"`
-	// Title of the section that it stands in. Empty when it stands in none.
+	// Title of the section. Empty: the passage is in no section.
 	Section string `protobuf:"bytes,3,opt,name=section,proto3" json:"section,omitempty"`
 	// The text, word for word.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	// Page that shows the document. May be empty.
+	// Address of the document's page. May be empty.
 	Url string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
 	// BCP 47 tag of the text's language.
 	Language string `protobuf:"bytes,6,opt,name=language,proto3" json:"language,omitempty"`
 	// Relevance, comparable only within one response. Higher is better.
 	Score float64 `protobuf:"fixed64,7,opt,name=score,proto3" json:"score,omitempty"`
-	// True when no word of the question led to it, only its meaning: it is near to the question, and need not answer it.
+	// True when only vector search found the passage. It is near the question in meaning, but may not answer it.
 	NearInMeaning bool `protobuf:"varint,8,opt,name=near_in_meaning,json=nearInMeaning,proto3" json:"near_in_meaning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -229,7 +229,7 @@ func (x *Passage) GetNearInMeaning() bool {
 // UpsertPoliciesRequest carries documents of one store.
 type UpsertPoliciesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Store to write to. Required in the first message of the stream; later messages may leave it out, not change it.
+	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 100 documents.
 	Policies      []*Policy `protobuf:"bytes,2,rep,name=policies,proto3" json:"policies,omitempty"`
@@ -284,11 +284,11 @@ func (x *UpsertPoliciesRequest) GetPolicies() []*Policy {
 // UpsertPoliciesResponse reports on a finished bulk write.
 type UpsertPoliciesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Documents written.
+	// Number of documents written.
 	UpsertedCount int32 `protobuf:"varint,1,opt,name=upserted_count,json=upsertedCount,proto3" json:"upserted_count,omitempty"`
-	// Documents that were refused, at most 1,000 of them.
+	// Errors of refused documents, at most 1,000.
 	Errors []*v1.ItemError `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
-	// Documents that were refused in all.
+	// Number of refused documents.
 	ErrorCount    int32 `protobuf:"varint,3,opt,name=error_count,json=errorCount,proto3" json:"error_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -394,7 +394,7 @@ func (x *ListPoliciesRequest) GetStoreId() string {
 // ListPoliciesResponse carries the documents.
 type ListPoliciesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All of them, ordered by id.
+	// All documents, by id.
 	Policies      []*Policy `protobuf:"bytes,1,rep,name=policies,proto3" json:"policies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -495,7 +495,7 @@ func (x *DeletePolicyRequest) GetPolicyId() string {
 // DeletePolicyResponse reports on a deletion.
 type DeletePolicyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True when there was such a document.
+	// True when the document existed.
 	Deleted       bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -538,16 +538,16 @@ func (x *DeletePolicyResponse) GetDeleted() bool {
 	return false
 }
 
-// SearchPoliciesRequest is a question to the documents.
+// SearchPoliciesRequest asks a question about a store's documents.
 type SearchPoliciesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to search. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// The question in plain words, at most 1,000 characters. Required.
+	// Question in plain words, at most 1,000 characters. Required.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
-	// BCP 47 tag of the language to prefer. Empty: no preference.
+	// BCP 47 tag of the preferred language. Empty: none.
 	Language string `protobuf:"bytes,3,opt,name=language,proto3" json:"language,omitempty"`
-	// Number of passages to return, 1 to 20. Zero: 3.
+	// Highest number of passages, 1 to 20. Zero: 3.
 	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -614,9 +614,9 @@ func (x *SearchPoliciesRequest) GetLimit() int32 {
 // SearchPoliciesResponse carries the passages.
 type SearchPoliciesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Best first. Empty when no document is about the question.
+	// Passages, best first. Empty when no passage is about the question.
 	Passages []*Passage `protobuf:"bytes,1,rep,name=passages,proto3" json:"passages,omitempty"`
-	// Legs of the retrieval that took part: "lexical", and where it is configured "vector". "vector:failed" did not answer;
+	// Retrieval legs that took part: "lexical", and if configured "vector". "vector:failed" names a leg that failed.
 	// "vector:building" has not embedded the passages yet.
 	Legs          []string `protobuf:"bytes,2,rep,name=legs,proto3" json:"legs,omitempty"`
 	unknownFields protoimpl.UnknownFields

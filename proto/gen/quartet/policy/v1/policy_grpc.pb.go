@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: quartet/policy/v1/policy.proto
 
-// Package quartet.policy.v1 is a store's own documents (returns, shipping, warranty ...), served by the support service.
+// Package quartet.policy.v1 is a store's policy documents, such as returns, shipping and warranty, served by the support service.
 
 package policyv1
 
@@ -31,16 +31,16 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PolicyService keeps policy documents and finds the passage that answers a question.
+// PolicyService keeps policy documents and finds the passages that answer a question.
 type PolicyServiceClient interface {
-	// UpsertPolicies creates or replaces documents in bulk. A bad document is reported and does not stop the others.
+	// UpsertPolicies creates or replaces documents in bulk. An invalid document is reported and does not stop the others.
 	UpsertPolicies(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertPoliciesRequest, UpsertPoliciesResponse], error)
-	// ListPolicies returns every document of a store, by id.
+	// ListPolicies returns all documents of a store, by id.
 	ListPolicies(ctx context.Context, in *ListPoliciesRequest, opts ...grpc.CallOption) (*ListPoliciesResponse, error)
 	// DeletePolicy removes one document. Deleting one that does not exist succeeds.
 	DeletePolicy(ctx context.Context, in *DeletePolicyRequest, opts ...grpc.CallOption) (*DeletePolicyResponse, error)
-	// SearchPolicies returns the passages that best answer a question; none when no document is about it. Where documents are
-	// searched by meaning too, those that are merely near to the question take the place of none, marked as such.
+	// SearchPolicies returns the passages that best answer a question. If none matches its words, the result is empty or, with
+	// vector search, has passages near in meaning, marked as such.
 	SearchPolicies(ctx context.Context, in *SearchPoliciesRequest, opts ...grpc.CallOption) (*SearchPoliciesResponse, error)
 }
 
@@ -99,16 +99,16 @@ func (c *policyServiceClient) SearchPolicies(ctx context.Context, in *SearchPoli
 // All implementations must embed UnimplementedPolicyServiceServer
 // for forward compatibility.
 //
-// PolicyService keeps policy documents and finds the passage that answers a question.
+// PolicyService keeps policy documents and finds the passages that answer a question.
 type PolicyServiceServer interface {
-	// UpsertPolicies creates or replaces documents in bulk. A bad document is reported and does not stop the others.
+	// UpsertPolicies creates or replaces documents in bulk. An invalid document is reported and does not stop the others.
 	UpsertPolicies(grpc.ClientStreamingServer[UpsertPoliciesRequest, UpsertPoliciesResponse]) error
-	// ListPolicies returns every document of a store, by id.
+	// ListPolicies returns all documents of a store, by id.
 	ListPolicies(context.Context, *ListPoliciesRequest) (*ListPoliciesResponse, error)
 	// DeletePolicy removes one document. Deleting one that does not exist succeeds.
 	DeletePolicy(context.Context, *DeletePolicyRequest) (*DeletePolicyResponse, error)
-	// SearchPolicies returns the passages that best answer a question; none when no document is about it. Where documents are
-	// searched by meaning too, those that are merely near to the question take the place of none, marked as such.
+	// SearchPolicies returns the passages that best answer a question. If none matches its words, the result is empty or, with
+	// vector search, has passages near in meaning, marked as such.
 	SearchPolicies(context.Context, *SearchPoliciesRequest) (*SearchPoliciesResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }

@@ -32,27 +32,27 @@ type RefusalReason int32
 const (
 	// Not refused.
 	RefusalReason_REFUSAL_REASON_UNSPECIFIED RefusalReason = 0
-	// Its end has passed.
+	// Its end_time has passed.
 	RefusalReason_REFUSAL_REASON_EXPIRED RefusalReason = 1
-	// Its start is still to come.
+	// Its start_time is in the future.
 	RefusalReason_REFUSAL_REASON_NOT_STARTED RefusalReason = 2
-	// The qualifying items cost too little; missing_amount says by how much.
+	// The sum of the qualifying items is too low; missing_amount has the difference.
 	RefusalReason_REFUSAL_REASON_MINIMUM_NOT_MET RefusalReason = 3
-	// Too few qualifying units; missing_quantity says how many more it takes.
+	// There are too few qualifying units; missing_quantity has the difference.
 	RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET RefusalReason = 4
-	// Nothing in the cart qualifies.
+	// No item of the cart qualifies.
 	RefusalReason_REFUSAL_REASON_WRONG_ITEMS RefusalReason = 5
 	// The customer is in none of its groups.
 	RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE RefusalReason = 6
-	// It is for certain customers, or has a limit for each customer, and no customer is signed in.
+	// It is for customer groups or has a limit for each customer, and no customer is signed in.
 	RefusalReason_REFUSAL_REASON_SIGN_IN_NEEDED RefusalReason = 7
-	// Its amounts are in another currency than the cart.
+	// Its currency is not the cart's.
 	RefusalReason_REFUSAL_REASON_CURRENCY RefusalReason = 8
 	// The cart is empty.
 	RefusalReason_REFUSAL_REASON_EMPTY_CART RefusalReason = 9
-	// It would apply, but not together with codes that were applied before; conflicting_codes names them.
+	// It would apply, but not together with applied codes; conflicting_codes names them.
 	RefusalReason_REFUSAL_REASON_NOT_COMBINABLE RefusalReason = 10
-	// It was used as often as it may be, in all or by this customer.
+	// A usage limit is reached, in total or for this customer.
 	RefusalReason_REFUSAL_REASON_USED_UP RefusalReason = 11
 )
 
@@ -115,17 +115,17 @@ func (RefusalReason) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_promotion_v1_promotion_proto_rawDescGZIP(), []int{0}
 }
 
-// Promotion is one offer of a store.
+// Promotion is one discount or other offer of a store.
 type Promotion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Code that the shopper enters, unique in the store, such as "RAINY15". 2 to 40 of letters, digits, '_' and '-';
-	// compared without case. Required.
+	// Code that the shopper enters, unique in the store, such as "RAINY15". 2 to 40 of letters, digits, '_' and '-'. Case is
+	// ignored. Required.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// Title as shoppers see it. Required.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// Terms in plain words. May be empty.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// What it gives. Required.
+	// Benefit. Required.
 	//
 	// Types that are valid to be assigned to Benefit:
 	//
@@ -138,23 +138,23 @@ type Promotion struct {
 	Benefit isPromotion_Benefit `protobuf_oneof:"benefit"`
 	// Items that qualify. Absent or empty: all.
 	Scope *Scope `protobuf:"bytes,10,opt,name=scope,proto3" json:"scope,omitempty"`
-	// Least sum of the qualifying items, inclusive. Absent: none.
+	// Lowest sum of the qualifying items, inclusive. Absent: no minimum.
 	MinimumSubtotal *v1.Money `protobuf:"bytes,11,opt,name=minimum_subtotal,json=minimumSubtotal,proto3" json:"minimum_subtotal,omitempty"`
-	// Least number of qualifying units, inclusive. Zero: none.
+	// Lowest number of qualifying units, inclusive. Zero: no minimum.
 	MinimumQuantity int32 `protobuf:"varint,12,opt,name=minimum_quantity,json=minimumQuantity,proto3" json:"minimum_quantity,omitempty"`
-	// First instant at which it applies. Absent: always has.
+	// First instant at which it applies. Absent: no start.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// First instant at which it applies no longer. Absent: never ends.
+	// First instant at which it no longer applies. Absent: no end.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// Customer groups that may use it. Empty: everybody, signed in or not.
+	// Customer groups that may use it. Empty: all customers and guests.
 	CustomerGroups []string `protobuf:"bytes,15,rep,name=customer_groups,json=customerGroups,proto3" json:"customer_groups,omitempty"`
-	// True when it may be combined with other stackable promotions.
+	// True when it can be combined with other stackable promotions.
 	Stackable bool `protobuf:"varint,16,opt,name=stackable,proto3" json:"stackable,omitempty"`
-	// Orders that may use it in all, as RecordUsage counts them. Zero: no limit.
+	// Number of orders that may use it, as RecordUsage counts them. Zero: no limit.
 	UsageLimit int32 `protobuf:"varint,17,opt,name=usage_limit,json=usageLimit,proto3" json:"usage_limit,omitempty"`
-	// Orders of one customer that may use it. Zero: no limit. With a limit, only customers who are known may use it.
+	// Number of orders of one customer that may use it. Zero: no limit. With a limit, only signed-in customers may use it.
 	UsageLimitPerCustomer int32 `protobuf:"varint,18,opt,name=usage_limit_per_customer,json=usageLimitPerCustomer,proto3" json:"usage_limit_per_customer,omitempty"`
-	// Codes that it is not combined with although both are stackable. It is enough that one of the two names the other.
+	// Codes that it cannot be combined with, even if both are stackable. One of the two must name the other.
 	ExcludedCodes []string `protobuf:"bytes,19,rep,name=excluded_codes,json=excludedCodes,proto3" json:"excluded_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -352,22 +352,22 @@ type Promotion_PercentOff struct {
 }
 
 type Promotion_AmountOff struct {
-	// A fixed amount off the qualifying items together.
+	// A fixed amount off the sum of the qualifying items.
 	AmountOff *AmountOff `protobuf:"bytes,5,opt,name=amount_off,json=amountOff,proto3,oneof"`
 }
 
 type Promotion_BuyXGetY struct {
-	// Free units when enough are bought.
+	// Free units for a number of units bought.
 	BuyXGetY *BuyXGetY `protobuf:"bytes,6,opt,name=buy_x_get_y,json=buyXGetY,proto3,oneof"`
 }
 
 type Promotion_FreeShipping struct {
-	// Shipping for free.
+	// Free shipping.
 	FreeShipping *FreeShipping `protobuf:"bytes,7,opt,name=free_shipping,json=freeShipping,proto3,oneof"`
 }
 
 type Promotion_Tiered struct {
-	// A percentage that grows with what is spent on qualifying items.
+	// A percentage that rises with the sum of the qualifying items.
 	Tiered *Tiered `protobuf:"bytes,8,opt,name=tiered,proto3,oneof"`
 }
 
@@ -388,12 +388,12 @@ func (*Promotion_Tiered) isPromotion_Benefit() {}
 
 func (*Promotion_Bundle) isPromotion_Benefit() {}
 
-// PercentOff takes a share off the qualifying items.
+// PercentOff takes a percentage off the qualifying items.
 type PercentOff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Share in basis points, 1 to 10,000: 1500 is 15 percent. The saving is rounded down to the minor unit.
+	// Percentage in basis points, 1 to 10,000: 1500 is 15 percent. The saving is rounded down to the minor unit.
 	BasisPoints int32 `protobuf:"varint,1,opt,name=basis_points,json=basisPoints,proto3" json:"basis_points,omitempty"`
-	// Most that can be saved. Absent: no limit.
+	// Highest saving. Absent: no limit.
 	MaximumSaving *v1.Money `protobuf:"bytes,2,opt,name=maximum_saving,json=maximumSaving,proto3" json:"maximum_saving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -443,7 +443,7 @@ func (x *PercentOff) GetMaximumSaving() *v1.Money {
 	return nil
 }
 
-// AmountOff takes an amount off the qualifying items, at most what they cost.
+// AmountOff takes an amount off the qualifying items, at most their sum.
 type AmountOff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Amount, above zero. Required.
@@ -489,7 +489,7 @@ func (x *AmountOff) GetAmount() *v1.Money {
 	return nil
 }
 
-// BuyXGetY makes the cheapest units free: of each group of buy + get qualifying units, get are free.
+// BuyXGetY makes the cheapest units free: for each buy_quantity + get_quantity qualifying units, get_quantity units are free.
 type BuyXGetY struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Units to pay for in each group, 1 or more.
@@ -547,7 +547,7 @@ func (x *BuyXGetY) GetGetQuantity() int32 {
 // FreeShipping waives the shipping fee.
 type FreeShipping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The fee that it waives, which counts as the saving. Absent: the saving is not known and counts as zero.
+	// The waived fee, which counts as the saving. Absent: the fee is unknown, and the saving counts as zero.
 	Fee           *v1.Money `protobuf:"bytes,1,opt,name=fee,proto3" json:"fee,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -590,10 +590,10 @@ func (x *FreeShipping) GetFee() *v1.Money {
 	return nil
 }
 
-// Tiered takes a share that depends on the sum of the qualifying items.
+// Tiered takes a percentage off that depends on the sum of the qualifying items.
 type Tiered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Steps by rising subtotal. The highest step reached applies to all qualifying items. At least one.
+	// Tiers by rising subtotal. The highest tier reached applies to all qualifying items. At least one.
 	Tiers         []*Tier `protobuf:"bytes,1,rep,name=tiers,proto3" json:"tiers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -636,12 +636,12 @@ func (x *Tiered) GetTiers() []*Tier {
 	return nil
 }
 
-// Tier is one step of a Tiered benefit.
+// Tier is one tier of a Tiered benefit.
 type Tier struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Least sum of qualifying items, inclusive. Required.
+	// Lowest sum of the qualifying items, inclusive. Required.
 	Subtotal *v1.Money `protobuf:"bytes,1,opt,name=subtotal,proto3" json:"subtotal,omitempty"`
-	// Share in basis points, 1 to 10,000.
+	// Percentage in basis points, 1 to 10,000.
 	BasisPoints   int32 `protobuf:"varint,2,opt,name=basis_points,json=basisPoints,proto3" json:"basis_points,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -691,7 +691,7 @@ func (x *Tier) GetBasisPoints() int32 {
 	return 0
 }
 
-// Bundle gives a set of products, one unit of each, a price together. It applies as often as the cart holds the set.
+// Bundle gives a set of products, one unit of each, at a fixed price. It applies once for each complete set in the cart.
 type Bundle struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Products of the set. Two or more.
@@ -746,14 +746,14 @@ func (x *Bundle) GetPrice() *v1.Money {
 	return nil
 }
 
-// Scope says which items qualify: those that are named by any of the lists and by no exclusion.
+// Scope says which items qualify: those that any list names, except the excluded products. Without lists, all items qualify.
 type Scope struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Product ids.
 	ProductIds []string `protobuf:"bytes,1,rep,name=product_ids,json=productIds,proto3" json:"product_ids,omitempty"`
-	// Names anywhere in the category path, compared without case.
+	// Names anywhere in the category path. Case and plurals are ignored.
 	Categories []string `protobuf:"bytes,2,rep,name=categories,proto3" json:"categories,omitempty"`
-	// Brands, compared without case.
+	// Brands. Case is ignored.
 	Brands []string `protobuf:"bytes,3,rep,name=brands,proto3" json:"brands,omitempty"`
 	// Product ids that never qualify.
 	ExcludeProductIds []string `protobuf:"bytes,4,rep,name=exclude_product_ids,json=excludeProductIds,proto3" json:"exclude_product_ids,omitempty"`
@@ -819,24 +819,24 @@ func (x *Scope) GetExcludeProductIds() []string {
 	return nil
 }
 
-// Evaluation is one promotion's verdict on a cart.
+// Evaluation is the result of one promotion for a cart.
 type Evaluation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The promotion.
 	Promotion *Promotion `protobuf:"bytes,1,opt,name=promotion,proto3" json:"promotion,omitempty"`
-	// True when it applies to the cart as it is.
+	// True when it applies to the cart.
 	Eligible bool `protobuf:"varint,2,opt,name=eligible,proto3" json:"eligible,omitempty"`
-	// What it saves now. Zero or more; absent when not eligible. Free shipping without a known fee saves zero.
+	// Current saving, zero or more. Absent when not eligible. Free shipping with an unknown fee saves zero.
 	Saving *v1.Money `protobuf:"bytes,3,opt,name=saving,proto3" json:"saving,omitempty"`
-	// Why it does not apply. Unspecified when eligible.
+	// Reason why it does not apply. Unspecified when eligible.
 	RefusalReason RefusalReason `protobuf:"varint,4,opt,name=refusal_reason,json=refusalReason,proto3,enum=quartet.promotion.v1.RefusalReason" json:"refusal_reason,omitempty"`
-	// What more must be spent on qualifying items. Set with MINIMUM_NOT_MET only.
+	// How much the sum of the qualifying items must rise. Set only with MINIMUM_NOT_MET.
 	MissingAmount *v1.Money `protobuf:"bytes,5,opt,name=missing_amount,json=missingAmount,proto3" json:"missing_amount,omitempty"`
-	// How many more qualifying units it takes. Set with QUANTITY_NOT_MET only.
+	// Number of further qualifying units needed. Set only with QUANTITY_NOT_MET.
 	MissingQuantity int32 `protobuf:"varint,6,opt,name=missing_quantity,json=missingQuantity,proto3" json:"missing_quantity,omitempty"`
-	// The verdict in one sentence for a shopper, in English.
+	// The result in one sentence for a shopper, in English.
 	Explanation string `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	// Applied codes that it cannot be combined with, in alphabetical order. Set with NOT_COMBINABLE only.
+	// Applied codes that it cannot be combined with, in alphabetical order. Set only with NOT_COMBINABLE.
 	ConflictingCodes []string `protobuf:"bytes,8,rep,name=conflicting_codes,json=conflictingCodes,proto3" json:"conflicting_codes,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -931,7 +931,7 @@ func (x *Evaluation) GetConflictingCodes() []string {
 // UpsertPromotionsRequest carries promotions of one store.
 type UpsertPromotionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Store to write to. Required in the first message of the stream; later messages may leave it out, not change it.
+	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 1,000 promotions.
 	Promotions    []*Promotion `protobuf:"bytes,2,rep,name=promotions,proto3" json:"promotions,omitempty"`
@@ -986,11 +986,11 @@ func (x *UpsertPromotionsRequest) GetPromotions() []*Promotion {
 // UpsertPromotionsResponse reports on a finished bulk write.
 type UpsertPromotionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Promotions written.
+	// Number of promotions written.
 	UpsertedCount int32 `protobuf:"varint,1,opt,name=upserted_count,json=upsertedCount,proto3" json:"upserted_count,omitempty"`
-	// Promotions that were refused, at most 1,000 of them.
+	// Errors of refused promotions, at most 1,000.
 	Errors []*v1.ItemError `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
-	// Promotions that were refused in all.
+	// Number of refused promotions.
 	ErrorCount    int32 `protobuf:"varint,3,opt,name=error_count,json=errorCount,proto3" json:"error_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1096,7 +1096,7 @@ func (x *ListPromotionsRequest) GetStoreId() string {
 // ListPromotionsResponse carries the promotions.
 type ListPromotionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All of them, expired ones too, ordered by code.
+	// All promotions, including expired ones, by code.
 	Promotions    []*Promotion `protobuf:"bytes,1,rep,name=promotions,proto3" json:"promotions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1197,7 +1197,7 @@ func (x *DeletePromotionRequest) GetCode() string {
 // DeletePromotionResponse reports on a deletion.
 type DeletePromotionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True when there was such a promotion.
+	// True when the promotion existed.
 	Deleted       bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1240,29 +1240,29 @@ func (x *DeletePromotionResponse) GetDeleted() bool {
 	return false
 }
 
-// EvaluateCartRequest asks what a store's promotions are worth to a cart.
+// EvaluateCartRequest asks for the results of a store's promotions for a cart.
 type EvaluateCartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store whose promotions to apply. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// The cart to evaluate. Required, one of the two.
+	// The cart to evaluate. Required.
 	//
 	// Types that are valid to be assigned to Source:
 	//
 	//	*EvaluateCartRequest_CartId
 	//	*EvaluateCartRequest_Cart
 	Source isEvaluateCartRequest_Source `protobuf_oneof:"source"`
-	// Groups of the signed-in customer. Empty with signed_in true: in no group.
+	// Groups of the signed-in customer. Empty: none.
 	CustomerGroups []string `protobuf:"bytes,4,rep,name=customer_groups,json=customerGroups,proto3" json:"customer_groups,omitempty"`
-	// True when the customer is known.
+	// True when a customer is signed in.
 	SignedIn bool `protobuf:"varint,5,opt,name=signed_in,json=signedIn,proto3" json:"signed_in,omitempty"`
 	// Instant to evaluate at. Absent: now.
 	Time *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
-	// The signed-in customer, whose earlier uses count for limits per customer. Empty unless signed_in; without it,
-	// promotions with such a limit need a sign-in.
+	// The signed-in customer, whose earlier usage counts for limits per customer. Empty unless signed_in. When empty, promotions
+	// with such a limit are refused with SIGN_IN_NEEDED.
 	CustomerId string `protobuf:"bytes,7,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
-	// Codes that were applied to the cart before, at most 100. What cannot be combined with those of them that apply is
-	// refused. Codes that the store does not have are passed over.
+	// Codes already applied to the cart, at most 100. A promotion that conflicts with an applied one is refused if the applied one
+	// is eligible. Unknown codes are ignored.
 	AppliedCodes  []string `protobuf:"bytes,8,rep,name=applied_codes,json=appliedCodes,proto3" json:"applied_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1370,12 +1370,12 @@ type isEvaluateCartRequest_Source interface {
 }
 
 type EvaluateCartRequest_CartId struct {
-	// A cart that the cart service holds.
+	// Id of a cart in the cart service.
 	CartId string `protobuf:"bytes,2,opt,name=cart_id,json=cartId,proto3,oneof"`
 }
 
 type EvaluateCartRequest_Cart struct {
-	// A cart given here, priced by the caller; unit_price, category_path and brand are taken as they are.
+	// A cart with the caller's prices: unit_price, category_path and brand are used as given.
 	Cart *v11.Cart `protobuf:"bytes,3,opt,name=cart,proto3,oneof"`
 }
 
@@ -1383,18 +1383,19 @@ func (*EvaluateCartRequest_CartId) isEvaluateCartRequest_Source() {}
 
 func (*EvaluateCartRequest_Cart) isEvaluateCartRequest_Source() {}
 
-// EvaluateCartResponse carries the verdicts.
+// EvaluateCartResponse carries the results.
 type EvaluateCartResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each promotion of the store: eligible ones first, the largest saving first, then by code.
+	// One for each promotion of the store: eligible ones first, by saving from the largest, then by code.
 	Evaluations []*Evaluation `protobuf:"bytes,1,rep,name=evaluations,proto3" json:"evaluations,omitempty"`
-	// Code of the one with the largest saving above zero, ties broken by the earlier end, then by code. When nothing
-	// saves money but shipping is free, that one. Codes that were applied before are left out. Empty when none is eligible.
+	// Code with the largest saving above zero; of equals the one that ends first, then by code. If none saves money, a code with
+	// free shipping. Applied codes are left out. Empty: none is eligible.
 	BestCode string `protobuf:"bytes,2,opt,name=best_code,json=bestCode,proto3" json:"best_code,omitempty"`
-	// The codes that save most together on this cart, whatever was applied before; one code when combining saves no more.
-	// Absent when no promotion is worth entering.
+	// Codes that save the most together on this cart, regardless of applied_codes. It has one code if a combination saves no more.
+	// Absent: no promotion is worth entering.
 	BestCombination *Combination `protobuf:"bytes,3,opt,name=best_combination,json=bestCombination,proto3" json:"best_combination,omitempty"`
-	// What to buy for the least money so that a promotion applies. Present only when none does and the catalog has a way.
+	// The cheapest products to buy so that a promotion applies. Absent if best_combination is present, or if no such purchase is
+	// found.
 	CheapestQualifyingPurchase *QualifyingPurchase `protobuf:"bytes,4,opt,name=cheapest_qualifying_purchase,json=cheapestQualifyingPurchase,proto3" json:"cheapest_qualifying_purchase,omitempty"`
 	unknownFields              protoimpl.UnknownFields
 	sizeCache                  protoimpl.SizeCache
@@ -1458,13 +1459,13 @@ func (x *EvaluateCartResponse) GetCheapestQualifyingPurchase() *QualifyingPurcha
 	return nil
 }
 
-// Combination is a set of promotions that may be used together.
+// Combination is a set of promotions that can be used together.
 type Combination struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Codes, the largest saving first. One or more.
 	Codes []string `protobuf:"bytes,1,rep,name=codes,proto3" json:"codes,omitempty"`
-	// What they save together. Each saving is computed on the cart's own prices; together they take at most its price off
-	// an item, and waive one shipping fee, the largest.
+	// Total saving. Each saving is computed on the original prices. Together they take at most an item's price off it, and waive
+	// one shipping fee, the largest.
 	Saving        *v1.Money `protobuf:"bytes,2,opt,name=saving,proto3" json:"saving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1519,11 +1520,11 @@ type QualifyingPurchase struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The promotion.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// What to add to the cart, with titles and prices of the catalog.
+	// Items to add to the cart, with titles and prices of the catalog.
 	Items []*v11.CartItem `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
-	// What the items cost together, before the saving.
+	// Price of the items, before the saving.
 	Cost *v1.Money `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
-	// What the promotion then saves on the cart.
+	// Saving of the promotion on the cart with these items.
 	Saving        *v1.Money `protobuf:"bytes,4,opt,name=saving,proto3" json:"saving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1596,8 +1597,8 @@ type RecordUsageRequest struct {
 	OrderId string `protobuf:"bytes,2,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
 	// Customer who ordered. Empty for a guest.
 	CustomerId string `protobuf:"bytes,3,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
-	// Codes that the order used, 1 to 100, compared without case. A code is counted whether or not the store still has it,
-	// and also beyond its limit: the order was placed.
+	// Codes that the order used, 1 to 100. Case is ignored. Codes count even if the store no longer has them or their limit is
+	// reached, because the order is already placed.
 	Codes         []string `protobuf:"bytes,4,rep,name=codes,proto3" json:"codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1712,9 +1713,9 @@ type ReleaseUsageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store of the order. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// Order, as it was recorded. Required.
+	// Order, as recorded. Required.
 	OrderId string `protobuf:"bytes,2,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
-	// Codes to take back, 1 to 100. Codes that the order did not use are passed over.
+	// Codes to release, 1 to 100. Codes that the order did not use are ignored.
 	Codes         []string `protobuf:"bytes,3,rep,name=codes,proto3" json:"codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1817,14 +1818,14 @@ func (x *ReleaseUsageResponse) GetUsages() []*Usage {
 	return nil
 }
 
-// Usage is how often a promotion was used.
+// Usage is the usage count of one promotion.
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Code of the promotion, in upper case.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// Orders that used it and were not taken back.
+	// Number of orders that used it, without released ones.
 	UsedCount int64 `protobuf:"varint,2,opt,name=used_count,json=usedCount,proto3" json:"used_count,omitempty"`
-	// True when the call changed the count, false when it had been made before.
+	// True when this call changed the count. A repeated call does not.
 	Changed       bool `protobuf:"varint,3,opt,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -33,22 +33,21 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PromotionService keeps promotions and computes what they are worth to a cart.
+// PromotionService keeps promotions and computes their savings on a cart.
 type PromotionServiceClient interface {
-	// UpsertPromotions creates or replaces promotions in bulk. A bad promotion is reported and does not stop the others.
+	// UpsertPromotions creates or replaces promotions in bulk. An invalid promotion is reported and does not stop the others.
 	UpsertPromotions(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertPromotionsRequest, UpsertPromotionsResponse], error)
-	// ListPromotions returns every promotion of a store, by code.
+	// ListPromotions returns all promotions of a store, by code.
 	ListPromotions(ctx context.Context, in *ListPromotionsRequest, opts ...grpc.CallOption) (*ListPromotionsResponse, error)
-	// DeletePromotion removes one promotion and forgets how often it was used. Deleting one that does not exist succeeds.
+	// DeletePromotion removes one promotion and its usage counts. Deleting one that does not exist succeeds.
 	DeletePromotion(ctx context.Context, in *DeletePromotionRequest, opts ...grpc.CallOption) (*DeletePromotionResponse, error)
-	// EvaluateCart computes, for every promotion of the store, whether it applies to a cart and what it saves, and the best
-	// legal combination. No model is involved.
+	// EvaluateCart computes for each promotion of the store whether it applies to a cart and what it saves, and the best valid
+	// combination. It calls no model.
 	EvaluateCart(ctx context.Context, in *EvaluateCartRequest, opts ...grpc.CallOption) (*EvaluateCartResponse, error)
-	// RecordUsage counts the promotions of one order, for usage limits. The store's backend calls it after the checkout.
-	// Repeating it for the same order counts nothing twice.
+	// RecordUsage counts the promotions of one order, for usage limits. The store's backend calls it after the checkout. A repeated
+	// call for the same order changes nothing.
 	RecordUsage(ctx context.Context, in *RecordUsageRequest, opts ...grpc.CallOption) (*RecordUsageResponse, error)
-	// ReleaseUsage takes back what RecordUsage counted for an order, such as one that was cancelled. Repeating it changes
-	// nothing.
+	// ReleaseUsage reverts what RecordUsage counted for an order, such as a cancelled one. A repeated call changes nothing.
 	ReleaseUsage(ctx context.Context, in *ReleaseUsageRequest, opts ...grpc.CallOption) (*ReleaseUsageResponse, error)
 }
 
@@ -127,22 +126,21 @@ func (c *promotionServiceClient) ReleaseUsage(ctx context.Context, in *ReleaseUs
 // All implementations must embed UnimplementedPromotionServiceServer
 // for forward compatibility.
 //
-// PromotionService keeps promotions and computes what they are worth to a cart.
+// PromotionService keeps promotions and computes their savings on a cart.
 type PromotionServiceServer interface {
-	// UpsertPromotions creates or replaces promotions in bulk. A bad promotion is reported and does not stop the others.
+	// UpsertPromotions creates or replaces promotions in bulk. An invalid promotion is reported and does not stop the others.
 	UpsertPromotions(grpc.ClientStreamingServer[UpsertPromotionsRequest, UpsertPromotionsResponse]) error
-	// ListPromotions returns every promotion of a store, by code.
+	// ListPromotions returns all promotions of a store, by code.
 	ListPromotions(context.Context, *ListPromotionsRequest) (*ListPromotionsResponse, error)
-	// DeletePromotion removes one promotion and forgets how often it was used. Deleting one that does not exist succeeds.
+	// DeletePromotion removes one promotion and its usage counts. Deleting one that does not exist succeeds.
 	DeletePromotion(context.Context, *DeletePromotionRequest) (*DeletePromotionResponse, error)
-	// EvaluateCart computes, for every promotion of the store, whether it applies to a cart and what it saves, and the best
-	// legal combination. No model is involved.
+	// EvaluateCart computes for each promotion of the store whether it applies to a cart and what it saves, and the best valid
+	// combination. It calls no model.
 	EvaluateCart(context.Context, *EvaluateCartRequest) (*EvaluateCartResponse, error)
-	// RecordUsage counts the promotions of one order, for usage limits. The store's backend calls it after the checkout.
-	// Repeating it for the same order counts nothing twice.
+	// RecordUsage counts the promotions of one order, for usage limits. The store's backend calls it after the checkout. A repeated
+	// call for the same order changes nothing.
 	RecordUsage(context.Context, *RecordUsageRequest) (*RecordUsageResponse, error)
-	// ReleaseUsage takes back what RecordUsage counted for an order, such as one that was cancelled. Repeating it changes
-	// nothing.
+	// ReleaseUsage reverts what RecordUsage counted for an order, such as a cancelled one. A repeated call changes nothing.
 	ReleaseUsage(context.Context, *ReleaseUsageRequest) (*ReleaseUsageResponse, error)
 	mustEmbedUnimplementedPromotionServiceServer()
 }
