@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: quartet/gateway/v1/gateway.proto
 
-// Package quartet.gateway.v1 is what a store's backend calls.
+// Package quartet.gateway.v1 is the API for a store's backend.
 
 package gatewayv1
 
@@ -30,19 +30,19 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MergeMethod says how the text of a reply was made.
+// MergeMethod says how the text of a reply was produced.
 type MergeMethod int32
 
 const (
 	// Not set; never sent.
 	MergeMethod_MERGE_METHOD_UNSPECIFIED MergeMethod = 0
-	// One answer, passed through as it was.
+	// One answer, unchanged.
 	MergeMethod_MERGE_METHOD_PASS_THROUGH MergeMethod = 1
-	// Several answers, worded as one by a model.
+	// Several answers, merged by a model.
 	MergeMethod_MERGE_METHOD_MODEL MergeMethod = 2
 	// Several answers, joined by code.
 	MergeMethod_MERGE_METHOD_JOINED MergeMethod = 3
-	// Several answers, worded as one by a model; code appended the answers that its text does not cover.
+	// Several answers, merged by a model. Code appended the answers that the model's text does not cover.
 	MergeMethod_MERGE_METHOD_MODEL_AND_JOINED MergeMethod = 4
 )
 
@@ -98,13 +98,13 @@ type Store struct {
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Name as shoppers know it. Required.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// BCP 47 tag of the language to answer in if the shopper's is not detected. Empty: "en".
+	// BCP 47 tag of the language to answer in if the shopper's language is not detected. Empty: "en".
 	DefaultLocale string `protobuf:"bytes,3,opt,name=default_locale,json=defaultLocale,proto3" json:"default_locale,omitempty"`
 	// ISO 4217 code of the prices. Required.
 	CurrencyCode string `protobuf:"bytes,4,opt,name=currency_code,json=currencyCode,proto3" json:"currency_code,omitempty"`
-	// Words of this store that count for a specialist when a message is routed. At most 200, each with a specialist's name (1
-	// to 64 of lower-case letters, digits and '-'), a term of 1 to 100 characters and a weight from -5 to 5. A specialist that
-	// the deployment lacks is not an error: it may be down. May be empty.
+	// Keywords of this store that count for a specialist when a message is routed. At most 200, each with a specialist's name (1 to
+	// 64 of lower-case letters, digits and '-'), a term of 1 to 100 characters and a weight from -5 to 5. The specialist may be
+	// missing or down. May be empty.
 	RoutingKeywords []*v1.RoutingKeyword `protobuf:"bytes,5,rep,name=routing_keywords,json=routingKeywords,proto3" json:"routing_keywords,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -180,22 +180,22 @@ type AskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store that the shopper is in. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// What the shopper wrote, 1 to 8,000 characters. Required.
+	// Text of the message, 1 to 8,000 characters. Required.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// The signed-in customer, as the backend knows them. Empty: a guest, who has no orders.
+	// Id of the signed-in customer. Empty: a guest, who has no orders.
 	CustomerId string `protobuf:"bytes,3,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
 	// Groups of the customer, such as "members". Empty: none.
 	CustomerGroups []string `protobuf:"bytes,4,rep,name=customer_groups,json=customerGroups,proto3" json:"customer_groups,omitempty"`
-	// The shopper's cart. Empty: the customer_id's cart of the same name, or none for a guest.
+	// Id of the shopper's cart. Empty: the cart with the id customer_id, or none for a guest.
 	CartId string `protobuf:"bytes,5,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
-	// Conversation to continue. 1 to 64 of letters, digits, '.', '_' and '-'. The messages of a conversation are answered one
-	// after the other, in the order of arrival. Empty: a new conversation.
+	// Conversation to continue. 1 to 64 of letters, digits, '.', '_' and '-'. Messages of one conversation are answered one after
+	// the other, in the order of arrival. Empty: a new conversation.
 	ThreadId string `protobuf:"bytes,6,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Idempotency key, unique in the store, of the same form. Calls with the same id and the same other fields are one request:
-	// it is answered once, and each call gets that reply, also while the first call is still running. A request that failed,
-	// or whose gateway died, is resumed with the same turn_id, thread_id and routing; specialists that answered are not
-	// asked again. The id expires with its thread. The same id with another value in any other field is ALREADY_EXISTS,
-	// REQUEST_ID_REUSED. Empty: every call is a new request.
+	// Idempotency key, unique in the store, of the same form. Calls with the same id and the same other fields are one request. It
+	// is answered once, and each call gets that reply, also while the first call still runs. If the request or its gateway fails, a
+	// repeated call resumes the turn with the same turn_id, thread_id and routing; it repeats no finished answer of a specialist.
+	// The id expires with its thread. The same id with another value in any other field is ALREADY_EXISTS, reason
+	// REQUEST_ID_REUSED. Empty: each call is a new request.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// BCP 47 tag of the shopper's language, such as "es-MX". Empty: detected from the message.
 	Locale        string `protobuf:"bytes,8,opt,name=locale,proto3" json:"locale,omitempty"`
@@ -296,15 +296,15 @@ type AskResponse struct {
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// Identifier of this turn, for GetTurn.
 	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Conversation that the turn belongs to.
+	// Conversation of the turn.
 	ThreadId string `protobuf:"bytes,3,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	// Trace of the turn, 32 hexadecimal digits. Empty when the turn was not traced.
 	TraceId string `protobuf:"bytes,4,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// How the message was split.
+	// The routing decision for the message.
 	Routing *v1.RoutingDecision `protobuf:"bytes,5,opt,name=routing,proto3" json:"routing,omitempty"`
-	// How each assignment went, in the order of the routing.
+	// Result of each assignment, in the order of the routing.
 	Results []*AssignmentResult `protobuf:"bytes,6,rep,name=results,proto3" json:"results,omitempty"`
-	// How the text was made.
+	// How the text was produced.
 	MergeMethod MergeMethod `protobuf:"varint,7,opt,name=merge_method,json=mergeMethod,proto3,enum=quartet.gateway.v1.MergeMethod" json:"merge_method,omitempty"`
 	// Products that the reply names, each once, best first.
 	Products []*v11.ProductChoice `protobuf:"bytes,8,rep,name=products,proto3" json:"products,omitempty"`
@@ -312,20 +312,20 @@ type AskResponse struct {
 	Promotion *v11.PromotionChoice `protobuf:"bytes,9,opt,name=promotion,proto3" json:"promotion,omitempty"`
 	// Orders that the reply is about.
 	Orders []*v12.Order `protobuf:"bytes,10,rep,name=orders,proto3" json:"orders,omitempty"`
-	// Policy passages that the reply rests on.
+	// Policy passages that support the reply.
 	Passages []*v13.Passage `protobuf:"bytes,11,rep,name=passages,proto3" json:"passages,omitempty"`
-	// What the backend could do next. Nothing was done yet.
+	// Actions that the backend could take next. None was taken yet.
 	SuggestedActions []*v11.SuggestedAction `protobuf:"bytes,12,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
 	// Confidence in the reply, 0 to 1: 0.7 x the lowest + 0.3 x the mean of the assignments' confidences. A failed assignment
 	// counts 0.
 	Confidence float64 `protobuf:"fixed64,13,opt,name=confidence,proto3" json:"confidence,omitempty"`
-	// Whether a human should look at it.
+	// Whether a human should review the reply.
 	Handoff *Handoff `protobuf:"bytes,14,opt,name=handoff,proto3" json:"handoff,omitempty"`
 	// Tokens of all model calls of the turn.
 	Usage *v14.Usage `protobuf:"bytes,15,opt,name=usage,proto3" json:"usage,omitempty"`
-	// What they cost. Absent: unknown.
+	// Cost of all model calls of the turn. Absent: unknown.
 	Cost *v14.Cost `protobuf:"bytes,16,opt,name=cost,proto3" json:"cost,omitempty"`
-	// How long the turn took.
+	// Duration of the turn.
 	Duration *durationpb.Duration `protobuf:"bytes,17,opt,name=duration,proto3" json:"duration,omitempty"`
 	// When the turn began.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
@@ -498,12 +498,12 @@ func (x *AskResponse) GetRequestId() string {
 	return ""
 }
 
-// Handoff says whether a human should look at the reply.
+// Handoff says whether a human should review the reply.
 type Handoff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True when a human should look at the reply.
+	// True when a human should review the reply.
 	Recommended bool `protobuf:"varint,1,opt,name=recommended,proto3" json:"recommended,omitempty"`
-	// Why. Empty when not recommended.
+	// Reason. Empty when not recommended.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -553,7 +553,7 @@ func (x *Handoff) GetReason() string {
 	return ""
 }
 
-// AssignmentResult is how one assignment went.
+// AssignmentResult is the result of one assignment.
 type AssignmentResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The assignment.
@@ -636,12 +636,12 @@ type isAssignmentResult_Outcome interface {
 }
 
 type AssignmentResult_Answer struct {
-	// What the specialist said.
+	// The specialist's answer.
 	Answer *v11.Answer `protobuf:"bytes,2,opt,name=answer,proto3,oneof"`
 }
 
 type AssignmentResult_Failure struct {
-	// Why it said nothing.
+	// Why there is no answer.
 	Failure *Failure `protobuf:"bytes,3,opt,name=failure,proto3,oneof"`
 }
 
@@ -649,14 +649,14 @@ func (*AssignmentResult_Answer) isAssignmentResult_Outcome() {}
 
 func (*AssignmentResult_Failure) isAssignmentResult_Outcome() {}
 
-// Failure says why an assignment was not answered.
+// Failure says why an assignment has no answer.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Canonical gRPC status code as its name, such as "UNAVAILABLE".
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// Machine-readable reason.
 	Reason v14.ErrorReason `protobuf:"varint,2,opt,name=reason,proto3,enum=quartet.common.v1.ErrorReason" json:"reason,omitempty"`
-	// What happened, for the backend's log; not for the shopper.
+	// Description for the backend's log, not for the shopper.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -713,7 +713,7 @@ func (x *Failure) GetMessage() string {
 	return ""
 }
 
-// AskStreamRequest is a message to be answered with progress.
+// AskStreamRequest is a message to answer with progress.
 type AskStreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The message, as for Ask. Required.
@@ -883,22 +883,22 @@ type isAskStreamResponse_Event interface {
 }
 
 type AskStreamResponse_Routed struct {
-	// The message was split.
+	// The message is split into assignments.
 	Routed *Routed `protobuf:"bytes,1,opt,name=routed,proto3,oneof"`
 }
 
 type AskStreamResponse_AgentStarted struct {
-	// A specialist began.
+	// A specialist has started.
 	AgentStarted *AgentStarted `protobuf:"bytes,2,opt,name=agent_started,json=agentStarted,proto3,oneof"`
 }
 
 type AskStreamResponse_ToolCallStarted struct {
-	// A specialist's tool is about to run.
+	// A specialist is about to call a tool.
 	ToolCallStarted *AgentToolCallStarted `protobuf:"bytes,3,opt,name=tool_call_started,json=toolCallStarted,proto3,oneof"`
 }
 
 type AskStreamResponse_ToolCallFinished struct {
-	// A specialist's tool has run.
+	// A specialist's tool call has ended.
 	ToolCallFinished *AgentToolCallFinished `protobuf:"bytes,4,opt,name=tool_call_finished,json=toolCallFinished,proto3,oneof"`
 }
 
@@ -908,7 +908,7 @@ type AskStreamResponse_TextDelta struct {
 }
 
 type AskStreamResponse_AgentFinished struct {
-	// A specialist is done, or has failed.
+	// A specialist has finished or failed.
 	AgentFinished *AgentFinished `protobuf:"bytes,6,opt,name=agent_finished,json=agentFinished,proto3,oneof"`
 }
 
@@ -931,10 +931,10 @@ func (*AskStreamResponse_AgentFinished) isAskStreamResponse_Event() {}
 
 func (*AskStreamResponse_Answer) isAskStreamResponse_Event() {}
 
-// Routed reports the split.
+// Routed reports the routing decision.
 type Routed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The decision, final.
+	// The final decision.
 	Decision      *v1.RoutingDecision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -977,7 +977,7 @@ func (x *Routed) GetDecision() *v1.RoutingDecision {
 	return nil
 }
 
-// AgentStarted reports that a specialist began on an assignment.
+// AgentStarted reports that a specialist has started an assignment.
 type AgentStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The assignment.
@@ -1023,12 +1023,12 @@ func (x *AgentStarted) GetAssignment() *v1.Assignment {
 	return nil
 }
 
-// AgentToolCallStarted reports a tool call that is about to run.
+// AgentToolCallStarted reports that a tool call is about to run.
 type AgentToolCallStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Assignment that it is for.
+	// Assignment of the call.
 	AssignmentId string `protobuf:"bytes,1,opt,name=assignment_id,json=assignmentId,proto3" json:"assignment_id,omitempty"`
-	// Specialist that makes it.
+	// Specialist of the assignment.
 	Specialist string `protobuf:"bytes,2,opt,name=specialist,proto3" json:"specialist,omitempty"`
 	// The call.
 	ToolCall      *v11.ToolCallStarted `protobuf:"bytes,3,opt,name=tool_call,json=toolCall,proto3" json:"tool_call,omitempty"`
@@ -1087,12 +1087,12 @@ func (x *AgentToolCallStarted) GetToolCall() *v11.ToolCallStarted {
 	return nil
 }
 
-// AgentToolCallFinished reports a tool call that has run.
+// AgentToolCallFinished reports that a tool call has ended.
 type AgentToolCallFinished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Assignment that it is for.
+	// Assignment of the call.
 	AssignmentId string `protobuf:"bytes,1,opt,name=assignment_id,json=assignmentId,proto3" json:"assignment_id,omitempty"`
-	// Specialist that made it.
+	// Specialist of the assignment.
 	Specialist string `protobuf:"bytes,2,opt,name=specialist,proto3" json:"specialist,omitempty"`
 	// The call.
 	ToolCall      *v11.ToolCall `protobuf:"bytes,3,opt,name=tool_call,json=toolCall,proto3" json:"tool_call,omitempty"`
@@ -1151,10 +1151,10 @@ func (x *AgentToolCallFinished) GetToolCall() *v11.ToolCall {
 	return nil
 }
 
-// AgentFinished reports that a specialist is done.
+// AgentFinished reports that a specialist has finished or failed.
 type AgentFinished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How it went.
+	// The result.
 	Result        *AssignmentResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1255,7 +1255,7 @@ func (x *GetTurnRequest) GetTurnId() string {
 // GetTurnResponse carries the turn.
 type GetTurnResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The reply as it was given.
+	// The reply.
 	Turn          *AskResponse `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1303,18 +1303,18 @@ type Thread struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier, unique in the store.
 	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Customer whose it is. Empty: a guest's.
+	// Customer of the thread. Empty: a guest.
 	CustomerId string `protobuf:"bytes,2,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
 	// The first message, cut to 200 characters.
 	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
-	// When it was begun.
+	// When the first message arrived.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When it was last written.
+	// When the last message was written.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// When it is forgotten unless written again.
+	// When the thread is deleted unless it is written again.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// What was said in it: after the first turn its first message, cut to 200 characters; later what a model made of it, after
-	// the turn, so it may lag behind by a turn.
+	// Summary of the thread. After the first turn: its first message, cut to 200 characters. Later: a model's summary, which is
+	// written after the turn and can be one turn behind.
 	Summary       string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1404,9 +1404,9 @@ type ListThreadsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store of the threads. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// Customer whose threads to return. Required: guests' threads are reached by id only.
+	// Customer whose threads to return. Required: threads of guests cannot be listed.
 	CustomerId string `protobuf:"bytes,2,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
-	// Number of threads to return, 1 to 100. Zero: 20.
+	// Highest number of threads, 1 to 100. Zero: 20.
 	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1466,7 +1466,7 @@ func (x *ListThreadsRequest) GetLimit() int32 {
 // ListThreadsResponse carries the threads.
 type ListThreadsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The one last written first.
+	// Threads, by time of the last message, the newest first.
 	Threads       []*Thread `protobuf:"bytes,1,rep,name=threads,proto3" json:"threads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1569,9 +1569,9 @@ type GetThreadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The thread.
 	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// Its messages that are still kept, the oldest first.
+	// Stored messages, the oldest first.
 	Messages []*v14.Message `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Its turns that are still kept, the oldest first.
+	// Ids of the stored turns, the oldest first.
 	TurnIds       []string `protobuf:"bytes,3,rep,name=turn_ids,json=turnIds,proto3" json:"turn_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1686,7 +1686,7 @@ func (x *DeleteThreadRequest) GetThreadId() string {
 // DeleteThreadResponse reports on a deletion.
 type DeleteThreadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True when there was such a thread.
+	// True when the thread existed.
 	Deleted       bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

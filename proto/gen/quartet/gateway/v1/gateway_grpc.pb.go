@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: quartet/gateway/v1/gateway.proto
 
-// Package quartet.gateway.v1 is what a store's backend calls.
+// Package quartet.gateway.v1 is the API for a store's backend.
 
 package gatewayv1
 
@@ -35,19 +35,18 @@ const (
 //
 // GatewayService answers shoppers' messages and keeps their conversations.
 type GatewayServiceClient interface {
-	// Ask answers one message. The status is OK when any part of the message was answered; each assignment then says how
-	// its part went.
+	// Ask answers one message. The status is OK if any part of the message was answered; the results say which.
 	Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error)
-	// AskStream is Ask with progress: typed events in order, the last of which is the answer that Ask would return.
+	// AskStream is Ask with progress: typed events in order. The last event is the answer that Ask would return.
 	AskStream(ctx context.Context, in *AskStreamRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AskStreamResponse], error)
-	// GetTurn returns an earlier answer of a store while it is kept.
+	// GetTurn returns a stored answer. NOT_FOUND when there is none, or when it has expired.
 	GetTurn(ctx context.Context, in *GetTurnRequest, opts ...grpc.CallOption) (*GetTurnResponse, error)
-	// ListThreads returns a customer's threads, the one last written first.
+	// ListThreads returns a customer's threads, by time of the last message, the newest first.
 	ListThreads(ctx context.Context, in *ListThreadsRequest, opts ...grpc.CallOption) (*ListThreadsResponse, error)
 	// GetThread returns the messages of one thread.
 	GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*GetThreadResponse, error)
-	// DeleteThread removes a thread with its turns and request ids, after the messages that came before are answered. Deleting
-	// an unknown thread succeeds.
+	// DeleteThread removes a thread with its turns and request ids, after earlier messages are answered. Deleting one that does not
+	// exist succeeds.
 	DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*DeleteThreadResponse, error)
 }
 
@@ -134,19 +133,18 @@ func (c *gatewayServiceClient) DeleteThread(ctx context.Context, in *DeleteThrea
 //
 // GatewayService answers shoppers' messages and keeps their conversations.
 type GatewayServiceServer interface {
-	// Ask answers one message. The status is OK when any part of the message was answered; each assignment then says how
-	// its part went.
+	// Ask answers one message. The status is OK if any part of the message was answered; the results say which.
 	Ask(context.Context, *AskRequest) (*AskResponse, error)
-	// AskStream is Ask with progress: typed events in order, the last of which is the answer that Ask would return.
+	// AskStream is Ask with progress: typed events in order. The last event is the answer that Ask would return.
 	AskStream(*AskStreamRequest, grpc.ServerStreamingServer[AskStreamResponse]) error
-	// GetTurn returns an earlier answer of a store while it is kept.
+	// GetTurn returns a stored answer. NOT_FOUND when there is none, or when it has expired.
 	GetTurn(context.Context, *GetTurnRequest) (*GetTurnResponse, error)
-	// ListThreads returns a customer's threads, the one last written first.
+	// ListThreads returns a customer's threads, by time of the last message, the newest first.
 	ListThreads(context.Context, *ListThreadsRequest) (*ListThreadsResponse, error)
 	// GetThread returns the messages of one thread.
 	GetThread(context.Context, *GetThreadRequest) (*GetThreadResponse, error)
-	// DeleteThread removes a thread with its turns and request ids, after the messages that came before are answered. Deleting
-	// an unknown thread succeeds.
+	// DeleteThread removes a thread with its turns and request ids, after earlier messages are answered. Deleting one that does not
+	// exist succeeds.
 	DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error)
 	mustEmbedUnimplementedGatewayServiceServer()
 }
@@ -346,7 +344,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// StoreService keeps the stores that a deployment serves. A store must be known here before it can be asked.
+// StoreService keeps the stores that a deployment serves. Ask requires a store that exists here.
 type StoreServiceClient interface {
 	// PutStore creates or replaces a store.
 	PutStore(ctx context.Context, in *PutStoreRequest, opts ...grpc.CallOption) (*PutStoreResponse, error)
@@ -398,7 +396,7 @@ func (c *storeServiceClient) ListStores(ctx context.Context, in *ListStoresReque
 // All implementations must embed UnimplementedStoreServiceServer
 // for forward compatibility.
 //
-// StoreService keeps the stores that a deployment serves. A store must be known here before it can be asked.
+// StoreService keeps the stores that a deployment serves. Ask requires a store that exists here.
 type StoreServiceServer interface {
 	// PutStore creates or replaces a store.
 	PutStore(context.Context, *PutStoreRequest) (*PutStoreResponse, error)

@@ -26,15 +26,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// DecisionStage says whether a decision may still change.
+// DecisionStage says whether a decision can still change.
 type DecisionStage int32
 
 const (
 	// Not set; never sent.
 	DecisionStage_DECISION_STAGE_UNSPECIFIED DecisionStage = 0
-	// Made by the classifier while a model is asked.
+	// The classifier's decision, before the model has answered.
 	DecisionStage_DECISION_STAGE_PROVISIONAL DecisionStage = 1
-	// Will not change.
+	// Does not change.
 	DecisionStage_DECISION_STAGE_FINAL DecisionStage = 2
 )
 
@@ -79,7 +79,7 @@ func (DecisionStage) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_router_v1_router_proto_rawDescGZIP(), []int{0}
 }
 
-// DecisionSource says what made a decision.
+// DecisionSource is the source of a decision.
 type DecisionSource int32
 
 const (
@@ -89,7 +89,7 @@ const (
 	DecisionSource_DECISION_SOURCE_RULES DecisionSource = 1
 	// A model.
 	DecisionSource_DECISION_SOURCE_MODEL DecisionSource = 2
-	// The classifier, because the model failed, was late, or is not configured.
+	// The classifier, because there is no model, or the model failed or timed out.
 	DecisionSource_DECISION_SOURCE_FALLBACK DecisionSource = 3
 )
 
@@ -142,27 +142,27 @@ type DecisionNoteKind int32
 const (
 	// Not set; never sent.
 	DecisionNoteKind_DECISION_NOTE_KIND_UNSPECIFIED DecisionNoteKind = 0
-	// The model's answer was used after a correction round, or after a sub-query was put back into the shopper's words.
+	// The model's answer needed a correction round, or a sub-query was changed back to the shopper's words.
 	DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED DecisionNoteKind = 1
 	// The model named an unknown specialist; the catch-all replaces it.
 	DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST DecisionNoteKind = 2
-	// The right specialist is not available; another one replaces it, and remapped_from names the right one.
+	// The right specialist is not available; another one replaces it. remapped_from names the right one.
 	DecisionNoteKind_DECISION_NOTE_KIND_REMAPPED DecisionNoteKind = 3
 	// The model left out a part of the message; the classifier's assignment for that part was added.
 	DecisionNoteKind_DECISION_NOTE_KIND_RESTORED DecisionNoteKind = 4
-	// The model did not answer in time; the classifier decided.
+	// The model timed out; the classifier decided.
 	DecisionNoteKind_DECISION_NOTE_KIND_TIMED_OUT DecisionNoteKind = 5
 	// The model failed, or its output was invalid even after a correction round; the classifier decided.
 	DecisionNoteKind_DECISION_NOTE_KIND_MODEL_FAILED DecisionNoteKind = 6
 	// The classifier was not certain, and there is no model; the classifier decided.
 	DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL DecisionNoteKind = 7
-	// There were too many assignments; those of one specialist were joined. Nothing was left out.
+	// There were too many assignments; those of each specialist were merged. No part is lost.
 	DecisionNoteKind_DECISION_NOTE_KIND_MERGED DecisionNoteKind = 8
 	// Keywords of the store name an unknown specialist; they were ignored.
 	DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED DecisionNoteKind = 9
-	// A specialist was not reachable and has never described itself, so it could not be offered. Set by the gateway.
+	// A specialist is unreachable and was never described, so it is not offered. Set by the gateway.
 	DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING DecisionNoteKind = 10
-	// The router failed; its provisional decision counts if there was one, else the catch-all gets the message. Set by the
+	// The router failed. Its provisional decision is final if there is one; else the catch-all gets the message. Set by the
 	// gateway.
 	DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED DecisionNoteKind = 11
 )
@@ -233,17 +233,16 @@ type RouteRequest struct {
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// Earlier messages of the thread, the oldest first. May be empty.
 	History []*v1.Message `protobuf:"bytes,2,rep,name=history,proto3" json:"history,omitempty"`
-	// Specialists to choose from, as SpecialistService.Describe returns them. At least one, unless specialists_version names a
-	// version that the router knows.
+	// Specialists to choose from, as SpecialistService.Describe returns them. At least one, unless the router knows
+	// specialists_version.
 	Specialists []*v11.Specialist `protobuf:"bytes,3,rep,name=specialists,proto3" json:"specialists,omitempty"`
-	// Words of the store that count for a specialist, in addition to the specialist's own keywords. At most 200. Keywords of a
-	// specialist that is not in the request are ignored, with a note.
+	// Keywords of the store, in addition to those of the specialists. At most 200. Keywords of a specialist that is not in the
+	// request are ignored, with a note.
 	Keywords []*RoutingKeyword `protobuf:"bytes,4,rep,name=keywords,proto3" json:"keywords,omitempty"`
-	// Version of the specialists, so that they need not travel with every message: the SHA-256, in lower-case hexadecimal, of
-	// each one's length (four bytes, big endian) and deterministic encoding, in order. The router computes it from the
-	// specialists that it is sent and remembers them under it for a while. An unknown version without specialists is
-	// FAILED_PRECONDITION, ERROR_REASON_SPECIALISTS_UNKNOWN: repeat the request with the specialists. Empty: the specialists
-	// are not remembered.
+	// Version of the specialists, which saves sending them with every message: the lower-case hexadecimal SHA-256 of the length
+	// (four bytes, big endian) and the deterministic encoding of each, in order. The router computes it from the specialists in a
+	// request and remembers them by it for a limited time. An unknown version without specialists is FAILED_PRECONDITION, reason
+	// SPECIALISTS_UNKNOWN: repeat the request with the specialists. Empty: the specialists are not remembered.
 	SpecialistsVersion string `protobuf:"bytes,5,opt,name=specialists_version,json=specialistsVersion,proto3" json:"specialists_version,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -319,7 +318,7 @@ type RoutingKeyword struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the specialist that the keyword counts for. Required.
 	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
-	// The word and its weight. It replaces the weight of the specialist's own keyword of the same term; 0 disables that one.
+	// The keyword. Its weight replaces the weight of the specialist's own keyword with the same term; 0 disables that keyword.
 	Keyword       *v11.Keyword `protobuf:"bytes,2,opt,name=keyword,proto3" json:"keyword,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -371,10 +370,10 @@ func (x *RoutingKeyword) GetKeyword() *v11.Keyword {
 
 // RouteResponse carries one decision.
 //
-// A caller can start the assignments of a PROVISIONAL decision before the FINAL one arrives. The final decision has the same
-// assignment_id if and only if it has an assignment with the same specialist, remapped_from and sub_query; only the
-// confidence may differ. All its other assignments have new identifiers. Provisional assignments that it lacks are to be
-// cancelled.
+// A caller can start the assignments of a PROVISIONAL decision before the FINAL one arrives. An assignment keeps its
+// assignment_id in the final decision if and only if specialist, remapped_from and sub_query are the same; only the confidence
+// may differ. All other assignments of the final decision have new ids. The caller must cancel provisional assignments that are
+// not in the final decision.
 type RouteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The decision.
@@ -423,26 +422,26 @@ func (x *RouteResponse) GetDecision() *RoutingDecision {
 // RoutingDecision is a message split into assignments. Together they cover the message.
 type RoutingDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether it may still change.
+	// Whether it can still change.
 	Stage DecisionStage `protobuf:"varint,1,opt,name=stage,proto3,enum=quartet.router.v1.DecisionStage" json:"stage,omitempty"`
-	// What made it.
+	// Source of the decision.
 	Source DecisionSource `protobuf:"varint,2,opt,name=source,proto3,enum=quartet.router.v1.DecisionSource" json:"source,omitempty"`
-	// At least one, in the order of the message. At most eight, or one for each specialist where there are more of those.
+	// At least one, in the order of the message. At most eight, or the number of specialists if that is higher.
 	Assignments []*Assignment `protobuf:"bytes,3,rep,name=assignments,proto3" json:"assignments,omitempty"`
-	// How sure the source is of the whole split, 0 to 1.
+	// Certainty of the whole decision, 0 to 1.
 	Certainty float64 `protobuf:"fixed64,4,opt,name=certainty,proto3" json:"certainty,omitempty"`
-	// What changed the decision, in order. Empty: the classifier was certain or the model's answer stands unchanged, and every
-	// specialist was available. Programs may count the kinds; they must not depend on the texts.
+	// Events that changed the decision, in order. Empty: the classifier was certain or the model's answer is unchanged, and every
+	// specialist was available. Programs can rely on the kinds, but not on the texts.
 	Notes []*DecisionNote `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty"`
-	// Version of the prompt. Empty when no model was asked.
+	// Version of the prompt. Empty: no model was asked.
 	PromptVersion string `protobuf:"bytes,6,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
-	// Model that was asked, as it names itself. Empty when none was asked, or when it failed first.
+	// Name of the model that was asked, as it reports it. Empty: no model was asked, or it did not answer.
 	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
-	// Tokens that the decision took. Absent when no model was asked.
+	// Tokens used for the decision. Absent: no model was asked.
 	Usage *v1.Usage `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
-	// How long the decision took, from the request on. A final one's includes the provisional one's.
+	// Time from the request to the decision. The final decision's time includes the provisional one's.
 	Duration *durationpb.Duration `protobuf:"bytes,9,opt,name=duration,proto3" json:"duration,omitempty"`
-	// What it cost. Absent: unknown, or no model was asked.
+	// Cost of the decision. Absent: unknown, or no model was asked.
 	Cost          *v1.Cost `protobuf:"bytes,10,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -553,8 +552,8 @@ type DecisionNote struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kind of the event.
 	Kind DecisionNoteKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.router.v1.DecisionNoteKind" json:"kind,omitempty"`
-	// What happened, for people who read logs, such as "model named unknown specialist \"billing\"; sent to support".
-	// Never empty, and never the shopper's words.
+	// Description for logs, such as "model named unknown specialist \"billing\"; sent to support". Never empty. Never contains the
+	// shopper's words.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -607,21 +606,21 @@ func (x *DecisionNote) GetText() string {
 // Assignment gives one sub-query to one specialist. A specialist may have several.
 type Assignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, unique in the turn, such as "a1". It means the same work in both decisions of a message.
+	// Identifier, unique in the turn, such as "a1". It means the same work in both decisions for a message.
 	AssignmentId string `protobuf:"bytes,1,opt,name=assignment_id,json=assignmentId,proto3" json:"assignment_id,omitempty"`
 	// Name of the specialist that answers.
 	Specialist string `protobuf:"bytes,2,opt,name=specialist,proto3" json:"specialist,omitempty"`
-	// What the specialist answers, in the shopper's words. Never empty.
+	// Part of the message to answer, in the shopper's words. Never empty.
 	SubQuery string `protobuf:"bytes,3,opt,name=sub_query,json=subQuery,proto3" json:"sub_query,omitempty"`
-	// Why this specialist. For a replacement: that the right one is not available, and its unavailable_reason.
+	// Reason for the choice of the specialist. For a replacement: that the right one is not available, and its unavailable_reason.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// How sure the source is of this assignment, 0 to 1.
+	// Confidence of the source in this assignment, 0 to 1.
 	Confidence float64 `protobuf:"fixed64,5,opt,name=confidence,proto3" json:"confidence,omitempty"`
-	// The right specialist, if it is not available; specialist is then its replacement: support, or the first available one.
-	// Empty: not replaced.
+	// The right specialist, if it is not available. specialist is then its replacement: support, or the first available one. Empty:
+	// not replaced.
 	RemappedFrom string `protobuf:"bytes,6,opt,name=remapped_from,json=remappedFrom,proto3" json:"remapped_from,omitempty"`
-	// Whether confidence reaches the router's threshold of certainty. When it does for all assignments of the classifier,
-	// the router decides without a model.
+	// Whether confidence reaches the router's certainty threshold. If all assignments of the classifier are certain, the router
+	// asks no model.
 	Certain       bool `protobuf:"varint,7,opt,name=certain,proto3" json:"certain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

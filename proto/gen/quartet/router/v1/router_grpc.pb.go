@@ -30,8 +30,8 @@ const (
 //
 // RouterService decides which specialist answers which part of a message.
 type RouterServiceClient interface {
-	// Route streams one or two decisions. If the classifier is certain, or there is no model, only a FINAL one. Otherwise a
-	// PROVISIONAL one of the classifier at once, and a FINAL one when the model has answered.
+	// Route streams one or two decisions. If the classifier is certain or there is no model, it streams only a FINAL one. Otherwise
+	// it streams the classifier's PROVISIONAL decision at once, and a FINAL one when the model has answered.
 	Route(ctx context.Context, in *RouteRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RouteResponse], error)
 }
 
@@ -68,8 +68,8 @@ type RouterService_RouteClient = grpc.ServerStreamingClient[RouteResponse]
 //
 // RouterService decides which specialist answers which part of a message.
 type RouterServiceServer interface {
-	// Route streams one or two decisions. If the classifier is certain, or there is no model, only a FINAL one. Otherwise a
-	// PROVISIONAL one of the classifier at once, and a FINAL one when the model has answered.
+	// Route streams one or two decisions. If the classifier is certain or there is no model, it streams only a FINAL one. Otherwise
+	// it streams the classifier's PROVISIONAL decision at once, and a FINAL one when the model has answered.
 	Route(*RouteRequest, grpc.ServerStreamingServer[RouteResponse]) error
 	mustEmbedUnimplementedRouterServiceServer()
 }

@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: quartet/specialist/v1/specialist.proto
 
-// Package quartet.specialist.v1 is the one contract of all specialists: search, recommend, promotions, support and any
-// further one.
+// Package quartet.specialist.v1 is the contract that all specialists implement: search, recommend, promotions, support and any
+// others.
 
 package specialistv1
 
@@ -30,7 +30,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// FinishReason says why an answer ended.
+// FinishReason is the reason why an answer ended.
 type FinishReason int32
 
 const (
@@ -38,15 +38,15 @@ const (
 	FinishReason_FINISH_REASON_UNSPECIFIED FinishReason = 0
 	// The model finished.
 	FinishReason_FINISH_REASON_STOP FinishReason = 1
-	// The answer hit the limit of output tokens and may be cut.
+	// The limit of output tokens was reached. The text may be cut off.
 	FinishReason_FINISH_REASON_LENGTH FinishReason = 2
 	// The provider withheld the answer.
 	FinishReason_FINISH_REASON_CONTENT_FILTER FinishReason = 3
-	// The limit of steps is reached; the answer rests on what was known by then.
+	// The limit of steps was reached. The answer uses the results until then.
 	FinishReason_FINISH_REASON_MAX_STEPS FinishReason = 4
-	// Time ran out; the answer is what there was by then.
+	// The time limit was reached. The answer uses the results until then.
 	FinishReason_FINISH_REASON_DEADLINE FinishReason = 5
-	// The budget of tokens or money is used up; the answer rests on what was known by then.
+	// The budget of tokens or money was used up. The answer uses the results until then.
 	FinishReason_FINISH_REASON_BUDGET FinishReason = 6
 )
 
@@ -99,7 +99,7 @@ func (FinishReason) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{0}
 }
 
-// DescribeRequest has no fields: the store is in the scope.
+// DescribeRequest has no fields. The metadata names the store.
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -187,19 +187,19 @@ type Specialist struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name, unique in a deployment: lower-case letters, digits and '-', such as "search". Required.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What it is for, in one or two sentences that a model reads. Required.
+	// Purpose in one or two sentences, for a model. Required.
 	Purpose string `protobuf:"bytes,2,opt,name=purpose,proto3" json:"purpose,omitempty"`
-	// Sub-queries that it should get, as shoppers write them.
+	// Example sub-queries, as shoppers write them.
 	Examples []string `protobuf:"bytes,3,rep,name=examples,proto3" json:"examples,omitempty"`
-	// Words that count for the specialist when a message is routed without a model.
+	// Keywords that count for the specialist when the classifier routes a message.
 	Keywords []*Keyword `protobuf:"bytes,4,rep,name=keywords,proto3" json:"keywords,omitempty"`
-	// Tools that it offers its model.
+	// Tools that the specialist offers its model.
 	Tools []*ToolInfo `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
-	// False when the store lacks what the specialist needs; its sub-queries then go to support.
+	// False when the store lacks data or a system that the specialist needs. Its sub-queries then go to support.
 	Available bool `protobuf:"varint,6,opt,name=available,proto3" json:"available,omitempty"`
-	// Why it is not available, in words for the shopper. Empty when it is.
+	// Reason, in words for the shopper. Empty when available.
 	UnavailableReason string `protobuf:"bytes,7,opt,name=unavailable_reason,json=unavailableReason,proto3" json:"unavailable_reason,omitempty"`
-	// True when its tools read the shopper's cart, which then comes with each assignment.
+	// True when its tools read the shopper's cart. The gateway then sends the cart with each assignment.
 	ReadsCart     bool `protobuf:"varint,8,opt,name=reads_cart,json=readsCart,proto3" json:"reads_cart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -294,9 +294,9 @@ func (x *Specialist) GetReadsCart() bool {
 // Keyword is a word or phrase with a weight.
 type Keyword struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Lower-case word or phrase; matched on word boundaries. Required.
+	// Lower-case word or phrase, matched at word boundaries. Required.
 	Term string `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
-	// How strongly the term indicates the specialist: 1 weak, 2 clear, 3 almost certain; negative values count against it.
+	// Weight of the term: 1 weak, 2 clear, 3 almost certain. A negative weight counts against the specialist.
 	Weight        float64 `protobuf:"fixed64,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -346,14 +346,14 @@ func (x *Keyword) GetWeight() float64 {
 	return 0
 }
 
-// ToolInfo names a tool.
+// ToolInfo describes a tool.
 type ToolInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name, such as "search_catalog".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What it does, as the model reads it.
+	// Purpose, as the model reads it.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of its arguments.
+	// JSON Schema of the arguments.
 	ParametersJson string `protobuf:"bytes,3,opt,name=parameters_json,json=parametersJson,proto3" json:"parameters_json,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -415,23 +415,23 @@ type AnswerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the assignment, unique in the turn. Required.
 	AssignmentId string `protobuf:"bytes,1,opt,name=assignment_id,json=assignmentId,proto3" json:"assignment_id,omitempty"`
-	// What to answer, in the shopper's words. 1 to 8,000 characters. Required.
+	// Part of the message to answer, in the shopper's words. 1 to 8,000 characters. Required.
 	SubQuery string `protobuf:"bytes,2,opt,name=sub_query,json=subQuery,proto3" json:"sub_query,omitempty"`
-	// The shopper's whole message, for context. Empty: the same as sub_query.
+	// The complete message of the shopper, as context. Empty: the same as sub_query.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Earlier messages of the thread, the oldest first. May be empty.
 	History []*v1.Message `protobuf:"bytes,4,rep,name=history,proto3" json:"history,omitempty"`
 	// Why the router chose this specialist. May be empty.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Name of the store as shoppers know it. Empty: the store's id serves.
+	// Name of the store as shoppers know it. Empty: the store's id.
 	StoreName string `protobuf:"bytes,6,opt,name=store_name,json=storeName,proto3" json:"store_name,omitempty"`
-	// Summary of the thread before history. Empty: history is complete.
+	// Summary of the messages before history. Empty: history is complete.
 	Summary string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
 	// The shopper's cart, the same for all specialists of the turn. Absent: the specialist reads it itself.
 	Cart *v11.Cart `protobuf:"bytes,8,opt,name=cart,proto3" json:"cart,omitempty"`
-	// Products last shown to the shopper, in that order, so that "the second one" can be resolved.
+	// Products last shown to the shopper, in that order, to resolve references such as "the second one".
 	ShownProducts []*ProductChoice `protobuf:"bytes,9,rep,name=shown_products,json=shownProducts,proto3" json:"shown_products,omitempty"`
-	// Bounds of the models' work on this assignment. Absent: none.
+	// Budget of all model calls for this assignment. Absent: no limit.
 	Budget        *v1.Budget `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -646,7 +646,7 @@ type AnswerResponse_ToolCallStarted struct {
 }
 
 type AnswerResponse_ToolCallFinished struct {
-	// A tool has run, or was refused.
+	// A tool call has ended or was refused.
 	ToolCallFinished *ToolCallFinished `protobuf:"bytes,2,opt,name=tool_call_finished,json=toolCallFinished,proto3,oneof"`
 }
 
@@ -661,7 +661,7 @@ type AnswerResponse_Answer struct {
 }
 
 type AnswerResponse_UsageUpdate struct {
-	// A model call has ended, and there is more to do.
+	// A model call has ended, and the answer is not complete.
 	UsageUpdate *UsageUpdate `protobuf:"bytes,5,opt,name=usage_update,json=usageUpdate,proto3,oneof"`
 }
 
@@ -675,8 +675,7 @@ func (*AnswerResponse_Answer) isAnswerResponse_Event() {}
 
 func (*AnswerResponse_UsageUpdate) isAnswerResponse_Event() {}
 
-// UsageUpdate reports the tokens that an assignment has used so far. It precedes the answer, so that a caller that stops the
-// work can account for it.
+// UsageUpdate reports the tokens used for an assignment so far, so that a caller that cancels the work knows its usage.
 type UsageUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tokens of all model calls so far.
@@ -722,14 +721,14 @@ func (x *UsageUpdate) GetUsage() *v1.Usage {
 	return nil
 }
 
-// ToolCallStarted announces a tool call.
+// ToolCallStarted reports that a tool call is about to run.
 type ToolCallStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the call, unique in the assignment.
 	ToolCallId string `protobuf:"bytes,1,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
 	// Name of the tool as the model wrote it.
 	ToolName string `protobuf:"bytes,2,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
-	// Arguments as the model wrote them: JSON, or what the model took for it.
+	// Arguments as the model wrote them. They may be invalid JSON.
 	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -786,7 +785,7 @@ func (x *ToolCallStarted) GetArgumentsJson() string {
 	return ""
 }
 
-// ToolCallFinished reports on a tool call.
+// ToolCallFinished reports that a tool call has ended.
 type ToolCallFinished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -878,24 +877,24 @@ func (x *TextDelta) GetText() string {
 	return ""
 }
 
-// ToolCall is one row of the call log.
+// ToolCall is one entry of the tool call log.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the call, unique in the assignment.
 	ToolCallId string `protobuf:"bytes,1,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
 	// Name of the tool as the model wrote it.
 	ToolName string `protobuf:"bytes,2,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
-	// Arguments as the model wrote them: JSON, or what the model took for it.
+	// Arguments as the model wrote them. They may be invalid JSON.
 	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	// Start of the result as the model read it, at most 500 bytes.
 	ResultPreview string `protobuf:"bytes,4,opt,name=result_preview,json=resultPreview,proto3" json:"result_preview,omitempty"`
-	// What went wrong, as the model read it. Empty when the call succeeded.
+	// Error as the model read it. Empty: the call succeeded.
 	Error string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	// When it began.
+	// When the call started.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// How long it took.
+	// Duration of the call.
 	Duration *durationpb.Duration `protobuf:"bytes,7,opt,name=duration,proto3" json:"duration,omitempty"`
-	// What the result holds, such as "4 products". May be empty.
+	// Content of the result, such as "4 products". May be empty.
 	Summary       string `protobuf:"bytes,8,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -987,29 +986,28 @@ func (x *ToolCall) GetSummary() string {
 	return ""
 }
 
-// Answer is a specialist's answer: the text and typed results.
+// Answer is a specialist's answer: text and typed results.
 type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the specialist.
 	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
 	// The text, in the shopper's language. Never empty.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// Confidence in the answer, 0 to 1, computed from evidence: what the tools found, errors, limits reached and unsupported
-	// claims.
+	// Confidence in the answer, 0 to 1, computed from evidence: tool results, errors, limits reached and unsupported claims.
 	Confidence float64 `protobuf:"fixed64,3,opt,name=confidence,proto3" json:"confidence,omitempty"`
-	// Why the answer ended.
+	// Reason why the answer ended.
 	FinishReason FinishReason `protobuf:"varint,4,opt,name=finish_reason,json=finishReason,proto3,enum=quartet.specialist.v1.FinishReason" json:"finish_reason,omitempty"`
-	// Every tool call in the order made.
+	// All tool calls, in order.
 	ToolCalls []*ToolCall `protobuf:"bytes,5,rep,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
-	// Tokens that the answer took.
+	// Tokens used for the answer.
 	Usage *v1.Usage `protobuf:"bytes,6,opt,name=usage,proto3" json:"usage,omitempty"`
-	// What it cost. Absent: unknown.
+	// Cost of the answer. Absent: unknown.
 	Cost *v1.Cost `protobuf:"bytes,7,opt,name=cost,proto3" json:"cost,omitempty"`
 	// Version of the prompt, such as "builtin-3f9a1c02".
 	PromptVersion string `protobuf:"bytes,8,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
-	// Model that answered, as it names itself.
+	// Name of the model that answered, as it reports it.
 	Model string `protobuf:"bytes,9,opt,name=model,proto3" json:"model,omitempty"`
-	// How long the answer took in the specialist.
+	// Time of the answer in the specialist.
 	Duration *durationpb.Duration `protobuf:"bytes,10,opt,name=duration,proto3" json:"duration,omitempty"`
 	// Products that the text names, best first.
 	Products []*ProductChoice `protobuf:"bytes,11,rep,name=products,proto3" json:"products,omitempty"`
@@ -1017,16 +1015,16 @@ type Answer struct {
 	Promotion *PromotionChoice `protobuf:"bytes,12,opt,name=promotion,proto3" json:"promotion,omitempty"`
 	// The order that the answer is about. Absent: none.
 	Order *v12.Order `protobuf:"bytes,13,opt,name=order,proto3" json:"order,omitempty"`
-	// Policy passages that the answer rests on.
+	// Policy passages that support the answer.
 	Passages []*v13.Passage `protobuf:"bytes,14,rep,name=passages,proto3" json:"passages,omitempty"`
-	// What the backend could do next. Nothing was done yet. For an order, only actions that the shopper asked for.
+	// Actions that the backend could take next. None was taken yet. For an order, only actions that the shopper asked for.
 	SuggestedActions []*SuggestedAction `protobuf:"bytes,15,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
-	// Every action that the store allows or refuses for the order now, whether asked for or not. Only with order.
+	// All actions that the store now allows or refuses for the order, whether asked for or not. Only with order.
 	OrderActions *v12.OrderActions `protobuf:"bytes,16,opt,name=order_actions,json=orderActions,proto3" json:"order_actions,omitempty"`
-	// Claims of the text without evidence: amounts, numbers, percentages, dates, codes, ids and addresses, quoted, at most 10.
-	// Evidence is what the specialist was given and what its tools returned. The text is not changed.
+	// Claims of the text without evidence, quoted: amounts, numbers, percentages, dates, codes, ids and addresses. At most 10.
+	// Evidence is the input of the specialist and the results of its tools. The text is not changed.
 	UnsupportedClaims []string `protobuf:"bytes,17,rep,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
-	// Number of claims that were checked. Zero: the text makes none, or code wrote it from the tools' results.
+	// Number of claims checked. Zero: the text makes no claims, or code wrote it from the tool results.
 	Claims        int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1188,24 +1186,24 @@ func (x *Answer) GetClaims() int32 {
 	return 0
 }
 
-// ProductChoice is one product of an answer, with the facts that it was shown with.
+// ProductChoice is one product of an answer, with its data at that time.
 type ProductChoice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Product in the store's catalog.
 	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
 	// Title in the catalog.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// Variant that meets the request, when one does. May be empty.
+	// Variant that meets the request, if exactly one does. Else empty.
 	VariantId string `protobuf:"bytes,3,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
-	// Options of the variant; those that all matched variants share when variant_id is empty.
+	// Options of the variant. If variant_id is empty: options that all matched variants share.
 	Options map[string]string `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Price of the variant, or the lowest price of the matched variants when variant_id is empty.
+	// Price of the variant. If variant_id is empty: lowest price of the matched variants.
 	Price *v1.Money `protobuf:"bytes,5,opt,name=price,proto3" json:"price,omitempty"`
-	// Units in stock of the variant, or of all matched variants when variant_id is empty.
+	// Units in stock of the variant. If variant_id is empty: of all matched variants.
 	Stock int32 `protobuf:"varint,6,opt,name=stock,proto3" json:"stock,omitempty"`
-	// Why it was chosen. May be empty.
+	// Reason for the choice. May be empty.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Page of the product. May be empty.
+	// Address of the product's page. May be empty.
 	Url           string `protobuf:"bytes,8,opt,name=url,proto3" json:"url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1297,18 +1295,18 @@ func (x *ProductChoice) GetUrl() string {
 	return ""
 }
 
-// PromotionChoice is the one promotion that a specialist proposes.
+// PromotionChoice is the promotion that a specialist proposes.
 type PromotionChoice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Code of the promotion.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// Its title.
+	// Title of the promotion.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// What it saves on this cart now, computed by code. Zero for free shipping without a known fee.
+	// Current saving on this cart, computed by code. Zero for free shipping with an unknown fee.
 	Saving *v1.Money `protobuf:"bytes,3,opt,name=saving,proto3" json:"saving,omitempty"`
-	// Why this one.
+	// Reason for the choice.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Codes to enter together with it; saving is then the saving of all. Empty: none.
+	// Codes to enter together with it. saving is then the total saving. Empty: none.
 	AlsoCodes     []string `protobuf:"bytes,5,rep,name=also_codes,json=alsoCodes,proto3" json:"also_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1379,7 +1377,7 @@ func (x *PromotionChoice) GetAlsoCodes() []string {
 	return nil
 }
 
-// SuggestedAction is something that the store's backend could do for the shopper after asking them.
+// SuggestedAction is an action that the store's backend could take for the shopper after asking them.
 type SuggestedAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The action.
@@ -1488,17 +1486,17 @@ type SuggestedAction_ApplyPromotion struct {
 }
 
 type SuggestedAction_AddToCart struct {
-	// Put a product into the cart.
+	// Add a product to the cart.
 	AddToCart *AddToCart `protobuf:"bytes,2,opt,name=add_to_cart,json=addToCart,proto3,oneof"`
 }
 
 type SuggestedAction_StartReturn struct {
-	// Begin a return.
+	// Start a return.
 	StartReturn *StartReturn `protobuf:"bytes,3,opt,name=start_return,json=startReturn,proto3,oneof"`
 }
 
 type SuggestedAction_HandOff struct {
-	// Call a human.
+	// Hand over to a human.
 	HandOff *HandOff `protobuf:"bytes,4,opt,name=hand_off,json=handOff,proto3,oneof"`
 }
 
@@ -1572,14 +1570,14 @@ func (x *ApplyPromotion) GetAlsoCodes() []string {
 	return nil
 }
 
-// AddToCart proposes a product.
+// AddToCart proposes to add a product to the cart.
 type AddToCart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Product to add.
 	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
-	// Variant to add. Empty: the shopper has yet to choose.
+	// Variant to add. Empty: the shopper has not chosen one.
 	VariantId string `protobuf:"bytes,2,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
-	// Units, 1 or more.
+	// Number of units, 1 or more.
 	Quantity      int32 `protobuf:"varint,3,opt,name=quantity,proto3" json:"quantity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1636,12 +1634,12 @@ func (x *AddToCart) GetQuantity() int32 {
 	return 0
 }
 
-// StartReturn proposes a return.
+// StartReturn proposes to start a return.
 type StartReturn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Order to return from.
+	// Order of the return.
 	OrderId string `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
-	// What can be returned, until when, and what to ask the shopper.
+	// Units that can be returned, the deadline, and the choices for the shopper.
 	Action        *v12.AllowedAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1691,12 +1689,12 @@ func (x *StartReturn) GetAction() *v12.AllowedAction {
 	return nil
 }
 
-// ChangeOrder proposes what the store's rules allow for an order, but for a return.
+// ChangeOrder proposes an action on an order, other than a return, that the store's rules allow.
 type ChangeOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Order to change.
 	OrderId string `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
-	// What can be done, until when, and what to ask the shopper.
+	// The action with its units, the deadline, and the choices for the shopper.
 	Action        *v12.AllowedAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1746,10 +1744,10 @@ func (x *ChangeOrder) GetAction() *v12.AllowedAction {
 	return nil
 }
 
-// HandOff proposes that a human takes over.
+// HandOff proposes to hand over to a human.
 type HandOff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why.
+	// Reason for the handover.
 	Reason        string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: quartet/specialist/v1/specialist.proto
 
-// Package quartet.specialist.v1 is the one contract of all specialists: search, recommend, promotions, support and any
-// further one.
+// Package quartet.specialist.v1 is the contract that all specialists implement: search, recommend, promotions, support and any
+// others.
 
 package specialistv1
 
@@ -30,14 +30,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SpecialistService answers sub-queries of one kind. Every call carries the turn's scope as metadata: quartet-store
-// (required), quartet-customer, quartet-customer-groups (comma-separated), quartet-cart, quartet-locale,
-// quartet-thread, quartet-turn.
+// SpecialistService answers sub-queries of one kind. Each call has the scope of its turn as metadata: quartet-store (required),
+// quartet-customer, quartet-customer-groups (comma-separated), quartet-cart, quartet-locale, quartet-thread, quartet-turn.
 type SpecialistServiceClient interface {
-	// Describe says what the specialist is for and what it can do for the store of the scope now.
+	// Describe returns the purpose of the specialist and its current availability for the store.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
-	// Answer works on one sub-query. The stream reports progress and ends with exactly one answer; a stream that ends
-	// without one has failed, and its status says why.
+	// Answer answers one sub-query. The stream reports progress and ends with exactly one answer. A stream without an answer has
+	// failed; its status has the reason.
 	Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AnswerResponse], error)
 }
 
@@ -82,14 +81,13 @@ type SpecialistService_AnswerClient = grpc.ServerStreamingClient[AnswerResponse]
 // All implementations must embed UnimplementedSpecialistServiceServer
 // for forward compatibility.
 //
-// SpecialistService answers sub-queries of one kind. Every call carries the turn's scope as metadata: quartet-store
-// (required), quartet-customer, quartet-customer-groups (comma-separated), quartet-cart, quartet-locale,
-// quartet-thread, quartet-turn.
+// SpecialistService answers sub-queries of one kind. Each call has the scope of its turn as metadata: quartet-store (required),
+// quartet-customer, quartet-customer-groups (comma-separated), quartet-cart, quartet-locale, quartet-thread, quartet-turn.
 type SpecialistServiceServer interface {
-	// Describe says what the specialist is for and what it can do for the store of the scope now.
+	// Describe returns the purpose of the specialist and its current availability for the store.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
-	// Answer works on one sub-query. The stream reports progress and ends with exactly one answer; a stream that ends
-	// without one has failed, and its status says why.
+	// Answer answers one sub-query. The stream reports progress and ends with exactly one answer. A stream without an answer has
+	// failed; its status has the reason.
 	Answer(*AnswerRequest, grpc.ServerStreamingServer[AnswerResponse]) error
 	mustEmbedUnimplementedSpecialistServiceServer()
 }
