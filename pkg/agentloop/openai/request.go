@@ -20,7 +20,8 @@ func (cfg *Config) request(req *agentloop.Request) goopenai.ChatCompletionReques
 	if cfg.UseMaxCompletionTokens {
 		out.MaxCompletionTokens = req.MaxOutputTokens
 	} else {
-		out.MaxTokens = req.MaxOutputTokens // the only name that most endpoints know
+		//lint:ignore SA1019 most endpoints know only the old name of the field
+		out.MaxTokens = req.MaxOutputTokens
 	}
 	if req.Temperature != nil && !cfg.OmitTemperature {
 		// go-openai leaves out a 0, and some endpoints take a 0 for their default, often 1.
