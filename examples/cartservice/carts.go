@@ -95,7 +95,7 @@ func (c *carts) change(
 	}
 	for _, item := range added {
 		if c.find(item) == nil || item.GetQuantity() < 1 {
-			return nil, status.Errorf(codes.InvalidArgument, "%d of product %q, variant %q, can not be bought", item.GetQuantity(), item.GetProductId(), item.GetVariantId())
+			return nil, status.Errorf(codes.InvalidArgument, "%d of product %q, variant %q, cannot be bought", item.GetQuantity(), item.GetProductId(), item.GetVariantId())
 		}
 	}
 	c.mu.Lock()
