@@ -5,6 +5,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ import (
 // Store keeps products in Redis. The products of a store are spread over partitions, each in a cluster slot of its own: a hash
 // of products, a version, and a capped stream of changed product ids, which a script changes together. A write raises the version
 // of the store after it has changed its partitions and before it returns, so that readers compare one number and read the
-// partitions only when it has changed. A write that breaks off in between is seen with the next one.
+// partitions only when it has changed. A write that breaks off in between is seen with the next one, also when that finds nothing
+// left to change.
 //
 // An entry of a stream is named "<version>-<n>", n from 1, and the first of a version has the version before it, so that a reader
 // sees whether any is missing. The zero value is not usable; a Store is safe for concurrent use.
@@ -42,6 +44,8 @@ const (
 	ChangesKept = 2_000
 	// readBatch is how many products one command reads.
 	readBatch = 500
+	// raiseTime bounds raising the version of a store, which is done also when the writer's time is up.
+	raiseTime = 5 * time.Second
 )
 
 // PartitionKeys are the keys of one partition.
@@ -82,9 +86,11 @@ func VersionKey(storeID string) string { return state.Key(storeID, "catalog", "v
 // restarted or its replica took over: a version that readers have seen is older than the clock by then.
 const nextVersion = `math.max(before + 1, tonumber(ARGV[1]))`
 
-// versionScript raises the version of a store, KEYS[1], and returns it.
+// versionScript raises the version of a store, KEYS[1], and returns it. Where ARGV[2] is 0, nothing was written, and a store that has
+// no version does not get one.
 var versionScript = redis.NewScript(`
 local before = tonumber(redis.call('GET', KEYS[1]) or 0)
+if before == 0 and ARGV[2] == '0' then return 0 end
 local version = ` + nextVersion + `
 redis.call('SET', KEYS[1], string.format('%d', version))
 return version`)
@@ -137,9 +143,9 @@ end
 return stale`
 )
 
-// run runs a script in each partition that has arguments, at once, and then raises the version of the store, also when some of
-// them failed: others may have written. It returns what the scripts returned, by partition.
-func (s Store) run(ctx context.Context, storeID, script string, args map[int][]any) (map[int]*redis.Cmd, int64, error) {
+// run runs a script in each partition that has arguments, at once, and returns what the scripts returned, by partition. The caller
+// then raises the version of the store, also after an error: some of the scripts may have written.
+func (s Store) run(ctx context.Context, storeID, script string, args map[int][]any) (map[int]*redis.Cmd, error) {
 	now := time.Now().UnixMilli()
 	pipe := s.Redis.Pipeline()
 	out := make(map[int]*redis.Cmd, len(args))
@@ -147,11 +153,18 @@ func (s Store) run(ctx context.Context, storeID, script string, args map[int][]a
 		out[partition] = pipe.Eval(ctx, script, keysOf(storeID, partition).list(), append([]any{now, ChangesKept}, some...)...)
 	}
 	_, err := pipe.Exec(ctx)
-	version, versionErr := versionScript.Run(ctx, s.Redis, []string{VersionKey(storeID)}, now).Int64()
-	return out, version, errors.Join(err, versionErr)
+	return out, err
 }
 
-// Put writes products and returns the version that holds them.
+// raise raises the version of a store, so that readers look for what has changed. Without wrote, nothing was written now, but this
+// may repeat a write that broke off before it raised the version: then raise does nothing only where there is no version yet.
+func (s Store) raise(ctx context.Context, storeID string, wrote bool) (int64, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), raiseTime)
+	defer cancel()
+	return versionScript.Run(ctx, s.Redis, []string{VersionKey(storeID)}, time.Now().UnixMilli(), wrote).Int64()
+}
+
+// Put writes products and returns the version that holds them. Readers may see some of them before the others.
 func (s Store) Put(ctx context.Context, storeID string, products []*catalogv1.Product) (int64, error) {
 	args := make(map[int][]any)
 	for _, p := range products {
@@ -162,19 +175,18 @@ func (s Store) Put(ctx context.Context, storeID string, products []*catalogv1.Pr
 		at := partitionOf(p.GetProductId())
 		args[at] = append(args[at], p.GetProductId(), raw)
 	}
-	_, version, err := s.run(ctx, storeID, putScript, args)
-	return version, state.Error("write products", err)
+	_, err := s.run(ctx, storeID, putScript, args)
+	version, errRaise := s.raise(ctx, storeID, true)
+	return version, state.Error("write products", errors.Join(err, errRaise))
 }
 
 // Remove deletes a product and reports whether there was one.
 func (s Store) Remove(ctx context.Context, storeID, productID string) (bool, error) {
 	at := partitionOf(productID)
-	replies, _, err := s.run(ctx, storeID, removeScript, map[int][]any{at: {productID}})
-	if err != nil {
-		return false, state.Error("delete product", err)
-	}
-	n, err := replies[at].Int()
-	return n > 0, state.Error("delete product", err)
+	replies, err := s.run(ctx, storeID, removeScript, map[int][]any{at: {productID}})
+	n, errReply := replies[at].Int()
+	_, errRaise := s.raise(ctx, storeID, n > 0 || err != nil)
+	return n > 0, state.Error("delete product", cmp.Or(err, errReply, errRaise))
 }
 
 // Version returns the store's version, zero when nothing was ever written.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -321,5 +322,68 @@ func TestAWriteThatBreaksOffIsSeenWithTheNext(t *testing.T) {
 	put("P-3")
 	if c, err := s.Changes(t.Context(), "s1", first.Position); err != nil || len(c.Put) != 2 {
 		t.Errorf("after the next write there are %v, %v; want P-2 and P-3", c.Put, err)
+	}
+}
+
+// Who repeats a write that broke off is told that it was made, so the next read must see it, although the second time changes nothing.
+func TestAWriteThatBrokeOffIsSeenWhenItIsRepeated(t *testing.T) {
+	stock := []*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "std", 7)}
+	for name, write := range map[string]func(s Store) error{
+		"update": func(s Store) error { _, _, err := s.Update(t.Context(), "s1", stock); return err },
+		"remove": func(s Store) error { _, err := s.Remove(t.Context(), "s1", "P-1"); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Store{Redis: servicetest.Redis(t)}
+			if _, err := s.Put(t.Context(), "s1", []*catalogv1.Product{catalogtest.Thing("P-1", "lamp")}); err != nil {
+				t.Fatal(err)
+			}
+			first, err := s.Changes(t.Context(), "s1", Position{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := write(s); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Redis.Set(t.Context(), VersionKey("s1"), first.Position.Version, 0).Err(); err != nil { // as if it had broken off
+				t.Fatal(err)
+			}
+			if err := write(s); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := s.Changes(t.Context(), "s1", first.Position); err != nil || len(c.Put)+len(c.Removed) != 1 {
+				t.Errorf("%d products are put and %d removed, %v; want 1 in all", len(c.Put), len(c.Removed), err)
+			}
+		})
+	}
+}
+
+// A caller that leaves between the partitions and the version of the store must not hide what is written.
+func TestTheVersionIsRaisedForACallerThatHasLeft(t *testing.T) {
+	rdb := servicetest.Redis(t)
+	s := Store{Redis: rdb}
+	ctx, cancel := context.WithCancel(t.Context())
+	rdb.AddHook(catalogtest.CommandHook(func(command string) {
+		if command == "pipeline of eval" {
+			cancel()
+		}
+	}))
+	if _, err := s.Put(ctx, "s1", []*catalogv1.Product{catalogtest.Thing("P-1", "lamp")}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.Version(t.Context(), "s1"); v == 0 || err != nil {
+		t.Errorf("version %d, %v", v, err)
+	}
+}
+
+func TestWritesThatFindNothingLeaveNothingBehind(t *testing.T) {
+	s := Store{Redis: servicetest.Redis(t)}
+	if ok, err := s.Remove(t.Context(), "made-up", "P-1"); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if v, refused, err := s.Update(t.Context(), "made-up", []*catalogv1.VariantUpdate{catalogtest.Stocks("P-1", "std", 7)}); v != 0 || len(refused) != 1 || err != nil {
+		t.Fatal(v, refused, err)
+	}
+	if keys, err := s.Redis.Keys(t.Context(), "*").Result(); err != nil || len(keys) > 0 {
+		t.Errorf("keys %v, %v", keys, err)
 	}
 }

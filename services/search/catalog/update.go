@@ -125,8 +125,9 @@ func (s Store) edit(
 				}
 				break
 			}
-			replies, written, err := s.run(ctx, storeID, swapScript, args)
-			if err != nil {
+			replies, err := s.run(ctx, storeID, swapScript, args)
+			written, errRaise := s.raise(ctx, storeID, true)
+			if err := errors.Join(err, errRaise); err != nil {
 				return version, state.Error("write products", err)
 			}
 			version, batch = max(version, written), nil
@@ -139,7 +140,10 @@ func (s Store) edit(
 			}
 		}
 	}
-	return version, nil
+	if version == 0 {
+		_, err = s.raise(ctx, storeID, false)
+	}
+	return version, state.Error("write products", err)
 }
 
 // readEdits reads products, hands them to change and returns what swapScript needs of those that it changed, by partition.

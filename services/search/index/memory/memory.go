@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +29,8 @@ const (
 // Options bound what a Backend keeps in memory. The zero value has the defaults.
 type Options struct {
 	// MaxStores is how many stores' catalogs are kept. When one more is read, the one that was read the longest ago is
-	// dropped. Zero: DefaultMaxStores.
+	// dropped. A catalog is not dropped while it is loaded or read, so there may be more when more are read at the same time.
+	// Zero: DefaultMaxStores.
 	MaxStores int
 	// IdleTime is how long a catalog is kept that nothing reads. Zero: DefaultIdleTime.
 	IdleTime time.Duration
@@ -60,6 +59,7 @@ type Backend struct {
 // replica is one store's catalog in this process.
 type replica struct {
 	read       time.Time     // last, guarded by the backend's lock
+	readers    int           // reads under way, guarded by the backend's lock; above zero, the replica is not dropped
 	syncing    chan struct{} // holds one token while a reader catches up
 	asOf       time.Time     // when that last began, guarded by the token
 	compared   atomic.Int64  // when all partitions were last compared, Unix nanoseconds
@@ -80,9 +80,6 @@ const (
 	// maxReload bounds how long a replica takes to catch up.
 	maxReload = 10 * time.Minute
 )
-
-// errDropped is what a read gets that meets a replica which was just dropped. The read begins again with a new one.
-var errDropped = errors.New("the catalog was dropped from memory")
 
 // New returns a backend over what s holds. Close it.
 func New(s catalog.Store, embedder index.Embedder, logger *slog.Logger, options Options) *Backend {
@@ -107,25 +104,18 @@ func (b *Backend) Read(ctx context.Context, storeID string, asOf index.VersionFu
 	if err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
-		r, err := b.replica(storeID, version > 0)
-		if err != nil {
-			return err
-		}
-		if r == nil {
-			return fn(index.EmptyView())
-		}
-		err = b.catchUp(ctx, storeID, r, version)
-		if err == nil {
-			err = r.view(fn)
-		} else if !errors.Is(err, errDropped) {
-			err = fmt.Errorf("catch up with catalog: %w", err)
-		}
-		if !errors.Is(err, errDropped) {
-			return err
-		}
+	r, err := b.acquire(storeID, version > 0)
+	if err != nil {
+		return err
 	}
-	return ctx.Err()
+	if r == nil {
+		return fn(index.EmptyView())
+	}
+	defer b.release(r)
+	if err := b.catchUp(ctx, storeID, r, version); err != nil {
+		return fmt.Errorf("catch up with catalog: %w", err)
+	}
+	return r.view(fn)
 }
 
 // view calls fn with the replica's catalog, which stays in memory until fn returns.
@@ -133,14 +123,14 @@ func (r *replica) view(fn func(v *index.View) error) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {
-		return errDropped
+		return index.ErrClosed
 	}
 	return fn(r.snapshot.view())
 }
 
-// replica returns the store's replica. Without create it is nil for an unknown store, so that made-up store ids leave
-// nothing behind.
-func (b *Backend) replica(storeID string, create bool) (*replica, error) {
+// acquire returns the store's replica for a read, which the caller must release. Without create it is nil for an unknown store, so
+// that made-up store ids leave nothing behind.
+func (b *Backend) acquire(storeID string, create bool) (*replica, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -148,11 +138,7 @@ func (b *Backend) replica(storeID string, create bool) (*replica, error) {
 	}
 	r := b.replicas[storeID]
 	if r == nil && create {
-		if len(b.replicas) >= b.options.MaxStores {
-			b.drop(slices.MinFunc(slices.Collect(maps.Keys(b.replicas)), func(x, y string) int {
-				return b.replicas[x].read.Compare(b.replicas[y].read)
-			}))
-		}
+		b.dropUntil(b.options.MaxStores - 1)
 		r = &replica{syncing: make(chan struct{}, 1), snapshot: newSnapshot(noIndex{})}
 		r.vectors = startVectors(b.embedder, b.logger, r.products)
 		r.snapshot.vectors = r.vectors
@@ -160,11 +146,40 @@ func (b *Backend) replica(storeID string, create bool) (*replica, error) {
 	}
 	if r != nil {
 		r.read = time.Now()
+		r.readers++
 	}
 	return r, nil
 }
 
-// drop frees a store's catalog, once the reads that are under way have ended. The caller holds the lock.
+// release ends a read.
+func (b *Backend) release(r *replica) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.read = time.Now()
+	r.readers--
+	if !b.closed {
+		b.dropUntil(b.options.MaxStores)
+	}
+}
+
+// dropUntil drops the catalogs that were read the longest ago until n are left, or until all that are left are being read. The
+// caller holds the lock.
+func (b *Backend) dropUntil(n int) {
+	for len(b.replicas) > n {
+		oldest := ""
+		for storeID, r := range b.replicas {
+			if r.readers == 0 && (oldest == "" || r.read.Before(b.replicas[oldest].read)) {
+				oldest = storeID
+			}
+		}
+		if oldest == "" {
+			return
+		}
+		b.drop(oldest)
+	}
+}
+
+// drop frees the catalog of a store that is not being read. The caller holds the lock.
 func (b *Backend) drop(storeID string) {
 	r := b.replicas[storeID]
 	delete(b.replicas, storeID)
@@ -175,12 +190,12 @@ func (b *Backend) drop(storeID string) {
 	})
 }
 
-// dropIdle drops the catalogs that were not read since a time.
+// dropIdle drops the catalogs that were not read since a time and are not being read.
 func (b *Backend) dropIdle(since time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for storeID, r := range b.replicas {
-		if !b.closed && r.read.Before(since) {
+		if !b.closed && r.readers == 0 && r.read.Before(since) {
 			b.drop(storeID)
 		}
 	}
@@ -279,7 +294,7 @@ func (b *Backend) take(ctx context.Context, storeID string, r *replica, c catalo
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return errDropped
+		return index.ErrClosed
 	}
 	updated, err := r.snapshot.apply(ctx, c) // what fails half-way leaves the position, and the next read does it again
 	if updated {
@@ -309,7 +324,7 @@ func (r *replica) replace(s *snapshot) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return errors.Join(errDropped, s.index.Close())
+		return errors.Join(index.ErrClosed, s.index.Close())
 	}
 	old := r.snapshot
 	s.vectors = r.vectors
@@ -328,7 +343,7 @@ func (b *Backend) startRebuild(storeID string, r *replica) {
 		defer r.rebuilding.Store(false)
 		ctx, cancel := context.WithTimeout(b.ctx, maxReload)
 		defer cancel()
-		if err := b.rebuild(ctx, storeID, r); err != nil && b.ctx.Err() == nil && !errors.Is(err, errDropped) {
+		if err := b.rebuild(ctx, storeID, r); err != nil && b.ctx.Err() == nil && !errors.Is(err, index.ErrClosed) {
 			b.logger.Warn("an index could not be rebuilt; the next write tries again", slog.String("store", storeID), slog.Any("error", err))
 		}
 	})

@@ -175,7 +175,7 @@ func TestConcurrentReadsAndWrites(t *testing.T) {
 func TestWaitingForAnotherReaderEndsWithTheContext(t *testing.T) {
 	c := testCatalog(t, servicetest.Redis(t))
 	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-1", "lamp"))
-	r, err := c.replica("s1", true)
+	r, err := c.acquire("s1", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -576,6 +576,32 @@ func TestStoresThatNothingReadsAreDropped(t *testing.T) {
 	c.dropIdle(read.Add(1))
 	indextest.Expect(t, "after a while", stores())
 	indextest.Expect(t, "read again", indextest.Search(t, c, "s4", "lamp"), "P-1")
+}
+
+// A load may take longer than catalogs are kept, and other stores may be read meanwhile. Were its catalog dropped, the load would
+// begin again, and never end.
+func TestACatalogIsNotDroppedWhileItIsLoaded(t *testing.T) {
+	var c *Backend
+	loads := 0
+	c = newBackend(catalog.Store{Redis: servicetest.Redis(t)}, func() (lexicalIndex, error) {
+		if loads++; loads == 1 {
+			indextest.Expect(t, "another store", indextest.Search(t, c, "s2", "lamp"), "P-1")
+		}
+		c.dropIdle(time.Now().Add(time.Hour))
+		return newWordIndex()
+	}, nil, slog.New(slog.DiscardHandler), Options{MaxStores: 1})
+	t.Cleanup(func() { _ = c.Close() })
+	indextest.Put(t, c.store, "s1", catalogtest.Thing("P-1", "lamp"))
+	indextest.Put(t, c.store, "s2", catalogtest.Thing("P-1", "lamp"))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := c.Read(ctx, "s1", nil, func(*index.View) error { return nil }); err != nil || loads != 2 {
+		t.Errorf("%d loads of two catalogs, %v", loads, err)
+	}
+	if c.mu.Lock(); len(c.replicas) != 1 {
+		t.Errorf("%d catalogs are kept, want 1", len(c.replicas))
+	}
+	c.mu.Unlock()
 }
 
 // A catalog may be dropped at any time: a read that is under way goes on, and one that begins loads it again.
