@@ -3,7 +3,6 @@ package orders
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -241,18 +240,12 @@ func (c productCounts) add(b basket, but []string) {
 func (s redisStore) baskets(ctx context.Context, storeID string, ids []string) (map[string]basket, error) {
 	out := make(map[string]basket, len(ids))
 	for chunk := range slices.Chunk(ids, basketsPerRead) {
-		pipe := s.redis.Pipeline()
-		texts := make([]*redis.StringCmd, len(chunk))
-		for i, id := range chunk {
-			texts[i] = pipe.HGet(ctx, orderKey(storeID, id), "basket")
-		}
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		texts, err := s.fields(ctx, storeID, chunk, "basket")
+		if err != nil {
 			return nil, state.Error("read baskets", err)
 		}
-		for i, text := range texts {
-			if text.Err() == nil {
-				out[chunk[i]] = parseBasket(text.Val())
-			}
+		for id, text := range texts {
+			out[id] = parseBasket(text)
 		}
 	}
 	return out, nil

@@ -211,39 +211,64 @@ func (s redisStore) read(ctx context.Context, storeID, id string, may func(*orde
 	return withoutProof(order), nil
 }
 
-// list returns up to limit orders of a customer, the newest first, and how many there are.
+// list returns up to limit orders of a customer, the newest first, and how many there are. It passes over entries of the index that
+// a write which broke off has left there.
 func (s redisStore) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
 	index := customerKey(storeID, customerID)
 	total, err := s.redis.ZCard(ctx, index).Result()
 	if err != nil || total == 0 {
 		return nil, 0, state.Error("count orders", err)
 	}
-	ids, err := s.redis.ZRevRange(ctx, index, 0, int64(limit)-1).Result()
-	if err != nil || len(ids) == 0 {
-		return nil, 0, state.Error("list orders", err)
+	var orders []*orderv1.Order
+	for start := 0; len(orders) < limit; start += limit {
+		ids, err := s.redis.ZRevRange(ctx, index, int64(start), int64(start+limit)-1).Result()
+		if err != nil {
+			return nil, 0, state.Error("list orders", err)
+		}
+		raws, err := s.fields(ctx, storeID, ids, "order")
+		if err != nil {
+			return nil, 0, state.Error("read orders", err)
+		}
+		for _, id := range ids {
+			order, err := decodeOrder(raws[id]) // an empty one, of no customer, where there is none
+			if err != nil {
+				return nil, 0, err
+			}
+			switch {
+			case order.GetCustomerId() != customerID: // another customer's now
+				total--
+			case len(orders) < limit:
+				orders = append(orders, withoutProof(order))
+			}
+		}
+		if len(ids) < limit {
+			break
+		}
+	}
+	return orders, max(len(orders), int(total)), nil
+}
+
+// fields returns a field of orders, by order id, without the orders that there are not.
+func (s redisStore) fields(ctx context.Context, storeID string, ids []string, name string) (map[string]string, error) {
+	out := make(map[string]string, len(ids))
+	if len(ids) == 0 {
+		return out, nil
 	}
 	pipe := s.redis.Pipeline()
-	raws := make([]*redis.StringCmd, len(ids))
+	values := make([]*redis.StringCmd, len(ids))
 	for i, id := range ids {
-		raws[i] = pipe.HGet(ctx, orderKey(storeID, id), "order")
+		values[i] = pipe.HGet(ctx, orderKey(storeID, id), name)
 	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, 0, state.Error("read orders", err)
-	}
-	orders := make([]*orderv1.Order, 0, len(raws))
-	for _, raw := range raws {
-		if raw.Err() != nil {
-			continue
-		}
-		order, err := decodeOrder(raw.Val())
-		if err != nil {
-			return nil, 0, err
-		}
-		if order.GetCustomerId() == customerID { // else another customer's now
-			orders = append(orders, withoutProof(order))
+	_, _ = pipe.Exec(ctx) // returns the first error only, which may be that an order is missing; each command has its own
+	for i, value := range values {
+		switch err := value.Err(); {
+		case err == nil:
+			out[ids[i]] = value.Val()
+		case !errors.Is(err, redis.Nil):
+			return nil, err
 		}
 	}
-	return orders, int(total), nil
+	return out, nil
 }
 
 // withoutProof takes off an order what proves that it is one's own.

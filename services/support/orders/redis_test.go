@@ -1,9 +1,11 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
@@ -123,5 +126,85 @@ func TestAWriteThatEndsBeforeItsIndexesIsCompletedByTheNext(t *testing.T) {
 				t.Errorf("%d orders with boots, %v; want 1", n, err)
 			}
 		})
+	}
+}
+
+// A write that ends before its indexes leaves an order of another customer in the index. The customer's own orders must be found
+// behind it.
+func TestAnEntryThatAWriteHasLeftHidesNoOtherOrder(t *testing.T) {
+	client := servicetest.Redis(t)
+	c := &crash{command: "zadd"}
+	client.AddHook(c)
+	r, err := New(client, nil, func() time.Time { return noon })
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, r, "one", order("Q-1", "ada", 1), order("Q-2", "ada", 2), order("Q-3", "ada", 3))
+	newest, _, err := r.Latest(t.Context(), "one", "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := newest.Order.GetOrderId()
+	day := 1
+	if moved == "Q-3" {
+		day = 3
+	}
+	c.armed = true
+	if err := r.Put(t.Context(), "one", []*orderv1.Order{order(moved, "bo", day)}); err == nil {
+		t.Fatal("a write that was not completed is acknowledged")
+	}
+	c.armed = false
+	latest, total, err := r.Latest(t.Context(), "one", "ada")
+	if err != nil || latest.Order.GetOrderId() != "Q-2" || total != 2 {
+		t.Errorf("the latest is %q of %d, %v; want Q-2 of 2", latest.Order.GetOrderId(), total, err)
+	}
+	all, total, err := r.List(t.Context(), "one", "ada", 2)
+	if err != nil || len(all) != 2 || total != 2 {
+		t.Errorf("%d of %d orders, %v; want both", len(all), total, err)
+	}
+}
+
+// failing lets the last command of each pipeline of hget fail, as if its node of the cluster did not answer.
+type failing struct{ armed bool }
+
+func (*failing) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if last := cmds[len(cmds)-1]; f.armed && last.Name() == "hget" {
+			last.SetErr(io.ErrUnexpectedEOF)
+			return cmp.Or(err, last.Err())
+		}
+		return err
+	}
+}
+
+// A missing order must not cover that a node did not answer: the orders there would silently be left out.
+func TestANodeThatDoesNotAnswerIsAnErrorBesideAMissingOrder(t *testing.T) {
+	client := servicetest.Redis(t)
+	f := &failing{}
+	client.AddHook(f)
+	r, err := New(client, nil, func() time.Time { return noon })
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, r, "one", order("Q-1", "ada", 1), order("Q-2", "ada", 2))
+	for _, id := range []string{"Q-1", "Q-2"} { // a missing order on either side
+		if err := client.ZAdd(t.Context(), customerKey("one", "ada"), redis.Z{Score: 1e15, Member: "GONE"}, redis.Z{Score: 1, Member: id}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.armed = true
+	var unavailable *fault.Unavailable
+	if found, total, err := r.List(t.Context(), "one", "ada", 5); !errors.As(err, &unavailable) {
+		t.Errorf("%d of %d orders, %v; want an error", len(found), total, err)
+	}
+	if err := client.ZAdd(t.Context(), withKey("one", "boots"), redis.Z{Score: 1, Member: "GONE"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.CoPurchases(t.Context(), "one", []string{"boots"}, 5); !errors.As(err, &unavailable) {
+		t.Errorf("co-purchases: %v; want an error", err)
 	}
 }

@@ -68,7 +68,8 @@ func (r *Repository) open(ctx context.Context, storeID string) (source, *orderv1
 	return r.store, settings, nil
 }
 
-// Put writes orders to Redis, each with its indexes or not at all.
+// Put writes orders to Redis. It returns nil when all orders and their indexes are written. After an error, some orders may be
+// written and not yet listed; a repeated call completes them.
 func (r *Repository) Put(ctx context.Context, storeID string, orders []*orderv1.Order) error {
 	return r.store.put(ctx, storeID, orders)
 }
