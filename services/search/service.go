@@ -55,12 +55,6 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Embedder and Reranker are what the legs of a search beside words need.
-type (
-	Embedder = index.Embedder
-	Reranker = index.Reranker
-)
-
 // MemoryOptions bound what each replica keeps in memory where there is no Cluster.
 type MemoryOptions = memory.Options
 

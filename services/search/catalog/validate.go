@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -28,7 +27,6 @@ const (
 	MaxOptions     = 20 // of a variant, or in a filter
 	maxImages      = 50
 	maxComplements = 100
-	maxURL         = 2_000
 	maxStock       = 1<<31 - 1
 	maxPrice       = 1_000_000_000_000     // minor units: a cart of them still adds up
 	maxNumber      = 1_000_000_000_000_000 // of an attribute; beyond, float64 has no fractions to tell apart
@@ -54,12 +52,13 @@ func checkProduct(p *catalogv1.Product) error {
 	CheckTexts(&c, "tags", p.GetTags(), maxTags)
 	checkAttributes(&c, p.GetAttributes())
 	checkVariants(&c, p.GetVariants())
-	if p.GetUrl() != "" {
-		checkURL(&c, "url", p.GetUrl())
-	}
+	c.URL("url", p.GetUrl())
 	if CheckCount(&c, "image_urls", len(p.GetImageUrls()), maxImages) {
 		for i, u := range p.GetImageUrls() {
-			checkURL(&c, fmt.Sprintf("image_urls[%d]", i), u)
+			field := fault.At("image_urls", i)
+			if c.URL(field, u); u == "" {
+				c.Addf(field, "must not be empty")
+			}
 		}
 	}
 	if CheckCount(&c, "complement_ids", len(p.GetComplementIds()), maxComplements) {
@@ -194,14 +193,6 @@ func checkName(c *fault.Checker, field, name string, seen map[string]bool) {
 
 // MaxShown is how many characters of a text that was sent an error shows.
 const MaxShown = 50
-
-func checkURL(c *fault.Checker, field, value string) {
-	c.Text(field, value, 1, maxURL)
-	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		c.Addf(field, "must be an absolute URL of https or http")
-	}
-}
 
 // ValidateUpdate checks an update by itself, before its product is read.
 func ValidateUpdate(u *catalogv1.VariantUpdate) error {
