@@ -23,7 +23,9 @@ import (
 )
 
 const (
-	MaxItems    = 200
+	// MaxItems is how many different variants a cart may have.
+	MaxItems = 200
+	// MaxQuantity is how many of one variant a cart may have.
 	MaxQuantity = 999
 )
 
@@ -234,7 +236,7 @@ func (r *Repository) products(
 	if len(ids) == 0 {
 		return out, nil
 	}
-	// At most maxItems ids, which is what one call takes.
+	// At most MaxItems ids, which is what one call takes.
 	resp, err := r.catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: storeID, ProductIds: ids})
 	if err != nil {
 		return nil, fmt.Errorf("read the cart's products: %w", err)

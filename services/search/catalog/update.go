@@ -111,7 +111,7 @@ func variantNames(p *catalogv1.Product) string {
 }
 
 // edit changes products in place, each in one step with reading it: change gets a product as it is now, nil when there is
-// none, and is called again for one that somebody else has written meanwhile. ids must not repeat. It returns the version that
+// none, and is called again for one that another writer has changed meanwhile. ids must not repeat. It returns the version that
 // holds the changes, zero when nothing is different.
 func (s Store) edit(
 	ctx context.Context, storeID string, ids []string, change func(id string, p *catalogv1.Product),

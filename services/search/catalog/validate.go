@@ -19,7 +19,7 @@ import (
 const (
 	maxTitle       = 300
 	maxDescription = 20_000
-	MaxName        = 200
+	MaxName        = 200 // of a name: brands, categories, tags, options, attributes
 	maxTags        = 50
 	maxAttributes  = 100
 	maxCategories  = 10
@@ -77,6 +77,7 @@ func CheckCount(c *fault.Checker, field string, n, atMost int) bool {
 	return n <= atMost
 }
 
+// CheckTexts adds a violation if a list is too long, or for each of its texts that is empty or longer than MaxName.
 func CheckTexts(c *fault.Checker, field string, values []string, atMost int) {
 	if !CheckCount(c, field, len(values), atMost) {
 		return

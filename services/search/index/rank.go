@@ -45,8 +45,8 @@ const (
 	nearest = 0.5
 )
 
-// SortByScore orders candidates by score and then by title.
-func SortByScore(candidates []Candidate) {
+// sortByScore orders candidates by score and then by title.
+func sortByScore(candidates []Candidate) {
 	slices.SortFunc(candidates, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), ByTitle(a.Entry, b.Entry))
 	})

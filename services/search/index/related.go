@@ -89,7 +89,7 @@ func (s *relatedSearch) read(ctx context.Context, known []*catalogv1.KnownComple
 		}
 		for _, c := range candidates {
 			if len(s.query.Terms) > 0 {
-				s.queryShare[c.ID()] = c.QueryShare(len(s.query.Terms))
+				s.queryShare[c.ID()] = c.queryTermShare(len(s.query.Terms))
 			}
 		}
 		s.similar = Entries(candidates)
@@ -101,8 +101,8 @@ func (s *relatedSearch) read(ctx context.Context, known []*catalogv1.KnownComple
 // mentionShare is what a word is worth that a description merely mentions.
 const mentionShare = 0.3
 
-// QueryShare is how much of n words a product has.
-func (m Match) QueryShare(n int) float64 {
+// queryTermShare is how much of n words a product has.
+func (m Match) queryTermShare(n int) float64 {
 	return (float64(m.Strong.Len()) + mentionShare*float64(m.Terms.Len()-m.Strong.Len())) / float64(n)
 }
 

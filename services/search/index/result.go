@@ -35,7 +35,7 @@ func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort)
 	if err != nil {
 		return Result{}, err
 	}
-	SortByScore(admitted)
+	sortByScore(admitted)
 	out.Hits = f.Hits(admitted)
 	SortByPrice(out.Hits, by)
 	if len(out.Hits) == 0 {
@@ -59,7 +59,7 @@ func (f *Result) Candidates(ctx context.Context) ([]Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	SortByScore(all)
+	sortByScore(all)
 	return all, nil
 }
 

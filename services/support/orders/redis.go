@@ -30,6 +30,10 @@ import (
 // and notes the old basket as stale, then updates the indexes, then removes the note. After a crash in between, the next write
 // of the order finds the note and completes the work. A write is acknowledged when its indexes are updated. Readers check an
 // entry of an index against the order. Order ids are in the form of NormalID.
+//
+// Of two writers that change the basket of one order at the same time, the later one may be acknowledged while the earlier one still
+// undoes a part of its indexes. The earlier one then repairs them. If it crashes before, the order may be missing in an index until it is
+// written again.
 type redisStore struct {
 	redis redis.UniversalClient
 	cache *state.TTLCache[*orderv1.OrderSettings]
@@ -187,7 +191,7 @@ func (s redisStore) get(ctx context.Context, storeID, customerID, id string) (*o
 	return s.read(ctx, storeID, id, func(o *orderv1.Order) bool { return o.GetCustomerId() == customerID })
 }
 
-// guest returns an order to who can prove that it is theirs.
+// guest returns an order to a guest with the right proof.
 func (s redisStore) guest(ctx context.Context, storeID, id string, p Proof) (*orderv1.Order, error) {
 	return s.read(ctx, storeID, id, p.of)
 }
@@ -296,7 +300,7 @@ func (s redisStore) recentSettings(ctx context.Context, storeID string) (*orderv
 	return s.cache.Get(ctx, storeID, func(ctx context.Context) (*orderv1.OrderSettings, error) { return s.settings(ctx, storeID) })
 }
 
-// settings returns what a store says of its orders. A store that has said nothing has empty ones.
+// settings returns the order settings of a store; empty settings when it has none.
 func (s redisStore) settings(ctx context.Context, storeID string) (*orderv1.OrderSettings, error) {
 	out := &orderv1.OrderSettings{}
 	raw, err := s.redis.Get(ctx, settingsKey(storeID)).Bytes()

@@ -13,9 +13,9 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// vectorStore are those of one store's products: 4 bytes for each dimension of each product, and about 100 more. A goroutine of
-// theirs embeds what is new or reworded, from start to stop. A product whose words have changed keeps its old vector until it
-// has the new one. All methods may be called on nil, which has none.
+// vectorStore keeps the vectors of one store's products: 4 bytes for each dimension of each product, and about 100 more. Its
+// goroutine embeds what is new or reworded, from start to stop. A product whose words have changed keeps its old vector until it
+// has the new one. wake, stop and likeness may be called on nil, which has no vectors.
 type vectorStore struct {
 	embedder index.Embedder
 	catalog  func() []*catalogv1.Product // of the store, now

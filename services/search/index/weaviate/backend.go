@@ -49,7 +49,7 @@ type Backend struct {
 
 // storeState is what a replica knows of one store.
 type storeState struct {
-	syncing chan struct{} // holds one token while somebody of this replica catches up
+	syncing chan struct{} // holds one token while a reader of this replica catches up
 
 	mu         sync.Mutex // guards the rest
 	rebuilding bool
@@ -74,6 +74,7 @@ const (
 // errIncomplete says that a node lacks objects that were written.
 var errIncomplete = errors.New("a node of the search index lacks products")
 
+// New returns a backend over what s holds, in the cluster of client, which the caller owns. A nil embedder makes no vectors. Close it.
 func New(s catalog.Store, client *weaviate.Client, embedder index.Embedder, logger *slog.Logger) *Backend {
 	c := &Backend{
 		store: s, client: client, phrases: newPhraseTable(), schema: clusterSchema, pageSize: weaviate.MaxHits, embedder: embedder, logger: logger, documents: newDocumentCache(),
@@ -83,8 +84,8 @@ func New(s catalog.Store, client *weaviate.Client, embedder index.Embedder, logg
 	return c
 }
 
-// collection is the one that this program fills: that of its schema, and of the model of its vectors, for those of two models do
-// not compare.
+// collection is the name of the collection that this program fills. It has the schema and the model of the vectors in it, since
+// vectors of two models cannot be compared.
 func (c *Backend) collection() string {
 	name := collectionPrefix + strconv.Itoa(c.schema)
 	if c.embedder == nil {
@@ -206,12 +207,12 @@ func (c *Backend) view(ctx context.Context, storeID string) (*index.View, string
 	return v, st.active, nil
 }
 
-// manifest is that of a store.
+// manifest returns the manifest of a store.
 func (c *Backend) manifest(storeID string) manifest {
 	return manifest{rdb: c.store.Redis, storeID: storeID}
 }
 
-// storeOf is what is known of a store that there is.
+// storeOf returns the state of a store that has a catalog.
 func (c *Backend) storeOf(storeID string) (*storeState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,7 +261,7 @@ func (c *Backend) Close() error {
 	return nil
 }
 
-// documentCache keeps the products that were seen last, by object. A object is never changed, so that what is kept is never out of date.
+// documentCache keeps the products that were seen last, by object. An object is never changed, so what is kept is never out of date.
 type documentCache struct {
 	mu         sync.Mutex
 	young, old map[string]*document

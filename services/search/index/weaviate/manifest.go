@@ -72,7 +72,7 @@ func (m manifest) keys(collection string) []string {
 	return out
 }
 
-// lease makes this the only writer of a collection. A writer that has lost the lease learns it at its next commit.
+// leaseKey is the key of the lease that the only writer of a collection holds.
 func (m manifest) leaseKey(collection string) string {
 	return state.Key(m.storeID, "index", collection, "lease")
 }
@@ -262,9 +262,9 @@ func (m manifest) stems(ctx context.Context, collection, letter string) ([]strin
 }
 
 const (
-	// leaseTime is how long a writer that is not heard of keeps others waiting.
+	// leaseTime is how long others wait for a writer that does not extend its lease.
 	leaseTime = 15 * time.Second
-	// leasePoll is how often those ask.
+	// leasePoll is how often the others ask.
 	leasePoll = 50 * time.Millisecond
 )
 
@@ -277,7 +277,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
 )
 
-// lease makes this the one writer of a collection. One that was overtaken learns it with the next thing that it commits.
+// lease tries to make this the only writer of a collection. A writer that has lost the lease learns it at its next commit.
 func (m manifest) lease(ctx context.Context, collection string) (bool, error) {
 	ok, err := m.rdb.SetNX(ctx, m.leaseKey(collection), m.token, leaseTime).Result()
 	return ok, state.Error("write index", err)

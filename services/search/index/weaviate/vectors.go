@@ -13,7 +13,7 @@ import (
 
 // Vectors in a cluster are part of the objects. Whichever replica finds objects without one has them embedded, in the background.
 
-// VectorLeg implements backend.
+// VectorLeg implements index.Backend.
 func (c *Backend) VectorLeg(ctx context.Context, storeID string) string {
 	m := c.manifest(storeID)
 	st, err := m.status(ctx)
@@ -30,7 +30,7 @@ func (c *Backend) VectorLeg(ctx context.Context, storeID string) string {
 	return index.LegVector
 }
 
-// embed sees to it that all products of a version get vectors.
+// embed starts to make vectors for all products of a version, in the background.
 func (c *Backend) embed(m manifest, s *storeState, version int64) {
 	if c.embedder == nil {
 		return
@@ -66,15 +66,15 @@ func (c *Backend) embed(m manifest, s *storeState, version int64) {
 
 // embedAll embeds what has no vector, until nothing is left.
 func (c *Backend) embedAll(ctx context.Context, m manifest) error {
-	shelf := &storeIndex{backend: c, manifest: m, collection: c.collection()}
+	s := &storeIndex{backend: c, manifest: m, collection: c.collection()}
 	for {
-		hits, err := c.client.Find(ctx, shelf.collection, tenant(m.storeID), weaviate.Select{
+		hits, err := c.client.Find(ctx, s.collection, tenant(m.storeID), weaviate.Select{
 			Where: weaviate.Is(propEmbedded, false), Limit: index.EmbedBatch, Properties: []string{propProduct, propVersion},
 		})
 		if err != nil {
 			return err
 		}
-		products, err := shelf.documents(ctx, hits)
+		products, err := s.documents(ctx, hits)
 		if err != nil || len(products) == 0 {
 			return err
 		}
@@ -206,7 +206,7 @@ func (n *vectorSearch) addCosines(near []weaviate.Hit) {
 	}
 }
 
-// others adds the nearest products that pass the filter. Rows let some through that do not, so that it may take more of them.
+// others adds the nearest products that pass the filter. The cluster returns some that do not pass, so it may take more of them.
 func (n *vectorSearch) others(ctx context.Context) error {
 	had := len(n.hits)
 	for limit := had + 2*index.MaxNeighbours; ; limit *= 4 {
