@@ -127,8 +127,8 @@ func (f finder) missing(ctx context.Context, e *promotionv1.Evaluation, b Basket
 	if amount > 0 {
 		return f.reach(ctx, amount, b.currency, cart)
 	}
-	shelf, err := f.selection(ctx, 0, b.currency, cart)
-	return cheapestUnits(shelf.offerings, units), err
+	offer, err := f.selection(ctx, 0, b.currency, cart)
+	return cheapestUnits(offer.offerings, units), err
 }
 
 // reach returns units of one product that cost amount or more: the lowest cost first, then the fewest units.
@@ -138,15 +138,15 @@ func (f finder) reach(ctx context.Context, amount int64, currency string, cart *
 	// Numbers of units for which the search was complete up to the needed price are skipped.
 	for units := int64(maxUnitsOfOne); units > 0; units-- {
 		from := pricePerUnit(amount, units)
-		shelf, err := f.selection(ctx, from, currency, cart)
+		offer, err := f.selection(ctx, from, currency, cart)
 		if err != nil {
 			return nil, err
 		}
-		offered = append(offered, shelf.offerings...)
-		for units > 1 && pricePerUnit(amount, units-1) <= shelf.completeTo {
+		offered = append(offered, offer.offerings...)
+		for units > 1 && pricePerUnit(amount, units-1) <= offer.completeTo {
 			units--
 		}
-		if shelf.completeTo >= amount {
+		if offer.completeTo >= amount {
 			break
 		}
 	}

@@ -128,7 +128,7 @@ func (s *relatedSearch) admit(e *Entry) (Hit, bool) {
 	return Hit{Candidate: Candidate{Entry: e}, Variants: variants}, len(variants) > 0
 }
 
-// relation is a product that somebody says goes with an anchor, and how.
+// relation is a product that the store or the caller says goes with an anchor, and how.
 type relation struct {
 	Hit
 	how    string // such as "goes with", followed by the anchor's title

@@ -54,7 +54,7 @@ type storeState struct {
 	mu         sync.Mutex // guards the rest
 	rebuilding bool
 	embedding  bool
-	embedded   int64  // the version up to which all products have vectors, as far as is known
+	embedded   int64  // the version up to which all products are known to have vectors
 	collection string // that the statistics are of
 	revision   int64  // of the sums that the statistics are made of
 	statistics index.Statistics
