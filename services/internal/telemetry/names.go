@@ -76,13 +76,3 @@ const (
 	// MetricSummaries counts summaries of threads by KeyOutcome: written, failed or dropped.
 	MetricSummaries = "quartet.summaries"
 )
-
-// DurationBuckets returns the histogram boundaries of MetricModelDuration, in seconds.
-func DurationBuckets() []float64 {
-	return []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
-}
-
-// TokenBuckets returns the histogram boundaries of MetricModelTokens, in tokens.
-func TokenBuckets() []float64 {
-	return []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
-}
