@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 )
@@ -18,14 +19,16 @@ type events struct {
 	ctx    context.Context // ends when the reader has gone
 	cancel context.CancelCauseFunc
 	queue  chan *gatewayv1.AskStreamResponse
+	end    func()        // closes queue; may be called again
 	done   chan struct{} // closed when the sender has ended; err is then set
 	err    error
 }
 
-// newEvents starts the sender. The caller must close the events.
+// newEvents starts the sender. The caller must close the events or, after a panic, end them.
 func newEvents(ctx context.Context, send func(*gatewayv1.AskStreamResponse) error) *events {
 	e := &events{queue: make(chan *gatewayv1.AskStreamResponse, pendingEvents), done: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancelCause(ctx)
+	e.end = sync.OnceFunc(func() { close(e.queue) })
 	go e.send(send)
 	return e
 }
@@ -69,7 +72,7 @@ func (e *events) emit(ev *gatewayv1.AskStreamResponse) {
 // last.
 func (e *events) close() error {
 	defer e.cancel(nil)
-	close(e.queue)
+	e.end()
 	select {
 	case <-e.done:
 		return e.err

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
+
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
@@ -88,4 +90,27 @@ func TestAPanicInSendingEndsTheTurn(t *testing.T) {
 	if err := e.close(); err == nil {
 		t.Error("the panic is not reported")
 	}
+}
+
+// streamOf is a stream of which only the context is used.
+type streamOf struct {
+	grpc.ServerStreamingServer[gatewayv1.AskStreamResponse]
+	ctx context.Context
+}
+
+func (s streamOf) Context() context.Context { return s.ctx }
+
+func (s streamOf) Send(*gatewayv1.AskStreamResponse) error { return nil }
+
+// The bubble fails if the sender is still there at its end.
+func TestAPanicInATurnEndsTheSender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if recover() == nil {
+				t.Error("the turn did not panic")
+			}
+		}()
+		s := &server{service: &Service{cfg: Config{Settings: Settings{TurnTimeout: time.Minute}}}} // has no limiter, so the turn panics
+		_ = s.AskStream(&gatewayv1.AskStreamRequest{}, streamOf{ctx: t.Context()})
+	})
 }

@@ -96,6 +96,7 @@ func (s *server) AskStream(
 	ctx, cancel := s.service.withDeadline(stream.Context())
 	defer cancel()
 	events := newEvents(ctx, stream.Send)
+	defer events.end() // also when the turn panics
 	reply, err := s.service.turn(events.ctx, req.GetAsk(), events.emit)
 	if err == nil {
 		events.emit(&gatewayv1.AskStreamResponse{Event: &gatewayv1.AskStreamResponse_Answer{Answer: reply}})
