@@ -155,3 +155,30 @@ func TestJournalOfALostLeaseIsNotWritten(t *testing.T) {
 		t.Errorf("fields %v", got)
 	}
 }
+
+// panics is a Redis whose first command panics.
+type panics struct {
+	slow
+	once sync.Once
+}
+
+func (p *panics) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		p.once.Do(func() { panic("kaboom") })
+		return next(ctx, cmd)
+	}
+}
+
+func TestJournalGoesOnAfterAPanic(t *testing.T) {
+	l, server, redis := leaseOf(t)
+	close(redis.goOn)
+	l.store.cfg.Redis.AddHook(&panics{})
+	j := l.Journal
+	j.KeepDecision(decision())
+	j.writer.Wait() // the write of the decision has panicked
+	j.KeepAnswer("a1", &specialistv1.Answer{Text: "x"})
+	j.close(false)
+	if got := fields(t, server, j); !slices.Equal(got, []string{"answer:a1"}) {
+		t.Errorf("fields %v", got)
+	}
+}
