@@ -144,7 +144,7 @@ func (s *Store) claim(ctx context.Context, t Turn) (threadID string, err error) 
 	if err == nil && threadID == "" {
 		return "", reused(t.RequestID)
 	}
-	return threadID, state.Error("claim request id", err)
+	return threadID, state.OrDeadline(ctx, "claim request id", state.Error("claim request id", err))
 }
 
 func reused(requestID string) error {

@@ -2,6 +2,9 @@ package threads
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -131,6 +134,25 @@ func TestListSkipsEntriesWithoutAThreadOfTheCustomer(t *testing.T) {
 		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("limit %d: %v, %v, want %v", limit, got, err, want)
+		}
+	}
+}
+
+// The connection of a command that the deadline cuts short reports a timeout of the network.
+func TestARedisThatDoesNotAnswerBeforeTheDeadlineIsLate(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer client.Close()
+	store := New(Config{Redis: client, TTL: time.Hour, Lease: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	for _, request := range []string{"", "r1"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, err := store.Begin(ctx, turnOf(request, "t1", "1"), time.Now()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("request id %q: %v", request, err)
 		}
 	}
 }

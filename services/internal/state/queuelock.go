@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -109,7 +111,7 @@ func (l *QueueLock) AcquireBy(ctx context.Context, attempt func(context.Context)
 		}
 		if err != nil {
 			_ = l.Release(ctx) // on failure, the lease expires
-			return deadlineError(ctx, err)
+			return OrDeadline(ctx, "acquire queue lock", err)
 		}
 	}
 }
@@ -123,11 +125,11 @@ func awaitEnd(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// deadlineError returns err, or DeadlineExceeded if the deadline has passed: the error of a command that the deadline has
-// cut short blames the network.
-func deadlineError(ctx context.Context, err error) error {
-	if due, ok := ctx.Deadline(); ok && !time.Now().Before(due) {
-		return fmt.Errorf("acquire queue lock: %w", context.DeadlineExceeded)
+// OrDeadline returns err, or DeadlineExceeded if the deadline of ctx has passed: the error of a command that the deadline has
+// cut short blames the network. What names the attempt. A nil err gives nil.
+func OrDeadline(ctx context.Context, what string, err error) error {
+	if due, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(due) {
+		return fmt.Errorf("%s: %w", what, context.DeadlineExceeded)
 	}
 	return err
 }
@@ -162,7 +164,14 @@ func (l *QueueLock) KeepAlive(ctx context.Context, lost func()) (stop func()) {
 	}
 }
 
-func (l *QueueLock) renew(ctx context.Context) (bool, error) {
+// renew renews the lease once. A panic becomes an error, like a Redis that is out of reach; the stack goes to the log.
+func (l *QueueLock) renew(ctx context.Context) (held bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.ErrorContext(ctx, "panic in the renewal of a lease", "panic", p, "stack", string(debug.Stack()))
+			err = errors.New("panic")
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	return renewScript.Run(ctx, l.redis, l.Keys(), l.Args()...).Bool()

@@ -231,3 +231,41 @@ func TestAcquireOnASilentServerEndsAtTheDeadline(t *testing.T) {
 		t.Errorf("Acquire: %v", err)
 	}
 }
+
+// panicHook is a Redis whose first command panics. The others fail.
+type panicHook struct {
+	calls atomic.Int32
+	again chan struct{} // closed at the second command
+}
+
+func (p *panicHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (p *panicHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (p *panicHook) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(context.Context, redis.Cmder) error {
+		switch p.calls.Add(1) {
+		case 1:
+			panic("kaboom")
+		case 2:
+			close(p.again)
+		}
+		return errors.New("out of reach")
+	}
+}
+
+func TestKeepAliveGoesOnAfterAPanic(t *testing.T) {
+	client := redis.NewClient(&redis.Options{})
+	defer client.Close()
+	hook := &panicHook{again: make(chan struct{})}
+	client.AddHook(hook)
+	stop := lock(client, "p0").KeepAlive(t.Context(), func() { t.Error("the lock is lost") })
+	defer stop()
+	select {
+	case <-hook.again:
+	case <-time.After(10 * time.Second):
+		t.Error("the lease is not renewed again")
+	}
+}
