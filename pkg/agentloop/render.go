@@ -56,14 +56,21 @@ func cutJSON(text string, limit int) string {
 	var (
 		open     []byte // closing brackets of the open lists and objects, the outermost first
 		afterKey bool
-		best     string
+		best     int         // end of the best cut; 0: none yet
+		tail     []byte      // what is open there
 		depth    = len(text) // of the best cut
 	)
+	cut := func() string {
+		if best == 0 {
+			return ""
+		}
+		return closed(text[:best], tail)
+	}
 	for dec := json.NewDecoder(strings.NewReader(text)); ; {
 		start := int(dec.InputOffset())
 		token, err := dec.Token()
 		if err != nil {
-			return best
+			return cut()
 		}
 		_, isString := token.(string)
 		switch {
@@ -82,13 +89,13 @@ func cutJSON(text string, limit int) string {
 		afterKey = false
 		end := int(dec.InputOffset())
 		if end+len(open) > limit { // as is everything that follows
-			if isString && best == "" {
+			if isString && best == 0 {
 				return cutJSONString(text, start, limit, open)
 			}
-			return best
+			return cut()
 		}
 		if end >= limit/2 && len(open) <= depth {
-			best, depth = closed(text[:end], open), len(open)
+			best, tail, depth = end, append(tail[:0], open...), len(open)
 		}
 	}
 }
@@ -118,8 +125,7 @@ func cutJSONString(text string, start, limit int, open []byte) string {
 
 // closed appends closing brackets, the innermost first.
 func closed(text string, open []byte) string {
-	for _, b := range slices.Backward(open) {
-		text += string(b)
-	}
-	return text
+	tail := slices.Clone(open)
+	slices.Reverse(tail)
+	return text + string(tail)
 }
