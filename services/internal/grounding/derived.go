@@ -88,7 +88,7 @@ func (d *derivation) yieldsAmount(e *Evidence, c claim) bool {
 				return true
 			}
 		}
-		return anyNeighbours(e.amounts, func(a, b Fact, x, y int64) bool {
+		return anyNeighbours(e.amounts, func(a, b claim, x, y int64) bool {
 			return (v == x-y || v == y-x) && sameCurrency(c.currency, a.currency) && sameCurrency(c.currency, b.currency)
 		})
 	})
@@ -99,24 +99,20 @@ func (d *derivation) yieldsPercentage(e *Evidence, c claim) bool {
 	if c.Unit != Percent {
 		return false
 	}
-	own := make([]Fact, len(d.amounts))
-	for i, a := range d.amounts {
-		own[i] = a.Fact
-	}
 	return slices.ContainsFunc(c.values, func(v int64) bool {
-		less := func(_, _ Fact, x, y int64) bool {
+		less := func(_, _ claim, x, y int64) bool {
 			low, high := min(x, y), max(x, y)
 			return high > low && v == ((high-low)*100+high/2)/high*thousand
 		}
-		return anyNeighbours(e.amounts, less) || anyNeighbours(own, less)
+		return anyNeighbours(e.amounts, less) || anyNeighbours(d.amounts, less)
 	})
 }
 
 // anyNeighbours reports whether something is true of two amounts that follow each other, and their values.
-func anyNeighbours(amounts []Fact, is func(a, b Fact, x, y int64) bool) bool {
+func anyNeighbours(amounts []claim, is func(a, b claim, x, y int64) bool) bool {
 	for i := 1; i < len(amounts); i++ {
 		a, b := amounts[i-1], amounts[i]
-		if x, y := a.values(), b.values(); len(x) > 0 && len(y) > 0 && is(a, b, x[0], y[0]) {
+		if len(a.values) > 0 && len(b.values) > 0 && is(a, b, a.values[0], b.values[0]) {
 			return true
 		}
 	}

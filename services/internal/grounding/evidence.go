@@ -21,10 +21,10 @@ const (
 type Evidence struct {
 	results, texts []string
 
-	read    bool
-	facts   []Fact // of all texts, in order
-	set     Set    // the same, and their words
-	amounts []Fact // in order
+	read    int     // texts that were read: results first, and only as many as the claims need
+	facts   []Fact  // of these texts, in order
+	set     Set     // the same, and their words
+	amounts []claim // in order; only the facts and their values
 	// bare are numbers without a currency that may be amounts, in thousandths.
 	bare []int64
 }
@@ -111,37 +111,49 @@ func claimsOf(text string) []claim {
 // end returns where the claim ends in its text.
 func (c claim) end() int { return c.Start + len(c.text) }
 
-// load reads the texts, once.
-func (e *Evidence) load() {
-	if e.read {
-		return
+// readNext reads the next text, and reports whether there was one.
+func (e *Evidence) readNext() bool {
+	if e.read == len(e.results)+len(e.texts) {
+		return false
 	}
-	e.read = true
-	for i, text := range slices.Concat(e.results, e.texts) {
-		isResult := i < len(e.results)
-		if isResult {
-			text = unescaped.Replace(text)
-		}
-		read := Read(text, "")
-		e.set.Add(read)
-		e.facts = append(e.facts, read.Facts...)
-		for _, f := range read.Facts {
-			switch values := f.values(); {
-			case f.currency != "":
-				e.amounts = append(e.amounts, f)
-			case f.IsNumber() && len(values) > 0 && (!isResult || values[0]%thousand != 0): // what people write, and what looks like a price
-				e.bare = append(e.bare, values...)
-			}
+	isResult := e.read < len(e.results)
+	var text string
+	if isResult {
+		text = unescaped.Replace(e.results[e.read])
+	} else {
+		text = e.texts[e.read-len(e.results)]
+	}
+	e.read++
+	read := Read(text, "")
+	e.set.Add(read)
+	e.facts = append(e.facts, read.Facts...)
+	for _, f := range read.Facts {
+		switch values := f.values(); {
+		case f.currency != "":
+			e.amounts = append(e.amounts, claim{Fact: f, values: values})
+		case f.IsNumber() && len(values) > 0 && (!isResult || values[0]%thousand != 0): // what people write, and what looks like a price
+			e.bare = append(e.bare, values...)
 		}
 	}
+	return true
 }
 
 // unescaped undoes what JSON does to white space, so that words are words.
 var unescaped = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`)
 
-// supports reports whether a claim stands in the evidence.
+// supports reports whether a claim stands in the evidence. If it does not, all texts have been read. More texts never take
+// support away, so a claim that stands in the first ones needs no others.
 func (e *Evidence) supports(c claim) bool {
-	e.load()
+	for !e.has(c) {
+		if !e.readNext() {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether a claim stands in the texts that were read.
+func (e *Evidence) has(c claim) bool {
 	switch {
 	case len(c.others) > 0:
 		return e.hasRange(append([]Fact{c.Fact}, c.others...))
@@ -177,8 +189,8 @@ func isNear(start, end int) bool { return start >= end && start-end <= rangeGap 
 
 // hasAmount reports whether the evidence has an amount, or the bare number and, elsewhere, the currency.
 func (e *Evidence) hasAmount(c claim) bool {
-	isSame := func(a Fact) bool { return sameCurrency(c.currency, a.currency) }
-	if slices.ContainsFunc(e.amounts, func(a Fact) bool { return isSame(a) && shareOne(c.values, a.values()) }) {
+	isSame := func(a claim) bool { return sameCurrency(c.currency, a.currency) }
+	if slices.ContainsFunc(e.amounts, func(a claim) bool { return isSame(a) && shareOne(c.values, a.values) }) {
 		return true
 	}
 	return shareOne(c.values, e.bare) && slices.ContainsFunc(e.amounts, isSame)

@@ -262,6 +262,29 @@ func TestOnlySoManyClaimsAreChecked(t *testing.T) {
 	}
 }
 
+func TestTheOrderOfTextsDoesNotMatter(t *testing.T) {
+	results := []string{
+		`{"title":"Fjell jacket","price":"89.00 EUR"}`,
+		`{"title":"Dal jacket","price":"120.00 EUR","sale":"90.00 EUR"}`,
+		`{"order":"ORD-1001","placed":"2026-05-03"}`,
+	}
+	for text, unsupported := range map[string]int{
+		"The Fjell jacket is 89 EUR.":                                0,
+		"Order ORD-1001 is of 3 May; the Fjell jacket is 89 EUR.":    0,
+		"The Fjell jacket is 89 EUR; the other is reduced by 30 EUR": 0, // of two neighbours
+		"The Fjell jacket is 89 EUR, 25 % less than before.":         0, // of the same two
+		"The Fjell jacket is 89 EUR, and ORD-1002 is of 3 May.":      1,
+		"The Fjell jacket is 88 EUR, and ORD-1001 is of 4 May.":      2,
+	} {
+		for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+			got := check("", []string{results[order[0]], results[order[1]], results[order[2]]}, text)
+			if got.Unsupported != unsupported {
+				t.Errorf("%q with the results in the order %v: %d claims are unsupported, want %d: %q", text, order, got.Unsupported, unsupported, got.Texts)
+			}
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	for _, c := range answerCases(f) {
 		for _, a := range c.Answers {

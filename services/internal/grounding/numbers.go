@@ -38,8 +38,7 @@ func (r *reader) listMark() bool {
 	if after == "" || after[0] != '.' && after[0] != ')' || !strings.HasPrefix(strings.TrimLeft(after[1:], "*_"), " ") || monthOf[r.next(r.at, ".")] > 0 {
 		return false
 	}
-	line := strings.LastIndexByte(r.text[:t.start()], '\n')
-	if line < 0 || strings.Trim(r.text[line:t.start()], "\n\t *_#>-(") != "" {
+	if !strings.HasSuffix(strings.TrimRight(r.text[:t.start()], "\t *_#>-("), "\n") {
 		return false
 	}
 	r.at++
