@@ -61,7 +61,7 @@ type routingFlags struct {
 
 func addRoutingFlags(fs *flag.FlagSet) *routingFlags {
 	f := &routingFlags{models: addModelFlags(fs), level: logLevel(fs, slog.LevelWarn)}
-	fs.StringVar(&f.router, "router", routerRules, "`what` decides: rules, the classifier without a model; auto, the model where the classifier is not certain, as in a deployment; or model, always the model. The model is the fast one, or the offline model if none is configured")
+	fs.StringVar(&f.router, "router", routerRules, "`router` that decides: rules, the classifier without a model; auto, the model where the classifier is not certain, as in a deployment; or model, always the model. The model is the fast one, or the offline model if none is configured")
 	fs.IntVar(&f.parallel, "parallel", 4, "`number` of messages that are routed at once; the classifier alone routes one at a time")
 	fs.BoolVar(&f.json, "json", false, "print only the figures, as one JSON object")
 	fs.BoolVar(&f.misses, "misses", false, "print each message that was routed wrong")

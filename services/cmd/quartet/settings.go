@@ -31,22 +31,22 @@ func addGatewayFlags(fs *flag.FlagSet) *gateway.Settings {
 	t := &gateway.Settings{}
 	fs.Func("turn-timeout", defaulted("gateway: bound of a turn whose caller set no deadline", gateway.DefaultTurnTimeout),
 		atLeast(&t.TurnTimeout, time.Millisecond, time.ParseDuration))
-	fs.Func("run-ahead", "gateway: `when` specialists start before the routing is final: always, certain (only those that the router is certain of) or off (default always)",
+	fs.Func("run-ahead", "gateway: `mode`: when specialists start before the routing is final: always, certain (only those that the router is certain of) or off (default always)",
 		func(s string) error {
 			if t.RunAhead = gateway.RunAhead(s); !t.RunAhead.Valid() {
 				return errors.New("must be always, certain or off")
 			}
 			return nil
 		})
-	fs.Func("merge-reserve", defaulted("gateway: `time` kept for merging several answers into one reply, at most a quarter of the time left", gateway.DefaultMergeReserve),
+	fs.Func("merge-reserve", defaulted("gateway: `duration` kept for merging several answers into one reply, at most a quarter of the time left", gateway.DefaultMergeReserve),
 		atLeast(&t.MergeReserve, time.Millisecond, time.ParseDuration))
-	fs.Func("lease", defaulted("gateway: `time` for which a gateway that has died keeps its turns; then another one may resume them", gateway.DefaultLease),
+	fs.Func("lease", defaulted("gateway: `duration` for which a gateway that has died keeps its turns; then another one may resume them", gateway.DefaultLease),
 		atLeast(&t.Lease, leastLease, time.ParseDuration))
-	fs.Func("thread-ttl", defaulted("gateway: `time` for which a conversation is kept after its last message", gateway.DefaultThreadTTL),
+	fs.Func("thread-ttl", defaulted("gateway: `duration` for which a conversation is kept after its last message", gateway.DefaultThreadTTL),
 		atLeast(&t.ThreadTTL, time.Minute, time.ParseDuration))
-	fs.Func("max-turns", defaulted("gateway: largest number of `turns` in flight in this process", gateway.DefaultMaxTurns),
+	fs.Func("max-turns", defaulted("gateway: largest `number` of turns in flight in this process", gateway.DefaultMaxTurns),
 		atLeast(&t.MaxTurns, 1, strconv.Atoi))
-	fs.Func("max-turns-per-store", defaulted("gateway: largest number of `turns` in flight of one store", gateway.DefaultMaxTurnsPerStore),
+	fs.Func("max-turns-per-store", defaulted("gateway: largest `number` of turns in flight of one store", gateway.DefaultMaxTurnsPerStore),
 		atLeast(&t.MaxTurnsPerStore, 1, strconv.Atoi))
 	budget := func() *commonv1.Budget {
 		if t.Budget == nil {
@@ -54,9 +54,9 @@ func addGatewayFlags(fs *flag.FlagSet) *gateway.Settings {
 		}
 		return t.Budget
 	}
-	fs.Func("turn-budget-tokens", "gateway: largest number of `tokens`, in and out, that all models may use for one turn (default no bound)",
+	fs.Func("turn-budget-tokens", "gateway: largest `number` of tokens, in and out, that all models may use for one turn (default no bound)",
 		func(s string) error { return atLeast(&budget().MaxTokens, 1, parseInt64)(s) })
-	fs.Func("turn-budget-cost", "gateway: `money` that all models may cost in one turn, such as \"0.02 USD\"; needs --model-price (default no bound)",
+	fs.Func("turn-budget-cost", "gateway: `amount` that all models may cost in one turn, such as \"0.02 USD\"; needs --model-price (default no bound)",
 		func(s string) error {
 			c, err := model.ParseCost(s)
 			if err != nil {
@@ -92,7 +92,7 @@ type cartFlags struct {
 func addCartFlags(fs *flag.FlagSet) *cartFlags {
 	f := &cartFlags{}
 	fs.StringVar(&f.addr, "cart-addr", "", "gateway, recommend, promotions: `target` of a cart service to read instead of the recommend service (docs/carts.md)")
-	fs.Func("cart-ttl", defaulted("recommend: how `long` a cart is kept after its last write", recommend.DefaultCartTTL),
+	fs.Func("cart-ttl", defaulted("recommend: `duration` for which a cart is kept after its last write", recommend.DefaultCartTTL),
 		atLeast(&f.ttl, leastCartTTL, time.ParseDuration))
 	return f
 }
@@ -121,8 +121,8 @@ type indexFlag struct {
 func addIndexFlag(fs *flag.FlagSet) *indexFlag {
 	i := &indexFlag{}
 	fs.StringVar(&i.address, "index", embeddedIndex, "search: where the index of products is: \"embedded\", in memory, or a Weaviate cluster, such as `weaviate://host:port[,host:port...]` (weaviates:// for TLS); its key is in QUARTET_INDEX_KEY")
-	fs.IntVar(&i.memory.MaxStores, "index-stores", search.DefaultMaxStores, "search: how `many` stores' catalogs the embedded index keeps in memory; beyond, the one read the longest ago is dropped and loaded again when it is read")
-	fs.DurationVar(&i.memory.IdleTime, "index-idle", search.DefaultIdleTime, "search: how `long` the embedded index keeps a catalog that nothing reads")
+	fs.IntVar(&i.memory.MaxStores, "index-stores", search.DefaultMaxStores, "search: `number` of stores whose catalogs the embedded index keeps in memory; the least recently read one is dropped, and loaded again when it is read")
+	fs.DurationVar(&i.memory.IdleTime, "index-idle", search.DefaultIdleTime, "search: `duration` for which the embedded index keeps a catalog that nothing reads")
 	return i
 }
 
