@@ -36,7 +36,7 @@ race: ## Run all tests with the race detector, in random order
 
 .PHONY: lint
 lint: tools ## Check formats, protos, vet and staticcheck
-	test -z "$$(gofmt -l proto/gen pkg services examples deploy | tee /dev/stderr)"
+	unformatted="$$(gofmt -l proto/gen pkg services examples deploy)"; if [ -n "$$unformatted" ]; then echo "not formatted: $$unformatted" >&2; exit 1; fi
 	buf lint
 	buf format --diff --exit-code
 	go vet work
