@@ -8,12 +8,13 @@ package routing
 import (
 	"cmp"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/eval"
 )
 
 // Rate is a share: N of Of. In JSON it is a number from 0 to 1, or null when Of is zero.
@@ -157,7 +158,7 @@ func Measure(outcomes []Outcome, names []string) *Report {
 		}
 	}
 	slices.Sort(durations)
-	r.MedianMicros, r.P99Micros = quantile(durations, 0.5), quantile(durations, 0.99)
+	r.MedianMicros, r.P99Micros = micros(eval.Quantile(durations, 0.5)), micros(eval.Quantile(durations, 0.99))
 	return r
 }
 
@@ -218,12 +219,4 @@ func confusions(outcomes []Outcome) []Confusion {
 	return all
 }
 
-// quantile returns the q-quantile of sorted durations by the nearest-rank method, in microseconds. It is zero when there
-// are none.
-func quantile(sorted []time.Duration, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := int(math.Ceil(q * float64(len(sorted))))
-	return float64(sorted[rank-1]) / float64(time.Microsecond)
-}
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

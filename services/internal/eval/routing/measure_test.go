@@ -70,26 +70,6 @@ func TestMeasureEachSpecialist(t *testing.T) {
 	}
 }
 
-func TestQuantile(t *testing.T) {
-	upTo := func(n int) []time.Duration {
-		var all []time.Duration
-		for i := range n {
-			all = append(all, time.Duration(i+1)*time.Microsecond)
-		}
-		return all
-	}
-	for _, tt := range []struct {
-		n       int
-		q, want float64
-	}{
-		{0, 0.5, 0}, {1, 0.5, 1}, {1, 0.99, 1}, {2, 0.5, 1}, {3, 0.5, 2}, {99, 0.99, 99}, {100, 0.99, 99}, {200, 0.99, 198}, {200, 0.5, 100},
-	} {
-		if got := quantile(upTo(tt.n), tt.q); got != tt.want {
-			t.Errorf("quantile %v of 1 to %d is %v, want %v", tt.q, tt.n, got, tt.want)
-		}
-	}
-}
-
 // The names of the fields are a contract with whoever reads the JSON.
 func TestReportAsJSON(t *testing.T) {
 	right := decided("search", "search", "rules")

@@ -11,6 +11,7 @@ import (
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/eval"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/jsonl"
 )
@@ -20,8 +21,6 @@ const (
 	maxText = 8000
 	// maxLabel is the longest id, kind or language, in characters.
 	maxLabel = 200
-	// shownProblems is how many wrong lines the text of a *SetError lists.
-	shownProblems = 20
 )
 
 // Message is one message of a set.
@@ -48,20 +47,11 @@ type SetError struct {
 
 // Error returns the first 20 problems, one a line, and how many more there are.
 func (e *SetError) Error() string {
-	const wanted = `want one JSON object a line, such as {"id":"m1","text":"where is my order?","gold":["support"]}`
+	const wanted = `one JSON object a line, such as {"id":"m1","text":"where is my order?","gold":["support"]}`
 	if len(e.Problems) == 0 {
-		return "the set is empty; " + wanted
+		return "the set is empty; want " + wanted
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "wrong lines: %d; %s", len(e.Problems), wanted)
-	for i, p := range e.Problems {
-		if i == shownProblems {
-			fmt.Fprintf(&b, "\n  ... and %d more", len(e.Problems)-i)
-			break
-		}
-		b.WriteString("\n  " + p)
-	}
-	return b.String()
+	return eval.WrongLines(e.Problems, wanted)
 }
 
 // Read returns the messages of a set in JSON Lines. Gold must name some of the specialists. Fields other than id, text,

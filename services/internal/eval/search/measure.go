@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/eval"
 )
 
 // Mean is a sum over some queries and how many they are. In JSON it is their mean, or null when there are none.
@@ -162,7 +164,7 @@ func figures(outcomes []Outcome) Figures {
 		}
 	}
 	slices.Sort(durations)
-	f.P50, f.P99 = quantile(durations, 0.5), quantile(durations, 0.99)
+	f.P50, f.P99 = millis(eval.Quantile(durations, 0.5)), millis(eval.Quantile(durations, 0.99))
 	return f
 }
 
@@ -240,16 +242,6 @@ func miss(o Outcome) Miss {
 	}
 	slices.Sort(m.Missing)
 	return m
-}
-
-// quantile returns the shortest of the sorted durations that at least the share q of them does not exceed, in
-// milliseconds, and zero when there are none.
-func quantile(sorted []time.Duration, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := int(math.Ceil(q * float64(len(sorted))))
-	return float64(sorted[rank-1]) / float64(time.Millisecond)
 }
 
 // Comparison says how a pipeline does on the queries with a relevant product, each against the first pipeline's ranking of the

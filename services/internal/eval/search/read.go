@@ -20,6 +20,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/eval"
 	"github.com/quartet-commerce/quartet/services/internal/jsonl"
 )
 
@@ -131,9 +132,6 @@ func (s *set) add(row []string, columns [3]int) string {
 	return ""
 }
 
-// shownProblems is how many wrong lines the text of a *LinesError lists.
-const shownProblems = 20
-
 // LinesError says which lines of a file are wrong.
 type LinesError struct {
 	// Problems are the wrong lines in their order, each with its number, what is wrong and what is wanted. Empty: there is
@@ -148,16 +146,7 @@ func (e *LinesError) Error() string {
 	if len(e.Problems) == 0 {
 		return "there is no line to measure; want " + e.Wanted
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "wrong lines: %d; want %s", len(e.Problems), e.Wanted)
-	for i, p := range e.Problems {
-		if i == shownProblems {
-			fmt.Fprintf(&b, "\n  ... and %d more", len(e.Problems)-i)
-			break
-		}
-		b.WriteString("\n  " + p)
-	}
-	return b.String()
+	return eval.WrongLines(e.Problems, e.Wanted)
 }
 
 // plain returns what r holds, decompressed if it is gzip.
