@@ -157,6 +157,34 @@ func (e *Exhausted) Error() string { return withCause(e.Public(), e.Err) }
 // Unwrap returns the cause, or nil.
 func (e *Exhausted) Unwrap() error { return e.Err }
 
+// Unauthenticated says that the caller did not prove who it is: UNAUTHENTICATED. Repeating the call unchanged does not help.
+type Unauthenticated struct {
+	// Reason is the machine-readable reason, such as ERROR_REASON_CREDENTIALS_MISSING.
+	Reason commonv1.ErrorReason
+	// Description says what is wrong with the credentials and what to do. It reaches the caller, so it must not quote them.
+	Description string
+	// Err is the cause. It is logged, and never reaches the caller. May be nil.
+	Err error
+}
+
+// Public is the message without its cause, fit for callers.
+func (e *Unauthenticated) Public() string { return e.Description }
+
+// Error is the public message and the cause.
+func (e *Unauthenticated) Error() string { return withCause(e.Public(), e.Err) }
+
+// Unwrap returns the cause, or nil.
+func (e *Unauthenticated) Unwrap() error { return e.Err }
+
+// Denied says that the caller may not do what it asks for, whether or not the thing exists: PERMISSION_DENIED.
+type Denied struct {
+	// Description names the right that is missing. It reaches the caller, so it must not tell what exists.
+	Description string
+}
+
+// Error is the description.
+func (e *Denied) Error() string { return e.Description }
+
 func withCause(public string, err error) string {
 	if err == nil {
 		return public

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -72,11 +73,15 @@ func (s *Server) call(ctx context.Context, method string, handle func(context.Co
 		return err
 	}
 	defer cancel()
+	ctx = auth.NewContext(ctx, localCaller) // no server asks for credentials yet
 	if ctx, err = withScope(ctx); err != nil {
 		return err
 	}
 	return handle(ctx)
 }
+
+// localCaller makes the calls to a server that asks for no credentials.
+var localCaller = auth.Caller{Name: "local", Local: true}
 
 // finish, when deferred, turns a panic into errPanic, logs its stack, and makes a status of the error.
 func (s *Server) finish(ctx context.Context, method string, begun time.Time, err *error) {

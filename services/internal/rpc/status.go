@@ -34,6 +34,8 @@ const (
 //	*fault.Precondition      FAILED_PRECONDITION  PreconditionFailure
 //	*fault.Exists            ALREADY_EXISTS       ResourceInfo
 //	*fault.Aborted           ABORTED
+//	*fault.Unauthenticated   UNAUTHENTICATED
+//	*fault.Denied            PERMISSION_DENIED
 //	*fault.Unavailable       UNAVAILABLE          RetryInfo
 //	*fault.Exhausted         RESOURCE_EXHAUSTED   RetryInfo, if waiting helps
 //	a gRPC status            as it is, if it has an ErrorInfo; else see fromPeer
@@ -86,6 +88,10 @@ func walk(err error, method string) *status.Status {
 			&errdetails.ResourceInfo{ResourceType: e.Resource, ResourceName: e.Name, Description: e.Error()})
 	case *fault.Aborted:
 		return with(codes.Aborted, e.Error(), e.Reason, nil)
+	case *fault.Unauthenticated:
+		return with(codes.Unauthenticated, e.Public(), e.Reason, nil)
+	case *fault.Denied:
+		return with(codes.PermissionDenied, e.Error(), commonv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, nil)
 	case *fault.Unavailable:
 		return with(codes.Unavailable, e.Public(), e.Reason, nil, retryInfo(e.RetryAfter))
 	case *fault.Exhausted:

@@ -55,6 +55,16 @@ func TestStatus(t *testing.T) {
 			details: []proto.Message{info("PRODUCT_NOT_FOUND", nil), &errdetails.ResourceInfo{
 				ResourceType: "product", ResourceName: "p-1", Description: `product "p-1" not found`}},
 		},
+		"the cause of refused credentials stays inside": {
+			err: fmt.Errorf("authenticate: %w", &fault.Unauthenticated{
+				Reason: commonv1.ErrorReason_ERROR_REASON_CREDENTIALS_INVALID, Description: "the token is unknown", Err: secret}),
+			code: codes.Unauthenticated, message: "the token is unknown", details: []proto.Message{info("CREDENTIALS_INVALID", nil)},
+		},
+		"a denied call names the right": {
+			err:  &fault.Denied{Description: `the caller lacks the right "orders" for this store`},
+			code: codes.PermissionDenied, message: `the caller lacks the right "orders" for this store`,
+			details: []proto.Message{info("PERMISSION_DENIED", nil)},
+		},
 		"a precondition carries its metadata": {
 			err: &fault.Precondition{Reason: commonv1.ErrorReason_ERROR_REASON_VERSION_MISMATCH, Subject: "cart/c1",
 				Description: "is at version 4", Metadata: map[string]string{"current_version": "4"}},

@@ -136,6 +136,21 @@ const (
 	// The assignment's budget does not cover the first model call. RESOURCE_EXHAUSTED without RetryInfo: a retry needs a larger
 	// budget.
 	ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED ErrorReason = 26
+	// The call has no credentials, and the server wants some. UNAUTHENTICATED.
+	ErrorReason_ERROR_REASON_CREDENTIALS_MISSING ErrorReason = 27
+	// The credentials of the call are unknown, malformed or expired. UNAUTHENTICATED.
+	ErrorReason_ERROR_REASON_CREDENTIALS_INVALID ErrorReason = 28
+	// The caller does not have the right that the call needs, for this store or this customer. The status is the same whether or
+	// not the thing that the call names exists. PERMISSION_DENIED.
+	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 29
+	// The call needs the signed scope of a turn, and has none. UNAUTHENTICATED.
+	ErrorReason_ERROR_REASON_SCOPE_MISSING ErrorReason = 30
+	// The scope of the call has no valid signature, or is meant for another service. UNAUTHENTICATED.
+	ErrorReason_ERROR_REASON_SCOPE_INVALID ErrorReason = 31
+	// The scope of the call has expired. UNAUTHENTICATED.
+	ErrorReason_ERROR_REASON_SCOPE_EXPIRED ErrorReason = 32
+	// The caller makes more calls for this store than it may. RESOURCE_EXHAUSTED with RetryInfo.
+	ErrorReason_ERROR_REASON_RATE_LIMITED ErrorReason = 33
 )
 
 // Enum value maps for ErrorReason.
@@ -168,6 +183,13 @@ var (
 		24: "ERROR_REASON_NO_ORDER_SYSTEM",
 		25: "ERROR_REASON_NO_CART",
 		26: "ERROR_REASON_BUDGET_EXHAUSTED",
+		27: "ERROR_REASON_CREDENTIALS_MISSING",
+		28: "ERROR_REASON_CREDENTIALS_INVALID",
+		29: "ERROR_REASON_PERMISSION_DENIED",
+		30: "ERROR_REASON_SCOPE_MISSING",
+		31: "ERROR_REASON_SCOPE_INVALID",
+		32: "ERROR_REASON_SCOPE_EXPIRED",
+		33: "ERROR_REASON_RATE_LIMITED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -197,6 +219,13 @@ var (
 		"ERROR_REASON_NO_ORDER_SYSTEM":          24,
 		"ERROR_REASON_NO_CART":                  25,
 		"ERROR_REASON_BUDGET_EXHAUSTED":         26,
+		"ERROR_REASON_CREDENTIALS_MISSING":      27,
+		"ERROR_REASON_CREDENTIALS_INVALID":      28,
+		"ERROR_REASON_PERMISSION_DENIED":        29,
+		"ERROR_REASON_SCOPE_MISSING":            30,
+		"ERROR_REASON_SCOPE_INVALID":            31,
+		"ERROR_REASON_SCOPE_EXPIRED":            32,
+		"ERROR_REASON_RATE_LIMITED":             33,
 	}
 )
 
@@ -645,7 +674,7 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
-	"\x0eROLE_ASSISTANT\x10\x02*\xa2\a\n" +
+	"\x0eROLE_ASSISTANT\x10\x02*\x91\t\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12 \n" +
@@ -674,7 +703,14 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"%ERROR_REASON_ORDER_SYSTEM_UNAVAILABLE\x10\x17\x12 \n" +
 	"\x1cERROR_REASON_NO_ORDER_SYSTEM\x10\x18\x12\x18\n" +
 	"\x14ERROR_REASON_NO_CART\x10\x19\x12!\n" +
-	"\x1dERROR_REASON_BUDGET_EXHAUSTED\x10\x1aB\xd4\x01\n" +
+	"\x1dERROR_REASON_BUDGET_EXHAUSTED\x10\x1a\x12$\n" +
+	" ERROR_REASON_CREDENTIALS_MISSING\x10\x1b\x12$\n" +
+	" ERROR_REASON_CREDENTIALS_INVALID\x10\x1c\x12\"\n" +
+	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x1d\x12\x1e\n" +
+	"\x1aERROR_REASON_SCOPE_MISSING\x10\x1e\x12\x1e\n" +
+	"\x1aERROR_REASON_SCOPE_INVALID\x10\x1f\x12\x1e\n" +
+	"\x1aERROR_REASON_SCOPE_EXPIRED\x10 \x12\x1d\n" +
+	"\x19ERROR_REASON_RATE_LIMITED\x10!B\xd4\x01\n" +
 	"\x15com.quartet.common.v1B\vCommonProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/common/v1;commonv1\xa2\x02\x03QCX\xaa\x02\x11Quartet.Common.V1\xca\x02\x11Quartet\\Common\\V1\xe2\x02\x1dQuartet\\Common\\V1\\GPBMetadata\xea\x02\x13Quartet::Common::V1b\x06proto3"
 
 var (

@@ -1,0 +1,85 @@
+// Package auth says who makes a call and what that caller may do.
+//
+// A Caller is set once, by the interceptors of services/internal/rpc, from the credentials of the call. Rights hold per store.
+// The package imports no service, and nothing of gRPC's transport.
+package auth
+
+import (
+	"context"
+	"slices"
+)
+
+// Right is something that a caller may do in a store.
+type Right string
+
+// The rights. The right to an area of data includes reading it.
+const (
+	// RightAsk allows asking for shoppers, and reading and deleting the threads of the customers for whom the caller asks.
+	RightAsk Right = "ask"
+	// RightThreads allows reading all threads and turns of the store.
+	RightThreads Right = "threads"
+	// RightErase allows deleting any thread of the store.
+	RightErase Right = "erase"
+	// RightStores allows writing the settings of the store.
+	RightStores Right = "stores"
+	// RightCatalog allows writing and reading products.
+	RightCatalog Right = "catalog"
+	// RightCarts allows writing and reading carts and cart settings.
+	RightCarts Right = "carts"
+	// RightOrders allows writing and reading orders and order settings.
+	RightOrders Right = "orders"
+	// RightPromotions allows writing and reading promotions, and evaluating carts.
+	RightPromotions Right = "promotions"
+	// RightPolicies allows writing and reading policy documents.
+	RightPolicies Right = "policies"
+	// RightPrompts allows writing and reading prompts.
+	RightPrompts Right = "prompts"
+	// RightUsage allows reading usage and reports.
+	RightUsage Right = "usage"
+)
+
+// AnyStore in a Grant stands for every store.
+const AnyStore = "*"
+
+// Grant gives rights in one store, or in every store.
+type Grant struct {
+	// Store is the id of a store, or AnyStore.
+	Store string
+	// Rights that hold there.
+	Rights []Right
+}
+
+// Caller is who makes a call. The zero value may do nothing. It must not be modified once in a context.
+type Caller struct {
+	// Name tells callers apart, in limits, request ids and logs. Empty only for the zero value.
+	Name string
+	// Grants are the caller's rights.
+	Grants []Grant
+	// Customer, if not empty, is the only customer for whom the caller may act.
+	Customer string
+	// Local says that the server does not ask for credentials, so the caller has every right.
+	Local bool
+}
+
+// May reports whether the caller has a right in a store.
+func (c Caller) May(storeID string, right Right) bool {
+	if c.Local {
+		return true
+	}
+	return slices.ContainsFunc(c.Grants, func(g Grant) bool {
+		return (g.Store == AnyStore || g.Store == storeID) && slices.Contains(g.Rights, right)
+	})
+}
+
+type contextKey struct{}
+
+// NewContext returns a context that carries c.
+func NewContext(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+// FromContext returns the caller that ctx carries, or else the zero Caller, who may do nothing.
+func FromContext(ctx context.Context) Caller {
+	c, _ := ctx.Value(contextKey{}).(Caller)
+	return c
+}
