@@ -100,8 +100,7 @@ func checkStore(store *gatewayv1.Store) error {
 
 // checkKeywords checks the form of a store's keywords. The specialist need not exist: it may be down.
 func checkKeywords(check *fault.Checker, keywords []*routerv1.RoutingKeyword) {
-	if n := len(keywords); n > maxKeywords {
-		check.Addf("store.routing_keywords", "has %d entries, must have at most %d", n, maxKeywords)
+	if !check.Count("store.routing_keywords", len(keywords), maxKeywords) {
 		return
 	}
 	for i, k := range keywords {

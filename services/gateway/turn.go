@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -164,11 +163,10 @@ func checkAsk(req *gatewayv1.AskRequest) error {
 	check.OptionalID("thread_id", req.GetThreadId())
 	check.OptionalID("request_id", req.GetRequestId())
 	checkLocale(&check, "locale", req.GetLocale())
-	if n := len(req.GetCustomerGroups()); n > maxGroups {
-		check.Addf("customer_groups", "has %d groups, must have at most %d", n, maxGroups)
-	}
-	for i, group := range req.GetCustomerGroups() {
-		check.ID(fmt.Sprintf("customer_groups[%d]", i), group)
+	if check.Count("customer_groups", len(req.GetCustomerGroups()), maxGroups) {
+		for i, group := range req.GetCustomerGroups() {
+			check.ID(fault.At("customer_groups", i), group)
+		}
 	}
 	return check.Err()
 }

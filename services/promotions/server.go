@@ -152,9 +152,7 @@ func (s *server) checkEvaluate(req *promotionv1.EvaluateCartRequest) error {
 	if req.GetCustomerId() != "" && !req.GetSignedIn() {
 		c.Addf("customer_id", "must be empty unless signed_in is true")
 	}
-	if n := len(req.GetAppliedCodes()); n > maxApplied {
-		c.Addf("applied_codes", "has %d entries, must have at most %d", n, maxApplied)
-	}
+	c.Count("applied_codes", len(req.GetAppliedCodes()), maxApplied)
 	engine.CheckTime(&c, "time", req.GetTime())
 	return c.Err()
 }

@@ -33,11 +33,10 @@ func (s *server) GetCart(ctx context.Context, req *cartv1.GetCartRequest) (*cart
 // SetCart implements CartService.
 func (s *server) SetCart(ctx context.Context, req *cartv1.SetCartRequest) (*cartv1.SetCartResponse, error) {
 	c := cartCheck(req)
-	if n := len(req.GetItems()); n > carts.MaxItems {
-		c.Addf("items", "has %d items, must have at most %d", n, carts.MaxItems)
-	}
-	for i, item := range req.GetItems() {
-		checkItem(c, fmt.Sprintf("items[%d]", i), item)
+	if c.Count("items", len(req.GetItems()), carts.MaxItems) {
+		for i, item := range req.GetItems() {
+			checkItem(c, fault.At("items", i), item)
+		}
 	}
 	checkVersion(c, req.ExpectedVersion)
 	if err := c.Err(); err != nil {

@@ -147,11 +147,9 @@ func checkRequest(req *routerv1.RouteRequest) error {
 	if len(specialists) == 0 && req.GetSpecialistsVersion() == "" {
 		c.Addf("specialists", "is empty; pass what SpecialistService.Describe returns for each specialist")
 	}
-	if len(specialists) > maxSpecialists {
-		c.Addf("specialists", "has %d entries, must have at most %d", len(specialists), maxSpecialists)
-	}
-	if n := len(req.GetKeywords()); n > maxKeywords {
-		c.Addf("keywords", "has %d entries, must have at most %d", n, maxKeywords)
+	c.Count("keywords", len(req.GetKeywords()), maxKeywords)
+	if !c.Count("specialists", len(specialists), maxSpecialists) {
+		return c.Err()
 	}
 	seen := map[string]bool{}
 	for i, s := range specialists {
@@ -160,7 +158,7 @@ func checkRequest(req *routerv1.RouteRequest) error {
 		case !specialistName.MatchString(name):
 			c.Addf(field, "must be 1 to 64 characters of a-z 0-9 -; pass what SpecialistService.Describe returns")
 		case seen[name]:
-			c.Addf(field, "%q is there twice; pass what SpecialistService.Describe returns once for each specialist", name)
+			c.Addf(field, "is there twice; pass what SpecialistService.Describe returns once for each specialist")
 		default:
 			seen[name] = true
 		}

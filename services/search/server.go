@@ -16,7 +16,6 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
-	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
@@ -148,9 +147,7 @@ func (s *server) BatchGetProducts(
 ) (*catalogv1.BatchGetProductsResponse, error) {
 	var c fault.Checker
 	c.ID("store_id", req.GetStoreId())
-	if n := len(req.GetProductIds()); n > maxBatchGet {
-		c.Addf("product_ids", "has %d ids, must have at most %d", n, maxBatchGet)
-	}
+	c.Count("product_ids", len(req.GetProductIds()), maxBatchGet)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -268,7 +265,9 @@ func (s *server) FindSimilarProducts(
 
 // checkKnown checks the products of which a caller knows that they go with the anchors.
 func checkKnown(c *fault.Checker, known []*catalogv1.KnownComplement) {
-	c.Range("known_complements", int64(len(known)), 0, maxSimilar)
+	if !c.Count("known_complements", len(known), maxSimilar) {
+		return
+	}
 	for i, k := range known {
 		field := fmt.Sprintf("known_complements[%d]", i)
 		c.ID(field+".product_id", k.GetProductId())
@@ -299,7 +298,7 @@ func checkFilter(c *fault.Checker, f *catalogv1.Filter) {
 	checkNames(c, "filter.brands", f.GetBrands(), catalog.NameKey)
 	checkPairs(c, "filter.options", f.GetOptions())
 	checkPairs(c, "filter.attributes", f.GetAttributes())
-	catalog.CheckCount(c, "filter.exclude_product_ids", len(f.GetExcludeProductIds()), maxExcluded)
+	c.Count("filter.exclude_product_ids", len(f.GetExcludeProductIds()), maxExcluded)
 }
 
 // checkCurrency refuses bounds in a currency that no price of the store is in: they would admit nothing, and not because of
@@ -308,8 +307,8 @@ func checkCurrency(v *index.View, f *catalogv1.Filter) error {
 	var c fault.Checker
 	check := func(field string, m *commonv1.Money) {
 		if m != nil && len(v.Statistics.Currencies) > 0 && v.Statistics.Currencies[m.GetCurrencyCode()] == 0 {
-			c.Addf(field+".currency_code", "is %q; the store's prices are in %s",
-				m.GetCurrencyCode(), strings.Join(slices.Sorted(maps.Keys(v.Statistics.Currencies)), ", "))
+			c.Addf(field+".currency_code", "must be one in which the store has prices: %s",
+				strings.Join(slices.Sorted(maps.Keys(v.Statistics.Currencies)), ", "))
 		}
 	}
 	check("filter.min_price", f.GetMinPrice())
@@ -319,23 +318,25 @@ func checkCurrency(v *index.View, f *catalogv1.Filter) error {
 
 // checkNames checks names to filter by, which must have something to compare.
 func checkNames(c *fault.Checker, field string, values []string, key func(string) string) {
-	catalog.CheckTexts(c, field, values, maxNames)
-	for i, v := range values[:min(len(values), maxNames)] {
+	if !catalog.CheckTexts(c, field, values, maxNames) {
+		return
+	}
+	for i, v := range values {
 		if v != "" && key(v) == "" {
-			c.Addf(fmt.Sprintf("%s[%d]", field, i), "%q has no letter and no digit", text.Cut(v, catalog.MaxShown))
+			c.Addf(fault.At(field, i), "has no letter and no digit")
 		}
 	}
 }
 
 // checkPairs checks names and values to filter by.
 func checkPairs(c *fault.Checker, field string, values map[string]string) {
-	if !catalog.CheckCount(c, field, len(values), catalog.MaxOptions) {
+	if !c.Count(field, len(values), catalog.MaxOptions) {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		c.Text(field+"."+text.Cut(name, catalog.MaxShown), values[name], 1, catalog.MaxName)
+	for i, name := range slices.Sorted(maps.Keys(values)) {
+		c.Text(fault.At(field, i)+".value", values[name], 1, catalog.MaxName)
 		if catalog.NameKey(name) == "" || utf8.RuneCountInString(name) > catalog.MaxName {
-			c.Addf(field, "%q must be a name of at most %d characters", text.Cut(name, catalog.MaxShown), catalog.MaxName)
+			c.Addf(fault.At(field, i)+".name", "must be a name of at most %d characters", catalog.MaxName)
 		}
 	}
 }

@@ -109,6 +109,7 @@ const searchDescription = `Searches the store's whole catalog. Returns the best 
 const (
 	defaultListed = 5
 	maxListed     = 20
+	maxShown      = 50 // characters of a model's text that an error repeats to the model
 )
 
 // sorts are the values of the sort argument.
@@ -405,9 +406,9 @@ func checkArguments(argument string, values map[string]any) error {
 		value, ok := argumentText(values[name])
 		switch {
 		case !ok:
-			return fmt.Errorf("%s: %q is not one text or number; give one value a call, such as {\"size\": \"42\"}", argument, text.Cut(name, catalog.MaxShown))
+			return fmt.Errorf("%s: %q is not one text or number; give one value a call, such as {\"size\": \"42\"}", argument, text.Cut(name, maxShown))
 		case utf8.RuneCountInString(name) > catalog.MaxName || utf8.RuneCountInString(value) > catalog.MaxName:
-			return fmt.Errorf("%s: %q is too long; give a name and a value of at most %d characters", argument, text.Cut(name, catalog.MaxShown), catalog.MaxName)
+			return fmt.Errorf("%s: %q is too long; give a name and a value of at most %d characters", argument, text.Cut(name, maxShown), catalog.MaxName)
 		}
 	}
 	return nil

@@ -151,7 +151,7 @@ func TestUpsertOrdersReportsBadOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &orderv1.UpsertOrdersResponse{UpsertedCount: 2, ErrorCount: 2, Errors: []*commonv1.ItemError{
-		{Index: 1, ItemId: "Q-2", Field: "items[0].unit_price.currency_code", Description: "must be EUR as in total"},
+		{Index: 1, ItemId: "Q-2", Field: "items[0].unit_price.currency_code", Description: "must be that of total"},
 		{Index: 2, Field: "order_id", Description: "is required"},
 	}}
 	if diff := cmp.Diff(want, resp, protocmp.Transform()); diff != "" {

@@ -118,6 +118,9 @@ func (s *orderServer) ListCoPurchases(ctx context.Context, req *orderv1.ListCoPu
 	c.ID("store_id", req.GetStoreId())
 	c.Range("limit", int64(limit), 1, maxCoPurchases)
 	c.Range("product_ids", int64(len(req.GetProductIds())), 1, maxCoAnchors)
+	if err := c.Err(); err != nil { // before a look at what may be very many
+		return nil, err
+	}
 	for i, id := range req.GetProductIds() {
 		c.ID(fault.At("product_ids", i), id)
 	}

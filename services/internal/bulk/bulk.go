@@ -129,9 +129,7 @@ func (u Upsert[R, T]) checkMessage(r *Report, storeID string, n int) error {
 	case storeID != "" && storeID != r.StoreID:
 		c.Addf("store_id", "must not change within a stream")
 	}
-	if n > u.MaxItems {
-		c.Addf(u.Field, "has %d entries, must have at most %d in one message", n, u.MaxItems)
-	}
+	c.Count(u.Field, n, u.MaxItems)
 	return c.Err()
 }
 
@@ -150,7 +148,7 @@ func itemError(index int32, id string, invalid *fault.Invalid) *commonv1.ItemErr
 	for _, v := range rest[:min(len(rest), maxNamed-1)] {
 		parts = append(parts, short(v.Field)+": "+short(v.Description))
 	}
-	if more := len(invalid.Violations) - maxNamed; more > 0 {
+	if more := len(invalid.Violations) - maxNamed + invalid.More; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	return &commonv1.ItemError{Index: index, ItemId: short(id), Field: short(first.Field), Description: strings.Join(parts, "; ")}

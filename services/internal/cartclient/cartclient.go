@@ -85,13 +85,12 @@ func check(cart *cartv1.Cart, storeID, cartID string) error {
 	}
 	var c fault.Checker
 	if id := cart.GetStoreId(); id != "" && id != storeID {
-		c.Addf("store_id", "is %q, want %q", id, storeID)
+		c.Addf("store_id", "is not the one that was asked for")
 	}
 	if id := cart.GetCartId(); id != "" && id != cartID {
-		c.Addf("cart_id", "is %q, want %q", id, cartID)
+		c.Addf("cart_id", "is not the one that was asked for")
 	}
-	if n := len(cart.GetItems()); n > maxItems {
-		c.Addf("items", "has %d entries, must have at most %d", n, maxItems)
+	if !c.Count("items", len(cart.GetItems()), maxItems) {
 		return c.Err()
 	}
 	for i, item := range cart.GetItems() {

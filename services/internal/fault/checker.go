@@ -15,10 +15,21 @@ const maxIDLength = 64
 // maxURLLength is the longest URL in characters.
 const maxURLLength = 2_000
 
-// Checker collects the violations of one request, so that a caller learns of all of them at once.
+// Checker collects the violations of one request, so that a caller learns of many of them at once: the first MaxViolations, and
+// how many more there are. Descriptions name the rule, lengths, numbers and identifiers, but never repeat a text of the request.
 // The zero value is ready. It is not safe for concurrent use.
 type Checker struct {
 	violations []Violation
+	more       int
+}
+
+// Count requires at most atMost entries of a list or map, and reports whether there are no more. Do not look at the entries of
+// a list that is too long: their number is up to the caller.
+func (c *Checker) Count(field string, n, atMost int) bool {
+	if n > atMost {
+		c.Addf(field, "has %d entries, must have at most %d", n, atMost)
+	}
+	return n <= atMost
 }
 
 // ID requires an identifier: 1 to 64 characters of A-Z a-z 0-9 . _ and -.
@@ -97,8 +108,12 @@ func (c *Checker) URL(field, value string) {
 // At returns the name of the i-th entry of a repeated field, such as "items[3]".
 func At(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
-// Addf records one violation of field.
+// Addf records one violation of field. After MaxViolations it only counts.
 func (c *Checker) Addf(field, format string, args ...any) {
+	if len(c.violations) == MaxViolations {
+		c.more++
+		return
+	}
 	c.violations = append(c.violations, Violation{Field: field, Description: fmt.Sprintf(format, args...)})
 }
 
@@ -107,7 +122,7 @@ func (c *Checker) Err() error {
 	if len(c.violations) == 0 {
 		return nil
 	}
-	return &Invalid{Violations: c.violations}
+	return &Invalid{Violations: c.violations, More: c.more}
 }
 
 // ValidID reports whether s is an identifier as Checker.ID accepts it.

@@ -32,19 +32,41 @@ type Violation struct {
 	Description string
 }
 
+// Bounds of the violations of one request. A caller can send more of them than any reply could list.
+const (
+	// MaxViolations is how many violations are described. Others are counted.
+	MaxViolations = 20
+	// maxListed bounds the text that lists violations, in bytes.
+	maxListed = 1_000
+)
+
 // Invalid says that a request cannot be served as it is, whatever the state of the system: INVALID_ARGUMENT.
 type Invalid struct {
 	// Violations has one entry or more for each bad field, in the order in which they were found.
 	Violations []Violation
+	// More counts violations that Violations leaves out.
+	More int
 }
 
-// Error lists the violations on one line.
+// Error lists violations on one line of about a thousand bytes at most, and counts the others.
 func (e *Invalid) Error() string {
-	parts := make([]string, len(e.Violations))
+	var b strings.Builder
+	b.WriteString("invalid request: ")
 	for i, v := range e.Violations {
-		parts[i] = v.Field + ": " + v.Description
+		part := v.Field + ": " + v.Description
+		if i > 0 && (i == MaxViolations || b.Len()+len(part) > maxListed) {
+			fmt.Fprintf(&b, "; and %d more", len(e.Violations)-i+e.More)
+			return b.String()
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(part)
 	}
-	return "invalid request: " + strings.Join(parts, "; ")
+	if e.More > 0 {
+		fmt.Fprintf(&b, "; and %d more", e.More)
+	}
+	return b.String()
 }
 
 // NotFound says that a named resource does not exist for the caller: NOT_FOUND.

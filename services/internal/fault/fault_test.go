@@ -106,3 +106,28 @@ func TestChecker(t *testing.T) {
 		})
 	}
 }
+
+func TestViolationsAreBounded(t *testing.T) {
+	var c fault.Checker
+	if c.Count("items", 11, 10) || !c.Count("items", 10, 10) {
+		t.Error("Count does not tell 11 entries from 10")
+	}
+	for i := range 150_000 {
+		c.Addf(fault.At("items", i), "is %s", "bad")
+	}
+	var bad *fault.Invalid
+	if !errors.As(c.Err(), &bad) || len(bad.Violations) != fault.MaxViolations || bad.More != 150_001-fault.MaxViolations {
+		t.Fatalf("%d violations and %d more", len(bad.Violations), bad.More)
+	}
+	text := bad.Error()
+	if len(text) > 1_100 || !strings.HasSuffix(text, "; and 149981 more") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+	bad.Violations[1].Description = strings.Repeat("long ", 1_000)
+	if text := bad.Error(); !strings.HasSuffix(text, "; and 150000 more") {
+		t.Errorf("with a long one: %s", text)
+	}
+	if n := testing.AllocsPerRun(100, func() { c.Addf("items", "is bad") }); n > 0 {
+		t.Errorf("a violation that is only counted takes %v allocations", n)
+	}
+}

@@ -152,10 +152,13 @@ func (c *Client) ask(ctx context.Context, path string, q query, out proto.Messag
 func decode(raw []byte, out proto.Message) error {
 	proto.Reset(out)
 	if err := protojson.Unmarshal(raw, out); err != nil {
-		return fmt.Errorf("response: %w", err)
+		return errUnreadable // the cause may quote the order
 	}
 	return nil
 }
+
+// errUnreadable says that a response is not what it must be.
+var errUnreadable = errors.New("the response is not the JSON of the contract, or has unknown fields")
 
 // post sends the body, signed by the first key that is not refused.
 func (c *Client) post(ctx context.Context, path string, body []byte) ([]byte, error) {

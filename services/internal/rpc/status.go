@@ -1,19 +1,33 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
+
+// Bounds of a status. It travels in trailers, which proxies and clients limit to about 8 KB: a larger one kills the call with an
+// error that tells nobody anything. Message and details are sent in base64, and the message once more.
+const (
+	maxMessageBytes   = 1 << 10
+	maxStatusBytes    = 4 << 10
+	maxViolationBytes = 2 << 10 // of all violations
+	maxFieldBytes     = 300     // of a field path, and of a description
 )
 
 // Domain is the domain of every ErrorInfo that Quartet makes.
@@ -128,8 +142,9 @@ func fromPeer(st *status.Status, method string) *status.Status {
 		return internal() // an error that says OK is a fault of ours
 	}
 	if errorInfo(st) != nil {
-		return st
+		return bounded(st)
 	}
+	st = status.New(st.Code(), cut(strings.ToValidUTF8(st.Message(), "\uFFFD"), maxMessageBytes))
 	switch st.Code() {
 	case codes.Unavailable:
 		return with(codes.Unavailable, textPeerMissing,
@@ -147,13 +162,22 @@ func fromPeer(st *status.Status, method string) *status.Status {
 	}
 }
 
+// invalid lists the first violations; their number is up to the caller. Metadata "more_violations" counts the others.
 func invalid(e *fault.Invalid) *status.Status {
 	bad := &errdetails.BadRequest{}
-	for _, v := range e.Violations {
-		bad.FieldViolations = append(bad.FieldViolations,
-			&errdetails.BadRequest_FieldViolation{Field: v.Field, Description: v.Description})
+	size := 0
+	for _, v := range e.Violations[:min(len(e.Violations), fault.MaxViolations)] {
+		fv := &errdetails.BadRequest_FieldViolation{Field: cut(v.Field, maxFieldBytes), Description: cut(v.Description, maxFieldBytes)}
+		if size += proto.Size(fv); size > maxViolationBytes {
+			break
+		}
+		bad.FieldViolations = append(bad.FieldViolations, fv)
 	}
-	return with(codes.InvalidArgument, e.Error(), commonv1.ErrorReason_ERROR_REASON_INVALID_FIELD, nil, bad)
+	var metadata map[string]string
+	if more := len(e.Violations) - len(bad.FieldViolations) + e.More; more > 0 {
+		metadata = map[string]string{"more_violations": strconv.Itoa(more)}
+	}
+	return with(codes.InvalidArgument, e.Error(), commonv1.ErrorReason_ERROR_REASON_INVALID_FIELD, metadata, bad)
 }
 
 func precondition(e *fault.Precondition) *status.Status {
@@ -181,7 +205,45 @@ func internal() *status.Status {
 }
 
 func with(code codes.Code, message string, reason commonv1.ErrorReason, metadata map[string]string, more ...protoadapt.MessageV1) *status.Status {
-	return attach(status.New(code, strings.ToValidUTF8(message, "\uFFFD")), reason, metadata, more...)
+	return attach(status.New(code, cut(strings.ToValidUTF8(message, "\uFFFD"), maxMessageBytes)), reason, metadata, more...)
+}
+
+// cut cuts valid UTF-8 to at most n bytes, the mark included.
+func cut(s string, n int) string {
+	const mark = " [cut]"
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
+}
+
+// bounded returns a peer's status, which may be of any size, with the details that fit, the ErrorInfo before others.
+func bounded(st *status.Status) *status.Status {
+	p := st.Proto() // a copy
+	if len(p.GetMessage()) <= maxMessageBytes && proto.Size(p) <= maxStatusBytes {
+		return st
+	}
+	p.Message = cut(p.GetMessage(), maxMessageBytes)
+	all := p.GetDetails()
+	slices.SortStableFunc(all, func(a, b *anypb.Any) int { return cmp.Compare(rank(a), rank(b)) })
+	p.Details = nil
+	for _, d := range all {
+		if p.Details = append(p.Details, d); proto.Size(p) > maxStatusBytes {
+			p.Details = p.Details[:len(p.Details)-1]
+		}
+	}
+	if short := status.FromProto(p); errorInfo(short) != nil {
+		return short
+	}
+	return attach(status.New(st.Code(), p.GetMessage()), commonv1.ErrorReason_ERROR_REASON_INTERNAL, nil)
+}
+
+// rank is 0 for an ErrorInfo and 1 for other details.
+func rank(d *anypb.Any) int {
+	if d.MessageIs((*errdetails.ErrorInfo)(nil)) {
+		return 0
+	}
+	return 1
 }
 
 // attach adds an ErrorInfo and further details to st. An unset reason is a forgotten one, hence a fault of ours.
@@ -191,13 +253,13 @@ func attach(st *status.Status, reason commonv1.ErrorReason, metadata map[string]
 	}
 	info := &errdetails.ErrorInfo{Reason: reasonText(reason), Domain: Domain, Metadata: metadata}
 	detailed, err := st.WithDetails(append([]protoadapt.MessageV1{info}, more...)...)
-	if err == nil {
+	if err == nil && proto.Size(detailed.Proto()) <= maxStatusBytes {
 		return detailed
 	}
 	if len(metadata) == 0 && len(more) == 0 {
 		return st
 	}
-	return attach(st, reason, nil) // some detail is not valid UTF-8; the reason always is
+	return attach(st, reason, nil) // some detail is too large or not valid UTF-8; the reason never is
 }
 
 func retryInfo(after time.Duration) *errdetails.RetryInfo {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -192,5 +193,54 @@ func TestEveryReasonLosesItsPrefix(t *testing.T) {
 		if text := reasonText(commonv1.ErrorReason(n)); text == "" || strings.HasPrefix(text, "ERROR_") {
 			t.Errorf("reason %d is %q", n, text)
 		}
+	}
+}
+
+// A status travels in trailers. Many clients and proxies take about 8 KB of those.
+func TestStatusesAreBounded(t *testing.T) {
+	long := strings.Repeat("ä", 50_000)
+	var many fault.Checker
+	for i := range 100_000 {
+		many.Addf(fault.At("items", i), "must be 1 to %d characters of A-Z a-z 0-9 . _ -", 64)
+	}
+	var longFields fault.Checker
+	for i := range 30 {
+		longFields.Addf(fault.At(long, i), "is %s", long)
+	}
+	foreign, err := status.New(codes.NotFound, long).WithDetails(&errdetails.DebugInfo{Detail: long},
+		&errdetails.ErrorInfo{Reason: "CART_NOT_FOUND", Domain: "quartet"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreignInfo, err := status.New(codes.NotFound, "x").WithDetails(&errdetails.ErrorInfo{Reason: long, Domain: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		err    error
+		reason string
+		more   string
+	}{
+		"many violations":            {many.Err(), "INVALID_FIELD", "99980"},
+		"long fields":                {longFields.Err(), "INVALID_FIELD", "27"},
+		"a long name":                {&fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_ORDER_NOT_FOUND, Resource: "order", Name: long}, "ORDER_NOT_FOUND", ""},
+		"long metadata":              {&fault.Precondition{Reason: commonv1.ErrorReason_ERROR_REASON_NO_CART, Subject: "cart", Metadata: map[string]string{"x": long}}, "NO_CART", ""},
+		"a peer's status":            {foreign.Err(), "CART_NOT_FOUND", ""},
+		"a peer's long reason":       {foreignInfo.Err(), "INTERNAL", ""},
+		"a status without ErrorInfo": {status.Error(codes.InvalidArgument, long), "INVALID_FIELD", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			st := Status(tt.err)
+			if size := proto.Size(st.Proto()); size > maxStatusBytes || len(st.Message()) > 1_100 {
+				t.Errorf("%d bytes, %d of them in the message", size, len(st.Message()))
+			}
+			if info := errorInfo(st); info.GetReason() != tt.reason || info.GetMetadata()["more_violations"] != tt.more {
+				t.Errorf("info %v, want reason %s and %q more violations", info, tt.reason, tt.more)
+			}
+			if st.Code() != status.Code(Status(tt.err).Err()) || !utf8.ValidString(st.Message()) {
+				t.Errorf("got %v", st)
+			}
+		})
 	}
 }

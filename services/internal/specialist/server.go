@@ -201,8 +201,7 @@ func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
 }
 
 func checkShown(check *fault.Checker, shown []*specialistv1.ProductChoice) {
-	if n := len(shown); n > maxShown {
-		check.Addf("shown_products", "has %d products, must have at most %d", n, maxShown)
+	if !check.Count("shown_products", len(shown), maxShown) {
 		return
 	}
 	for i, p := range shown {
@@ -221,9 +220,7 @@ func checkCart(check *fault.Checker, cart *cartv1.Cart, sc scope.Scope) {
 	if id := cart.GetCartId(); id != "" && sc.CartID != "" && id != sc.CartID {
 		check.Addf("cart.cart_id", "must be the cart of the scope")
 	}
-	if n := len(cart.GetItems()); n > maxCartItems {
-		check.Addf("cart.items", "has %d items, must have at most %d", n, maxCartItems)
-	}
+	check.Count("cart.items", len(cart.GetItems()), maxCartItems)
 }
 
 func checkBudget(check *fault.Checker, b *commonv1.Budget) {

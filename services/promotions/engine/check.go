@@ -35,7 +35,7 @@ func Check(p *promotionv1.Promotion) error {
 	c.Range("usage_limit", int64(p.GetUsageLimit()), 0, math.MaxInt32)
 	c.Range("usage_limit_per_customer", int64(p.GetUsageLimitPerCustomer()), 0, math.MaxInt32)
 	CheckList(&c, "excluded_codes", p.GetExcludedCodes(), func(field, code string) { CheckCode(&c, field, code) })
-	if ContainsCode(p.GetExcludedCodes(), p.GetCode()) {
+	if len(p.GetExcludedCodes()) <= maxListEntries && ContainsCode(p.GetExcludedCodes(), p.GetCode()) {
 		c.Addf("excluded_codes", "must not name the promotion itself")
 	}
 	checkOneCurrency(&c, p)
@@ -104,7 +104,9 @@ func checkTiers(c *fault.Checker, tiers []*promotionv1.Tier) {
 
 func checkBundle(c *fault.Checker, b *promotionv1.Bundle) {
 	const field = "bundle.product_ids"
-	CheckList(c, field, b.GetProductIds(), c.ID)
+	if !CheckList(c, field, b.GetProductIds(), c.ID) {
+		return
+	}
 	seen := make(map[string]bool, len(b.GetProductIds()))
 	for i, id := range b.GetProductIds() {
 		if seen[id] {
@@ -126,15 +128,15 @@ func checkScope(c *fault.Checker, s *promotionv1.Scope) {
 	CheckList(c, "scope.exclude_product_ids", s.GetExcludeProductIds(), c.ID)
 }
 
-// CheckList checks each value of a list, which has at most 1,000 entries.
-func CheckList(c *fault.Checker, field string, values []string, check func(field, value string)) {
-	if len(values) > maxListEntries {
-		c.Addf(field, "has %d entries, must have at most %d", len(values), maxListEntries)
-		return
+// CheckList checks each value of a list, which has at most 1,000 entries. If there are more, it looks at none and returns false.
+func CheckList(c *fault.Checker, field string, values []string, check func(field, value string)) bool {
+	if !c.Count(field, len(values), maxListEntries) {
+		return false
 	}
 	for i, v := range values {
 		check(fault.At(field, i), v)
 	}
+	return true
 }
 
 func checkPeriod(c *fault.Checker, p *promotionv1.Promotion) {
@@ -164,8 +166,7 @@ func checkOneCurrency(c *fault.Checker, p *promotionv1.Promotion) {
 
 // CheckCart checks a cart that a caller gave. Identifiers and the subtotal are not used, so not checked.
 func CheckCart(c *fault.Checker, cart *cartv1.Cart) {
-	if n := len(cart.GetItems()); n > maxCartItems {
-		c.Addf("cart.items", "has %d entries, must have at most %d", n, maxCartItems)
+	if !c.Count("cart.items", len(cart.GetItems()), maxCartItems) {
 		return
 	}
 	var code string
@@ -178,7 +179,7 @@ func CheckCart(c *fault.Checker, cart *cartv1.Cart) {
 		case code == "":
 			code = got
 		case got != "" && got != code:
-			c.Addf(field+".unit_price.currency_code", "is %s, must be %s as in the items before", got, code)
+			c.Addf(field+".unit_price.currency_code", "must be that of the items before")
 		}
 	}
 }

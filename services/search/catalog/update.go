@@ -84,7 +84,7 @@ func applyUpdate(p *catalogv1.Product, u *catalogv1.VariantUpdate) error {
 func checkUpdated(c *fault.Checker, v *catalogv1.Variant, code string) {
 	currency := func(field string, m *commonv1.Money) {
 		if m != nil && m.GetCurrencyCode() != code {
-			c.Addf(field+".currency_code", "is %q, must be %q as it was; upsert the product whole to change it", m.GetCurrencyCode(), code)
+			c.Addf(field+".currency_code", "must be %s as it was; upsert the product whole to change it", code)
 		}
 	}
 	currency("price", v.GetPrice())

@@ -12,7 +12,6 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
-	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // Limits of a product and of a search; docs/data.md lists them. Lengths are in characters.
@@ -53,7 +52,7 @@ func checkProduct(p *catalogv1.Product) error {
 	checkAttributes(&c, p.GetAttributes())
 	checkVariants(&c, p.GetVariants())
 	c.URL("url", p.GetUrl())
-	if CheckCount(&c, "image_urls", len(p.GetImageUrls()), maxImages) {
+	if c.Count("image_urls", len(p.GetImageUrls()), maxImages) {
 		for i, u := range p.GetImageUrls() {
 			field := fault.At("image_urls", i)
 			if c.URL(field, u); u == "" {
@@ -61,7 +60,7 @@ func checkProduct(p *catalogv1.Product) error {
 			}
 		}
 	}
-	if CheckCount(&c, "complement_ids", len(p.GetComplementIds()), maxComplements) {
+	if c.Count("complement_ids", len(p.GetComplementIds()), maxComplements) {
 		for i, id := range p.GetComplementIds() {
 			c.ID(fmt.Sprintf("complement_ids[%d]", i), id)
 		}
@@ -69,26 +68,20 @@ func checkProduct(p *catalogv1.Product) error {
 	return c.Err()
 }
 
-// CheckCount adds a violation if a list is too long, and reports whether it is not. Callers skip the entries of a list that is.
-func CheckCount(c *fault.Checker, field string, n, atMost int) bool {
-	if n > atMost {
-		c.Addf(field, "has %d entries, must have at most %d", n, atMost)
-	}
-	return n <= atMost
-}
-
-// CheckTexts adds a violation if a list is too long, or for each of its texts that is empty or longer than MaxName.
-func CheckTexts(c *fault.Checker, field string, values []string, atMost int) {
-	if !CheckCount(c, field, len(values), atMost) {
-		return
+// CheckTexts adds a violation for each text of a list that is empty or longer than MaxName. If the list is too long, it adds that
+// instead and returns false.
+func CheckTexts(c *fault.Checker, field string, values []string, atMost int) bool {
+	if !c.Count(field, len(values), atMost) {
+		return false
 	}
 	for i, v := range values {
-		c.Text(fmt.Sprintf("%s[%d]", field, i), v, 1, MaxName)
+		c.Text(fault.At(field, i), v, 1, MaxName)
 	}
+	return true
 }
 
 func checkAttributes(c *fault.Checker, attributes []*catalogv1.Attribute) {
-	if !CheckCount(c, "attributes", len(attributes), maxAttributes) {
+	if !c.Count("attributes", len(attributes), maxAttributes) {
 		return
 	}
 	seen := make(map[string]bool)
@@ -116,7 +109,7 @@ func checkVariants(c *fault.Checker, variants []*catalogv1.Variant) {
 	if len(variants) == 0 {
 		c.Addf("variants", "must have at least one variant")
 	}
-	if !CheckCount(c, "variants", len(variants), maxVariants) {
+	if !c.Count("variants", len(variants), maxVariants) {
 		return
 	}
 	seen := make(map[string]bool)
@@ -125,7 +118,7 @@ func checkVariants(c *fault.Checker, variants []*catalogv1.Variant) {
 		c.ID(path+".variant_id", v.GetVariantId())
 		if key := strings.ToLower(v.GetVariantId()); fault.ValidID(key) {
 			if seen[key] {
-				c.Addf(path+".variant_id", "%q is there twice, case aside; ids must be unique in the product", v.GetVariantId())
+				c.Addf(path+".variant_id", "is there twice, case aside; ids must be unique in the product")
 			}
 			seen[key] = true
 		}
@@ -136,13 +129,13 @@ func checkVariants(c *fault.Checker, variants []*catalogv1.Variant) {
 }
 
 func checkOptions(c *fault.Checker, path string, options map[string]string) {
-	if !CheckCount(c, path, len(options), MaxOptions) {
+	if !c.Count(path, len(options), MaxOptions) {
 		return
 	}
 	seen := make(map[string]bool)
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		checkName(c, path, name, seen)
-		c.Text(path+"."+text.Cut(name, MaxShown), options[name], 1, MaxName)
+	for i, name := range slices.Sorted(maps.Keys(options)) { // a path has the position of a name, since the name is a text
+		checkName(c, fault.At(path, i)+".name", name, seen)
+		c.Text(fault.At(path, i)+".value", options[name], 1, MaxName)
 	}
 }
 
@@ -151,7 +144,7 @@ func checkPrices(c *fault.Checker, path string, v *catalogv1.Variant, code strin
 	c.Money(path+".price", v.GetPrice(), true)
 	checkAmount(c, path+".price", v.GetPrice())
 	if v.GetPrice() != nil && v.GetPrice().GetCurrencyCode() != code {
-		c.Addf(path+".price.currency_code", "is %q, must be %q like the first variant's", v.GetPrice().GetCurrencyCode(), code)
+		c.Addf(path+".price.currency_code", "must be that of the first variant")
 	}
 	if v.GetListPrice() == nil {
 		return
@@ -181,19 +174,16 @@ func checkName(c *fault.Checker, field, name string, seen map[string]bool) {
 	case name == "" || utf8.RuneCountInString(name) > MaxName: // said already
 		return
 	case name != strings.ToLower(name):
-		c.Addf(field, "%q must be in lower case", name)
+		c.Addf(field, "must be in lower case")
 	case name != Clean(name):
-		c.Addf(field, "%q must have no spaces around it and no hidden characters", name)
+		c.Addf(field, "must have no spaces around it and no hidden characters")
 	case key == "":
-		c.Addf(field, "%q must have a letter or a digit", name)
+		c.Addf(field, "must have a letter or a digit")
 	case seen[key]:
-		c.Addf(field, "%q is there twice, spelling aside; names must be unique", name)
+		c.Addf(field, "is there twice, spelling aside; names must be unique")
 	}
 	seen[key] = true
 }
-
-// MaxShown is how many characters of a text that was sent an error shows.
-const MaxShown = 50
 
 // ValidateUpdate checks an update by itself, before its product is read.
 func ValidateUpdate(u *catalogv1.VariantUpdate) error {

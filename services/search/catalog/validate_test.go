@@ -42,7 +42,7 @@ func TestCheckProduct(t *testing.T) {
 		"markdown that is none":    {func(p *catalogv1.Product) { p.Variants[0].ListPrice = catalogtest.Eur(1000) }, []string{"variants[0].list_price.amount_minor"}},
 		"markdown":                 {func(p *catalogv1.Product) { p.Variants[0].ListPrice = catalogtest.Eur(1001) }, nil},
 		"negative stock":           {func(p *catalogv1.Product) { p.Variants[0].Stock = -1 }, []string{"variants[0].stock"}},
-		"option in upper case":     {func(p *catalogv1.Product) { p.Variants[0].Options = map[string]string{"Size": "1"} }, []string{"variants[0].options"}},
+		"option in upper case":     {func(p *catalogv1.Product) { p.Variants[0].Options = map[string]string{"Size": "1"} }, []string{"variants[0].options[0].name"}},
 		"relative url":             {func(p *catalogv1.Product) { p.Url = "/p/1" }, []string{"url"}},
 		"relative picture":         {func(p *catalogv1.Product) { p.ImageUrls = []string{"https://a.example/1.png", "x"} }, []string{"image_urls[1]"}},
 		"bad complement":           {func(p *catalogv1.Product) { p.ComplementIds = []string{"OK", "not ok"} }, []string{"complement_ids[1]"}},

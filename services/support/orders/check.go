@@ -40,8 +40,8 @@ func Check(o *orderv1.Order) error {
 	checkAmounts(&c, o)
 	checkFulfilments(&c, o)
 	checkReturns(&c, o)
-	if n := len(o.GetHistory()); n > maxStatusChanges {
-		c.Addf("history", "has %d entries, must have at most %d", n, maxStatusChanges)
+	if !c.Count("history", len(o.GetHistory()), maxStatusChanges) {
+		return c.Err()
 	}
 	for i, h := range o.GetHistory() {
 		checkStatus(&c, fault.At("history", i)+".status", h.GetStatus())
@@ -67,9 +67,7 @@ func checkItems(c *fault.Checker, items []*orderv1.OrderItem) {
 		c.OptionalID(field+".variant_id", item.GetVariantId())
 		c.Text(field+".title", item.GetTitle(), 1, 500)
 		c.Range(field+".quantity", int64(item.GetQuantity()), 1, maxOrderQuantity)
-		if n := len(item.GetOptions()); n > maxOptions {
-			c.Addf(field+".options", "has %d entries, must have at most %d", n, maxOptions)
-		}
+		c.Count(field+".options", len(item.GetOptions()), maxOptions)
 	}
 }
 
@@ -79,14 +77,14 @@ func checkAmounts(c *fault.Checker, o *orderv1.Order) {
 	check := func(field string, m *commonv1.Money, required bool) {
 		c.Money(field, m, required)
 		if m != nil && currency != "" && m.GetCurrencyCode() != currency {
-			c.Addf(field+".currency_code", "must be %s as in total", currency)
+			c.Addf(field+".currency_code", "must be that of total")
 		}
 	}
 	check("total", o.GetTotal(), true)
 	check("subtotal", o.GetSubtotal(), true)
 	check("discount", o.GetDiscount(), false)
 	check("shipping", o.GetShipping(), false)
-	for i, item := range o.GetItems() {
+	for i, item := range o.GetItems()[:min(len(o.GetItems()), maxOrderItems)] {
 		check(fault.At("items", i)+".unit_price", item.GetUnitPrice(), true)
 	}
 	if o.GetDiscount().GetAmountMinor()-o.GetShipping().GetAmountMinor() > o.GetSubtotal().GetAmountMinor() {
@@ -96,8 +94,7 @@ func checkAmounts(c *fault.Checker, o *orderv1.Order) {
 
 func checkFulfilments(c *fault.Checker, o *orderv1.Order) {
 	parcels := o.GetFulfilments()
-	if n := len(parcels); n > maxFulfilments {
-		c.Addf("fulfilments", "has %d entries, must have at most %d", n, maxFulfilments)
+	if !c.Count("fulfilments", len(parcels), maxFulfilments) {
 		return
 	}
 	for i, p := range parcels {
@@ -113,8 +110,7 @@ func checkFulfilments(c *fault.Checker, o *orderv1.Order) {
 }
 
 func checkReturns(c *fault.Checker, o *orderv1.Order) {
-	if n := len(o.GetReturns()); n > maxReturns {
-		c.Addf("returns", "has %d entries, must have at most %d", n, maxReturns)
+	if !c.Count("returns", len(o.GetReturns()), maxReturns) {
 		return
 	}
 	for i, r := range o.GetReturns() {
@@ -127,15 +123,14 @@ func checkReturns(c *fault.Checker, o *orderv1.Order) {
 		checkUnits(c, field+".items", r.GetItems(), o)
 		c.Money(field+".refund", r.GetRefund(), false)
 		if m := r.GetRefund(); m != nil && m.GetCurrencyCode() != o.GetTotal().GetCurrencyCode() {
-			c.Addf(field+".refund.currency_code", "must be %s as in total", o.GetTotal().GetCurrencyCode())
+			c.Addf(field+".refund.currency_code", "must be that of total")
 		}
 	}
 }
 
 // checkUnits accepts units of items that the order has, and not more of one than it has.
 func checkUnits(c *fault.Checker, field string, units []*orderv1.ItemQuantity, o *orderv1.Order) {
-	if n := len(units); n > maxOrderItems {
-		c.Addf(field, "has %d entries, must have at most %d", n, maxOrderItems)
+	if !c.Count(field, len(units), maxOrderItems) {
 		return
 	}
 	for i, u := range units {
@@ -165,8 +160,7 @@ const (
 // CheckSettings reports every violation of a store's settings. It refuses rules that no order could meet, and a second rule
 // for the same orders, since it could not be told which of the two counts.
 func CheckSettings(c *fault.Checker, settings *orderv1.OrderSettings) {
-	if n := len(settings.GetRules()); n > maxRules {
-		c.Addf("settings.rules", "has %d entries, must have at most %d", n, maxRules)
+	if !c.Count("settings.rules", len(settings.GetRules()), maxRules) {
 		return
 	}
 	type covered struct {
@@ -199,16 +193,14 @@ func checkRule(c *fault.Checker, field string, rule *orderv1.OrderRule) {
 		c.Addf(field+".window", "must be more than nothing, or absent")
 	}
 	for name, labels := range map[string][]string{"reasons": rule.GetReasons(), "refund_methods": rule.GetRefundMethods()} {
-		if n := len(labels); n > maxLabels {
-			c.Addf(field+"."+name, "has %d entries, must have at most %d", n, maxLabels)
+		if !c.Count(field+"."+name, len(labels), maxLabels) {
 			continue
 		}
 		for i, label := range labels {
 			c.Text(fault.At(field+"."+name, i), label, 1, maxLabel)
 		}
 	}
-	if n := len(rule.GetExcludedProductIds()); n > maxExcluded {
-		c.Addf(field+".excluded_product_ids", "has %d entries, must have at most %d", n, maxExcluded)
+	if !c.Count(field+".excluded_product_ids", len(rule.GetExcludedProductIds()), maxExcluded) {
 		return
 	}
 	for i, id := range rule.GetExcludedProductIds() {
