@@ -122,11 +122,11 @@ func buildSearch(cfg Config, _ *dialer) (registrar, error) {
 }
 
 func buildRecommend(cfg Config, d *dialer) (registrar, error) {
-	catalog := catalogv1.NewCatalogServiceClient(d.dial(Search))
-	orders := orderv1.NewOrderServiceClient(d.dial(Support))
+	catalog := catalogv1.NewCatalogServiceClient(d.dialForCallers(Search))
+	orders := orderv1.NewOrderServiceClient(d.dialForCallers(Support))
 	var cart cartv1.CartServiceClient // nil: its own carts
 	if cfg.Peers[Cart] != "" {
-		cart = cartv1.NewCartServiceClient(d.dial(Cart))
+		cart = cartv1.NewCartServiceClient(d.dialForCallers(Cart))
 	}
 	if d.err != nil {
 		return nil, d.err
@@ -137,8 +137,8 @@ func buildRecommend(cfg Config, d *dialer) (registrar, error) {
 }
 
 func buildPromotions(cfg Config, d *dialer) (registrar, error) {
-	cart := cartv1.NewCartServiceClient(d.dial(Cart))
-	catalog := catalogv1.NewCatalogServiceClient(d.dial(Search))
+	cart := cartv1.NewCartServiceClient(d.dialForCallers(Cart))
+	catalog := catalogv1.NewCatalogServiceClient(d.dialForCallers(Search))
 	if d.err != nil {
 		return nil, d.err
 	}

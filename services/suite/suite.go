@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
@@ -55,6 +56,15 @@ type Config struct {
 	OrderSystems map[string]orderhttp.Config
 	// CaptureContent puts tool arguments and results on spans. They may hold text of customers.
 	CaptureContent bool
+	// Authenticator finds out who calls, by the tokens of calls. Nil: see rpc.ServerConfig.
+	Authenticator auth.Authenticator
+	// CallerRate is how many calls a second each caller may make for each store. Zero or less: no limit. Callers may have a rate of
+	// their own.
+	CallerRate float64
+	// Reflection says whether the servers tell their services and messages to anybody who connects.
+	Reflection bool
+	// Token is what Dial sends with calls, to prove who calls. Empty: none. Services do not use it.
+	Token string
 	// Search says how products are searched. Its Embedder also serves the support service.
 	Search search.Settings
 	// Logger gets the services' logs. Nil: slog.Default().
@@ -92,6 +102,7 @@ func New(role string, cfg Config) (*Instance, error) {
 	}
 	server := rpc.NewServer(rpc.ServerConfig{
 		Name: role, Logger: cfg.Logger, DefaultDeadline: cfg.Gateway.TurnTimeout, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
+		Authenticator: cfg.Authenticator, Limiter: auth.NewLimiter(cfg.CallerRate), Reflection: cfg.Reflection,
 	})
 	service.Register(server)
 	return &Instance{role: role, service: service, server: server, dialer: d}, nil
@@ -176,9 +187,17 @@ type dialer struct {
 	err   error
 }
 
-// dial returns a connection to a role. It keeps errors in err, so that wiring reads as a list.
-func (d *dialer) dial(role string) *grpc.ClientConn {
-	conn, err := Dial(role, d.cfg)
+// dial returns a connection to a role, for calls with the scope of a turn. It keeps errors in err, so that wiring reads as a list.
+func (d *dialer) dial(role string) *grpc.ClientConn { return d.open(role, rpc.DialConfig{}) }
+
+// dialForCallers returns a connection to a role as dial does. Its calls outside a turn are made for the caller that is being
+// served, with that caller's token, unless the target is a cart service of the store's own: it must not get Quartet's tokens.
+func (d *dialer) dialForCallers(role string) *grpc.ClientConn {
+	return d.open(role, rpc.DialConfig{ForwardCaller: role != Cart || d.cfg.Peers[Cart] == ""})
+}
+
+func (d *dialer) open(role string, cfg rpc.DialConfig) *grpc.ClientConn {
+	conn, err := dialAs(role, d.cfg, cfg)
 	if err != nil {
 		d.err = errors.Join(d.err, err)
 		return nil
@@ -197,7 +216,11 @@ func (d *dialer) close() error {
 
 // Dial connects to the service of a role, or to Cart, as cfg says where it is. The caller closes the connection.
 func Dial(role string, cfg Config) (*grpc.ClientConn, error) {
-	dial := rpc.DialConfig{Idempotent: idempotent}
+	return dialAs(role, cfg, rpc.DialConfig{Token: cfg.Token})
+}
+
+func dialAs(role string, cfg Config, how rpc.DialConfig) (*grpc.ClientConn, error) {
+	how.Idempotent = idempotent
 	if role == Cart && cfg.Peers[Cart] == "" {
 		role = Recommend
 	}
@@ -206,7 +229,7 @@ func Dial(role string, cfg Config) (*grpc.ClientConn, error) {
 		if cfg.Network == nil {
 			return nil, fmt.Errorf("%s: neither Peers nor Network says where it is", role)
 		}
-		target, dial.Network = "inproc:///"+role, cfg.Network
+		target, how.Network = "inproc:///"+role, cfg.Network
 	}
-	return rpc.Dial(target, dial)
+	return rpc.Dial(target, how)
 }

@@ -103,3 +103,15 @@ func kind(v any) string {
 }
 
 func parseInt64(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }
+
+// reflectionFlag adds --reflection and returns what says whether reflection is on: as given, or else where only this machine can
+// connect and nobody is asked for credentials.
+func reflectionFlag(fs *flag.FlagSet) func(open bool) bool {
+	on := fs.Bool("reflection", false, "tell services and messages to anybody who connects, as grpcurl needs without .proto files (default: only where callers are not asked for credentials and only this machine can connect)")
+	return func(open bool) bool {
+		if given(fs, "reflection") {
+			return *on
+		}
+		return open
+	}
+}

@@ -33,13 +33,14 @@ type serveFlags struct {
 	level      *slog.Level
 	orders     *string
 	carts      *cartFlags
+	reflection func(open bool) bool
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
 		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
-		carts: addCartFlags(fs),
+		carts: addCartFlags(fs), reflection: reflectionFlag(fs),
 	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
@@ -99,7 +100,7 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 func (f *serveFlags) config(ctx context.Context, role string, env environment, logger *slog.Logger) (suite.Config, func() error, error) {
 	cfg := suite.Config{
 		Peers: make(map[string]string), Gateway: *f.gateway, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
-		CaptureContent: f.capture, Logger: logger,
+		CaptureContent: f.capture, Logger: logger, Reflection: f.reflection(!*f.insecure),
 	}
 	for peer, target := range f.peers {
 		cfg.Peers[peer] = *target

@@ -15,7 +15,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	settings := addGatewayFlags(fs)
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")
-	orders, carts := orderSystemsFlag(fs), addCartFlags(fs)
+	orders, carts, reflection := orderSystemsFlag(fs), addCartFlags(fs), reflectionFlag(fs)
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure := insecureFlag(fs)
 	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the other services take the ports after it, as in 'quartet serve'; 0 for free ports")
@@ -35,6 +35,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	}
 	c.tune = func(cfg *suite.Config) {
 		cfg.OrderSystems = systems
+		cfg.Reflection = reflection(!*insecure)
 		carts.apply(cfg)
 	}
 	addresses, err := c.listen(*host, *port, *insecure)

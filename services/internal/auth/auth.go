@@ -1,4 +1,5 @@
-// Package auth says who makes a call and what that caller may do.
+// Package auth says who makes a call and what that caller may do: the rights, the rule of each method, and the limits on the
+// number of calls.
 //
 // A Caller is set once, by the interceptors of services/internal/rpc, from the credentials of the call. Rights hold per store.
 // The package imports no service, and nothing of gRPC's transport.
@@ -8,6 +9,12 @@ import (
 	"context"
 	"slices"
 )
+
+// Authenticator finds out who makes a call.
+type Authenticator interface {
+	// Authenticate returns the caller that a bearer token stands for, or a *fault.Unauthenticated. No error quotes the token.
+	Authenticate(ctx context.Context, token string) (Caller, error)
+}
 
 // Right is something that a caller may do in a store.
 type Right string
@@ -38,6 +45,12 @@ const (
 	RightUsage Right = "usage"
 )
 
+// Rights returns all rights.
+func Rights() []Right {
+	return []Right{RightAsk, RightThreads, RightErase, RightStores, RightCatalog, RightCarts, RightOrders, RightPromotions,
+		RightPolicies, RightPrompts, RightUsage}
+}
+
 // AnyStore in a Grant stands for every store.
 const AnyStore = "*"
 
@@ -57,18 +70,34 @@ type Caller struct {
 	Grants []Grant
 	// Customer, if not empty, is the only customer for whom the caller may act.
 	Customer string
+	// CustomerGroups are the only groups that a caller with a Customer may name.
+	CustomerGroups []string
+	// Rate replaces the default limit of calls per second and store. Zero: the default. Negative: no limit.
+	Rate float64
 	// Local says that the server does not ask for credentials, so the caller has every right.
 	Local bool
 }
 
 // May reports whether the caller has a right in a store.
 func (c Caller) May(storeID string, right Right) bool {
-	if c.Local {
-		return true
-	}
+	return c.Local || c.granted(storeID, func(g Grant) bool { return slices.Contains(g.Rights, right) })
+}
+
+// MayEnter reports whether the caller has any right in a store.
+func (c Caller) MayEnter(storeID string) bool {
+	return c.Local || c.granted(storeID, func(g Grant) bool { return len(g.Rights) > 0 })
+}
+
+// granted reports whether a grant for a store meets a condition.
+func (c Caller) granted(storeID string, meets func(Grant) bool) bool {
 	return slices.ContainsFunc(c.Grants, func(g Grant) bool {
-		return (g.Store == AnyStore || g.Store == storeID) && slices.Contains(g.Rights, right)
+		return (g.Store == AnyStore || g.Store == storeID) && meets(g)
 	})
+}
+
+// mayAnywhere reports whether the caller has a right in some store.
+func (c Caller) mayAnywhere(right Right) bool {
+	return c.Local || slices.ContainsFunc(c.Grants, func(g Grant) bool { return slices.Contains(g.Rights, right) })
 }
 
 type contextKey struct{}

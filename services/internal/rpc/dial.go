@@ -28,6 +28,12 @@ type DialConfig struct {
 	DefaultDeadline time.Duration
 	// MaxMessageBytes is the largest message to receive. Zero means DefaultMaxMessageBytes.
 	MaxMessageBytes int
+	// Token is sent with calls that have no scope in their context, to prove who calls. Empty: none. It does not go to where
+	// ForwardCaller finds a token.
+	Token string
+	// ForwardCaller sends the token of the call that is being served with calls that have no scope in their context. Set it for
+	// Quartet's own services only.
+	ForwardCaller bool
 	// Idempotent lists the methods that may be repeated when the peer is unavailable, such as
 	// catalogv1.CatalogService_GetProduct_FullMethodName. No other method is ever sent twice.
 	Idempotent []string
@@ -46,13 +52,13 @@ func Dial(target string, cfg DialConfig) (*grpc.ClientConn, error) {
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	deadline := orDefault(cfg.DefaultDeadline, DefaultDeadline)
+	cfg.DefaultDeadline = orDefault(cfg.DefaultDeadline, DefaultDeadline)
 	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultServiceConfig(config),
 		grpc.WithDisableServiceConfig(), // a config from DNS must not replace the one above
-		grpc.WithUnaryInterceptor(unaryClient(deadline)),
-		grpc.WithStreamInterceptor(streamClient(deadline)),
+		grpc.WithUnaryInterceptor(unaryClient(cfg)),
+		grpc.WithStreamInterceptor(streamClient(cfg)),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(orDefault(cfg.MaxMessageBytes, DefaultMaxMessageBytes))),
 		grpc.WithStaticStreamWindowSize(window),

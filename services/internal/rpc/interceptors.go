@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/quartet-commerce/quartet/services/internal/auth"
-	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 const (
@@ -31,6 +30,9 @@ func (s *Server) unary() grpc.UnaryServerInterceptor {
 		}
 		var resp any
 		err := s.call(ctx, info.FullMethod, func(ctx context.Context) (err error) {
+			if err = s.authorize(ctx, info.FullMethod, req); err != nil {
+				return err
+			}
 			resp, err = handle(ctx, req)
 			return err
 		})
@@ -48,54 +50,47 @@ func (s *Server) stream() grpc.StreamServerInterceptor {
 			return handle(srv, ss)
 		}
 		return s.call(ss.Context(), info.FullMethod, func(ctx context.Context) error {
-			return handle(srv, &contextStream{ServerStream: ss, ctx: ctx})
+			return handle(srv, &authorizedStream{ServerStream: ss, ctx: ctx, server: s, method: info.FullMethod})
 		})
 	}
 }
-
-// contextStream is a stream whose handler sees another context.
-type contextStream struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-func (s *contextStream) Context() context.Context { return s.ctx }
 
 // isHealth reports whether method belongs to the health service. Its Watch streams last as long as a connection,
 // so deadlines and log lines would be wrong for them.
 func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
 
-// call bounds a call, puts its scope into the context, turns its error into a status, and writes its one log line.
+// call bounds a call, puts its caller and its scope into the context, turns its error into a status, and writes its one log line.
 func (s *Server) call(ctx context.Context, method string, handle func(context.Context) error) (err error) {
-	defer s.finish(ctx, method, time.Now(), &err)
+	var caller auth.Caller
+	defer s.finish(ctx, method, time.Now(), &caller, &err)
 	ctx, cancel, err := s.deadline(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	ctx = auth.NewContext(ctx, localCaller) // no server asks for credentials yet
-	if ctx, err = withScope(ctx); err != nil {
+	if isReflection(method) {
+		return handle(ctx)
+	}
+	if ctx, caller, err = s.authenticate(ctx); err != nil {
 		return err
 	}
 	return handle(ctx)
 }
 
-// localCaller makes the calls to a server that asks for no credentials.
-var localCaller = auth.Caller{Name: "local", Local: true}
-
 // finish, when deferred, turns a panic into errPanic, logs its stack, and makes a status of the error.
-func (s *Server) finish(ctx context.Context, method string, begun time.Time, err *error) {
+func (s *Server) finish(ctx context.Context, method string, begun time.Time, caller *auth.Caller, err *error) {
 	if p := recover(); p != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "panic",
 			slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 		*err = errPanic
 	}
-	*err = s.report(ctx, method, begun, *err)
+	*err = s.report(ctx, method, begun, caller.Name, *err)
 }
 
 // report returns the status of a call that is over, and writes its line, without payloads.
-func (s *Server) report(ctx context.Context, method string, begun time.Time, err error) error {
+func (s *Server) report(ctx context.Context, method string, begun time.Time, caller string, err error) error {
 	st := translate(err, method)
+	s.refusals.count(ctx, st)
 	level := levelOf(st.Code())
 	if !s.log.Enabled(ctx, level) {
 		return st.Err()
@@ -104,6 +99,9 @@ func (s *Server) report(ctx context.Context, method string, begun time.Time, err
 		slog.String("method", method),
 		slog.String("code", st.Code().String()),
 		slog.Duration("duration", time.Since(begun)),
+	}
+	if caller != "" && caller != localCaller.Name {
+		attrs = append(attrs, slog.String("caller", caller))
 	}
 	if store := incomingStore(ctx); store != "" {
 		attrs = append(attrs, slog.String("store", store))
@@ -134,7 +132,7 @@ func levelOf(c codes.Code) slog.Level {
 // causeMatters reports whether the error behind a status belongs in the log, because the caller does not get to see it.
 // The errors behind other codes may quote the request, and say no more than the status does.
 func causeMatters(c codes.Code) bool {
-	return c == codes.Internal || c == codes.Unavailable || c == codes.ResourceExhausted
+	return c == codes.Internal || c == codes.Unavailable || c == codes.ResourceExhausted || c == codes.Unauthenticated
 }
 
 // errPanic stands for a panic whose stack has been logged.
@@ -154,15 +152,6 @@ func (s *Server) deadline(ctx context.Context) (_ context.Context, cancel contex
 	return ctx, cancel, nil
 }
 
-// withScope puts the scope that the caller sent, if any, into the handler's context.
-func withScope(ctx context.Context) (context.Context, error) {
-	sc, ok, err := incomingScope(ctx)
-	if ok && err == nil {
-		ctx = scope.NewContext(ctx, sc)
-	}
-	return ctx, err
-}
-
 // callDeadline returns ctx with a deadline. The caller must call cancel when the call is over.
 func callDeadline(ctx context.Context, fallback time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
@@ -171,21 +160,21 @@ func callDeadline(ctx context.Context, fallback time.Duration) (context.Context,
 	return context.WithTimeout(ctx, fallback)
 }
 
-// unaryClient gives outgoing unary calls a deadline and the scope of ctx.
-func unaryClient(fallback time.Duration) grpc.UnaryClientInterceptor {
+// unaryClient gives outgoing unary calls a deadline, and the scope of ctx or else a token.
+func unaryClient(cfg DialConfig) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		ctx, cancel := callDeadline(outgoing(ctx), fallback)
+		ctx, cancel := callDeadline(withToken(outgoing(ctx), cfg), cfg.DefaultDeadline)
 		defer cancel()
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 }
 
-// streamClient gives outgoing streams a deadline and the scope of ctx.
-func streamClient(fallback time.Duration) grpc.StreamClientInterceptor {
+// streamClient gives outgoing streams a deadline, and the scope of ctx or else a token.
+func streamClient(cfg DialConfig) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 		open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		ctx, cancel := callDeadline(outgoing(ctx), fallback)
+		ctx, cancel := callDeadline(withToken(outgoing(ctx), cfg), cfg.DefaultDeadline)
 		cs, err := open(ctx, desc, cc, method, append(opts, grpc.OnFinish(func(error) { cancel() }))...)
 		if err != nil {
 			cancel()

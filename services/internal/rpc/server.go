@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
@@ -54,6 +55,13 @@ type ServerConfig struct {
 	Logger *slog.Logger
 	// Credentials are the server's TLS credentials. Nil means plaintext.
 	Credentials credentials.TransportCredentials
+	// Authenticator finds out who calls, by the tokens of calls. Nil: a server with TLS Credentials takes only calls with a scope,
+	// and any other server takes every caller as local, with all rights.
+	Authenticator auth.Authenticator
+	// Limiter bounds the calls of each caller. Nil: no limit.
+	Limiter *auth.Limiter
+	// Reflection says whether the server tells its services and messages to anybody who connects.
+	Reflection bool
 	// DefaultDeadline bounds calls that arrive without a deadline. Zero means DefaultDeadline.
 	DefaultDeadline time.Duration
 	// DrainDelay is how long the server goes on taking calls after its health turned to NOT_SERVING,
@@ -88,13 +96,14 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// Server is a gRPC server with health, reflection, tracing and Quartet's interceptors.
+// Server is a gRPC server with health, tracing, Quartet's interceptors and, if asked for, reflection.
 // Register services on it, then call Serve once.
 type Server struct {
-	cfg    ServerConfig
-	log    *slog.Logger
-	grpc   *grpc.Server
-	health *health.Server
+	cfg      ServerConfig
+	log      *slog.Logger
+	grpc     *grpc.Server
+	health   *health.Server
+	refusals refusalCounter
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
@@ -103,16 +112,19 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 func NewServer(cfg ServerConfig) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
-		cfg:    cfg,
-		log:    slog.New(telemetry.LogHandler(cfg.Logger.Handler())),
-		health: health.NewServer(),
+		cfg:      cfg,
+		log:      slog.New(telemetry.LogHandler(cfg.Logger.Handler())),
+		health:   health.NewServer(),
+		refusals: newRefusalCounter(),
 	}
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
 		grpc.UnaryInterceptor(s.unary()),
 		grpc.StreamInterceptor(s.stream()),
 	)...)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
-	reflection.Register(s.grpc)
+	if cfg.Reflection {
+		reflection.Register(s.grpc)
+	}
 	return s
 }
 

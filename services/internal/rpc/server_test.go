@@ -238,6 +238,7 @@ func TestListenSaysWhatFailed(t *testing.T) {
 func TestReflectionListsServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFixture()
+		h.server.Reflection = true
 		h.start(t, &fake{})
 		stream, err := reflectionv1.NewServerReflectionClient(h.conn(t)).ServerReflectionInfo(t.Context())
 		if err != nil {
