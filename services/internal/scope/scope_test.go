@@ -2,15 +2,18 @@ package scope_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 func TestScopeTravelsInTheContext(t *testing.T) {
-	if _, ok := scope.FromContext(context.Background()); ok {
+	if _, ok := scope.FromContext(context.Background()); ok || scope.Token(context.Background()) != "" {
 		t.Error("an empty context has a scope")
 	}
 	outer := scope.NewContext(context.Background(), scope.Scope{StoreID: "a"})
@@ -21,5 +24,66 @@ func TestScopeTravelsInTheContext(t *testing.T) {
 	}
 	if got, _ := scope.FromContext(outer); got.StoreID != "a" {
 		t.Errorf("the outer context has changed: %+v", got)
+	}
+	if scope.Token(scope.WithToken(outer, "t")) != "t" {
+		t.Error("the token got lost")
+	}
+}
+
+func TestNarrowLeavesOutWhatTheReadsAreNotAbout(t *testing.T) {
+	whole := scope.Scope{
+		StoreID: "s", CustomerID: "ava", CustomerGroups: []string{"vip"}, CartID: "k", Locale: "de", ThreadID: "th", TurnID: "tu",
+		Reads: scope.Reads(), Audience: "gateway", Expiry: time.Now(),
+	}
+	for name, tt := range map[string]struct {
+		reads          []scope.Read
+		customer, cart bool
+	}{
+		"nothing":       {nil, false, false},
+		"catalog":       {[]scope.Read{scope.ReadCatalog, scope.ReadCoPurchases}, false, false},
+		"policies":      {[]scope.Read{scope.ReadPolicies}, false, false},
+		"promotions":    {[]scope.Read{scope.ReadPromotions}, true, false},
+		"orders":        {[]scope.Read{scope.ReadOrders, scope.ReadPolicies}, true, false},
+		"carts":         {[]scope.Read{scope.ReadCarts}, true, true},
+		"one of a fork": {[]scope.Read{"loyalty"}, false, false},
+	} {
+		want := scope.Scope{StoreID: "s", Locale: "de", ThreadID: "th", TurnID: "tu", Reads: tt.reads, Audience: "a"}
+		if tt.customer {
+			want.CustomerID, want.CustomerGroups = "ava", []string{"vip"}
+		}
+		if tt.cart {
+			want.CartID = "k"
+		}
+		if diff := cmp.Diff(want, whole.Narrow("a", tt.reads)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	shopper := scope.Scope{StoreID: "s", CustomerID: "ava", CartID: "k", Reads: []scope.Read{scope.ReadCarts, scope.ReadOrders}}
+	guest := scope.Scope{StoreID: "s", Reads: []scope.Read{scope.ReadCarts, scope.ReadOrders}}
+	for name, tt := range map[string]struct {
+		scope   scope.Scope
+		request scope.Request
+		allowed bool
+	}{
+		"her orders":           {shopper, scope.Request{Read: scope.ReadOrders, StoreID: "s", CustomerID: "ava"}, true},
+		"her cart":             {shopper, scope.Request{Read: scope.ReadCarts, StoreID: "s", CartID: "k"}, true},
+		"settings":             {guest, scope.Request{Read: scope.ReadCarts, StoreID: "s"}, true},
+		"another's orders":     {shopper, scope.Request{Read: scope.ReadOrders, StoreID: "s", CustomerID: "bob"}, false},
+		"another's cart":       {shopper, scope.Request{Read: scope.ReadCarts, StoreID: "s", CartID: "k2"}, false},
+		"a customer's, guest":  {guest, scope.Request{Read: scope.ReadOrders, StoreID: "s", CustomerID: "ava"}, false},
+		"a cart, without one":  {guest, scope.Request{Read: scope.ReadCarts, StoreID: "s", CartID: "k"}, false},
+		"another store":        {shopper, scope.Request{Read: scope.ReadOrders, StoreID: "s2", CustomerID: "ava"}, false},
+		"no store":             {shopper, scope.Request{Read: scope.ReadOrders, CustomerID: "ava"}, false},
+		"a read that it lacks": {shopper, scope.Request{Read: scope.ReadPolicies, StoreID: "s"}, false},
+		"a write":              {shopper, scope.Request{StoreID: "s"}, false},
+	} {
+		err := tt.scope.Check(tt.request)
+		var denied *fault.Denied
+		if tt.allowed != (err == nil) || err != nil && !errors.As(err, &denied) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
