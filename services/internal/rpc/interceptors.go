@@ -63,6 +63,9 @@ func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.heal
 func (s *Server) call(ctx context.Context, method string, handle func(context.Context) error) (err error) {
 	var caller auth.Caller
 	defer s.finish(ctx, method, time.Now(), &caller, &err)
+	if err = s.checkPeer(ctx, method); err != nil {
+		return err
+	}
 	ctx, cancel, err := s.deadline(ctx)
 	if err != nil {
 		return err

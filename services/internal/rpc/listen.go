@@ -7,7 +7,7 @@ import (
 )
 
 // Listen opens a TCP listener for plaintext. It refuses an address that other machines can reach, unless insecure allows
-// it. The error is one line that says what to do. For TLS, use net.Listen and ServerConfig.Credentials.
+// it. The error is one line that says what to do. With ServerConfig.Credentials, net.Listen may open any address.
 func Listen(addr string, insecure bool) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -27,7 +27,8 @@ type exposedListener struct{ net.Listener }
 
 // refuseExposed returns an error if l would serve plaintext to other machines without permission.
 func refuseExposed(l net.Listener) error {
-	if _, allowed := l.(exposedListener); allowed {
+	switch l.(type) {
+	case exposedListener, healthListener:
 		return nil
 	}
 	addr, ok := l.Addr().(*net.TCPAddr)
@@ -45,6 +46,9 @@ func (s *Server) check(lis []net.Listener) error {
 	}
 	if s.cfg.Credentials != nil {
 		return nil
+	}
+	if s.cfg.Peers != nil {
+		return errors.New("serve: rules for peers need TLS credentials")
 	}
 	for _, l := range lis {
 		if err := refuseExposed(l); err != nil {

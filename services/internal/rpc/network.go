@@ -91,6 +91,15 @@ func (l *memoryListener) Close() error {
 	return l.Listener.Close()
 }
 
+// Accept marks the connection, so that a server with TLS knows that it needs none.
+func (l *memoryListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return memoryConn{conn}, nil
+}
+
 func (l *memoryListener) Addr() net.Addr { return memoryAddr(l.name) }
 
 // memoryAddr is the name of a listener.

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/quartet-commerce/quartet/services/internal/auth"
+	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
@@ -53,7 +54,7 @@ type ServerConfig struct {
 	Name string
 	// Logger receives a line per call: at debug level, or at warn and error levels for calls that fail. Nil discards them.
 	Logger *slog.Logger
-	// Credentials are the server's TLS credentials. Nil means plaintext.
+	// Credentials are the server's TLS credentials. Nil means plaintext. In-memory listeners are plaintext anyway.
 	Credentials credentials.TransportCredentials
 	// Authenticator finds out who calls, by the tokens of calls. Nil: a server with TLS Credentials takes only calls with a scope,
 	// and any other server takes every caller as local, with all rights.
@@ -62,6 +63,8 @@ type ServerConfig struct {
 	Limiter *auth.Limiter
 	// Reflection says whether the server tells its services and messages to anybody who connects.
 	Reflection bool
+	// Peers say which callers may call what, by the role of their certificate. Nil: all may. Requires Credentials.
+	Peers *mtls.Rules
 	// DefaultDeadline bounds calls that arrive without a deadline. Zero means DefaultDeadline.
 	DefaultDeadline time.Duration
 	// DrainDelay is how long the server goes on taking calls after its health turned to NOT_SERVING,
@@ -102,6 +105,7 @@ type Server struct {
 	cfg      ServerConfig
 	log      *slog.Logger
 	grpc     *grpc.Server
+	probed   *grpc.Server // serves health listeners
 	health   *health.Server
 	refusals refusalCounter
 }
@@ -121,6 +125,7 @@ func NewServer(cfg ServerConfig) *Server {
 		grpc.UnaryInterceptor(s.unary()),
 		grpc.StreamInterceptor(s.stream()),
 	)...)
+	s.probed = s.newHealthServer()
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if cfg.Reflection {
 		reflection.Register(s.grpc)
@@ -145,7 +150,7 @@ func transportOptions(cfg ServerConfig) []grpc.ServerOption {
 		)),
 	}
 	if cfg.Credentials != nil {
-		opts = append(opts, grpc.Creds(cfg.Credentials))
+		opts = append(opts, grpc.Creds(serverCredentials{cfg.Credentials}))
 	}
 	return opts
 }
@@ -157,7 +162,8 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 }
 
 // Serve serves all listeners until ctx ends or one of them fails, then drains: health turns to NOT_SERVING, DrainDelay
-// passes, running calls get DrainTimeout to finish, and what is left is cancelled. It closes the listeners.
+// passes, running calls get DrainTimeout to finish, and what is left is cancelled. It closes the listeners. On those of
+// ListenHealth it serves health alone.
 //
 // Serve returns nil after a clean stop, and else the first listener's error. It refuses to serve plaintext to other
 // machines, unless Listen was told to allow that. No goroutine of the server outlives it, so a handler that ignores
@@ -184,6 +190,7 @@ func (s *Server) Serve(ctx context.Context, lis ...net.Listener) error {
 		s.health.Shutdown()
 	}
 	s.drain()
+	s.probed.Stop() // last, so that probes see NOT_SERVING while calls end
 	for range pending {
 		if err := <-results; first == nil {
 			first = err
@@ -193,7 +200,11 @@ func (s *Server) Serve(ctx context.Context, lis ...net.Listener) error {
 }
 
 func (s *Server) serve(l net.Listener) error {
-	err := s.grpc.Serve(l)
+	server := s.grpc
+	if _, ok := l.(healthListener); ok {
+		server = s.probed
+	}
+	err := server.Serve(l)
 	if err == nil || errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
