@@ -207,6 +207,26 @@ type Denied struct {
 // Error is the description.
 func (e *Denied) Error() string { return e.Description }
 
+// DataLoss says that stored data cannot be used: it was changed by others, or its key is missing. DATA_LOSS. Repeating the call
+// does not help.
+type DataLoss struct {
+	// Reason is the machine-readable reason, such as ERROR_REASON_STATE_CORRUPT.
+	Reason commonv1.ErrorReason
+	// Description says what is wrong. It reaches the caller.
+	Description string
+	// Err is the cause. It is logged, and never reaches the caller. May be nil.
+	Err error
+}
+
+// Public is the message without its cause, fit for callers.
+func (e *DataLoss) Public() string { return e.Description }
+
+// Error is the public message and the cause.
+func (e *DataLoss) Error() string { return withCause(e.Public(), e.Err) }
+
+// Unwrap returns the cause, or nil.
+func (e *DataLoss) Unwrap() error { return e.Err }
+
 func withCause(public string, err error) string {
 	if err == nil {
 		return public

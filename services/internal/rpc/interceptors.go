@@ -135,7 +135,11 @@ func levelOf(c codes.Code) slog.Level {
 // causeMatters reports whether the error behind a status belongs in the log, because the caller does not get to see it.
 // The errors behind other codes may quote the request, and say no more than the status does.
 func causeMatters(c codes.Code) bool {
-	return c == codes.Internal || c == codes.Unavailable || c == codes.ResourceExhausted || c == codes.Unauthenticated
+	switch c {
+	case codes.Internal, codes.DataLoss, codes.Unavailable, codes.ResourceExhausted, codes.Unauthenticated:
+		return true
+	}
+	return false
 }
 
 // errPanic stands for a panic whose stack has been logged.

@@ -50,6 +50,7 @@ const (
 //	*fault.Aborted           ABORTED
 //	*fault.Unauthenticated   UNAUTHENTICATED
 //	*fault.Denied            PERMISSION_DENIED
+//	*fault.DataLoss          DATA_LOSS
 //	*fault.Unavailable       UNAVAILABLE          RetryInfo
 //	*fault.Exhausted         RESOURCE_EXHAUSTED   RetryInfo, if waiting helps
 //	a gRPC status            as it is, if it has an ErrorInfo; else see fromPeer
@@ -106,6 +107,8 @@ func walk(err error, method string) *status.Status {
 		return with(codes.Unauthenticated, e.Public(), e.Reason, nil)
 	case *fault.Denied:
 		return with(codes.PermissionDenied, e.Error(), commonv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, nil)
+	case *fault.DataLoss:
+		return with(codes.DataLoss, e.Public(), e.Reason, nil)
 	case *fault.Unavailable:
 		return with(codes.Unavailable, e.Public(), e.Reason, nil, retryInfo(e.RetryAfter))
 	case *fault.Exhausted:

@@ -66,6 +66,11 @@ func TestStatus(t *testing.T) {
 			code: codes.PermissionDenied, message: `the caller lacks the right "orders" for this store`,
 			details: []proto.Message{info("PERMISSION_DENIED", nil)},
 		},
+		"the cause of lost data stays inside": {
+			err: fmt.Errorf("load cart: %w", &fault.DataLoss{
+				Reason: commonv1.ErrorReason_ERROR_REASON_STATE_CORRUPT, Description: "stored data was changed", Err: secret}),
+			code: codes.DataLoss, message: "stored data was changed", details: []proto.Message{info("STATE_CORRUPT", nil)},
+		},
 		"a precondition carries its metadata": {
 			err: &fault.Precondition{Reason: commonv1.ErrorReason_ERROR_REASON_VERSION_MISMATCH, Subject: "cart/c1",
 				Description: "is at version 4", Metadata: map[string]string{"current_version": "4"}},
