@@ -7,7 +7,11 @@ package servicetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -20,6 +24,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 // Redis returns an empty state store, which is closed when the test ends.
@@ -36,6 +41,60 @@ func Redis(t testing.TB) redis.UniversalClient {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// Contents returns all that a Redis holds: keys, fields, members and values, one a line.
+func Contents(t testing.TB, client redis.UniversalClient) string {
+	t.Helper()
+	var b strings.Builder
+	keys := client.Scan(t.Context(), 0, "*", 1000).Iterator()
+	for keys.Next(t.Context()) {
+		key := keys.Val()
+		fmt.Fprintln(&b, key)
+		kind, err := client.Type(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		switch kind {
+		case "string":
+			value, err = client.Get(t.Context(), key).Result()
+		case "hash":
+			value, err = client.HGetAll(t.Context(), key).Result()
+		case "list":
+			value, err = client.LRange(t.Context(), key, 0, -1).Result()
+		case "set":
+			value, err = client.SMembers(t.Context(), key).Result()
+		case "zset":
+			value, err = client.ZRangeWithScores(t.Context(), key, 0, -1).Result()
+		case "none": // expired meanwhile
+		default:
+			t.Fatalf("%s is a %s, which Contents cannot read", key, kind)
+		}
+		if err != nil && !errors.Is(err, redis.Nil) {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&b, value)
+	}
+	if err := keys.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Sealer returns a sealer with a key for all stores.
+func Sealer(t testing.TB) *seal.Sealer {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "state-keys.json")
+	_, err := seal.AddKey(file, seal.AnyStore, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := seal.New(seal.Config{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // Serve serves what register adds to a server, and returns a connection to it. Both end with the test, before whatever
