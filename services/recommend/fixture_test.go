@@ -128,7 +128,7 @@ func newFakeCatalog() *fakeCatalog {
 
 func newService(t *testing.T, catalog *fakeCatalog, model agentloop.Model) *Service {
 	t.Helper()
-	service, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: model}, Catalog: catalog})
+	service, err := New(Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Sealer: servicetest.Sealer(t), Model: model}, Catalog: catalog})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	cfg.Logger = cfg.Log()
 	s := &Service{
-		carts:   carts.New(cfg.Redis, cfg.Catalog, cfg.CartTTL),
+		carts:   carts.New(cfg.Redis, cfg.Sealer, cfg.Catalog, cfg.CartTTL),
 		cart:    cfg.Cart,
 		catalog: cfg.Catalog, orders: cfg.Orders, logger: cfg.Logger,
 	}

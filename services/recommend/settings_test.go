@@ -131,7 +131,7 @@ func TestNothingIsProposedForACartThatIsNone(t *testing.T) {
 func TestCartsOfTheStoresOwn(t *testing.T) {
 	said := func(err error, sc scope.Scope, tool, arguments string) (string, error) {
 		service := &Service{
-			carts: carts.New(nil, nil, 0), cart: brokenCarts{err: err}, catalog: newFakeCatalog(), logger: slog.New(slog.DiscardHandler),
+			carts: carts.New(nil, nil, nil, 0), cart: brokenCarts{err: err}, catalog: newFakeCatalog(), logger: slog.New(slog.DiscardHandler),
 		}
 		sc.StoreID = "s1"
 		tools := service.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})

@@ -113,7 +113,8 @@ func buildRouter(cfg Config, _ *dialer) (registrar, error) {
 // deps are what all specialist services get.
 func (cfg Config) deps() specialist.Deps {
 	return specialist.Deps{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, CaptureContent: cfg.CaptureContent, Logger: cfg.Logger,
+		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, CaptureContent: cfg.CaptureContent,
+		Logger: cfg.Logger,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 	"github.com/quartet-commerce/quartet/services/search"
 )
 
@@ -30,6 +31,8 @@ const closeTimeout = 5 * time.Second
 type Config struct {
 	// Redis holds the state. Required by every role but the router. The caller closes it.
 	Redis redis.UniversalClient
+	// Sealer encrypts what is kept of customers in Redis. Nil: it is kept in plaintext.
+	Sealer *seal.Sealer
 	// Model answers shoppers. Required by every role but the router.
 	Model *model.Traced
 	// FastModel classifies messages and sums up threads. Nil: the router goes by its rules alone, and a thread's first

@@ -56,7 +56,7 @@ func New(cfg Config) (*Service, error) {
 	s := &Service{now: cfg.Now, logger: cfg.Logger}
 	var err error
 	s.policies = policies.New(cfg.Redis, cfg.Embedder, cfg.Logger)
-	if s.orders, err = orders.New(cfg.Redis, cfg.OrderSystems, cfg.Now); err != nil {
+	if s.orders, err = orders.New(cfg.Redis, cfg.Sealer, cfg.OrderSystems, cfg.Now); err != nil {
 		return nil, err
 	}
 	if s.specialist, err = specialist.New(s.definition(), cfg.Deps); err != nil {

@@ -31,13 +31,14 @@ type askFlags struct {
 	groups  string
 	addr    string
 	redis   string
+	seal    *sealFlags
 	json    bool
 	timeout time.Duration
 	level   *slog.Level
 }
 
 func addAskFlags(fs *flag.FlagSet) *askFlags {
-	f := &askFlags{models: addModelFlags(fs), gateway: addGatewayFlags(fs), level: logLevel(fs, slog.LevelWarn)}
+	f := &askFlags{models: addModelFlags(fs), gateway: addGatewayFlags(fs), seal: addSealFlags(fs), level: logLevel(fs, slog.LevelWarn)}
 	fs.StringVar(&f.addr, "addr", "", "`target` of a running gateway, such as 127.0.0.1:7300 (default: start all six services here, with the demo stores)")
 	fs.StringVar(&f.request.StoreId, "store", "demo", "`id` of the store")
 	fs.StringVar(&f.request.CustomerId, "customer", "ava", "`id` of the signed-in customer; empty for a guest")
@@ -103,7 +104,9 @@ func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientCo
 		}
 		return conn, "gateway at " + f.addr + " · " + f.who(), conn.Close, nil
 	}
-	l, err := openLocal(ctx, localConfig{models: f.models, gateway: *f.gateway, redis: f.redis, logger: newLogger(env, *f.level), demo: f.redis == ""}, env)
+	l, err := openLocal(ctx, localConfig{
+		models: f.models, gateway: *f.gateway, redis: f.redis, seal: f.seal, logger: newLogger(env, *f.level), demo: f.redis == "",
+	}, env)
 	if err != nil {
 		return nil, "", nil, err
 	}

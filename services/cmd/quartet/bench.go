@@ -39,12 +39,13 @@ const (
 type benchFlags struct {
 	cfg                    bench.Config
 	redis                  string
+	seal                   *sealFlags
 	cpuProfile, memProfile string
 	json                   bool
 }
 
 func addBenchFlags(fs *flag.FlagSet) *benchFlags {
-	f := &benchFlags{}
+	f := &benchFlags{seal: addSealFlags(fs)}
 	fs.IntVar(&f.cfg.Turns, "turns", 2000, "`number` of turns of each load; times are medians of 50 turns at most")
 	fs.IntVar(&f.cfg.Concurrency, "concurrency", 16, "`number` of turns of a load that run at once")
 	fs.DurationVar(&f.cfg.Latency, "latency", 50*time.Millisecond, "time of each model call where times are measured")
@@ -85,7 +86,7 @@ func runBench(ctx context.Context, args []string, env environment) error {
 	if f.redis == "" {
 		state = "embedded Redis beside the fake model, its processor time not counted"
 	}
-	report.Print(env.out, state)
+	report.Print(env.out, state+f.seal.describe())
 	return nil
 }
 
@@ -150,16 +151,18 @@ func (f *benchFlags) run(ctx context.Context, env environment) (report *bench.Re
 		redis = peers.RedisURL
 	}
 	cfg.Open = func(ctx context.Context, runAhead string) (bench.Turn, func() error, error) {
-		return openBench(ctx, cfg, redis, gateway.RunAhead(runAhead), env)
+		return openBench(ctx, cfg, redis, f.seal, gateway.RunAhead(runAhead), env)
 	}
 	return bench.Run(ctx, cfg)
 }
 
 // openBench starts the services with the fake model and returns their turn.
-func openBench(ctx context.Context, cfg bench.Config, redis string, runAhead gateway.RunAhead, env environment) (bench.Turn, func() error, error) {
+func openBench(
+	ctx context.Context, cfg bench.Config, redis string, seal *sealFlags, runAhead gateway.RunAhead, env environment,
+) (bench.Turn, func() error, error) {
 	l, err := openLocal(ctx, localConfig{
 		models: &modelFlags{url: cfg.Model.BaseURL(), name: benchModel, idleTimeout: benchSilence},
-		redis:  redis, demo: true, logger: newLogger(env, slog.LevelError),
+		redis:  redis, seal: seal, demo: true, logger: newLogger(env, slog.LevelError),
 		tune: func(s *suite.Config) {
 			s.Gateway.TurnTimeout, s.Gateway.RunAhead, s.AlwaysAskModel = benchTurnTimeout, runAhead, true
 			s.Gateway.MaxTurns = max(cfg.InFlight, cfg.Concurrency)

@@ -45,6 +45,7 @@ type localConfig struct {
 	index     *indexFlag // nil: embedded
 	gateway   gateway.Settings
 	redis     string
+	seal      *sealFlags // nil: plaintext
 	logger    *slog.Logger
 	listeners map[string][]net.Listener
 	demo      bool
@@ -72,15 +73,22 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 	if err := checkBudget(l.cfg); err != nil {
 		return l, err
 	}
+	encrypted := ""
+	if c.seal != nil {
+		if err := c.seal.apply(&l.cfg); err != nil {
+			return l, err
+		}
+		encrypted = c.seal.describe()
+	}
 	closeState, err := openState(ctx, &l.cfg, c.redis)
 	if err != nil {
 		return l, err
 	}
 	l.closers = append(l.closers, closeState)
 	if c.redis == "" {
-		l.notes = append(l.notes, "state embedded (forgets on exit; --redis keeps it)")
+		l.notes = append(l.notes, "state embedded (forgets on exit; --redis keeps it)"+encrypted)
 	} else {
-		l.notes = append(l.notes, "state in Redis")
+		l.notes = append(l.notes, "state in Redis"+encrypted)
 	}
 	if c.legs != nil {
 		closeLegs, err := c.legs.open(&l.cfg, env)

@@ -52,6 +52,7 @@ func commands() []command {
 		{"serve", "ROLE", "run one service", runServe},
 		{"load", "FILE|FOLDER...", "load a store's data from JSON Lines files", runLoad},
 		{"eval", "routing FILE|search", "measure the router on labelled messages, or the search on judged queries", runEval},
+		{"state-keys", "FILE", "add a key to the file of keys that encrypt what is kept in Redis", runStateKeys},
 		{"bench", "turn", "measure what a turn costs beside the models' own time", runBench},
 		{"model", "", "run the offline model, an OpenAI-compatible API that follows rules", runModel},
 		{"version", "", "print the version", runVersion},

@@ -34,13 +34,14 @@ type serveFlags struct {
 	orders     *string
 	carts      *cartFlags
 	reflection func(open bool) bool
+	seal       *sealFlags
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
 		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
-		carts: addCartFlags(fs), reflection: reflectionFlag(fs),
+		carts: addCartFlags(fs), reflection: reflectionFlag(fs), seal: addSealFlags(fs),
 	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
@@ -124,6 +125,9 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 		if cfg.OrderSystems, err = readOrderSystems(*f.orders, env.get); err != nil {
 			return cfg, nothing, err
 		}
+	}
+	if err := f.seal.apply(&cfg); err != nil {
+		return cfg, nothing, err
 	}
 	closeState, err := openState(ctx, &cfg, f.redis)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/rerank"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/recommend"
 	"github.com/quartet-commerce/quartet/services/search"
@@ -78,6 +79,41 @@ func checkBudget(cfg suite.Config) error {
 		return usagef("--turn-budget-cost is in %s, so --model-price must be given in %[1]s too", most.GetCurrencyCode())
 	}
 	return nil
+}
+
+// sealFlags say how what is kept of customers in Redis is encrypted.
+type sealFlags struct {
+	file      string
+	plaintext bool
+}
+
+func addSealFlags(fs *flag.FlagSet) *sealFlags {
+	f := &sealFlags{}
+	fs.StringVar(&f.file, "state-keys", "", "`file` of keys that encrypt what is kept of customers in Redis, as 'quartet state-keys' makes it; read again when it changes (default: plaintext)")
+	fs.BoolVar(&f.plaintext, "state-plaintext", false, "also accept what was kept in plaintext before --state-keys was given; whoever can write to Redis can then plant data")
+	return f
+}
+
+// apply sets what the flags say.
+func (f *sealFlags) apply(cfg *suite.Config) (err error) {
+	switch {
+	case f.file != "":
+		cfg.Sealer, err = seal.New(seal.Config{File: f.file, AcceptPlaintext: f.plaintext, Logger: cfg.Logger})
+	case f.plaintext:
+		err = usagef("--state-plaintext needs --state-keys")
+	}
+	return err
+}
+
+// describe says how state is kept, for the banner.
+func (f *sealFlags) describe() string {
+	switch {
+	case f.file == "":
+		return ""
+	case f.plaintext:
+		return ", encrypted (plaintext is accepted)"
+	}
+	return ", encrypted"
 }
 
 // leastCartTTL is the shortest time for which carts are kept, so that a shopper can browse.

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 // Deps are the dependencies that all specialist services share. Each service embeds them in its Config.
@@ -14,6 +15,8 @@ type Deps struct {
 	// Redis keeps the service's data. Required by services that keep data. The caller owns it and closes it after the service
 	// has stopped.
 	Redis redis.UniversalClient
+	// Sealer encrypts what the service keeps of customers. Nil: it is kept in plaintext.
+	Sealer *seal.Sealer
 	// Model writes the specialist's answers. Required.
 	Model agentloop.Model
 	// Price of the model's tokens. Nil: costs are unknown.

@@ -16,12 +16,14 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 // redisStore keeps carts in Redis: one hash per cart, with the items and the version.
 type redisStore struct {
-	redis redis.UniversalClient
-	ttl   time.Duration
+	redis  redis.UniversalClient
+	sealer *seal.Sealer // of the items; may be nil
+	ttl    time.Duration
 }
 
 // stored is a cart as it is kept: product ids, variant ids and quantities only.
@@ -33,6 +35,11 @@ type stored struct {
 
 // cartKey spreads carts over a Redis Cluster: each is in a slot of its own.
 func cartKey(storeID, cartID string) string { return state.TaggedKey(storeID, cartID, "cart") }
+
+// itemsOf is where the items of a cart are.
+func itemsOf(storeID, cartID string) seal.Place {
+	return seal.Place{Store: storeID, Key: cartKey(storeID, cartID), Field: "items"}
+}
 
 // load reads a cart. One that does not exist is empty, in version zero.
 func (s redisStore) load(ctx context.Context, storeID, cartID string) (stored, error) {
@@ -48,8 +55,8 @@ func (s redisStore) load(ctx context.Context, storeID, cartID string) (stored, e
 		return stored{}, nil
 	}
 	var kept cartv1.Cart
-	if err := proto.Unmarshal([]byte(raw), &kept); err != nil {
-		return stored{}, fmt.Errorf("decode cart: %w", err)
+	if err := s.sealer.Unmarshal(itemsOf(storeID, cartID), raw, &kept); err != nil {
+		return stored{}, fmt.Errorf("load cart: %w", err)
 	}
 	out := stored{items: kept.GetItems()}
 	var err error
@@ -76,9 +83,9 @@ var errChanged = errors.New("the cart was changed meanwhile")
 
 // save writes the items over the given version. Errors: errChanged, or state.Error's.
 func (s redisStore) save(ctx context.Context, storeID, cartID string, over int64, items []*cartv1.CartItem) (stored, error) {
-	raw, err := proto.Marshal(&cartv1.Cart{Items: items})
+	raw, err := s.sealer.Marshal(itemsOf(storeID, cartID), &cartv1.Cart{Items: items})
 	if err != nil {
-		return stored{}, fmt.Errorf("encode cart: %w", err)
+		return stored{}, fmt.Errorf("save cart: %w", err)
 	}
 	keys := []string{cartKey(storeID, cartID)}
 	version, err := saveScript.Run(ctx, s.redis, keys, over, raw, s.ttl.Milliseconds()).Int64()

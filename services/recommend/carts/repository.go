@@ -20,6 +20,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 const (
@@ -35,9 +36,12 @@ type Repository struct {
 	catalog catalogv1.CatalogServiceClient
 }
 
-// New returns a repository that keeps a cart for ttl after its last write. The caller owns client.
-func New(client redis.UniversalClient, catalog catalogv1.CatalogServiceClient, ttl time.Duration) *Repository {
-	return &Repository{store: redisStore{redis: client, ttl: ttl}, catalog: catalog}
+// New returns a repository that keeps a cart for ttl after its last write. The caller owns client. A nil sealer leaves carts in
+// plaintext.
+func New(
+	client redis.UniversalClient, sealer *seal.Sealer, catalog catalogv1.CatalogServiceClient, ttl time.Duration,
+) *Repository {
+	return &Repository{store: redisStore{redis: client, sealer: sealer, ttl: ttl}, catalog: catalog}
 }
 
 // Settings returns a store's cart settings; empty settings when it has none.

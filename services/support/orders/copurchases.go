@@ -3,6 +3,7 @@ package orders
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -240,11 +241,14 @@ func (c productCounts) add(b basket, but []string) {
 func (s redisStore) baskets(ctx context.Context, storeID string, ids []string) (map[string]basket, error) {
 	out := make(map[string]basket, len(ids))
 	for chunk := range slices.Chunk(ids, basketsPerRead) {
-		texts, err := s.fields(ctx, storeID, chunk, "basket")
+		texts, err := s.fields(ctx, storeID, chunk, basketField)
 		if err != nil {
 			return nil, state.Error("read baskets", err)
 		}
 		for id, text := range texts {
+			if text, err = s.sealer.OpenLine(placeOf(storeID, id, basketField), text); err != nil {
+				return nil, fmt.Errorf("read baskets: %w", err)
+			}
 			out[id] = parseBasket(text)
 		}
 	}

@@ -33,7 +33,7 @@ func of(products ...string) func(*orderv1.Order) {
 // newRepository returns a repository with a Redis of its own.
 func newRepository(t *testing.T) *Repository {
 	t.Helper()
-	r, err := New(servicetest.Redis(t), nil, func() time.Time { return noon })
+	r, err := New(servicetest.Redis(t), servicetest.Sealer(t), nil, func() time.Time { return noon })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 // MaxProof bounds an e-mail address or postal code, in characters.
@@ -53,22 +55,35 @@ const (
 	attemptsWindow       = time.Hour
 )
 
-// attempts counts wrong attempts in Redis, for all replicas together. Proofs are kept as hashes and expire with
-// the window.
-type attempts struct{ redis redis.UniversalClient }
+// attempts counts wrong attempts in Redis, for all replicas together. Proofs are kept as hashes and expire with the window. Without a
+// sealer the hashes have no key, so whoever reads them can find out a postal code by trying all.
+type attempts struct {
+	redis  redis.UniversalClient
+	sealer *seal.Sealer // may be nil
+}
 
-func attemptKeys(storeID, id string, p Proof) (order, with string) {
+func (a attempts) keys(storeID, id string, p Proof) (order, with string, err error) {
+	proof, err := a.proofHash(storeID, p)
+	if err != nil {
+		return "", "", fmt.Errorf("count attempts: %w", err)
+	}
+	return state.TaggedKey(storeID, "order/"+id, "attempts"), state.TaggedKey(storeID, "proof/"+proof, "attempts"), nil
+}
+
+func (a attempts) proofHash(storeID string, p Proof) (string, error) {
 	sum := sha256.Sum256([]byte(p.email + "\n" + p.postalCode))
-	proof := hex.EncodeToString(sum[:])
-	return state.TaggedKey(storeID, "order/"+id, "attempts"), state.TaggedKey(storeID, "proof/"+proof, "attempts")
+	return a.sealer.Hash(storeID, hex.EncodeToString(sum[:]))
 }
 
 // begin counts an attempt as wrong before the lookup, so that concurrent attempts cannot exceed the limit. It returns a
 // *fault.Exhausted after too many attempts.
 func (a attempts) begin(ctx context.Context, storeID, id string, p Proof) error {
-	order, with := attemptKeys(storeID, id, p)
+	order, with, err := a.keys(storeID, id, p)
+	if err != nil {
+		return err
+	}
 	var atOrder, withProof *redis.Cmd
-	_, err := a.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = a.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		atOrder = pipe.Eval(ctx, incrScript, []string{order}, attemptsWindow.Milliseconds())
 		withProof = pipe.Eval(ctx, incrScript, []string{with}, attemptsWindow.Milliseconds())
 		return nil
@@ -102,8 +117,11 @@ return 1`
 
 // succeeded takes back an attempt that was right.
 func (a attempts) succeeded(ctx context.Context, storeID, id string, p Proof) error {
-	order, with := attemptKeys(storeID, id, p)
-	_, err := a.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	order, with, err := a.keys(storeID, id, p)
+	if err != nil {
+		return err
+	}
+	_, err = a.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		pipe.Eval(ctx, decrScript, []string{order})
 		pipe.Eval(ctx, decrScript, []string{with})
 		return nil

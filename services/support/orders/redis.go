@@ -15,6 +15,7 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 // redisStore keeps orders in Redis. An order is a hash with a tag of its own, so that orders spread over a cluster:
@@ -24,6 +25,8 @@ import (
 //	time     when it was placed, in milliseconds
 //	revision the number of writes
 //	stale    earlier baskets, one a line, whose indexes may still list the order
+//
+// With a sealer, the order and the baskets are encrypted. Two sealed baskets never look the same, so each write notes the old one.
 //
 // The indexes are sorted sets of order ids by the time placed: for each customer, for each product, and of all orders that
 // count. They have tags of their own too, so no script changes them together with the order. A write first changes the order
@@ -35,15 +38,27 @@ import (
 // undoes a part of its indexes. The earlier one then repairs them. If it crashes before, the order may be missing in an index until it is
 // written again.
 type redisStore struct {
-	redis redis.UniversalClient
-	cache *state.TTLCache[*orderv1.OrderSettings]
+	redis  redis.UniversalClient
+	sealer *seal.Sealer // may be nil
+	cache  *state.TTLCache[*orderv1.OrderSettings]
 }
 
-func newRedisStore(r redis.UniversalClient) redisStore {
-	return redisStore{redis: r, cache: state.NewTTLCache[*orderv1.OrderSettings](settingsTTL)}
+func newRedisStore(r redis.UniversalClient, sealer *seal.Sealer) redisStore {
+	return redisStore{redis: r, sealer: sealer, cache: state.NewTTLCache[*orderv1.OrderSettings](settingsTTL)}
 }
 
 func orderKey(storeID, id string) string { return state.TaggedKey(storeID, "order/"+id, "order") }
+
+// The fields of an order that are sealed.
+const (
+	orderField  = "order"
+	basketField = "basket"
+)
+
+// placeOf is where a field of an order is.
+func placeOf(storeID, id, field string) seal.Place {
+	return seal.Place{Store: storeID, Key: orderKey(storeID, id), Field: field}
+}
 
 func customerKey(storeID, customerID string) string {
 	return state.TaggedKey(storeID, "customer/"+customerID, "orders")
@@ -91,19 +106,23 @@ func (s redisStore) put(ctx context.Context, storeID string, orders []*orderv1.O
 	pipe := s.redis.Pipeline()
 	results := make([]*redis.Cmd, 0, len(last))
 	for id, o := range last {
-		raw, err := proto.Marshal(o)
+		raw, err := s.sealer.Marshal(placeOf(storeID, id, orderField), o)
 		if err != nil {
-			return fmt.Errorf("encode order: %w", err)
+			return fmt.Errorf("write orders: %w", err)
+		}
+		basket, err := s.sealer.SealLine(placeOf(storeID, id, basketField), basketOf(o).String())
+		if err != nil {
+			return fmt.Errorf("write orders: %w", err)
 		}
 		open = append(open, &written{id: id, stale: make(map[string]bool)})
 		results = append(results, pipe.Eval(ctx, writeScript, []string{orderKey(storeID, id)},
-			raw, basketOf(o).String(), o.GetCreateTime().AsTime().UnixMilli()))
+			raw, basket, o.GetCreateTime().AsTime().UnixMilli()))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return state.Error("write orders", err)
 	}
 	for i, w := range open {
-		if err := w.read(results[i]); err != nil {
+		if err := s.readWritten(storeID, w, results[i]); err != nil {
 			return state.Error("write orders", err)
 		}
 	}
@@ -122,8 +141,8 @@ func (s redisStore) put(ctx context.Context, storeID string, orders []*orderv1.O
 	return nil
 }
 
-// read takes over what a script returned. A basket that is replaced becomes stale: its indexes were updated.
-func (w *written) read(result *redis.Cmd) error {
+// readWritten takes over what a script returned. A basket that is replaced becomes stale: its indexes were updated.
+func (s redisStore) readWritten(storeID string, w *written, result *redis.Cmd) error {
 	fields, err := result.StringSlice()
 	if err != nil {
 		return err
@@ -134,9 +153,17 @@ func (w *written) read(result *redis.Cmd) error {
 	if w.basket != "" {
 		w.stale[w.basket] = true
 	}
-	w.revision, w.basket, w.time = fields[0], fields[1], fields[2]
-	for basket := range strings.Lines(fields[3]) {
-		w.stale[strings.TrimSuffix(basket, "\n")] = true
+	w.revision, w.time = fields[0], fields[2]
+	at := placeOf(storeID, w.id, basketField)
+	if w.basket, err = s.sealer.OpenLine(at, fields[1]); err != nil {
+		return err
+	}
+	for line := range strings.Lines(fields[3]) {
+		basket, err := s.sealer.OpenLine(at, strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return err
+		}
+		w.stale[basket] = true
 	}
 	delete(w.stale, w.basket)
 	return nil
@@ -176,7 +203,7 @@ func (s redisStore) settle(ctx context.Context, storeID string, orders []*writte
 	var changed []*written
 	for i, w := range orders {
 		before := w.revision
-		if err := w.read(results[i]); err != nil {
+		if err := s.readWritten(storeID, w, results[i]); err != nil {
 			return nil, err
 		}
 		if w.revision != before {
@@ -198,14 +225,14 @@ func (s redisStore) guest(ctx context.Context, storeID, id string, p Proof) (*or
 
 // read returns an order if it may be seen. A missing order and one that may not are the same *fault.NotFound.
 func (s redisStore) read(ctx context.Context, storeID, id string, may func(*orderv1.Order) bool) (*orderv1.Order, error) {
-	raw, err := s.redis.HGet(ctx, orderKey(storeID, id), "order").Result()
+	raw, err := s.redis.HGet(ctx, orderKey(storeID, id), orderField).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, notFound(id)
 	}
 	if err != nil {
 		return nil, state.Error("read order", err)
 	}
-	order, err := decodeOrder(raw)
+	order, err := s.decodeOrder(storeID, id, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -229,14 +256,16 @@ func (s redisStore) list(ctx context.Context, storeID, customerID string, limit 
 		if err != nil {
 			return nil, 0, state.Error("list orders", err)
 		}
-		raws, err := s.fields(ctx, storeID, ids, "order")
+		raws, err := s.fields(ctx, storeID, ids, orderField)
 		if err != nil {
 			return nil, 0, state.Error("read orders", err)
 		}
 		for _, id := range ids {
-			order, err := decodeOrder(raws[id]) // an empty one, of no customer, where there is none
-			if err != nil {
-				return nil, 0, err
+			order := &orderv1.Order{} // of no customer, where there is none
+			if raw, ok := raws[id]; ok {
+				if order, err = s.decodeOrder(storeID, id, raw); err != nil {
+					return nil, 0, err
+				}
 			}
 			switch {
 			case order.GetCustomerId() != customerID: // another customer's now
@@ -281,10 +310,10 @@ func withoutProof(o *orderv1.Order) *orderv1.Order {
 	return o
 }
 
-func decodeOrder(raw string) (*orderv1.Order, error) {
+func (s redisStore) decodeOrder(storeID, id, raw string) (*orderv1.Order, error) {
 	order := &orderv1.Order{}
-	if err := proto.Unmarshal([]byte(raw), order); err != nil {
-		return nil, fmt.Errorf("decode order: %w", err)
+	if err := s.sealer.Unmarshal(placeOf(storeID, id, orderField), raw, order); err != nil {
+		return nil, fmt.Errorf("read order: %w", err)
 	}
 	return order, nil
 }

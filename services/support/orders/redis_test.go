@@ -29,7 +29,10 @@ func tag(key string) string {
 }
 
 func TestOrdersSpreadOverACluster(t *testing.T) {
-	attempt, _ := attemptKeys("one", "Q-1", ProofOf("a@one.example", ""))
+	attempt, _, err := attempts{}.keys("one", "Q-1", ProofOf("a@one.example", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if tag(attempt) != tag(orderKey("one", "Q-1")) {
 		t.Errorf("an order and its attempts have the tags %s and %s", tag(orderKey("one", "Q-1")), tag(attempt))
 	}
@@ -52,7 +55,7 @@ func TestOrdersInARealCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	r, err := New(client, nil, func() time.Time { return noon })
+	r, err := New(client, servicetest.Sealer(t), nil, func() time.Time { return noon })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +105,7 @@ func TestAWriteThatEndsBeforeItsIndexesIsCompletedByTheNext(t *testing.T) {
 			client := servicetest.Redis(t)
 			c := &crash{command: command}
 			client.AddHook(c)
-			r, err := New(client, nil, func() time.Time { return noon })
+			r, err := New(client, servicetest.Sealer(t), nil, func() time.Time { return noon })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +138,7 @@ func TestAnEntryThatAWriteHasLeftHidesNoOtherOrder(t *testing.T) {
 	client := servicetest.Redis(t)
 	c := &crash{command: "zadd"}
 	client.AddHook(c)
-	r, err := New(client, nil, func() time.Time { return noon })
+	r, err := New(client, servicetest.Sealer(t), nil, func() time.Time { return noon })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +189,7 @@ func TestANodeThatDoesNotAnswerIsAnErrorBesideAMissingOrder(t *testing.T) {
 	client := servicetest.Redis(t)
 	f := &failing{}
 	client.AddHook(f)
-	r, err := New(client, nil, func() time.Time { return noon })
+	r, err := New(client, servicetest.Sealer(t), nil, func() time.Time { return noon })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 // source is where the orders of a store are. A missing order, another customer's order and a wrong proof are the same
@@ -37,13 +38,15 @@ type Repository struct {
 }
 
 // New returns a repository. Stores with an entry in systems keep their orders themselves; the orders of any other store are in
-// Redis. The caller owns client. now decides which actions are still possible.
-func New(client redis.UniversalClient, systems map[string]orderhttp.Config, now func() time.Time) (*Repository, error) {
+// Redis. The caller owns client. A nil sealer leaves orders in plaintext. now decides which actions are still possible.
+func New(
+	client redis.UniversalClient, sealer *seal.Sealer, systems map[string]orderhttp.Config, now func() time.Time,
+) (*Repository, error) {
 	remote, err := remoteStores(systems)
 	if err != nil {
 		return nil, err
 	}
-	return &Repository{store: newRedisStore(client), remote: remote, attempts: attempts{client}, now: now}, nil
+	return &Repository{store: newRedisStore(client, sealer), remote: remote, attempts: attempts{client, sealer}, now: now}, nil
 }
 
 // WithActions is an order and what its customer may ask for.

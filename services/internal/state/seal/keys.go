@@ -92,8 +92,13 @@ type derivedKey struct {
 	macKey []byte
 }
 
-func newKeyring(keys map[string][]storeKey) *keyring {
-	return &keyring{keys: keys, derived: make(map[derivedID]*derivedKey)}
+// newKeyring parses a file of keys.
+func newKeyring(content []byte) (*keyring, error) {
+	keys, err := parse(content)
+	if err != nil {
+		return nil, err
+	}
+	return &keyring{keys: keys, derived: make(map[derivedID]*derivedKey)}, nil
 }
 
 // of returns the keys that seal for a store: its own, or those for any store.

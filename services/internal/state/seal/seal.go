@@ -8,17 +8,13 @@
 package seal
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -26,14 +22,12 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/reload"
 )
 
 // magic begins each sealed value: no protobuf message begins with a zero byte. The second byte is the version of the format. The
 // length of the key's id, the id, the nonce, the ciphertext and the tag follow.
 const magic = "\x00\x01"
-
-// checkInterval is the longest time for which a change of the file of keys goes unnoticed by a Sealer in use.
-const checkInterval = time.Second
 
 // Place is where a value is kept.
 type Place struct {
@@ -61,19 +55,14 @@ type Config struct {
 	AcceptPlaintext bool
 	// Now is the clock that decides which key seals. Nil: time.Now.
 	Now func() time.Time
-	// Logger gets failures to read the file again. Nil: slog.Default().
+	// Logger gets a line when the file has changed. Nil: slog.Default().
 	Logger *slog.Logger
 }
 
 // Sealer seals and opens values. A nil Sealer leaves values as they are. It is safe for concurrent use.
 type Sealer struct {
 	cfg  Config
-	keys atomic.Pointer[keyring]
-
-	mu      sync.Mutex // held while the file is read
-	raw     []byte     // what the file held
-	failed  bool       // the last reading failed
-	checked atomic.Int64
+	keys *reload.File[*keyring]
 }
 
 // New returns a sealer with the keys of a file.
@@ -81,49 +70,11 @@ func New(cfg Config) (*Sealer, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	s := &Sealer{cfg: cfg}
-	s.checked.Store(cfg.Now().UnixNano())
-	if err := s.read(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// read reads the file if it has changed. The caller holds mu, or nobody else has the Sealer yet.
-func (s *Sealer) read() error {
-	raw, err := os.ReadFile(s.cfg.File)
+	keys, err := reload.Open(cfg.File, newKeyring, cfg.Logger)
 	if err != nil {
-		return fmt.Errorf("state keys: %w", err)
+		return nil, fmt.Errorf("state keys: %w", err)
 	}
-	if s.keys.Load() != nil && bytes.Equal(raw, s.raw) {
-		return nil
-	}
-	keys, err := parse(raw)
-	if err != nil {
-		return fmt.Errorf("state keys: %s: %w", s.cfg.File, err)
-	}
-	s.raw = raw
-	s.keys.Store(newKeyring(keys))
-	return nil
-}
-
-// current returns the keys, after it has looked whether the file has changed. If the file cannot be read, the last keys stay.
-func (s *Sealer) current() (*keyring, time.Time) {
-	now := s.cfg.Now()
-	if now.UnixNano()-s.checked.Load() < int64(checkInterval) || !s.mu.TryLock() {
-		return s.keys.Load(), now
-	}
-	defer s.mu.Unlock()
-	s.checked.Store(now.UnixNano())
-	err := s.read()
-	if err != nil && !s.failed {
-		s.cfg.Logger.Error("state keys not read again, the last ones stay in use", "error", err)
-	}
-	s.failed = err != nil
-	return s.keys.Load(), now
+	return &Sealer{cfg: cfg, keys: keys}, nil
 }
 
 // Seal returns the sealed value for a place. The error is a *fault.DataLoss if the store has no key. A nil Sealer returns the
@@ -132,8 +83,7 @@ func (s *Sealer) Seal(at Place, value []byte) ([]byte, error) {
 	if s == nil {
 		return value, nil
 	}
-	keys, now := s.current()
-	id, k, err := keys.newest(at.Store, now)
+	id, k, err := s.keys.Get().newest(at.Store, s.cfg.Now())
 	if err != nil {
 		return nil, missing("seal "+at.Key, err)
 	}
@@ -158,8 +108,10 @@ func (s *Sealer) Open(at Place, sealed string) ([]byte, error) {
 	if s == nil {
 		return nil, missing("open "+at.Key, fmt.Errorf("the value is encrypted with key %q, and there are no keys", id))
 	}
-	keys, _ := s.current()
-	k, err := keys.byID(at.Store, id)
+	k, err := s.keys.Get().byID(at.Store, id)
+	if err != nil {
+		k, err = s.keys.Refresh().byID(at.Store, id) // the file may just have been replaced
+	}
 	if err != nil {
 		return nil, missing("open "+at.Key, err)
 	}
@@ -231,8 +183,7 @@ func (s *Sealer) Hash(storeID, text string) (string, error) {
 	if s == nil {
 		return text, nil
 	}
-	keys, _ := s.current()
-	k, err := keys.oldest(storeID)
+	k, err := s.keys.Get().oldest(storeID)
 	if err != nil {
 		return "", missing("hash for store "+storeID, err)
 	}

@@ -16,6 +16,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/reload"
 )
 
 var at = Place{Store: "demo", Key: "quartet:{demo:c1}:cart", Field: "items"}
@@ -178,7 +179,7 @@ func TestRotation(t *testing.T) {
 		for _, c := range []struct {
 			wait time.Duration
 			key  string
-		}{{0, first}, {checkInterval, first}, {time.Hour, second}} {
+		}{{0, first}, {reload.Interval, first}, {time.Hour, second}} {
 			time.Sleep(c.wait)
 			value := sealed(t, a, at, "new")
 			if keyOf(value) != c.key {
@@ -192,13 +193,8 @@ func TestRotation(t *testing.T) {
 		}
 
 		// Removing a key destroys what it has sealed.
-		keys, err := parse(a.raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys["demo"] = keys["demo"][:1]
-		write(t, file, keys)
-		time.Sleep(checkInterval)
+		write(t, file, map[string][]storeKey{"demo": a.keys.Get().keys["demo"][:1]})
+		time.Sleep(reload.Interval)
 		check(t, b, at, old, "", noKeys)
 		check(t, b, at, sealed(t, a, at, "new"), "new", fine)
 	})
@@ -221,11 +217,11 @@ func TestAStoreMayGetKeysOfItsOwnLater(t *testing.T) {
 		s := sealerOf(t, Config{File: file})
 		before := sealed(t, s, at, "before")
 		add(t, file, "demo", time.Now())
-		time.Sleep(checkInterval)
+		time.Sleep(reload.Interval)
 		check(t, s, at, before, "before", fine)
 		after := sealed(t, s, at, "after")
-		write(t, file, map[string][]storeKey{AnyStore: s.keys.Load().keys[AnyStore]})
-		time.Sleep(checkInterval)
+		write(t, file, map[string][]storeKey{AnyStore: s.keys.Get().keys[AnyStore]})
+		time.Sleep(reload.Interval)
 		check(t, s, at, before, "before", fine)
 		check(t, s, at, after, "", noKeys)
 	})
@@ -243,7 +239,7 @@ func TestABrokenFileLeavesTheLastKeys(t *testing.T) {
 			if err := broken(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(checkInterval)
+			time.Sleep(reload.Interval)
 			check(t, s, at, value, "x", fine)
 		}
 	})
@@ -298,7 +294,7 @@ func TestManyStoresShareAKey(t *testing.T) {
 		at := Place{Store: fmt.Sprint("s", i), Key: "k"}
 		check(t, s, at, sealed(t, s, at, "x"), "x", fine)
 	}
-	if n := len(s.keys.Load().derived); n > maxDerived {
+	if n := len(s.keys.Get().derived); n > maxDerived {
 		t.Errorf("%d derived keys are kept, want at most %d", n, maxDerived)
 	}
 }
