@@ -39,18 +39,19 @@ type role struct {
 	port       int
 	specialist bool // has a SpecialistService that the gateway calls
 	needsState bool // needs Redis and a model
+	maxRequest int  // bytes of the largest request of any method
 	build      func(Config, *dialer) (registrar, error)
 }
 
 // roles are the services. To add one takes one row here, one package and one manifest.
 func roles() []role {
 	return []role{
-		{Gateway, 7300, false, true, buildGateway},
-		{Router, 7301, false, false, buildRouter},
-		{Search, 7302, true, true, buildSearch},
-		{Recommend, 7303, true, true, buildRecommend},
-		{Promotions, 7304, true, true, buildPromotions},
-		{Support, 7305, true, true, buildSupport},
+		{Gateway, 7300, false, true, 256 * kib, buildGateway},
+		{Router, 7301, false, false, 4 * mib, buildRouter},
+		{Search, 7302, true, true, 16 * mib, buildSearch},
+		{Recommend, 7303, true, true, 4 * mib, buildRecommend},
+		{Promotions, 7304, true, true, 16 * mib, buildPromotions},
+		{Support, 7305, true, true, 16 * mib, buildSupport},
 	}
 }
 

@@ -106,6 +106,7 @@ func New(role string, cfg Config) (*Instance, error) {
 	server := rpc.NewServer(rpc.ServerConfig{
 		Name: role, Logger: cfg.Logger, DefaultDeadline: cfg.Gateway.TurnTimeout, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
 		Authenticator: cfg.Authenticator, Limiter: auth.NewLimiter(cfg.CallerRate), Reflection: cfg.Reflection,
+		MaxMessageBytes: r.maxRequest, MaxRequestBytes: requestBytes,
 	})
 	service.Register(server)
 	return &Instance{role: role, service: service, server: server, dialer: d}, nil

@@ -49,6 +49,7 @@ func (s *Server) stream() grpc.StreamServerInterceptor {
 		if isHealth(info.FullMethod) {
 			return handle(srv, ss)
 		}
+		ss = s.limitStream(ss, info.FullMethod)
 		return s.call(ss.Context(), info.FullMethod, func(ctx context.Context) error {
 			return handle(srv, &authorizedStream{ServerStream: ss, ctx: ctx, server: s, method: info.FullMethod})
 		})
@@ -92,6 +93,7 @@ func (s *Server) finish(ctx context.Context, method string, begun time.Time, cal
 
 // report returns the status of a call that is over, and writes its line, without payloads.
 func (s *Server) report(ctx context.Context, method string, begun time.Time, caller string, err error) error {
+	err = idleCause(ctx, err)
 	st := translate(err, method)
 	s.refusals.count(ctx, st)
 	level := levelOf(st.Code())

@@ -36,6 +36,14 @@ const (
 	DefaultDrainTimeout = 30 * time.Second
 	// DefaultMaxMessageBytes is the largest message that servers and clients receive.
 	DefaultMaxMessageBytes = 16 << 20
+	// DefaultMaxStreams is how many calls one connection may have open: twice the turns that a gateway admits.
+	DefaultMaxStreams = 2048
+	// DefaultMaxHeaderBytes is the largest metadata of a call, which has credentials, a scope and a trace.
+	DefaultMaxHeaderBytes = 32 << 10
+	// DefaultIdleTimeout is how long a call waits for its client.
+	DefaultIdleTimeout = 30 * time.Second
+	// DefaultMaxConnectionIdle is when a connection without calls is closed.
+	DefaultMaxConnectionIdle = 5 * time.Minute
 	// DefaultMaxConnectionAge is when a server asks a client to reconnect, which makes it look for new replicas.
 	DefaultMaxConnectionAge = 10 * time.Minute
 
@@ -43,6 +51,12 @@ const (
 	// would measure the line; messages are small.
 	window     = 64 << 10
 	connWindow = 1 << 20
+
+	// handshakeTimeout bounds the beginning of a connection.
+	handshakeTimeout = 10 * time.Second
+	// pingAfter and pingTimeout find clients that have gone without a word.
+	pingAfter   = 2 * time.Minute
+	pingTimeout = 20 * time.Second
 
 	// minClientPing is the shortest interval between keepalive pings that a server accepts.
 	minClientPing = 10 * time.Second
@@ -72,8 +86,21 @@ type ServerConfig struct {
 	DrainDelay time.Duration
 	// DrainTimeout is how long running calls may finish before they are cancelled. Zero means DefaultDrainTimeout.
 	DrainTimeout time.Duration
-	// MaxMessageBytes is the largest message to receive. Zero means DefaultMaxMessageBytes.
+	// MaxMessageBytes is the largest message to receive of any method. gRPC refuses a larger one when its length arrives. Zero
+	// means DefaultMaxMessageBytes.
 	MaxMessageBytes int
+	// MaxRequestBytes is the largest request of one method, by full name such as "/quartet.gateway.v1.GatewayService/Ask". A
+	// larger one is refused before it is decoded. A method that is not listed takes MaxMessageBytes. May be nil.
+	MaxRequestBytes map[string]int
+	// MaxStreams is how many calls one connection may have open. Further ones wait in the client. Zero means DefaultMaxStreams.
+	MaxStreams int
+	// MaxHeaderBytes is the largest metadata of a call. Zero means DefaultMaxHeaderBytes.
+	MaxHeaderBytes int
+	// IdleTimeout is how long a call waits for its client: for a message to arrive in whole, or for the client to take what
+	// fills its window. Zero means DefaultIdleTimeout.
+	IdleTimeout time.Duration
+	// MaxConnectionIdle is when a connection without calls is closed. Zero means DefaultMaxConnectionIdle.
+	MaxConnectionIdle time.Duration
 	// MaxConnectionAge is when clients are asked to reconnect. Zero means DefaultMaxConnectionAge.
 	MaxConnectionAge time.Duration
 	// MaxConnectionAgeGrace is how long calls may run on after that. Zero means twice the default deadline.
@@ -87,6 +114,10 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	c.DefaultDeadline = orDefault(c.DefaultDeadline, DefaultDeadline)
 	c.DrainTimeout = orDefault(c.DrainTimeout, DefaultDrainTimeout)
 	c.MaxMessageBytes = orDefault(c.MaxMessageBytes, DefaultMaxMessageBytes)
+	c.MaxStreams = orDefault(c.MaxStreams, DefaultMaxStreams)
+	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	c.IdleTimeout = orDefault(c.IdleTimeout, DefaultIdleTimeout)
+	c.MaxConnectionIdle = orDefault(c.MaxConnectionIdle, DefaultMaxConnectionIdle)
 	c.MaxConnectionAge = orDefault(c.MaxConnectionAge, DefaultMaxConnectionAge)
 	c.MaxConnectionAgeGrace = orDefault(c.MaxConnectionAgeGrace, 2*c.DefaultDeadline)
 	return c
@@ -122,6 +153,8 @@ func NewServer(cfg ServerConfig) *Server {
 		refusals: newRefusalCounter(),
 	}
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
+		grpc.ForceServerCodecV2(newRequestCodec()),
+		grpc.InTapHandle(s.tap),
 		grpc.UnaryInterceptor(s.unary()),
 		grpc.StreamInterceptor(s.stream()),
 	)...)
@@ -136,11 +169,17 @@ func NewServer(cfg ServerConfig) *Server {
 func transportOptions(cfg ServerConfig) []grpc.ServerOption {
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxMessageBytes),
+		grpc.MaxConcurrentStreams(uint32(cfg.MaxStreams)),
+		grpc.MaxHeaderListSize(uint32(cfg.MaxHeaderBytes)),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle:     cfg.MaxConnectionIdle,
 			MaxConnectionAge:      cfg.MaxConnectionAge,
 			MaxConnectionAgeGrace: cfg.MaxConnectionAgeGrace,
+			Time:                  pingAfter,
+			Timeout:               pingTimeout,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
@@ -157,7 +196,7 @@ func transportOptions(cfg ServerConfig) []grpc.ServerOption {
 
 // RegisterService adds a service and reports it as SERVING. Call it before Serve.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	s.grpc.RegisterService(desc, impl)
+	s.grpc.RegisterService(s.limitRequests(desc), impl)
 	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 }
 

@@ -155,6 +155,10 @@ const (
 	ErrorReason_ERROR_REASON_STATE_KEY_MISSING ErrorReason = 34
 	// Stored data was changed, moved or planted in Redis, or is not encrypted where it must be. DATA_LOSS.
 	ErrorReason_ERROR_REASON_STATE_CORRUPT ErrorReason = 35
+	// The bytes of the request are no message of the method, such as a text that is not UTF-8. INVALID_ARGUMENT.
+	ErrorReason_ERROR_REASON_MALFORMED_MESSAGE ErrorReason = 36
+	// The request has more bytes or elements than the method takes. RESOURCE_EXHAUSTED without RetryInfo: waiting does not help.
+	ErrorReason_ERROR_REASON_MESSAGE_TOO_LARGE ErrorReason = 37
 )
 
 // Enum value maps for ErrorReason.
@@ -196,6 +200,8 @@ var (
 		33: "ERROR_REASON_RATE_LIMITED",
 		34: "ERROR_REASON_STATE_KEY_MISSING",
 		35: "ERROR_REASON_STATE_CORRUPT",
+		36: "ERROR_REASON_MALFORMED_MESSAGE",
+		37: "ERROR_REASON_MESSAGE_TOO_LARGE",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -234,6 +240,8 @@ var (
 		"ERROR_REASON_RATE_LIMITED":             33,
 		"ERROR_REASON_STATE_KEY_MISSING":        34,
 		"ERROR_REASON_STATE_CORRUPT":            35,
+		"ERROR_REASON_MALFORMED_MESSAGE":        36,
+		"ERROR_REASON_MESSAGE_TOO_LARGE":        37,
 	}
 )
 
@@ -682,7 +690,8 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
-	"\x0eROLE_ASSISTANT\x10\x02*\xd5\t\n" +
+	"\x0eROLE_ASSISTANT\x10\x02*\x9d\n" +
+	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12 \n" +
@@ -720,7 +729,9 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x1aERROR_REASON_SCOPE_EXPIRED\x10 \x12\x1d\n" +
 	"\x19ERROR_REASON_RATE_LIMITED\x10!\x12\"\n" +
 	"\x1eERROR_REASON_STATE_KEY_MISSING\x10\"\x12\x1e\n" +
-	"\x1aERROR_REASON_STATE_CORRUPT\x10#B\xd4\x01\n" +
+	"\x1aERROR_REASON_STATE_CORRUPT\x10#\x12\"\n" +
+	"\x1eERROR_REASON_MALFORMED_MESSAGE\x10$\x12\"\n" +
+	"\x1eERROR_REASON_MESSAGE_TOO_LARGE\x10%B\xd4\x01\n" +
 	"\x15com.quartet.common.v1B\vCommonProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/common/v1;commonv1\xa2\x02\x03QCX\xaa\x02\x11Quartet.Common.V1\xca\x02\x11Quartet\\Common\\V1\xe2\x02\x1dQuartet\\Common\\V1\\GPBMetadata\xea\x02\x13Quartet::Common::V1b\x06proto3"
 
 var (
