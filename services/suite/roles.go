@@ -37,22 +37,29 @@ const Cart = "cart"
 type role struct {
 	name       string
 	port       int
-	specialist bool // has a SpecialistService that the gateway calls
-	needsState bool // needs Redis and a model
-	maxRequest int  // bytes of the largest request of any method
+	specialist bool     // has a SpecialistService that the gateway calls
+	needsState bool     // needs Redis and a model
+	maxRequest int      // bytes of the largest request of any method
+	callers    []string // the other roles that call it
 	build      func(Config, *dialer) (registrar, error)
 }
 
 // roles are the services. To add one takes one row here, one package and one manifest.
 func roles() []role {
 	return []role{
-		{Gateway, 7300, false, true, 256 * kib, buildGateway},
-		{Router, 7301, false, false, 4 * mib, buildRouter},
-		{Search, 7302, true, true, 16 * mib, buildSearch},
-		{Recommend, 7303, true, true, 4 * mib, buildRecommend},
-		{Promotions, 7304, true, true, 16 * mib, buildPromotions},
-		{Support, 7305, true, true, 16 * mib, buildSupport},
+		{Gateway, 7300, false, true, 256 * kib, nil, buildGateway},
+		{Router, 7301, false, false, 4 * mib, []string{Gateway}, buildRouter},
+		{Search, 7302, true, true, 16 * mib, []string{Gateway, Recommend, Promotions}, buildSearch},
+		{Recommend, 7303, true, true, 4 * mib, []string{Gateway, Promotions}, buildRecommend},
+		{Promotions, 7304, true, true, 16 * mib, []string{Gateway}, buildPromotions},
+		{Support, 7305, true, true, 16 * mib, []string{Gateway, Recommend}, buildSupport},
 	}
+}
+
+// gatewayOnly are the services that only the gateway calls, whatever other data a peer may read from the same server.
+var gatewayOnly = map[string][]string{
+	routerv1.RouterService_ServiceDesc.ServiceName:         {Gateway},
+	specialistv1.SpecialistService_ServiceDesc.ServiceName: {Gateway},
 }
 
 // Roles returns the names of all roles.

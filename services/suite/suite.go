@@ -14,10 +14,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/model"
+	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
@@ -68,6 +70,11 @@ type Config struct {
 	Reflection bool
 	// Token is what Dial sends with calls, to prove who calls. Empty: none. Services do not use it.
 	Token string
+	// TLS are the credentials of the roles of this process, for what they serve and call over TCP. Dial uses those of mtls.Client.
+	// A role without any is served, and calls, in plaintext. Calls over Network need none.
+	TLS map[string]*mtls.Credentials
+	// CartCredentials are the credentials for calls of Peers[Cart], which has no role. Nil: plaintext.
+	CartCredentials credentials.TransportCredentials
 	// Search says how products are searched. Its Embedder also serves the support service.
 	Search search.Settings
 	// Logger gets the services' logs. Nil: slog.Default().
@@ -98,16 +105,21 @@ func New(role string, cfg Config) (*Instance, error) {
 		return nil, fmt.Errorf("%s: Model is required", role)
 	}
 	cfg.Logger = cfg.Logger.With("service", role)
-	d := &dialer{cfg: cfg}
+	d := &dialer{cfg: cfg, role: role}
 	service, err := r.build(cfg, d)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", role, err), d.close())
 	}
-	server := rpc.NewServer(rpc.ServerConfig{
+	serverConfig := rpc.ServerConfig{
 		Name: role, Logger: cfg.Logger, DefaultDeadline: cfg.Gateway.TurnTimeout, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
 		Authenticator: cfg.Authenticator, Limiter: auth.NewLimiter(cfg.CallerRate), Reflection: cfg.Reflection,
 		MaxMessageBytes: r.maxRequest, MaxRequestBytes: requestBytes,
-	})
+	}
+	if tls := cfg.TLS[role]; tls != nil {
+		serverConfig.Credentials = tls.Server()
+		serverConfig.Peers = &mtls.Rules{TrustDomain: tls.TrustDomain(), Roles: r.callers, Only: gatewayOnly}
+	}
+	server := rpc.NewServer(serverConfig)
 	service.Register(server)
 	return &Instance{role: role, service: service, server: server, dialer: d}, nil
 }
@@ -187,6 +199,7 @@ type registrar interface{ Register(grpc.ServiceRegistrar) }
 // dialer makes the connections of one service.
 type dialer struct {
 	cfg   Config
+	role  string // of the service
 	conns []*grpc.ClientConn
 	err   error
 }
@@ -201,7 +214,7 @@ func (d *dialer) dialForCallers(role string) *grpc.ClientConn {
 }
 
 func (d *dialer) open(role string, cfg rpc.DialConfig) *grpc.ClientConn {
-	conn, err := dialAs(role, d.cfg, cfg)
+	conn, err := dialAs(d.role, role, d.cfg, cfg)
 	if err != nil {
 		d.err = errors.Join(d.err, err)
 		return nil
@@ -220,10 +233,11 @@ func (d *dialer) close() error {
 
 // Dial connects to the service of a role, or to Cart, as cfg says where it is. The caller closes the connection.
 func Dial(role string, cfg Config) (*grpc.ClientConn, error) {
-	return dialAs(role, cfg, rpc.DialConfig{Token: cfg.Token})
+	return dialAs(mtls.Client, role, cfg, rpc.DialConfig{Token: cfg.Token})
 }
 
-func dialAs(role string, cfg Config, how rpc.DialConfig) (*grpc.ClientConn, error) {
+// dialAs connects to a role with the certificate of the role self.
+func dialAs(self, role string, cfg Config, how rpc.DialConfig) (*grpc.ClientConn, error) {
 	how.Idempotent = idempotent
 	if role == Cart && cfg.Peers[Cart] == "" {
 		role = Recommend
@@ -234,6 +248,12 @@ func dialAs(role string, cfg Config, how rpc.DialConfig) (*grpc.ClientConn, erro
 			return nil, fmt.Errorf("%s: neither Peers nor Network says where it is", role)
 		}
 		target, how.Network = "inproc:///"+role, cfg.Network
+		return rpc.Dial(target, how)
+	}
+	if tls := cfg.TLS[self]; role == Cart {
+		how.Credentials = cfg.CartCredentials
+	} else if tls != nil {
+		how.Credentials = tls.Client(role)
 	}
 	return rpc.Dial(target, how)
 }
