@@ -19,7 +19,6 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
-	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -30,6 +29,7 @@ type askFlags struct {
 	request gatewayv1.AskRequest
 	groups  string
 	addr    string
+	tls     *tlsFlags
 	redis   string
 	seal    *sealFlags
 	json    bool
@@ -38,7 +38,7 @@ type askFlags struct {
 }
 
 func addAskFlags(fs *flag.FlagSet) *askFlags {
-	f := &askFlags{models: addModelFlags(fs), gateway: addGatewayFlags(fs), seal: addSealFlags(fs), level: logLevel(fs, slog.LevelWarn)}
+	f := &askFlags{models: addModelFlags(fs), gateway: addGatewayFlags(fs), tls: addTLSFlags(fs, tlsUsageClient), seal: addSealFlags(fs), level: logLevel(fs, slog.LevelWarn)}
 	fs.StringVar(&f.addr, "addr", "", "`target` of a running gateway, such as 127.0.0.1:7300 (default: start all six services here, with the demo stores)")
 	fs.StringVar(&f.request.StoreId, "store", "demo", "`id` of the store")
 	fs.StringVar(&f.request.CustomerId, "customer", "ava", "`id` of the signed-in customer; empty for a guest")
@@ -98,7 +98,11 @@ func runAsk(ctx context.Context, args []string, env environment) (err error) {
 // connect reaches a running gateway, or starts all six services for this question.
 func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientConn, string, func() error, error) {
 	if f.addr != "" {
-		conn, err := rpc.Dial(f.addr, rpc.DialConfig{})
+		cfg := suite.Config{Peers: map[string]string{suite.Gateway: f.addr}}
+		if err := f.tls.applyClient(&cfg); err != nil {
+			return nil, "", nil, err
+		}
+		conn, err := suite.Dial(suite.Gateway, cfg)
 		if err != nil {
 			return nil, "", nil, err
 		}

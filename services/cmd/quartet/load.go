@@ -31,6 +31,7 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	store := fs.String("store", "", "`id` of the store; not needed for stores.jsonl alone")
 	kind := fs.String("kind", "", "`kind` of all files, whatever their names: "+strings.Join(load.Kinds(), ", "))
 	demoStores := fs.Bool("demo", false, "load the demo stores of the program before any files")
+	tls := addTLSFlags(fs, tlsUsageClient)
 	timeout := fs.Duration("timeout", 10*time.Minute, "deadline of the whole load")
 	addrs := make(map[string]*string)
 	for _, role := range owners {
@@ -49,6 +50,9 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	cfg := suite.Config{Peers: make(map[string]string)}
 	for role, addr := range addrs {
 		cfg.Peers[role] = *addr
+	}
+	if err := tls.applyClient(&cfg); err != nil {
+		return err
 	}
 	clients, closeClients, err := dialData(cfg)
 	if err != nil {

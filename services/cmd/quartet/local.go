@@ -167,7 +167,7 @@ func (l *local) close() error {
 }
 
 // listen opens the TCP listeners of 'quartet up' and returns their addresses in the order of suite.Roles.
-func (c *localConfig) listen(host string, port int, insecure bool) ([]string, error) {
+func (c *localConfig) listen(ctx context.Context, tls *tlsFlags, host string, port int, insecure bool) ([]string, error) {
 	c.listeners = make(map[string][]net.Listener)
 	var addresses []string
 	for _, role := range suite.Roles() {
@@ -175,7 +175,7 @@ func (c *localConfig) listen(host string, port int, insecure bool) ([]string, er
 		if port != 0 {
 			p = port + suite.Port(role) - suite.Port(suite.Gateway)
 		}
-		lis, err := rpc.Listen(net.JoinHostPort(host, strconv.Itoa(p)), insecure)
+		lis, err := tls.listen(ctx, net.JoinHostPort(host, strconv.Itoa(p)), insecure)
 		if err != nil {
 			for _, ls := range c.listeners {
 				err = errors.Join(err, ls[0].Close())

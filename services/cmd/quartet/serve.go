@@ -33,6 +33,8 @@ type serveFlags struct {
 	level      *slog.Level
 	orders     *string
 	carts      *cartFlags
+	tls        *tlsFlags
+	health     string
 	reflection func(open bool) bool
 	seal       *sealFlags
 }
@@ -41,10 +43,11 @@ func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
 		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
-		carts: addCartFlags(fs), reflection: reflectionFlag(fs), seal: addSealFlags(fs),
+		carts: addCartFlags(fs), tls: addTLSFlags(fs, tlsUsage), reflection: reflectionFlag(fs), seal: addSealFlags(fs),
 	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
+	fs.StringVar(&f.health, "health-listen", "", "further `address` that serves nothing but grpc.health.v1, in plaintext, for probes that cannot do TLS (default none)")
 	fs.BoolVar(&f.rulesOnly, "rules-only", false, "router: never ask a model")
 	fs.BoolVar(&f.capture, "capture-content", false, "put tool arguments and results on spans; they may hold text of customers")
 	fs.DurationVar(&f.drain, "drain-timeout", 20*time.Second, "how long a stopping server waits for running calls to end")
@@ -85,29 +88,52 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 	if f.listen == "" {
 		f.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(role)))
 	}
-	lis, err := rpc.Listen(f.listen, *f.insecure)
+	listeners, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
 	inst, err := suite.New(role, cfg)
 	if err != nil {
-		return errors.Join(err, lis.Close())
+		return errors.Join(err, closeAll(listeners))
 	}
-	logger.Info("serving", "service", role, "address", lis.Addr().String(), "version", version())
-	return inst.Serve(ctx, lis)
+	warnInsecure(logger, *f.insecure)
+	logger.Info("serving", "service", role, "address", listeners[0].Addr().String(), "tls", f.tls.on(), "version", version())
+	return inst.Serve(ctx, listeners...)
+}
+
+// open opens the listeners: for calls, and for probes if wanted.
+func (f *serveFlags) open(ctx context.Context) ([]net.Listener, error) {
+	lis, err := f.tls.listen(ctx, f.listen, *f.insecure)
+	if err != nil || f.health == "" {
+		return []net.Listener{lis}, err
+	}
+	health, err := rpc.ListenHealth(f.health)
+	if err != nil {
+		return nil, errors.Join(err, lis.Close())
+	}
+	return []net.Listener{lis, health}, nil
+}
+
+func closeAll(listeners []net.Listener) (err error) {
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
 }
 
 // config is the suite's configuration as the flags say.
 func (f *serveFlags) config(ctx context.Context, role string, env environment, logger *slog.Logger) (suite.Config, func() error, error) {
 	cfg := suite.Config{
 		Peers: make(map[string]string), Gateway: *f.gateway, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
-		CaptureContent: f.capture, Logger: logger, Reflection: f.reflection(!*f.insecure),
+		CaptureContent: f.capture, Logger: logger, Reflection: f.reflection(!*f.insecure && !f.tls.on()),
 	}
 	for peer, target := range f.peers {
 		cfg.Peers[peer] = *target
 	}
-	f.carts.apply(&cfg)
 	nothing := func() error { return nil }
+	if err := errors.Join(f.carts.apply(&cfg), f.tls.apply(&cfg, role, logger)); err != nil {
+		return cfg, nothing, err
+	}
 	if role == suite.Router && f.rulesOnly {
 		return cfg, nothing, nil
 	}

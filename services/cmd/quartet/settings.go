@@ -122,27 +122,33 @@ const leastCartTTL = time.Minute
 // cartFlags say where carts are, and for how long.
 type cartFlags struct {
 	addr string
+	ca   string
 	ttl  time.Duration
 }
 
 func addCartFlags(fs *flag.FlagSet) *cartFlags {
 	f := &cartFlags{}
 	fs.StringVar(&f.addr, "cart-addr", "", "gateway, recommend, promotions: `target` of a cart service to read instead of the recommend service (docs/carts.md)")
+	fs.StringVar(&f.ca, "cart-ca", "", "`file` of the authorities that the certificate of --cart-addr must chain to, or \"system\" for those that the system trusts (default: plaintext)")
 	fs.Func("cart-ttl", defaulted("recommend: `duration` for which a cart is kept after its last write", recommend.DefaultCartTTL),
 		atLeast(&f.ttl, leastCartTTL, time.ParseDuration))
 	return f
 }
 
 // apply sets what the flags say.
-func (f *cartFlags) apply(cfg *suite.Config) {
+func (f *cartFlags) apply(cfg *suite.Config) (err error) {
 	cfg.CartTTL = f.ttl
 	if f.addr == "" {
-		return
+		return nil
+	}
+	if cfg.CartCredentials, err = cartCredentials(f.ca); err != nil {
+		return err
 	}
 	if cfg.Peers == nil {
 		cfg.Peers = make(map[string]string)
 	}
 	cfg.Peers[suite.Cart] = f.addr
+	return nil
 }
 
 // embeddedIndex is the value of --index for products in the memory of each replica.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -17,7 +18,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")
 	orders, carts, reflection := orderSystemsFlag(fs), addCartFlags(fs), reflectionFlag(fs)
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
-	insecure := insecureFlag(fs)
+	insecure, tls := insecureFlag(fs), addTLSFlags(fs, tlsUsageUp)
 	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the other services take the ports after it, as in 'quartet serve'; 0 for free ports")
 	level := logLevel(fs, slog.LevelInfo)
 	if rest, err := parse(fs, args, env); err != nil {
@@ -33,12 +34,17 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if err != nil {
 		return err
 	}
+	var own suite.Config // what only this command sets
+	if err := errors.Join(carts.apply(&own), tls.applyAll(&own, c.logger)); err != nil {
+		return err
+	}
 	c.tune = func(cfg *suite.Config) {
 		cfg.OrderSystems = systems
-		cfg.Reflection = reflection(!*insecure)
-		carts.apply(cfg)
+		cfg.Reflection = reflection(!*insecure && !tls.on())
+		cfg.CartTTL, cfg.CartCredentials, cfg.Peers, cfg.TLS = own.CartTTL, own.CartCredentials, own.Peers, own.TLS
 	}
-	addresses, err := c.listen(*host, *port, *insecure)
+	warnInsecure(c.logger, *insecure)
+	addresses, err := c.listen(ctx, tls, *host, *port, *insecure)
 	if err != nil {
 		return err
 	}
@@ -50,7 +56,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	for i, role := range suite.Roles() {
 		fmt.Fprintf(env.out, "  %-11s %s\n", role, addresses[i])
 	}
-	fmt.Fprintf(env.out, "try: grpcurl -plaintext -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n", addresses[0])
+	fmt.Fprintf(env.out, "try: grpcurl "+tls.grpcurl()+" -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n", addresses[0])
 	failed := make(chan struct{})
 	go func() { defer close(failed); _ = l.group.Wait() }() // close returns the error
 	select {
