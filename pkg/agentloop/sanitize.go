@@ -38,14 +38,16 @@ func sanitize(s string) string { return disarm(removeInvisible(s)) }
 // bidirectional and tag characters, and variation selectors. Invalid UTF-8 becomes U+FFFD.
 func removeInvisible(s string) string {
 	return strings.Map(func(r rune) rune {
-		if invisible(r) {
+		if Invisible(r) {
 			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-func invisible(r rune) bool {
+// Invisible reports whether a character has no shape: a control character except line feed and tab, a zero-width, bidirectional or
+// tag character, a variation selector. Such characters carry text that a model reads and a person does not see.
+func Invisible(r rune) bool {
 	switch {
 	case r < ' ':
 		return r != '\n' && r != '\t'
@@ -125,7 +127,7 @@ func startsReservedTag(s string) bool {
 
 // isSeparator reports whether a lenient reader may skip a character between the letters of a tag.
 func isSeparator(r rune) bool {
-	return unicode.IsSpace(r) || invisible(r) || unicode.Is(unicode.Mn, r) || strings.ContainsRune(`/\_-.:‐‑–—⁄∕`, r)
+	return unicode.IsSpace(r) || Invisible(r) || unicode.Is(unicode.Mn, r) || strings.ContainsRune(`/\_-.:‐‑–—⁄∕`, r)
 }
 
 // decodeRune returns the first character of a text as a lenient reader takes it, in lower case and normal width, and its

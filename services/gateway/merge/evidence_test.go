@@ -6,6 +6,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	words "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 func TestASentenceMayOnlySayWhatTheAnswersSay(t *testing.T) {
@@ -83,8 +84,8 @@ func FuzzEvidence(f *testing.F) {
 		if !e.Supports(e.Read("\n" + text)) {
 			t.Fatalf("%q does not rest on itself", text)
 		}
-		got, s := cut(text, 16)
-		for _, piece := range append(got, s.rest()) {
+		var s words.Sentences
+		for _, piece := range append(s.Add(text), s.Rest()) {
 			if !e.Supports(e.Read(piece)) {
 				t.Fatalf("%q does not rest on %q: %+v", piece, text, e.Read(piece).Facts)
 			}

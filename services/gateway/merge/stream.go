@@ -12,6 +12,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 //go:embed prompt.md
@@ -76,7 +77,7 @@ func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.
 	case result.FinishReason != agentloop.FinishStop:
 		return result, fmt.Errorf("merge: the model's text ended with finish reason %q", result.FinishReason)
 	}
-	return result, s.pass(s.sentences.rest())
+	return result, s.pass(s.sentences.Rest())
 }
 
 // limited returns the model held to a budget, and how many tokens each of its answers may have: at most half of the budget, so
@@ -119,7 +120,7 @@ type stream struct {
 	evidence  *grounding.MergeEvidence
 	answers   string // the texts of all answers
 	merged    mergedText
-	sentences sentences
+	sentences text.Sentences
 	step      int // of the run that the text is from
 }
 
@@ -129,14 +130,14 @@ func (s *stream) add(delta agentloop.TextDelta) error {
 		if s.output.Len() > 0 {
 			return errTwoTexts
 		}
-		s.step, s.sentences = delta.Step, sentences{}
+		s.step, s.sentences = delta.Step, text.Sentences{}
 	}
-	for _, sentence := range s.sentences.add(delta.Text) {
+	for _, sentence := range s.sentences.Add(delta.Text) {
 		if err := s.pass(sentence); err != nil {
 			return err
 		}
 	}
-	if s.sentences.stuck {
+	if s.sentences.Stuck() {
 		return errEndless
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Package text is the one place for what services do with words of natural language: folding and splitting into words,
-// stemming, stop words, telling the language, and shortening for prompts, logs and errors. All functions are safe for
+// sentences, stemming, stop words, telling the language, and shortening for prompts, logs and errors. All functions are safe for
 // concurrent use. The package imports no other package of this repository.
 package text
 

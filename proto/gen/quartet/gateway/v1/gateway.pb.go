@@ -106,8 +106,18 @@ type Store struct {
 	// 64 of lower-case letters, digits and '-'), a term of 1 to 100 characters and a weight from -5 to 5. The specialist may be
 	// missing or down. May be empty.
 	RoutingKeywords []*v1.RoutingKeyword `protobuf:"bytes,5,rep,name=routing_keywords,json=routingKeywords,proto3" json:"routing_keywords,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Web hosts that replies may link to: "shop.example" is this host, "*.shop.example" every host below it. Replies link to no
+	// other host, also if a document or an order names one, so list partners such as the tracking pages of carriers. At most 100.
+	// Empty: replies have no links.
+	WebHosts []string `protobuf:"bytes,6,rep,name=web_hosts,json=webHosts,proto3" json:"web_hosts,omitempty"`
+	// E-mail addresses that replies may show: "help@shop.example" is this address, "@shop.example" every address of the domain. At
+	// most 100. Empty: replies show none.
+	EmailAddresses []string `protobuf:"bytes,7,rep,name=email_addresses,json=emailAddresses,proto3" json:"email_addresses,omitempty"`
+	// Phone numbers that replies may show, with the country code, such as "+49 30 1234567". Replies may also show them without it.
+	// At most 100. Empty: replies show none.
+	PhoneNumbers  []string `protobuf:"bytes,8,rep,name=phone_numbers,json=phoneNumbers,proto3" json:"phone_numbers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Store) Reset() {
@@ -171,6 +181,27 @@ func (x *Store) GetCurrencyCode() string {
 func (x *Store) GetRoutingKeywords() []*v1.RoutingKeyword {
 	if x != nil {
 		return x.RoutingKeywords
+	}
+	return nil
+}
+
+func (x *Store) GetWebHosts() []string {
+	if x != nil {
+		return x.WebHosts
+	}
+	return nil
+}
+
+func (x *Store) GetEmailAddresses() []string {
+	if x != nil {
+		return x.EmailAddresses
+	}
+	return nil
+}
+
+func (x *Store) GetPhoneNumbers() []string {
+	if x != nil {
+		return x.PhoneNumbers
 	}
 	return nil
 }
@@ -290,6 +321,10 @@ func (x *AskRequest) GetLocale() string {
 }
 
 // AskResponse is the reply to one message.
+//
+// Whatever a model or a specialist writes, no string of the response holds invisible characters. The texts hold no HTML, and no
+// link, e-mail address or phone number that the store has not listed in its settings: a short note stands in its place. Addresses
+// in typed results that the store has not listed are empty.
 type AskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reply, in the shopper's language. Never empty.
@@ -2000,13 +2035,16 @@ var File_quartet_gateway_v1_gateway_proto protoreflect.FileDescriptor
 
 const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\n" +
-	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\xd0\x01\n" +
+	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\xbb\x02\n" +
 	"\x05Store\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
 	"\x0edefault_locale\x18\x03 \x01(\tR\rdefaultLocale\x12#\n" +
 	"\rcurrency_code\x18\x04 \x01(\tR\fcurrencyCode\x12L\n" +
-	"\x10routing_keywords\x18\x05 \x03(\v2!.quartet.router.v1.RoutingKeywordR\x0froutingKeywords\"\xf8\x01\n" +
+	"\x10routing_keywords\x18\x05 \x03(\v2!.quartet.router.v1.RoutingKeywordR\x0froutingKeywords\x12\x1b\n" +
+	"\tweb_hosts\x18\x06 \x03(\tR\bwebHosts\x12'\n" +
+	"\x0femail_addresses\x18\a \x03(\tR\x0eemailAddresses\x12#\n" +
+	"\rphone_numbers\x18\b \x03(\tR\fphoneNumbers\"\xf8\x01\n" +
 	"\n" +
 	"AskRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x18\n" +

@@ -1,19 +1,17 @@
-package merge
+package text
 
 import (
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
 	// longSentence is the length, in bytes, from which a sentence is passed on in parts.
 	longSentence = 512
-	// maxSentence is the largest size, in bytes, that is held of a text that cannot be cut.
-	maxSentence = 8 * longSentence
+	// MaxSentence is the largest size, in bytes, that is held of a text that cannot be cut.
+	MaxSentence = 8 * longSentence
 	// quietBytes is the number of bytes on either side of a cut within a sentence that must be free of digits, so that a number
 	// keeps its month, currency or unit.
 	quietBytes = 32
@@ -21,18 +19,18 @@ const (
 	maxLookahead = 64
 )
 
-// sentences is a sentence buffer: it cuts a text that comes in pieces into sentences, lines and, if these are long, parts of them.
+// Sentences is a sentence buffer: it cuts a text that comes in pieces into sentences, lines and, if these are long, parts of them.
 // Where it cuts does not depend on the pieces. Its results add up to the text; each begins with the space before it. No number is
 // cut. The zero value is ready.
-type sentences struct {
+type Sentences struct {
 	held   string
 	at     int // where to continue reading
 	window int // the size at which a long sentence is cut; zero: longSentence
 	stuck  bool
 }
 
-// add takes in a piece and returns the sentences that are complete.
-func (s *sentences) add(t string) []string {
+// Add takes in a piece and returns the sentences that are complete.
+func (s *Sentences) Add(t string) []string {
 	s.held += t
 	var out []string
 	for !s.stuck {
@@ -46,11 +44,15 @@ func (s *sentences) add(t string) []string {
 	return out
 }
 
-// rest returns the rest of a text that has ended.
-func (s *sentences) rest() string { return s.held }
+// Rest returns the rest of a text that has ended.
+func (s *Sentences) Rest() string { return s.held }
+
+// Stuck reports whether the text had no place to cut for so long that the buffer has given up: Add returns nothing more, and Rest
+// holds at least MaxSentence bytes.
+func (s *Sentences) Stuck() bool { return s.stuck }
 
 // end returns the end of the first sentence, or 0 while it is unknown. A text without an end for too long is stuck.
-func (s *sentences) end() int {
+func (s *Sentences) end() int {
 	if s.window == 0 {
 		s.window = longSentence
 	}
@@ -59,7 +61,7 @@ func (s *sentences) end() int {
 			if end := softEnd(s.held[:s.window]); end > 0 {
 				return end
 			}
-			if s.window += longSentence; s.window > maxSentence {
+			if s.window += longSentence; s.window > MaxSentence {
 				s.stuck = true
 				return 0
 			}
@@ -130,13 +132,13 @@ func endAtDot(t string, i, end int) (int, int) {
 		return end, 0
 	}
 	first, _ := utf8.DecodeRuneInString(behind[c:])
-	if unicode.IsLower(first) || text.IsDigit(first) {
+	if unicode.IsLower(first) || IsDigit(first) {
 		return 0, end
 	}
 	before := t[:i]
 	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
 	last, _ := utf8.DecodeLastRuneInString(before)
-	if text.IsDigit(last) || isAbbreviation(strings.TrimLeft(word, "(«“„\"*\u00a0\u202f")) {
+	if IsDigit(last) || isAbbreviation(strings.TrimLeft(word, "(«“„\"*\u00a0\u202f")) {
 		return 0, end
 	}
 	return end, 0
@@ -150,7 +152,7 @@ var abbreviations = strings.Fields("dr mr mrs ms prof st nr no núm num art abs 
 func isAbbreviation(word string) bool {
 	word = strings.ToLower(word)
 	first, n := utf8.DecodeRuneInString(word)
-	return n > 0 && n == len(word) && text.IsLetter(first) || strings.Contains(word, ".") && len(word) <= 6 || slices.Contains(abbreviations, word)
+	return n > 0 && n == len(word) && IsLetter(first) || strings.Contains(word, ".") && len(word) <= 6 || slices.Contains(abbreviations, word)
 }
 
 // softEnd returns the last place between two words without a number near, or 0 if there is none.
@@ -160,7 +162,7 @@ func softEnd(t string) int {
 		if !unicode.IsSpace(r) && r != '，' && r != '、' || strings.TrimSpace(t[:end]) == "" {
 			continue
 		}
-		if near := t[end-quietBytes : end+quietBytes]; strings.IndexFunc(near, text.IsDigit) < 0 {
+		if near := t[end-quietBytes : end+quietBytes]; strings.IndexFunc(near, IsDigit) < 0 {
 			return end
 		}
 	}

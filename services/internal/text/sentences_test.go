@@ -1,7 +1,6 @@
-package merge
+package text
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,16 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // cut returns the sentences of a text that comes in pieces of so many bytes, and what was left.
-func cut(text string, size int) (out []string, s *sentences) {
-	s = &sentences{}
+func cut(text string, size int) (out []string, s *Sentences) {
+	s = &Sentences{}
 	for piece := range slices.Chunk([]byte(text), size) {
-		out = append(out, s.add(string(piece))...)
+		out = append(out, s.Add(string(piece))...)
 	}
 	return out, s
 }
@@ -46,8 +42,8 @@ func TestTextIsCutIntoSentencesAndLines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, size := range []int{1, 3, len(tt.text)} {
 				got, s := cut(tt.text, size)
-				if s.rest() != "" {
-					got = append(got, s.rest())
+				if s.Rest() != "" {
+					got = append(got, s.Rest())
 				}
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
@@ -61,7 +57,7 @@ func TestALongSentenceIsCutFarFromNumbers(t *testing.T) {
 	words := strings.Repeat("only words here and ", 22)
 	text := words + "then on 3 de septiembre de 2026 for 1 299,00 € and 42 or " + strings.Repeat("9 x ", 300) + words
 	got, s := cut(text, 7)
-	if s.stuck || len(got) < 2 || strings.Join(got, "")+s.rest() != text {
+	if s.stuck || len(got) < 2 || strings.Join(got, "")+s.Rest() != text {
 		t.Fatalf("%q, stuck: %v", got, s.stuck)
 	}
 	for _, piece := range got {
@@ -73,25 +69,12 @@ func TestALongSentenceIsCutFarFromNumbers(t *testing.T) {
 
 func TestATextWithoutAPlaceToCutIsGivenUp(t *testing.T) {
 	for _, text := range []string{"x", "9 ", ".", "\n", " ", "。"[:2], "\u00a0"} {
-		text = "a" + strings.Repeat(text, 8*maxSentence/len(text))
+		text = "a" + strings.Repeat(text, 8*MaxSentence/len(text))
 		got, s := cut(text, 11)
-		if held := len(s.rest()); !s.stuck && held > maxSentence+len(text[:11]) {
+		if held := len(s.Rest()); !s.stuck && held > MaxSentence+len(text[:11]) {
 			t.Errorf("%.10q: %d bytes are held after %d sentences", text, held, len(got))
 		}
 	}
-}
-
-func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
-	w := &stream{output: silent(), evidence: &grounding.MergeEvidence{}, answers: strings.Repeat("shoes ", 10_000)}
-	for fed := 0; fed <= maxSentence+longSentence; fed += 100 {
-		if err := w.add(agentloop.TextDelta{Text: strings.Repeat("x", 100)}); err != nil {
-			if !errors.Is(err, errEndless) {
-				t.Error(err)
-			}
-			return
-		}
-	}
-	t.Errorf("%d bytes are held", len(w.sentences.rest()))
 }
 
 // Whatever comes, in whatever pieces: the sentences add up to the text, they are the same, and none ends within a number
@@ -105,17 +88,17 @@ func FuzzSentences(f *testing.F) {
 		f.Add(seed, uint8(50))
 	}
 	f.Fuzz(func(t *testing.T, text string, size uint8) {
-		text = text[:min(len(text), 4*maxSentence)]
+		text = text[:min(len(text), 4*MaxSentence)]
 		got, s := cut(text, int(size)+1)
-		if strings.Join(got, "")+s.rest() != text {
-			t.Fatalf("%q + %q do not add up", got, s.rest())
+		if strings.Join(got, "")+s.Rest() != text {
+			t.Fatalf("%q + %q do not add up", got, s.Rest())
 		}
 		whole, _ := cut(text, len(text)+1)
 		if diff := cmp.Diff(whole, got); diff != "" {
 			t.Fatalf("cut otherwise in pieces of %d (-whole +got):\n%s", size, diff)
 		}
 		for i, piece := range got {
-			behind := strings.Join(got[i+1:], "") + s.rest()
+			behind := strings.Join(got[i+1:], "") + s.Rest()
 			last, _ := utf8.DecodeLastRuneInString(piece)
 			next, _ := utf8.DecodeRuneInString(behind)
 			stops := piece[len(strings.TrimRightFunc(piece, func(r rune) bool { return isStop(r) || isCloser(r) })):]
