@@ -20,6 +20,7 @@ func openBareStore(t *testing.T, h *system, settings *orderv1.OrderSettings) {
 	t.Helper()
 	_, err := h.data.Stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{
 		StoreId: "bare", Name: "Bare Boards", CurrencyCode: "EUR", DefaultLocale: "en",
+		WebHosts: []string{"bare.example"}, PhoneNumbers: []string{"0800 100 200"},
 	}})
 	if err != nil {
 		t.Fatal(err)

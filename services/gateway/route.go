@@ -71,6 +71,7 @@ func (s *Service) route(
 	for _, missing := range notes {
 		decision.Notes = append(decision.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING, missing))
 	}
+	t.output.Decision(decision)
 	sanitize(decision, specialists, t.req.GetMessage())
 	t.lease.Journal.KeepDecision(decision)
 	return decision, nil
@@ -91,6 +92,7 @@ func (s *Service) askRouter(
 		req.History = th.Messages
 	}
 	sanitized := func(d *routerv1.RoutingDecision) {
+		t.output.Decision(d)
 		sanitize(d, specialists, t.req.GetMessage())
 		provisional(d)
 	}

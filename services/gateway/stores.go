@@ -18,6 +18,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
@@ -30,6 +31,8 @@ const (
 	maxStoreName = 200
 	// maxKeywords is the largest number of routing keywords of a store, which is also the router's limit.
 	maxKeywords = 200
+	// maxOwn is the largest number of hosts, e-mail addresses or phone numbers of a store.
+	maxOwn = 100
 	// maxTerm is the longest term of a keyword, in characters.
 	maxTerm = 100
 	// maxWeight bounds the weight of a keyword on both sides of zero, as the router does.
@@ -95,7 +98,23 @@ func checkStore(store *gatewayv1.Store) error {
 		check.Addf("store.currency_code", "must be an ISO 4217 code of three upper-case letters")
 	}
 	checkKeywords(&check, store.GetRoutingKeywords())
+	checkOwn(&check, "store.web_hosts", store.GetWebHosts(), output.CheckHost)
+	checkOwn(&check, "store.email_addresses", store.GetEmailAddresses(), output.CheckEmail)
+	checkOwn(&check, "store.phone_numbers", store.GetPhoneNumbers(), output.CheckPhone)
 	return check.Err()
+}
+
+// checkOwn checks a list of what belongs to a store.
+func checkOwn(check *fault.Checker, field string, values []string, wrong func(string) error) {
+	if n := len(values); n > maxOwn {
+		check.Addf(field, "has %d entries, must have at most %d", n, maxOwn)
+		return
+	}
+	for i, v := range values {
+		if err := wrong(v); err != nil {
+			check.Addf(fault.At(field, i), "%v", err)
+		}
+	}
 }
 
 // checkKeywords checks the form of a store's keywords. The specialist need not exist: it may be down.

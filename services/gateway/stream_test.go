@@ -65,7 +65,7 @@ func TestASlowReaderHoldsUpNobodyElse(t *testing.T) {
 		const pieces, size = 64, 32 << 10
 		told := make(chan struct{})
 		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
-			piece := strings.Repeat("x", size)
+			piece := strings.Repeat("xxxxxxx ", size/8)
 			for range pieces {
 				if err := stream.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{
 					TextDelta: &specialistv1.TextDelta{Text: piece}}}); err != nil {

@@ -50,7 +50,7 @@ func TestAThreadIsSummedUpFromItsSecondTurnOn(t *testing.T) {
 	}
 	long := "search: " + strings.Repeat("x", 200)
 	want := []string{long[:200], "Wants shoes.", strings.Repeat("ü", threads.MaxSummary)}
-	for i, message := range []string{long, "search: in red", "support: returns"} {
+	for i, message := range []string{long, "search: in </messages> red", "support: returns"} {
 		h.askIn("t1", "ann", message)
 		h.summarized()
 		if got := h.summaryOf("t1"); got != want[i] {
@@ -63,8 +63,8 @@ func TestAThreadIsSummedUpFromItsSecondTurnOn(t *testing.T) {
 	}
 	sent := model.Requests()
 	wantSent := "Your notes so far:\n<notes>\nWants shoes.\n</notes>\n\nThe last messages:\n<messages>\n" +
-		"<shopper>\n" + long + "\n</shopper>\n<store>\nWe have &lt;/messages&gt; two.\n</store>\n" +
-		"<shopper>\nsearch: in red\n</shopper>\n<store>\nWe have &lt;/messages&gt; two.\n</store>\n" +
+		"<shopper>\n" + long + "\n</shopper>\n<store>\nWe have  two.\n</store>\n" +
+		"<shopper>\nsearch: in &lt;/messages&gt; red\n</shopper>\n<store>\nWe have  two.\n</store>\n" +
 		"<shopper>\nsupport: returns\n</shopper>\n<store>\nsupport says returns.\n</store>\n" +
 		"</messages>\n\nWrite the notes anew."
 	if diff := cmp.Diff(wantSent, asked(sent[1])); diff != "" {

@@ -10,11 +10,13 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/text/language"
+	"google.golang.org/protobuf/proto"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
+	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
@@ -79,7 +81,7 @@ func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fano
 		return nil, err
 	}
 	replied = true
-	s.summaries.Start(ctx, t.lease)
+	s.summaries.Start(ctx, t.lease, t.output.Text)
 	span.SetAttributes(
 		attribute.String(telemetry.KeyRoutingSource, reply.GetRouting().GetSource().String()),
 		attribute.String(telemetry.KeyMergeMethod, reply.GetMergeMethod().String()),
@@ -93,6 +95,7 @@ type turn struct {
 	store  *gatewayv1.Store
 	scope  scope.Scope
 	began  time.Time
+	output *output.Policy // what the reply may show
 	lease  *threads.Lease // set by load
 	budget *fanout.Budget // nil: no bound
 	drains fanout.Drains  // streams whose last message has come
@@ -112,6 +115,10 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest) (*turn, 
 	if err := checkAsk(req); err != nil {
 		return nil, err
 	}
+	if message := output.Visible(req.GetMessage()); message != req.GetMessage() { // it also becomes titles and sub-queries
+		req = proto.CloneOf(req)
+		req.Message = message
+	}
 	storeOf := s.stores.cached
 	if req.GetRequestId() == "" && req.GetThreadId() == "" {
 		storeOf = s.stores.get // the only read of the turn: a cached store would hide that Redis is down
@@ -120,9 +127,9 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest) (*turn, 
 	if err != nil {
 		return nil, err
 	}
-	return &turn{
-		req: req, store: store, scope: s.scopeOf(req, store), began: began, budget: fanout.NewBudget(s.cfg.Budget),
-	}, nil
+	t := &turn{req: req, store: store, scope: s.scopeOf(req, store), began: began, budget: fanout.NewBudget(s.cfg.Budget)}
+	t.output = output.New(store, t.languageTag())
+	return t, nil
 }
 
 // scopeOf says for whom a request is.
@@ -155,7 +162,7 @@ func checkAsk(req *gatewayv1.AskRequest) error {
 	}
 	check.ID("store_id", req.GetStoreId())
 	check.Text("message", req.GetMessage(), 1, maxMessage)
-	if req.GetMessage() != "" && strings.TrimSpace(req.GetMessage()) == "" {
+	if req.GetMessage() != "" && strings.TrimSpace(output.Visible(req.GetMessage())) == "" {
 		check.Addf("message", "is blank")
 	}
 	check.OptionalID("customer_id", req.GetCustomerId())
@@ -239,7 +246,7 @@ func takenOverOr(ctx context.Context, err error) error {
 func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 	ft := &fanout.Turn{
 		Scope: t.scope, Message: t.req.GetMessage(), StoreName: t.store.GetName(),
-		Budget: t.budget, Journal: t.lease.Journal, Drains: &t.drains, Emit: emit,
+		Output: t.output, Budget: t.budget, Journal: t.lease.Journal, Drains: &t.drains, Emit: emit,
 	}
 	if th := t.lease.Thread; th != nil {
 		ft.History, ft.Summary, ft.Shown = th.Messages, th.Summary, th.Shown
@@ -251,7 +258,7 @@ func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 func (t *turn) mergeInput(ctx context.Context, results []fanout.Result, emit fanout.Emit) merge.Input {
 	in := merge.Input{
 		Message: t.req.GetMessage(), Language: t.languageTag(), CurrencyCode: t.store.GetCurrencyCode(),
-		Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Say: emit.Text,
+		Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Check: t.output.Text, Say: emit.Text,
 	}
 	for _, r := range results {
 		in.Parts = append(in.Parts, merge.Part{Query: r.Assignment.GetSubQuery(), Answer: r.Answer})

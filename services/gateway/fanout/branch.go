@@ -17,6 +17,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
 
@@ -54,6 +55,7 @@ type branch struct {
 	heldBytes  int
 	calls      []*specialistv1.ToolCall // that have ended
 	spent      *commonv1.Usage          // as reported so far
+	text       *output.Stream           // checks the text that is passed on
 	streamed   strings.Builder          // the text that was passed on
 	answer     *specialistv1.Answer
 	err        error
@@ -61,7 +63,7 @@ type branch struct {
 
 func newBranch(t *Turn, a *routerv1.Assignment) *branch {
 	return &branch{
-		turn: t, assignment: a, specialist: a.GetSpecialist(), remappedFrom: a.GetRemappedFrom(), final: make(chan struct{}),
+		turn: t, text: t.Output.NewStream(), assignment: a, specialist: a.GetSpecialist(), remappedFrom: a.GetRemappedFrom(), final: make(chan struct{}),
 		request: &specialistv1.AnswerRequest{
 			AssignmentId: a.GetAssignmentId(), SubQuery: a.GetSubQuery(), Message: t.Message, History: t.History,
 			Reason: a.GetReason(), StoreName: t.StoreName, Summary: t.Summary, ShownProducts: t.Shown,
@@ -105,6 +107,7 @@ func (r *Run) ask(ctx context.Context, b *branch, due time.Time) (*specialistv1.
 		case err != nil:
 			return nil, fmt.Errorf("ask %s: %w", b.specialist, orLate(ctx, err))
 		}
+		r.turn.Output.Event(ev) // whatever the specialist is
 		if a := ev.GetAnswer(); a != nil {
 			if strings.TrimSpace(a.GetText()) == "" {
 				return nil, fmt.Errorf("ask %s: the answer is empty", b.specialist)
@@ -185,10 +188,15 @@ func (b *branch) report(ev *specialistv1.AnswerResponse) {
 		b.turn.Emit.ToolCallFinished(b.assignment, ev.ToolCallFinished.GetToolCall())
 	case *specialistv1.AnswerResponse_TextDelta:
 		if b.alone {
-			b.streamed.WriteString(ev.TextDelta.GetText())
-			b.turn.Emit.Text(ev.TextDelta.GetText())
+			b.say(b.text.Add(ev.TextDelta.GetText()))
 		}
 	}
+}
+
+// say passes on a piece of the reply's text.
+func (b *branch) say(text string) {
+	b.streamed.WriteString(text)
+	b.turn.Emit.Text(text)
 }
 
 // finish sets the outcome, after the last event.
@@ -203,11 +211,11 @@ func (b *branch) finish(answer *specialistv1.Answer, err error) {
 
 // conclude journals and reports the outcome of a final assignment. b.mu is held.
 func (b *branch) conclude() {
-	text := b.streamed.String()
+	b.say(b.text.Rest())
 	late := b.err != nil && rpc.Status(b.err).Code() == codes.DeadlineExceeded
 	switch {
-	case late && strings.TrimSpace(text) != "":
-		b.answer, b.err = b.cutOff(text), nil // its text is the reply's, and cannot be taken back
+	case late && strings.TrimSpace(b.streamed.String()) != "":
+		b.answer, b.err = b.cutOff(b.streamed.String()), nil // its text is the reply's, and cannot be taken back
 	case b.err == nil && !b.journaled:
 		b.turn.Journal.KeepAnswer(b.assignment.GetAssignmentId(), b.answer)
 	}

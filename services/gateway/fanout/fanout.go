@@ -24,6 +24,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
@@ -84,10 +85,11 @@ type Turn struct {
 	History   []*commonv1.Message           // oldest first
 	Shown     []*specialistv1.ProductChoice // the products that the shopper saw last
 	StoreName string
-	Budget    *Budget // nil: no bound
-	Journal   Journal // required
-	Drains    *Drains // of the turn's streams; required
-	Emit      Emit    // nil: there is no listener
+	Output    *output.Policy // what may be shown; required
+	Budget    *Budget        // nil: no bound
+	Journal   Journal        // required
+	Drains    *Drains        // of the turn's streams; required
+	Emit      Emit           // nil: there is no listener
 }
 
 // Run is the branches of one turn. Its methods must be called from one goroutine.

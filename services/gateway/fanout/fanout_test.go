@@ -24,6 +24,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
@@ -124,6 +125,7 @@ func start(t *testing.T, limit time.Duration, getCart func(context.Context) (*ca
 	}
 	f.turn = &Turn{
 		Scope: scope.Scope{StoreID: "demo", CartID: "c1"}, Journal: &journal{}, Drains: &Drains{},
+		Output: output.New(nil, "en"),
 		Emit: func(ev *gatewayv1.AskStreamResponse) {
 			f.mu.Lock()
 			defer f.mu.Unlock()

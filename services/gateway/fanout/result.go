@@ -17,6 +17,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
@@ -67,7 +68,7 @@ func failure(err error) *gatewayv1.Failure {
 	return &gatewayv1.Failure{
 		Code:    codeName(st.Code()),
 		Reason:  commonv1.ErrorReason(commonv1.ErrorReason_value["ERROR_REASON_"+rpc.Reason(st)]),
-		Message: st.Message(),
+		Message: output.Visible(st.Message()),
 	}
 }
 

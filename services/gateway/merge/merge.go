@@ -71,6 +71,8 @@ type Input struct {
 	Due time.Time
 	// Budget bounds what the model may use. Nil: no bound.
 	Budget *Budget
+	// Check returns what of a text may be shown. The texts of the answers and Streamed are checked already. Required.
+	Check func(text string) string
 	// Say passes text on to the shopper, which cannot be taken back. Calls come from the goroutine of Merge.
 	Say func(text string)
 }
@@ -104,7 +106,7 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 		}
 	}
 	r := Result{Method: gatewayv1.MergeMethod_MERGE_METHOD_JOINED}
-	out := &output{say: in.Say}
+	out := &output{check: in.Check, say: in.Say}
 	missing := answered
 	if m.cfg.Model != nil && len(answered) > 1 {
 		r.Model, missing = m.word(ctx, in, out, answered)
@@ -183,10 +185,12 @@ func newEvidence(in Input) (*grounding.MergeEvidence, []*grounding.Section) {
 // output is the text of a reply, which is passed on as it is made.
 type output struct {
 	strings.Builder
-	say func(string)
+	check func(string) string
+	say   func(string)
 }
 
 func (o *output) add(text string) {
+	text = o.check(text)
 	o.WriteString(text)
 	o.say(text)
 }

@@ -82,7 +82,7 @@ func TestEverySubQueryIsAnsweredOrNamedWhateverTheModelSays(t *testing.T) {
 		merger := New(Config{Model: scripted.New(m.model, m.model), Reserve: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 		got := merger.Merge(t.Context(), Input{
 			Message: "a few questions", Language: "en", Parts: m.parts, Due: time.Now().Add(time.Minute),
-			Say: func(text string) { pieces.WriteString(text) },
+			Check: asIs, Say: func(text string) { pieces.WriteString(text) },
 		})
 		if pieces.String() != got.Text {
 			t.Errorf("pieces %q", pieces.String())

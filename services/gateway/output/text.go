@@ -15,15 +15,13 @@ import (
 
 // Text returns what of a text may be shown. It is not blank unless s is.
 func (p *Policy) Text(s string) string {
-	var b strings.Builder
 	stream := p.NewStream()
-	for _, piece := range append(stream.Add(s), stream.Rest()) {
-		b.WriteString(piece)
+	shown := stream.Add(s)
+	shown += stream.Rest()
+	if strings.TrimSpace(shown) == "" && strings.TrimSpace(s) != "" {
+		return s[:len(s)-len(strings.TrimLeftFunc(s, unicode.IsSpace))] + p.removed.link
 	}
-	if strings.TrimSpace(b.String()) == "" && strings.TrimSpace(s) != "" {
-		return p.removed.link
-	}
-	return b.String()
+	return shown
 }
 
 // Stream checks a text that comes in pieces. Get one from Policy.NewStream.
@@ -37,10 +35,10 @@ type Stream struct {
 func (p *Policy) NewStream() *Stream { return &Stream{policy: p} }
 
 // Add takes in a piece and returns what may be shown of the sentences that are complete.
-func (s *Stream) Add(piece string) []string {
-	var out []string
+func (s *Stream) Add(piece string) string {
+	var out strings.Builder
 	for _, sentence := range s.sentences.Add(piece) {
-		out = append(out, s.pass(sentence))
+		out.WriteString(s.pass(sentence))
 	}
 	if s.sentences.Stuck() {
 		held := s.sentences.Rest()
@@ -49,14 +47,14 @@ func (s *Stream) Add(piece string) []string {
 		if end < 0 {
 			end = 0
 		}
-		out = append(out, s.pass(held[:end]))
+		out.WriteString(s.pass(held[:end]))
 		if held = held[end:]; len(held) >= text.MaxSentence/2 { // no language has such a word, and a link may hide in it
-			out = append(out, s.policy.removed.link)
+			out.WriteString(s.policy.removed.link)
 			s.inWord, held = true, ""
 		}
-		out = append(out, s.Add(held)...)
+		out.WriteString(s.Add(held))
 	}
-	return out
+	return out.String()
 }
 
 // Rest returns what may be shown of a text that has ended, after what Add has returned.

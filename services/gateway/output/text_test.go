@@ -144,7 +144,7 @@ func streamed(p *Policy, s string, size int) string {
 	var b strings.Builder
 	stream := p.NewStream()
 	for piece := range slices.Chunk([]byte(s), size) {
-		b.WriteString(strings.Join(stream.Add(string(piece)), ""))
+		b.WriteString(stream.Add(string(piece)))
 	}
 	return b.String() + stream.Rest()
 }

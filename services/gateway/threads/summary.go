@@ -108,9 +108,9 @@ func NewSummarizer(cfg SummaryConfig, store *Store) (*Summarizer, error) {
 	return s, nil
 }
 
-// Start has the summary of a recorded turn's thread written in the background. The first message of a thread serves as its
+// Start has the summary of a recorded turn's thread written in the background; check returns what of it may be shown. The first message of a thread serves as its
 // summary, so the first turn needs none.
-func (s *Summarizer) Start(ctx context.Context, l *Lease) {
+func (s *Summarizer) Start(ctx context.Context, l *Lease, check func(text string) string) {
 	if s == nil || l.Thread == nil || len(l.Thread.Messages) == 0 {
 		return
 	}
@@ -122,7 +122,7 @@ func (s *Summarizer) Start(ctx context.Context, l *Lease) {
 		return
 	}
 	s.running++
-	s.wg.Go(func() { s.run(context.WithoutCancel(ctx), l.Scope.StoreID, l.Scope.ThreadID) })
+	s.wg.Go(func() { s.run(context.WithoutCancel(ctx), l.Scope.StoreID, l.Scope.ThreadID, check) })
 }
 
 // Wait waits until no summary is being written.
@@ -146,7 +146,7 @@ func (s *Summarizer) Close(ctx context.Context) {
 }
 
 // run writes one summary. After a failure, the old summary stands.
-func (s *Summarizer) run(ctx context.Context, storeID, threadID string) {
+func (s *Summarizer) run(ctx context.Context, storeID, threadID string, check func(string) string) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *Summarizer) run(ctx context.Context, storeID, threadID string) {
 	ctx, cancel := context.WithTimeout(ctx, summaryTime)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	if err := s.write(ctx, storeID, threadID); err != nil {
+	if err := s.write(ctx, storeID, threadID, check); err != nil {
 		s.done(ctx, SummaryFailed)
 		s.log.WarnContext(ctx, "summary not written", "store", storeID, "thread", threadID, "error", err)
 	}
@@ -163,7 +163,7 @@ func (s *Summarizer) run(ctx context.Context, storeID, threadID string) {
 
 // write reads the thread, since other turns may have come meanwhile, and writes its summary unless it is gone. A panic
 // becomes an error; the stack goes to the log.
-func (s *Summarizer) write(ctx context.Context, storeID, threadID string) (err error) {
+func (s *Summarizer) write(ctx context.Context, storeID, threadID string, check func(string) string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.ErrorContext(ctx, "panic in a summary", "panic", p, "stack", string(debug.Stack()))
@@ -181,7 +181,7 @@ func (s *Summarizer) write(ctx context.Context, storeID, threadID string) (err e
 	if result.FinishReason == agentloop.FinishContentFilter {
 		return errors.New("the provider withheld the text")
 	}
-	summary := text.Head(strings.TrimSpace(strings.ToValidUTF8(result.Text, "\uFFFD")), MaxSummary)
+	summary := text.Head(strings.TrimSpace(check(strings.ToValidUTF8(result.Text, "\uFFFD"))), MaxSummary)
 	if summary == "" {
 		return errors.New("the model wrote nothing")
 	}

@@ -1,0 +1,95 @@
+package output
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+)
+
+// Event checks an event of a specialist, in place. The pieces of a text are left alone: a Stream checks them.
+func (p *Policy) Event(ev *specialistv1.AnswerResponse) {
+	if ev.GetTextDelta() != nil {
+		return
+	}
+	Clean(ev)
+	if a := ev.GetAnswer(); a != nil {
+		p.answer(a)
+	}
+}
+
+// Decision checks a decision of the router, in place. A sub-query keeps the shopper's addresses: a specialist may need them.
+func (p *Policy) Decision(d *routerv1.RoutingDecision) {
+	Clean(d)
+	for _, a := range d.GetAssignments() {
+		a.Reason = p.Text(a.GetReason())
+	}
+}
+
+// answer checks the words of an answer, its addresses and its suggested actions.
+func (p *Policy) answer(a *specialistv1.Answer) {
+	a.Text = p.Text(a.GetText())
+	for i, claim := range a.GetUnsupportedClaims() {
+		a.UnsupportedClaims[i] = p.Text(claim)
+	}
+	for _, c := range a.GetProducts() {
+		c.Title, c.Reason, c.Url = p.Text(c.GetTitle()), p.Text(c.GetReason()), p.page(c.GetUrl())
+	}
+	if c := a.GetPromotion(); c != nil {
+		c.Title, c.Reason = p.Text(c.GetTitle()), p.Text(c.GetReason())
+	}
+	for _, passage := range a.GetPassages() {
+		passage.Text, passage.Url = p.Text(passage.GetText()), p.page(passage.GetUrl())
+	}
+	for _, item := range a.GetOrder().GetItems() {
+		item.Title = p.Text(item.GetTitle())
+	}
+	for _, f := range a.GetOrder().GetFulfilments() {
+		f.Carrier, f.TrackingUrl = p.Text(f.GetCarrier()), p.page(f.GetTrackingUrl())
+	}
+	a.SuggestedActions = slices.DeleteFunc(a.GetSuggestedActions(), func(s *specialistv1.SuggestedAction) bool { return !allows(a, s) })
+	for _, s := range a.GetSuggestedActions() {
+		if h := s.GetHandOff(); h != nil {
+			h.Reason = p.Text(h.GetReason())
+		}
+	}
+}
+
+// page returns the address of a page, or "" if replies may not link to it.
+func (p *Policy) page(url string) string {
+	if url == "" || p.allowsURL(url) {
+		return url
+	}
+	return ""
+}
+
+// allows reports whether the typed results of an answer bear out an action that it suggests: it names the promotion that was chosen,
+// a product that the answer has, or an action that the store allows for the answer's order.
+func allows(a *specialistv1.Answer, s *specialistv1.SuggestedAction) bool {
+	switch action := s.GetAction().(type) {
+	case *specialistv1.SuggestedAction_HandOff:
+		return true
+	case *specialistv1.SuggestedAction_ApplyPromotion:
+		chosen, applied := a.GetPromotion(), action.ApplyPromotion
+		return applied.GetCode() != "" && applied.GetCode() == chosen.GetCode() && slices.Equal(applied.GetAlsoCodes(), chosen.GetAlsoCodes())
+	case *specialistv1.SuggestedAction_AddToCart:
+		add := action.AddToCart
+		return add.GetQuantity() > 0 && slices.ContainsFunc(a.GetProducts(), func(c *specialistv1.ProductChoice) bool {
+			return c.GetProductId() == add.GetProductId() && (add.GetVariantId() == "" || add.GetVariantId() == c.GetVariantId())
+		})
+	case *specialistv1.SuggestedAction_StartReturn:
+		return action.StartReturn.GetAction().GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN &&
+			allowsForOrder(a, action.StartReturn.GetOrderId(), action.StartReturn.GetAction())
+	case *specialistv1.SuggestedAction_ChangeOrder:
+		return allowsForOrder(a, action.ChangeOrder.GetOrderId(), action.ChangeOrder.GetAction())
+	}
+	return false
+}
+
+func allowsForOrder(a *specialistv1.Answer, orderID string, action *orderv1.AllowedAction) bool {
+	return orderID != "" && a.GetOrder().GetOrderId() == orderID &&
+		slices.ContainsFunc(a.GetOrderActions().GetAllowed(), func(allowed *orderv1.AllowedAction) bool { return proto.Equal(allowed, action) })
+}
