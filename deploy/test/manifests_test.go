@@ -23,10 +23,15 @@ type object struct {
 	value      any
 }
 
-// render runs kustomize over a folder and decodes each object strictly: a field that Kubernetes does not know fails.
+// render runs kustomize over a folder of the manifests and decodes each object strictly: a field that Kubernetes does not know fails.
 func render(t *testing.T, folder string) []object {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), manifests+folder)
+	return renderAt(t, manifests+folder)
+}
+
+func renderAt(t *testing.T, folder string) []object {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		t.Fatalf("render %s: %v", folder, err)
 	}
@@ -62,6 +67,10 @@ func typeOf(kind string) (any, error) {
 		return &corev1.ConfigMap{}, nil
 	case "Namespace":
 		return &corev1.Namespace{}, nil
+	case "Certificate":
+		return &certificate{}, nil
+	case "Issuer":
+		return &issuer{}, nil
 	}
 	return nil, fmt.Errorf("no type is known for kind %q", kind)
 }
@@ -119,7 +128,7 @@ func roles(t *testing.T) []string {
 func TestBaseServesEveryRole(t *testing.T) {
 	deployments := make(map[string]*appsv1.Deployment)
 	services := make(map[string]*corev1.Service)
-	addresses := make(map[string]string)
+	var settings map[string]string
 	for _, o := range render(t, "base") {
 		switch v := o.value.(type) {
 		case *appsv1.Deployment:
@@ -127,8 +136,11 @@ func TestBaseServesEveryRole(t *testing.T) {
 		case *corev1.Service:
 			services[o.name] = v
 		case *corev1.ConfigMap:
-			addresses = v.Data
+			settings = v.Data
 		}
+	}
+	if _, found := settings["QUARTET_INSECURE"]; found || settings["QUARTET_TLS"] != tlsFolder {
+		t.Errorf("the pods listen insecurely: %q", settings)
 	}
 	for _, role := range roles(t) {
 		d, s := deployments["quartet-"+role], services["quartet-"+role]
@@ -148,13 +160,16 @@ func TestBaseServesEveryRole(t *testing.T) {
 		if want := fmt.Sprintf("--listen=:%d", port); !slices.Contains(c.Args, want) {
 			t.Errorf("%s: the container's arguments are %q, want %s among them", role, c.Args, want)
 		}
-		if got, want := addresses["QUARTET_"+strings.ToUpper(role)+"_ADDR"], fmt.Sprintf("dns:///%s:%d", s.Name, port); role != "gateway" && got != want {
+		if got, want := settings["QUARTET_"+strings.ToUpper(role)+"_ADDR"], fmt.Sprintf("dns:///%s:%d", s.Name, port); role != "gateway" && got != want {
 			t.Errorf("%s: callers are told %q, want %q", role, got, want)
 		}
 		for what, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe} {
-			if probe == nil || probe.GRPC == nil || probe.GRPC.Port != port {
-				t.Errorf("%s: the %s probe is not gRPC on %d", role, what, port)
+			if probe == nil || probe.GRPC == nil || fmt.Sprintf(":%d", probe.GRPC.Port) != settings["QUARTET_HEALTH_LISTEN"] || probe.GRPC.Port == port {
+				t.Errorf("%s: the %s probe is not gRPC on %s", role, what, settings["QUARTET_HEALTH_LISTEN"])
 			}
+		}
+		if got, want := tlsSecret(d.Spec.Template.Spec), "quartet-"+role+"-tls"; got != want {
+			t.Errorf("%s: the Secret at %s is %q, want %q", role, tlsFolder, got, want)
 		}
 		for key, value := range s.Spec.Selector {
 			if d.Spec.Template.Labels[key] != value {
