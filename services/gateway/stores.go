@@ -19,6 +19,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/output"
+	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
@@ -81,6 +82,8 @@ func (s *storeServer) ListStores(ctx context.Context, _ *gatewayv1.ListStoresReq
 	if err != nil {
 		return nil, err
 	}
+	caller := auth.FromContext(ctx)
+	all = slices.DeleteFunc(all, func(store *gatewayv1.Store) bool { return !caller.MayEnter(store.GetStoreId()) })
 	return &gatewayv1.ListStoresResponse{Stores: all}, nil
 }
 

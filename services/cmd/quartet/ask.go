@@ -30,6 +30,7 @@ type askFlags struct {
 	groups  string
 	addr    string
 	tls     *tlsFlags
+	token   string
 	redis   string
 	seal    *sealFlags
 	json    bool
@@ -40,6 +41,7 @@ type askFlags struct {
 func addAskFlags(fs *flag.FlagSet) *askFlags {
 	f := &askFlags{models: addModelFlags(fs), gateway: addGatewayFlags(fs), tls: addTLSFlags(fs, tlsUsageClient), seal: addSealFlags(fs), level: logLevel(fs, slog.LevelWarn)}
 	fs.StringVar(&f.addr, "addr", "", "`target` of a running gateway, such as 127.0.0.1:7300 (default: start all six services here, with the demo stores)")
+	tokenFlag(fs, &f.token)
 	fs.StringVar(&f.request.StoreId, "store", "demo", "`id` of the store")
 	fs.StringVar(&f.request.CustomerId, "customer", "ava", "`id` of the signed-in customer; empty for a guest")
 	fs.StringVar(&f.groups, "groups", "", "comma-separated `groups` of the customer, such as members")
@@ -98,7 +100,7 @@ func runAsk(ctx context.Context, args []string, env environment) (err error) {
 // connect reaches a running gateway, or starts all six services for this question.
 func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientConn, string, func() error, error) {
 	if f.addr != "" {
-		cfg := suite.Config{Peers: map[string]string{suite.Gateway: f.addr}}
+		cfg := suite.Config{Peers: map[string]string{suite.Gateway: f.addr}, Token: f.token}
 		if err := f.tls.applyClient(&cfg); err != nil {
 			return nil, "", nil, err
 		}

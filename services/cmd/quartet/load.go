@@ -32,6 +32,8 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	kind := fs.String("kind", "", "`kind` of all files, whatever their names: "+strings.Join(load.Kinds(), ", "))
 	demoStores := fs.Bool("demo", false, "load the demo stores of the program before any files")
 	tls := addTLSFlags(fs, tlsUsageClient)
+	var token string
+	tokenFlag(fs, &token)
 	timeout := fs.Duration("timeout", 10*time.Minute, "deadline of the whole load")
 	addrs := make(map[string]*string)
 	for _, role := range owners {
@@ -47,7 +49,7 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 			return err
 		}
 	}
-	cfg := suite.Config{Peers: make(map[string]string)}
+	cfg := suite.Config{Peers: make(map[string]string), Token: token}
 	for role, addr := range addrs {
 		cfg.Peers[role] = *addr
 	}

@@ -19,6 +19,7 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/demo"
 	"github.com/quartet-commerce/quartet/services/internal/load"
 	"github.com/quartet-commerce/quartet/services/internal/model"
@@ -50,6 +51,8 @@ type localConfig struct {
 	listeners map[string][]net.Listener
 	demo      bool
 	tune      func(*suite.Config) // changes what the flags do not say; may be nil
+	callers   *callerFlags        // nil: nobody is asked for credentials
+	insecure  bool                // other machines may connect
 }
 
 // openLocal starts everything and loads the demo stores. The caller closes what it returns.
@@ -108,6 +111,16 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 	}
 	if c.tune != nil {
 		c.tune(&l.cfg)
+	}
+	if c.callers != nil {
+		var own auth.Authenticator
+		l.cfg.Token, own = ownToken() // to load the demo stores
+		closeCallers, err := c.callers.apply(&l.cfg, c.insecure, c.logger, own)
+		if err != nil {
+			return l, err
+		}
+		l.closers = append(l.closers, closeCallers)
+		l.notes = append(l.notes, c.callers.describe(len(l.cfg.TLS) > 0))
 	}
 	six, err := suite.NewAll(l.cfg, c.listeners)
 	if err != nil {

@@ -51,6 +51,7 @@ func commands() []command {
 		{"up", "", "run all six services in this process", runUp},
 		{"serve", "ROLE", "run one service", runServe},
 		{"certs", "", "make certificates for the services", runCerts},
+		{"token", "", "make a token for a caller", runToken},
 		{"load", "FILE|FOLDER...", "load a store's data from JSON Lines files", runLoad},
 		{"eval", "routing FILE|search", "measure the router on labelled messages, or the search on judged queries", runEval},
 		{"state-keys", "FILE", "add a key to the file of keys that encrypt what is kept in Redis", runStateKeys},

@@ -35,15 +35,15 @@ type serveFlags struct {
 	carts      *cartFlags
 	tls        *tlsFlags
 	health     string
-	reflection func(open bool) bool
 	seal       *sealFlags
+	callers    *callerFlags
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
 		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
-		carts: addCartFlags(fs), tls: addTLSFlags(fs, tlsUsage), reflection: reflectionFlag(fs), seal: addSealFlags(fs),
+		carts: addCartFlags(fs), tls: addTLSFlags(fs, tlsUsage), callers: addCallerFlags(fs), seal: addSealFlags(fs),
 	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
@@ -92,6 +92,11 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 	if err != nil {
 		return err
 	}
+	closeCallers, err := f.callers.apply(&cfg, *f.insecure, logger)
+	if err != nil {
+		return errors.Join(err, closeAll(listeners))
+	}
+	defer func() { err = errors.Join(err, closeCallers()) }()
 	inst, err := suite.New(role, cfg)
 	if err != nil {
 		return errors.Join(err, closeAll(listeners))
@@ -125,7 +130,7 @@ func closeAll(listeners []net.Listener) (err error) {
 func (f *serveFlags) config(ctx context.Context, role string, env environment, logger *slog.Logger) (suite.Config, func() error, error) {
 	cfg := suite.Config{
 		Peers: make(map[string]string), Gateway: *f.gateway, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
-		CaptureContent: f.capture, Logger: logger, Reflection: f.reflection(!*f.insecure && !f.tls.on()),
+		CaptureContent: f.capture, Logger: logger,
 	}
 	for peer, target := range f.peers {
 		cfg.Peers[peer] = *target

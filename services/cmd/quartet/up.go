@@ -16,7 +16,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	settings := addGatewayFlags(fs)
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")
-	orders, carts, reflection := orderSystemsFlag(fs), addCartFlags(fs), reflectionFlag(fs)
+	orders, carts, callers := orderSystemsFlag(fs), addCartFlags(fs), addCallerFlags(fs)
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure, tls := insecureFlag(fs), addTLSFlags(fs, tlsUsageUp)
 	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the other services take the ports after it, as in 'quartet serve'; 0 for free ports")
@@ -38,9 +38,9 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if err := errors.Join(carts.apply(&own), tls.applyAll(&own, c.logger)); err != nil {
 		return err
 	}
+	c.callers, c.insecure = callers, *insecure
 	c.tune = func(cfg *suite.Config) {
 		cfg.OrderSystems = systems
-		cfg.Reflection = reflection(!*insecure && !tls.on())
 		cfg.CartTTL, cfg.CartCredentials, cfg.Peers, cfg.TLS = own.CartTTL, own.CartCredentials, own.Peers, own.TLS
 	}
 	warnInsecure(c.logger, *insecure)

@@ -1988,7 +1988,7 @@ func (*ListStoresRequest) Descriptor() ([]byte, []int) {
 // ListStoresResponse carries the stores.
 type ListStoresResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All stores, by id.
+	// The stores in which the caller has any right, by id.
 	Stores        []*Store `protobuf:"bytes,1,rep,name=stores,proto3" json:"stores,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -350,7 +350,7 @@ type StoreServiceClient interface {
 	PutStore(ctx context.Context, in *PutStoreRequest, opts ...grpc.CallOption) (*PutStoreResponse, error)
 	// GetStore returns one store. NOT_FOUND when there is no such store.
 	GetStore(ctx context.Context, in *GetStoreRequest, opts ...grpc.CallOption) (*GetStoreResponse, error)
-	// ListStores returns all stores, by id.
+	// ListStores returns the stores in which the caller has any right, by id.
 	ListStores(ctx context.Context, in *ListStoresRequest, opts ...grpc.CallOption) (*ListStoresResponse, error)
 }
 
@@ -402,7 +402,7 @@ type StoreServiceServer interface {
 	PutStore(context.Context, *PutStoreRequest) (*PutStoreResponse, error)
 	// GetStore returns one store. NOT_FOUND when there is no such store.
 	GetStore(context.Context, *GetStoreRequest) (*GetStoreResponse, error)
-	// ListStores returns all stores, by id.
+	// ListStores returns the stores in which the caller has any right, by id.
 	ListStores(context.Context, *ListStoresRequest) (*ListStoresResponse, error)
 	mustEmbedUnimplementedStoreServiceServer()
 }
