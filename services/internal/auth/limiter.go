@@ -22,6 +22,7 @@ type Limiter struct {
 
 	mu      sync.Mutex
 	buckets map[bucketKey]*rate.Limiter
+	swept   time.Time // when evict last looked at all buckets
 }
 
 type bucketKey struct{ caller, store string }
@@ -75,11 +76,15 @@ func (l *Limiter) bucket(key bucketKey, perSecond float64, now time.Time) *rate.
 	return b
 }
 
-// evict removes the buckets that are full, which a new bucket equals, and if there is none, any bucket.
+// evict makes room for a bucket. It removes the buckets that are full, which a new bucket equals. It looks for them once a second
+// at most, because a caller with rights in every store may name a new one with each call; in between it removes any bucket.
 func (l *Limiter) evict(now time.Time) {
-	for key, b := range l.buckets {
-		if b.TokensAt(now) >= float64(b.Burst()) {
-			delete(l.buckets, key)
+	if now.Sub(l.swept) >= time.Second {
+		l.swept = now
+		for key, b := range l.buckets {
+			if b.TokensAt(now) >= float64(b.Burst()) {
+				delete(l.buckets, key)
+			}
 		}
 	}
 	for key := range l.buckets {
