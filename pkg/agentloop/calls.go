@@ -239,11 +239,11 @@ func (c *Conversation) runTool(ctx context.Context, j *job) {
 }
 
 // callTool calls a tool and renders its value for the model. A panic becomes an error without details for the model; the
-// log gets the stack.
+// log gets its type and the stack, but not its text, which may be about a customer.
 func (c *Conversation) callTool(ctx context.Context, t Tool, call ToolCall) (value any, content string, cut bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.loop.cfg.Logger.ErrorContext(ctx, "tool panicked", "tool", t.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.loop.cfg.Logger.ErrorContext(ctx, "tool panicked", "tool", t.Name, "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
 			value, content, cut, err = nil, "", false, errors.New("the tool failed")
 		}
 	}()

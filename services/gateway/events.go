@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // pendingEvents is the number of events that may wait for a slow reader before the turn waits too.
@@ -51,7 +53,7 @@ func (e *events) send(send func(*gatewayv1.AskStreamResponse) error) {
 func sendRecovered(send func(*gatewayv1.AskStreamResponse) error, ev *gatewayv1.AskStreamResponse) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("panic in sending an event", "panic", p, "stack", string(debug.Stack()))
+			slog.Error("panic in sending an event", "panic", telemetry.PanicText(p), "stack", string(debug.Stack()))
 			err = errors.New("panic")
 		}
 	}()

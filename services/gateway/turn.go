@@ -19,6 +19,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -217,7 +218,7 @@ func (s *Service) startSpan(ctx context.Context, t *turn) (context.Context, trac
 
 func endSpan(span trace.Span, err error) {
 	if err != nil {
-		span.SetStatus(codes.Error, err.Error())
+		span.SetStatus(codes.Error, rpc.Reason(rpc.Status(err))) // the error's own text may be about a shopper
 	}
 	span.End()
 }

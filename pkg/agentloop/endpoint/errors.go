@@ -229,7 +229,9 @@ type redactedError struct {
 }
 
 // Error implements error.
-func (e *redactedError) Error() string { return "the call failed; the debug log has the details" }
+func (e *redactedError) Error() string {
+	return "the call failed; its text is hidden, because it may repeat the request"
+}
 
 // Unwrap returns the error whose text is hidden.
 func (e *redactedError) Unwrap() error { return e.err }

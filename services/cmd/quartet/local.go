@@ -217,8 +217,8 @@ func startOffline(ctx context.Context, cfg *suite.Config, logger *slog.Logger) (
 	}
 	url := "http://" + lis.Addr().String() + "/v1"
 	var fastErr error
-	cfg.Model, err = model.New(model.Config{URL: url, Name: offline.Model, Logger: logger})
-	cfg.FastModel, fastErr = model.New(model.Config{URL: url, Name: offline.ModelFast, Logger: logger})
+	cfg.Model, err = model.New(model.Config{URL: url, Name: offline.Model})
+	cfg.FastModel, fastErr = model.New(model.Config{URL: url, Name: offline.ModelFast})
 	if err := errors.Join(err, fastErr); err != nil {
 		return nil, errors.Join(err, lis.Close())
 	}

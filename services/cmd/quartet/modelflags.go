@@ -59,8 +59,8 @@ func (m *modelFlags) models(cfg *suite.Config, env environment) error {
 	}
 	name, fast := m.names()
 	var err, fastErr error
-	cfg.Model, err = m.open(model.Config{Name: name, Logger: cfg.Logger}, m.price, env)
-	cfg.FastModel, fastErr = m.open(model.Config{Name: fast, NoReasoning: !m.fastReasoning, Logger: cfg.Logger}, m.fastPrice, env)
+	cfg.Model, err = m.open(model.Config{Name: name, CaptureContent: cfg.CaptureContent}, m.price, env)
+	cfg.FastModel, fastErr = m.open(model.Config{Name: fast, NoReasoning: !m.fastReasoning, CaptureContent: cfg.CaptureContent}, m.fastPrice, env)
 	if err != nil && fastErr != nil && err.Error() == fastErr.Error() {
 		return err // said once
 	}

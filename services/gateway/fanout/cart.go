@@ -9,6 +9,7 @@ import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // MaxCartTime bounds the one read of a turn's cart, but to at most a tenth of the time left. A specialist that gets no cart
@@ -54,7 +55,7 @@ func (r *Run) cartFor(ctx context.Context, specialist string) *cartv1.Cart {
 func (r *Run) readCart(ctx context.Context) (cart *cartv1.Cart, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.fanout.cfg.Logger.ErrorContext(ctx, "panic in reading a cart", "panic", p, "stack", string(debug.Stack()))
+			r.fanout.cfg.Logger.ErrorContext(ctx, "panic in reading a cart", "panic", telemetry.PanicText(p), "stack", string(debug.Stack()))
 			cart, err = nil, errPanic
 		}
 	}()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 const (
@@ -66,7 +68,7 @@ func Drain[T any](d *Drains, stream grpc.ServerStreamingClient[T], cancel contex
 	d.wg.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {
-				slog.Error("panic in draining a stream", "panic", p, "stack", string(debug.Stack()))
+				slog.Error("panic in draining a stream", "panic", telemetry.PanicText(p), "stack", string(debug.Stack()))
 			}
 		}()
 		defer cancel()

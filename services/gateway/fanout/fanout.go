@@ -26,6 +26,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
@@ -218,7 +219,7 @@ func (r *Run) work(ctx context.Context, b *branch, due time.Time) {
 	case err != nil:
 		f := failure(err)
 		span.SetAttributes(attribute.String(telemetry.KeyErrorType, f.GetCode()))
-		span.SetStatus(codes.Error, f.GetMessage())
+		span.SetStatus(codes.Error, rpc.Reason(rpc.Status(err)))
 		r.fanout.cfg.Logger.WarnContext(ctx, "assignment failed", "store", r.turn.Scope.StoreID, "turn", r.turn.Scope.TurnID,
 			"assignment", b.request.GetAssignmentId(), "specialist", b.specialist, "code", f.GetCode(), "error", err)
 	}
@@ -228,7 +229,7 @@ func (r *Run) work(ctx context.Context, b *branch, due time.Time) {
 // recover fails a branch that panics, so that the turn goes on without it. It is called by defer.
 func (r *Run) recover(ctx context.Context, b *branch) {
 	if p := recover(); p != nil {
-		r.fanout.cfg.Logger.ErrorContext(ctx, "panic in a branch", "specialist", b.specialist, "panic", p, "stack", string(debug.Stack()))
+		r.fanout.cfg.Logger.ErrorContext(ctx, "panic in a branch", "specialist", b.specialist, "panic", telemetry.PanicText(p), "stack", string(debug.Stack()))
 		b.fail(errPanic)
 	}
 }

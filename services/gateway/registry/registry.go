@@ -20,6 +20,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/offer"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 const (
@@ -178,7 +179,7 @@ func (r *Registry) timeout(name string) time.Duration {
 func (r *Registry) ask(ctx context.Context, p Peer) (s *specialistv1.Specialist, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.log.ErrorContext(ctx, "panic in Describe", "specialist", p.Name, "panic", v, "stack", string(debug.Stack()))
+			r.log.ErrorContext(ctx, "panic in Describe", "specialist", p.Name, "panic", telemetry.PanicText(v), "stack", string(debug.Stack()))
 			err = fmt.Errorf("describe %s: panic", p.Name)
 		}
 	}()

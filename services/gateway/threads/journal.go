@@ -18,6 +18,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // journalTimeout bounds one write to a journal.
@@ -172,7 +173,7 @@ func (j *Journal) take() []any {
 func (j *Journal) put(fields []any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			j.log.ErrorContext(j.ctx, "panic in a journal", "panic", p, "stack", string(debug.Stack()))
+			j.log.ErrorContext(j.ctx, "panic in a journal", "panic", telemetry.PanicText(p), "stack", string(debug.Stack()))
 			err = errors.New("panic")
 		}
 	}()

@@ -166,7 +166,7 @@ func (s *Summarizer) run(ctx context.Context, storeID, threadID string, check fu
 func (s *Summarizer) write(ctx context.Context, storeID, threadID string, check func(string) string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.ErrorContext(ctx, "panic in a summary", "panic", p, "stack", string(debug.Stack()))
+			s.log.ErrorContext(ctx, "panic in a summary", "panic", telemetry.PanicText(p), "stack", string(debug.Stack()))
 			err = errors.New("panic")
 		}
 	}()

@@ -3,13 +3,14 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/model/anthropic"
 	"github.com/quartet-commerce/quartet/services/internal/model/gemini"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // DefaultIdleTimeout is three quarters of the default minute of a turn, so that a hung connection leaves time for another
@@ -60,9 +62,8 @@ type Config struct {
 	ReasoningSwitch openai.ReasoningSwitch
 	// NoStream asks for complete answers, in OpenAI's API, for endpoints that cannot stream. Shoppers then see no text grow.
 	NoStream bool
-	// Logger gets what the endpoint writes about a failed call, at debug level only: endpoints repeat what shoppers wrote.
-	// Nil: slog.Default().
-	Logger *slog.Logger
+	// CaptureContent puts what the endpoint writes about a failed call on the call's span. Endpoints repeat what shoppers wrote.
+	CaptureContent bool
 }
 
 // Traced is a model with the price of its tokens.
@@ -83,11 +84,13 @@ func New(cfg Config) (*Traced, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", cfg.Name, err)
 	}
-	m = logged{Model: m, name: cfg.Name, logger: cmp.Or(cfg.Logger, slog.Default())}
+	if cfg.CaptureContent {
+		m = captured{m}
+	}
 	m = wrap.Standard(m, wrap.Options{
 		IdleTimeout: cfg.idleTimeout(),
 		Trace: func(m agentloop.Model) agentloop.Model {
-			return agentotel.Model(m, agentotel.Config{Provider: traceName(provider, cfg.Name), RequestModel: cfg.Name})
+			return agentotel.Model(m, agentotel.Config{Provider: traceName(provider, cfg.Name), RequestModel: cfg.Name, CaptureContent: cfg.CaptureContent})
 		},
 		Retry:       wrap.RetryConfig{MaxAttempts: cfg.MaxAttempts},
 		Reasoning:   wrap.ReasoningConfig{Hold: hold(provider, cfg.Name)},
@@ -124,21 +127,17 @@ func adapter(provider string, cfg Config, p profile) (agentloop.Model, error) {
 	})
 }
 
-// logged logs what the endpoint writes about a failed call. The error's own text does not show it.
-type logged struct {
-	agentloop.Model
-	name   string
-	logger *slog.Logger
-}
+// captured puts what the endpoint writes about a failed call on its span. The error's own text does not show it.
+type captured struct{ agentloop.Model }
 
 // Generate implements agentloop.Model.
-func (l logged) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+func (c captured) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
 	return func(yield func(agentloop.Chunk, error) bool) {
-		for c, err := range l.Model.Generate(ctx, req) {
+		for chunk, err := range c.Model.Generate(ctx, req) {
 			if text := endpoint.Message(err); text != "" {
-				l.logger.DebugContext(ctx, "model call failed", "model", l.name, "error", err, "endpoint_message", text)
+				trace.SpanFromContext(ctx).SetAttributes(attribute.String(telemetry.KeyEndpointMessage, text))
 			}
-			if !yield(c, err) {
+			if !yield(chunk, err) {
 				return
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/quartet-commerce/quartet/services/internal/auth"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 const (
@@ -85,7 +86,7 @@ func (s *Server) call(ctx context.Context, method string, handle func(context.Co
 func (s *Server) finish(ctx context.Context, method string, begun time.Time, caller *auth.Caller, err *error) {
 	if p := recover(); p != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "panic",
-			slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			slog.String("method", method), slog.String("panic", telemetry.PanicText(p)), slog.String("stack", string(debug.Stack())))
 		*err = errPanic
 	}
 	*err = s.report(ctx, method, begun, caller.Name, *err)

@@ -22,6 +22,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
@@ -121,7 +122,7 @@ func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStrea
 	defer span.End()
 	answer, err := s.answer(ctx, turn, req, stream.Send)
 	if err != nil {
-		span.SetStatus(codes.Error, err.Error())
+		span.SetStatus(codes.Error, rpc.Reason(rpc.Status(err))) // the error's own text may be about a shopper
 		return fmt.Errorf("%s: %w", s.def.Name, err)
 	}
 	s.logAnswer(ctx, answer)

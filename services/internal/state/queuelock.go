@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // ErrLockLost says that the caller does not hold, or no longer holds, a queue lock and therefore must not write.
@@ -168,7 +170,7 @@ func (l *QueueLock) KeepAlive(ctx context.Context, lost func()) (stop func()) {
 func (l *QueueLock) renew(ctx context.Context) (held bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.ErrorContext(ctx, "panic in the renewal of a lease", "panic", p, "stack", string(debug.Stack()))
+			slog.ErrorContext(ctx, "panic in the renewal of a lease", "panic", telemetry.PanicText(p), "stack", string(debug.Stack()))
 			err = errors.New("panic")
 		}
 	}()

@@ -2,7 +2,9 @@ package telemetry
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"runtime"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -44,4 +46,13 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{next: h.next.WithGroup(name)}
+}
+
+// PanicText says what a log may tell of a panic: the text of an error of the Go runtime, which holds no data, and the type of
+// anything else. The stack says where it happened.
+func PanicText(p any) string {
+	if err, ok := p.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("%T", p)
 }

@@ -29,6 +29,8 @@ const (
 const (
 	KeyToolArguments = "gen_ai.tool.call.arguments"
 	KeyToolResult    = "gen_ai.tool.call.result"
+	// KeyEndpointMessage is what an endpoint wrote about a failed call.
+	KeyEndpointMessage = "quartet.endpoint.message"
 )
 
 // Attributes of our own.

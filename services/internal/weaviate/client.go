@@ -97,8 +97,8 @@ type Refused struct {
 	Message string
 }
 
-// Error is the status and the message.
-func (e *Refused) Error() string { return fmt.Sprintf("weaviate answers %d: %s", e.Status, e.Message) }
+// Error is the status. The message may repeat a query or a product.
+func (e *Refused) Error() string { return fmt.Sprintf("weaviate answers %d", e.Status) }
 
 // Missing reports whether an error says that there is no such collection or tenant.
 func Missing(err error) bool {

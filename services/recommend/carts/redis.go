@@ -112,7 +112,7 @@ func (s redisStore) change(
 			return stored{}, err
 		}
 		if expected != nil && *expected != have.version {
-			return stored{}, versionMismatch(cartID, *expected, have.version)
+			return stored{}, versionMismatch(*expected, have.version)
 		}
 		items, err := edit(have.items)
 		if err != nil {
@@ -128,10 +128,10 @@ func (s redisStore) change(
 	}
 }
 
-func versionMismatch(cartID string, expected, current int64) error {
+func versionMismatch(expected, current int64) error {
 	return &fault.Precondition{
 		Reason:      commonv1.ErrorReason_ERROR_REASON_VERSION_MISMATCH,
-		Subject:     "cart/" + cartID,
+		Subject:     "cart", // its id may be that of a customer
 		Description: fmt.Sprintf("is in version %d, not %d; read it again and repeat the change", current, expected),
 		Metadata:    map[string]string{"current_version": strconv.FormatInt(current, 10)},
 	}
