@@ -147,28 +147,38 @@ func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 
 func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpoint.Emit) error {
 	x := &exchange{client: m.http, key: m.cfg.APIKey, noStream: m.cfg.NoStream}
-	settings := goopenai.DefaultConfig(m.cfg.APIKey)
-	settings.BaseURL, settings.HTTPClient = m.cfg.BaseURL, x
-	client, request := goopenai.NewClientWithConfig(settings), m.cfg.request(req)
 	a := &answer{key: m.cfg.APIKey, keepReasoning: m.cfg.SendReasoning}
-	if m.cfg.NoStream {
-		_, err := client.CreateChatCompletion(ctx, request)
-		switch {
-		case x.object != nil: // which go-openai's types may not fit
-			return a.emitObject(x, emit)
-		case !errors.Is(err, errStreams):
-			return endpoint.Redact(err, m.cfg.APIKey)
-		}
+	stream, err := m.call(ctx, x, req)
+	if stream != nil {
+		defer stream.Close()
 	}
-	stream, err := client.CreateChatCompletionStream(ctx, request)
-	if err != nil {
+	switch {
+	case x.object != nil: // which go-openai's types may not fit
+		return a.emitObject(x, emit)
+	case err != nil:
 		return endpoint.Redact(err, m.cfg.APIKey)
 	}
-	defer stream.Close()
-	if x.object != nil {
-		return a.emitObject(x, emit)
-	}
 	return a.emitStream(stream, x.events, emit)
+}
+
+// call makes the call and returns its stream, or leaves an answer that does not stream in x. A request is large and is copied
+// for each function that it is given to, so no frame of a function that reads the answer or waits for it holds one.
+func (m *Model) call(ctx context.Context, x *exchange, req *agentloop.Request) (*goopenai.ChatCompletionStream, error) {
+	settings := goopenai.DefaultConfig(m.cfg.APIKey)
+	settings.BaseURL, settings.HTTPClient = m.cfg.BaseURL, x
+	client := goopenai.NewClientWithConfig(settings)
+	if m.cfg.NoStream {
+		if err := m.cfg.complete(ctx, client, req); !errors.Is(err, errStreams) {
+			return nil, err
+		}
+	}
+	return client.CreateChatCompletionStream(ctx, m.cfg.request(req))
+}
+
+// complete asks for an answer that does not stream. The exchange keeps the answer.
+func (cfg *Config) complete(ctx context.Context, client *goopenai.Client, req *agentloop.Request) error {
+	_, err := client.CreateChatCompletion(ctx, cfg.request(req))
+	return err
 }
 
 // emitObject emits an answer that does not stream.

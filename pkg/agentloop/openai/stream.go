@@ -74,7 +74,10 @@ func (x *exchange) receive(resp *http.Response) error {
 		return err
 	}
 	if first == '{' {
-		x.object, err = io.ReadAll(io.LimitReader(in, maxEvent))
+		object, err := io.ReadAll(io.LimitReader(in, maxEvent))
+		if err == nil {
+			x.object = object
+		}
 		return err
 	}
 	media, _, err := mime.ParseMediaType(x.contentType)

@@ -2,8 +2,10 @@ package openai
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -52,6 +54,25 @@ func TestEventsOfAnyLength(t *testing.T) {
 			if i >= len(c.want) || got != "data: "+c.want[i]+"\n" {
 				t.Fatalf("%s: event %d is %.40q of %d bytes", name, i, got, len(got))
 			}
+		}
+	}
+}
+
+// A check that calls itself for each of these levels would end the process.
+func TestEventsOfAnyDepth(t *testing.T) {
+	nested := func(n int) []byte {
+		return slices.Concat([]byte(`{"x":`), bytes.Repeat([]byte("["), n), bytes.Repeat([]byte("]"), n), []byte("}"))
+	}
+	text := []byte(`{"x":"` + strings.Repeat("[{", maxBrackets) + `"}`)
+	for name, c := range map[string]struct {
+		raw   []byte
+		valid bool
+	}{
+		"a few levels": {nested(9), true}, "half of them": {nested(9)[:10], false}, "too many levels": {nested(maxEvent / 2), false},
+		"brackets in a text": {text, true}, "half of a text": {text[:len(text)-2], false},
+	} {
+		if got := isValid(c.raw); got != c.valid {
+			t.Errorf("%s: valid %v, want %v", name, got, c.valid)
 		}
 	}
 }
