@@ -50,8 +50,8 @@ func TestTurnsAreOrderedRecordedAndForgottenOnARealCluster(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := real.threads.SetSummary(ctx, "demo", "t1", "hats", 6); err != nil {
-		t.Error(err)
+	if known, err := real.threads.Load(ctx, "demo", "t1", 1); err != nil || real.threads.SetSummary(ctx, "demo", known, "hats") != nil {
+		t.Errorf("summary of %v: %v", known, err)
 	}
 	got, err := h.thread("t1")
 	if err != nil || len(got.GetMessages()) != 12 || len(got.GetTurnIds()) != 6 || got.GetThread().GetSummary() != "hats" {

@@ -231,17 +231,26 @@ func TestASummaryIsKeptUnlessALaterOneOrAnotherThreadIsThere(t *testing.T) {
 		}
 		return got.GetThread().GetSummary()
 	}
-	if got := summary(); got != long[:len("search: ")]+strings.Repeat("ü", 200-len("search: ")) {
+	title := long[:len("search: ")] + strings.Repeat("ü", 200-len("search: "))
+	if got := summary(); got != title {
 		t.Errorf("before there is one: %q", got)
 	}
+	known, err := h.service.threads.Load(t.Context(), "demo", "t1", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
-		text  string
-		turns int
-		want  string
+		text    string
+		turns   int
+		created time.Time
+		want    string
 	}{
-		{"of two", 2, "of two"}, {"of one, late", 1, "of two"}, {"of two again", 2, "of two"}, {"of a deleted thread", 3, "of two"},
+		{"of another thread of that name", 2, known.Created.Add(-time.Minute), title},
+		{"of two", 2, known.Created, "of two"}, {"of one, late", 1, known.Created, "of two"}, {"of two again", 2, known.Created, "of two"},
+		{"of a deleted thread", 3, known.Created, "of two"},
 	} {
-		if err := h.service.threads.SetSummary(t.Context(), "demo", "t1", tt.text, tt.turns); err != nil {
+		of := &threads.Thread{ID: "t1", Turns: tt.turns, Created: tt.created}
+		if err := h.service.threads.SetSummary(t.Context(), "demo", of, tt.text); err != nil {
 			t.Fatal(err)
 		}
 		if got := summary(); got != tt.want {
@@ -257,7 +266,7 @@ func TestASummaryIsKeptUnlessALaterOneOrAnotherThreadIsThere(t *testing.T) {
 	if err != nil || kept.Turns != 3 || kept.Summarized != 2 {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
-	if err := h.service.threads.SetSummary(t.Context(), "demo", "t2", "of none", 1); err != nil || h.redis.Exists(h.key("thread:t2")) {
+	if err := h.service.threads.SetSummary(t.Context(), "demo", &threads.Thread{ID: "t2", Turns: 1}, "of none"); err != nil || h.redis.Exists(h.key("thread:t2")) {
 		t.Errorf("a thread that is not there: %v", err)
 	}
 	h.redis.FastForward(DefaultThreadTTL + time.Minute)

@@ -185,7 +185,7 @@ func (s *Summarizer) write(ctx context.Context, storeID, threadID string, check 
 	if summary == "" {
 		return errors.New("the model wrote nothing")
 	}
-	if err := s.store.SetSummary(ctx, storeID, threadID, summary, known.Turns); err != nil {
+	if err := s.store.SetSummary(ctx, storeID, known, summary); err != nil {
 		return err
 	}
 	s.done(ctx, SummaryWritten)
@@ -221,8 +221,9 @@ func notesMessage(t *Thread) string {
 	return b.String()
 }
 
-// SetSummary keeps a summary of a thread's first turns, unless the thread is gone or has a summary of as many turns.
-func (s *Store) SetSummary(ctx context.Context, storeID, threadID, summary string, turns int) error {
-	err := summaryScript.Run(ctx, s.cfg.Redis, []string{threadKey(storeID, threadID)}, summary, turns).Err()
+// SetSummary keeps a summary of a thread as it was loaded, unless that thread is gone or has a summary of as many turns.
+func (s *Store) SetSummary(ctx context.Context, storeID string, of *Thread, summary string) error {
+	keys := []string{threadKey(storeID, of.ID)}
+	err := summaryScript.Run(ctx, s.cfg.Redis, keys, summary, of.Turns, of.Created.UnixMilli()).Err()
 	return state.Error("write summary", err)
 }
