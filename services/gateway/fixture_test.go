@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -291,10 +292,13 @@ func (h *fixture) newFanout() *fanout.Fanout {
 	return f
 }
 
-// key returns the key of store demo that ends in ":" and suffix, or suffix if there is none.
+// ofCaller is what binds a request id to its caller in keys.
+var ofCaller = regexp.MustCompile(":request:[0-9a-f]{32}/")
+
+// key returns the key of store demo that ends in ":" and suffix, without the callers of requests, or suffix if there is none.
 func (h *fixture) key(suffix string) string {
 	for _, key := range h.redis.Keys() {
-		if strings.HasPrefix(key, "quartet:{demo") && strings.HasSuffix(key, ":"+suffix) {
+		if strings.HasPrefix(key, "quartet:{demo") && strings.HasSuffix(ofCaller.ReplaceAllString(key, ":request:"), ":"+suffix) {
 			return key
 		}
 	}
@@ -322,11 +326,17 @@ func (h *fixture) serveSpecialist(name string) {
 // serve serves one service until the test ends or stop is called.
 func (h *fixture) serve(name string, register func(grpc.ServiceRegistrar)) {
 	h.t.Helper()
+	h.serveWith(name, rpc.ServerConfig{}, register)
+}
+
+func (h *fixture) serveWith(name string, cfg rpc.ServerConfig, register func(grpc.ServiceRegistrar)) {
+	h.t.Helper()
 	lis, err := h.network.Listen(name)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	s := rpc.NewServer(rpc.ServerConfig{Name: name, DrainTimeout: time.Millisecond})
+	cfg.Name, cfg.DrainTimeout = name, time.Millisecond
+	s := rpc.NewServer(cfg)
 	register(s)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

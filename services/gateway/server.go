@@ -16,6 +16,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
+	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
@@ -109,10 +110,11 @@ func (s *server) AskStream(
 
 // GetTurn implements GatewayService.
 func (s *server) GetTurn(ctx context.Context, req *gatewayv1.GetTurnRequest) (*gatewayv1.GetTurnResponse, error) {
-	if err := checkIDs("turn_id", req.GetStoreId(), req.GetTurnId()); err != nil {
+	who, err := shopperOf(ctx, req, auth.RightThreads, "turn_id", req.GetTurnId())
+	if err != nil {
 		return nil, err
 	}
-	turn, err := s.service.threads.Turn(ctx, req.GetStoreId(), req.GetTurnId())
+	turn, err := s.service.threads.Turn(ctx, req.GetStoreId(), req.GetTurnId(), who)
 	if err != nil {
 		return nil, err
 	}
@@ -145,17 +147,11 @@ func (s *server) ListThreads(ctx context.Context, req *gatewayv1.ListThreadsRequ
 
 // GetThread implements GatewayService.
 func (s *server) GetThread(ctx context.Context, req *gatewayv1.GetThreadRequest) (*gatewayv1.GetThreadResponse, error) {
-	if err := checkIDs("thread_id", req.GetStoreId(), req.GetThreadId()); err != nil {
-		return nil, err
-	}
-	t, err := s.service.threads.Load(ctx, req.GetStoreId(), req.GetThreadId(), threads.MaxMessages)
+	who, err := shopperOf(ctx, req, auth.RightThreads, "thread_id", req.GetThreadId())
 	if err != nil {
 		return nil, err
 	}
-	if t == nil {
-		return nil, threads.NotFound(req.GetThreadId())
-	}
-	turns, err := s.service.threads.TurnIDs(ctx, req.GetStoreId(), req.GetThreadId(), s.service.cfg.Now())
+	t, turns, err := s.service.threads.Read(ctx, req.GetStoreId(), req.GetThreadId(), who, s.service.cfg.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -164,12 +160,13 @@ func (s *server) GetThread(ctx context.Context, req *gatewayv1.GetThreadRequest)
 
 // DeleteThread implements GatewayService.
 func (s *server) DeleteThread(ctx context.Context, req *gatewayv1.DeleteThreadRequest) (*gatewayv1.DeleteThreadResponse, error) {
-	if err := checkIDs("thread_id", req.GetStoreId(), req.GetThreadId()); err != nil {
+	who, err := shopperOf(ctx, req, auth.RightErase, "thread_id", req.GetThreadId())
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := s.service.withDeadline(ctx)
 	defer cancel()
-	deleted, err := s.service.threads.Delete(ctx, req.GetStoreId(), req.GetThreadId())
+	deleted, err := s.service.threads.Delete(ctx, req.GetStoreId(), req.GetThreadId(), who)
 	if err != nil {
 		return nil, err
 	}
@@ -185,10 +182,26 @@ func (s *server) thread(t *threads.Thread) *gatewayv1.Thread {
 	}
 }
 
-// checkIDs checks a request that names one thing of one store.
-func checkIDs(field, storeID, id string) error {
+// ofShopper is a request for something that belongs to a shopper.
+type ofShopper interface {
+	GetStoreId() string
+	GetCustomerId() string
+	GetCartId() string
+}
+
+// shopperOf checks a request for the thing with the id in field, and returns for whom the thing is looked up: for all, if the
+// caller has the right any and the request names nobody. A request that names a shopper is narrowed to that shopper, also for
+// callers with the right: they need not compare owners themselves. Whether the caller may act for the shopper is checked before
+// the handlers, by the rules of services/internal/auth.
+func shopperOf(ctx context.Context, req ofShopper, any auth.Right, field, id string) (threads.Shopper, error) {
 	var check fault.Checker
-	check.ID("store_id", storeID)
+	check.ID("store_id", req.GetStoreId())
 	check.ID(field, id)
-	return check.Err()
+	check.OptionalID("customer_id", req.GetCustomerId())
+	check.OptionalID("cart_id", req.GetCartId())
+	may := auth.FromContext(ctx).May(req.GetStoreId(), any)
+	return threads.Shopper{
+		Customer: req.GetCustomerId(), Cart: req.GetCartId(), AnyGuest: may,
+		All: may && req.GetCustomerId() == "" && req.GetCartId() == "",
+	}, check.Err()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
 	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
+	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
@@ -182,8 +183,10 @@ func checkAsk(req *gatewayv1.AskRequest) error {
 // load waits until no other turn works on the request or has a message before this one in the thread, and loads the thread. The
 // scope is fixed from here on.
 func (s *Service) load(ctx context.Context, t *turn) error {
+	caller := auth.FromContext(ctx)
 	lease, err := s.threads.Begin(ctx, threads.Turn{
-		Scope: t.scope, ID: s.cfg.NewID(), RequestID: t.req.GetRequestId(), Hash: threads.Hash(t.req), Known: t.req.GetThreadId() != "",
+		Scope: t.scope, Cart: t.req.GetCartId(), AnyGuest: caller.May(t.scope.StoreID, auth.RightThreads), Caller: caller.Name,
+		ID: s.cfg.NewID(), RequestID: t.req.GetRequestId(), Hash: threads.Hash(t.req), Known: t.req.GetThreadId() != "",
 	}, s.cfg.Now())
 	if err != nil {
 		return err

@@ -56,14 +56,20 @@ func threadQueue(storeID, id string) string {
 	return state.TaggedKey(storeID, bucketOf(id), "thread", id, "queue")
 }
 
-// journalKey is the journal of a request in a thread.
-func journalKey(storeID, threadID, requestID string) string {
-	return state.TaggedKey(storeID, bucketOf(threadID), "thread", threadID, "request", requestID)
+// requestName is the name of a request in keys: its id, bound to its caller. The caller's name may be personal, and any text.
+func requestName(caller, requestID string) string {
+	sum := sha256.Sum256([]byte(caller))
+	return hex.EncodeToString(sum[:16]) + "/" + requestID
+}
+
+// journalKey is the journal of a request, by its requestName, in a thread.
+func journalKey(storeID, threadID, request string) string {
+	return state.TaggedKey(storeID, bucketOf(threadID), "thread", threadID, "request", request)
 }
 
 // requestQueue is the queue of the turns that want to answer the same request.
-func requestQueue(storeID, threadID, requestID string) string {
-	return state.TaggedKey(storeID, bucketOf(threadID), "thread", threadID, "request", requestID, "queue")
+func requestQueue(storeID, threadID, request string) string {
+	return state.TaggedKey(storeID, bucketOf(threadID), "thread", threadID, "request", request, "queue")
 }
 
 // turnKey is the reply of a turn. An id that turnID has not made has a key that does not exist.
@@ -72,9 +78,9 @@ func turnKey(storeID, id string) string {
 	return state.TaggedKey(storeID, bucket[:min(2, len(bucket))], "turn", id)
 }
 
-// claimKey is the claim of a request id: the hash of the request, and the id of its thread.
-func claimKey(storeID, requestID string) string {
-	return state.TaggedKey(storeID, bucketOf(requestID), "request", requestID, "claim")
+// claimKey is the claim of a caller's request id: the hash of the request, and the id of its thread.
+func claimKey(storeID, request string) string {
+	return state.TaggedKey(storeID, bucketOf(request), "request", request, "claim")
 }
 
 // customerKey is the index of a customer's threads by time.

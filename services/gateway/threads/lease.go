@@ -24,6 +24,8 @@ import (
 var (
 	//go:embed claim.lua
 	claimLua string
+	//go:embed owner.lua
+	ownerLua string
 	//go:embed begin.lua
 	beginLua string
 	//go:embed record.lua
@@ -32,8 +34,8 @@ var (
 
 var (
 	claimScript  = redis.NewScript(claimLua)
-	beginScript  = redis.NewScript(state.QueueLockLua + beginLua)
-	recordScript = redis.NewScript(state.QueueLockLua + recordLua)
+	beginScript  = redis.NewScript(state.QueueLockLua + ownerLua + beginLua)
+	recordScript = redis.NewScript(state.QueueLockLua + ownerLua + recordLua)
 )
 
 // The outcomes of begin.lua and record.lua.
@@ -56,6 +58,12 @@ var ErrTakenOver = &fault.Aborted{
 type Turn struct {
 	// Scope of the turn, without its TurnID.
 	Scope scope.Scope
+	// Cart that the request names, by which a guest's thread is known. Empty: none. The cart of the Scope may be a default.
+	Cart string
+	// AnyGuest says that the caller may continue the thread of every guest, whatever its cart.
+	AnyGuest bool
+	// Caller is the name of the caller, to which the RequestID is bound.
+	Caller string
 	// ID is unique and hard to guess. It becomes a part of the TurnID.
 	ID string
 	// RequestID under which the request may be repeated. Empty: it is not repeated, and has no journal.
@@ -64,6 +72,14 @@ type Turn struct {
 	Hash string
 	// Known says that the caller named the thread, so it may exist. Otherwise, its id has just been made.
 	Known bool
+}
+
+// request is the requestName of the turn, or "" without a RequestID.
+func (t Turn) request() string {
+	if t.RequestID == "" {
+		return ""
+	}
+	return requestName(t.Caller, t.RequestID)
 }
 
 // Lease is the right to answer one request in one thread: no other gateway works on the request, and all earlier messages of
@@ -85,7 +101,7 @@ type Lease struct {
 }
 
 // Begin waits until the turn may start. The errors are a *fault.Exists for a RequestID that stands for another request, a
-// *fault.NotFound for a thread of another customer, and those of Redis and of ctx, which has a deadline. The caller must Close
+// *fault.NotFound for a thread of another shopper, and those of Redis and of ctx, which has a deadline. The caller must Close
 // the lease. A turn in a new thread without a RequestID needs nothing from Redis.
 func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error) {
 	// A turn that needs both queues joins the request's first, so that no two turns wait for each other.
@@ -95,7 +111,7 @@ func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error
 		if t.Scope.ThreadID, err = s.claim(ctx, t); err != nil {
 			return nil, err
 		}
-		queues = append(queues, requestQueue(t.Scope.StoreID, t.Scope.ThreadID, t.RequestID))
+		queues = append(queues, requestQueue(t.Scope.StoreID, t.Scope.ThreadID, t.request()))
 	}
 	if t.Known {
 		queues = append(queues, threadQueue(t.Scope.StoreID, t.Scope.ThreadID))
@@ -120,7 +136,7 @@ func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error
 	case outcomeForeign:
 		return nil, NotFound(t.Scope.ThreadID)
 	case outcomeDone:
-		l.Reply, err = s.Turn(ctx, t.Scope.StoreID, found.turnID)
+		l.Reply, err = s.turn(ctx, t.Scope.StoreID, found.turnID)
 		return l, err
 	}
 	l.Thread = found.thread
@@ -133,13 +149,13 @@ func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error
 		return nil, err
 	}
 	l.Scope.TurnID = found.journal["turn"]
-	l.Journal = s.newJournal(ctx, journalKey(t.Scope.StoreID, t.Scope.ThreadID, t.RequestID), l.lock, before)
+	l.Journal = s.newJournal(ctx, journalKey(t.Scope.StoreID, t.Scope.ThreadID, t.request()), l.lock, before)
 	return l, nil
 }
 
 // claim claims a request id, and returns the thread of the request: that of the first attempt if the turn has no known thread.
 func (s *Store) claim(ctx context.Context, t Turn) (threadID string, err error) {
-	keys := []string{claimKey(t.Scope.StoreID, t.RequestID)}
+	keys := []string{claimKey(t.Scope.StoreID, t.request())}
 	threadID, err = claimScript.Run(ctx, s.cfg.Redis, keys, t.Hash, t.Scope.ThreadID, s.cfg.TTL.Milliseconds()).Text()
 	if err == nil && threadID == "" {
 		return "", reused(t.RequestID)
@@ -158,11 +174,12 @@ func reused(requestID string) error {
 func (l *Lease) begin(ctx context.Context, now time.Time) (opening, error) {
 	t, sc := l.turn, l.turn.Scope
 	keys := l.lock.Keys(
-		journalKey(sc.StoreID, sc.ThreadID, t.RequestID), threadKey(sc.StoreID, sc.ThreadID),
+		journalKey(sc.StoreID, sc.ThreadID, t.request()), threadKey(sc.StoreID, sc.ThreadID),
 		messagesKey(sc.StoreID, sc.ThreadID), requestsKey(sc.StoreID, sc.ThreadID),
 	)
 	args := l.lock.Args(
-		t.RequestID, t.Hash, sc.TurnID, t.Known, sc.CustomerID, l.store.cfg.TTL.Milliseconds(), HistoryMessages, score(now),
+		t.request(), t.Hash, sc.TurnID, t.Known, sc.CustomerID, l.store.cfg.TTL.Milliseconds(), HistoryMessages, score(now),
+		t.Cart, t.AnyGuest,
 	)
 	raw, err := beginScript.Run(ctx, l.store.cfg.Redis, keys, args...).Slice()
 	if err != nil {
@@ -247,7 +264,7 @@ func (l *Lease) Close(ctx context.Context, replied bool) {
 }
 
 // Record writes a turn and its two messages, all or nothing, renews the thread's time to live and gives the lease up. The errors
-// are ErrTakenOver if the lease is lost, a *fault.NotFound if the thread has become another customer's since the turn began,
+// are ErrTakenOver if the lease is lost, a *fault.NotFound if the thread has become another shopper's since the turn began,
 // and those of Redis. After an error, nothing is written, unless Redis could not say. Record may be repeated.
 func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.AskResponse, now time.Time) error {
 	var shownBefore []*specialistv1.ProductChoice
@@ -264,12 +281,12 @@ func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.Ask
 	sc, ttl := l.Scope, l.store.cfg.TTL
 	keys := l.lock.Keys(
 		threadKey(sc.StoreID, sc.ThreadID), messagesKey(sc.StoreID, sc.ThreadID), turnsKey(sc.StoreID, sc.ThreadID),
-		requestsKey(sc.StoreID, sc.ThreadID), turnKey(sc.StoreID, sc.TurnID), journalKey(sc.StoreID, sc.ThreadID, l.turn.RequestID),
+		requestsKey(sc.StoreID, sc.ThreadID), turnKey(sc.StoreID, sc.TurnID), journalKey(sc.StoreID, sc.ThreadID, l.turn.request()),
 	)
 	args := l.lock.Args(
-		sc.TurnID, l.turn.RequestID, sc.CustomerID, text.Head(message, maxTitle), question, answer, kept, shown,
+		sc.TurnID, l.turn.request(), sc.CustomerID, text.Head(message, maxTitle), question, answer, kept, shown,
 		now.UnixMilli(), score(now), score(now.Add(-ttl)), ttl.Milliseconds(), MaxMessages,
-		l.turn.Hash,
+		l.turn.Hash, l.turn.Cart, l.turn.AnyGuest,
 	)
 	if err := l.store.index(ctx, sc, now); err != nil {
 		return err

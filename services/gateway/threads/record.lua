@@ -1,11 +1,12 @@
 -- record writes a turn, its two messages and its thread, and marks its request as done, all or nothing. It leaves the queues and
--- returns 'recorded'; or 'lost' when the lock is lost, or 'foreign' when the thread has become another customer's. It may be run
+-- returns 'recorded'; or 'lost' when the lock is lost, or 'foreign' when the thread has become another shopper's. It may be run
 -- twice: after a lost connection, the client does not know whether the script ran.
--- Begins with queuelock.lua of services/internal/state.
+-- Begins with queuelock.lua of services/internal/state, and owner.lua.
 local thread, messages, turns, requests, turn_key, journal = key(1), key(2), key(3), key(4), key(5), key(6)
 local turn, request, customer, title = arg(1), arg(2), arg(3), arg(4)
 local question, answer, reply, shown = arg(5), arg(6), arg(7), arg(8)
 local millis, score, expired, ttl, most, hash = arg(9), arg(10), arg(11), arg(12), arg(13), arg(14)
+local cart, any = arg(15), arg(16) == '1'
 
 -- A turn that is recorded has left its queues. A turn without queues always holds its lock.
 if queues == 0 or not held() then
@@ -16,9 +17,10 @@ if queues == 0 or not held() then
   if queues > 0 then return 'lost' end
 end
 release()
-local known = redis.call('HMGET', thread, 'customer', 'title', 'created', 'turns')
-local owner = known[1]
-if owner and owner ~= '' and owner ~= customer then return 'foreign' end
+local known = redis.call('HMGET', thread, 'customer', 'title', 'created', 'turns', 'cart')
+if foreign(known[1], known[5], customer, cart, any) then return 'foreign' end
+-- The first turn binds a guest's thread to the cart. A later one does not, or else knowing the id would be enough to take it.
+if known[1] then cart = known[5] or '' elseif customer ~= '' then cart = '' end
 
 local function stamp(set, member)
   redis.call('ZADD', set, score, member)
@@ -27,7 +29,7 @@ local function stamp(set, member)
 end
 
 redis.call('HSET', thread, 'title', known[2] or title, 'created', known[3] or millis, 'updated', millis,
-  'customer', customer, 'shown', shown, 'turns', (known[4] or 0) + 1)
+  'customer', customer, 'cart', cart, 'shown', shown, 'turns', (known[4] or 0) + 1)
 redis.call('PEXPIRE', thread, ttl)
 if redis.call('RPUSH', messages, question, answer) > tonumber(most) then redis.call('LTRIM', messages, -most, -1) end
 redis.call('PEXPIRE', messages, ttl)

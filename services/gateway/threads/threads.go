@@ -78,6 +78,7 @@ func New(cfg Config) *Store { return &Store{cfg: cfg} }
 // Thread is one conversation.
 type Thread struct {
 	ID, Customer, Title string
+	Cart                string // that binds a guest's thread; empty: none
 	Created, Updated    time.Time
 	Turns               int                           // number of turns
 	Summary             string                        // of the first turns; until there is one, the title
@@ -86,7 +87,7 @@ type Thread struct {
 	Messages            []*commonv1.Message           // the last ones, oldest first
 }
 
-// NotFound is the error for a thread that does not exist, or belongs to another customer.
+// NotFound is the error for a thread that does not exist, or is another shopper's: nothing tells which.
 func NotFound(id string) error {
 	return &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_THREAD_NOT_FOUND, Resource: "thread", Name: id}
 }
@@ -94,13 +95,38 @@ func NotFound(id string) error {
 // score orders by time. Microseconds tell turns apart and fit into a float64 exactly.
 func score(t time.Time) int64 { return t.UnixMicro() }
 
-// Load returns a thread with its last n messages, or nil if there is no such thread.
+// Read returns a thread with all its messages and the ids of the turns that are still kept, the oldest first. A thread that is
+// not there or not the shopper's is a *fault.NotFound.
+func (s *Store) Read(ctx context.Context, storeID, id string, who Shopper, now time.Time) (*Thread, []string, error) {
+	var turns *redis.StringSliceCmd
+	t, err := s.load(ctx, storeID, id, MaxMessages, func(p redis.Pipeliner) {
+		turns = p.ZRangeArgs(ctx, redis.ZRangeArgs{
+			Key: turnsKey(storeID, id), ByScore: true, Start: score(now.Add(-s.cfg.TTL)), Stop: "+inf",
+		})
+	})
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case t == nil || t.foreignTo(who):
+		return nil, nil, NotFound(id)
+	}
+	return t, turns.Val(), nil
+}
+
+// Load returns a thread with its last n messages, or nil if there is no such thread. It asks nobody whose thread that is.
 func (s *Store) Load(ctx context.Context, storeID, id string, n int64) (*Thread, error) {
+	return s.load(ctx, storeID, id, n, func(redis.Pipeliner) {})
+}
+
+// load loads a thread in one transaction with more: the messages are never those of a thread with another owner, that has come in
+// between under the same id.
+func (s *Store) load(ctx context.Context, storeID, id string, n int64, more func(redis.Pipeliner)) (*Thread, error) {
 	var about *redis.MapStringStringCmd
 	var list *redis.StringSliceCmd
-	_, err := s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err := s.cfg.Redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		about = p.HGetAll(ctx, threadKey(storeID, id))
 		list = p.LRange(ctx, messagesKey(storeID, id), -n, -1)
+		more(p)
 		return nil
 	})
 	if err != nil {
@@ -122,7 +148,7 @@ func decodeThread(id string, fields map[string]string, messages []string) (*Thre
 		return nil, fmt.Errorf("decode thread %q: %w", id, err)
 	}
 	t := &Thread{
-		ID: id, Customer: fields["customer"], Title: fields["title"], Summary: fields["summary"], Shown: shown.GetProducts(),
+		ID: id, Customer: fields["customer"], Cart: fields["cart"], Title: fields["title"], Summary: fields["summary"], Shown: shown.GetProducts(),
 		Created: time.UnixMilli(created).UTC(), Updated: time.UnixMilli(updated).UTC(),
 	}
 	t.Turns, _ = strconv.Atoi(fields["turns"]) // absent: 0
@@ -139,12 +165,35 @@ func decodeThread(id string, fields map[string]string, messages []string) (*Thre
 	return t, nil
 }
 
-// Turn returns a recorded reply, or a *fault.NotFound.
-func (s *Store) Turn(ctx context.Context, storeID, id string) (*gatewayv1.AskResponse, error) {
+// Turn returns a recorded reply. One that is not there, or not in a thread of the shopper's, is a *fault.NotFound.
+func (s *Store) Turn(ctx context.Context, storeID, id string, who Shopper) (*gatewayv1.AskResponse, error) {
+	reply, err := s.turn(ctx, storeID, id)
+	if err != nil || who.All {
+		return reply, err
+	}
+	// The thread is read after the turn and together with whether the turn is still there: the thread may have been deleted, and
+	// have come again as another shopper's.
+	var kept *redis.IntCmd
+	t, err := s.load(ctx, storeID, reply.GetThreadId(), 1, func(p redis.Pipeliner) { kept = p.Exists(ctx, turnKey(storeID, id)) })
+	switch {
+	case err != nil:
+		return nil, err
+	case t == nil || t.foreignTo(who) || kept.Val() == 0:
+		return nil, turnNotFound(id)
+	}
+	return reply, nil
+}
+
+func turnNotFound(id string) error {
+	return &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_TURN_NOT_FOUND, Resource: "turn", Name: id}
+}
+
+// turn returns a recorded reply, whoever's it is.
+func (s *Store) turn(ctx context.Context, storeID, id string) (*gatewayv1.AskResponse, error) {
 	raw, err := s.cfg.Redis.Get(ctx, turnKey(storeID, id)).Bytes()
 	switch {
 	case errors.Is(err, redis.Nil):
-		return nil, &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_TURN_NOT_FOUND, Resource: "turn", Name: id}
+		return nil, turnNotFound(id)
 	case err != nil:
 		return nil, state.Error("read turn", err)
 	}
@@ -153,14 +202,6 @@ func (s *Store) Turn(ctx context.Context, storeID, id string) (*gatewayv1.AskRes
 		return nil, fmt.Errorf("decode turn %q: %w", id, err)
 	}
 	return reply, nil
-}
-
-// TurnIDs returns the turns of a thread that are still kept, the oldest first.
-func (s *Store) TurnIDs(ctx context.Context, storeID, id string, now time.Time) ([]string, error) {
-	ids, err := s.cfg.Redis.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: turnsKey(storeID, id), ByScore: true, Start: score(now.Add(-s.cfg.TTL)), Stop: "+inf",
-	}).Result()
-	return ids, state.Error("read turns of thread", err)
 }
 
 // List returns up to limit threads of a customer without their messages, the most recently updated first.
@@ -216,8 +257,18 @@ func (s *Store) index(ctx context.Context, sc scope.Scope, now time.Time) error 
 }
 
 // Delete waits until the messages that came before are answered, and removes a thread, its turns, its requests and its entry in
-// the customer's list. It reports whether there was such a thread.
-func (s *Store) Delete(ctx context.Context, storeID, id string) (bool, error) {
+// the customer's list. A thread that is not there or not the shopper's is a *fault.NotFound. If the shopper is All, Delete also
+// removes the requests of a thread that was never recorded, and reports whether there was a thread.
+func (s *Store) Delete(ctx context.Context, storeID, id string, who Shopper) (bool, error) {
+	// A shopper whose thread it is not must not hold up its turns. A thread that is not there may be one whose first turn runs.
+	if !who.All {
+		switch t, err := s.Load(ctx, storeID, id, 1); {
+		case err != nil:
+			return false, err
+		case t != nil && t.foreignTo(who):
+			return false, NotFound(id)
+		}
+	}
 	token := "delete_" + strings.ToLower(rand.Text())
 	lock := state.NewQueueLock(s.cfg.Redis, token, s.cfg.Lease, threadQueue(storeID, id))
 	if err := lock.Acquire(ctx); err != nil {
@@ -234,6 +285,13 @@ func (s *Store) Delete(ctx context.Context, storeID, id string) (bool, error) {
 	})
 	if err != nil {
 		return false, state.Error("read thread", err)
+	}
+	t, err := decodeThread(id, about.Val(), nil)
+	switch {
+	case err != nil && !who.All:
+		return false, err
+	case !who.All && (t == nil || t.foreignTo(who)): // while the lock is held, the owner stays
+		return false, NotFound(id)
 	}
 	keys := lock.Keys(threadKey(storeID, id), messagesKey(storeID, id), turnsKey(storeID, id), requestsKey(storeID, id))
 	for _, turn := range turns.Val() {

@@ -220,13 +220,14 @@ type AskRequest struct {
 	// Id of the shopper's cart. Empty: the cart with the id customer_id, or none for a guest.
 	CartId string `protobuf:"bytes,5,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
 	// Conversation to continue. 1 to 64 of letters, digits, '.', '_' and '-'. Messages of one conversation are answered one after
-	// the other, in the order of arrival. Empty: a new conversation.
+	// the other, in the order of arrival. Empty: a new conversation, whose id is hard to guess. A conversation of another shopper is
+	// NOT_FOUND; the comment on GatewayService says whose a conversation is.
 	ThreadId string `protobuf:"bytes,6,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Idempotency key, unique in the store, of the same form. Calls with the same id and the same other fields are one request. It
-	// is answered once, and each call gets that reply, also while the first call still runs. If the request or its gateway fails, a
-	// repeated call resumes the turn with the same turn_id, thread_id and routing; it repeats no finished answer of a specialist.
-	// The id expires with its thread. The same id with another value in any other field is ALREADY_EXISTS, reason
-	// REQUEST_ID_REUSED. Empty: each call is a new request.
+	// Idempotency key, unique for the caller and the store, of the same form. The same id of another caller is another request.
+	// Calls with the same id and the same other fields are one request. It is answered once, and each call gets that reply, also
+	// while the first call still runs. If the request or its gateway fails, a repeated call resumes the turn with the same turn_id,
+	// thread_id and routing; it repeats no finished answer of a specialist. The id expires with its thread. The same id with another
+	// value in any other field is ALREADY_EXISTS, reason REQUEST_ID_REUSED. Empty: each call is a new request.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// BCP 47 tag of the shopper's language, such as "es-MX". Empty: detected from the message.
 	Locale        string `protobuf:"bytes,8,opt,name=locale,proto3" json:"locale,omitempty"`
@@ -1238,7 +1239,11 @@ type GetTurnRequest struct {
 	// Store of the turn. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Turn to return. Required.
-	TurnId        string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// Customer whose turn this is. Empty: a guest, or anyone's if the caller has the right.
+	CustomerId string `protobuf:"bytes,3,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
+	// Cart of the guest's thread. Empty: none.
+	CartId        string `protobuf:"bytes,4,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1283,6 +1288,20 @@ func (x *GetTurnRequest) GetStoreId() string {
 func (x *GetTurnRequest) GetTurnId() string {
 	if x != nil {
 		return x.TurnId
+	}
+	return ""
+}
+
+func (x *GetTurnRequest) GetCustomerId() string {
+	if x != nil {
+		return x.CustomerId
+	}
+	return ""
+}
+
+func (x *GetTurnRequest) GetCartId() string {
+	if x != nil {
+		return x.CartId
 	}
 	return ""
 }
@@ -1550,7 +1569,11 @@ type GetThreadRequest struct {
 	// Store of the thread. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Thread to return. Required.
-	ThreadId      string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Customer whose thread this is. Empty: a guest, or anyone's if the caller has the right.
+	CustomerId string `protobuf:"bytes,3,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
+	// Cart of the guest's thread. Empty: none.
+	CartId        string `protobuf:"bytes,4,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1595,6 +1618,20 @@ func (x *GetThreadRequest) GetStoreId() string {
 func (x *GetThreadRequest) GetThreadId() string {
 	if x != nil {
 		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *GetThreadRequest) GetCustomerId() string {
+	if x != nil {
+		return x.CustomerId
+	}
+	return ""
+}
+
+func (x *GetThreadRequest) GetCartId() string {
+	if x != nil {
+		return x.CartId
 	}
 	return ""
 }
@@ -1669,7 +1706,11 @@ type DeleteThreadRequest struct {
 	// Store of the thread. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Thread to delete. Required.
-	ThreadId      string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Customer whose thread this is. Empty: a guest, or anyone's if the caller has the right.
+	CustomerId string `protobuf:"bytes,3,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
+	// Cart of the guest's thread. Empty: none.
+	CartId        string `protobuf:"bytes,4,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1714,6 +1755,20 @@ func (x *DeleteThreadRequest) GetStoreId() string {
 func (x *DeleteThreadRequest) GetThreadId() string {
 	if x != nil {
 		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *DeleteThreadRequest) GetCustomerId() string {
+	if x != nil {
+		return x.CustomerId
+	}
+	return ""
+}
+
+func (x *DeleteThreadRequest) GetCartId() string {
+	if x != nil {
+		return x.CartId
 	}
 	return ""
 }
@@ -2127,10 +2182,13 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"specialist\x12<\n" +
 	"\ttool_call\x18\x03 \x01(\v2\x1f.quartet.specialist.v1.ToolCallR\btoolCall\"M\n" +
 	"\rAgentFinished\x12<\n" +
-	"\x06result\x18\x01 \x01(\v2$.quartet.gateway.v1.AssignmentResultR\x06result\"D\n" +
+	"\x06result\x18\x01 \x01(\v2$.quartet.gateway.v1.AssignmentResultR\x06result\"~\n" +
 	"\x0eGetTurnRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x17\n" +
-	"\aturn_id\x18\x02 \x01(\tR\x06turnId\"F\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1f\n" +
+	"\vcustomer_id\x18\x03 \x01(\tR\n" +
+	"customerId\x12\x17\n" +
+	"\acart_id\x18\x04 \x01(\tR\x06cartId\"F\n" +
 	"\x0fGetTurnResponse\x123\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1f.quartet.gateway.v1.AskResponseR\x04turn\"\xad\x02\n" +
 	"\x06Thread\x12\x1b\n" +
@@ -2151,17 +2209,23 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"customerId\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\"K\n" +
 	"\x13ListThreadsResponse\x124\n" +
-	"\athreads\x18\x01 \x03(\v2\x1a.quartet.gateway.v1.ThreadR\athreads\"J\n" +
+	"\athreads\x18\x01 \x03(\v2\x1a.quartet.gateway.v1.ThreadR\athreads\"\x84\x01\n" +
 	"\x10GetThreadRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1b\n" +
-	"\tthread_id\x18\x02 \x01(\tR\bthreadId\"\x9a\x01\n" +
+	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1f\n" +
+	"\vcustomer_id\x18\x03 \x01(\tR\n" +
+	"customerId\x12\x17\n" +
+	"\acart_id\x18\x04 \x01(\tR\x06cartId\"\x9a\x01\n" +
 	"\x11GetThreadResponse\x122\n" +
 	"\x06thread\x18\x01 \x01(\v2\x1a.quartet.gateway.v1.ThreadR\x06thread\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.quartet.common.v1.MessageR\bmessages\x12\x19\n" +
-	"\bturn_ids\x18\x03 \x03(\tR\aturnIds\"M\n" +
+	"\bturn_ids\x18\x03 \x03(\tR\aturnIds\"\x87\x01\n" +
 	"\x13DeleteThreadRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1b\n" +
-	"\tthread_id\x18\x02 \x01(\tR\bthreadId\"0\n" +
+	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1f\n" +
+	"\vcustomer_id\x18\x03 \x01(\tR\n" +
+	"customerId\x12\x17\n" +
+	"\acart_id\x18\x04 \x01(\tR\x06cartId\"0\n" +
 	"\x14DeleteThreadResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted\"B\n" +
 	"\x0fPutStoreRequest\x12/\n" +

@@ -34,6 +34,17 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // GatewayService answers shoppers' messages and keeps their conversations.
+//
+// A thread belongs to a customer or to a guest. GetThread, DeleteThread and GetTurn serve the shopper that the request names: the
+// customer customer_id, or else a guest. For everyone else, a thread and its turns are NOT_FOUND, as if they did not exist.
+//
+// A guest's thread is bound to the cart_id of its first message. Only requests that name this cart_id can use the thread. A thread
+// without a cart is open to every guest who knows its id. With AskRequest.customer_id, a guest's thread becomes the customer's if
+// cart_id is that of the thread; otherwise it is NOT_FOUND, so begin a new thread. A customer's thread never becomes a guest's.
+//
+// A caller with the right "threads" can use guests' threads without their cart_id, and reads any thread or turn if the request
+// names neither customer_id nor cart_id. The right "erase" does the same for DeleteThread. A caller that may act for one customer
+// only must name that customer in every request; anything else is PERMISSION_DENIED.
 type GatewayServiceClient interface {
 	// Ask answers one message. The status is OK if any part of the message was answered; the results say which.
 	Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error)
@@ -45,8 +56,8 @@ type GatewayServiceClient interface {
 	ListThreads(ctx context.Context, in *ListThreadsRequest, opts ...grpc.CallOption) (*ListThreadsResponse, error)
 	// GetThread returns the messages of one thread.
 	GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*GetThreadResponse, error)
-	// DeleteThread removes a thread with its turns and request ids, after earlier messages are answered. Deleting one that does not
-	// exist succeeds.
+	// DeleteThread removes a thread with its turns and request ids, after earlier messages are answered. With the right "erase",
+	// and neither customer_id nor cart_id, deleting a thread that does not exist succeeds.
 	DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*DeleteThreadResponse, error)
 }
 
@@ -132,6 +143,17 @@ func (c *gatewayServiceClient) DeleteThread(ctx context.Context, in *DeleteThrea
 // for forward compatibility.
 //
 // GatewayService answers shoppers' messages and keeps their conversations.
+//
+// A thread belongs to a customer or to a guest. GetThread, DeleteThread and GetTurn serve the shopper that the request names: the
+// customer customer_id, or else a guest. For everyone else, a thread and its turns are NOT_FOUND, as if they did not exist.
+//
+// A guest's thread is bound to the cart_id of its first message. Only requests that name this cart_id can use the thread. A thread
+// without a cart is open to every guest who knows its id. With AskRequest.customer_id, a guest's thread becomes the customer's if
+// cart_id is that of the thread; otherwise it is NOT_FOUND, so begin a new thread. A customer's thread never becomes a guest's.
+//
+// A caller with the right "threads" can use guests' threads without their cart_id, and reads any thread or turn if the request
+// names neither customer_id nor cart_id. The right "erase" does the same for DeleteThread. A caller that may act for one customer
+// only must name that customer in every request; anything else is PERMISSION_DENIED.
 type GatewayServiceServer interface {
 	// Ask answers one message. The status is OK if any part of the message was answered; the results say which.
 	Ask(context.Context, *AskRequest) (*AskResponse, error)
@@ -143,8 +165,8 @@ type GatewayServiceServer interface {
 	ListThreads(context.Context, *ListThreadsRequest) (*ListThreadsResponse, error)
 	// GetThread returns the messages of one thread.
 	GetThread(context.Context, *GetThreadRequest) (*GetThreadResponse, error)
-	// DeleteThread removes a thread with its turns and request ids, after earlier messages are answered. Deleting one that does not
-	// exist succeeds.
+	// DeleteThread removes a thread with its turns and request ids, after earlier messages are answered. With the right "erase",
+	// and neither customer_id nor cart_id, deleting a thread that does not exist succeeds.
 	DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error)
 	mustEmbedUnimplementedGatewayServiceServer()
 }
