@@ -22,6 +22,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
@@ -38,6 +39,7 @@ type processes struct {
 	env     []string
 	addr    map[string]string
 	running map[string]*process
+	tls     *processTLS // nil: plaintext
 }
 
 // process is one running service. Its output is told when the test fails.
@@ -74,6 +76,7 @@ type processConfig struct {
 	redis string       // URL
 	model http.Handler // speaks for the model
 	env   []string     // settings, such as QUARTET_LEASE=1s
+	tls   bool         // with TLS, and a token for callers
 }
 
 func startProcesses(t *testing.T, cfg processConfig) *processes {
@@ -97,6 +100,9 @@ func startProcesses(t *testing.T, cfg processConfig) *processes {
 	for _, role := range suite.Roles() {
 		p.addr[role] = redistest.FreeAddr(t)
 		p.env = append(p.env, fmt.Sprintf("QUARTET_%s_ADDR=%s", strings.ToUpper(role), p.addr[role]))
+	}
+	if cfg.tls {
+		p.secure()
 	}
 	t.Cleanup(p.stopAll)
 	for _, role := range suite.Roles() {
@@ -122,6 +128,9 @@ func (p *processes) loadDemo() {
 	p.t.Helper()
 	load := exec.CommandContext(p.t.Context(), p.program, "load", "--demo", "--gateway-addr="+p.addr[suite.Gateway])
 	load.Env = p.env
+	if p.tls != nil {
+		load.Args = append(load.Args, "--tls="+p.tls.folder(mtls.Client))
+	}
 	if out, err := load.CombinedOutput(); err != nil {
 		p.t.Fatalf("load: %v\n%s", err, out)
 	}
@@ -136,6 +145,9 @@ func (p *processes) start(role string) {
 func (p *processes) startAs(name, role string) {
 	p.t.Helper()
 	proc := &process{cmd: exec.Command(p.program, "serve", role, "--listen="+p.addr[name])}
+	if p.tls != nil {
+		proc.cmd.Args = append(proc.cmd.Args, "--tls="+p.tls.folder(role), "--health-listen="+p.tls.health[role])
+	}
 	proc.cmd.Env, proc.cmd.Stdout, proc.cmd.Stderr = p.env, proc, proc
 	if err := proc.cmd.Start(); err != nil {
 		p.t.Fatalf("start %s: %v", name, err)
@@ -146,7 +158,7 @@ func (p *processes) startAs(name, role string) {
 // awaitServing waits until the service reports that it serves.
 func (p *processes) awaitServing(role string) {
 	p.t.Helper()
-	conn := p.dial(role)
+	conn := p.probe(role)
 	ctx, cancel := context.WithTimeout(p.t.Context(), startTimeout)
 	defer cancel()
 	reply, err := healthv1.NewHealthClient(conn).Check(ctx, &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true))
@@ -155,9 +167,27 @@ func (p *processes) awaitServing(role string) {
 	}
 }
 
+// probe connects to where a service tells its health.
+func (p *processes) probe(role string) *grpc.ClientConn {
+	p.t.Helper()
+	if p.tls != nil {
+		return p.plain(p.tls.health[role])
+	}
+	return p.plain(p.addr[role])
+}
+
+// dial connects to a service as a store's backend does.
 func (p *processes) dial(role string) *grpc.ClientConn {
 	p.t.Helper()
-	conn, err := grpc.NewClient(p.addr[role], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if p.tls != nil {
+		return p.dialAs(mtls.Client, role)
+	}
+	return p.plain(p.addr[role])
+}
+
+func (p *processes) plain(addr string) *grpc.ClientConn {
+	p.t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		p.t.Fatal(err)
 	}
