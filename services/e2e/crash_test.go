@@ -46,7 +46,7 @@ func (c *crashSetup) awaitAnswers(id string, want int) {
 	c.t.Helper()
 	redistest.Eventually(c.t, func() error {
 		var fields []string
-		keys, err := c.redis.Keys(c.t.Context(), "quartet:{demo*:thread:thread-"+id+":request:"+id).Result()
+		keys, err := c.redis.Keys(c.t.Context(), "quartet:{demo*:thread:thread-"+id+":request:*/"+id).Result()
 		if err == nil && len(keys) == 1 {
 			fields, err = c.redis.HKeys(c.t.Context(), keys[0]).Result()
 		}
