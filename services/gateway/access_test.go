@@ -255,9 +255,9 @@ func TestACustomersThreadNeverBecomesAGuests(t *testing.T) {
 	}
 }
 
-// A thread of an earlier release has no field for the cart.
+// A thread of an earlier release has no field for the cart, and is not encrypted.
 func TestThreadsOfAnEarlierReleaseStayWithTheirCustomers(t *testing.T) {
-	h := open(t, nil)
+	h := openPlain(t)
 	web := h.as(h.service, "web")
 	for id, s := range map[string]shopper{"t-ann": {customer: "ann", cart: "c1"}, "t-guest": guest} {
 		if _, err := web.Ask(t.Context(), s.ask(id, "", "search: shoes")); err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 // Defaults for the zero values of [Settings].
@@ -79,6 +80,8 @@ type Config struct {
 
 	// Redis keeps stores, threads and turns. Required. The caller owns it and closes it after the service has stopped.
 	Redis redis.UniversalClient
+	// Sealer encrypts what shoppers and specialists say. Nil: it is kept in plaintext.
+	Sealer *seal.Sealer
 	// Router splits messages. Required.
 	Router routerv1.RouterServiceClient
 	// Specialists answer the parts of messages. At least one.

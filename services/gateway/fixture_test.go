@@ -30,6 +30,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -205,6 +206,7 @@ func newFixture(t *testing.T, redis *miniredis.Miniredis) *fixture {
 		t: t, network: rpc.NewNetwork(), redis: redis, router: &fakeRouter{},
 		specialists: map[string]*fakeSpecialist{}, stops: map[string]func(){},
 	}
+	h.config.Sealer = servicetest.Sealer(t) // what holds for encrypted threads holds for others
 	for _, name := range specialistNames {
 		h.specialists[name] = &fakeSpecialist{name: name}
 	}
@@ -215,6 +217,14 @@ func newFixture(t *testing.T, redis *miniredis.Miniredis) *fixture {
 func open(t *testing.T, model agentloop.Model) *fixture {
 	h := newFixture(t, miniredis.RunT(t))
 	h.config.Model = model
+	h.start()
+	return h
+}
+
+// openPlain is open with a Redis in plaintext.
+func openPlain(t *testing.T) *fixture {
+	h := newFixture(t, miniredis.RunT(t))
+	h.config.Sealer = nil
 	h.start()
 	return h
 }

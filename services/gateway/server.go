@@ -44,7 +44,7 @@ func New(cfg Config) (*Service, error) {
 	cfg = cfg.withDefaults()
 	meter := cfg.MeterProvider.Meter(instrumentation)
 	limiter, err1 := newLimiter(cfg.MaxTurns, cfg.MaxTurnsPerStore, meter)
-	store := threads.New(threads.Config{Redis: cfg.Redis, TTL: cfg.ThreadTTL, Lease: cfg.Lease, Logger: cfg.Logger})
+	store := threads.New(threads.Config{Redis: cfg.Redis, Sealer: cfg.Sealer, TTL: cfg.ThreadTTL, Lease: cfg.Lease, Logger: cfg.Logger})
 	summaries, err2 := threads.NewSummarizer(threads.SummaryConfig{
 		Model: cfg.FastModel, Price: cfg.FastPrice, Meter: meter, Logger: cfg.Logger,
 	}, store)

@@ -106,7 +106,7 @@ func TestHistoryIsTheLastTenMessages(t *testing.T) {
 }
 
 func TestAThreadKeepsItsLastMessages(t *testing.T) {
-	h := open(t, nil)
+	h := openPlain(t)
 	h.askIn("t1", "", "search: first")
 	for range threads.MaxMessages {
 		if _, err := h.redis.RPush(h.key("thread:t1:messages"), ""); err != nil {

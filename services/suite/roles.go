@@ -97,7 +97,7 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 		}
 	}
 	c := gateway.Config{
-		Redis: cfg.Redis, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
+		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
 		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Cart)),
 		Settings: cfg.Gateway, Logger: cfg.Logger,
 	}

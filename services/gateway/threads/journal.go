@@ -18,6 +18,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
@@ -45,6 +46,8 @@ type Journal struct {
 	due    time.Time       // the turn's deadline, which ends all writing
 	redis  redis.UniversalClient
 	key    string
+	sealer *seal.Sealer // may be nil
+	store  string
 	lock   *state.QueueLock
 	ttl    time.Duration
 	log    *slog.Logger
@@ -59,10 +62,11 @@ type Journal struct {
 }
 
 // newJournal returns the journal of a turn, whose context has a deadline.
-func (s *Store) newJournal(ctx context.Context, key string, lock *state.QueueLock, before progress) *Journal {
+func (s *Store) newJournal(ctx context.Context, t Turn, lock *state.QueueLock, before progress) *Journal {
 	due, _ := ctx.Deadline()
 	return &Journal{
-		ctx: context.WithoutCancel(ctx), due: due, redis: s.cfg.Redis, key: key, lock: lock, ttl: s.cfg.TTL, log: s.cfg.Logger,
+		ctx: context.WithoutCancel(ctx), due: due, redis: s.cfg.Redis, key: journalKey(t.Scope.StoreID, t.Scope.ThreadID, t.request()),
+		sealer: s.cfg.Sealer, store: t.Scope.StoreID, lock: lock, ttl: s.cfg.TTL, log: s.cfg.Logger,
 		before: before,
 	}
 }
@@ -73,15 +77,17 @@ type progress struct {
 	answers  map[string]*specialistv1.Answer // by assignment id
 }
 
-// decodeProgress reads the fields of a journal.
-func decodeProgress(fields map[string]string) (progress, error) {
+// decodeProgress reads the fields of a turn's journal.
+func (s *Store) decodeProgress(t Turn, fields map[string]string) (progress, error) {
+	key := journalKey(t.Scope.StoreID, t.Scope.ThreadID, t.request())
 	p := progress{answers: map[string]*specialistv1.Answer{}}
 	raw, ok := fields[decisionField]
 	if !ok {
 		return p, nil
 	}
 	p.decision = &routerv1.RoutingDecision{}
-	if err := proto.Unmarshal([]byte(raw), p.decision); err != nil {
+	at := seal.Place{Store: t.Scope.StoreID, Key: key, Field: decisionField}
+	if err := s.cfg.Sealer.Unmarshal(at, raw, p.decision); err != nil {
 		return progress{}, fmt.Errorf("decode journal: %w", err)
 	}
 	for field, raw := range fields {
@@ -90,7 +96,8 @@ func decodeProgress(fields map[string]string) (progress, error) {
 			continue
 		}
 		a := &specialistv1.Answer{}
-		if err := proto.Unmarshal([]byte(raw), a); err != nil {
+		at := seal.Place{Store: t.Scope.StoreID, Key: key, Field: field}
+		if err := s.cfg.Sealer.Unmarshal(at, raw, a); err != nil {
 			return progress{}, fmt.Errorf("decode journal: %w", err)
 		}
 		p.answers[id] = a
@@ -133,7 +140,7 @@ func (j *Journal) KeepAnswer(assignmentID string, a *specialistv1.Answer) {
 
 // keep queues a field. It encodes at once, since the turn may modify the value afterwards.
 func (j *Journal) keep(field string, value proto.Message) {
-	raw, err := proto.Marshal(value)
+	raw, err := j.sealer.Marshal(seal.Place{Store: j.store, Key: j.key, Field: field}, value)
 	if err != nil {
 		j.log.ErrorContext(j.ctx, "journal not written", "error", err)
 		return

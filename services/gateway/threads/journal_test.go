@@ -17,6 +17,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 // slow is a Redis whose commands wait until they may go on.
@@ -44,7 +45,7 @@ func storeOf(t *testing.T) (*Store, *miniredis.Miniredis) {
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
 	t.Cleanup(func() { client.Close() })
-	return New(Config{Redis: client, TTL: time.Hour, Lease: time.Minute, Logger: slog.New(slog.DiscardHandler)}), server
+	return New(Config{Redis: client, Sealer: servicetest.Sealer(t), TTL: time.Hour, Lease: time.Minute, Logger: slog.New(slog.DiscardHandler)}), server
 }
 
 // leaseOf returns the lease of a request in a new thread, its Redis, and what holds the commands that follow.

@@ -10,6 +10,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 // The keys of a thread share a bucket, and so a cluster slot: the thread, its messages, its turns, and the queues and journals of
@@ -86,6 +87,30 @@ func claimKey(storeID, request string) string {
 // customerKey is the index of a customer's threads by time.
 func customerKey(storeID, customerID string) string {
 	return state.TaggedKey(storeID, bucketOf(customerID), "customer", customerID, "threads")
+}
+
+// The places of what is sealed. What the scripts compare is not: owners, times, counts and the ids of turns.
+
+func messagePlace(storeID, threadID string) seal.Place {
+	return seal.Place{Store: storeID, Key: messagesKey(storeID, threadID), Field: "message"}
+}
+
+func titlePlace(storeID, threadID string) seal.Place {
+	return seal.Place{Store: storeID, Key: threadKey(storeID, threadID), Field: "title"}
+}
+
+func summaryPlace(storeID, threadID string) seal.Place {
+	return seal.Place{Store: storeID, Key: threadKey(storeID, threadID), Field: "summary"}
+}
+
+// shownPlace is the place of the products that a thread's shopper saw last. They are sealed with each turn, and read with the thread.
+// The place names the owner, so that a thread does not open for an owner that was changed in Redis.
+func shownPlace(storeID, threadID, customer, cart string) seal.Place {
+	return seal.Place{Store: storeID, Key: threadKey(storeID, threadID), Field: "shown to " + customer + "/" + cart}
+}
+
+func replyPlace(storeID, turnID string) seal.Place {
+	return seal.Place{Store: storeID, Key: turnKey(storeID, turnID), Field: "reply"}
 }
 
 // Hash returns a hash of all fields of a request but its id. Requests with the same id and another hash are different requests.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"google.golang.org/protobuf/proto"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
@@ -108,6 +107,9 @@ func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error
 	var queues []string
 	if t.RequestID != "" {
 		var err error
+		if t.Hash, err = s.cfg.Sealer.Hash(t.Scope.StoreID, t.Hash); err != nil {
+			return nil, err
+		}
 		if t.Scope.ThreadID, err = s.claim(ctx, t); err != nil {
 			return nil, err
 		}
@@ -136,21 +138,31 @@ func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error
 	case outcomeForeign:
 		return nil, NotFound(t.Scope.ThreadID)
 	case outcomeDone:
-		l.Reply, err = s.turn(ctx, t.Scope.StoreID, found.turnID)
+		l.Reply, err = s.replyOf(ctx, t, found.turnID)
 		return l, err
 	}
 	l.Thread = found.thread
 	if t.RequestID == "" {
 		return l, nil
 	}
-	before, err := decodeProgress(found.journal)
+	before, err := s.decodeProgress(t, found.journal)
 	if err != nil {
 		_ = l.lock.Release(ctx) // on failure, the lease expires
 		return nil, err
 	}
 	l.Scope.TurnID = found.journal["turn"]
-	l.Journal = s.newJournal(ctx, journalKey(t.Scope.StoreID, t.Scope.ThreadID, t.request()), l.lock, before)
+	l.Journal = s.newJournal(ctx, t, l.lock, before)
 	return l, nil
+}
+
+// replyOf returns the recorded reply of a request. It trusts neither the id of the turn nor the owner of the thread that the script has
+// seen: whoever can write to Redis could change both, but not what is sealed.
+func (s *Store) replyOf(ctx context.Context, t Turn, turnID string) (*gatewayv1.AskResponse, error) {
+	reply, err := s.Turn(ctx, t.Scope.StoreID, turnID, Shopper{Customer: t.Scope.CustomerID, Cart: t.Cart, AnyGuest: t.AnyGuest})
+	if err == nil && reply.GetThreadId() != t.Scope.ThreadID {
+		err = turnNotFound(turnID)
+	}
+	return reply, err
 }
 
 // claim claims a request id, and returns the thread of the request: that of the first attempt if the turn has no known thread.
@@ -185,7 +197,7 @@ func (l *Lease) begin(ctx context.Context, now time.Time) (opening, error) {
 	if err != nil {
 		return opening{}, state.Error("begin turn", err)
 	}
-	return decodeOpening(sc.ThreadID, raw)
+	return l.store.decodeOpening(sc.StoreID, sc.ThreadID, raw)
 }
 
 // opening is what begin.lua returns.
@@ -197,7 +209,7 @@ type opening struct {
 	thread  *Thread           // with its last messages; nil: there is none
 }
 
-func decodeOpening(threadID string, raw []any) (opening, error) {
+func (s *Store) decodeOpening(storeID, threadID string, raw []any) (opening, error) {
 	bad := fmt.Errorf("begin turn: unexpected %d values", len(raw))
 	if len(raw) == 0 {
 		return opening{}, bad
@@ -217,7 +229,7 @@ func decodeOpening(threadID string, raw []any) (opening, error) {
 	case o.outcome == outcomeAcquired && len(raw) == 4:
 		var err error
 		o.journal = fieldsOf(texts(raw[1]))
-		o.thread, err = decodeThread(threadID, fieldsOf(texts(raw[2])), texts(raw[3]))
+		o.thread, err = s.decodeThread(storeID, threadID, fieldsOf(texts(raw[2])), texts(raw[3]))
 		return o, err
 	}
 	return opening{}, bad
@@ -267,24 +279,31 @@ func (l *Lease) Close(ctx context.Context, replied bool) {
 // are ErrTakenOver if the lease is lost, a *fault.NotFound if the thread has become another shopper's since the turn began,
 // and those of Redis. After an error, nothing is written, unless Redis could not say. Record may be repeated.
 func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.AskResponse, now time.Time) error {
-	var shownBefore []*specialistv1.ProductChoice
-	if l.Thread != nil {
-		shownBefore = l.Thread.Shown
+	sc, ttl, sealer := l.Scope, l.store.cfg.TTL, l.store.cfg.Sealer
+	// The script keeps the cart of a thread that exists, and binds a new one to the cart if it is a guest's.
+	title, cart, shownBefore := text.Head(message, maxTitle), l.turn.Cart, []*specialistv1.ProductChoice(nil)
+	switch {
+	case l.Thread != nil:
+		title, cart, shownBefore = l.Thread.Title, l.Thread.Cart, l.Thread.Shown
+	case sc.CustomerID != "":
+		cart = ""
 	}
-	question, err1 := proto.Marshal(&commonv1.Message{Role: commonv1.Role_ROLE_USER, Text: message})
-	answer, err2 := proto.Marshal(&commonv1.Message{Role: commonv1.Role_ROLE_ASSISTANT, Text: reply.GetText()})
-	kept, err3 := proto.Marshal(reply)
-	shown, err4 := proto.Marshal(&specialistv1.Answer{Products: shownAfter(shownBefore, reply.GetProducts())})
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	sealedTitle, err := sealer.Seal(titlePlace(sc.StoreID, sc.ThreadID), []byte(title))
+	at := messagePlace(sc.StoreID, sc.ThreadID)
+	question, err1 := sealer.Marshal(at, &commonv1.Message{Role: commonv1.Role_ROLE_USER, Text: message})
+	answer, err2 := sealer.Marshal(at, &commonv1.Message{Role: commonv1.Role_ROLE_ASSISTANT, Text: reply.GetText()})
+	kept, err3 := sealer.Marshal(replyPlace(sc.StoreID, sc.TurnID), reply)
+	shown, err4 := sealer.Marshal(shownPlace(sc.StoreID, sc.ThreadID, sc.CustomerID, cart),
+		&specialistv1.Answer{Products: shownAfter(shownBefore, reply.GetProducts())})
+	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
 		return fmt.Errorf("encode turn: %w", err)
 	}
-	sc, ttl := l.Scope, l.store.cfg.TTL
 	keys := l.lock.Keys(
 		threadKey(sc.StoreID, sc.ThreadID), messagesKey(sc.StoreID, sc.ThreadID), turnsKey(sc.StoreID, sc.ThreadID),
 		requestsKey(sc.StoreID, sc.ThreadID), turnKey(sc.StoreID, sc.TurnID), journalKey(sc.StoreID, sc.ThreadID, l.turn.request()),
 	)
 	args := l.lock.Args(
-		sc.TurnID, l.turn.request(), sc.CustomerID, text.Head(message, maxTitle), question, answer, kept, shown,
+		sc.TurnID, l.turn.request(), sc.CustomerID, sealedTitle, question, answer, kept, shown,
 		now.UnixMilli(), score(now), score(now.Add(-ttl)), ttl.Milliseconds(), MaxMessages,
 		l.turn.Hash, l.turn.Cart, l.turn.AnyGuest,
 	)

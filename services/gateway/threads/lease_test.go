@@ -14,6 +14,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
 // counter counts commands, except those that open a connection.
@@ -147,7 +148,7 @@ func TestARedisThatDoesNotAnswerBeforeTheDeadlineIsLate(t *testing.T) {
 	defer listener.Close()
 	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer client.Close()
-	store := New(Config{Redis: client, TTL: time.Hour, Lease: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	store := New(Config{Redis: client, Sealer: servicetest.Sealer(t), TTL: time.Hour, Lease: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 	for _, request := range []string{"", "r1"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()

@@ -17,10 +17,10 @@ if queues == 0 or not held() then
   if queues > 0 then return 'lost' end
 end
 release()
-local known = redis.call('HMGET', thread, 'customer', 'title', 'created', 'turns', 'cart')
-if foreign(known[1], known[5], customer, cart, any) then return 'foreign' end
+local known = redis.call('HMGET', thread, 'customer', 'cart', 'created', 'turns')
+if foreign(known[1], known[2], customer, cart, any) then return 'foreign' end
 -- The first turn binds a guest's thread to the cart. A later one does not, or else knowing the id would be enough to take it.
-if known[1] then cart = known[5] or '' elseif customer ~= '' then cart = '' end
+if known[1] then cart = known[2] or '' elseif customer ~= '' then cart = '' end
 
 local function stamp(set, member)
   redis.call('ZADD', set, score, member)
@@ -28,7 +28,7 @@ local function stamp(set, member)
   redis.call('PEXPIRE', set, ttl)
 end
 
-redis.call('HSET', thread, 'title', known[2] or title, 'created', known[3] or millis, 'updated', millis,
+redis.call('HSET', thread, 'title', title, 'created', known[3] or millis, 'updated', millis,
   'customer', customer, 'cart', cart, 'shown', shown, 'turns', (known[4] or 0) + 1)
 redis.call('PEXPIRE', thread, ttl)
 if redis.call('RPUSH', messages, question, answer) > tonumber(most) then redis.call('LTRIM', messages, -most, -1) end

@@ -20,6 +20,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -36,7 +37,7 @@ func onEach(t *testing.T, test func(t *testing.T, store *Store)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { client.Close() })
-			test(t, New(Config{Redis: client, TTL: time.Hour, Lease: time.Minute, Logger: slog.New(slog.DiscardHandler)}))
+			test(t, New(Config{Redis: client, Sealer: servicetest.Sealer(t), TTL: time.Hour, Lease: time.Minute, Logger: slog.New(slog.DiscardHandler)}))
 		})
 	}
 }

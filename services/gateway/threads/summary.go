@@ -223,7 +223,11 @@ func notesMessage(t *Thread) string {
 
 // SetSummary keeps a summary of a thread as it was loaded, unless that thread is gone or has a summary of as many turns.
 func (s *Store) SetSummary(ctx context.Context, storeID string, of *Thread, summary string) error {
+	sealed, err := s.cfg.Sealer.Seal(summaryPlace(storeID, of.ID), []byte(summary))
+	if err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
 	keys := []string{threadKey(storeID, of.ID)}
-	err := summaryScript.Run(ctx, s.cfg.Redis, keys, summary, of.Turns, of.Created.UnixMilli()).Err()
+	err = summaryScript.Run(ctx, s.cfg.Redis, keys, sealed, of.Turns, of.Created.UnixMilli()).Err()
 	return state.Error("write summary", err)
 }

@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"google.golang.org/protobuf/proto"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
@@ -37,6 +36,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
 const (
@@ -59,6 +59,8 @@ type Config struct {
 	Redis redis.UniversalClient
 	// TTL is how long a thread and its turns are kept after the last message.
 	TTL time.Duration
+	// Sealer encrypts what shoppers and specialists say. Nil: it is kept in plaintext.
+	Sealer *seal.Sealer
 	// Lease is how long a gateway that has died keeps its turns.
 	Lease time.Duration
 	// Logger gets what goes wrong in the background, never customer text.
@@ -132,32 +134,38 @@ func (s *Store) load(ctx context.Context, storeID, id string, n int64, more func
 	if err != nil {
 		return nil, state.Error("read thread", err)
 	}
-	return decodeThread(id, about.Val(), list.Val())
+	return s.decodeThread(storeID, id, about.Val(), list.Val())
 }
 
 // decodeThread makes a thread of its hash and its messages. An empty hash gives nil.
-func decodeThread(id string, fields map[string]string, messages []string) (*Thread, error) {
+func (s *Store) decodeThread(storeID, id string, fields map[string]string, messages []string) (*Thread, error) {
 	if len(fields) == 0 {
 		return nil, nil
 	}
 	created, err1 := strconv.ParseInt(fields["created"], 10, 64)
 	updated, err2 := strconv.ParseInt(fields["updated"], 10, 64)
 	shown := &specialistv1.Answer{} // for its list of products
-	err3 := proto.Unmarshal([]byte(fields["shown"]), shown)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	err3 := s.cfg.Sealer.Unmarshal(shownPlace(storeID, id, fields["customer"], fields["cart"]), fields["shown"], shown)
+	title, err4 := s.cfg.Sealer.Open(titlePlace(storeID, id), fields["title"])
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, fmt.Errorf("decode thread %q: %w", id, err)
 	}
 	t := &Thread{
-		ID: id, Customer: fields["customer"], Cart: fields["cart"], Title: fields["title"], Summary: fields["summary"], Shown: shown.GetProducts(),
+		ID: id, Customer: fields["customer"], Cart: fields["cart"], Title: string(title), Shown: shown.GetProducts(),
 		Created: time.UnixMilli(created).UTC(), Updated: time.UnixMilli(updated).UTC(),
 	}
 	t.Turns, _ = strconv.Atoi(fields["turns"]) // absent: 0
-	if t.Summarized, _ = strconv.Atoi(fields["summary_turns"]); t.Summarized == 0 {
-		t.Summary = t.Title
+	t.Summary = t.Title
+	if t.Summarized, _ = strconv.Atoi(fields["summary_turns"]); t.Summarized > 0 {
+		summary, err := s.cfg.Sealer.Open(summaryPlace(storeID, id), fields["summary"])
+		if err != nil {
+			return nil, fmt.Errorf("decode summary of thread %q: %w", id, err)
+		}
+		t.Summary = string(summary)
 	}
 	for _, raw := range messages {
 		m := &commonv1.Message{}
-		if err := proto.Unmarshal([]byte(raw), m); err != nil {
+		if err := s.cfg.Sealer.Unmarshal(messagePlace(storeID, id), raw, m); err != nil {
 			return nil, fmt.Errorf("decode message of thread %q: %w", id, err)
 		}
 		t.Messages = append(t.Messages, m)
@@ -190,7 +198,7 @@ func turnNotFound(id string) error {
 
 // turn returns a recorded reply, whoever's it is.
 func (s *Store) turn(ctx context.Context, storeID, id string) (*gatewayv1.AskResponse, error) {
-	raw, err := s.cfg.Redis.Get(ctx, turnKey(storeID, id)).Bytes()
+	raw, err := s.cfg.Redis.Get(ctx, turnKey(storeID, id)).Result()
 	switch {
 	case errors.Is(err, redis.Nil):
 		return nil, turnNotFound(id)
@@ -198,7 +206,7 @@ func (s *Store) turn(ctx context.Context, storeID, id string) (*gatewayv1.AskRes
 		return nil, state.Error("read turn", err)
 	}
 	reply := &gatewayv1.AskResponse{}
-	if err := proto.Unmarshal(raw, reply); err != nil {
+	if err := s.cfg.Sealer.Unmarshal(replyPlace(storeID, id), raw, reply); err != nil {
 		return nil, fmt.Errorf("decode turn %q: %w", id, err)
 	}
 	return reply, nil
@@ -229,7 +237,7 @@ func (s *Store) List(ctx context.Context, storeID, customerID string, limit int,
 			return nil, state.Error("read threads", err)
 		}
 		for i, id := range ids {
-			t, err := decodeThread(id, abouts[i].Val(), nil)
+			t, err := s.decodeThread(storeID, id, abouts[i].Val(), nil)
 			if err != nil {
 				return nil, err
 			}
@@ -286,7 +294,7 @@ func (s *Store) Delete(ctx context.Context, storeID, id string, who Shopper) (bo
 	if err != nil {
 		return false, state.Error("read thread", err)
 	}
-	t, err := decodeThread(id, about.Val(), nil)
+	t, err := s.decodeThread(storeID, id, about.Val(), nil)
 	switch {
 	case err != nil && !who.All:
 		return false, err
