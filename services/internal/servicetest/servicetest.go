@@ -67,6 +67,8 @@ func Contents(t testing.TB, client redis.UniversalClient) string {
 			value, err = client.SMembers(t.Context(), key).Result()
 		case "zset":
 			value, err = client.ZRangeWithScores(t.Context(), key, 0, -1).Result()
+		case "stream":
+			value, err = client.XRange(t.Context(), key, "-", "+").Result()
 		case "none": // expired meanwhile
 		default:
 			t.Fatalf("%s is a %s, which Contents cannot read", key, kind)
