@@ -97,14 +97,6 @@ func (f *tlsFlags) listen(ctx context.Context, addr string, insecure bool) (net.
 	return lis, nil
 }
 
-// grpcurl returns the flags with which grpcurl reaches 'quartet up'.
-func (f *tlsFlags) grpcurl() string {
-	if !f.on() {
-		return "-plaintext"
-	}
-	return "-cacert " + filepath.Join(f.folder, mtls.Client, mtls.CAFile)
-}
-
 // warnInsecure says in the log what --insecure means.
 func warnInsecure(logger *slog.Logger, insecure bool) {
 	if insecure {

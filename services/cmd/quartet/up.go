@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 
+	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -56,7 +58,8 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	for i, role := range suite.Roles() {
 		fmt.Fprintf(env.out, "  %-11s %s\n", role, addresses[i])
 	}
-	fmt.Fprintf(env.out, "try: grpcurl "+tls.grpcurl()+" -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n", addresses[0])
+	fmt.Fprintf(env.out, "try: grpcurl %s -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n",
+		grpcurlFlags(tls, callers.asked(), l.cfg.Reflection), addresses[0])
 	failed := make(chan struct{})
 	go func() { defer close(failed); _ = l.group.Wait() }() // close returns the error
 	select {
@@ -66,4 +69,19 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	err = l.close()
 	<-failed
 	return err
+}
+
+// grpcurlFlags are the flags with which grpcurl reaches the services from the project's folder.
+func grpcurlFlags(tls *tlsFlags, tokens, reflection bool) string {
+	flags := "-plaintext"
+	if tls.on() {
+		flags = "-cacert " + filepath.Join(tls.folder, mtls.Client, mtls.CAFile)
+	}
+	if tokens {
+		flags += ` -H "authorization: Bearer $TOKEN"`
+	}
+	if !reflection {
+		flags += " -import-path proto -proto quartet/gateway/v1/gateway.proto"
+	}
+	return flags
 }

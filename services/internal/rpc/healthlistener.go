@@ -32,6 +32,7 @@ type healthListener struct{ net.Listener }
 // newHealthServer returns the server of health listeners. It tells the same health as s.
 func (s *Server) newHealthServer() *grpc.Server {
 	server := grpc.NewServer(
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.MaxRecvMsgSize(healthMaxMessageBytes),
 		grpc.MaxConcurrentStreams(healthMaxStreams),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
