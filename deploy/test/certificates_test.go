@@ -19,10 +19,13 @@ import (
 const tlsFolder = "/tls"
 
 // tlsSecret returns the name of the Secret that a pod's first container sees at tlsFolder, if the user of the pod can read it.
-func tlsSecret(pod corev1.PodSpec) string {
+func tlsSecret(pod corev1.PodSpec) string { return secretAt(pod, tlsFolder) }
+
+// secretAt returns the name of the Secret that a pod's first container sees at a folder, if the user of the pod can read it.
+func secretAt(pod corev1.PodSpec, folder string) string {
 	for _, m := range pod.Containers[0].VolumeMounts {
 		for _, v := range pod.Volumes {
-			if m.MountPath == tlsFolder && m.ReadOnly && v.Name == m.Name && v.Secret != nil &&
+			if m.MountPath == folder && m.ReadOnly && v.Name == m.Name && v.Secret != nil &&
 				pod.SecurityContext.FSGroup != nil && *v.Secret.DefaultMode == 0o440 {
 				return v.Secret.SecretName
 			}

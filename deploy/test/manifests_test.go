@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -170,6 +171,9 @@ func TestBaseServesEveryRole(t *testing.T) {
 		}
 		if got, want := tlsSecret(d.Spec.Template.Spec), "quartet-"+role+"-tls"; got != want {
 			t.Errorf("%s: the Secret at %s is %q, want %q", role, tlsFolder, got, want)
+		}
+		if got := secretAt(d.Spec.Template.Spec, path.Dir(settings["QUARTET_TOKENS"])); got != "quartet-tokens" {
+			t.Errorf("%s: the Secret with the callers is %q", role, got)
 		}
 		for key, value := range s.Spec.Selector {
 			if d.Spec.Template.Labels[key] != value {

@@ -99,7 +99,8 @@ func (f *callerFlags) apply(cfg *suite.Config, insecure bool, logger *slog.Logge
 
 // tokenFlag adds --token, with which a command proves to a server who it is.
 func tokenFlag(fs *flag.FlagSet, token *string) {
-	fs.StringVar(token, "token", "", "`token` that proves to the server who calls; better given as QUARTET_TOKEN, because other users of this machine can see command lines")
+	fs.Func("token", "`token` that proves to the server who calls; better given as QUARTET_TOKEN, because other users of this machine can see command lines",
+		func(s string) error { *token = strings.TrimSpace(s); return nil }) // a file of a Secret may end in a line break
 }
 
 // oneToken accepts one token.
