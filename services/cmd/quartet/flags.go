@@ -99,6 +99,9 @@ func kind(v any) string {
 	if _, ok := v.(time.Duration); ok {
 		return `duration, such as "30s"`
 	}
+	if _, ok := v.(float64); ok {
+		return "number"
+	}
 	return "whole number"
 }
 
