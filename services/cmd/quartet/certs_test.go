@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"encoding/json"
 	"io/fs"
@@ -246,5 +247,48 @@ func TestCartCredentials(t *testing.T) {
 	}
 	if _, err := cartCredentials(filepath.Join(dir, "missing")); err == nil || !strings.Contains(err.Error(), "--cart-ca") {
 		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// The services of one process call each other in memory, and serve TLS to others.
+func TestUpServesTLS(t *testing.T) {
+	dir := t.TempDir()
+	makeCerts(t, "--out", dir)
+	callers := filepath.Join(dir, "callers.json")
+	code, token, stderr := quartet(t.Context(), nil, "token", "--name", "shop", "--store", "kites", "--right", "stores", "--right", "catalog", "--file", callers)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out, errOut output
+	done := make(chan int, 1)
+	go func() {
+		args := []string{"up", "--port", "0", "--log-level", "ERROR", "--tls", dir, "--tokens", callers}
+		done <- run(ctx, args, environment{get: func(string) string { return "" }, out: &out, err: &errOut})
+	}()
+	env := map[string]string{"QUARTET_TOKEN": strings.TrimSpace(token)}
+	for role, a := range addresses(t, &out, &errOut) {
+		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
+	}
+	if text := out.String(); !strings.Contains(text, "grpcurl -cacert "+filepath.Join(dir, "client", "ca.crt")) {
+		t.Errorf("up says:\n%s", text)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"plaintext":  {nil, "Unavailable"},
+		"TLS":        {[]string{"--tls", filepath.Join(dir, "client")}, "1 products loaded"},
+		"other role": {[]string{"--tls", filepath.Join(dir, "support")}, "PermissionDenied"},
+	} {
+		_, loaded, stderr := quartet(ctx, env, append([]string{"load", "--timeout", "10s", "--store", "kites", writeStore(t)}, c.args...)...)
+		if !strings.Contains(loaded+stderr, c.want) {
+			t.Errorf("%s: want %q in:\n%s%s", name, c.want, loaded, stderr)
+		}
+	}
+	stop()
+	if code := <-done; code != 0 {
+		t.Errorf("up ended with %d:\n%s", code, errOut.String())
 	}
 }
