@@ -17,11 +17,15 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 //go:embed prompt.md
 var prompt string
+
+// ownPrompt is the part of the prompt that no decision may quote.
+var ownPrompt = promptleak.New(prompt)
 
 // promptVersion identifies the text of the built-in prompt.
 var promptVersion = versionOf(prompt)
@@ -110,6 +114,15 @@ func (r *routing) ask(ctx context.Context) (classification, *agentloop.Result, e
 	}, history(r.req.GetHistory()), r.req.GetMessage())
 	if err != nil {
 		return answer, result, fmt.Errorf("classify message: %w", err)
+	}
+	for i := range answer.Assignments { // the repair fills in what is missing
+		a := &answer.Assignments[i]
+		if ownPrompt.Repeats(a.Reason) {
+			a.Reason = ""
+		}
+		if ownPrompt.Repeats(a.SubQuery) && !ownPrompt.Repeats(r.req.GetMessage()) {
+			a.SubQuery = ""
+		}
 	}
 	return answer, result, nil
 }

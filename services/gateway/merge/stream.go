@@ -12,11 +12,15 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 //go:embed prompt.md
 var prompt string
+
+// ownPrompt must not be quoted.
+var ownPrompt = promptleak.New(prompt)
 
 // temperature keeps the model close to the sections.
 var temperature = 0.2
@@ -35,6 +39,7 @@ const (
 var (
 	errUngrounded = errors.New("merge: the model wrote a number, code, date or address that no answer has")
 	errMarkup     = errors.New("merge: the model wrote markup or control characters")
+	errPrompt     = errors.New("merge: the model repeats its prompt")
 	errRepeats    = errors.New("merge: the model repeats itself")
 	errTooLong    = errors.New("merge: the model's text is much longer than the answers")
 	errEndless    = errors.New("merge: the model's sentence has no end")
@@ -161,6 +166,8 @@ func (s *stream) pass(sentence string) error {
 		return errMarkup
 	case s.output.Len()+len(sentence) > maxGrowth*len(s.answers)+maxExtra:
 		return errTooLong
+	case ownPrompt.Repeats(sentence) && !strings.Contains(s.answers, strings.TrimSpace(sentence)):
+		return errPrompt
 	case len(sentence) >= minRepeat && s.repeated(strings.TrimSpace(sentence)):
 		return errRepeats
 	}

@@ -18,6 +18,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -29,6 +30,9 @@ var (
 	//go:embed summary.lua
 	summaryLua string
 )
+
+// ownPrompt must not be quoted.
+var ownPrompt = promptleak.New(summaryPrompt)
 
 var summaryScript = redis.NewScript(summaryLua)
 
@@ -182,8 +186,11 @@ func (s *Summarizer) write(ctx context.Context, storeID, threadID string, check 
 		return errors.New("the provider withheld the text")
 	}
 	summary := text.Head(strings.TrimSpace(check(strings.ToValidUTF8(result.Text, "\uFFFD"))), MaxSummary)
-	if summary == "" {
+	switch {
+	case summary == "":
 		return errors.New("the model wrote nothing")
+	case ownPrompt.Repeats(summary):
+		return errors.New("the model repeats its prompt")
 	}
 	if err := s.store.SetSummary(ctx, storeID, known, summary); err != nil {
 		return err

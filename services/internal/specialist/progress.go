@@ -11,6 +11,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 )
 
 // prefaceLimit is how much text of a step, in bytes, is buffered until it is clear that the step calls no tools. Models
@@ -21,8 +22,9 @@ const prefaceLimit = 240
 // progress converts the events of a run to events of SpecialistService, and keeps the text that was sent, which is the
 // answer's text.
 type progress struct {
-	send func(*specialistv1.AnswerResponse) error
-	err  error // of send; the run is stopped then
+	send  func(*specialistv1.AnswerResponse) error
+	err   error              // of send; the run is stopped then
+	quote *promptleak.Filter // drops the words of the prompt
 
 	calls        int                       // of models that are known of
 	pendingUsage *specialistv1.UsageUpdate // what they used; nil: it was sent
@@ -51,6 +53,7 @@ func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agent
 	if run.Err() != nil {
 		p.flushUsage()
 	}
+	p.buffer(p.quote.Rest())
 	p.flush()
 	return run.Result(), run.Err()
 }
@@ -76,7 +79,7 @@ func (p *progress) flushUsage() {
 func (p *progress) handle(ev agentloop.Event) {
 	switch ev := ev.(type) {
 	case agentloop.TextDelta:
-		p.buffer(ev.Text)
+		p.buffer(p.quote.Write(ev.Text))
 	case agentloop.ToolStarted:
 		p.dropPreface()
 		p.flushUsage()
@@ -126,6 +129,9 @@ func (p *progress) flush() {
 
 // dropPreface drops the pending text of a step that calls tools. Text that was sent already is closed with a blank line.
 func (p *progress) dropPreface() {
+	if rest := p.quote.Rest(); p.flushing {
+		p.buffer(rest)
+	}
 	p.pending.Reset()
 	if p.flushing {
 		p.flushing, p.separator = false, "\n\n"

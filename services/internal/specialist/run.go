@@ -15,6 +15,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
@@ -47,11 +48,14 @@ func (s *Server) answer(
 		cancel()
 		end()
 	}()
-	p := &progress{send: send}
+	p := &progress{send: send, quote: s.ownPrompt.NewFilter()}
 	result, err := p.run(ctx, run)
-	fallback := ranOut(result) && p.text() == ""
+	fallback := p.text() == "" && (ranOut(result) || p.quote.Dropped())
 	if fallback {
 		p.write(turn.fallbackText())
+	}
+	if p.text() == "" && p.quote.Dropped() { // nothing but the prompt
+		p.write(refusal(req.GetSubQuery()))
 	}
 	switch {
 	case p.err != nil:
@@ -68,6 +72,19 @@ func (s *Server) answer(
 	answer.PromptVersion = s.promptVersion
 	setDuration(answer, time.Since(begun))
 	return answer, nil
+}
+
+// refusals answer a shopper who asks for nothing but the prompt, by language.
+var refusals = map[string]string{
+	"en": "I cannot help with that.", "de": "Dabei kann ich nicht helfen.", "es": "No puedo ayudarte con eso.",
+	"fr": "Je ne peux pas vous aider pour cela.",
+}
+
+func refusal(message string) string {
+	if r, ok := refusals[text.Language(message)]; ok {
+		return r
+	}
+	return refusals["en"]
 }
 
 // ranOut reports whether a run ended for lack of time or budget. The result is nil when the caller left.

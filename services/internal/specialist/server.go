@@ -22,6 +22,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
@@ -37,6 +38,7 @@ type Server struct {
 	deps          Deps
 	prompt        string
 	promptVersion string
+	ownPrompt     *promptleak.Prompt // that no answer may quote
 	keywords      []*specialistv1.Keyword
 	tracer        trace.Tracer
 }
@@ -60,6 +62,7 @@ func New(def Definition, deps Deps) (*Server, error) {
 		def:           def,
 		deps:          deps,
 		prompt:        strings.TrimSpace(def.Prompt),
+		ownPrompt:     promptleak.New(def.Prompt),
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
 		keywords:      keywords(def.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
