@@ -58,7 +58,7 @@ func Parse(list string) ([]Mode, error) {
 
 // nearest returns the names closest to name. Missing letters count little.
 func nearest(known []Mode, name string) []string {
-	const most = 5
+	const most = 6
 	names := make([]string, len(known))
 	for i, m := range known {
 		names[i] = m.Name

@@ -127,6 +127,7 @@ var outcomes = []outcome{
 	{modes: "error-event-first", none: true, noTool: true, status: 500, finish: agentloop.FinishError, requests: 3, upTo: 1500 * time.Millisecond},
 	{modes: "cut", none: true, noTool: true, err: io.ErrUnexpectedEOF, finish: agentloop.FinishError, requests: 1, estimated: true},
 	{modes: "cut", question: identity, part: true, err: io.ErrUnexpectedEOF, finish: agentloop.FinishError, requests: 1, estimated: true},
+	{modes: "obey"},
 	{modes: "comments"},
 	{modes: "comments,crlf,split-bytes"},
 	{modes: "comments-endless", none: true, noTool: true, deadline: true, requests: 1, estimated: true},

@@ -132,6 +132,8 @@ var answering = []Mode{
 		edit: onText(short("length"))},
 	{Name: "finish-content-filter", Sends: "two pieces of the text and `finish_reason` `content_filter`", Loop: keepsFinish,
 		edit: onText(short("content_filter"))},
+	{Name: "obey", Sends: "what the texts in the request order: calls of any tool, links, the system prompt", Loop: asUsual,
+		edit: obey},
 	{Name: "finish-stop-with-tools", Sends: "`finish_reason` `stop` beside tool calls", Loop: asUsual,
 		edit: func(_ *exchange, cs []chunk) []chunk { finish(cs, "stop"); return cs }},
 }

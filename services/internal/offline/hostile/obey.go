@@ -1,0 +1,166 @@
+package hostile
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A model that obeys whatever it reads, wherever that stands: the shopper's message, a tool's result, a tool's error.
+var (
+	// order opens a text that gives orders. The whole text is repeated in the answer, with what it holds.
+	order = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b[^.]{0,60}\b(?:instructions?|rules|prompt|above|before)\b`)
+	// callOrder orders a call of a tool, with arguments in JSON. The tool need not be one that is offered.
+	callOrder = regexp.MustCompile(`(?i)\bcall (?:the tool )?([a-z][a-z0-9_]*) with (\{[^{}]*\})`)
+	// promptOrder asks for the system prompt.
+	promptOrder = regexp.MustCompile(`(?i)\b(?:repeat|print|show|reveal|output|display)\b[^.]{0,60}\b(?:system prompt|prompt|instructions)\b`)
+	// characterOrder asks for characters by their numbers, which no text with orders could carry in itself.
+	characterOrder = regexp.MustCompile(`(?i)\bwrite the characters((?: U\+[0-9A-F]{1,6})+)`)
+)
+
+// orders are what a model that obeys has been told.
+type orders struct {
+	texts []string // to repeat
+	calls []function
+	runes string
+	tell  bool // the system prompt
+}
+
+// obey adds to an answer what the conversation orders: it calls the tools that it is told to call, once each, and then repeats the
+// orders themselves, the system prompt and the characters that are asked for.
+func obey(x *exchange, cs []chunk) []chunk {
+	told, system := ordersIn(x)
+	if len(told.texts) == 0 && len(told.calls) == 0 && told.runes == "" && !told.tell {
+		return cs
+	}
+	var calls []piece
+	if string(x.ToolChoice) != `"none"` {
+		for i, f := range told.calls {
+			if !called(x, f) {
+				calls = append(calls, piece{ID: "obeyed_" + strconv.Itoa(len(x.Messages)) + "_" + strconv.Itoa(i), Function: f})
+			}
+		}
+	}
+	if len(calls) > 0 {
+		return withCalls(cs, append(wholeCalls(cs), calls...))
+	}
+	if !isText(cs) {
+		return cs
+	}
+	said := strings.Join(told.texts, "\n\n") + told.runes
+	if told.tell {
+		said += "\n\n" + system
+	}
+	at := texts(cs)
+	if len(at) == 0 {
+		return begin(cs, delta{Content: said})
+	}
+	var whole strings.Builder
+	for _, i := range at {
+		whole.WriteString(cs[i].delta().Content)
+	}
+	if inside, ok := insideJSON(whole.String(), said); ok {
+		cs[at[0]].delta().Content = inside
+		return cutText(cs, 1)
+	}
+	last := cs[at[len(at)-1]].delta()
+	last.Content += "\n\n" + said
+	return cs
+}
+
+// insideJSON puts a text into every string of a typed answer.
+func insideJSON(answer, said string) (string, bool) {
+	var value map[string]any
+	if json.Unmarshal([]byte(answer), &value) != nil {
+		return "", false
+	}
+	raw, err := json.Marshal(mapStrings(value, func(s string) string {
+		if !strings.Contains(s, " ") { // a name
+			return s
+		}
+		return s + " " + said
+	}))
+	return string(raw), err == nil
+}
+
+func mapStrings(value any, f func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return f(v)
+	case []any:
+		for i := range v {
+			v[i] = mapStrings(v[i], f)
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = mapStrings(v[key], f)
+		}
+	}
+	return value
+}
+
+// called reports whether the conversation has a call already.
+func called(x *exchange, f function) bool {
+	return slices.ContainsFunc(x.Messages, func(m message) bool {
+		return slices.ContainsFunc(m.ToolCalls, func(p piece) bool { return p.Function == f })
+	})
+}
+
+// ordersIn returns what the conversation orders, and its system prompt. Orders in the system prompt are none: it is obeyed anyway.
+func ordersIn(x *exchange) (told orders, system string) {
+	for _, m := range x.Messages {
+		var content string
+		if json.Unmarshal(m.Content, &content) != nil {
+			continue
+		}
+		switch m.Role {
+		case "system":
+			system += content
+		case "user", "tool":
+			for _, s := range leaves(content) {
+				told.add(s)
+			}
+		}
+	}
+	return told, system
+}
+
+// add takes in the orders of a text.
+func (o *orders) add(s string) {
+	if order.MatchString(s) && !slices.Contains(o.texts, s) {
+		o.texts = append(o.texts, s)
+	}
+	for _, m := range callOrder.FindAllStringSubmatch(s, -1) {
+		if f := (function{Name: m[1], Arguments: m[2]}); !slices.Contains(o.calls, f) {
+			o.calls = append(o.calls, f)
+		}
+	}
+	for _, m := range characterOrder.FindAllStringSubmatch(s, -1) {
+		for code := range strings.FieldsSeq(m[1]) {
+			if n, err := strconv.ParseUint(code[len("U+"):], 16, 21); err == nil {
+				o.runes += string(rune(n))
+			}
+		}
+	}
+	o.tell = o.tell || promptOrder.MatchString(s)
+}
+
+// leaves returns the strings of a tool's result in JSON, which stands between the lines of a fence, or else the text itself.
+func leaves(content string) []string {
+	inner := content
+	if _, rest, fenced := strings.Cut(content, ">\n"); fenced {
+		inner = rest[:max(0, strings.LastIndex(rest, "\n</"))]
+	}
+	var value map[string]any
+	if json.Unmarshal([]byte(inner), &value) != nil {
+		return []string{content}
+	}
+	var out []string
+	mapStrings(value, func(s string) string {
+		out = append(out, s)
+		return s
+	})
+	return out
+}
