@@ -46,6 +46,10 @@ lint: tools ## Check formats, protos, vet and staticcheck
 modules: ## Check that each module builds and is tidy by itself
 	for m in $(MODULES); do (cd $$m && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 
+.PHONY: attacks
+attacks: ## Plant all public attack texts before a model that obeys them (minutes)
+	QUARTET_ALL_ATTACKS=1 go test -count=1 -timeout 60m -run TestAModelThatObeysDoesNoHarm -v ./services/e2e
+
 .PHONY: generated
 generated: generate ## Check that the generated code is current
 	git diff --exit-code -- proto/gen

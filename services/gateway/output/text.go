@@ -377,8 +377,8 @@ func (r *redaction) allowsDestination(destination string) bool {
 var (
 	// url is an address with a scheme, or a scheme that programs follow without slashes, or two slashes and a host.
 	url = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*:[/\\]{1,}[^\s<>"` + "`" + `]+|` +
-		`\b(?:https?|ftp|javascript|vbscript|data|file|blob|mailto|tel|sms|callto|skype|whatsapp|tg|intent|magnet|about|view-source):[^\s<>"` + "`" + `]+|` +
-		`[/\\]{2,}[\p{L}\p{N}_.-]+\.[\p{L}\p{N}-]{2,}[^\s<>"` + "`" + `]*`)
+		`(?:java|vb)script:[^\s<>"` + "`" + `]+|\b(?:https?|ftp|data|file|blob|mailto|tel|sms|callto|skype|whatsapp|tg|intent|magnet|about|view-source):[^\s<>"` + "`" + `]+|` +
+		`[/\\]{2,}[\p{L}\p{N}_][^\s<>"` + "`" + `]*`)
 	// closing is what stands behind an address and does not belong to it.
 	closing = ".,;:!?'\")]}*_~"
 )

@@ -61,7 +61,7 @@ func TestForeignAddressesGo(t *testing.T) {
 		{"Go to //evil.example/x or \\\\evil.example\\x.", "Go to (link removed) or (link removed)."},
 		{"[a](//evil.example)", "a"}, {"[a](/\\evil.example)", "a"}, {"[a](https:evil.example)", "a"}, {"[a](https:/evil.example)", "a"},
 		{"[a](<https://evil.example/a b>)", "a"}, {"[a](javascript:alert(1))", "a"}, {"[a](JavaScript:alert(1))", "a"},
-		{"[a](java&#115;cript:alert(1))", "a"}, {"[a](data:text/html;base64,PHNj)", "a"}, {"[a](&#104;ttps://evil.example)", "a"},
+		{"[a](java&#115;cript:alert(1))", "a"}, {"\\x0Bjavascript:javascript:alert(1) now", "\\x0B(link removed) now"}, {"<a href=\"//evil", "< a href=\"(link removed)"}, {"[a](data:text/html;base64,PHNj)", "a"}, {"[a](&#104;ttps://evil.example)", "a"},
 		{"[a](mailto:x@evil.example)", "a"}, {"[a](mailto:help@shop.example?bcc=x@evil.example)", "a"}, {"[a](tel:+4915112345678)", "a"},
 		{"[a](https://shop.example@evil.example/)", "a"}, {"[a](https://shop.example%2eevil.example/)", "a"}, {"[a](https://shop.example\\@evil.example)", "a"},
 		{"Go https://shop.example@evil.example/ now", "Go (link removed) now"}, {"Go https://shop.example.evil.example now", "Go (link removed) now"},
