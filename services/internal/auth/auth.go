@@ -23,7 +23,7 @@ type Right string
 const (
 	// RightAsk allows asking for shoppers, and reading and deleting the threads of the customers for whom the caller asks.
 	RightAsk Right = "ask"
-	// RightThreads allows reading all threads and turns of the store.
+	// RightThreads allows reading all threads and turns of the store, and using the threads of guests without naming their carts.
 	RightThreads Right = "threads"
 	// RightErase allows deleting any thread of the store.
 	RightErase Right = "erase"
