@@ -34,6 +34,14 @@ test: ## Run all tests
 race: ## Run all tests with the race detector, in random order
 	go test -race -shuffle=on work
 
+# Every fuzz target of the services runs for FUZZTIME. To keep what a run finds, commit the file that it names under testdata/fuzz.
+FUZZTIME := 1m
+FUZZ := ./services/suite:FuzzRequests ./services/internal/jsonl:FuzzRead ./services/internal/grounding:FuzzCheck ./services/router:FuzzModelAnswer \
+	./services/router/classifier:FuzzClassify ./services/internal/text:FuzzSentences ./pkg/agentloop/openai:FuzzAnswer
+.PHONY: fuzz
+fuzz: ## Fuzz for FUZZTIME each, such as FUZZTIME=10m: the requests of all services, and readers of what others wrote
+	for f in $(FUZZ); do go test "$${f%%:*}" -run '^$$' -fuzz "^$${f##*:}$$" -fuzztime $(FUZZTIME); done
+
 .PHONY: lint
 lint: tools ## Check formats, protos, vet and staticcheck
 	unformatted="$$(gofmt -l proto/gen pkg services examples deploy)"; if [ -n "$$unformatted" ]; then echo "not formatted: $$unformatted" >&2; exit 1; fi

@@ -32,7 +32,7 @@ import (
 )
 
 // minimal returns what every role needs, and nothing else: an embedded Redis, the offline model and a network.
-func minimal(t *testing.T) Config {
+func minimal(t testing.TB) Config {
 	t.Helper()
 	server, err := state.Embedded()
 	if err != nil {
@@ -62,7 +62,7 @@ func minimal(t *testing.T) Config {
 }
 
 // serve serves all six services until the test ends.
-func serve(t *testing.T, cfg Config) {
+func serve(t testing.TB, cfg Config) {
 	t.Helper()
 	six, err := NewAll(cfg, nil)
 	if err != nil {
@@ -79,7 +79,7 @@ func serve(t *testing.T, cfg Config) {
 	})
 }
 
-func dial(t *testing.T, role string, cfg Config) *grpc.ClientConn {
+func dial(t testing.TB, role string, cfg Config) *grpc.ClientConn {
 	t.Helper()
 	conn, err := Dial(role, cfg)
 	if err != nil {
