@@ -17,6 +17,7 @@ const minCapitals = 4
 type reader struct {
 	text     string
 	numerals map[string]int // of the text's language
+	atoms    []atom         // the tokens' own
 	tokens   []token
 	at       int
 	out      Text

@@ -51,13 +51,8 @@ func (t token) compact() string {
 	return b.String()
 }
 
-// bytesPerAtom is about how much of a text an atom takes, with what follows it.
-const bytesPerAtom = 5
-
 // tokenize splits the text into tokens.
 func (r *reader) tokenize() {
-	atoms := make([]atom, 0, len(r.text)/bytesPerAtom+1)
-	r.tokens = make([]token, 0, cap(atoms))
 	begin := 0 // of the chain: atoms that nothing but glue keeps apart
 	for i := 0; i < len(r.text); {
 		c, n := utf8.DecodeRuneInString(r.text[i:])
@@ -66,17 +61,17 @@ func (r *reader) tokenize() {
 			continue
 		}
 		a := readAtom(r.text, i)
-		if k := len(atoms); k > begin {
-			if a.glue = r.text[atoms[k-1].end:i]; !glues(a.glue, atoms[k-1].digits && a.digits) {
-				r.tokens = appendTokens(r.tokens, atoms[begin:])
+		if k := len(r.atoms); k > begin {
+			if a.glue = r.text[r.atoms[k-1].end:i]; !glues(a.glue, r.atoms[k-1].digits && a.digits) {
+				r.tokens = appendTokens(r.tokens, r.atoms[begin:])
 				begin, a.glue = k, ""
 			}
 		}
-		atoms = append(atoms, a)
+		r.atoms = append(r.atoms, a)
 		i = a.end
 	}
-	if len(atoms) > begin {
-		r.tokens = appendTokens(r.tokens, atoms[begin:])
+	if len(r.atoms) > begin {
+		r.tokens = appendTokens(r.tokens, r.atoms[begin:])
 	}
 }
 
