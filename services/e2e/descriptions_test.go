@@ -12,6 +12,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -23,12 +24,16 @@ const descriptionsFile = "../router/testdata/specialists.json"
 // -args -update after you change a specialist's purpose, examples or keywords.
 func TestRouterTestsUseThePublishedDescriptions(t *testing.T) {
 	h := newSystem(t)
-	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"})
 	var all []json.RawMessage
 	for _, role := range suite.Roles() {
 		if !slices.Contains([]string{suite.Search, suite.Recommend, suite.Promotions, suite.Support}, role) {
 			continue
 		}
+		sc, err := suite.Narrow(role, scope.Scope{StoreID: "demo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := scopetest.Context(t.Context(), t, sc)
 		conn, err := suite.Dial(role, h.cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/certs"
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
@@ -40,6 +41,7 @@ type processes struct {
 	addr    map[string]string
 	running map[string]*process
 	tls     *processTLS // nil: plaintext
+	scopes  string      // folder with the keys of scopes
 }
 
 // process is one running service. Its output is told when the test fails.
@@ -94,13 +96,16 @@ func startProcesses(t *testing.T, cfg processConfig) *processes {
 	}
 	modelServer := httptest.NewServer(cfg.model)
 	t.Cleanup(modelServer.Close)
-	p := &processes{t: t, program: build(t), addr: make(map[string]string), running: make(map[string]*process)}
+	p := &processes{t: t, program: build(t), addr: make(map[string]string), running: make(map[string]*process), scopes: t.TempDir()}
 	p.env = append(append(os.Environ(), cfg.env...), "QUARTET_REDIS="+cfg.redis, "QUARTET_MODEL_URL="+modelServer.URL+"/v1",
 		"QUARTET_MODEL="+offline.Model, "QUARTET_FAST_MODEL="+offline.ModelFast)
 	for _, role := range suite.Roles() {
 		p.addr[role] = redistest.FreeAddr(t)
 		p.env = append(p.env, fmt.Sprintf("QUARTET_%s_ADDR=%s", strings.ToUpper(role), p.addr[role]))
 	}
+	p.makeScopeKeys("")
+	p.env = append(p.env, "QUARTET_SCOPE_KEY="+filepath.Join(p.scopes, certs.ScopeKeyFolder, certs.ScopeKeyFile),
+		"QUARTET_SCOPE_KEYS="+filepath.Join(p.scopes, certs.ScopeKeysFolder, certs.ScopeKeysFile))
 	if cfg.tls {
 		p.secure()
 	}
@@ -112,6 +117,18 @@ func startProcesses(t *testing.T, cfg processConfig) *processes {
 		p.awaitServing(role)
 	}
 	return p
+}
+
+// makeScopeKeys makes the keys of scopes, or takes a step of their rotation.
+func (p *processes) makeScopeKeys(step string) {
+	p.t.Helper()
+	folders, err := certs.ScopeFolders(p.scopes, step)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := certs.Write(p.scopes, folders); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 func newBrain(t *testing.T) http.Handler {

@@ -23,6 +23,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -64,6 +65,7 @@ func newSystemWith(t *testing.T, url string, brain http.Handler, tune ...func(*s
 	}
 	modelServer := httptest.NewServer(brain)
 	h := &system{cfg: suite.Config{
+		ScopeSigner: scopetest.Signer(), Scopes: scopetest.Verifier(),
 		Redis: client, Network: rpc.NewNetwork(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), DrainTimeout: time.Second,
 		Model: newModel(t, modelServer.URL, offline.Model), FastModel: newModel(t, modelServer.URL, offline.ModelFast),
 	}}

@@ -46,9 +46,12 @@ func TestASingleAnswerPassesThroughAsItStreams(t *testing.T) {
 	}
 	_, scopes := h.specialists["search"].calls()
 	want := []scope.Scope{{
-		StoreID: "demo", CustomerID: "ann", CustomerGroups: []string{"vip", "staff"}, CartID: "ann", Locale: "es-MX",
-		ThreadID: "t1", TurnID: reply.GetTurnId(),
+		StoreID: "demo", Locale: "es-MX", ThreadID: "t1", TurnID: reply.GetTurnId(),
+		Audience: "search", Reads: []scope.Read{scope.ReadCatalog},
 	}}
+	for i := range scopes {
+		scopes[i].Expiry = time.Time{} // TestTheScopeOfATurnIsNarrowed checks it
+	}
 	if diff := cmp.Diff(want, scopes); diff != "" {
 		t.Errorf("scope (-want +got):\n%s", diff)
 	}
@@ -300,7 +303,7 @@ func TestADeadSpecialistIsStillRoutedToAndItsPartNamed(t *testing.T) {
 
 func TestASpecialistThatNeverDescribedItselfIsLeftOut(t *testing.T) {
 	h := open(t, nil)
-	h.service.registry = registry.New(h.service.cfg.Specialists, h.service.cfg.Logger)
+	h.service.registry = registry.New(h.service.cfg.Specialists, h.service.cfg.Signer, h.service.cfg.Logger)
 	h.service.fanout = h.newFanout()
 	h.stops["support"]()
 	reply := h.ask("search: shoes")

@@ -26,6 +26,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
@@ -86,6 +87,8 @@ type Config struct {
 	Router routerv1.RouterServiceClient
 	// Specialists answer the parts of messages. At least one.
 	Specialists []Peer
+	// Signer signs the scope of a turn, narrowed for the router and for each specialist. Required.
+	Signer *scope.Signer
 	// Cart reads the shopper's cart, once per turn. Nil: specialists read it themselves.
 	Cart cartv1.CartServiceClient
 	// Model merges several answers into one reply. Nil: answers are joined without a model.
@@ -114,6 +117,8 @@ func (c Config) Validate() error {
 		return errors.New("gateway: Redis is required")
 	case c.Router == nil:
 		return errors.New("gateway: Router is required")
+	case c.Signer == nil:
+		return errors.New("gateway: Signer is required")
 	case len(c.Specialists) == 0:
 		return errors.New("gateway: at least one specialist is required")
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
 
@@ -200,6 +201,12 @@ type fixture struct {
 
 var specialistNames = []string{"search", "recommend", "promotions", "support"}
 
+// reads are what specialists may read.
+var reads = map[string][]scope.Read{
+	"search": {scope.ReadCatalog}, "recommend": {scope.ReadCatalog, scope.ReadCarts},
+	"promotions": {scope.ReadPromotions, scope.ReadCarts}, "support": {scope.ReadOrders},
+}
+
 // newFixture prepares a fixture; start opens it. Inside a synctest bubble, Redis is made outside and handed in.
 func newFixture(t *testing.T, redis *miniredis.Miniredis) *fixture {
 	h := &fixture{
@@ -248,10 +255,10 @@ func (h *fixture) serveGateway(name string, redis redis.UniversalClient) *Servic
 	for _, name := range specialistNames {
 		if !slices.ContainsFunc(cfg.Specialists, func(p Peer) bool { return p.Name == name }) {
 			client := &primedClient{SpecialistServiceClient: specialistv1.NewSpecialistServiceClient(h.dial(name))}
-			cfg.Specialists = append(cfg.Specialists, Peer{Name: name, Client: client})
+			cfg.Specialists = append(cfg.Specialists, Peer{Name: name, Client: client, Reads: reads[name]})
 		}
 	}
-	cfg.Redis = redis
+	cfg.Redis, cfg.Signer = redis, scopetest.Signer()
 	cfg.Router = routerv1.NewRouterServiceClient(h.dial("router"))
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	s, err := New(cfg)
@@ -345,7 +352,7 @@ func (h *fixture) serveWith(name string, cfg rpc.ServerConfig, register func(grp
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	cfg.Name, cfg.DrainTimeout = name, time.Millisecond
+	cfg.Name, cfg.Scopes, cfg.DrainTimeout = name, scopetest.Verifier(), time.Millisecond
 	s := rpc.NewServer(cfg)
 	register(s)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -22,6 +22,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
@@ -29,6 +30,9 @@ import (
 // reply, an event, a history or a thread, has leaked.
 func TestNothingOfOneShopperReachesAnother(t *testing.T) {
 	h := newFixture(t, miniredis.RunT(t))
+	h.config.Specialists = []Peer{{
+		Name: "search", Client: specialistv1.NewSpecialistServiceClient(h.dial("search")), Reads: scope.Reads(), // so that it knows the customer
+	}}
 	for _, s := range h.specialists {
 		s.answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
 			sc, _ := scope.FromContext(stream.Context())
@@ -150,6 +154,7 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 	h := newFixture(t, miniredis.RunT(t))
 	good := Config{
 		Redis: h.redisClient(), Router: routerv1.NewRouterServiceClient(h.dial("router")), Logger: slog.New(slog.DiscardHandler),
+		Signer:      scopetest.Signer(),
 		Specialists: []Peer{{Name: "search", Client: specialistv1.NewSpecialistServiceClient(h.dial("search"))}},
 	}
 	if _, err := New(good); err != nil {
@@ -158,6 +163,7 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"Redis":       func(c *Config) { c.Redis = nil },
 		"Router":      func(c *Config) { c.Router = nil },
+		"Signer":      func(c *Config) { c.Signer = nil },
 		"specialist ": func(c *Config) { c.Specialists = nil },
 		"twice":       func(c *Config) { c.Specialists = append(c.Specialists, c.Specialists[0]) },
 		"negative":    func(c *Config) { c.ThreadTTL = -1 },

@@ -21,6 +21,8 @@ import (
 )
 
 const (
+	// router is the audience of the scope that goes to the router.
+	router = "router"
 	// catchAll is the specialist that gets what no other one is found for.
 	catchAll = "support"
 	// maxRouteTime bounds routing, but to at most a third of the time left.
@@ -113,6 +115,10 @@ func (s *Service) routeOnce(
 	ctx, cancel := context.WithDeadline(ctx, due)
 	release := cancel
 	defer func() { release() }()
+	ctx, err := s.cfg.Signer.Outgoing(ctx, t.scope.Narrow(router, nil)) // it reads nothing, so it need not know the shopper
+	if err != nil {
+		return nil, fmt.Errorf("route: %w", err)
+	}
 	stream, err := s.cfg.Router.Route(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("route: %w", err)

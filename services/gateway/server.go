@@ -48,7 +48,7 @@ func New(cfg Config) (*Service, error) {
 	summaries, err2 := threads.NewSummarizer(threads.SummaryConfig{
 		Model: cfg.FastModel, Price: cfg.FastPrice, Meter: meter, Logger: cfg.Logger,
 	}, store)
-	specialists := registry.New(cfg.Specialists, cfg.Logger)
+	specialists := registry.New(cfg.Specialists, cfg.Signer, cfg.Logger)
 	fan, err3 := newFanout(cfg, specialists)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
@@ -62,7 +62,7 @@ func New(cfg Config) (*Service, error) {
 
 func newFanout(cfg Config, specialists *registry.Registry) (*fanout.Fanout, error) {
 	return fanout.New(fanout.Config{
-		Registry: specialists, Cart: cfg.Cart, MergeReserve: cfg.MergeReserve, RunAhead: cfg.RunAhead,
+		Registry: specialists, Signer: cfg.Signer, Cart: cfg.Cart, MergeReserve: cfg.MergeReserve, RunAhead: cfg.RunAhead,
 		Tracer: otel.Tracer(instrumentation), Meter: cfg.MeterProvider.Meter(instrumentation), Logger: cfg.Logger,
 	})
 }

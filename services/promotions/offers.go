@@ -17,6 +17,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
@@ -63,6 +64,8 @@ func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, err
 // cartOf returns the turn's cart; nil if there is none.
 func (s *server) cartOf(ctx context.Context, t *specialist.Turn) (*cartv1.Cart, error) {
 	switch {
+	case !t.Scope.Allows(scope.ReadCarts):
+		return nil, nil
 	case t.Cart != nil || s.cart == nil:
 		return t.Cart, nil
 	case t.Scope.CartID != "":

@@ -34,6 +34,7 @@ func (s *server) definition() specialist.Definition {
 		Keywords:    vocabulary,
 		Prompt:      prompt,
 		Tools:       s.tools,
+		ToolReads:   map[string][]scope.Read{listTool: {scope.ReadPromotions}, chooseTool: {scope.ReadPromotions}},
 		Unavailable: s.unavailable,
 		ReadsCart:   true,
 	}
@@ -48,6 +49,12 @@ func (s *server) unavailable(ctx context.Context, sc scope.Scope) (string, error
 	return "This store has no promotions.", nil
 }
 
+// The names of the tools.
+const (
+	listTool   = "list_active_promotions"
+	chooseTool = "choose_promotion"
+)
+
 // maxListed is how many promotions a model is shown.
 const maxListed = 20
 
@@ -56,11 +63,11 @@ func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
 	read := specialist.Memoise(func(ctx context.Context) (offers, error) { return s.offersFor(ctx, t) })
 	c := &chooser{turn: t, offers: read}
 	return []agentloop.Tool{
-		agentloop.NewTool("list_active_promotions",
+		agentloop.NewTool(listTool,
 			"Lists the store's current promotions, discounts and codes, with what each saves on the shopper's cart now, or what is "+
 				"missing for it to apply. Call it first for any question about offers, codes, discounts or saving money.",
-			listTool(t, read)),
-		agentloop.NewTool("choose_promotion",
+			listPromotions(t, read)),
+		agentloop.NewTool(chooseTool,
 			"Proposes one promotion to the shopper. Call it after list_active_promotions, once, with the single most valuable "+
 				"eligible code (best_code), or with the eligible code that the shopper asked for. To propose best_combination, name "+
 				"the others in also. It does not apply the code.",
@@ -112,7 +119,7 @@ type listedPromotion struct {
 	Combinable  bool   `json:"combinable,omitempty"`
 }
 
-func listTool(t *specialist.Turn, read *specialist.Memo[offers]) func(context.Context, listArgs) (listResult, error) {
+func listPromotions(t *specialist.Turn, read *specialist.Memo[offers]) func(context.Context, listArgs) (listResult, error) {
 	return func(ctx context.Context, _ listArgs) (listResult, error) {
 		o, err := read.Get(ctx)
 		if err != nil {

@@ -1,7 +1,6 @@
 package promotions
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -25,7 +24,7 @@ import (
 )
 
 func shopper(cartID string) scope.Scope {
-	return scope.Scope{StoreID: "one", CustomerID: "ada", CartID: cartID}
+	return scope.Scope{StoreID: "one", CustomerID: "ada", CartID: cartID, Reads: scope.Reads()}
 }
 
 // stocked serves a store with one promotion for each way of (not) applying to walkCart.
@@ -119,7 +118,7 @@ func TestListNotes(t *testing.T) {
 }
 
 func TestAStoreWithoutCartsIsToldSo(t *testing.T) {
-	for name, sc := range map[string]scope.Scope{"a customer": shopper("walk"), "a guest": {StoreID: "one"}} {
+	for name, sc := range map[string]scope.Scope{"a customer": shopper("walk"), "a guest": {StoreID: "one", Reads: scope.Reads()}} {
 		service, conn := serve(t, &fakeCarts{none: true}, silent())
 		mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000)))
 		tools := service.data.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})
@@ -364,7 +363,7 @@ func TestDescribe(t *testing.T) {
 	_, conn := serve(t, nil, silent())
 	client := specialistv1.NewSpecialistServiceClient(conn)
 	describe := func(storeID string) *specialistv1.Specialist {
-		resp, err := client.Describe(scope.NewContext(context.Background(), scope.Scope{StoreID: storeID}), &specialistv1.DescribeRequest{})
+		resp, err := client.Describe(servicetest.Context(t, conn, scope.Scope{StoreID: storeID}), &specialistv1.DescribeRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func companyOf(ctx context.Context, t *testing.T, orders *fakeOrders, arguments 
 	for _, id := range cart {
 		held.Items = append(held.Items, &cartv1.CartItem{ProductId: id, Quantity: 1, Available: true})
 	}
-	tools := service.tools(&specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}, Cart: held})
+	tools := service.tools(&specialist.Turn{Scope: scope.Scope{StoreID: "s1", Reads: scope.Reads()}, Findings: &specialist.Findings{}, Cart: held})
 	if _, err := servicetest.Run[similarResult](ctx, t, tools, "similar_products", arguments); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestTheSpecialistOfAStoreWithoutCarts(t *testing.T) {
 		))
 		conn := servicetest.Serve(t, "recommend", service.Register)
 		withoutCart(t, cartv1.NewCartServiceClient(conn), true)
-		described, err := specialistv1.NewSpecialistServiceClient(conn).Describe(scope.NewContext(t.Context(), sc), &specialistv1.DescribeRequest{})
+		described, err := specialistv1.NewSpecialistServiceClient(conn).Describe(servicetest.Context(t, conn, sc), &specialistv1.DescribeRequest{})
 		if err != nil || len(described.GetSpecialist().GetTools()) != 1 || described.GetSpecialist().GetTools()[0].GetName() != "similar_products" {
 			t.Errorf("%s: described as %v, %v", name, described, err)
 		}
@@ -142,7 +142,7 @@ func TestCartsOfTheStoresOwn(t *testing.T) {
 		got, err := servicetest.Run[similarResult](t.Context(), t, tools, tool, arguments)
 		return got.Note, err
 	}
-	ada := scope.Scope{CustomerID: "ada"}
+	ada := scope.Scope{CustomerID: "ada", CartID: "ada", Reads: scope.Reads()}
 	down, none, unknown := status.Error(codes.Unavailable, "10.0.0.7: refused"), cartclient.NoCart("s1"), status.Error(codes.NotFound, "no such cart")
 	for name, tt := range map[string]struct {
 		err             error

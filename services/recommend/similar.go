@@ -13,6 +13,7 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
@@ -220,10 +221,13 @@ type CoPurchases interface {
 	ListCoPurchases(context.Context, *orderv1.ListCoPurchasesRequest, ...grpc.CallOption) (*orderv1.ListCoPurchasesResponse, error)
 }
 
-// coPurchases returns products that customers bought together with some products, best first; none when the lookup fails or
-// takes too long. Of many products it uses the last ones.
+// coPurchases returns products that customers bought together with some products, best first; none when the lookup fails, takes too
+// long or is not in the scope. Of many products it uses the last ones.
 func (s *Service) coPurchases(ctx context.Context, storeID string, products []string) []*catalogv1.KnownComplement {
 	if s.orders == nil || len(products) == 0 {
+		return nil
+	}
+	if sc, ok := scope.FromContext(ctx); ok && !sc.Allows(scope.ReadCoPurchases) {
 		return nil
 	}
 	timeout := maxCoPurchaseTime

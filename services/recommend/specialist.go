@@ -42,12 +42,16 @@ func (s *Service) definition() specialist.Definition {
 		Tools:         s.tools,
 		Unavailable:   s.unavailable,
 		DisabledTools: s.disabledTools,
+		ToolReads:     map[string][]scope.Read{cartTool: {scope.ReadCarts}, similarTool: {scope.ReadCatalog}},
 		ReadsCart:     true,
 	}
 }
 
 // unavailable says whether the store has anything to recommend.
 func (s *Service) unavailable(ctx context.Context, sc scope.Scope) (string, error) {
+	if !sc.Allows(scope.ReadCatalog) {
+		return "The product catalog cannot be read here, so there is nothing to recommend.", nil
+	}
 	resp, err := s.catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: sc.StoreID, Limit: 1})
 	if err != nil {
 		return "", fmt.Errorf("read catalog: %w", err)
@@ -87,8 +91,11 @@ func (s *Service) readCart(ctx context.Context, storeID, cartID string) (*cartv1
 	return s.carts.Get(ctx, storeID, cartID)
 }
 
-// cartTool is the name of the tool that a store without a cart does not have.
-const cartTool = "get_cart_context"
+const (
+	// cartTool is the name of the tool that a store without a cart does not have.
+	cartTool    = "get_cart_context"
+	similarTool = "similar_products"
+)
 
 const cartDescription = `Returns the shopper's cart: items with title, quantity, price, category and options, the subtotal ` +
 	`and the categories in it. Call it for any question about the cart, and before recommending something that goes with it.`
@@ -150,22 +157,23 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 		agentloop.NewTool(cartTool, cartDescription, func(ctx context.Context, _ struct{}) (cartResult, error) {
 			return u.cartContext(ctx)
 		}),
-		agentloop.NewTool("similar_products", similarDescription, u.similar),
+		agentloop.NewTool(similarTool, similarDescription, u.similar),
 	}
 }
 
 // readCart returns the shopper's cart: the one that all specialists of the turn see, if the assignment came with it.
 func (t *turn) readCart(ctx context.Context) (turnCart, error) {
-	id := t.cartID()
 	switch {
+	case !t.Scope.Allows(scope.ReadCarts):
+		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
 	case t.Cart != nil:
 		return turnCart{Cart: t.Cart}, nil
 	case t.Disabled(cartTool):
 		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
-	case id == "":
+	case t.Scope.CartID == "":
 		return turnCart{unavailable: reasonUnknown}, nil
 	}
-	cart, err := t.service.readCart(ctx, t.Scope.StoreID, id)
+	cart, err := t.service.readCart(ctx, t.Scope.StoreID, t.Scope.CartID)
 	switch {
 	case cartclient.None(err):
 		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
@@ -173,14 +181,6 @@ func (t *turn) readCart(ctx context.Context) (turnCart, error) {
 		return turnCart{}, t.service.forModel(ctx, err, reasonFailed+" Say so, and do not guess what is in it.")
 	}
 	return turnCart{Cart: cart}, nil
-}
-
-// cartID is the shopper's cart: the one that the backend named, or else the one named after the customer.
-func (t *turn) cartID() string {
-	if t.Scope.CartID != "" {
-		return t.Scope.CartID
-	}
-	return t.Scope.CustomerID
 }
 
 // forModel logs the cause and returns an error text for the model, which must not see internals.

@@ -28,7 +28,7 @@ func toolbox(t *testing.T, sc scope.Scope, items ...*cartv1.CartItem) (call func
 			t.Fatal(err)
 		}
 	}
-	sc.StoreID = "s1"
+	sc.StoreID, sc.Reads = "s1", scope.Reads()
 	tools := service.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})
 	return func(name, arguments string) (any, error) {
 		for _, tool := range tools {
@@ -51,11 +51,10 @@ func TestCartContext(t *testing.T) {
 		items []*cartv1.CartItem
 		want  cartResult
 	}{
-		"the cart of the scope":         {scope.Scope{CartID: "c1"}, inCart, full},
-		"the cart named after customer": {scope.Scope{CustomerID: "c1"}, inCart, full},
-		"the cart goes first":           {scope.Scope{CartID: "c2", CustomerID: "c1"}, inCart, cartResult{Items: []itemView{}, Note: "The cart is empty."}},
-		"an empty cart":                 {scope.Scope{CartID: "c1"}, nil, cartResult{Items: []itemView{}, Note: "The cart is empty."}},
-		"a guest without a cart":        {scope.Scope{}, inCart, cartResult{Items: []itemView{}, Note: "The shopper's cart is not known here."}},
+		"the cart of the scope":  {scope.Scope{CartID: "c1"}, inCart, full},
+		"the cart goes first":    {scope.Scope{CartID: "c2", CustomerID: "c1"}, inCart, cartResult{Items: []itemView{}, Note: "The cart is empty."}},
+		"an empty cart":          {scope.Scope{CartID: "c1"}, nil, cartResult{Items: []itemView{}, Note: "The cart is empty."}},
+		"a guest without a cart": {scope.Scope{}, inCart, cartResult{Items: []itemView{}, Note: "The shopper's cart is not known here."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			call, _ := toolbox(t, c.scope, c.items...)
@@ -186,6 +185,7 @@ func TestTheCartOfTheAssignmentServesInPlaceOfTheStoredOne(t *testing.T) {
 		"of a shopper": {StoreID: "s1", CartID: "c1"}, "of a guest whose cart nobody named": {StoreID: "s1"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			sc.Reads = scope.Reads()
 			tools := service.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}, Cart: &cartv1.Cart{
 				Items: []*cartv1.CartItem{{ProductId: "SOCK-1", VariantId: "std", Title: "Trail sock", Quantity: 3, UnitPrice: eur(1495), Available: true}},
 			}})
@@ -243,7 +243,7 @@ func TestDescribe(t *testing.T) {
 	conn := servicetest.Serve(t, "recommend", newService(t, newFakeCatalog(), scripted.New()).Register)
 	client := specialistv1.NewSpecialistServiceClient(conn)
 	for store, available := range map[string]bool{"s1": true, "s2": false} {
-		ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: store})
+		ctx := servicetest.Context(t, conn, scope.Scope{StoreID: store})
 		resp, err := client.Describe(ctx, &specialistv1.DescribeRequest{})
 		if err != nil {
 			t.Fatal(err)
@@ -279,7 +279,7 @@ func TestAskingForAGiftStartsFromNoCart(t *testing.T) {
 		catalog := newFakeCatalog()
 		service := newService(t, catalog, scripted.New())
 		tools := service.tools(&specialist.Turn{
-			Scope: scope.Scope{StoreID: "s1"}, SubQuery: text, Findings: &specialist.Findings{},
+			Scope: scope.Scope{StoreID: "s1", Reads: scope.Reads()}, SubQuery: text, Findings: &specialist.Findings{},
 			Cart: &cartv1.Cart{Items: []*cartv1.CartItem{{ProductId: "SOCK-1", Quantity: 1}}},
 		})
 		got, err := servicetest.Run[similarResult](t.Context(), t, tools, "similar_products", `{"relation":"complement"}`)

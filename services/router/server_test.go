@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -21,6 +22,8 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
@@ -46,7 +49,7 @@ func serve(t *testing.T, cfg Config) (client routerv1.RouterServiceClient, stop 
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := rpc.NewServer(rpc.ServerConfig{Name: "router"})
+	server := rpc.NewServer(rpc.ServerConfig{Name: "router", Scopes: scopetest.Verifier()})
 	s.Register(server)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -55,13 +58,24 @@ func serve(t *testing.T, cfg Config) (client routerv1.RouterServiceClient, stop 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return routerv1.NewRouterServiceClient(conn), func() {
+	return signing{routerv1.NewRouterServiceClient(conn), t}, func() {
 		_ = conn.Close()
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// signing is a client whose calls have a scope, as those of a gateway have.
+type signing struct {
+	routerv1.RouterServiceClient
+	t *testing.T
+}
+
+func (s signing) Route(ctx context.Context, req *routerv1.RouteRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[routerv1.RouteResponse], error) {
+	ctx = scopetest.Context(ctx, s.t, scope.Scope{StoreID: "demo", Audience: "router", Reads: []scope.Read{}})
+	return s.RouterServiceClient.Route(ctx, req, opts...)
 }
 
 // collect returns the decisions of one Route call and its error.

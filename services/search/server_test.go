@@ -328,7 +328,7 @@ func TestDescribe(t *testing.T) {
 	load(t, conn, "s1")
 	c := specialistv1.NewSpecialistServiceClient(conn)
 	for store, available := range map[string]bool{"s1": true, "s2": false} {
-		ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: store})
+		ctx := servicetest.Context(t, conn, scope.Scope{StoreID: store})
 		resp, err := c.Describe(ctx, &specialistv1.DescribeRequest{})
 		if err != nil {
 			t.Fatal(err)

@@ -40,10 +40,11 @@ func (s *Service) definition() specialist.Definition {
 		Name: "search",
 		Purpose: "Finds products in the store's catalog: what the store sells, prices, sizes, colours, stock, the cheapest or " +
 			"dearest of a kind, how many there are, and facts about a product.",
-		Examples: strings.Split(strings.TrimSpace(examples), "\n"),
-		Keywords: speaksFor,
-		Prompt:   prompt,
-		Tools:    s.tools,
+		Examples:  strings.Split(strings.TrimSpace(examples), "\n"),
+		Keywords:  speaksFor,
+		Prompt:    prompt,
+		Tools:     s.tools,
+		ToolReads: map[string][]scope.Read{catalogTool: {scope.ReadCatalog}},
 		Unavailable: func(ctx context.Context, sc scope.Scope) (string, error) {
 			var reason string
 			err := s.backend.Read(ctx, sc.StoreID, nil, func(v *index.View) error {
@@ -101,6 +102,8 @@ type searchArgs struct {
 	Limit      int            `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. 5 unless said otherwise; total counts all of them in any case."`
 }
 
+const catalogTool = "search_catalog"
+
 const searchDescription = `Searches the store's whole catalog. Returns the best products with price, options in stock and ` +
 	`a reason, the total number of matches and their price range; so it also answers "the cheapest", "how many" and ` +
 	`"between which prices". The catalog is in English: translate the query to English. Look for one kind of product per call. ` +
@@ -126,7 +129,7 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 		version = specialist.Prefetch(t, version).Get
 	}
 	return []agentloop.Tool{
-		agentloop.NewTool("search_catalog", searchDescription, func(ctx context.Context, in searchArgs) (searchResult, error) {
+		agentloop.NewTool(catalogTool, searchDescription, func(ctx context.Context, in searchArgs) (searchResult, error) {
 			return s.searchTool(ctx, t, version, in)
 		}),
 	}

@@ -11,6 +11,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/promotions"
 	"github.com/quartet-commerce/quartet/services/recommend"
@@ -37,22 +38,26 @@ const Cart = "cart"
 type role struct {
 	name       string
 	port       int
-	specialist bool     // has a SpecialistService that the gateway calls
-	needsState bool     // needs Redis and a model
-	maxRequest int      // bytes of the largest request of any method
-	callers    []string // the other roles that call it
+	specialist bool         // has a SpecialistService that the gateway calls
+	reads      []scope.Read // what the scopes of a specialist allow to read
+	needsState bool         // needs Redis and a model
+	maxRequest int          // bytes of the largest request of any method
+	callers    []string     // the other roles that call it
 	build      func(Config, *dialer) (registrar, error)
 }
 
-// roles are the services. To add one takes one row here, one package and one manifest.
+// roles are the services. To add one takes one row here, one package and one manifest. A specialist reads nothing that its row
+// does not name.
 func roles() []role {
 	return []role{
-		{Gateway, 7300, false, true, 256 * kib, nil, buildGateway},
-		{Router, 7301, false, false, 4 * mib, []string{Gateway}, buildRouter},
-		{Search, 7302, true, true, 16 * mib, []string{Gateway, Recommend, Promotions}, buildSearch},
-		{Recommend, 7303, true, true, 4 * mib, []string{Gateway, Promotions}, buildRecommend},
-		{Promotions, 7304, true, true, 16 * mib, []string{Gateway}, buildPromotions},
-		{Support, 7305, true, true, 16 * mib, []string{Gateway, Recommend}, buildSupport},
+		{Gateway, 7300, false, nil, true, 256 * kib, nil, buildGateway},
+		{Router, 7301, false, nil, false, 4 * mib, []string{Gateway}, buildRouter},
+		{Search, 7302, true, []scope.Read{scope.ReadCatalog}, true, 16 * mib, []string{Gateway, Recommend, Promotions}, buildSearch},
+		{Recommend, 7303, true, []scope.Read{scope.ReadCatalog, scope.ReadCarts, scope.ReadCoPurchases}, true, 4 * mib,
+			[]string{Gateway, Promotions}, buildRecommend},
+		{Promotions, 7304, true, []scope.Read{scope.ReadPromotions, scope.ReadCarts, scope.ReadCatalog}, true, 16 * mib,
+			[]string{Gateway}, buildPromotions},
+		{Support, 7305, true, []scope.Read{scope.ReadOrders, scope.ReadPolicies}, true, 16 * mib, []string{Gateway, Recommend}, buildSupport},
 	}
 }
 
@@ -80,6 +85,12 @@ func Port(name string) int {
 	return r.port
 }
 
+// Narrow returns what a role gets of a scope. The router gets no reads, and neither does a role that is no specialist.
+func Narrow(name string, sc scope.Scope) (scope.Scope, error) {
+	r, err := roleOf(name)
+	return sc.Narrow(name, r.reads), err
+}
+
 func roleOf(name string) (role, error) {
 	for _, r := range roles() {
 		if r.name == name {
@@ -93,13 +104,15 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 	var peers []gateway.Peer
 	for _, r := range roles() {
 		if r.specialist {
-			peers = append(peers, gateway.Peer{Name: r.name, Client: specialistv1.NewSpecialistServiceClient(d.dial(r.name))})
+			peers = append(peers, gateway.Peer{
+				Name: r.name, Client: specialistv1.NewSpecialistServiceClient(d.dial(r.name)), Reads: r.reads,
+			})
 		}
 	}
 	c := gateway.Config{
 		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
 		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Cart)),
-		Settings: cfg.Gateway, Logger: cfg.Logger,
+		Signer: cfg.ScopeSigner, Settings: cfg.Gateway, Logger: cfg.Logger,
 	}
 	if cfg.FastModel != nil {
 		c.FastModel, c.FastPrice = cfg.FastModel.Model, cfg.FastModel.Price

@@ -28,6 +28,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -51,7 +52,9 @@ func minimal(t testing.TB) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Redis: client, Model: answering, Network: rpc.NewNetwork(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	cfg := Config{
+		ScopeSigner: scopetest.Signer(), Scopes: scopetest.Verifier(), Redis: client, Model: answering, Network: rpc.NewNetwork(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
 	t.Cleanup(func() {
 		endpoint.Close()
 		if err := errors.Join(cfg.Network.Close(), client.Close(), server.Close()); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 	"github.com/quartet-commerce/quartet/services/search"
 )
@@ -61,6 +62,10 @@ type Config struct {
 	OrderSystems map[string]orderhttp.Config
 	// CaptureContent puts tool arguments and results on spans. They may hold text of customers.
 	CaptureContent bool
+	// ScopeSigner signs the scopes of turns. Required by the gateway. NewAll makes a key if neither this nor Scopes is set.
+	ScopeSigner *scope.Signer
+	// Scopes verifies the scopes of turns. Required by every role.
+	Scopes *scope.Verifier
 	// Authenticator finds out who calls, by the tokens of calls. Nil: see rpc.ServerConfig.
 	Authenticator auth.Authenticator
 	// CallerRate is how many calls a second each caller may make for each store. Zero or less: no limit. Callers may have a rate of
@@ -103,6 +108,8 @@ func New(role string, cfg Config) (*Instance, error) {
 		return nil, fmt.Errorf("%s: Redis is required", role)
 	case r.needsState && cfg.Model == nil:
 		return nil, fmt.Errorf("%s: Model is required", role)
+	case cfg.Scopes == nil:
+		return nil, fmt.Errorf("%s: Scopes is required", role)
 	}
 	cfg.Logger = cfg.Logger.With("service", role)
 	d := &dialer{cfg: cfg, role: role}
@@ -112,7 +119,7 @@ func New(role string, cfg Config) (*Instance, error) {
 	}
 	serverConfig := rpc.ServerConfig{
 		Name: role, Logger: cfg.Logger, DefaultDeadline: cfg.Gateway.TurnTimeout, DrainTimeout: cfg.DrainTimeout, DrainDelay: cfg.DrainDelay,
-		Authenticator: cfg.Authenticator, Limiter: auth.NewLimiter(cfg.CallerRate), Reflection: cfg.Reflection,
+		Scopes: cfg.Scopes, Authenticator: cfg.Authenticator, Limiter: auth.NewLimiter(cfg.CallerRate), Reflection: cfg.Reflection,
 		MaxMessageBytes: r.maxRequest, MaxRequestBytes: requestBytes,
 	}
 	if tls := cfg.TLS[role]; tls != nil {
@@ -158,6 +165,12 @@ type Suite struct {
 func NewAll(cfg Config, further map[string][]net.Listener) (*Suite, error) {
 	if cfg.Network == nil {
 		return nil, errors.New("suite: Network is required")
+	}
+	if cfg.ScopeSigner == nil && cfg.Scopes == nil {
+		var err error
+		if cfg.ScopeSigner, cfg.Scopes, err = scope.NewPair(); err != nil {
+			return nil, err
+		}
 	}
 	s := &Suite{}
 	for _, role := range Roles() {
@@ -208,9 +221,9 @@ type dialer struct {
 func (d *dialer) dial(role string) *grpc.ClientConn { return d.open(role, rpc.DialConfig{}) }
 
 // dialForCallers returns a connection to a role as dial does. Its calls outside a turn are made for the caller that is being
-// served, with that caller's token, unless the target is a cart service of the store's own: it must not get Quartet's tokens.
+// served, with that caller's token.
 func (d *dialer) dialForCallers(role string) *grpc.ClientConn {
-	return d.open(role, rpc.DialConfig{ForwardCaller: role != Cart || d.cfg.Peers[Cart] == ""})
+	return d.open(role, rpc.DialConfig{ForwardCaller: true})
 }
 
 func (d *dialer) open(role string, cfg rpc.DialConfig) *grpc.ClientConn {
@@ -239,6 +252,7 @@ func Dial(role string, cfg Config) (*grpc.ClientConn, error) {
 // dialAs connects to a role with the certificate of the role self.
 func dialAs(self, role string, cfg Config, how rpc.DialConfig) (*grpc.ClientConn, error) {
 	how.Idempotent = idempotent
+	how.External = role == Cart && cfg.Peers[Cart] != "" // a store's own cart service must not get Quartet's tokens
 	if role == Cart && cfg.Peers[Cart] == "" {
 		role = Recommend
 	}

@@ -41,6 +41,7 @@ func (s *Service) definition() specialist.Definition {
 		Prompt:        prompt,
 		Tools:         s.tools,
 		DisabledTools: s.disabledTools,
+		ToolReads:     map[string][]scope.Read{lookupOrder: {scope.ReadOrders}, searchPolicies: {scope.ReadPolicies}},
 	}
 }
 
@@ -61,8 +62,11 @@ const (
 	maxPassageShown = 1_500 // characters of a passage that a model is shown
 )
 
-// lookupOrder is the name of the tool that a store without an order system does not have.
-const lookupOrder = "lookup_order"
+const (
+	// lookupOrder is the name of the tool that a store without an order system does not have.
+	lookupOrder    = "lookup_order"
+	searchPolicies = "search_policies"
+)
 
 // tools makes the tools of one turn.
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
@@ -70,7 +74,7 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	tt := &turnTools{service: s, turn: t, version: version, done: make(map[string]bool)}
 	return []agentloop.Tool{
 		tt.orderTool(),
-		agentloop.NewTool("search_policies",
+		agentloop.NewTool(searchPolicies,
 			"Searches the store's own documents (returns, refunds, shipping, warranty, payment, privacy, contact ...) and gives the "+
 				"passages to quote. Call it for any question about the store's rules or services. If nothing is found, try once with "+
 				"other words or in English.",

@@ -292,7 +292,7 @@ func TestACancelledTurnIsNotToldToTheModel(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	c := serve(t, silent())
-	ctx := scope.NewContext(t.Context(), scope.Scope{StoreID: "one"})
+	ctx := servicetest.Context(t, c.conn, scope.Scope{StoreID: "one"})
 	resp, err := specialistv1.NewSpecialistServiceClient(c.conn).Describe(ctx, &specialistv1.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,13 +14,18 @@ import (
 const certsAbout = `Makes a certificate authority and a certificate for each role, in DIR/ROLE/{tls.crt,tls.key,ca.crt}, and one for people and
 tools in DIR/client. Each run renews all certificates with the authority in DIR/ca; running services take them over. With
 --kubernetes it prints Secrets for 'kubectl apply -f -'; without --out it then keeps nothing, so each run makes a new
-authority.`
+authority.
+
+The gateway's key for the scopes of turns is in DIR/scope-key, and its public half, which all services need, in DIR/scope-keys.
+It is kept until --rotate-scope-key.`
 
 // certsFlags say which certificates to make.
 type certsFlags struct {
 	out, namespace, domain string
 	hosts                  string
 	newCA, dropOldCA       bool
+	rotate                 string
+	scopeOnly              bool
 	leafDays, caDays       int
 }
 
@@ -33,6 +38,8 @@ func runCerts(_ context.Context, args []string, env environment) error {
 	trustDomainFlag(fs, &f.domain)
 	fs.BoolVar(&f.newCA, "new-ca", false, "make a new authority in place of the one in DIR/ca; services go on trusting the old one until a run with --drop-old-ca")
 	fs.BoolVar(&f.dropOldCA, "drop-old-ca", false, "end the trust in all authorities but the newest")
+	fs.StringVar(&f.rotate, "rotate-scope-key", "", "`step` of replacing the key of scopes: publish, use or retire; let the files reach all services between two steps (default: keep the key)")
+	fs.BoolVar(&f.scopeOnly, "scope-only", false, "make the keys of scopes and no certificates, for places with a certificate manager")
 	day := int(24 * time.Hour)
 	fs.IntVar(&f.leafDays, "leaf-days", int(certs.DefaultLeafLifetime)/day, "`number` of days for which certificates are valid")
 	fs.IntVar(&f.caDays, "ca-days", int(certs.DefaultCALifetime)/day, "`number` of days for which a new authority is valid")
@@ -46,26 +53,37 @@ func runCerts(_ context.Context, args []string, env environment) error {
 		return usagef("give --out, the folder to write to, or --kubernetes")
 	case f.leafDays < 1 || f.caDays < 1:
 		return usagef("--leaf-days and --ca-days must be 1 or more")
+	case f.rotate != "" && f.out == "":
+		return usagef("--rotate-scope-key needs --out, the folder with the keys")
 	case f.newCA && f.dropOldCA:
 		return usagef("--new-ca and --drop-old-ca exclude each other: services first need to trust both")
 	}
 	if err := mtls.CheckTrustDomain(f.domain); err != nil {
 		return usageError{err}
 	}
-	ca, made, err := f.authority()
+	folders, err := certs.ScopeFolders(f.out, f.rotate)
 	if err != nil {
 		return err
 	}
-	folders, err := f.folders(ca)
-	if err != nil {
-		return err
+	made := "keys of scopes"
+	if !f.scopeOnly {
+		ca, what, err := f.authority()
+		if err != nil {
+			return err
+		}
+		more, err := f.folders(ca)
+		if err != nil {
+			return err
+		}
+		folders = append(folders, more...)
+		made = fmt.Sprintf("%s, valid until %s; certificates of %d roles for %d days; keys of scopes",
+			what, ca.NotAfter().Format(time.DateOnly), len(suite.Roles())+1, f.leafDays)
 	}
 	if f.out != "" {
 		if err := certs.Write(f.out, folders); err != nil {
 			return err
 		}
-		fmt.Fprintf(env.err, "%s: %s, valid until %s; certificates of %d roles for %d days\n",
-			f.out, made, ca.NotAfter().Format(time.DateOnly), len(suite.Roles())+1, f.leafDays)
+		fmt.Fprintf(env.err, "%s: %s\n", f.out, made)
 	}
 	if f.namespace != "" {
 		return certs.WriteSecrets(env.out, f.namespace, folders)

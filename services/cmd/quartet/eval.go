@@ -175,9 +175,16 @@ func (f *routingFlags) newRouter(ctx context.Context, cfg suite.Config, env envi
 
 // describeSpecialists returns the descriptions of the specialists for the demo store. A service without Describe is none.
 func describeSpecialists(ctx context.Context, cfg suite.Config) ([]*specialistv1.Specialist, error) {
-	ctx = scope.NewContext(ctx, scope.Scope{StoreID: "demo"})
 	var all []*specialistv1.Specialist
 	for _, role := range suite.Roles() {
+		sc, err := suite.Narrow(role, scope.Scope{StoreID: "demo"})
+		if err != nil {
+			return nil, err
+		}
+		ctx, err := cfg.ScopeSigner.Outgoing(ctx, sc)
+		if err != nil {
+			return nil, err
+		}
 		conn, err := suite.Dial(role, cfg)
 		if err != nil {
 			return nil, err
@@ -381,6 +388,9 @@ func pipelines(whole suite.Config) []evalsearch.Pipeline {
 func searchOpener(cfg suite.Config) func(context.Context) (catalogv1.CatalogServiceClient, func() error, error) {
 	return func(ctx context.Context) (_ catalogv1.CatalogServiceClient, closeService func() error, err error) {
 		cfg.Network = rpc.NewNetwork()
+		if _, cfg.Scopes, err = scope.NewPair(); err != nil { // no turn calls the service
+			return nil, nil, err
+		}
 		service, err := suite.New(suite.Search, cfg)
 		if err != nil {
 			return nil, nil, err

@@ -50,6 +50,7 @@ type localConfig struct {
 	logger    *slog.Logger
 	listeners map[string][]net.Listener
 	demo      bool
+	scopeKey  string              // file; "": a key of this process
 	tune      func(*suite.Config) // changes what the flags do not say; may be nil
 	callers   *callerFlags        // nil: nobody is asked for credentials
 	insecure  bool                // other machines may connect
@@ -108,6 +109,9 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 		}
 		l.closers = append(l.closers, closeIndex)
 		l.notes = append(l.notes, c.index.describe())
+	}
+	if err := scopePair(&l.cfg, c.scopeKey); err != nil {
+		return l, err
 	}
 	if c.tune != nil {
 		c.tune(&l.cfg)

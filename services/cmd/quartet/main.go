@@ -57,6 +57,7 @@ func commands() []command {
 		{"state-keys", "FILE", "add a key to the file of keys that encrypt what is kept in Redis", runStateKeys},
 		{"bench", "turn", "measure what a turn costs beside the models' own time", runBench},
 		{"model", "", "run the offline model, an OpenAI-compatible API that follows rules", runModel},
+		{"scope", "", "print a signed scope, to call a service as the gateway does in a turn", runScope},
 		{"version", "", "print the version", runVersion},
 	}
 }

@@ -37,6 +37,7 @@ type serveFlags struct {
 	health     string
 	seal       *sealFlags
 	callers    *callerFlags
+	scopes     *scopeFlags
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
@@ -44,6 +45,7 @@ func addServeFlags(fs *flag.FlagSet) *serveFlags {
 		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
 		carts: addCartFlags(fs), tls: addTLSFlags(fs, tlsUsage), callers: addCallerFlags(fs), seal: addSealFlags(fs),
+		scopes: addScopeFlags(fs),
 	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
@@ -91,6 +93,9 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 	listeners, err := f.open(ctx)
 	if err != nil {
 		return err
+	}
+	if err := f.scopes.apply(&cfg, role, logger); err != nil {
+		return errors.Join(err, closeAll(listeners))
 	}
 	closeCallers, err := f.callers.apply(&cfg, *f.insecure, logger)
 	if err != nil {

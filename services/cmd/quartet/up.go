@@ -19,6 +19,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")
 	orders, carts, callers := orderSystemsFlag(fs), addCartFlags(fs), addCallerFlags(fs)
+	fs.StringVar(&c.scopeKey, "scope-key", "", "`file` with the private key that signs the scopes of turns, so that 'quartet scope' can make others for trials (default: a key that ends with the process)")
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure, tls := insecureFlag(fs), addTLSFlags(fs, tlsUsageUp)
 	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the other services take the ports after it, as in 'quartet serve'; 0 for free ports")

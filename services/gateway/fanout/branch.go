@@ -78,7 +78,7 @@ func (b *branch) sameWork(o *branch) bool {
 
 // ask asks the specialist and passes its progress on.
 func (r *Run) ask(ctx context.Context, b *branch, due time.Time) (*specialistv1.Answer, error) {
-	client, ok := r.fanout.cfg.Registry.Client(b.specialist)
+	peer, ok := r.fanout.cfg.Registry.Peer(b.specialist)
 	if !ok {
 		return nil, fmt.Errorf("there is no specialist %q", b.specialist)
 	}
@@ -95,7 +95,11 @@ func (r *Run) ask(ctx context.Context, b *branch, due time.Time) (*specialistv1.
 	req := proto.CloneOf(b.request)
 	req.Budget = r.turn.Budget.share(b, req.GetAssignmentId())
 	req.Cart = r.cartFor(ctx, b.specialist)
-	stream, err := client.Answer(ctx, req)
+	ctx, err := r.fanout.cfg.Signer.Outgoing(ctx, r.turn.Scope.Narrow(peer.Name, peer.Reads))
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", b.specialist, err)
+	}
+	stream, err := peer.Client.Answer(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", b.specialist, orLate(ctx, err))
 	}

@@ -9,12 +9,16 @@ import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // MaxCartTime bounds the one read of a turn's cart, but to at most a tenth of the time left. A specialist that gets no cart
 // reads it with its own time.
 const MaxCartTime = 500 * time.Millisecond
+
+// audience is the audience of the scope with which the gateway reads the cart itself. No specialist accepts it.
+const audience = "gateway"
 
 // sharedCart is the shopper's cart as all specialists of a turn see it. It is read at most once, for the first specialist that
 // needs it. The zero value is a cart that was not read.
@@ -59,5 +63,9 @@ func (r *Run) readCart(ctx context.Context) (cart *cartv1.Cart, err error) {
 			cart, err = nil, errPanic
 		}
 	}()
+	ctx, err = r.fanout.cfg.Signer.Outgoing(ctx, r.turn.Scope.Narrow(audience, []scope.Read{scope.ReadCarts}))
+	if err != nil {
+		return nil, err
+	}
 	return cartclient.Read(ctx, r.fanout.cfg.Cart, r.turn.Scope.StoreID, r.turn.Scope.CartID)
 }

@@ -41,6 +41,8 @@ var errPanic = errors.New("panic in the gateway")
 type Config struct {
 	// Registry reaches the specialists.
 	Registry *registry.Registry
+	// Signer signs what a specialist gets of a turn's scope.
+	Signer *scope.Signer
 	// Cart reads the shopper's cart, once per turn. Nil: specialists read it themselves.
 	Cart cartv1.CartServiceClient
 	// MergeReserve is the time that several branches leave for merging, but at most a quarter of the time left.

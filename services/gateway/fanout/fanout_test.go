@@ -27,6 +27,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 )
 
 // answering is a client whose specialist reads the cart and answers at once. It counts its calls.
@@ -110,10 +111,10 @@ func start(t *testing.T, limit time.Duration, getCart func(context.Context) (*ca
 	ctx, cancel := context.WithTimeout(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}), limit)
 	t.Cleanup(cancel)
 	logger := slog.New(slog.NewTextHandler(f.log, nil))
-	specialists := registry.New([]registry.Peer{{Name: "search", Client: f.specialist}}, logger)
+	specialists := registry.New([]registry.Peer{{Name: "search", Client: f.specialist, Reads: scope.Reads()}}, scopetest.Signer(), logger)
 	specialists.Describe(ctx, "demo")
 	cfg := Config{
-		Registry: specialists, RunAhead: RunAheadAlways, MergeReserve: time.Second, Tracer: tracenoop.Tracer{},
+		Registry: specialists, Signer: scopetest.Signer(), RunAhead: RunAheadAlways, MergeReserve: time.Second, Tracer: tracenoop.Tracer{},
 		Meter: metricnoop.Meter{}, Logger: logger,
 	}
 	if getCart != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/offer"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
@@ -42,14 +43,18 @@ type Peer struct {
 	Name string
 	// Client reaches the specialist. Required.
 	Client specialistv1.SpecialistServiceClient
+	// Reads are the kinds of data that the specialist may read. Of the shopper it gets only what these are about: see
+	// scope.Narrow.
+	Reads []scope.Read
 }
 
 // Registry knows the specialists. Descriptions are never forgotten: a specialist that is down must still get its sub-queries,
 // so that the reply can say which part is missing. A Registry is safe for concurrent use.
 type Registry struct {
-	peers []Peer
-	log   *slog.Logger
-	calls singleflight.Group
+	peers  []Peer
+	signer *scope.Signer
+	log    *slog.Logger
+	calls  singleflight.Group
 
 	mu       sync.Mutex
 	entries  map[entryKey]*entry
@@ -71,27 +76,31 @@ type version struct {
 	id          string
 }
 
-// New returns a registry of peers. It makes no call. The logger gets the stacks of panics.
-func New(peers []Peer, log *slog.Logger) *Registry {
+// New returns a registry of peers. It makes no call. The signer signs the scopes of Describe. The logger gets the stacks of
+// panics.
+func New(peers []Peer, signer *scope.Signer, log *slog.Logger) *Registry {
 	return &Registry{
-		peers: peers, log: log, entries: map[entryKey]*entry{}, last: map[string]*specialistv1.Specialist{},
+		peers: peers, signer: signer, log: log, entries: map[entryKey]*entry{}, last: map[string]*specialistv1.Specialist{},
 		versions: map[string]version{},
 	}
 }
 
-// Client returns the client of a specialist, and false if there is no such specialist.
-func (r *Registry) Client(name string) (specialistv1.SpecialistServiceClient, bool) {
+// Peer returns the specialist of a name, and false if there is no such specialist.
+func (r *Registry) Peer(name string) (Peer, bool) {
 	for _, p := range r.peers {
 		if p.Name == name {
-			return p.Client, true
+			return p, true
 		}
 	}
-	return nil, false
+	return Peer{}, false
 }
 
 // ReadsCart reports whether the tools of a specialist read the cart, as the specialist said when it last described itself for
-// the store, or else for any store.
+// the store, or else for any store. A specialist that may not read carts reads none, whatever it says.
 func (r *Registry) ReadsCart(storeID, name string) bool {
+	if p, ok := r.Peer(name); !ok || !slices.Contains(p.Reads, scope.ReadCarts) {
+		return false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.entries[entryKey{storeID, name}]; e != nil {
@@ -101,8 +110,8 @@ func (r *Registry) ReadsCart(storeID, name string) bool {
 }
 
 // Describe returns the specialists of a store that can be offered to the router, in the order of the peers, and a note on each
-// specialist that is missing. Tools are left out: they are large, and the router does not need them. The context carries the
-// store's scope and has a deadline. Callers must not modify what they get.
+// specialist that is missing. Tools are left out: they are large, and the router does not need them. The context has a
+// deadline. Callers must not modify what they get.
 func (r *Registry) Describe(ctx context.Context, storeID string) (found []*specialistv1.Specialist, notes []string) {
 	all := make([]*specialistv1.Specialist, len(r.peers))
 	errs := make([]error, len(r.peers))
@@ -147,7 +156,7 @@ func (r *Registry) describe(ctx context.Context, storeID string, p Peer) (*speci
 	call := r.calls.DoChan(storeID+"\x00"+p.Name, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
-		s, err := r.ask(ctx, p)
+		s, err := r.ask(ctx, storeID, p)
 		if err != nil {
 			return r.fallback(key, err)
 		}
@@ -175,14 +184,18 @@ func (r *Registry) timeout(name string) time.Duration {
 	return Timeout
 }
 
-// ask calls Describe. A panic becomes an error: the call has no turn of its own that would recover.
-func (r *Registry) ask(ctx context.Context, p Peer) (s *specialistv1.Specialist, err error) {
+// ask calls Describe, with a scope that names the store and no shopper: the description is for all turns. A panic becomes an
+// error: the call has no turn of its own that would recover.
+func (r *Registry) ask(ctx context.Context, storeID string, p Peer) (s *specialistv1.Specialist, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.log.ErrorContext(ctx, "panic in Describe", "specialist", p.Name, "panic", telemetry.PanicText(v), "stack", string(debug.Stack()))
 			err = fmt.Errorf("describe %s: panic", p.Name)
 		}
 	}()
+	if ctx, err = r.signer.Outgoing(ctx, scope.Scope{StoreID: storeID}.Narrow(p.Name, p.Reads)); err != nil {
+		return nil, err
+	}
 	resp, err := p.Client.Describe(ctx, &specialistv1.DescribeRequest{})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 )
 
 // describer is a client that describes itself after a second, with a purpose and a tool.
@@ -38,7 +40,7 @@ func (d *describer) Describe(ctx context.Context, _ *specialistv1.DescribeReques
 func registryOf(waits time.Duration) (*Registry, *describer) {
 	d := &describer{waits: waits}
 	d.purpose.Store("Finds things.")
-	return New([]Peer{{Name: "search", Client: d}}, slog.New(slog.DiscardHandler)), d
+	return New([]Peer{{Name: "search", Client: d}}, scopetest.Signer(), slog.New(slog.DiscardHandler)), d
 }
 
 func TestToolsAreNotOfferedAndStoresShareWhatIsTheSame(t *testing.T) {
@@ -199,7 +201,7 @@ func TestPanicInDescribeCostsThatSpecialistOnly(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, peer := registryOf(0)
-	r := New([]Peer{{Name: "support", Client: panicking{}}, {Name: "search", Client: peer}}, slog.New(slog.DiscardHandler))
+	r := New([]Peer{{Name: "support", Client: panicking{}}, {Name: "search", Client: peer}}, scopetest.Signer(), slog.New(slog.DiscardHandler))
 	if found, notes := r.Describe(ctx, "demo"); len(found) != 1 || len(notes) != 1 {
 		t.Errorf("found %v, notes %v", found, notes)
 	}

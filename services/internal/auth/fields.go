@@ -1,11 +1,8 @@
 package auth
 
 import (
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 )
-
-const reasonScopeMissing = commonv1.ErrorReason_ERROR_REASON_SCOPE_MISSING
 
 // fields are the parts of a request that rules look at.
 type fields struct {

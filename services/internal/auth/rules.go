@@ -27,7 +27,7 @@ type rule struct {
 	enter bool
 	// lists says that the method takes no store and returns only what the caller may see, so anybody with credentials may call it.
 	lists bool
-	// turn says that the method is a part of a turn: it takes a scope of any kind, and nothing else.
+	// turn says that the method is a part of a turn: it takes a scope that was signed for the service, and nothing else.
 	turn bool
 	// read is the kind of data that a scope must allow. Empty: a scope does not allow the method.
 	read scope.Read
@@ -111,6 +111,9 @@ func Authorize(ctx context.Context, method string, request any) error {
 // AuthorizeEmpty is Authorize for a stream that ends without a request, which names no store.
 func AuthorizeEmpty(ctx context.Context, method string) error {
 	c := FromContext(ctx)
+	if _, turn := scope.FromContext(ctx); turn {
+		return denied("the scope of a turn does not allow this method")
+	}
 	if slices.ContainsFunc(rules[method].rights, c.mayAnywhere) {
 		return nil
 	}
@@ -128,6 +131,8 @@ func (r rule) checkScope(sc scope.Scope, f fields) error {
 		return nil // the request names no data; the service takes all ids from the scope
 	case r.read == "":
 		return denied("the scope of a turn does not allow this method")
+	case !sc.Allows(r.read):
+		return denied("the scope of the call does not allow to read %s", r.read)
 	case f.store != sc.StoreID:
 		return denied("the scope of the call is for another store")
 	case f.hasCustomer && f.customer != sc.CustomerID:
@@ -143,8 +148,8 @@ func (r rule) checkScope(sc scope.Scope, f fields) error {
 // checkCaller returns nil if a caller may make a request.
 func (r rule) checkCaller(c Caller, f fields) error {
 	switch {
-	case r.turn && !c.Local: // until scopes are signed, a local caller may do without
-		return &fault.Unauthenticated{Reason: reasonScopeMissing, Description: "the call needs the signed scope of a turn"}
+	case r.turn:
+		return scope.Missing()
 	case c.Local:
 	case r.lists:
 	case r.enter:
@@ -174,6 +179,9 @@ func (r rule) checkCaller(c Caller, f fields) error {
 func within(groups, allowed []string) bool {
 	return !slices.ContainsFunc(groups, func(g string) bool { return !slices.Contains(allowed, g) })
 }
+
+// PartOfTurn reports whether a method is a part of a turn, so that its calls need a scope that was signed for the service.
+func PartOfTurn(method string) bool { return rules[method].turn }
 
 // Methods returns the full names of all methods that have a rule, sorted.
 func Methods() []string { return slices.Sorted(maps.Keys(rules)) }

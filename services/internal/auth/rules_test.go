@@ -123,7 +123,10 @@ func TestAuthorize(t *testing.T) {
 	pinned := grant("a", RightAsk, RightCatalog, RightCarts, RightOrders, RightPromotions, RightErase)
 	pinned.Customer, pinned.CustomerGroups = "ava", []string{"members"}
 	local := Caller{Name: "local", Local: true}
-	ava := scope.Scope{StoreID: "a", CustomerID: "ava", CartID: "k1", CustomerGroups: []string{"members"}}
+	ava := scope.Scope{StoreID: "a", CustomerID: "ava", CartID: "k1", CustomerGroups: []string{"members"}, Reads: scope.Reads()}
+	promotions, searching, guest := ava, ava, scope.Scope{StoreID: "a", Reads: scope.Reads()}
+	promotions.Reads = []scope.Read{scope.ReadPromotions, scope.ReadCarts, scope.ReadCatalog}
+	searching.Reads = []scope.Read{scope.ReadCatalog}
 	for name, test := range map[string]struct {
 		caller  Caller
 		scope   *scope.Scope
@@ -166,6 +169,13 @@ func TestAuthorize(t *testing.T) {
 		"scope, another cart":      {scope: &ava, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "ava"}, want: "another cart"},
 		"scope, its cart":          {scope: &ava, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "k1"}},
 		"scope, other groups":      {scope: &ava, method: evaluate, request: &promotionv1.EvaluateCartRequest{StoreId: "a", CustomerId: "ava", CustomerGroups: []string{"staff"}}, want: "groups"},
+		"promotions reads orders":  {scope: &promotions, method: listOrders, request: &orderv1.ListOrdersRequest{StoreId: "a", CustomerId: "ava"}, want: "read orders"},
+		"promotions reads a cart":  {scope: &promotions, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "k1"}},
+		"search reads a cart":      {scope: &searching, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "k1"}, want: "read carts"},
+		"search reads products":    {scope: &searching, method: search, request: &catalogv1.SearchProductsRequest{StoreId: "a"}},
+		"a guest's, a customer":    {scope: &guest, method: listOrders, request: &orderv1.ListOrdersRequest{StoreId: "a", CustomerId: "ava"}, want: "another customer"},
+		"a guest's, a cart":        {scope: &guest, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "k1"}, want: "another cart"},
+		"a guest's, no store":      {scope: &guest, method: search, request: &catalogv1.SearchProductsRequest{}, want: "another store"},
 		"scope, a write":           {scope: &ava, method: setCart, request: &cartv1.SetCartRequest{StoreId: "a", CartId: "k1"}, want: "does not allow"},
 		"scope, another turn":      {scope: &ava, method: ask, request: &gatewayv1.AskRequest{StoreId: "a", CustomerId: "ava"}, want: "does not allow"},
 		"scope narrows the local":  {caller: local, scope: &ava, method: search, request: &catalogv1.SearchProductsRequest{StoreId: "b"}, want: "another store"},
@@ -199,8 +209,12 @@ func TestAStreamWithoutRequestsNeedsTheRightInSomeStore(t *testing.T) {
 		{Caller{Name: "c", Grants: []Grant{{Store: "a", Rights: []Right{RightCatalog}}}}, true},
 		{Caller{Name: "local", Local: true}, true},
 	} {
-		if err := AuthorizeEmpty(NewContext(t.Context(), test.caller), upsert); (err == nil) != test.ok {
+		ctx := NewContext(t.Context(), test.caller)
+		if err := AuthorizeEmpty(ctx, upsert); (err == nil) != test.ok {
 			t.Errorf("%+v: %v", test.caller, err)
+		}
+		if err := AuthorizeEmpty(scope.NewContext(ctx, scope.Scope{StoreID: "a", Reads: scope.Reads()}), upsert); err == nil {
+			t.Errorf("%+v: a scope allows it", test.caller)
 		}
 	}
 }

@@ -38,39 +38,36 @@ func isReflection(method string) bool { return strings.HasPrefix(method, "/grpc.
 
 // authenticate puts the caller, its token and the scope of an incoming call into the context. A call needs a token or a scope,
 // unless the server asks for no credentials.
-func (s *Server) authenticate(ctx context.Context) (context.Context, auth.Caller, error) {
+func (s *Server) authenticate(ctx context.Context, info *callInfo) (context.Context, error) {
 	var caller auth.Caller
 	token, err := bearer(ctx)
 	if err != nil {
-		return ctx, caller, err
+		return ctx, err
 	}
-	open := s.cfg.Authenticator == nil && s.cfg.Credentials == nil
 	switch {
-	case open:
+	case s.cfg.Authenticator == nil && s.cfg.Credentials == nil:
 		caller = localCaller
 	case token != "" && s.cfg.Authenticator == nil:
-		return ctx, caller, unauthenticated(commonv1.ErrorReason_ERROR_REASON_CREDENTIALS_INVALID, "this server accepts no tokens")
+		return ctx, unauthenticated(commonv1.ErrorReason_ERROR_REASON_CREDENTIALS_INVALID, "this server accepts no tokens")
 	case token != "":
 		if caller, err = s.cfg.Authenticator.Authenticate(ctx, token); err != nil {
-			return ctx, auth.Caller{}, err
+			return ctx, err
 		}
 		ctx = context.WithValue(ctx, tokenKey{}, token)
 	}
-	scoped := false
-	if open { // anybody else could make the headers up
-		sc, ok, err := incomingScope(ctx)
-		if err != nil {
-			return ctx, caller, err
-		}
-		if scoped = ok; scoped {
-			ctx = scope.NewContext(ctx, sc)
-		}
-	}
-	if caller.Name == "" && !scoped {
-		return ctx, caller, unauthenticated(commonv1.ErrorReason_ERROR_REASON_CREDENTIALS_MISSING,
+	info.caller = caller.Name
+	sc, signed, err := s.incomingScope(ctx, info.method)
+	switch {
+	case err != nil:
+		return ctx, err
+	case signed != "":
+		info.store = sc.StoreID
+		ctx = scope.WithToken(scope.NewContext(ctx, sc), signed) // the handler's own calls carry it, too
+	case caller.Name == "":
+		return ctx, unauthenticated(commonv1.ErrorReason_ERROR_REASON_CREDENTIALS_MISSING,
 			"the call has no credentials; send the metadata \"authorization: Bearer TOKEN\"")
 	}
-	return auth.NewContext(ctx, caller), caller, nil
+	return auth.NewContext(ctx, caller), nil
 }
 
 // bearer returns the bearer token of an incoming call, or "" if it has none.
@@ -148,24 +145,34 @@ func (s *authorizedStream) RecvMsg(request any) error {
 // tokenKey is the key of a context's value for the bearer token of the call that is being served.
 type tokenKey struct{}
 
-// withToken returns ctx with the token of an outgoing call, if it needs one: a scope takes its place.
-func withToken(ctx context.Context, cfg DialConfig) context.Context {
-	if _, scoped := scope.FromContext(ctx); scoped {
+// outgoing returns ctx with what proves to the peer of a call what it may do: the signed scope of ctx or, outside a turn, a token.
+// It takes the place of what the metadata had before.
+func outgoing(ctx context.Context, cfg DialConfig) context.Context {
+	name, value := HeaderScope, scope.Token(ctx)
+	if _, turn := scope.FromContext(ctx); !turn && value == "" {
+		name, value = headerAuthorization, cfg.bearer(ctx)
+	}
+	if value == "" || cfg.External {
 		return ctx
 	}
-	token := cfg.Token
-	if cfg.ForwardCaller {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	md = md.Copy() // never nil
+	md.Set(name, value)
+	return metadata.NewOutgoingContext(ctx, md)
+}
+
+// bearer is the metadata with which an outgoing call proves who calls, or "".
+func (c DialConfig) bearer(ctx context.Context) string {
+	token := c.Token
+	if c.ForwardCaller {
 		if t, ok := ctx.Value(tokenKey{}).(string); ok {
 			token = t
 		}
 	}
 	if token == "" {
-		return ctx
+		return ""
 	}
-	md, _ := metadata.FromOutgoingContext(ctx)
-	md = md.Copy()
-	md.Set(headerAuthorization, "Bearer "+token)
-	return metadata.NewOutgoingContext(ctx, md)
+	return "Bearer " + token
 }
 
 // refusalCounter counts the calls that a server refuses because of who makes them.

@@ -10,6 +10,7 @@ import (
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 )
 
 // BenchmarkCalls measures one hop over an in-memory connection, with the scope of a turn and nothing exported: one after the
@@ -22,7 +23,9 @@ func BenchmarkCalls(b *testing.B) {
 		return s.Send(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{TextDelta: &specialistv1.TextDelta{Text: "yes"}}})
 	}})
 	conn := h.conn(b)
-	ctx := scope.NewContext(b.Context(), scope.Scope{StoreID: "demo", ThreadID: "th_1", TurnID: "tu_1", CartID: "c_1"})
+	ctx := scopetest.Context(b.Context(), b, scope.Scope{
+		StoreID: "demo", ThreadID: "th_1", TurnID: "tu_1", CartID: "c_1", Audience: "fake", Expiry: time.Now().Add(24 * time.Hour),
+	})
 	for name, call := range map[string]func(context.Context, *grpc.ClientConn) error{"unary": describe, "stream": answer} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -31,9 +31,11 @@ type DialConfig struct {
 	// Token is sent with calls that have no scope in their context, to prove who calls. Empty: none. It does not go to where
 	// ForwardCaller finds a token.
 	Token string
-	// ForwardCaller sends the token of the call that is being served with calls that have no scope in their context. Set it for
-	// Quartet's own services only.
+	// ForwardCaller sends the token of the call that is being served with calls that have no scope in their context.
 	ForwardCaller bool
+	// External says that the peer is not one of Quartet's services, such as a store's own cart service. Neither a scope nor a token
+	// is sent to it, so it cannot read from Quartet's services in their name.
+	External bool
 	// Idempotent lists the methods that may be repeated when the peer is unavailable, such as
 	// catalogv1.CatalogService_GetProduct_FullMethodName. No other method is ever sent twice.
 	Idempotent []string

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
-	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
@@ -63,8 +62,8 @@ func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.heal
 
 // call bounds a call, puts its caller and its scope into the context, turns its error into a status, and writes its one log line.
 func (s *Server) call(ctx context.Context, method string, handle func(context.Context) error) (err error) {
-	var caller auth.Caller
-	defer s.finish(ctx, method, time.Now(), &caller, &err)
+	info := callInfo{method: method, begun: time.Now()}
+	defer s.finish(ctx, &info, &err)
 	if err = s.checkPeer(ctx, method); err != nil {
 		return err
 	}
@@ -76,41 +75,49 @@ func (s *Server) call(ctx context.Context, method string, handle func(context.Co
 	if isReflection(method) {
 		return handle(ctx)
 	}
-	if ctx, caller, err = s.authenticate(ctx); err != nil {
+	if ctx, err = s.authenticate(ctx, &info); err != nil {
 		return err
 	}
 	return handle(ctx)
 }
 
+// callInfo is what the line of a call says of it.
+type callInfo struct {
+	method string
+	begun  time.Time
+	caller string // name; "" if it is not known
+	store  string // of the call's scope; "" if it has none
+}
+
 // finish, when deferred, turns a panic into errPanic, logs its stack, and makes a status of the error.
-func (s *Server) finish(ctx context.Context, method string, begun time.Time, caller *auth.Caller, err *error) {
+func (s *Server) finish(ctx context.Context, info *callInfo, err *error) {
 	if p := recover(); p != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "panic",
-			slog.String("method", method), slog.String("panic", telemetry.PanicText(p)), slog.String("stack", string(debug.Stack())))
+			slog.String("method", info.method), slog.String("panic", telemetry.PanicText(p)), slog.String("stack", string(debug.Stack())))
 		*err = errPanic
 	}
-	*err = s.report(ctx, method, begun, caller.Name, *err)
+	*err = s.report(ctx, *info, *err)
 }
 
 // report returns the status of a call that is over, and writes its line, without payloads.
-func (s *Server) report(ctx context.Context, method string, begun time.Time, caller string, err error) error {
+func (s *Server) report(ctx context.Context, info callInfo, err error) error {
 	err = idleCause(ctx, err)
-	st := translate(err, method)
+	st := translate(err, info.method)
 	s.refusals.count(ctx, st)
 	level := levelOf(st.Code())
 	if !s.log.Enabled(ctx, level) {
 		return st.Err()
 	}
 	attrs := []slog.Attr{
-		slog.String("method", method),
+		slog.String("method", info.method),
 		slog.String("code", st.Code().String()),
-		slog.Duration("duration", time.Since(begun)),
+		slog.Duration("duration", time.Since(info.begun)),
 	}
-	if caller != "" && caller != localCaller.Name {
-		attrs = append(attrs, slog.String("caller", caller))
+	if info.caller != "" && info.caller != localCaller.Name {
+		attrs = append(attrs, slog.String("caller", info.caller))
 	}
-	if store := incomingStore(ctx); store != "" {
-		attrs = append(attrs, slog.String("store", store))
+	if info.store != "" {
+		attrs = append(attrs, slog.String("store", info.store))
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("reason", Reason(st)))
@@ -170,21 +177,21 @@ func callDeadline(ctx context.Context, fallback time.Duration) (context.Context,
 	return context.WithTimeout(ctx, fallback)
 }
 
-// unaryClient gives outgoing unary calls a deadline, and the scope of ctx or else a token.
+// unaryClient gives outgoing unary calls a deadline, and the signed scope of ctx or else a token.
 func unaryClient(cfg DialConfig) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		ctx, cancel := callDeadline(withToken(outgoing(ctx), cfg), cfg.DefaultDeadline)
+		ctx, cancel := callDeadline(outgoing(ctx, cfg), cfg.DefaultDeadline)
 		defer cancel()
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 }
 
-// streamClient gives outgoing streams a deadline, and the scope of ctx or else a token.
+// streamClient gives outgoing streams what unaryClient gives unary calls.
 func streamClient(cfg DialConfig) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 		open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		ctx, cancel := callDeadline(withToken(outgoing(ctx), cfg), cfg.DefaultDeadline)
+		ctx, cancel := callDeadline(outgoing(ctx, cfg), cfg.DefaultDeadline)
 		cs, err := open(ctx, desc, cc, method, append(opts, grpc.OnFinish(func(error) { cancel() }))...)
 		if err != nil {
 			cancel()

@@ -15,12 +15,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
-	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 // both runs a test for a unary and for a streaming call of handle.
@@ -153,72 +151,6 @@ func TestServerBoundsCallsThatArriveWithoutDeadline(t *testing.T) {
 	})
 }
 
-func TestScopeTravels(t *testing.T) {
-	full := scope.Scope{StoreID: "demo", CustomerID: "c-1", CustomerGroups: []string{"vip", "staff"}, CartID: "k.2",
-		Locale: "de-AT", ThreadID: "th_3", TurnID: "tu_4"}
-	both(t, func(t *testing.T, svc func(func(context.Context) error) *fake, call func(context.Context, *grpc.ClientConn) error) {
-		var got scope.Scope
-		var found bool
-		h := newFixture()
-		h.start(t, svc(func(ctx context.Context) error {
-			got, found = scope.FromContext(ctx)
-			return nil
-		}))
-		conn := h.conn(t)
-		for name, want := range map[string]scope.Scope{"a full one": full, "a guest's": {StoreID: "demo"}} {
-			// What was in the metadata before must not leak into another shopper's call.
-			ctx := metadata.AppendToOutgoingContext(t.Context(), headerCustomer, "somebody", headerGroups, "else")
-			if err := call(scope.NewContext(ctx, want), conn); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" || !found {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
-			}
-		}
-		if err := call(t.Context(), conn); err != nil || found {
-			t.Errorf("a call without scope: err %v, the handler found one: %v", err, found)
-		}
-	})
-}
-
-func TestBadScopeHeadersAreNamed(t *testing.T) {
-	tests := map[string]struct {
-		headers []string
-		fields  []string
-	}{
-		"a path for a store":        {[]string{headerStore, "../x"}, []string{headerStore}},
-		"a customer that is long":   {[]string{headerCustomer, strings.Repeat("x", 65)}, []string{headerCustomer}},
-		"two stores":                {[]string{headerStore, "a", headerStore, "b"}, []string{headerStore}},
-		"a group with a space":      {[]string{headerGroups, "vip,big spender"}, []string{headerGroups}},
-		"too many groups":           {[]string{headerGroups, strings.Repeat("g,", 65)}, []string{headerGroups}},
-		"several, all named":        {[]string{headerCart, "a b", headerTurn, "é"}, []string{headerCart, headerTurn}},
-		"groups with blanks are ok": {[]string{headerGroups, "vip, staff,"}, nil},
-	}
-	synctest.Test(t, func(t *testing.T) {
-		for name, tt := range tests {
-			md := metadata.Pairs(tt.headers...)
-			_, _, err := incomingScope(metadata.NewIncomingContext(t.Context(), md))
-			var bad *fault.Invalid
-			var fields []string
-			if errors.As(err, &bad) {
-				for _, v := range bad.Violations {
-					fields = append(fields, v.Field)
-				}
-			}
-			if diff := cmp.Diff(tt.fields, fields); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
-			}
-		}
-		h := newFixture()
-		h.start(t, &fake{})
-		err := describe(metadata.AppendToOutgoingContext(t.Context(), headerStore, "../x"), h.conn(t))
-		st := status.Convert(err)
-		if st.Code() != codes.InvalidArgument || !strings.Contains(st.Message(), headerStore) {
-			t.Errorf("over the wire: %v", st)
-		}
-	})
-}
-
 func TestOneLinePerCall(t *testing.T) {
 	both(t, func(t *testing.T, svc func(func(context.Context) error) *fake, call func(context.Context, *grpc.ClientConn) error) {
 		var result error
@@ -240,7 +172,7 @@ func TestOneLinePerCall(t *testing.T) {
 		}
 		for _, tt := range tests {
 			result = tt.err
-			_ = call(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}), conn)
+			_ = call(t.Context(), conn)
 			synctest.Wait()
 			lines := log.drain()["call"]
 			if len(lines) != 1 {

@@ -117,14 +117,14 @@ func (s *Server) limitRequests(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 	for i, m := range desc.Methods {
 		handle, method := m.Handler, "/"+desc.ServiceName+"/"+m.MethodName
 		m.Handler = func(srv any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
-			begun := time.Now()
+			info := callInfo{method: method, begun: time.Now()}
 			var refused error
 			resp, err := handle(srv, ctx, func(v any) error {
 				refused = s.receive(ctx, method, v, decode)
 				return refused
 			}, i)
 			if refused != nil {
-				return nil, s.report(ctx, method, begun, "", refused)
+				return nil, s.report(ctx, info, refused)
 			}
 			return resp, err
 		}

@@ -40,7 +40,7 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // callRaw calls a method of one request with bytes, and returns the status.
 func callRaw(ctx context.Context, conn *grpc.ClientConn, method string, raw []byte) *status.Status {
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, grpc.ForceCodecV2(rawCodec{}))
+	stream, err := conn.NewStream(signed(ctx), &grpc.StreamDesc{ServerStreams: true}, method, grpc.ForceCodecV2(rawCodec{}))
 	if err == nil {
 		err = stream.SendMsg(&raw)
 	}
@@ -142,7 +142,7 @@ func TestElementsAreCounted(t *testing.T) {
 // open opens a stream of a method and sends nothing.
 func open(t *testing.T, conn *grpc.ClientConn, method string) grpc.ClientStream {
 	t.Helper()
-	stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	stream, err := conn.NewStream(signed(t.Context()), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestAClientThatReadsNothingIsCutOff(t *testing.T) {
 			return err
 		}})
 		begun := time.Now()
-		stream, err := specialistv1.NewSpecialistServiceClient(h.conn(t)).Answer(t.Context(), &specialistv1.AnswerRequest{})
+		stream, err := specialistv1.NewSpecialistServiceClient(h.conn(t)).Answer(signed(t.Context()), &specialistv1.AnswerRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,11 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,7 +52,9 @@ type fixture struct {
 	dial    DialConfig
 }
 
-func newFixture() *fixture { return &fixture{network: NewNetwork()} }
+func newFixture() *fixture {
+	return &fixture{network: NewNetwork(), server: ServerConfig{Name: "fake", Scopes: scopetest.Verifier()}}
+}
 
 // start serves svc under the name "fake". The returned function stops the server and returns what Serve returned;
 // it may be called more than once.
@@ -88,14 +94,33 @@ func (h *fixture) conn(t testing.TB) *grpc.ClientConn {
 	return conn
 }
 
+// signed returns ctx with a scope for the fixture's server, unless ctx has one.
+func signed(ctx context.Context) context.Context {
+	if scope.Token(ctx) != "" || metadataHas(ctx, HeaderScope) {
+		return ctx
+	}
+	token, err := scopetest.Signer().Sign(scope.Scope{StoreID: "demo", Audience: "fake", Expiry: time.Now().Add(time.Hour)})
+	if err != nil {
+		panic(err)
+	}
+	return metadata.AppendToOutgoingContext(ctx, HeaderScope, token) // also for connections that Dial has not made
+}
+
+func metadataHas(ctx context.Context, header string) bool {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	return len(md.Get(header)) > 0
+}
+
 // describe makes one unary call.
 func describe(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx = signed(ctx)
 	_, err := specialistv1.NewSpecialistServiceClient(conn).Describe(ctx, &specialistv1.DescribeRequest{})
 	return err
 }
 
 // answer makes one streaming call and waits for its end.
 func answer(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx = signed(ctx)
 	stream, err := specialistv1.NewSpecialistServiceClient(conn).Answer(ctx, &specialistv1.AnswerRequest{})
 	for err == nil {
 		_, err = stream.Recv()

@@ -26,6 +26,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
@@ -64,7 +65,8 @@ const (
 
 // ServerConfig says how a server behaves. Its zero value serves loopback and in-memory listeners.
 type ServerConfig struct {
-	// Name is the attribute quartet.service of the server's spans, which tells services of one process apart. May be empty.
+	// Name is the role of the service, such as "search". It is the attribute quartet.service of the server's spans, and the
+	// audience of the scopes that calls to a specialist or a router need.
 	Name string
 	// Logger receives a line per call: at debug level, or at warn and error levels for calls that fail. Nil discards them.
 	Logger *slog.Logger
@@ -73,6 +75,8 @@ type ServerConfig struct {
 	// Authenticator finds out who calls, by the tokens of calls. Nil: a server with TLS Credentials takes only calls with a scope,
 	// and any other server takes every caller as local, with all rights.
 	Authenticator auth.Authenticator
+	// Scopes verifies the signed scopes of calls. Nil refuses calls that carry one.
+	Scopes *scope.Verifier
 	// Limiter bounds the calls of each caller. Nil: no limit.
 	Limiter *auth.Limiter
 	// Reflection says whether the server tells its services and messages to anybody who connects.

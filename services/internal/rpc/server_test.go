@@ -134,7 +134,7 @@ func TestServeUsesAllListeners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewServer(ServerConfig{})
+	s := NewServer(newFixture().server)
 	specialistv1.RegisterSpecialistServiceServer(s, &fake{})
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)

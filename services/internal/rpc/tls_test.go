@@ -26,6 +26,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/certs"
 	"github.com/quartet-commerce/quartet/services/internal/certs/certstest"
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 )
 
 // carts is a service that callers without a certificate may call.
@@ -71,10 +72,13 @@ func (s *secured) start(t *testing.T, ca *certs.CA) {
 		t.Fatal(err)
 	}
 	s.addr = lis.Addr().String()
-	server := NewServer(ServerConfig{Credentials: creds.Server(), Authenticator: anybody{}, Reflection: true, Peers: &mtls.Rules{
-		TrustDomain: creds.TrustDomain(), Roles: []string{"gateway", "promotions"},
-		Only: map[string][]string{specialistService: {"gateway"}},
-	}})
+	server := NewServer(ServerConfig{
+		Name: "fake", Scopes: scopetest.Verifier(), Credentials: creds.Server(), Authenticator: anybody{}, Reflection: true,
+		Peers: &mtls.Rules{
+			TrustDomain: creds.TrustDomain(), Roles: []string{"gateway", "promotions"},
+			Only: map[string][]string{specialistService: {"gateway"}},
+		},
+	})
 	specialistv1.RegisterSpecialistServiceServer(server, &fake{answer: func(stream grpc.ServerStreamingServer[specialistv1.AnswerResponse]) error {
 		for range 2 {
 			if err := stream.Send(&specialistv1.AnswerResponse{}); err != nil {
@@ -228,7 +232,7 @@ func TestRotationDropsNoConnection(t *testing.T) {
 		return fmt.Sprint(p.LocalAddr, " ", p.AuthInfo.(credentials.TLSInfo).State.PeerCertificates[0].SerialNumber)
 	}
 	open := s.as(t, "gateway")
-	stream, err := specialistv1.NewSpecialistServiceClient(open).Answer(t.Context(), &specialistv1.AnswerRequest{})
+	stream, err := specialistv1.NewSpecialistServiceClient(open).Answer(signed(t.Context()), &specialistv1.AnswerRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +321,7 @@ func TestHealthListenerTellsOfDraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun, end := make(chan struct{}), make(chan struct{})
-	server := NewServer(ServerConfig{})
+	server := NewServer(newFixture().server)
 	specialistv1.RegisterSpecialistServiceServer(server, &fake{describe: func(context.Context) error {
 		close(begun)
 		<-end

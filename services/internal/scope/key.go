@@ -25,6 +25,16 @@ func NewKey() (jose.JSONWebKey, error) {
 	return keyOf(private, "")
 }
 
+// NewPair returns a signer and a verifier of a key that nobody else has, for services that share a process.
+func NewPair() (*Signer, *Verifier, error) {
+	key, err := NewKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	signer, err := NewSigner(key)
+	return signer, NewVerifier(key), err
+}
+
 // keyOf gives a private key what identifies it. An empty id stands for the thumbprint.
 func keyOf(private ed25519.PrivateKey, id string) (jose.JSONWebKey, error) {
 	key := jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.EdDSA), Use: "sig"}

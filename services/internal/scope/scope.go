@@ -7,7 +7,6 @@ package scope
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -77,32 +76,6 @@ func (s Scope) Narrow(audience string, reads []Read) Scope {
 		}
 	}
 	return s
-}
-
-// Request is what a call wants to read.
-type Request struct {
-	// Read is the kind of data. Empty: the call reads none, or writes, so that no scope allows it.
-	Read Read
-	// StoreID, CustomerID and CartID are those that the request names. CustomerID and CartID are empty where it names none.
-	StoreID, CustomerID, CartID string
-}
-
-// Check returns a *fault.Denied unless the scope allows a request: the scope has the read, and the request names no other store,
-// customer or cart than the scope.
-func (s Scope) Check(r Request) error {
-	switch {
-	case r.Read == "":
-		return &fault.Denied{Description: "a scope does not allow this call: it allows to read, and nothing else"}
-	case !s.Allows(r.Read):
-		return &fault.Denied{Description: fmt.Sprintf("the scope does not allow to read %s", r.Read)}
-	case r.StoreID != s.StoreID:
-		return &fault.Denied{Description: "the scope is for another store"}
-	case r.CustomerID != "" && r.CustomerID != s.CustomerID:
-		return &fault.Denied{Description: "the scope is for another customer"}
-	case r.CartID != "" && r.CartID != s.CartID:
-		return &fault.Denied{Description: "the scope is for another cart"}
-	}
-	return nil
 }
 
 // maxGroups is the most customer groups that a scope may have, and maxReads the most reads.

@@ -2,13 +2,11 @@ package scope_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -56,34 +54,6 @@ func TestNarrowLeavesOutWhatTheReadsAreNotAbout(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, whole.Narrow("a", tt.reads)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestCheck(t *testing.T) {
-	shopper := scope.Scope{StoreID: "s", CustomerID: "ava", CartID: "k", Reads: []scope.Read{scope.ReadCarts, scope.ReadOrders}}
-	guest := scope.Scope{StoreID: "s", Reads: []scope.Read{scope.ReadCarts, scope.ReadOrders}}
-	for name, tt := range map[string]struct {
-		scope   scope.Scope
-		request scope.Request
-		allowed bool
-	}{
-		"her orders":           {shopper, scope.Request{Read: scope.ReadOrders, StoreID: "s", CustomerID: "ava"}, true},
-		"her cart":             {shopper, scope.Request{Read: scope.ReadCarts, StoreID: "s", CartID: "k"}, true},
-		"settings":             {guest, scope.Request{Read: scope.ReadCarts, StoreID: "s"}, true},
-		"another's orders":     {shopper, scope.Request{Read: scope.ReadOrders, StoreID: "s", CustomerID: "bob"}, false},
-		"another's cart":       {shopper, scope.Request{Read: scope.ReadCarts, StoreID: "s", CartID: "k2"}, false},
-		"a customer's, guest":  {guest, scope.Request{Read: scope.ReadOrders, StoreID: "s", CustomerID: "ava"}, false},
-		"a cart, without one":  {guest, scope.Request{Read: scope.ReadCarts, StoreID: "s", CartID: "k"}, false},
-		"another store":        {shopper, scope.Request{Read: scope.ReadOrders, StoreID: "s2", CustomerID: "ava"}, false},
-		"no store":             {shopper, scope.Request{Read: scope.ReadOrders, CustomerID: "ava"}, false},
-		"a read that it lacks": {shopper, scope.Request{Read: scope.ReadPolicies, StoreID: "s"}, false},
-		"a write":              {shopper, scope.Request{StoreID: "s"}, false},
-	} {
-		err := tt.scope.Check(tt.request)
-		var denied *fault.Denied
-		if tt.allowed != (err == nil) || err != nil && !errors.As(err, &denied) {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
@@ -103,7 +105,7 @@ func Sealer(t testing.TB) *seal.Sealer {
 // the test has asked to be cleaned up until now.
 func Serve(t testing.TB, name string, register func(grpc.ServiceRegistrar)) *grpc.ClientConn {
 	t.Helper()
-	server := rpc.NewServer(rpc.ServerConfig{Name: name})
+	server := rpc.NewServer(rpc.ServerConfig{Name: name, Scopes: scopetest.Verifier()})
 	register(server)
 	network := rpc.NewNetwork()
 	listener, err := network.Listen(name)
@@ -146,11 +148,19 @@ func Upsert[Request, Response any](
 	return stream.CloseAndRecv()
 }
 
+// Context returns a context in which calls of the service behind conn, which Serve returned, have a scope. The scope may read all
+// kinds of data unless it names some.
+func Context(t testing.TB, conn *grpc.ClientConn, s scope.Scope) context.Context {
+	t.Helper()
+	s.Audience = path.Base(conn.Target())
+	return scopetest.Context(t.Context(), t, s)
+}
+
 // Answer puts one sub-query to the specialist behind conn and returns the answer in which its events end.
-func Answer(t testing.TB, conn grpc.ClientConnInterface, s scope.Scope, subQuery string) *specialistv1.Answer {
+func Answer(t testing.TB, conn *grpc.ClientConn, s scope.Scope, subQuery string) *specialistv1.Answer {
 	t.Helper()
 	stream, err := specialistv1.NewSpecialistServiceClient(conn).Answer(
-		scope.NewContext(t.Context(), s), &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: subQuery})
+		Context(t, conn, s), &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: subQuery})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (echoModel) Generate(_ context.Context, req *agentloop.Request) iter.Seq2[a
 // BenchmarkAnswer is an assignment with one tool call, over the wire, with a model that answers at once.
 func BenchmarkAnswer(b *testing.B) {
 	client := serve(b, lamps, echoModel{})
-	ctx := inStore(b.Context())
+	ctx := signed(b, b.Context(), shopper)
 	b.ReportAllocs()
 	for b.Loop() {
 		stream, err := client.Answer(ctx, question)

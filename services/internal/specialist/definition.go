@@ -30,6 +30,9 @@ type Definition struct {
 	// DisabledTools returns the tools that do not work for the scope's store because it has no such system, with the reason in a
 	// sentence for the model. Disabled tools are not offered. Nil: none.
 	DisabledTools func(ctx context.Context, s scope.Scope) (map[string]string, error)
+	// ToolReads are the kinds of data that tools read. A tool is disabled, with a reason for the model, when the scope of the turn
+	// does not allow all of its reads.
+	ToolReads map[string][]scope.Read
 	// ReadsCart says that the tools read the shopper's cart, so that it comes with each assignment. See Turn.Cart.
 	ReadsCart bool
 	// MaxSteps bounds model calls that may ask for tools. Zero: 4.

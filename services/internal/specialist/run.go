@@ -3,6 +3,8 @@ package specialist
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -173,15 +175,27 @@ func (s *Server) tools(turn *Turn) []agentloop.Tool {
 	return tools
 }
 
-// disabledTools returns the tools that are switched off for the scope's store, and why. After an error all tools are offered;
-// a tool that does not work says so itself.
+// disabledTools returns the tools that are switched off for the scope or its store, and why. After an error all tools are offered
+// that the scope allows; a tool that does not work says so itself.
 func (s *Server) disabledTools(ctx context.Context, sc scope.Scope) map[string]string {
-	if s.def.DisabledTools == nil {
-		return nil
+	var disabled map[string]string
+	if s.def.DisabledTools != nil {
+		var err error
+		if disabled, err = s.def.DisabledTools(ctx, sc); err != nil {
+			s.deps.Logger.WarnContext(ctx, "cannot tell which tools are disabled", "agent", s.def.Name, "error", err)
+		}
+		disabled = maps.Clone(disabled) // it may be shared
 	}
-	disabled, err := s.def.DisabledTools(ctx, sc)
-	if err != nil {
-		s.deps.Logger.WarnContext(ctx, "cannot tell which tools are disabled", "agent", s.def.Name, "error", err)
+	for tool, reads := range s.def.ToolReads {
+		for _, read := range reads {
+			if !sc.Allows(read) {
+				if disabled == nil {
+					disabled = make(map[string]string)
+				}
+				disabled[tool] = fmt.Sprintf("There is no access to %s here. Asked about it, say so, and do not guess.", read)
+				break
+			}
+		}
 	}
 	return disabled
 }

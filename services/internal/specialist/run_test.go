@@ -71,7 +71,7 @@ func TestWhatIsSpentIsToldBeforeTheToolsRun(t *testing.T) {
 	client := serve(t, def, scripted.New(using(look("lamp"), 100, 10)))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stream, err := client.Answer(inStore(ctx), question)
+	stream, err := client.Answer(signed(t, ctx, shopper), question)
 	if err != nil {
 		t.Fatal(err)
 	}

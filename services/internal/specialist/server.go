@@ -91,7 +91,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 
 // Describe implements SpecialistService.
 func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) (*specialistv1.DescribeResponse, error) {
-	sc, err := storeScope(ctx)
+	sc, err := scopeOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *Server) Answer(req *specialistv1.AnswerRequest, stream grpc.ServerStrea
 
 // newTurn checks an assignment and returns it as the tools see it.
 func (s *Server) newTurn(ctx context.Context, req *specialistv1.AnswerRequest) (*Turn, error) {
-	sc, err := storeScope(ctx)
+	sc, err := scopeOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -172,12 +172,13 @@ func (s *Server) logAnswer(ctx context.Context, a *specialistv1.Answer) {
 		"claims", a.GetClaims(), "unsupported_claims", len(a.GetUnsupportedClaims()))
 }
 
-// storeScope returns the scope of a call, which must name a store.
-func storeScope(ctx context.Context) (scope.Scope, error) {
-	sc, _ := scope.FromContext(ctx)
-	var check fault.Checker
-	check.ID("metadata quartet-store", sc.StoreID)
-	return sc, check.Err()
+// scopeOf returns the scope of a call, which the interceptors of package rpc have verified.
+func scopeOf(ctx context.Context) (scope.Scope, error) {
+	sc, ok := scope.FromContext(ctx)
+	if !ok {
+		return sc, scope.Missing()
+	}
+	return sc, nil
 }
 
 // Bounds of an assignment. Texts are counted in characters.
@@ -218,10 +219,13 @@ func checkShown(check *fault.Checker, shown []*specialistv1.ProductChoice) {
 
 // checkCart refuses a cart that is not the one of the scope: no specialist reads another shopper's.
 func checkCart(check *fault.Checker, cart *cartv1.Cart, sc scope.Scope) {
+	if cart != nil && !sc.Allows(scope.ReadCarts) {
+		check.Addf("cart", "must be absent: the scope does not allow to read carts")
+	}
 	if id := cart.GetStoreId(); id != "" && id != sc.StoreID {
 		check.Addf("cart.store_id", "must be the store of the scope")
 	}
-	if id := cart.GetCartId(); id != "" && sc.CartID != "" && id != sc.CartID {
+	if id := cart.GetCartId(); id != "" && id != sc.CartID {
 		check.Addf("cart.cart_id", "must be the cart of the scope")
 	}
 	check.Count("cart.items", len(cart.GetItems()), maxCartItems)

@@ -25,6 +25,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
@@ -94,7 +95,7 @@ func serveWith(t testing.TB, def specialist.Definition, deps specialist.Deps) sp
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := rpc.NewServer(rpc.ServerConfig{Name: "lamps"})
+	server := rpc.NewServer(rpc.ServerConfig{Name: "lamps", Scopes: scopetest.Verifier()})
 	s.Register(server)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -126,13 +127,19 @@ func ask(t *testing.T, client specialistv1.SpecialistServiceClient, req *special
 	return askIn(t, t.Context(), client, req)
 }
 
-func inStore(ctx context.Context) context.Context {
-	return scope.NewContext(ctx, scope.Scope{StoreID: "demo", ThreadID: "t1", CartID: "c1"})
+// shopper is whose turn the calls of these tests belong to.
+var shopper = scope.Scope{StoreID: "demo", ThreadID: "t1", CartID: "c1"}
+
+// signed returns ctx with a scope for the specialist of these tests.
+func signed(t testing.TB, ctx context.Context, sc scope.Scope) context.Context {
+	t.Helper()
+	sc.Audience = "lamps"
+	return scopetest.Context(ctx, t, sc)
 }
 
 func askIn(t *testing.T, ctx context.Context, client specialistv1.SpecialistServiceClient, req *specialistv1.AnswerRequest) (reply, error) {
 	t.Helper()
-	stream, err := client.Answer(inStore(ctx), req)
+	stream, err := client.Answer(signed(t, ctx, shopper), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,15 +295,15 @@ func TestBadRequestsNameEveryField(t *testing.T) {
 	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "assignment_id") || !strings.Contains(err.Error(), "sub_query") {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := client.Describe(t.Context(), &specialistv1.DescribeRequest{}); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "quartet-store") {
-		t.Errorf("error without a store is %v", err)
+	if _, err := client.Describe(t.Context(), &specialistv1.DescribeRequest{}); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("error without a scope is %v", err)
 	}
 }
 
 func TestDescribeSaysWhyItIsNotAvailable(t *testing.T) {
 	def := lamps
 	def.Unavailable = func(_ context.Context, s scope.Scope) (string, error) { return s.StoreID + " sells no lamps", nil }
-	reply, err := serve(t, def, scripted.New()).Describe(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}), &specialistv1.DescribeRequest{})
+	reply, err := serve(t, def, scripted.New()).Describe(signed(t, t.Context(), shopper), &specialistv1.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +326,7 @@ func TestACallerThatLeavesStopsTheWork(t *testing.T) {
 		})}
 	}
 	client := serve(t, def, scripted.New(look("lamp")))
-	ctx, leave := context.WithCancel(scope.NewContext(t.Context(), scope.Scope{StoreID: "demo"}))
+	ctx, leave := context.WithCancel(signed(t, t.Context(), shopper))
 	if _, err := client.Answer(ctx, question); err != nil {
 		t.Fatal(err)
 	}

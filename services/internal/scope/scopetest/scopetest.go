@@ -18,15 +18,11 @@ type pair struct {
 }
 
 var keys = sync.OnceValue(func() pair {
-	key, err := scope.NewKey()
+	signer, verifier, err := scope.NewPair()
 	if err != nil {
 		panic(err)
 	}
-	signer, err := scope.NewSigner(key)
-	if err != nil {
-		panic(err)
-	}
-	return pair{signer, scope.NewVerifier(key)}
+	return pair{signer, verifier}
 })
 
 // Signer signs with the key of the process's tests.
