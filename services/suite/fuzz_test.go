@@ -3,10 +3,12 @@ package suite
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -203,18 +205,28 @@ func (g generator) requests(m protoreflect.MethodDescriptor) [][]byte {
 	return out
 }
 
-// randomCalls is how many random calls of each method every test run makes. FuzzRequests makes more.
+// randomCalls is how many random calls of each method every test run makes at least.
 const randomCalls = 25
+
+// randomTime is for longer runs without the fuzzer, whose instrumented build takes minutes and gigabytes.
+var randomTime = flag.Duration("random", 0, "time for TestRandomRequests with ever new seeds")
 
 // TestRandomRequests calls every method of every service with random requests.
 func TestRandomRequests(t *testing.T) {
 	f := newFuzzed(t)
+	share := *randomTime / time.Duration(len(f.methods))
 	for i, m := range f.methods {
 		t.Run(string(m.FullName()), func(t *testing.T) {
-			for seed := range uint64(randomCalls) {
-				f.call(t, m, newGenerator(seed<<8|uint64(i)).requests(m)...)
+			first := uint64(0)
+			if share > 0 {
+				first = rand.Uint64() >> 8
+			}
+			begun := time.Now()
+			for n := uint64(0); n < randomCalls || time.Since(begun) < share; n++ {
+				seed := (first+n)<<8 | uint64(i)
+				f.call(t, m, newGenerator(seed).requests(m)...)
 				if t.Failed() {
-					t.Fatalf("seed %d", seed<<8|uint64(i))
+					t.Fatalf("seed %d", seed)
 				}
 			}
 		})

@@ -49,6 +49,7 @@ func Open(ctx context.Context, url string) (redis.UniversalClient, error) {
 	if err := redisotel.InstrumentTracing(client, redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false)); err != nil {
 		return nil, errors.Join(fmt.Errorf("trace redis: %w", err), client.Close())
 	}
+	client.AddHook(replyHook{}) // within the tracing, which records errors
 	pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	if err := client.Ping(pingCtx).Err(); err != nil {

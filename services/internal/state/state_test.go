@@ -237,3 +237,22 @@ func open(t *testing.T, url string) redis.UniversalClient {
 	t.Cleanup(func() { client.Close() })
 	return client
 }
+
+func TestErrorsDoNotRepeatArguments(t *testing.T) {
+	withEach(t, func(t *testing.T, client redis.UniversalClient) {
+		_, errPipe := client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+			p.Get(t.Context(), "k")
+			p.Do(t.Context(), "NOSUCH", "heliotrope")
+			return nil
+		})
+		for name, err := range map[string]error{"one command": client.Do(t.Context(), "NOSUCH", "heliotrope").Err(), "a pipeline": errPipe} {
+			if err == nil || strings.Contains(err.Error(), "heliotrope") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		_, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Do(t.Context(), "NOSUCH", "heliotrope"); return nil })
+		if err == nil || strings.Contains(err.Error(), "heliotrope") || !strings.Contains(err.Error(), "unknown command") {
+			t.Errorf("a pipeline of one: %v", err)
+		}
+	})
+}
