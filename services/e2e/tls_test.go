@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -91,9 +93,24 @@ func TestSixProcessesOverMutualTLS(t *testing.T) {
 		}
 		return err
 	}
+	// A turn calls all services but one; search and support answer.
+	ask := func() error {
+		reply, err := gatewayv1.NewGatewayServiceClient(p.dial(suite.Gateway)).Ask(t.Context(), &gatewayv1.AskRequest{
+			StoreId: "demo", CustomerId: "ava", Message: twoParts,
+		})
+		for _, r := range reply.GetResults() {
+			if f := r.GetFailure(); f != nil {
+				err = errors.Join(err, fmt.Errorf("%s: %v", r.GetAssignment().GetSpecialist(), f))
+			}
+		}
+		if err == nil && len(reply.GetResults()) != 2 {
+			err = fmt.Errorf("%d specialists answered, want 2", len(reply.GetResults()))
+		}
+		return err
+	}
 	try := func(step string) {
 		t.Helper()
-		if err := evaluate(); err != nil {
+		if err := errors.Join(evaluate(), ask()); err != nil {
 			t.Errorf("%s: %v", step, err)
 		}
 	}
