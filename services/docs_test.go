@@ -1,6 +1,7 @@
 package services_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,11 +12,13 @@ import (
 var (
 	docLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	docPath    = regexp.MustCompile(`(?:^|[\s(])\./((?:services|pkg|examples|deploy)/[\w/-]+)`)
+	docTest    = regexp.MustCompile("`(Test[A-Z]\\w+)`")
+	testFunc   = regexp.MustCompile(`(?m)^func (Test[A-Z]\w+)\(`)
 	docHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	slugDrop   = regexp.MustCompile("[^a-z0-9 _-]")
 )
 
-// TestDocsPointToWhatExists checks links between pages, their anchors, and the paths in commands.
+// TestDocsPointToWhatExists checks links between pages, their anchors, the paths in commands, and the names of tests.
 func TestDocsPointToWhatExists(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"../*.md", "../docs/*.md", "../examples/*/*.md"} {
@@ -28,8 +31,14 @@ func TestDocsPointToWhatExists(t *testing.T) {
 	if len(pages) < 5 {
 		t.Fatalf("found only %d pages", len(pages))
 	}
+	tests := testNames(t)
 	for _, page := range pages {
 		text := read(t, page)
+		for _, m := range docTest.FindAllStringSubmatch(text, -1) {
+			if !tests[m[1]] {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
+		}
 		for _, m := range docLink.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, "://") {
@@ -53,6 +62,27 @@ func TestDocsPointToWhatExists(t *testing.T) {
 			}
 		}
 	}
+}
+
+// testNames returns the names of all tests.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	for _, root := range []string{".", "../pkg", "../deploy"} {
+		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			for _, m := range testFunc.FindAllStringSubmatch(read(t, path), -1) {
+				names[m[1]] = true
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return names
 }
 
 func read(t *testing.T, path string) string {
