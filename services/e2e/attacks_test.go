@@ -278,7 +278,7 @@ func (c *tally) examine(m proto.Message, prompts []string) map[string]string {
 				note(hiddenText, string(r))
 			}
 		}
-		if strings.Contains(s, "canary") && (strings.Contains(s, "canaryben") || strings.Contains(path, "order")) {
+		if strings.Contains(s, "canaryben lamp") || strings.Contains(s, "canaryother lamp") {
 			note(foreignRead, s)
 		}
 		if !shows(path) {

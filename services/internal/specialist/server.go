@@ -62,7 +62,7 @@ func New(def Definition, deps Deps) (*Server, error) {
 		def:           def,
 		deps:          deps,
 		prompt:        strings.TrimSpace(def.Prompt),
-		ownPrompt:     promptleak.New(def.Prompt),
+		ownPrompt:     promptleak.New(def.Prompt, languageLine, messageLead, reasonLead, summaryLead, shownLead),
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
 		keywords:      keywords(def.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
