@@ -462,7 +462,7 @@ func leaksOfSpan(t *testing.T, s sdktrace.ReadOnlySpan, capture bool, leaks func
 		t.Errorf("span %q: status %q, events %v", s.Name(), s.Status().Description, s.Events())
 	}
 	for _, a := range s.Attributes() {
-		text := string(a.Key) + a.Value.Emit()
+		text := string(a.Key) + a.Value.String()
 		if !leaks(text) {
 			continue
 		}
@@ -471,7 +471,7 @@ func leaksOfSpan(t *testing.T, s sdktrace.ReadOnlySpan, capture bool, leaks func
 			captured++
 			continue
 		}
-		t.Errorf("span %q has %s=%.300q", s.Name(), a.Key, a.Value.Emit())
+		t.Errorf("span %q has %s=%.300q", s.Name(), a.Key, a.Value.String())
 	}
 	return captured
 }
