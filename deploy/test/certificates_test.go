@@ -162,6 +162,9 @@ func TestProgramMakesTheSecretsOfThePods(t *testing.T) {
 	for _, s := range list.Items {
 		made[s.Name] = s
 	}
+	if len(made["quartet-scope-key"].Data["key.jwk"]) == 0 || len(made["quartet-scope-keys"].Data["keys.jwks"]) == 0 {
+		t.Error("the keys of scopes are missing")
+	}
 	for _, role := range append(roles(t), "client") {
 		s, found := made["quartet-"+role+"-tls"]
 		if !found || s.Namespace != "quartet-dev" || s.Type != corev1.SecretTypeTLS {

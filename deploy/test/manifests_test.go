@@ -175,6 +175,12 @@ func TestBaseServesEveryRole(t *testing.T) {
 		if got := secretAt(d.Spec.Template.Spec, path.Dir(settings["QUARTET_TOKENS"])); got != "quartet-tokens" {
 			t.Errorf("%s: the Secret with the callers is %q", role, got)
 		}
+		if got := secretAt(d.Spec.Template.Spec, path.Dir(settings["QUARTET_SCOPE_KEYS"])); got != "quartet-scope-keys" {
+			t.Errorf("%s: the Secret with the public keys of scopes is %q", role, got)
+		}
+		if got := secretAt(d.Spec.Template.Spec, path.Dir(settings["QUARTET_SCOPE_KEY"])); (got == "quartet-scope-key") != (role == "gateway") || got != "" && role != "gateway" {
+			t.Errorf("%s: the Secret with the private key of scopes is %q", role, got)
+		}
 		for key, value := range s.Spec.Selector {
 			if d.Spec.Template.Labels[key] != value {
 				t.Errorf("%s: the Service selects %s=%s, which its pods do not have", role, key, value)

@@ -29,6 +29,7 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // RouterService decides which specialist answers which part of a message.
+// Calls carry a scope for the audience "router", which names no shopper; see specialist.v1.SpecialistService.
 type RouterServiceClient interface {
 	// Route streams one or two decisions. If the classifier is certain or there is no model, it streams only a FINAL one. Otherwise
 	// it streams the classifier's PROVISIONAL decision at once, and a FINAL one when the model has answered.
@@ -67,6 +68,7 @@ type RouterService_RouteClient = grpc.ServerStreamingClient[RouteResponse]
 // for forward compatibility.
 //
 // RouterService decides which specialist answers which part of a message.
+// Calls carry a scope for the audience "router", which names no shopper; see specialist.v1.SpecialistService.
 type RouterServiceServer interface {
 	// Route streams one or two decisions. If the classifier is certain or there is no model, it streams only a FINAL one. Otherwise
 	// it streams the classifier's PROVISIONAL decision at once, and a FINAL one when the model has answered.

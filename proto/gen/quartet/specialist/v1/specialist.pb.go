@@ -99,7 +99,7 @@ func (FinishReason) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{0}
 }
 
-// DescribeRequest has no fields. The metadata names the store.
+// DescribeRequest has no fields. The scope names the store, and no shopper.
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -30,8 +30,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SpecialistService answers sub-queries of one kind. Each call has the scope of its turn as metadata: quartet-store (required),
-// quartet-customer, quartet-customer-groups (comma-separated), quartet-cart, quartet-locale, quartet-thread, quartet-turn.
+// SpecialistService answers sub-queries of one kind. Each call carries the scope of its turn in the metadata "quartet-scope": a
+// compact JWS that the gateway signs with EdDSA (Ed25519), of type "quartet-scope". Its payload names the specialist (aud), the
+// expiry (exp), the store, the shopper (customer, groups, cart), locale, thread, turn, and what the specialist may read (reads). A
+// specialist verifies it, and sends it unchanged with its own calls. Without a valid one it answers UNAUTHENTICATED, with
+// SCOPE_MISSING, SCOPE_INVALID or SCOPE_EXPIRED.
 type SpecialistServiceClient interface {
 	// Describe returns the purpose of the specialist and its current availability for the store.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
@@ -81,8 +84,11 @@ type SpecialistService_AnswerClient = grpc.ServerStreamingClient[AnswerResponse]
 // All implementations must embed UnimplementedSpecialistServiceServer
 // for forward compatibility.
 //
-// SpecialistService answers sub-queries of one kind. Each call has the scope of its turn as metadata: quartet-store (required),
-// quartet-customer, quartet-customer-groups (comma-separated), quartet-cart, quartet-locale, quartet-thread, quartet-turn.
+// SpecialistService answers sub-queries of one kind. Each call carries the scope of its turn in the metadata "quartet-scope": a
+// compact JWS that the gateway signs with EdDSA (Ed25519), of type "quartet-scope". Its payload names the specialist (aud), the
+// expiry (exp), the store, the shopper (customer, groups, cart), locale, thread, turn, and what the specialist may read (reads). A
+// specialist verifies it, and sends it unchanged with its own calls. Without a valid one it answers UNAUTHENTICATED, with
+// SCOPE_MISSING, SCOPE_INVALID or SCOPE_EXPIRED.
 type SpecialistServiceServer interface {
 	// Describe returns the purpose of the specialist and its current availability for the store.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
