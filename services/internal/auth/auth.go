@@ -62,6 +62,9 @@ type Grant struct {
 	Rights []Right
 }
 
+// LocalName is the name of local callers. No other caller has it.
+const LocalName = "local"
+
 // Caller is who makes a call. The zero value may do nothing. It must not be modified once in a context.
 type Caller struct {
 	// Name tells callers apart, in limits, request ids and logs. Empty only for the zero value.

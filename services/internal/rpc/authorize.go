@@ -31,7 +31,7 @@ const (
 const instrumentation = "github.com/quartet-commerce/quartet/services/internal/rpc"
 
 // localCaller makes the calls to a server that asks for no credentials.
-var localCaller = auth.Caller{Name: "local", Local: true}
+var localCaller = auth.Caller{Name: auth.LocalName, Local: true}
 
 // isReflection reports whether method belongs to the reflection service, which is open where it is registered.
 func isReflection(method string) bool { return strings.HasPrefix(method, "/grpc.reflection.") }

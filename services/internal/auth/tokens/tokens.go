@@ -179,6 +179,8 @@ func (c Caller) check(at string) error {
 	switch {
 	case !fault.ValidID(c.Name):
 		return fmt.Errorf("%s.name: must be 1 to 64 of letters, digits, '.', '_' and '-'", at)
+	case c.Name == auth.LocalName:
+		return fmt.Errorf("%s.name: %q stands for callers without credentials", at, c.Name)
 	case len(c.SHA256) == 0:
 		return fmt.Errorf("%s.token_sha256: is required", at)
 	case len(c.Grants) == 0:

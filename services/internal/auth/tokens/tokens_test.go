@@ -131,6 +131,7 @@ func TestErrorsOfAFileNameThePlace(t *testing.T) {
 		entry(`"name":7`):                  "line 2: callers.name",
 		entry(`"name":"a","tokens":["x"]`): "line 2",
 		entry(`"name":"a b","token_sha256":["` + hash + `"],` + grants):                                                           "callers[0].name",
+		entry(`"name":"local","token_sha256":["` + hash + `"],` + grants):                                                         "without credentials",
 		entry(`"name":"a",` + grants):                                                                                             "callers[0].token_sha256: is required",
 		entry(`"name":"a","token_sha256":["abc"],` + grants):                                                                      "callers[0].token_sha256[0]",
 		entry(`"name":"a","token_sha256":["` + hash + `zz"],` + grants):                                                           "callers[0].token_sha256[0]",
