@@ -249,7 +249,7 @@ func disarm(s string) string {
 		switch {
 		case r == '＜' || r == '‹' || r == '〈' || r == '﹤':
 			return '<'
-		case r != '\n' && r != '\t' && unicode.IsControl(r), unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d':
+		case agentloop.Invisible(r) && r != '\u200c' && r != '\u200d': // these two shape words in some scripts
 			return -1
 		}
 		return r
