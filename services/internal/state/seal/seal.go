@@ -124,10 +124,14 @@ func (s *Sealer) Open(at Place, sealed string) ([]byte, error) {
 
 // cutID cuts a key's id, with its length before it, off the beginning of a value.
 func cutID(value string) (id, rest string, ok bool) {
-	if value == "" || len(value) < 1+int(value[0]) {
+	if value == "" {
 		return "", "", false
 	}
-	return value[1 : 1+value[0]], value[1+value[0]:], true
+	end := 1 + int(value[0]) // the sum may be more than a byte holds
+	if len(value) < end {
+		return "", "", false
+	}
+	return value[1:end], value[end:], true
 }
 
 // Marshal seals an encoded message.

@@ -306,6 +306,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(good)
 	f.Add(magic)
 	f.Add(magic + "\xff")
+	f.Add(magic + "\xff" + strings.Repeat("a", 300))
 	f.Fuzz(func(t *testing.T, value string) {
 		if got, err := s.Open(at, value); err == nil && value != good {
 			t.Errorf("%q opens as %q", value, got)
