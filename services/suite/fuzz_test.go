@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -28,6 +29,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
 )
 
 // Bounds of one call of a fuzzed method. They catch work that grows with the square of a request, not a slow machine.
@@ -77,16 +79,20 @@ func (l *panicLog) drain() []string {
 	return found
 }
 
+// turnAudiences are the roles that the services which only a turn calls are called of.
+var turnAudiences = map[string]string{"RouterService": Router, "SpecialistService": Search}
+
 // fuzzed is all six services over connections, with one store.
 type fuzzed struct {
 	log     *panicLog
 	conns   map[string]*grpc.ClientConn // by service
 	methods []protoreflect.MethodDescriptor
 	seen    map[codes.Code]int
+	allowed map[string]int // calls by method that the authorisation did not refuse
 }
 
 func newFuzzed(t testing.TB) *fuzzed {
-	f := &fuzzed{log: &panicLog{}, conns: make(map[string]*grpc.ClientConn), seen: make(map[codes.Code]int)}
+	f := &fuzzed{log: &panicLog{}, conns: make(map[string]*grpc.ClientConn), seen: make(map[codes.Code]int), allowed: make(map[string]int)}
 	before := slog.Default()
 	slog.SetDefault(slog.New(f.log))
 	t.Cleanup(func() { slog.SetDefault(before) })
@@ -136,6 +142,9 @@ func (f *fuzzed) call(t *testing.T, m protoreflect.MethodDescriptor, requests ..
 	took := time.Since(begun)
 	runtime.ReadMemStats(&after)
 	f.seen[st.Code()]++
+	if st.Code() != codes.Unauthenticated && st.Code() != codes.PermissionDenied {
+		f.allowed[name]++
+	}
 	size := 0
 	for _, r := range requests {
 		size = max(size, len(r))
@@ -169,8 +178,8 @@ func (f *fuzzed) send(t *testing.T, conn *grpc.ClientConn, m protoreflect.Method
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), fuzzCallTime)
 	defer cancel()
-	if service := m.Parent().Name(); service == "RouterService" || service == "SpecialistService" { // only a turn calls these
-		ctx = scope.NewContext(ctx, scope.Scope{StoreID: "demo", CustomerID: "ava", CartID: "ava"})
+	if audience, ok := turnAudiences[string(m.Parent().Name())]; ok {
+		ctx = scopetest.Context(ctx, t, scope.Scope{StoreID: "demo", CustomerID: "ava", CartID: "ava", ThreadID: "t1", TurnID: "u1", Audience: audience})
 	}
 	desc := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
 	stream, err := conn.NewStream(ctx, desc, name, grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(math.MaxInt32))
@@ -228,6 +237,9 @@ func TestRandomRequests(t *testing.T) {
 				if t.Failed() {
 					t.Fatalf("seed %d", seed)
 				}
+			}
+			if name := fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()); f.allowed[name] < randomCalls/2 {
+				t.Errorf("only %d calls were not refused for who makes them", f.allowed[name])
 			}
 		})
 	}
