@@ -56,20 +56,30 @@ type content struct{ text, reasoning string }
 // all returns the content of a field that holds nothing but reasoning, whatever its parts are marked as.
 func (c content) all() string { return c.reasoning + c.text }
 
-// contentOf returns the content in a field. A value of another kind is no content.
-func contentOf(r gjson.Result) (c content) {
+// maxLevels bounds how deep parts lie in each other, and maxChoices the choices of an event. Each level of parts is read once more,
+// so that without a bound an event of many megabytes takes minutes.
+const (
+	maxLevels  = 8
+	maxChoices = 64
+)
+
+// contentOf returns the content in a field, down to some levels of parts. A value of another kind is no content.
+func contentOf(r gjson.Result, levels int) (c content) {
 	switch {
 	case r.Type == gjson.String:
 		c.text = r.Str
+	case levels == 0:
 	case r.IsArray():
+		var text, reasoning strings.Builder
 		each(r, func(_, part gjson.Result) {
-			p := contentOf(part)
-			c.text += p.text
-			c.reasoning += p.reasoning
+			p := contentOf(part, levels-1)
+			text.WriteString(p.text)
+			reasoning.WriteString(p.reasoning)
 		})
+		c.text, c.reasoning = text.String(), reasoning.String()
 	case r.IsObject():
-		text, kind := contentOf(r.Get("text")), r.Get("type").Str
-		c.text, c.reasoning = text.text, text.reasoning+contentOf(r.Get("thinking")).all()
+		text, kind := contentOf(r.Get("text"), levels-1), r.Get("type").Str
+		c.text, c.reasoning = text.text, text.reasoning+contentOf(r.Get("thinking"), levels-1).all()
 		if strings.HasPrefix(kind, "thinking") || strings.HasPrefix(kind, "reasoning") {
 			c.text, c.reasoning = "", c.all()
 		}
@@ -133,7 +143,8 @@ func (a *answer) decode(raw []byte) (agentloop.Chunk, error) {
 			a.Usage = u
 		}
 	}
-	for _, value := range choices.Array() {
+	all := choices.Array()
+	for _, value := range all[:min(len(all), maxChoices)] {
 		if ch := choiceOf(value); ch.index == 0 { // only one answer is ever asked for
 			a.addChoice(ch, &c)
 		}
@@ -182,13 +193,13 @@ func (a *answer) addMessage(message gjson.Result, isWhole bool, c *agentloop.Chu
 	each(message, func(key, value gjson.Result) {
 		switch key.Str {
 		case "content":
-			written = contentOf(value)
+			written = contentOf(value, maxLevels)
 		case "refusal":
 			refusal = value.Str
 		case "reasoning_content": // DeepSeek, vLLM and others
-			reasoning = contentOf(value)
+			reasoning = contentOf(value, maxLevels)
 		case "reasoning": // OpenRouter, Groq
-			other = contentOf(value)
+			other = contentOf(value, maxLevels)
 		case "tool_calls":
 			calls = value
 		}

@@ -76,3 +76,24 @@ func TestEventsOfAnyDepth(t *testing.T) {
 		}
 	}
 }
+
+// What an endpoint may send in one event is read in a time that grows with its size alone: these took half a minute.
+func TestEventsOfManyParts(t *testing.T) {
+	const n = 300_000
+	text := func(n int) string { return strings.Repeat("x", n) }
+	for name, c := range map[string]struct {
+		event string
+		want  string
+	}{
+		"parts":          {`{"choices":[{"delta":{"content":["` + strings.Repeat(`x","`, n-1) + `x"]}}]}`, text(n)},
+		"parts in parts": {`{"choices":[{"delta":{"content":` + strings.Repeat("[", 4_000) + `"` + text(maxEvent/4) + `"` + strings.Repeat("]", 4_000) + `}}]}`, ""},
+		"texts in texts": {`{"choices":[{"delta":{"content":` + strings.Repeat(`{"text":`, 4_000) + `"` + text(maxEvent/4) + `"` + strings.Repeat("}", 4_000) + `}}]}`, ""},
+		"a few levels":   {`{"choices":[{"delta":{"content":[{"text":[{"text":"x"}]}]}}]}`, "x"},
+		"choices":        {`{"choices":[` + strings.Repeat(`{"delta":{"content":"x"}},`, n-1) + `{"delta":{"content":"x"}}]}`, text(maxChoices)},
+	} {
+		chunk, err := new(answer).decode([]byte(c.event))
+		if err != nil || chunk.Text != c.want {
+			t.Errorf("%s: %d bytes of text, want %d; %v", name, len(chunk.Text), len(c.want), err)
+		}
+	}
+}
