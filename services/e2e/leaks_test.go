@@ -2,20 +2,25 @@ package e2e
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc"
@@ -36,6 +41,9 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/auth"
+	"github.com/quartet-commerce/quartet/services/internal/auth/jwt"
+	"github.com/quartet-commerce/quartet/services/internal/auth/tokens"
 	"github.com/quartet-commerce/quartet/services/internal/demo"
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/load"
@@ -173,6 +181,7 @@ func newLeakProbe(t *testing.T, redisURL string, e *leakyEndpoint, logger *slog.
 		cfg.OrderSystems = map[string]orderhttp.Config{
 			"remote": {URL: server.URL, Keys: []orderhttp.Key{{ID: "k", Secret: []byte(plant + "ordersystemsecret")}}},
 		}
+		cfg.Authenticator, cfg.Token = leakAuthenticator(t, logger), plant+"token"
 		if tune != nil {
 			tune(cfg)
 		}
@@ -187,6 +196,104 @@ func newLeakProbe(t *testing.T, redisURL string, e *leakyEndpoint, logger *slog.
 		p.conns[role] = conn
 	}
 	return p
+}
+
+// leakJWTKey signs the JSON Web Tokens that leakAuthenticator accepts.
+var leakJWTKey = jose.JSONWebKey{Key: ed25519.NewKeyFromSeed([]byte(plant + strings.Repeat("k", ed25519.SeedSize-len(plant)))), KeyID: "leaks", Algorithm: string(jose.EdDSA)}
+
+// leakAuthenticator accepts the token that is a canary, and JSON Web Tokens that leakJWT makes.
+func leakAuthenticator(t *testing.T, logger *slog.Logger) auth.Authenticator {
+	t.Helper()
+	file, keys := filepath.Join(t.TempDir(), "tokens.json"), filepath.Join(t.TempDir(), "jwks.json")
+	err := tokens.Add(file, tokens.Caller{Name: "test", SHA256: []string{tokens.Hash(plant + "token")},
+		Grants: []tokens.Grant{{Store: auth.AnyStore, Rights: auth.Rights()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{leakJWTKey.Public()}})
+	if err == nil {
+		err = os.WriteFile(keys, set, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err1 := tokens.Open(file, logger)
+	signed, err2 := jwt.Open(jwt.Config{Keys: keys, Issuer: plant + "issuer", Audience: "quartet", Logger: logger})
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(signed.Close)
+	return auth.AnyOf{known, signed}
+}
+
+// leakJWT returns a token of a shopper whose claims are canaries, but for those that are given.
+func leakJWT(t *testing.T, key jose.JSONWebKey, claims map[string]any) string {
+	t.Helper()
+	all := map[string]any{"iss": plant + "issuer", "aud": "quartet", "sub": plant + "@mail.example", "exp": time.Now().Add(time.Hour).Unix(),
+		"quartet_stores": "leaky", "quartet_rights": auth.Rights(), "quartet_customer": plant + "customer", "email": plant}
+	maps.Copy(all, claims)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signature.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// credentials makes calls with good and bad tokens and scopes. It returns the tokens, no part of which may be exported.
+func (p *leakProbe) credentials(t *testing.T) (secrets []string) {
+	t.Helper()
+	other := leakJWTKey
+	_, other.Key, _ = ed25519.GenerateKey(nil)
+	unknown := leakJWTKey
+	unknown.KeyID = plant + "kid"
+	jwts := []string{leakJWT(t, leakJWTKey, nil), leakJWT(t, other, nil), leakJWT(t, unknown, nil)}
+	for _, claims := range []map[string]any{
+		{"iss": plant}, {"aud": plant}, {"exp": 1}, {"exp": plant}, {"sub": map[string]any{plant: plant}}, {"quartet_stores": plant + " no id"},
+		{"quartet_customer": plant + " no id"}, {"quartet_customer": map[string]any{plant: plant}}, {"quartet_rights": map[string]any{plant: plant}},
+	} {
+		jwts = append(jwts, leakJWT(t, leakJWTKey, claims))
+	}
+	bare := p.cfg
+	bare.Token = ""
+	conn, err := suite.Dial(suite.Gateway, bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	gateway := gatewayv1.NewGatewayServiceClient(conn)
+	ask := func(headers ...string) *gatewayv1.AskResponse {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), headers...)
+		reply := call(p, ctx, gateway.Ask, &gatewayv1.AskRequest{StoreId: "leaky", CustomerId: plant + "customer", Message: leakMessages[0]})
+		call(p, ctx, gateway.ListThreads, &gatewayv1.ListThreadsRequest{StoreId: "leaky", CustomerId: plant + "other"})
+		call(p, ctx, gateway.GetTurn, &gatewayv1.GetTurnRequest{StoreId: "remote", TurnId: plant})
+		return reply
+	}
+	for i, token := range jwts {
+		if reply := ask("authorization", "Bearer "+token); (reply != nil) != (i == 0) {
+			t.Errorf("the JSON Web Token %d gets %v; only the first is good", i, reply)
+		}
+		secrets = append(secrets, strings.Split(token, ".")[1:]...)
+	}
+	for _, value := range []string{plant, "Basic " + plant, "Bearer " + plant, "Bearer " + plant + " " + plant, "Bearer " + plant + "." + plant + "." + plant} {
+		ask("authorization", value)
+	}
+	ask("authorization", "Bearer "+plant+"token", "authorization", "Bearer "+plant)
+	ask("authorization", "Bearer "+plant+"token", "quartet-scope", plant)
+	ask("authorization", "Bearer "+plant+"token", "quartet-scope", jwts[0])
+	ask("quartet-store", plant, "quartet-customer", plant)
+	return secrets
 }
 
 // leakySet is a store whose texts are canaries.
@@ -371,7 +478,7 @@ func nothingLeaks(t *testing.T, capture bool) {
 	began := len(spans.Ended())
 
 	e := &leakyEndpoint{}
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+plant+"token", "baggage", "k="+plant)
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "baggage", "k="+plant)
 	p := newLeakProbe(t, redisServer.URL(), e, logger, func(cfg *suite.Config) { cfg.CaptureContent = capture })
 	for _, id := range []string{"leaky", "remote"} {
 		if err := load.Demo(ctx, p.data, leakySet(id)); err != nil {
@@ -389,6 +496,7 @@ func nothingLeaks(t *testing.T, capture bool) {
 		call(p, ctx, p.data.Orders.GetGuestOrder, &orderv1.GetGuestOrderRequest{StoreId: "remote", OrderId: "O-1", Proof: &orderv1.GetGuestOrderRequest_Email{Email: plant + "@mail.example"}})
 	}
 	e.set(nil)
+	secrets := p.credentials(t)
 	p.badRequests(ctx)
 	p.panics(t, ctx, redisServer.URL(), logger, capture)
 	closeRedis()
@@ -397,13 +505,15 @@ func nothingLeaks(t *testing.T, capture bool) {
 	p.asks(late, "leaky", "t1", leakMessages[0])
 	p.badRequests(late)
 
-	for _, code := range []string{"OK", "InvalidArgument", "NotFound", "Internal", "Unavailable", "ResourceExhausted", "FailedPrecondition"} {
+	for _, code := range []string{"OK", "InvalidArgument", "NotFound", "Internal", "Unavailable", "ResourceExhausted", "FailedPrecondition",
+		"Unauthenticated", "PermissionDenied"} {
 		if p.failed[code] == 0 {
 			t.Errorf("no call ended with %s, only %v", code, p.failed)
 		}
 	}
 	leaks := func(text string) bool {
-		return strings.Contains(strings.ToLower(text), plant) || strings.Contains(text, password)
+		return strings.Contains(strings.ToLower(text), plant) || strings.Contains(text, password) ||
+			slices.ContainsFunc(secrets, func(s string) bool { return strings.Contains(text, s) })
 	}
 	for _, told := range p.told {
 		if leaks(told) {
