@@ -164,12 +164,12 @@ func (v *Verifier) caller(standard jwt.Claims, own Claims) (auth.Caller, error) 
 	return c, nil
 }
 
-// name is the name of a caller with a subject. It equals no name in a file of tokens. A subject that is no plain id, such as an
-// e-mail address, is hashed, because names are logged.
+// name is the name of a caller with a subject. It equals no name in a file of tokens, and no other subject's. A subject that is
+// no plain id, such as an e-mail address, is hashed, because names are logged.
 func name(subject string) string {
 	if !fault.ValidID(subject) {
 		sum := sha256.Sum256([]byte(subject))
-		subject = "sha256-" + hex.EncodeToString(sum[:12])
+		return "jwt-sha256:" + hex.EncodeToString(sum[:16])
 	}
 	return "jwt:" + subject
 }

@@ -197,8 +197,18 @@ func TestClaims(t *testing.T) {
 		"quartet_customer": "ava", "quartet_customer_groups": []string{"members"}})))
 	want := auth.Caller{Name: got.Name, Customer: "ava", CustomerGroups: []string{"members"},
 		Grants: []auth.Grant{{Store: "*", Rights: []auth.Right{auth.RightAsk}}}}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" || !strings.HasPrefix(got.Name, "jwt:sha256-") || strings.Contains(got.Name, "ava") {
+	if diff := cmp.Diff(want, got); err != nil || diff != "" || !strings.HasPrefix(got.Name, "jwt-sha256:") || strings.Contains(got.Name, "ava") {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// A caller's name owns its request ids and its limits, so no subject may choose the name that a hash gives to another.
+func TestNoSubjectHasTheNameOfAHashedOne(t *testing.T) {
+	hashed := name("ava@mail.example")
+	for _, subject := range []string{strings.TrimPrefix(hashed, "jwt:"), hashed, strings.TrimPrefix(hashed, "jwt-sha256:")} {
+		if name(subject) == hashed {
+			t.Errorf("the subject %q has the name of another", subject)
+		}
 	}
 }
 
