@@ -35,7 +35,8 @@ const (
 	RightCarts Right = "carts"
 	// RightOrders allows writing and reading orders and order settings.
 	RightOrders Right = "orders"
-	// RightPromotions allows writing and reading promotions, and evaluating carts.
+	// RightPromotions allows writing and reading promotions, and evaluating carts that come with the request. To evaluate a cart by
+	// its id takes RightCarts, too.
 	RightPromotions Right = "promotions"
 	// RightPolicies allows writing and reading policy documents.
 	RightPolicies Right = "policies"

@@ -124,8 +124,9 @@ func TestAuthorize(t *testing.T) {
 	pinned.Customer, pinned.CustomerGroups = "ava", []string{"members"}
 	local := Caller{Name: "local", Local: true}
 	ava := scope.Scope{StoreID: "a", CustomerID: "ava", CartID: "k1", CustomerGroups: []string{"members"}, Reads: scope.Reads()}
-	promotions, searching, guest := ava, ava, scope.Scope{StoreID: "a", Reads: scope.Reads()}
+	promotions, offers, searching, guest := ava, ava, ava, scope.Scope{StoreID: "a", Reads: scope.Reads()}
 	promotions.Reads = []scope.Read{scope.ReadPromotions, scope.ReadCarts, scope.ReadCatalog}
+	offers.Reads = []scope.Read{scope.ReadPromotions}
 	searching.Reads = []scope.Read{scope.ReadCatalog}
 	for name, test := range map[string]struct {
 		caller  Caller
@@ -163,12 +164,26 @@ func TestAuthorize(t *testing.T) {
 			request: &orderv1.GetGuestOrderRequest{StoreId: "a"}, want: "own customer"},
 		"pinned, write of all": {caller: pinned, method: orderv1.OrderService_UpsertOrders_FullMethodName,
 			request: &orderv1.UpsertOrdersRequest{StoreId: "a"}, want: "own customer"},
-		"scope":                    {scope: &ava, method: listOrders, request: &orderv1.ListOrdersRequest{StoreId: "a", CustomerId: "ava"}},
-		"scope, another store":     {scope: &ava, method: search, request: &catalogv1.SearchProductsRequest{StoreId: "b"}, want: "another store"},
-		"scope, another customer":  {scope: &ava, method: listOrders, request: &orderv1.ListOrdersRequest{StoreId: "a", CustomerId: "ben"}, want: "another customer"},
-		"scope, another cart":      {scope: &ava, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "ava"}, want: "another cart"},
-		"scope, its cart":          {scope: &ava, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "k1"}},
-		"scope, other groups":      {scope: &ava, method: evaluate, request: &promotionv1.EvaluateCartRequest{StoreId: "a", CustomerId: "ava", CustomerGroups: []string{"staff"}}, want: "groups"},
+		"scope":                   {scope: &ava, method: listOrders, request: &orderv1.ListOrdersRequest{StoreId: "a", CustomerId: "ava"}},
+		"scope, another store":    {scope: &ava, method: search, request: &catalogv1.SearchProductsRequest{StoreId: "b"}, want: "another store"},
+		"scope, another customer": {scope: &ava, method: listOrders, request: &orderv1.ListOrdersRequest{StoreId: "a", CustomerId: "ben"}, want: "another customer"},
+		"scope, another cart":     {scope: &ava, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "ava"}, want: "another cart"},
+		"scope, its cart":         {scope: &ava, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "k1"}},
+		"scope, other groups":     {scope: &ava, method: evaluate, request: &promotionv1.EvaluateCartRequest{StoreId: "a", CustomerId: "ava", CustomerGroups: []string{"staff"}}, want: "groups"},
+		"evaluates a cart it may not read": {caller: grant("a", RightPromotions), method: evaluate,
+			request: &promotionv1.EvaluateCartRequest{StoreId: "a", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "k1"}}, want: `"carts"`},
+		"evaluates a cart of another store": {caller: Caller{Name: "c", Grants: []Grant{
+			{Store: "a", Rights: []Right{RightPromotions}}, {Store: "b", Rights: []Right{RightCarts}}}}, method: evaluate,
+			request: &promotionv1.EvaluateCartRequest{StoreId: "a", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "k1"}}, want: `"carts"`},
+		"evaluates a cart it may read": {caller: grant("a", RightPromotions, RightCarts), method: evaluate,
+			request: &promotionv1.EvaluateCartRequest{StoreId: "a", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "k1"}}},
+		"evaluates a cart that it brings": {caller: grant("a", RightPromotions), method: evaluate, request: &promotionv1.EvaluateCartRequest{StoreId: "a"}},
+		"local, evaluates a cart": {caller: local, method: evaluate,
+			request: &promotionv1.EvaluateCartRequest{StoreId: "a", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "k1"}}},
+		"scope without carts, evaluates one": {scope: &offers, method: evaluate,
+			request: &promotionv1.EvaluateCartRequest{StoreId: "a", CustomerId: "ava", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "k1"}}, want: "read carts"},
+		"scope with carts, evaluates one": {scope: &promotions, method: evaluate,
+			request: &promotionv1.EvaluateCartRequest{StoreId: "a", CustomerId: "ava", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "k1"}}},
 		"promotions reads orders":  {scope: &promotions, method: listOrders, request: &orderv1.ListOrdersRequest{StoreId: "a", CustomerId: "ava"}, want: "read orders"},
 		"promotions reads a cart":  {scope: &promotions, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "k1"}},
 		"search reads a cart":      {scope: &searching, method: getCart, request: &cartv1.GetCartRequest{StoreId: "a", CartId: "k1"}, want: "read carts"},
