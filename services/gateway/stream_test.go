@@ -5,13 +5,17 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
 )
 
 func TestTheEventsOfATurnThatFailsEndWithItsError(t *testing.T) {
@@ -93,6 +97,36 @@ func TestASlowReaderHoldsUpNobodyElse(t *testing.T) {
 		}
 		if text != pieces*size {
 			t.Errorf("%d bytes were read of %d: %v", text, pieces*size, err)
+		}
+	})
+}
+
+func TestAReaderThatTakesNothingIsCutOff(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
+		const size = 1 << 20 // more than the windows hold
+		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+			return say(stream, strings.Repeat(strings.Repeat("x", 1023)+" ", size>>10))
+		}
+		h.start()
+		stream, err := h.client.AskStream(t.Context(), &gatewayv1.AskStreamRequest{
+			Ask: &gatewayv1.AskRequest{StoreId: "demo", ThreadId: "t1", Message: "search: x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(rpc.DefaultIdleTimeout + time.Second)
+		synctest.Wait()
+		reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", ThreadId: "t1", Message: "support: returns"})
+		if err != nil || reply.GetText() == "" {
+			t.Errorf("the next message in the thread: %v, %v", reply, err)
+		}
+		read := 0
+		for err = nil; err == nil; {
+			var ev *gatewayv1.AskStreamResponse
+			ev, err = stream.Recv()
+			read += len(ev.GetTextDelta().GetText())
+		}
+		if status.Code(err) != codes.DeadlineExceeded || read >= size {
+			t.Errorf("the reader gets %d bytes and %v, want a part and DEADLINE_EXCEEDED", read, err)
 		}
 	})
 }
