@@ -47,7 +47,7 @@ type Text struct {
 // language, or with "", they are plain words.
 func Read(text, language string) Text {
 	r := readers.Get().(*reader)
-	defer readers.Put(r)
+	defer r.keep()
 	*r = reader{text: text, numerals: numerals[language], atoms: r.atoms[:0], tokens: r.tokens[:0]}
 	r.tokenize()
 	r.out.words = make([]key, 0, len(r.tokens))
@@ -57,6 +57,20 @@ func Read(text, language string) Text {
 
 // readers keeps the buffers of readers. New ones for each text are 6 % of what a turn allocates (quartet bench turn).
 var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// maxKept bounds the atoms of a reader that is kept: a long text's buffers are for the garbage collector.
+const maxKept = 16 << 10
+
+// keep gives the reader back without what it has read: texts of shoppers must not stay in memory for longer than their turns.
+func (r *reader) keep() {
+	if cap(r.atoms) > maxKept {
+		return
+	}
+	clear(r.atoms)
+	clear(r.tokens)
+	*r = reader{atoms: r.atoms[:0], tokens: r.tokens[:0]}
+	readers.Put(r)
+}
 
 // Fact is something in a text that is true only as it stands. Read makes them; the zero value is in no set.
 type Fact struct {
