@@ -23,10 +23,14 @@ const maxPhoneDigits = 15
 // separator is what may stand between the digits of a phone number.
 const separator = `[ \t\x{00A0}\x{202F}.\-/()\x{2010}-\x{2015}]`
 
+// anySeparator is what people read over in a number with a plus sign.
+const anySeparator = `[ \t\x{00A0}\x{202F}.\-/()\x{2010}-\x{2015}\x{00B7}\x{2022}\x{2219}\x{22C5}\x{30FB}_|*~:]`
+
 var (
 	// phoneForms are the ways in which phone numbers are written, the clearest first. Text around a number decides about the rest.
 	phoneForms = []*regexp.Regexp{
 		regexp.MustCompile(`(?:\+|\b00[ ./-]?[1-9])` + separator + `{0,2}\d(?:` + separator + `{0,3}\d){6,14}`), // +49 30 1234567
+		regexp.MustCompile(`\+` + anySeparator + `{0,3}\d(?:` + anySeparator + `{0,4}\d){8,14}`),                // +49 | 30 | 1234567
 		regexp.MustCompile(`\((?:0\d{1,4}|\d{3})\)` + separator + `{0,2}\d{2,8}(?:[ \-/]\d{2,8}){0,4}`),         // (030) 1234567
 		regexp.MustCompile(`\b0\d{1,4}(?:` + separator + `{1,3}\d{2,8}){1,5}`),                                  // 030 1234567
 		regexp.MustCompile(`\b(?:1[ .-])?\d{3}[ .-]\d{3}[ .-]\d{4}`),                                            // 555-010-9999
@@ -129,13 +133,15 @@ func (r *redaction) isPhone(s string, start, end int) bool {
 			return false
 		}
 	}
+	number := s[start:end]
+	digits := countDigits(number, maxPhoneDigits+1)
+	certain := number[0] == '+' && digits > 9 // no price or size is written so
 	for _, unit := range []string{"€", "EUR", "USD", "GBP", "$", "£", "%", "g", "mm", "cm", "ml", "lm"} {
-		if after, ok := strings.CutPrefix(strings.TrimLeft(s[end:], " \u00a0\u202f"), unit); ok && (after == "" || !isASCIILetter(after[0])) {
+		if after, ok := strings.CutPrefix(strings.TrimLeft(s[end:], " \u00a0\u202f"), unit); ok && !certain && (after == "" || !isASCIILetter(after[0])) {
 			return false
 		}
 	}
-	number := s[start:end]
-	if n := countDigits(number, maxPhoneDigits+1); n > maxPhoneDigits || n < minCuedDigits || n < minPhoneDigits && number[0] == '(' {
+	if n := digits; n > maxPhoneDigits || n < minCuedDigits || n < minPhoneDigits && number[0] == '(' {
 		return false
 	}
 	return countDigits(number, maxPhoneDigits)+digitsAfter(s[end:])+digitsBefore(s[:start]) <= maxPhoneDigits
@@ -174,7 +180,7 @@ func longestNumber(s string) int {
 		case '0' <= c && c <= '9':
 			digits, gap = digits+1, 0
 			longest = max(longest, digits)
-		case gap < 3 && (strings.ContainsRune(" \t\u00a0\u202f.-/()", c) || 0x2010 <= c && c <= 0x2015):
+		case gap < 4 && (strings.ContainsRune(" \t\u00a0\u202f.-/()·•∙⋅・_|*~:", c) || 0x2010 <= c && c <= 0x2015):
 			gap++
 		default:
 			digits = 0

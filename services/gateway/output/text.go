@@ -37,24 +37,30 @@ func (p *Policy) NewStream() *Stream { return &Stream{policy: p} }
 // Add takes in a piece and returns what may be shown of the sentences that are complete.
 func (s *Stream) Add(piece string) string {
 	var out strings.Builder
-	for _, sentence := range s.sentences.Add(piece) {
-		out.WriteString(s.pass(sentence))
-	}
-	if s.sentences.Stuck() {
+	for {
+		for _, sentence := range s.sentences.Add(piece) {
+			out.WriteString(s.pass(sentence))
+		}
+		if !s.sentences.Stuck() {
+			return out.String()
+		}
 		held := s.sentences.Rest()
 		s.sentences = text.Sentences{}
-		end := strings.LastIndexFunc(held, unicode.IsSpace)
-		if end < 0 {
-			end = 0
+		full := text.MaxSentence // not all that is held: the cost and the result must not depend on the size of the pieces
+		for !utf8.RuneStart(held[full-1]) {
+			full--
 		}
+		full--
+		end := max(0, strings.LastIndexFunc(held[:full], unicode.IsSpace))
 		out.WriteString(s.pass(held[:end]))
-		if held = held[end:]; len(held) >= text.MaxSentence/2 { // no language has such a word, and a link may hide in it
-			out.WriteString(s.policy.removed.link)
-			s.inWord, held = true, ""
+		if full-end >= text.MaxSentence/2 { // no language has such a word, and a link may hide in it
+			if !s.inWord {
+				out.WriteString(s.policy.removed.link)
+			}
+			s.inWord, end = true, full
 		}
-		out.WriteString(s.Add(held))
+		piece = held[end:]
 	}
-	return out.String()
 }
 
 // Rest returns what may be shown of a text that has ended, after what Add has returned.
@@ -295,7 +301,7 @@ func (r *redaction) markdown(s string) string {
 		destination, end := destinationAt(s, i+2)
 		image := open > 0 && s[open-1] == '!'
 		if r.allowsDestination(destination) && !(image && strings.ContainsAny(destination, "@")) {
-			kept := r.keep(s[i:end])
+			kept := r.keep("](" + destination + ")") // without a title, in which anything may hide
 			s = s[:i] + kept + s[end:]
 			at = i + len(kept)
 			continue
@@ -361,7 +367,13 @@ func firstWord(s string) string {
 // allowsDestination reports whether a link may lead to a destination: a page or contact of the store, or a place on the page that
 // shows the reply.
 func (r *redaction) allowsDestination(destination string) bool {
+	if strings.ContainsFunc(destination, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("<>\"`", c) }) {
+		return false
+	}
 	d := decoded(destination)
+	if strings.ContainsFunc(d, func(c rune) bool { return unicode.IsSpace(c) || c == '<' || c == '>' }) { // browsers leave tabs and line ends out
+		return false
+	}
 	scheme, rest, found := strings.Cut(d, ":")
 	switch {
 	case d == "" || d[0] == '#' || d[0] == '/' && !strings.HasPrefix(d, "//"):
@@ -377,7 +389,7 @@ func (r *redaction) allowsDestination(destination string) bool {
 var (
 	// url is an address with a scheme, or a scheme that programs follow without slashes, or two slashes and a host.
 	url = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*:[/\\]{1,}[^\s<>"` + "`" + `]+|` +
-		`(?:java|vb)script:[^\s<>"` + "`" + `]+|\b(?:https?|ftp|data|file|blob|mailto|tel|sms|callto|skype|whatsapp|tg|intent|magnet|about|view-source):[^\s<>"` + "`" + `]+|` +
+		`(?:java|vb)script:[^\s<>"` + "`" + `]+|\b(?:https?|ftp|data|file|blob|mailto|tel|sms|callto|skype|sips?|xmpp|facetime(?:-audio)?|whatsapp|tg|intent|magnet|about|view-source):[^\s<>"` + "`" + `]+|` +
 		`[/\\]{2,}[\p{L}\p{N}_][^\s<>"` + "`" + `]*`)
 	// closing is what stands behind an address and does not belong to it.
 	closing = ".,;:!?'\")]}*_~"

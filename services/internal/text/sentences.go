@@ -107,7 +107,7 @@ func endAt(t string, i int) (end, next int) {
 		return 0, end // a row of dots
 	case end == len(t) || !utf8.FullRuneInString(t[end:]):
 		return 0, i
-	case isWide(r):
+	case isWide(r) && !isInHost(t, i, end):
 		return end, 0
 	}
 	if c, _ := utf8.DecodeRuneInString(t[end:]); !unicode.IsSpace(c) {
@@ -117,6 +117,19 @@ func endAt(t string, i int) (end, next int) {
 		return end, 0
 	}
 	return endAtDot(t, i, end)
+}
+
+// isInHost reports whether the wide stop at i is read as the dot in the name of a host.
+func isInHost(t string, i, end int) bool {
+	before, _ := utf8.DecodeLastRuneInString(t[:i])
+	r, n := utf8.DecodeRuneInString(t[i:])
+	after, _ := utf8.DecodeRuneInString(t[end:])
+	return (r == '。' || r == '｡') && i+n == end && isAlphabetic(before) && isAlphabetic(after)
+}
+
+// isAlphabetic reports whether a character belongs to a script with spaces between words, or is a digit.
+func isAlphabetic(r rune) bool {
+	return IsDigit(r) || IsLetter(r) && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
 
 // endAtDot tells the dot at the end of a sentence from the dot of a number or an abbreviation, by what is before and after it.
