@@ -101,7 +101,7 @@ func runAsk(ctx context.Context, args []string, env environment) (err error) {
 func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientConn, string, func() error, error) {
 	if f.addr != "" {
 		cfg := suite.Config{Peers: map[string]string{suite.Gateway: f.addr}, Token: f.token}
-		if err := f.tls.applyClient(&cfg); err != nil {
+		if err := f.tls.applyClient(&cfg, env); err != nil {
 			return nil, "", nil, err
 		}
 		conn, err := suite.Dial(suite.Gateway, cfg)

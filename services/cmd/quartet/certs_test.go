@@ -227,11 +227,41 @@ func TestListenRule(t *testing.T) {
 }
 
 func TestInsecureIsWarnedOf(t *testing.T) {
-	for _, insecure := range []bool{false, true} {
+	for _, c := range []struct {
+		insecure, asked bool
+		want            string
+	}{
+		{true, false, "every caller may do everything"},
+		{true, true, "with the tokens of callers, are not encrypted"},
+		{false, false, ""},
+	} {
 		var log bytes.Buffer
-		warnInsecure(newLogger(environment{err: &log}, 0), insecure)
-		if strings.Contains(log.String(), "level=WARN") != insecure {
-			t.Errorf("with insecure %v the log says %q", insecure, log.String())
+		warnInsecure(newLogger(environment{err: &log}, 0), c.insecure, c.asked)
+		if got := log.String(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: the log says %q", c, got)
+		}
+	}
+}
+
+func TestATokenInPlaintextIsWarnedOf(t *testing.T) {
+	for target, warned := range map[string]bool{
+		"127.0.0.1:7300": false, "localhost:7300": false, "[::1]:7300": false, "dns:///localhost:7300": false,
+		"10.0.0.7:7300": true, "dns:///quartet-gateway:7300": true, "127.0.0.1.example.org:7300": true,
+	} {
+		for token, tls := range map[string]bool{"": false, "secret": false, "other": true} {
+			var out bytes.Buffer
+			f := &tlsFlags{}
+			if tls {
+				f.folder = t.TempDir() // without files
+			}
+			err := f.applyClient(&suite.Config{Peers: map[string]string{suite.Gateway: target}, Token: token}, environment{err: &out})
+			if (err != nil) != tls {
+				t.Error(err)
+			}
+			want := warned && token != "" && !tls
+			if got := out.String(); strings.Contains(got, "in plaintext") != want || token != "" && strings.Contains(got, token) {
+				t.Errorf("%s with the token %q, TLS %v: %q", target, token, tls, got)
+			}
 		}
 	}
 }

@@ -53,7 +53,7 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	for role, addr := range addrs {
 		cfg.Peers[role] = *addr
 	}
-	if err := tls.applyClient(&cfg); err != nil {
+	if err := tls.applyClient(&cfg, env); err != nil {
 		return err
 	}
 	clients, closeClients, err := dialData(cfg)

@@ -54,7 +54,7 @@ func runModel(ctx context.Context, args []string, env environment) error {
 	if err != nil {
 		return err
 	}
-	warnInsecure(m.logger, *insecure)
+	warnInsecure(m.logger, *insecure, false)
 	fmt.Fprintf(env.out, "offline model (rules, not a language model) at http://%s/v1 · models %s\n", lis.Addr(), models)
 	return offline.Serve(ctx, lis, handler)
 }

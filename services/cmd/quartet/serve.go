@@ -106,7 +106,7 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 	if err != nil {
 		return errors.Join(err, closeAll(listeners))
 	}
-	warnInsecure(logger, *f.insecure)
+	warnInsecure(logger, *f.insecure, f.callers.asked())
 	logger.Info("serving", "service", role, "address", listeners[0].Addr().String(), "tls", f.tls.on(), "version", version())
 	return inst.Serve(ctx, listeners...)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 
 	"google.golang.org/grpc/credentials"
 
@@ -62,12 +63,30 @@ func (f *tlsFlags) applyAll(cfg *suite.Config, logger *slog.Logger) error {
 	return nil
 }
 
-// applyClient loads the credentials of a command that calls services, whatever role they name.
-func (f *tlsFlags) applyClient(cfg *suite.Config) error {
+// applyClient loads the credentials of a command that calls services, whatever role they name. Without them, it warns of a token
+// that would cross a network in plaintext.
+func (f *tlsFlags) applyClient(cfg *suite.Config, env environment) error {
 	if !f.on() {
+		for _, target := range cfg.Peers {
+			if cfg.Token != "" && !onLoopback(target) {
+				fmt.Fprintf(env.err, "warning: the token goes to %s in plaintext; --tls encrypts it\n", target)
+				break
+			}
+		}
 		return nil
 	}
 	return f.load(cfg, mtls.Client, "", f.folder, nil)
+}
+
+// onLoopback reports whether a target is of this machine by its address, or by the name localhost.
+func onLoopback(target string) bool {
+	address := target[strings.LastIndexByte(target, '/')+1:]
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (f *tlsFlags) load(cfg *suite.Config, key, role, folder string, logger *slog.Logger) error {
@@ -97,10 +116,13 @@ func (f *tlsFlags) listen(ctx context.Context, addr string, insecure bool) (net.
 	return lis, nil
 }
 
-// warnInsecure says in the log what --insecure means.
-func warnInsecure(logger *slog.Logger, insecure bool) {
-	if insecure {
-		logger.Warn("--insecure: other machines may connect, and their calls are neither encrypted nor proven to come from whom they say")
+// warnInsecure says in the log what --insecure means, which depends on whether callers are asked for credentials.
+func warnInsecure(logger *slog.Logger, insecure, asked bool) {
+	switch {
+	case insecure && asked:
+		logger.Warn("--insecure: other machines may connect, and calls, with the tokens of callers, are not encrypted")
+	case insecure:
+		logger.Warn("--insecure: other machines may connect, every caller may do everything, and calls are not encrypted")
 	}
 }
 

@@ -46,7 +46,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 		cfg.OrderSystems = systems
 		cfg.CartTTL, cfg.CartCredentials, cfg.Peers, cfg.TLS = own.CartTTL, own.CartCredentials, own.Peers, own.TLS
 	}
-	warnInsecure(c.logger, *insecure)
+	warnInsecure(c.logger, *insecure, c.callers.asked())
 	addresses, err := c.listen(ctx, tls, *host, *port, *insecure)
 	if err != nil {
 		return err
