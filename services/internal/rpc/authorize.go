@@ -137,7 +137,7 @@ func (s *authorizedStream) RecvMsg(request any) error {
 	}
 	if store := auth.StoreOf(request); store != "" && store != s.store {
 		s.store = store
-		return auth.Authorize(s.ctx, s.method, request)
+		return s.server.authorize(s.ctx, s.method, request) // another store has a limit of its own
 	}
 	return nil
 }

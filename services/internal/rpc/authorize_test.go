@@ -74,6 +74,7 @@ func (k known) Authenticate(_ context.Context, token string) (auth.Caller, error
 func callers() known {
 	return known{
 		"good-token":  {Name: "app", Grants: []auth.Grant{{Store: "a", Rights: []auth.Right{auth.RightCatalog}}}},
+		"both-token":  {Name: "both", Grants: []auth.Grant{{Store: auth.AnyStore, Rights: []auth.Right{auth.RightCatalog}}}},
 		"other-token": {Name: "other", Grants: []auth.Grant{{Store: "b", Rights: []auth.Right{auth.RightOrders}}}},
 	}
 }
@@ -257,6 +258,16 @@ func TestCallersAreAskedToWait(t *testing.T) {
 		is(t, "a call that is refused anyway", get(t.Context(), conn, "b"), codes.PermissionDenied, "PERMISSION_DENIED")
 		<-time.After(wait)
 		is(t, "after the wait", get(t.Context(), conn, "a"), codes.OK, "")
+
+		stream, err := catalogv1.NewCatalogServiceClient(dialCatalog(t, network, "catalog", DialConfig{Token: "both-token"})).UpsertProducts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, store := range []string{"a", "a", "b", "a"} {
+			_ = stream.Send(&catalogv1.UpsertProductsRequest{StoreId: store})
+		}
+		_, err = stream.CloseAndRecv()
+		is(t, "a stream that returns to a store", err, codes.ResourceExhausted, "RATE_LIMITED")
 	})
 }
 
