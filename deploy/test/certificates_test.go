@@ -177,3 +177,25 @@ func TestProgramMakesTheSecretsOfThePods(t *testing.T) {
 		}
 	}
 }
+
+func TestStateKeysAreMountedWhereStateIsKept(t *testing.T) {
+	objects := rendered(t, "resources: [%[1]s/base]\ncomponents: [%[1]s/components/state-keys]\n")
+	var file string
+	for name, o := range objects {
+		switch v := o.(type) {
+		case *corev1.ConfigMap:
+			file = v.Data["QUARTET_STATE_KEYS"]
+		case *appsv1.Deployment:
+			want := "quartet-state-keys"
+			if v.Name == "quartet-router" {
+				want = "" // it keeps no state
+			}
+			if got := secretAt(v.Spec.Template.Spec, "/state-keys"); got != want {
+				t.Errorf("%s: the Secret with the state keys is %q, want %q", name, got, want)
+			}
+		}
+	}
+	if file != "/state-keys/state-keys.json" {
+		t.Errorf("the pods read the keys from %q", file)
+	}
+}
