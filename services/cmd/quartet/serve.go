@@ -94,9 +94,6 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := f.scopes.apply(&cfg, role, logger); err != nil {
-		return errors.Join(err, closeAll(listeners))
-	}
 	closeCallers, err := f.callers.apply(&cfg, *f.insecure, logger)
 	if err != nil {
 		return errors.Join(err, closeAll(listeners))
@@ -144,13 +141,15 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if err := errors.Join(f.carts.apply(&cfg), f.tls.apply(&cfg, role, logger)); err != nil {
 		return cfg, nothing, err
 	}
-	if role == suite.Router && f.rulesOnly {
-		return cfg, nothing, nil
+	if role != suite.Router || !f.rulesOnly {
+		if err := f.models.models(&cfg, env); err != nil {
+			return cfg, nothing, err
+		}
+		if err := checkBudget(cfg); err != nil {
+			return cfg, nothing, err
+		}
 	}
-	if err := f.models.models(&cfg, env); err != nil {
-		return cfg, nothing, err
-	}
-	if err := checkBudget(cfg); err != nil {
+	if err := f.scopes.apply(&cfg, role, logger); err != nil { // before Redis is asked: flags first
 		return cfg, nothing, err
 	}
 	if role == suite.Router {
