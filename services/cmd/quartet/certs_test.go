@@ -45,6 +45,14 @@ func makeCerts(t *testing.T, args ...string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
+// scopeKeyFlags makes the keys of scopes and returns the flags that name them.
+func scopeKeyFlags(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	makeCerts(t, "--out", dir, "--scope-only")
+	return []string{"--scope-keys", filepath.Join(dir, "scope-keys", "keys.jwks"), "--scope-key", filepath.Join(dir, "scope-key", "key.jwk")}
+}
+
 func TestCertsServeTheirRoles(t *testing.T) {
 	dir := t.TempDir()
 	makeCerts(t, "--out", dir, "--hosts", "shop.internal, 10.1.2.3", "--kubernetes", "shop")
@@ -191,7 +199,7 @@ func TestInsecureAndTLSExcludeEachOther(t *testing.T) {
 	dir := t.TempDir()
 	makeCerts(t, "--out", dir)
 	for _, args := range [][]string{
-		{"serve", "router", "--rules-only", "--insecure", "--listen", "127.0.0.1:0", "--tls", filepath.Join(dir, "router")},
+		append([]string{"serve", "router", "--rules-only", "--insecure", "--listen", "127.0.0.1:0", "--tls", filepath.Join(dir, "router")}, scopeKeyFlags(t)...),
 		{"up", "--insecure", "--port", "0", "--tls", dir},
 	} {
 		code, _, stderr := quartet(t.Context(), nil, args...)

@@ -121,7 +121,7 @@ func TestErrorsOfBothModelsAreReportedOnce(t *testing.T) {
 
 func TestServeWithADeadRedisEndsWithOneLine(t *testing.T) {
 	env := map[string]string{"QUARTET_MODEL_URL": "http://127.0.0.1:1/v1", "QUARTET_MODEL": "m", "QUARTET_REDIS": "redis://:hidden@127.0.0.1:1/0"}
-	code, _, stderr := quartet(t.Context(), env, "serve", "search", "--listen", "127.0.0.1:0")
+	code, _, stderr := quartet(t.Context(), env, append([]string{"serve", "search", "--listen", "127.0.0.1:0"}, scopeKeyFlags(t)...)...)
 	if code != 1 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr, "127.0.0.1:1") {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}

@@ -34,6 +34,7 @@ func TestTurnFlagsReachTheSuite(t *testing.T) {
 	for i := 0; i < len(args); i += 2 {
 		env["QUARTET_"+strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(args[i], "--"), "-", "_"))] = args[i+1]
 	}
+	keys := scopeKeyFlags(t)
 	for name, c := range map[string]struct {
 		args []string
 		env  map[string]string
@@ -48,8 +49,8 @@ func TestTurnFlagsReachTheSuite(t *testing.T) {
 			env := environment{get: func(key string) string { return c.env[key] }, err: io.Discard}
 			fs := flag.NewFlagSet("test", flag.ContinueOnError)
 			f := addServeFlags(fs)
-			models := []string{"--model-url", "http://localhost/v1", "--model", "m", "--model-price", "1/2 USD"}
-			if _, err := parse(fs, append(models, c.args...), env); err != nil {
+			required := append([]string{"--model-url", "http://localhost/v1", "--model", "m", "--model-price", "1/2 USD"}, keys...)
+			if _, err := parse(fs, append(required, c.args...), env); err != nil {
 				t.Fatal(err)
 			}
 			cfg, _, err := f.config(context.Background(), suite.Router, env, slog.New(slog.DiscardHandler)) // which needs no Redis

@@ -68,11 +68,12 @@ func TestEachServiceWithStateEncrypts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
+	args := append([]string{"--model-url", "http://localhost/v1", "--model", "m", "--redis", server.URL(), "--state-keys", file}, scopeKeyFlags(t)...)
 	for _, role := range suite.Roles() {
 		env := environment{get: func(string) string { return "" }, err: io.Discard}
 		fs := newFlags("serve", "", "", env)
 		f := addServeFlags(fs)
-		if _, err := parse(fs, []string{"--model-url", "http://localhost/v1", "--model", "m", "--redis", server.URL(), "--state-keys", file}, env); err != nil {
+		if _, err := parse(fs, args, env); err != nil {
 			t.Fatal(err)
 		}
 		cfg, closeState, err := f.config(t.Context(), role, env, slog.New(slog.DiscardHandler))
