@@ -54,9 +54,7 @@ func (s *Stream) Add(piece string) string {
 		end := max(0, strings.LastIndexFunc(held[:full], unicode.IsSpace))
 		out.WriteString(s.pass(held[:end]))
 		if full-end >= text.MaxSentence/2 { // no language has such a word, and a link may hide in it
-			if !s.inWord {
-				out.WriteString(s.policy.removed.link)
-			}
+			out.WriteString(s.policy.removed.link) // for each part: a reader that takes nothing holds up a word without end, too
 			s.inWord, end = true, full
 		}
 		piece = held[end:]
