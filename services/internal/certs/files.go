@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
+	"github.com/quartet-commerce/quartet/services/internal/reload"
 )
 
 // The CA's folder and the file of its private key. Its certificates are in mtls.CAFile.
@@ -85,28 +86,14 @@ func Write(dir string, folders []Folder) error {
 			return err
 		}
 		for _, file := range folder.Files {
-			if err := replace(path, file); err != nil {
+			mode := fs.FileMode(0o644)
+			if file.Private {
+				mode = 0o600
+			}
+			if err := reload.Replace(filepath.Join(path, file.Name), file.Content, mode); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-func replace(folder string, file File) error {
-	temp, err := os.CreateTemp(folder, "."+file.Name+"-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(file.Content)
-	if err == nil && !file.Private {
-		err = temp.Chmod(0o644)
-	}
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(folder, file.Name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	return nil
 }

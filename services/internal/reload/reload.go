@@ -1,4 +1,4 @@
-// Package reload reads files that are replaced while a process runs, such as keys and tokens.
+// Package reload reads files that are replaced while a process runs, such as keys and tokens, and replaces them.
 //
 // A file is read when it is used, and not by a goroutine of its own, so there is nothing to stop. It is read as a whole and
 // compared, so every way of replacing a file works: writing to it, renaming another file over it, or the symbolic links of a

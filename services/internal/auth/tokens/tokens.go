@@ -13,9 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -255,28 +255,9 @@ func Add(path string, c Caller) error {
 	if _, err := parse(content); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return replace(path, content)
-}
-
-// replace writes a file beside path and renames it.
-func replace(path string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tokens-*") // only its owner may read it
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
+	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
-		if err := f.Chmod(info.Mode().Perm()); err != nil {
-			return errors.Join(err, f.Close())
-		}
+		mode = info.Mode().Perm()
 	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return reload.Replace(path, content, mode)
 }

@@ -13,13 +13,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/reload"
 )
 
 // AnyStore in a file of keys stands for all stores without keys of their own. What seals a store's values is derived from the key and
@@ -205,21 +205,5 @@ func AddKey(file, storeID string, from time.Time) (id string, err error) {
 	if _, err := parse(raw); err != nil {
 		return "", err
 	}
-	return k.ID, replace(file, append(raw, '\n'))
-}
-
-// replace writes a file that only its owner may read, all or nothing.
-func replace(file string, content []byte) error {
-	made, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = made.Write(content)
-	if err = errors.Join(err, made.Sync(), made.Close()); err == nil {
-		err = os.Rename(made.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(made.Name()))
-	}
-	return nil
+	return k.ID, reload.Replace(file, append(raw, '\n'), 0o600)
 }
