@@ -23,10 +23,18 @@ func (g generator) chance(n int) bool { return g.IntN(n) == 0 }
 // pick returns one of the values.
 func pick[T any](g generator, values ...T) T { return values[g.IntN(len(values))] }
 
+// largestRequest is the size in bytes above which a request tells nothing new: twice what any service takes. Without it, long lists
+// of long lists of long texts make requests of gigabytes, and the test itself runs out of memory.
+const largestRequest = 32 * mib
+
 // request returns the bytes of a request.
 func (g generator) request(d protoreflect.MessageDescriptor) []byte {
 	m := dynamicpb.NewMessage(d)
 	g.fill(m, 0)
+	for proto.Size(m) > largestRequest {
+		m = dynamicpb.NewMessage(d)
+		g.fill(m, 0)
+	}
 	raw, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
 	if err != nil {
 		raw = []byte("\x0a\x03\xff\xfe\xfd") // a text that is not UTF-8 is not marshalled
@@ -70,6 +78,7 @@ func (g generator) fillList(list protoreflect.List, f protoreflect.FieldDescript
 		if g.chance(2) {
 			same = g.value(f, list.NewElement, odd, depth)
 		}
+		n = min(n, largestRequest/elementSize(f, same))
 		for range n {
 			list.Append(same)
 		}
@@ -78,6 +87,14 @@ func (g generator) fillList(list protoreflect.List, f protoreflect.FieldDescript
 	for range n {
 		list.Append(g.value(f, list.NewElement, odd, depth))
 	}
+}
+
+// elementSize is the size in bytes of an element, at least 1.
+func elementSize(f protoreflect.FieldDescriptor, v protoreflect.Value) int {
+	if f.Message() != nil {
+		return 1 + proto.Size(v.Message().Interface())
+	}
+	return 1 + len(v.String())
 }
 
 // count returns how many elements a list gets.
