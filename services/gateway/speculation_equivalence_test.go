@@ -194,7 +194,7 @@ func (h *fixture) outcomeOf(t *testing.T, message string) outcome {
 		a := result.GetAssignment()
 		requests, _ := h.specialists[a.GetSpecialist()].calls()
 		for _, req := range requests {
-			if req.GetMessage() == message && req.GetSubQuery() == a.GetSubQuery() && req.GetReason() == a.GetReason() &&
+			if req.GetMessage() == message && req.GetSubQuery() == a.GetSubQuery() &&
 				req.GetAssignmentId() == a.GetAssignmentId() {
 				o.Asked[a.GetSpecialist()+" "+a.GetAssignmentId()] = req
 			}

@@ -96,7 +96,7 @@ func TestConfirmedBranchesHaveStartedBeforeTheRoutingIsFinal(t *testing.T) {
 		{"a part is wrong", RunAheadAlways, guess(both), other, 3 * time.Second, 3},
 		{"a part is not wanted", RunAheadAlways, guess(both), split("search: shoes"), 2 * time.Second, 2},
 		{"a part is missing", RunAheadAlways, guess("search: shoes"), split(both), 3 * time.Second, 2},
-		{"the specialist would be told another reason", RunAheadAlways, guess(both), toldWhy, 3 * time.Second, 3},
+		{"only the reason changes", RunAheadAlways, guess(both), toldWhy, 2 * time.Second, 2},
 		{"it would stand in for another", RunAheadAlways, guess(both), standIn, 3 * time.Second, 3},
 		{"nothing is right", RunAheadAlways, guess("recommend: hats"), split(both), 3 * time.Second, 3},
 		{"nothing runs ahead", RunAheadOff, guess(both), split(both), 3 * time.Second, 2},

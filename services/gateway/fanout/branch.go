@@ -62,11 +62,15 @@ type branch struct {
 }
 
 func newBranch(t *Turn, a *routerv1.Assignment) *branch {
+	unavailable := ""
+	if a.GetRemappedFrom() != "" {
+		unavailable = a.GetReason()
+	}
 	return &branch{
 		turn: t, text: t.Output.NewStream(), assignment: a, specialist: a.GetSpecialist(), remappedFrom: a.GetRemappedFrom(), final: make(chan struct{}),
 		request: &specialistv1.AnswerRequest{
 			AssignmentId: a.GetAssignmentId(), SubQuery: a.GetSubQuery(), Message: t.Message, History: t.History,
-			Reason: a.GetReason(), StoreName: t.StoreName, Summary: t.Summary, ShownProducts: t.Shown,
+			UnavailableReason: unavailable, StoreName: t.StoreName, Summary: t.Summary, ShownProducts: t.Shown,
 		},
 	}
 }

@@ -62,7 +62,7 @@ func New(def Definition, deps Deps) (*Server, error) {
 		def:           def,
 		deps:          deps,
 		prompt:        strings.TrimSpace(def.Prompt),
-		ownPrompt:     promptleak.New(def.Prompt, languageLine, messageLead, reasonLead, summaryLead, shownLead),
+		ownPrompt:     promptleak.New(def.Prompt, languageLine, messageLead, lackLead, summaryLead, shownLead),
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
 		keywords:      keywords(def.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
@@ -198,7 +198,7 @@ func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
 	check.Text("sub_query", req.GetSubQuery(), 1, maxSubQuery)
 	check.Text("message", req.GetMessage(), 0, maxSubQuery)
 	check.Text("summary", req.GetSummary(), 0, maxSummary)
-	check.Text("reason", req.GetReason(), 0, maxReason)
+	check.Text("unavailable_reason", req.GetUnavailableReason(), 0, maxReason)
 	checkShown(&check, req.GetShownProducts())
 	checkCart(&check, req.GetCart(), sc)
 	checkBudget(&check, req.GetBudget())

@@ -282,6 +282,111 @@ func (x *CartItem) GetAvailable() bool {
 	return false
 }
 
+// CartChange is one change of a cart that is only thought of: "with the second one too, what would it cost?"
+type CartChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Product in the store's catalog. Required.
+	ProductId string `protobuf:"bytes,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
+	// Variant of the product. Empty: the variant in the cart if there is one, else the product's cheapest variant in stock.
+	VariantId string `protobuf:"bytes,2,opt,name=variant_id,json=variantId,proto3" json:"variant_id,omitempty"`
+	// The change. Required.
+	//
+	// Types that are valid to be assigned to Change:
+	//
+	//	*CartChange_AddQuantity
+	//	*CartChange_SetQuantity
+	Change        isCartChange_Change `protobuf_oneof:"change"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CartChange) Reset() {
+	*x = CartChange{}
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CartChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CartChange) ProtoMessage() {}
+
+func (x *CartChange) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CartChange.ProtoReflect.Descriptor instead.
+func (*CartChange) Descriptor() ([]byte, []int) {
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CartChange) GetProductId() string {
+	if x != nil {
+		return x.ProductId
+	}
+	return ""
+}
+
+func (x *CartChange) GetVariantId() string {
+	if x != nil {
+		return x.VariantId
+	}
+	return ""
+}
+
+func (x *CartChange) GetChange() isCartChange_Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *CartChange) GetAddQuantity() int32 {
+	if x != nil {
+		if x, ok := x.Change.(*CartChange_AddQuantity); ok {
+			return x.AddQuantity
+		}
+	}
+	return 0
+}
+
+func (x *CartChange) GetSetQuantity() int32 {
+	if x != nil {
+		if x, ok := x.Change.(*CartChange_SetQuantity); ok {
+			return x.SetQuantity
+		}
+	}
+	return 0
+}
+
+type isCartChange_Change interface {
+	isCartChange_Change()
+}
+
+type CartChange_AddQuantity struct {
+	// Units to add, 1 to 999.
+	AddQuantity int32 `protobuf:"varint,3,opt,name=add_quantity,json=addQuantity,proto3,oneof"`
+}
+
+type CartChange_SetQuantity struct {
+	// Units that the cart has then, 0 to 999. Zero removes the item.
+	SetQuantity int32 `protobuf:"varint,4,opt,name=set_quantity,json=setQuantity,proto3,oneof"`
+}
+
+func (*CartChange_AddQuantity) isCartChange_Change() {}
+
+func (*CartChange_SetQuantity) isCartChange_Change() {}
+
 // GetCartRequest names one cart.
 type GetCartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -295,7 +400,7 @@ type GetCartRequest struct {
 
 func (x *GetCartRequest) Reset() {
 	*x = GetCartRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[3]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -307,7 +412,7 @@ func (x *GetCartRequest) String() string {
 func (*GetCartRequest) ProtoMessage() {}
 
 func (x *GetCartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[3]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -320,7 +425,7 @@ func (x *GetCartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCartRequest.ProtoReflect.Descriptor instead.
 func (*GetCartRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{3}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetCartRequest) GetStoreId() string {
@@ -348,7 +453,7 @@ type GetCartResponse struct {
 
 func (x *GetCartResponse) Reset() {
 	*x = GetCartResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[4]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -360,7 +465,7 @@ func (x *GetCartResponse) String() string {
 func (*GetCartResponse) ProtoMessage() {}
 
 func (x *GetCartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[4]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -373,7 +478,7 @@ func (x *GetCartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCartResponse.ProtoReflect.Descriptor instead.
 func (*GetCartResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{4}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetCartResponse) GetCart() *Cart {
@@ -401,7 +506,7 @@ type SetCartRequest struct {
 
 func (x *SetCartRequest) Reset() {
 	*x = SetCartRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[5]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -413,7 +518,7 @@ func (x *SetCartRequest) String() string {
 func (*SetCartRequest) ProtoMessage() {}
 
 func (x *SetCartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[5]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -426,7 +531,7 @@ func (x *SetCartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCartRequest.ProtoReflect.Descriptor instead.
 func (*SetCartRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{5}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SetCartRequest) GetStoreId() string {
@@ -468,7 +573,7 @@ type SetCartResponse struct {
 
 func (x *SetCartResponse) Reset() {
 	*x = SetCartResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[6]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -480,7 +585,7 @@ func (x *SetCartResponse) String() string {
 func (*SetCartResponse) ProtoMessage() {}
 
 func (x *SetCartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[6]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -493,7 +598,7 @@ func (x *SetCartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCartResponse.ProtoReflect.Descriptor instead.
 func (*SetCartResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{6}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SetCartResponse) GetCart() *Cart {
@@ -520,7 +625,7 @@ type AddItemRequest struct {
 
 func (x *AddItemRequest) Reset() {
 	*x = AddItemRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[7]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +637,7 @@ func (x *AddItemRequest) String() string {
 func (*AddItemRequest) ProtoMessage() {}
 
 func (x *AddItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[7]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +650,7 @@ func (x *AddItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddItemRequest.ProtoReflect.Descriptor instead.
 func (*AddItemRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{7}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AddItemRequest) GetStoreId() string {
@@ -587,7 +692,7 @@ type AddItemResponse struct {
 
 func (x *AddItemResponse) Reset() {
 	*x = AddItemResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[8]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +704,7 @@ func (x *AddItemResponse) String() string {
 func (*AddItemResponse) ProtoMessage() {}
 
 func (x *AddItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[8]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +717,7 @@ func (x *AddItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddItemResponse.ProtoReflect.Descriptor instead.
 func (*AddItemResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{8}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AddItemResponse) GetCart() *Cart {
@@ -641,7 +746,7 @@ type RemoveItemRequest struct {
 
 func (x *RemoveItemRequest) Reset() {
 	*x = RemoveItemRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[9]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -653,7 +758,7 @@ func (x *RemoveItemRequest) String() string {
 func (*RemoveItemRequest) ProtoMessage() {}
 
 func (x *RemoveItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[9]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -666,7 +771,7 @@ func (x *RemoveItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveItemRequest.ProtoReflect.Descriptor instead.
 func (*RemoveItemRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{9}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RemoveItemRequest) GetStoreId() string {
@@ -715,7 +820,7 @@ type RemoveItemResponse struct {
 
 func (x *RemoveItemResponse) Reset() {
 	*x = RemoveItemResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[10]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +832,7 @@ func (x *RemoveItemResponse) String() string {
 func (*RemoveItemResponse) ProtoMessage() {}
 
 func (x *RemoveItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[10]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +845,7 @@ func (x *RemoveItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveItemResponse.ProtoReflect.Descriptor instead.
 func (*RemoveItemResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{10}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RemoveItemResponse) GetCart() *Cart {
@@ -765,7 +870,7 @@ type ClearCartRequest struct {
 
 func (x *ClearCartRequest) Reset() {
 	*x = ClearCartRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[11]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +882,7 @@ func (x *ClearCartRequest) String() string {
 func (*ClearCartRequest) ProtoMessage() {}
 
 func (x *ClearCartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[11]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +895,7 @@ func (x *ClearCartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearCartRequest.ProtoReflect.Descriptor instead.
 func (*ClearCartRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{11}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ClearCartRequest) GetStoreId() string {
@@ -825,7 +930,7 @@ type ClearCartResponse struct {
 
 func (x *ClearCartResponse) Reset() {
 	*x = ClearCartResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[12]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -837,7 +942,7 @@ func (x *ClearCartResponse) String() string {
 func (*ClearCartResponse) ProtoMessage() {}
 
 func (x *ClearCartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[12]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -850,7 +955,7 @@ func (x *ClearCartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearCartResponse.ProtoReflect.Descriptor instead.
 func (*ClearCartResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{12}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ClearCartResponse) GetCart() *Cart {
@@ -873,7 +978,7 @@ type PutCartSettingsRequest struct {
 
 func (x *PutCartSettingsRequest) Reset() {
 	*x = PutCartSettingsRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[13]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +990,7 @@ func (x *PutCartSettingsRequest) String() string {
 func (*PutCartSettingsRequest) ProtoMessage() {}
 
 func (x *PutCartSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[13]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +1003,7 @@ func (x *PutCartSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutCartSettingsRequest.ProtoReflect.Descriptor instead.
 func (*PutCartSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{13}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PutCartSettingsRequest) GetStoreId() string {
@@ -926,7 +1031,7 @@ type PutCartSettingsResponse struct {
 
 func (x *PutCartSettingsResponse) Reset() {
 	*x = PutCartSettingsResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[14]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1043,7 @@ func (x *PutCartSettingsResponse) String() string {
 func (*PutCartSettingsResponse) ProtoMessage() {}
 
 func (x *PutCartSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[14]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1056,7 @@ func (x *PutCartSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutCartSettingsResponse.ProtoReflect.Descriptor instead.
 func (*PutCartSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{14}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PutCartSettingsResponse) GetSettings() *CartSettings {
@@ -972,7 +1077,7 @@ type GetCartSettingsRequest struct {
 
 func (x *GetCartSettingsRequest) Reset() {
 	*x = GetCartSettingsRequest{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[15]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1089,7 @@ func (x *GetCartSettingsRequest) String() string {
 func (*GetCartSettingsRequest) ProtoMessage() {}
 
 func (x *GetCartSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[15]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1102,7 @@ func (x *GetCartSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCartSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetCartSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{15}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetCartSettingsRequest) GetStoreId() string {
@@ -1018,7 +1123,7 @@ type GetCartSettingsResponse struct {
 
 func (x *GetCartSettingsResponse) Reset() {
 	*x = GetCartSettingsResponse{}
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[16]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1135,7 @@ func (x *GetCartSettingsResponse) String() string {
 func (*GetCartSettingsResponse) ProtoMessage() {}
 
 func (x *GetCartSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_cart_v1_cart_proto_msgTypes[16]
+	mi := &file_quartet_cart_v1_cart_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1148,7 @@ func (x *GetCartSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCartSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetCartSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{16}
+	return file_quartet_cart_v1_cart_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetCartSettingsResponse) GetSettings() *CartSettings {
@@ -1083,7 +1188,16 @@ const file_quartet_cart_v1_cart_proto_rawDesc = "" +
 	"\tavailable\x18\t \x01(\bR\tavailable\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9e\x01\n" +
+	"\n" +
+	"CartChange\x12\x1d\n" +
+	"\n" +
+	"product_id\x18\x01 \x01(\tR\tproductId\x12\x1d\n" +
+	"\n" +
+	"variant_id\x18\x02 \x01(\tR\tvariantId\x12#\n" +
+	"\fadd_quantity\x18\x03 \x01(\x05H\x00R\vaddQuantity\x12#\n" +
+	"\fset_quantity\x18\x04 \x01(\x05H\x00R\vsetQuantityB\b\n" +
+	"\x06change\"D\n" +
 	"\x0eGetCartRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x17\n" +
 	"\acart_id\x18\x02 \x01(\tR\x06cartId\"<\n" +
@@ -1155,35 +1269,36 @@ func file_quartet_cart_v1_cart_proto_rawDescGZIP() []byte {
 	return file_quartet_cart_v1_cart_proto_rawDescData
 }
 
-var file_quartet_cart_v1_cart_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_quartet_cart_v1_cart_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_quartet_cart_v1_cart_proto_goTypes = []any{
 	(*CartSettings)(nil),            // 0: quartet.cart.v1.CartSettings
 	(*Cart)(nil),                    // 1: quartet.cart.v1.Cart
 	(*CartItem)(nil),                // 2: quartet.cart.v1.CartItem
-	(*GetCartRequest)(nil),          // 3: quartet.cart.v1.GetCartRequest
-	(*GetCartResponse)(nil),         // 4: quartet.cart.v1.GetCartResponse
-	(*SetCartRequest)(nil),          // 5: quartet.cart.v1.SetCartRequest
-	(*SetCartResponse)(nil),         // 6: quartet.cart.v1.SetCartResponse
-	(*AddItemRequest)(nil),          // 7: quartet.cart.v1.AddItemRequest
-	(*AddItemResponse)(nil),         // 8: quartet.cart.v1.AddItemResponse
-	(*RemoveItemRequest)(nil),       // 9: quartet.cart.v1.RemoveItemRequest
-	(*RemoveItemResponse)(nil),      // 10: quartet.cart.v1.RemoveItemResponse
-	(*ClearCartRequest)(nil),        // 11: quartet.cart.v1.ClearCartRequest
-	(*ClearCartResponse)(nil),       // 12: quartet.cart.v1.ClearCartResponse
-	(*PutCartSettingsRequest)(nil),  // 13: quartet.cart.v1.PutCartSettingsRequest
-	(*PutCartSettingsResponse)(nil), // 14: quartet.cart.v1.PutCartSettingsResponse
-	(*GetCartSettingsRequest)(nil),  // 15: quartet.cart.v1.GetCartSettingsRequest
-	(*GetCartSettingsResponse)(nil), // 16: quartet.cart.v1.GetCartSettingsResponse
-	nil,                             // 17: quartet.cart.v1.CartItem.OptionsEntry
-	(*v1.Money)(nil),                // 18: quartet.common.v1.Money
-	(*timestamppb.Timestamp)(nil),   // 19: google.protobuf.Timestamp
+	(*CartChange)(nil),              // 3: quartet.cart.v1.CartChange
+	(*GetCartRequest)(nil),          // 4: quartet.cart.v1.GetCartRequest
+	(*GetCartResponse)(nil),         // 5: quartet.cart.v1.GetCartResponse
+	(*SetCartRequest)(nil),          // 6: quartet.cart.v1.SetCartRequest
+	(*SetCartResponse)(nil),         // 7: quartet.cart.v1.SetCartResponse
+	(*AddItemRequest)(nil),          // 8: quartet.cart.v1.AddItemRequest
+	(*AddItemResponse)(nil),         // 9: quartet.cart.v1.AddItemResponse
+	(*RemoveItemRequest)(nil),       // 10: quartet.cart.v1.RemoveItemRequest
+	(*RemoveItemResponse)(nil),      // 11: quartet.cart.v1.RemoveItemResponse
+	(*ClearCartRequest)(nil),        // 12: quartet.cart.v1.ClearCartRequest
+	(*ClearCartResponse)(nil),       // 13: quartet.cart.v1.ClearCartResponse
+	(*PutCartSettingsRequest)(nil),  // 14: quartet.cart.v1.PutCartSettingsRequest
+	(*PutCartSettingsResponse)(nil), // 15: quartet.cart.v1.PutCartSettingsResponse
+	(*GetCartSettingsRequest)(nil),  // 16: quartet.cart.v1.GetCartSettingsRequest
+	(*GetCartSettingsResponse)(nil), // 17: quartet.cart.v1.GetCartSettingsResponse
+	nil,                             // 18: quartet.cart.v1.CartItem.OptionsEntry
+	(*v1.Money)(nil),                // 19: quartet.common.v1.Money
+	(*timestamppb.Timestamp)(nil),   // 20: google.protobuf.Timestamp
 }
 var file_quartet_cart_v1_cart_proto_depIdxs = []int32{
 	2,  // 0: quartet.cart.v1.Cart.items:type_name -> quartet.cart.v1.CartItem
-	18, // 1: quartet.cart.v1.Cart.subtotal:type_name -> quartet.common.v1.Money
-	19, // 2: quartet.cart.v1.Cart.expire_time:type_name -> google.protobuf.Timestamp
-	17, // 3: quartet.cart.v1.CartItem.options:type_name -> quartet.cart.v1.CartItem.OptionsEntry
-	18, // 4: quartet.cart.v1.CartItem.unit_price:type_name -> quartet.common.v1.Money
+	19, // 1: quartet.cart.v1.Cart.subtotal:type_name -> quartet.common.v1.Money
+	20, // 2: quartet.cart.v1.Cart.expire_time:type_name -> google.protobuf.Timestamp
+	18, // 3: quartet.cart.v1.CartItem.options:type_name -> quartet.cart.v1.CartItem.OptionsEntry
+	19, // 4: quartet.cart.v1.CartItem.unit_price:type_name -> quartet.common.v1.Money
 	1,  // 5: quartet.cart.v1.GetCartResponse.cart:type_name -> quartet.cart.v1.Cart
 	2,  // 6: quartet.cart.v1.SetCartRequest.items:type_name -> quartet.cart.v1.CartItem
 	1,  // 7: quartet.cart.v1.SetCartResponse.cart:type_name -> quartet.cart.v1.Cart
@@ -1194,20 +1309,20 @@ var file_quartet_cart_v1_cart_proto_depIdxs = []int32{
 	0,  // 12: quartet.cart.v1.PutCartSettingsRequest.settings:type_name -> quartet.cart.v1.CartSettings
 	0,  // 13: quartet.cart.v1.PutCartSettingsResponse.settings:type_name -> quartet.cart.v1.CartSettings
 	0,  // 14: quartet.cart.v1.GetCartSettingsResponse.settings:type_name -> quartet.cart.v1.CartSettings
-	3,  // 15: quartet.cart.v1.CartService.GetCart:input_type -> quartet.cart.v1.GetCartRequest
-	5,  // 16: quartet.cart.v1.CartService.SetCart:input_type -> quartet.cart.v1.SetCartRequest
-	7,  // 17: quartet.cart.v1.CartService.AddItem:input_type -> quartet.cart.v1.AddItemRequest
-	9,  // 18: quartet.cart.v1.CartService.RemoveItem:input_type -> quartet.cart.v1.RemoveItemRequest
-	11, // 19: quartet.cart.v1.CartService.ClearCart:input_type -> quartet.cart.v1.ClearCartRequest
-	13, // 20: quartet.cart.v1.CartService.PutCartSettings:input_type -> quartet.cart.v1.PutCartSettingsRequest
-	15, // 21: quartet.cart.v1.CartService.GetCartSettings:input_type -> quartet.cart.v1.GetCartSettingsRequest
-	4,  // 22: quartet.cart.v1.CartService.GetCart:output_type -> quartet.cart.v1.GetCartResponse
-	6,  // 23: quartet.cart.v1.CartService.SetCart:output_type -> quartet.cart.v1.SetCartResponse
-	8,  // 24: quartet.cart.v1.CartService.AddItem:output_type -> quartet.cart.v1.AddItemResponse
-	10, // 25: quartet.cart.v1.CartService.RemoveItem:output_type -> quartet.cart.v1.RemoveItemResponse
-	12, // 26: quartet.cart.v1.CartService.ClearCart:output_type -> quartet.cart.v1.ClearCartResponse
-	14, // 27: quartet.cart.v1.CartService.PutCartSettings:output_type -> quartet.cart.v1.PutCartSettingsResponse
-	16, // 28: quartet.cart.v1.CartService.GetCartSettings:output_type -> quartet.cart.v1.GetCartSettingsResponse
+	4,  // 15: quartet.cart.v1.CartService.GetCart:input_type -> quartet.cart.v1.GetCartRequest
+	6,  // 16: quartet.cart.v1.CartService.SetCart:input_type -> quartet.cart.v1.SetCartRequest
+	8,  // 17: quartet.cart.v1.CartService.AddItem:input_type -> quartet.cart.v1.AddItemRequest
+	10, // 18: quartet.cart.v1.CartService.RemoveItem:input_type -> quartet.cart.v1.RemoveItemRequest
+	12, // 19: quartet.cart.v1.CartService.ClearCart:input_type -> quartet.cart.v1.ClearCartRequest
+	14, // 20: quartet.cart.v1.CartService.PutCartSettings:input_type -> quartet.cart.v1.PutCartSettingsRequest
+	16, // 21: quartet.cart.v1.CartService.GetCartSettings:input_type -> quartet.cart.v1.GetCartSettingsRequest
+	5,  // 22: quartet.cart.v1.CartService.GetCart:output_type -> quartet.cart.v1.GetCartResponse
+	7,  // 23: quartet.cart.v1.CartService.SetCart:output_type -> quartet.cart.v1.SetCartResponse
+	9,  // 24: quartet.cart.v1.CartService.AddItem:output_type -> quartet.cart.v1.AddItemResponse
+	11, // 25: quartet.cart.v1.CartService.RemoveItem:output_type -> quartet.cart.v1.RemoveItemResponse
+	13, // 26: quartet.cart.v1.CartService.ClearCart:output_type -> quartet.cart.v1.ClearCartResponse
+	15, // 27: quartet.cart.v1.CartService.PutCartSettings:output_type -> quartet.cart.v1.PutCartSettingsResponse
+	17, // 28: quartet.cart.v1.CartService.GetCartSettings:output_type -> quartet.cart.v1.GetCartSettingsResponse
 	22, // [22:29] is the sub-list for method output_type
 	15, // [15:22] is the sub-list for method input_type
 	15, // [15:15] is the sub-list for extension type_name
@@ -1220,17 +1335,21 @@ func file_quartet_cart_v1_cart_proto_init() {
 	if File_quartet_cart_v1_cart_proto != nil {
 		return
 	}
-	file_quartet_cart_v1_cart_proto_msgTypes[5].OneofWrappers = []any{}
-	file_quartet_cart_v1_cart_proto_msgTypes[7].OneofWrappers = []any{}
-	file_quartet_cart_v1_cart_proto_msgTypes[9].OneofWrappers = []any{}
-	file_quartet_cart_v1_cart_proto_msgTypes[11].OneofWrappers = []any{}
+	file_quartet_cart_v1_cart_proto_msgTypes[3].OneofWrappers = []any{
+		(*CartChange_AddQuantity)(nil),
+		(*CartChange_SetQuantity)(nil),
+	}
+	file_quartet_cart_v1_cart_proto_msgTypes[6].OneofWrappers = []any{}
+	file_quartet_cart_v1_cart_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quartet_cart_v1_cart_proto_msgTypes[10].OneofWrappers = []any{}
+	file_quartet_cart_v1_cart_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_cart_v1_cart_proto_rawDesc), len(file_quartet_cart_v1_cart_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

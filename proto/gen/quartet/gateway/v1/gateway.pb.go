@@ -115,9 +115,13 @@ type Store struct {
 	EmailAddresses []string `protobuf:"bytes,7,rep,name=email_addresses,json=emailAddresses,proto3" json:"email_addresses,omitempty"`
 	// Phone numbers that replies may show, with the country code, such as "+49 30 1234567". Replies may also show them without it.
 	// At most 100. Empty: replies show none.
-	PhoneNumbers  []string `protobuf:"bytes,8,rep,name=phone_numbers,json=phoneNumbers,proto3" json:"phone_numbers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	PhoneNumbers []string `protobuf:"bytes,8,rep,name=phone_numbers,json=phoneNumbers,proto3" json:"phone_numbers,omitempty"`
+	// IANA name of the store's time zone, such as "Europe/Berlin". It decides what "today" is. Empty: UTC.
+	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// Confidence below which a reply recommends a human, 0 to 1. Zero: the default, which docs/turn.md names.
+	HandoffConfidence float64 `protobuf:"fixed64,10,opt,name=handoff_confidence,json=handoffConfidence,proto3" json:"handoff_confidence,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Store) Reset() {
@@ -204,6 +208,20 @@ func (x *Store) GetPhoneNumbers() []string {
 		return x.PhoneNumbers
 	}
 	return nil
+}
+
+func (x *Store) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *Store) GetHandoffConfidence() float64 {
+	if x != nil {
+		return x.HandoffConfidence
+	}
+	return 0
 }
 
 // AskRequest is one message of one shopper.
@@ -342,7 +360,7 @@ type AskResponse struct {
 	Results []*AssignmentResult `protobuf:"bytes,6,rep,name=results,proto3" json:"results,omitempty"`
 	// How the text was produced.
 	MergeMethod MergeMethod `protobuf:"varint,7,opt,name=merge_method,json=mergeMethod,proto3,enum=quartet.gateway.v1.MergeMethod" json:"merge_method,omitempty"`
-	// Products that the reply names, each once, best first.
+	// Products that the text names, each once, in the order of the text. "The second one" in the next message is the second of them.
 	Products []*v11.ProductChoice `protobuf:"bytes,8,rep,name=products,proto3" json:"products,omitempty"`
 	// The promotion that the reply proposes. Absent: none.
 	Promotion *v11.PromotionChoice `protobuf:"bytes,9,opt,name=promotion,proto3" json:"promotion,omitempty"`
@@ -350,7 +368,7 @@ type AskResponse struct {
 	Orders []*v12.Order `protobuf:"bytes,10,rep,name=orders,proto3" json:"orders,omitempty"`
 	// Policy passages that support the reply.
 	Passages []*v13.Passage `protobuf:"bytes,11,rep,name=passages,proto3" json:"passages,omitempty"`
-	// Actions that the backend could take next. None was taken yet.
+	// Actions that the backend could take next, at most 4. None was taken yet. Each is about something that the text names.
 	SuggestedActions []*v11.SuggestedAction `protobuf:"bytes,12,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
 	// Confidence in the reply, 0 to 1: 0.7 x the lowest + 0.3 x the mean of the assignments' confidences. A failed assignment
 	// counts 0.
@@ -366,9 +384,11 @@ type AskResponse struct {
 	// When the turn began.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The request's request_id.
-	RequestId     string `protobuf:"bytes,19,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RequestId string `protobuf:"bytes,19,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The question that the text asks the shopper. Absent: none.
+	ClarifyingQuestion *v11.ClarifyingQuestion `protobuf:"bytes,20,opt,name=clarifying_question,json=clarifyingQuestion,proto3" json:"clarifying_question,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *AskResponse) Reset() {
@@ -534,13 +554,22 @@ func (x *AskResponse) GetRequestId() string {
 	return ""
 }
 
+func (x *AskResponse) GetClarifyingQuestion() *v11.ClarifyingQuestion {
+	if x != nil {
+		return x.ClarifyingQuestion
+	}
+	return nil
+}
+
 // Handoff says whether a human should review the reply.
 type Handoff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True when a human should review the reply.
 	Recommended bool `protobuf:"varint,1,opt,name=recommended,proto3" json:"recommended,omitempty"`
 	// Reason. Empty when not recommended.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The case for the person who takes over. Empty unless a specialist suggests the handover.
+	Summary       string `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -589,6 +618,13 @@ func (x *Handoff) GetReason() string {
 	return ""
 }
 
+func (x *Handoff) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
 // AssignmentResult is the result of one assignment.
 type AssignmentResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -600,7 +636,10 @@ type AssignmentResult struct {
 	//
 	//	*AssignmentResult_Answer
 	//	*AssignmentResult_Failure
-	Outcome       isAssignmentResult_Outcome `protobuf_oneof:"outcome"`
+	Outcome isAssignmentResult_Outcome `protobuf_oneof:"outcome"`
+	// The specialist of the routing that passed the assignment on. The outcome and assignment.specialist are those of the specialist
+	// that was asked next. Empty: it was not passed on.
+	PassedOnBy    string `protobuf:"bytes,4,opt,name=passed_on_by,json=passedOnBy,proto3" json:"passed_on_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -665,6 +704,13 @@ func (x *AssignmentResult) GetFailure() *Failure {
 		}
 	}
 	return nil
+}
+
+func (x *AssignmentResult) GetPassedOnBy() string {
+	if x != nil {
+		return x.PassedOnBy
+	}
+	return ""
 }
 
 type isAssignmentResult_Outcome interface {
@@ -2090,7 +2136,7 @@ var File_quartet_gateway_v1_gateway_proto protoreflect.FileDescriptor
 
 const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\n" +
-	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\xbb\x02\n" +
+	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\x87\x03\n" +
 	"\x05Store\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2099,7 +2145,10 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\x10routing_keywords\x18\x05 \x03(\v2!.quartet.router.v1.RoutingKeywordR\x0froutingKeywords\x12\x1b\n" +
 	"\tweb_hosts\x18\x06 \x03(\tR\bwebHosts\x12'\n" +
 	"\x0femail_addresses\x18\a \x03(\tR\x0eemailAddresses\x12#\n" +
-	"\rphone_numbers\x18\b \x03(\tR\fphoneNumbers\"\xf8\x01\n" +
+	"\rphone_numbers\x18\b \x03(\tR\fphoneNumbers\x12\x1b\n" +
+	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12-\n" +
+	"\x12handoff_confidence\x18\n" +
+	" \x01(\x01R\x11handoffConfidence\"\xf8\x01\n" +
 	"\n" +
 	"AskRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x18\n" +
@@ -2111,7 +2160,7 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x16\n" +
-	"\x06locale\x18\b \x01(\tR\x06locale\"\xc1\a\n" +
+	"\x06locale\x18\b \x01(\tR\x06locale\"\x9d\b\n" +
 	"\vAskResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1b\n" +
@@ -2136,16 +2185,20 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\vcreate_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x13 \x01(\tR\trequestId\"C\n" +
+	"request_id\x18\x13 \x01(\tR\trequestId\x12Z\n" +
+	"\x13clarifying_question\x18\x14 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\x12clarifyingQuestion\"]\n" +
 	"\aHandoff\x12 \n" +
 	"\vrecommended\x18\x01 \x01(\bR\vrecommended\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xce\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\asummary\x18\x03 \x01(\tR\asummary\"\xf0\x01\n" +
 	"\x10AssignmentResult\x12=\n" +
 	"\n" +
 	"assignment\x18\x01 \x01(\v2\x1d.quartet.router.v1.AssignmentR\n" +
 	"assignment\x127\n" +
 	"\x06answer\x18\x02 \x01(\v2\x1d.quartet.specialist.v1.AnswerH\x00R\x06answer\x127\n" +
-	"\afailure\x18\x03 \x01(\v2\x1b.quartet.gateway.v1.FailureH\x00R\afailureB\t\n" +
+	"\afailure\x18\x03 \x01(\v2\x1b.quartet.gateway.v1.FailureH\x00R\afailure\x12 \n" +
+	"\fpassed_on_by\x18\x04 \x01(\tR\n" +
+	"passedOnByB\t\n" +
 	"\aoutcome\"o\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x126\n" +
@@ -2274,53 +2327,54 @@ func file_quartet_gateway_v1_gateway_proto_rawDescGZIP() []byte {
 var file_quartet_gateway_v1_gateway_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_quartet_gateway_v1_gateway_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_quartet_gateway_v1_gateway_proto_goTypes = []any{
-	(MergeMethod)(0),              // 0: quartet.gateway.v1.MergeMethod
-	(*Store)(nil),                 // 1: quartet.gateway.v1.Store
-	(*AskRequest)(nil),            // 2: quartet.gateway.v1.AskRequest
-	(*AskResponse)(nil),           // 3: quartet.gateway.v1.AskResponse
-	(*Handoff)(nil),               // 4: quartet.gateway.v1.Handoff
-	(*AssignmentResult)(nil),      // 5: quartet.gateway.v1.AssignmentResult
-	(*Failure)(nil),               // 6: quartet.gateway.v1.Failure
-	(*AskStreamRequest)(nil),      // 7: quartet.gateway.v1.AskStreamRequest
-	(*AskStreamResponse)(nil),     // 8: quartet.gateway.v1.AskStreamResponse
-	(*Routed)(nil),                // 9: quartet.gateway.v1.Routed
-	(*AgentStarted)(nil),          // 10: quartet.gateway.v1.AgentStarted
-	(*AgentToolCallStarted)(nil),  // 11: quartet.gateway.v1.AgentToolCallStarted
-	(*AgentToolCallFinished)(nil), // 12: quartet.gateway.v1.AgentToolCallFinished
-	(*AgentFinished)(nil),         // 13: quartet.gateway.v1.AgentFinished
-	(*GetTurnRequest)(nil),        // 14: quartet.gateway.v1.GetTurnRequest
-	(*GetTurnResponse)(nil),       // 15: quartet.gateway.v1.GetTurnResponse
-	(*Thread)(nil),                // 16: quartet.gateway.v1.Thread
-	(*ListThreadsRequest)(nil),    // 17: quartet.gateway.v1.ListThreadsRequest
-	(*ListThreadsResponse)(nil),   // 18: quartet.gateway.v1.ListThreadsResponse
-	(*GetThreadRequest)(nil),      // 19: quartet.gateway.v1.GetThreadRequest
-	(*GetThreadResponse)(nil),     // 20: quartet.gateway.v1.GetThreadResponse
-	(*DeleteThreadRequest)(nil),   // 21: quartet.gateway.v1.DeleteThreadRequest
-	(*DeleteThreadResponse)(nil),  // 22: quartet.gateway.v1.DeleteThreadResponse
-	(*PutStoreRequest)(nil),       // 23: quartet.gateway.v1.PutStoreRequest
-	(*PutStoreResponse)(nil),      // 24: quartet.gateway.v1.PutStoreResponse
-	(*GetStoreRequest)(nil),       // 25: quartet.gateway.v1.GetStoreRequest
-	(*GetStoreResponse)(nil),      // 26: quartet.gateway.v1.GetStoreResponse
-	(*ListStoresRequest)(nil),     // 27: quartet.gateway.v1.ListStoresRequest
-	(*ListStoresResponse)(nil),    // 28: quartet.gateway.v1.ListStoresResponse
-	(*v1.RoutingKeyword)(nil),     // 29: quartet.router.v1.RoutingKeyword
-	(*v1.RoutingDecision)(nil),    // 30: quartet.router.v1.RoutingDecision
-	(*v11.ProductChoice)(nil),     // 31: quartet.specialist.v1.ProductChoice
-	(*v11.PromotionChoice)(nil),   // 32: quartet.specialist.v1.PromotionChoice
-	(*v12.Order)(nil),             // 33: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 34: quartet.policy.v1.Passage
-	(*v11.SuggestedAction)(nil),   // 35: quartet.specialist.v1.SuggestedAction
-	(*v14.Usage)(nil),             // 36: quartet.common.v1.Usage
-	(*v14.Cost)(nil),              // 37: quartet.common.v1.Cost
-	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
-	(*v1.Assignment)(nil),         // 40: quartet.router.v1.Assignment
-	(*v11.Answer)(nil),            // 41: quartet.specialist.v1.Answer
-	(v14.ErrorReason)(0),          // 42: quartet.common.v1.ErrorReason
-	(*v11.TextDelta)(nil),         // 43: quartet.specialist.v1.TextDelta
-	(*v11.ToolCallStarted)(nil),   // 44: quartet.specialist.v1.ToolCallStarted
-	(*v11.ToolCall)(nil),          // 45: quartet.specialist.v1.ToolCall
-	(*v14.Message)(nil),           // 46: quartet.common.v1.Message
+	(MergeMethod)(0),               // 0: quartet.gateway.v1.MergeMethod
+	(*Store)(nil),                  // 1: quartet.gateway.v1.Store
+	(*AskRequest)(nil),             // 2: quartet.gateway.v1.AskRequest
+	(*AskResponse)(nil),            // 3: quartet.gateway.v1.AskResponse
+	(*Handoff)(nil),                // 4: quartet.gateway.v1.Handoff
+	(*AssignmentResult)(nil),       // 5: quartet.gateway.v1.AssignmentResult
+	(*Failure)(nil),                // 6: quartet.gateway.v1.Failure
+	(*AskStreamRequest)(nil),       // 7: quartet.gateway.v1.AskStreamRequest
+	(*AskStreamResponse)(nil),      // 8: quartet.gateway.v1.AskStreamResponse
+	(*Routed)(nil),                 // 9: quartet.gateway.v1.Routed
+	(*AgentStarted)(nil),           // 10: quartet.gateway.v1.AgentStarted
+	(*AgentToolCallStarted)(nil),   // 11: quartet.gateway.v1.AgentToolCallStarted
+	(*AgentToolCallFinished)(nil),  // 12: quartet.gateway.v1.AgentToolCallFinished
+	(*AgentFinished)(nil),          // 13: quartet.gateway.v1.AgentFinished
+	(*GetTurnRequest)(nil),         // 14: quartet.gateway.v1.GetTurnRequest
+	(*GetTurnResponse)(nil),        // 15: quartet.gateway.v1.GetTurnResponse
+	(*Thread)(nil),                 // 16: quartet.gateway.v1.Thread
+	(*ListThreadsRequest)(nil),     // 17: quartet.gateway.v1.ListThreadsRequest
+	(*ListThreadsResponse)(nil),    // 18: quartet.gateway.v1.ListThreadsResponse
+	(*GetThreadRequest)(nil),       // 19: quartet.gateway.v1.GetThreadRequest
+	(*GetThreadResponse)(nil),      // 20: quartet.gateway.v1.GetThreadResponse
+	(*DeleteThreadRequest)(nil),    // 21: quartet.gateway.v1.DeleteThreadRequest
+	(*DeleteThreadResponse)(nil),   // 22: quartet.gateway.v1.DeleteThreadResponse
+	(*PutStoreRequest)(nil),        // 23: quartet.gateway.v1.PutStoreRequest
+	(*PutStoreResponse)(nil),       // 24: quartet.gateway.v1.PutStoreResponse
+	(*GetStoreRequest)(nil),        // 25: quartet.gateway.v1.GetStoreRequest
+	(*GetStoreResponse)(nil),       // 26: quartet.gateway.v1.GetStoreResponse
+	(*ListStoresRequest)(nil),      // 27: quartet.gateway.v1.ListStoresRequest
+	(*ListStoresResponse)(nil),     // 28: quartet.gateway.v1.ListStoresResponse
+	(*v1.RoutingKeyword)(nil),      // 29: quartet.router.v1.RoutingKeyword
+	(*v1.RoutingDecision)(nil),     // 30: quartet.router.v1.RoutingDecision
+	(*v11.ProductChoice)(nil),      // 31: quartet.specialist.v1.ProductChoice
+	(*v11.PromotionChoice)(nil),    // 32: quartet.specialist.v1.PromotionChoice
+	(*v12.Order)(nil),              // 33: quartet.order.v1.Order
+	(*v13.Passage)(nil),            // 34: quartet.policy.v1.Passage
+	(*v11.SuggestedAction)(nil),    // 35: quartet.specialist.v1.SuggestedAction
+	(*v14.Usage)(nil),              // 36: quartet.common.v1.Usage
+	(*v14.Cost)(nil),               // 37: quartet.common.v1.Cost
+	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
+	(*v11.ClarifyingQuestion)(nil), // 40: quartet.specialist.v1.ClarifyingQuestion
+	(*v1.Assignment)(nil),          // 41: quartet.router.v1.Assignment
+	(*v11.Answer)(nil),             // 42: quartet.specialist.v1.Answer
+	(v14.ErrorReason)(0),           // 43: quartet.common.v1.ErrorReason
+	(*v11.TextDelta)(nil),          // 44: quartet.specialist.v1.TextDelta
+	(*v11.ToolCallStarted)(nil),    // 45: quartet.specialist.v1.ToolCallStarted
+	(*v11.ToolCall)(nil),           // 46: quartet.specialist.v1.ToolCall
+	(*v14.Message)(nil),            // 47: quartet.common.v1.Message
 }
 var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	29, // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
@@ -2337,57 +2391,58 @@ var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	37, // 11: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
 	38, // 12: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
 	39, // 13: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
-	40, // 14: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
-	41, // 15: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
-	6,  // 16: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
-	42, // 17: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
-	2,  // 18: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
-	9,  // 19: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
-	10, // 20: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
-	11, // 21: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
-	12, // 22: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
-	43, // 23: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	13, // 24: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
-	3,  // 25: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
-	30, // 26: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
-	40, // 27: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
-	44, // 28: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
-	45, // 29: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	5,  // 30: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
-	3,  // 31: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
-	39, // 32: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	39, // 33: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	39, // 34: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	16, // 35: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
-	16, // 36: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
-	46, // 37: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
-	1,  // 38: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
-	1,  // 39: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 40: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 41: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
-	2,  // 42: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
-	7,  // 43: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
-	14, // 44: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
-	17, // 45: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
-	19, // 46: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
-	21, // 47: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
-	23, // 48: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
-	25, // 49: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
-	27, // 50: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
-	3,  // 51: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
-	8,  // 52: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
-	15, // 53: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
-	18, // 54: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
-	20, // 55: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
-	22, // 56: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
-	24, // 57: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
-	26, // 58: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
-	28, // 59: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
-	51, // [51:60] is the sub-list for method output_type
-	42, // [42:51] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	40, // 14: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	41, // 15: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
+	42, // 16: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
+	6,  // 17: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
+	43, // 18: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
+	2,  // 19: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
+	9,  // 20: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
+	10, // 21: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
+	11, // 22: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
+	12, // 23: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
+	44, // 24: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	13, // 25: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
+	3,  // 26: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
+	30, // 27: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
+	41, // 28: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
+	45, // 29: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
+	46, // 30: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	5,  // 31: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
+	3,  // 32: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
+	39, // 33: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	39, // 34: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	39, // 35: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 36: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
+	16, // 37: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
+	47, // 38: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
+	1,  // 39: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
+	1,  // 40: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 41: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 42: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
+	2,  // 43: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
+	7,  // 44: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
+	14, // 45: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
+	17, // 46: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
+	19, // 47: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
+	21, // 48: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
+	23, // 49: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
+	25, // 50: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
+	27, // 51: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
+	3,  // 52: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
+	8,  // 53: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
+	15, // 54: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
+	18, // 55: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
+	20, // 56: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
+	22, // 57: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
+	24, // 58: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
+	26, // 59: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
+	28, // 60: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
+	52, // [52:61] is the sub-list for method output_type
+	43, // [43:52] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_quartet_gateway_v1_gateway_proto_init() }

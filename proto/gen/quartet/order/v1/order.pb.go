@@ -723,8 +723,10 @@ type OrderRule struct {
 	RefundMethods []string `protobuf:"bytes,6,rep,name=refund_methods,json=refundMethods,proto3" json:"refund_methods,omitempty"`
 	// Products that the rule does not apply to. At most 1,000.
 	ExcludedProductIds []string `protobuf:"bytes,7,rep,name=excluded_product_ids,json=excludedProductIds,proto3" json:"excluded_product_ids,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Condition in the store's words, such as "unused, in the original packaging". At most 300 characters. Empty: none.
+	Condition     string `protobuf:"bytes,8,opt,name=condition,proto3" json:"condition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OrderRule) Reset() {
@@ -806,6 +808,13 @@ func (x *OrderRule) GetExcludedProductIds() []string {
 	return nil
 }
 
+func (x *OrderRule) GetCondition() string {
+	if x != nil {
+		return x.Condition
+	}
+	return ""
+}
+
 // AllowedAction is an action that the store allows for an order, computed from the store's rules and the order's state.
 type AllowedAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -819,6 +828,8 @@ type AllowedAction struct {
 	Reasons []string `protobuf:"bytes,4,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// Methods of refund. May be empty.
 	RefundMethods []string `protobuf:"bytes,5,rep,name=refund_methods,json=refundMethods,proto3" json:"refund_methods,omitempty"`
+	// Condition in the store's words. Empty: none.
+	Condition     string `protobuf:"bytes,6,opt,name=condition,proto3" json:"condition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -886,6 +897,13 @@ func (x *AllowedAction) GetRefundMethods() []string {
 		return x.RefundMethods
 	}
 	return nil
+}
+
+func (x *AllowedAction) GetCondition() string {
+	if x != nil {
+		return x.Condition
+	}
+	return ""
 }
 
 // RefusedAction is an action that the store does not allow for an order.
@@ -2205,7 +2223,7 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\x06refund\x18\x05 \x01(\v2\x18.quartet.common.v1.MoneyR\x06refund\"j\n" +
 	"\rOrderSettings\x12&\n" +
 	"\x0fno_order_system\x18\x01 \x01(\bR\rnoOrderSystem\x121\n" +
-	"\x05rules\x18\x02 \x03(\v2\x1b.quartet.order.v1.OrderRuleR\x05rules\"\xca\x02\n" +
+	"\x05rules\x18\x02 \x03(\v2\x1b.quartet.order.v1.OrderRuleR\x05rules\"\xe8\x02\n" +
 	"\tOrderRule\x125\n" +
 	"\x04kind\x18\x01 \x01(\x0e2!.quartet.order.v1.OrderActionKindR\x04kind\x129\n" +
 	"\bstatuses\x18\x02 \x03(\x0e2\x1d.quartet.order.v1.OrderStatusR\bstatuses\x121\n" +
@@ -2213,13 +2231,15 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\x0eunless_changed\x18\x04 \x01(\bR\runlessChanged\x12\x18\n" +
 	"\areasons\x18\x05 \x03(\tR\areasons\x12%\n" +
 	"\x0erefund_methods\x18\x06 \x03(\tR\rrefundMethods\x120\n" +
-	"\x14excluded_product_ids\x18\a \x03(\tR\x12excludedProductIds\"\xf5\x01\n" +
+	"\x14excluded_product_ids\x18\a \x03(\tR\x12excludedProductIds\x12\x1c\n" +
+	"\tcondition\x18\b \x01(\tR\tcondition\"\x93\x02\n" +
 	"\rAllowedAction\x125\n" +
 	"\x04kind\x18\x01 \x01(\x0e2!.quartet.order.v1.OrderActionKindR\x04kind\x126\n" +
 	"\bdeadline\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x124\n" +
 	"\x05items\x18\x03 \x03(\v2\x1e.quartet.order.v1.ItemQuantityR\x05items\x12\x18\n" +
 	"\areasons\x18\x04 \x03(\tR\areasons\x12%\n" +
-	"\x0erefund_methods\x18\x05 \x03(\tR\rrefundMethods\"\xb7\x01\n" +
+	"\x0erefund_methods\x18\x05 \x03(\tR\rrefundMethods\x12\x1c\n" +
+	"\tcondition\x18\x06 \x01(\tR\tcondition\"\xb7\x01\n" +
 	"\rRefusedAction\x125\n" +
 	"\x04kind\x18\x01 \x01(\x0e2!.quartet.order.v1.OrderActionKindR\x04kind\x127\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1f.quartet.order.v1.RefusalReasonR\x06reason\x126\n" +

@@ -548,7 +548,10 @@ func (x *BuyXGetY) GetGetQuantity() int32 {
 type FreeShipping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The waived fee, which counts as the saving. Absent: the fee is unknown, and the saving counts as zero.
-	Fee           *v1.Money `protobuf:"bytes,1,opt,name=fee,proto3" json:"fee,omitempty"`
+	Fee *v1.Money `protobuf:"bytes,1,opt,name=fee,proto3" json:"fee,omitempty"`
+	// Subtotal of the cart from which the store delivers free of charge without a code. The promotion then saves nothing. Absent:
+	// none.
+	FreeFrom      *v1.Money `protobuf:"bytes,2,opt,name=free_from,json=freeFrom,proto3" json:"free_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +589,13 @@ func (*FreeShipping) Descriptor() ([]byte, []int) {
 func (x *FreeShipping) GetFee() *v1.Money {
 	if x != nil {
 		return x.Fee
+	}
+	return nil
+}
+
+func (x *FreeShipping) GetFreeFrom() *v1.Money {
+	if x != nil {
+		return x.FreeFrom
 	}
 	return nil
 }
@@ -1263,7 +1273,10 @@ type EvaluateCartRequest struct {
 	CustomerId string `protobuf:"bytes,7,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
 	// Codes already applied to the cart, at most 100. A promotion that conflicts with an applied one is refused if the applied one
 	// is eligible. Unknown codes are ignored.
-	AppliedCodes  []string `protobuf:"bytes,8,rep,name=applied_codes,json=appliedCodes,proto3" json:"applied_codes,omitempty"`
+	AppliedCodes []string `protobuf:"bytes,8,rep,name=applied_codes,json=appliedCodes,proto3" json:"applied_codes,omitempty"`
+	// Changes to make to the cart before it is evaluated, in order, at most 50. The stored cart stays as it is. Products are read from
+	// the catalog. NOT_FOUND when the catalog does not have one.
+	Changes       []*v11.CartChange `protobuf:"bytes,9,rep,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1365,6 +1378,13 @@ func (x *EvaluateCartRequest) GetAppliedCodes() []string {
 	return nil
 }
 
+func (x *EvaluateCartRequest) GetChanges() []*v11.CartChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 type isEvaluateCartRequest_Source interface {
 	isEvaluateCartRequest_Source()
 }
@@ -1397,8 +1417,13 @@ type EvaluateCartResponse struct {
 	// The cheapest products to buy so that a promotion applies. Absent if best_combination is present, or if no such purchase is
 	// found.
 	CheapestQualifyingPurchase *QualifyingPurchase `protobuf:"bytes,4,opt,name=cheapest_qualifying_purchase,json=cheapestQualifyingPurchase,proto3" json:"cheapest_qualifying_purchase,omitempty"`
-	unknownFields              protoimpl.UnknownFields
-	sizeCache                  protoimpl.SizeCache
+	// The evaluated cart, with the changes.
+	Cart *v11.Cart `protobuf:"bytes,5,opt,name=cart,proto3" json:"cart,omitempty"`
+	// Price of the evaluated cart with applied_codes: its subtotal less what those of them that are eligible save together. Absent
+	// when the cart is empty.
+	Total         *v1.Money `protobuf:"bytes,6,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EvaluateCartResponse) Reset() {
@@ -1455,6 +1480,20 @@ func (x *EvaluateCartResponse) GetBestCombination() *Combination {
 func (x *EvaluateCartResponse) GetCheapestQualifyingPurchase() *QualifyingPurchase {
 	if x != nil {
 		return x.CheapestQualifyingPurchase
+	}
+	return nil
+}
+
+func (x *EvaluateCartResponse) GetCart() *v11.Cart {
+	if x != nil {
+		return x.Cart
+	}
+	return nil
+}
+
+func (x *EvaluateCartResponse) GetTotal() *v1.Money {
+	if x != nil {
+		return x.Total
 	}
 	return nil
 }
@@ -1921,9 +1960,10 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\x06amount\x18\x01 \x01(\v2\x18.quartet.common.v1.MoneyR\x06amount\"P\n" +
 	"\bBuyXGetY\x12!\n" +
 	"\fbuy_quantity\x18\x01 \x01(\x05R\vbuyQuantity\x12!\n" +
-	"\fget_quantity\x18\x02 \x01(\x05R\vgetQuantity\":\n" +
+	"\fget_quantity\x18\x02 \x01(\x05R\vgetQuantity\"q\n" +
 	"\fFreeShipping\x12*\n" +
-	"\x03fee\x18\x01 \x01(\v2\x18.quartet.common.v1.MoneyR\x03fee\":\n" +
+	"\x03fee\x18\x01 \x01(\v2\x18.quartet.common.v1.MoneyR\x03fee\x125\n" +
+	"\tfree_from\x18\x02 \x01(\v2\x18.quartet.common.v1.MoneyR\bfreeFrom\":\n" +
 	"\x06Tiered\x120\n" +
 	"\x05tiers\x18\x01 \x03(\v2\x1a.quartet.promotion.v1.TierR\x05tiers\"_\n" +
 	"\x04Tier\x124\n" +
@@ -1971,7 +2011,7 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\"3\n" +
 	"\x17DeletePromotionResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"\xbe\x02\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"\xf5\x02\n" +
 	"\x13EvaluateCartRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x19\n" +
 	"\acart_id\x18\x02 \x01(\tH\x00R\x06cartId\x12+\n" +
@@ -1981,13 +2021,16 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1f\n" +
 	"\vcustomer_id\x18\a \x01(\tR\n" +
 	"customerId\x12#\n" +
-	"\rapplied_codes\x18\b \x03(\tR\fappliedCodesB\b\n" +
-	"\x06source\"\xb1\x02\n" +
+	"\rapplied_codes\x18\b \x03(\tR\fappliedCodes\x125\n" +
+	"\achanges\x18\t \x03(\v2\x1b.quartet.cart.v1.CartChangeR\achangesB\b\n" +
+	"\x06source\"\x8c\x03\n" +
 	"\x14EvaluateCartResponse\x12B\n" +
 	"\vevaluations\x18\x01 \x03(\v2 .quartet.promotion.v1.EvaluationR\vevaluations\x12\x1b\n" +
 	"\tbest_code\x18\x02 \x01(\tR\bbestCode\x12L\n" +
 	"\x10best_combination\x18\x03 \x01(\v2!.quartet.promotion.v1.CombinationR\x0fbestCombination\x12j\n" +
-	"\x1ccheapest_qualifying_purchase\x18\x04 \x01(\v2(.quartet.promotion.v1.QualifyingPurchaseR\x1acheapestQualifyingPurchase\"U\n" +
+	"\x1ccheapest_qualifying_purchase\x18\x04 \x01(\v2(.quartet.promotion.v1.QualifyingPurchaseR\x1acheapestQualifyingPurchase\x12)\n" +
+	"\x04cart\x18\x05 \x01(\v2\x15.quartet.cart.v1.CartR\x04cart\x12.\n" +
+	"\x05total\x18\x06 \x01(\v2\x18.quartet.common.v1.MoneyR\x05total\"U\n" +
 	"\vCombination\x12\x14\n" +
 	"\x05codes\x18\x01 \x03(\tR\x05codes\x120\n" +
 	"\x06saving\x18\x02 \x01(\v2\x18.quartet.common.v1.MoneyR\x06saving\"\xb9\x01\n" +
@@ -2083,7 +2126,8 @@ var file_quartet_promotion_v1_promotion_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),    // 27: google.protobuf.Timestamp
 	(*v1.ItemError)(nil),             // 28: quartet.common.v1.ItemError
 	(*v11.Cart)(nil),                 // 29: quartet.cart.v1.Cart
-	(*v11.CartItem)(nil),             // 30: quartet.cart.v1.CartItem
+	(*v11.CartChange)(nil),           // 30: quartet.cart.v1.CartChange
+	(*v11.CartItem)(nil),             // 31: quartet.cart.v1.CartItem
 }
 var file_quartet_promotion_v1_promotion_proto_depIdxs = []int32{
 	2,  // 0: quartet.promotion.v1.Promotion.percent_off:type_name -> quartet.promotion.v1.PercentOff
@@ -2099,44 +2143,48 @@ var file_quartet_promotion_v1_promotion_proto_depIdxs = []int32{
 	26, // 10: quartet.promotion.v1.PercentOff.maximum_saving:type_name -> quartet.common.v1.Money
 	26, // 11: quartet.promotion.v1.AmountOff.amount:type_name -> quartet.common.v1.Money
 	26, // 12: quartet.promotion.v1.FreeShipping.fee:type_name -> quartet.common.v1.Money
-	7,  // 13: quartet.promotion.v1.Tiered.tiers:type_name -> quartet.promotion.v1.Tier
-	26, // 14: quartet.promotion.v1.Tier.subtotal:type_name -> quartet.common.v1.Money
-	26, // 15: quartet.promotion.v1.Bundle.price:type_name -> quartet.common.v1.Money
-	1,  // 16: quartet.promotion.v1.Evaluation.promotion:type_name -> quartet.promotion.v1.Promotion
-	26, // 17: quartet.promotion.v1.Evaluation.saving:type_name -> quartet.common.v1.Money
-	0,  // 18: quartet.promotion.v1.Evaluation.refusal_reason:type_name -> quartet.promotion.v1.RefusalReason
-	26, // 19: quartet.promotion.v1.Evaluation.missing_amount:type_name -> quartet.common.v1.Money
-	1,  // 20: quartet.promotion.v1.UpsertPromotionsRequest.promotions:type_name -> quartet.promotion.v1.Promotion
-	28, // 21: quartet.promotion.v1.UpsertPromotionsResponse.errors:type_name -> quartet.common.v1.ItemError
-	1,  // 22: quartet.promotion.v1.ListPromotionsResponse.promotions:type_name -> quartet.promotion.v1.Promotion
-	29, // 23: quartet.promotion.v1.EvaluateCartRequest.cart:type_name -> quartet.cart.v1.Cart
-	27, // 24: quartet.promotion.v1.EvaluateCartRequest.time:type_name -> google.protobuf.Timestamp
-	10, // 25: quartet.promotion.v1.EvaluateCartResponse.evaluations:type_name -> quartet.promotion.v1.Evaluation
-	19, // 26: quartet.promotion.v1.EvaluateCartResponse.best_combination:type_name -> quartet.promotion.v1.Combination
-	20, // 27: quartet.promotion.v1.EvaluateCartResponse.cheapest_qualifying_purchase:type_name -> quartet.promotion.v1.QualifyingPurchase
-	26, // 28: quartet.promotion.v1.Combination.saving:type_name -> quartet.common.v1.Money
-	30, // 29: quartet.promotion.v1.QualifyingPurchase.items:type_name -> quartet.cart.v1.CartItem
-	26, // 30: quartet.promotion.v1.QualifyingPurchase.cost:type_name -> quartet.common.v1.Money
-	26, // 31: quartet.promotion.v1.QualifyingPurchase.saving:type_name -> quartet.common.v1.Money
-	25, // 32: quartet.promotion.v1.RecordUsageResponse.usages:type_name -> quartet.promotion.v1.Usage
-	25, // 33: quartet.promotion.v1.ReleaseUsageResponse.usages:type_name -> quartet.promotion.v1.Usage
-	11, // 34: quartet.promotion.v1.PromotionService.UpsertPromotions:input_type -> quartet.promotion.v1.UpsertPromotionsRequest
-	13, // 35: quartet.promotion.v1.PromotionService.ListPromotions:input_type -> quartet.promotion.v1.ListPromotionsRequest
-	15, // 36: quartet.promotion.v1.PromotionService.DeletePromotion:input_type -> quartet.promotion.v1.DeletePromotionRequest
-	17, // 37: quartet.promotion.v1.PromotionService.EvaluateCart:input_type -> quartet.promotion.v1.EvaluateCartRequest
-	21, // 38: quartet.promotion.v1.PromotionService.RecordUsage:input_type -> quartet.promotion.v1.RecordUsageRequest
-	23, // 39: quartet.promotion.v1.PromotionService.ReleaseUsage:input_type -> quartet.promotion.v1.ReleaseUsageRequest
-	12, // 40: quartet.promotion.v1.PromotionService.UpsertPromotions:output_type -> quartet.promotion.v1.UpsertPromotionsResponse
-	14, // 41: quartet.promotion.v1.PromotionService.ListPromotions:output_type -> quartet.promotion.v1.ListPromotionsResponse
-	16, // 42: quartet.promotion.v1.PromotionService.DeletePromotion:output_type -> quartet.promotion.v1.DeletePromotionResponse
-	18, // 43: quartet.promotion.v1.PromotionService.EvaluateCart:output_type -> quartet.promotion.v1.EvaluateCartResponse
-	22, // 44: quartet.promotion.v1.PromotionService.RecordUsage:output_type -> quartet.promotion.v1.RecordUsageResponse
-	24, // 45: quartet.promotion.v1.PromotionService.ReleaseUsage:output_type -> quartet.promotion.v1.ReleaseUsageResponse
-	40, // [40:46] is the sub-list for method output_type
-	34, // [34:40] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	26, // 13: quartet.promotion.v1.FreeShipping.free_from:type_name -> quartet.common.v1.Money
+	7,  // 14: quartet.promotion.v1.Tiered.tiers:type_name -> quartet.promotion.v1.Tier
+	26, // 15: quartet.promotion.v1.Tier.subtotal:type_name -> quartet.common.v1.Money
+	26, // 16: quartet.promotion.v1.Bundle.price:type_name -> quartet.common.v1.Money
+	1,  // 17: quartet.promotion.v1.Evaluation.promotion:type_name -> quartet.promotion.v1.Promotion
+	26, // 18: quartet.promotion.v1.Evaluation.saving:type_name -> quartet.common.v1.Money
+	0,  // 19: quartet.promotion.v1.Evaluation.refusal_reason:type_name -> quartet.promotion.v1.RefusalReason
+	26, // 20: quartet.promotion.v1.Evaluation.missing_amount:type_name -> quartet.common.v1.Money
+	1,  // 21: quartet.promotion.v1.UpsertPromotionsRequest.promotions:type_name -> quartet.promotion.v1.Promotion
+	28, // 22: quartet.promotion.v1.UpsertPromotionsResponse.errors:type_name -> quartet.common.v1.ItemError
+	1,  // 23: quartet.promotion.v1.ListPromotionsResponse.promotions:type_name -> quartet.promotion.v1.Promotion
+	29, // 24: quartet.promotion.v1.EvaluateCartRequest.cart:type_name -> quartet.cart.v1.Cart
+	27, // 25: quartet.promotion.v1.EvaluateCartRequest.time:type_name -> google.protobuf.Timestamp
+	30, // 26: quartet.promotion.v1.EvaluateCartRequest.changes:type_name -> quartet.cart.v1.CartChange
+	10, // 27: quartet.promotion.v1.EvaluateCartResponse.evaluations:type_name -> quartet.promotion.v1.Evaluation
+	19, // 28: quartet.promotion.v1.EvaluateCartResponse.best_combination:type_name -> quartet.promotion.v1.Combination
+	20, // 29: quartet.promotion.v1.EvaluateCartResponse.cheapest_qualifying_purchase:type_name -> quartet.promotion.v1.QualifyingPurchase
+	29, // 30: quartet.promotion.v1.EvaluateCartResponse.cart:type_name -> quartet.cart.v1.Cart
+	26, // 31: quartet.promotion.v1.EvaluateCartResponse.total:type_name -> quartet.common.v1.Money
+	26, // 32: quartet.promotion.v1.Combination.saving:type_name -> quartet.common.v1.Money
+	31, // 33: quartet.promotion.v1.QualifyingPurchase.items:type_name -> quartet.cart.v1.CartItem
+	26, // 34: quartet.promotion.v1.QualifyingPurchase.cost:type_name -> quartet.common.v1.Money
+	26, // 35: quartet.promotion.v1.QualifyingPurchase.saving:type_name -> quartet.common.v1.Money
+	25, // 36: quartet.promotion.v1.RecordUsageResponse.usages:type_name -> quartet.promotion.v1.Usage
+	25, // 37: quartet.promotion.v1.ReleaseUsageResponse.usages:type_name -> quartet.promotion.v1.Usage
+	11, // 38: quartet.promotion.v1.PromotionService.UpsertPromotions:input_type -> quartet.promotion.v1.UpsertPromotionsRequest
+	13, // 39: quartet.promotion.v1.PromotionService.ListPromotions:input_type -> quartet.promotion.v1.ListPromotionsRequest
+	15, // 40: quartet.promotion.v1.PromotionService.DeletePromotion:input_type -> quartet.promotion.v1.DeletePromotionRequest
+	17, // 41: quartet.promotion.v1.PromotionService.EvaluateCart:input_type -> quartet.promotion.v1.EvaluateCartRequest
+	21, // 42: quartet.promotion.v1.PromotionService.RecordUsage:input_type -> quartet.promotion.v1.RecordUsageRequest
+	23, // 43: quartet.promotion.v1.PromotionService.ReleaseUsage:input_type -> quartet.promotion.v1.ReleaseUsageRequest
+	12, // 44: quartet.promotion.v1.PromotionService.UpsertPromotions:output_type -> quartet.promotion.v1.UpsertPromotionsResponse
+	14, // 45: quartet.promotion.v1.PromotionService.ListPromotions:output_type -> quartet.promotion.v1.ListPromotionsResponse
+	16, // 46: quartet.promotion.v1.PromotionService.DeletePromotion:output_type -> quartet.promotion.v1.DeletePromotionResponse
+	18, // 47: quartet.promotion.v1.PromotionService.EvaluateCart:output_type -> quartet.promotion.v1.EvaluateCartResponse
+	22, // 48: quartet.promotion.v1.PromotionService.RecordUsage:output_type -> quartet.promotion.v1.RecordUsageResponse
+	24, // 49: quartet.promotion.v1.PromotionService.ReleaseUsage:output_type -> quartet.promotion.v1.ReleaseUsageResponse
+	44, // [44:50] is the sub-list for method output_type
+	38, // [38:44] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_quartet_promotion_v1_promotion_proto_init() }

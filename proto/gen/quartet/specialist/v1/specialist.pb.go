@@ -421,8 +421,9 @@ type AnswerRequest struct {
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Earlier messages of the thread, the oldest first. May be empty.
 	History []*v1.Message `protobuf:"bytes,4,rep,name=history,proto3" json:"history,omitempty"`
-	// Why the router chose this specialist. May be empty.
-	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What the store lacks, in words for the shopper, if the assignment came here because the right specialist is not available.
+	// Else empty.
+	UnavailableReason string `protobuf:"bytes,5,opt,name=unavailable_reason,json=unavailableReason,proto3" json:"unavailable_reason,omitempty"`
 	// Name of the store as shoppers know it. Empty: the store's id.
 	StoreName string `protobuf:"bytes,6,opt,name=store_name,json=storeName,proto3" json:"store_name,omitempty"`
 	// Summary of the messages before history. Empty: history is complete.
@@ -432,7 +433,12 @@ type AnswerRequest struct {
 	// Products last shown to the shopper, in that order, to resolve references such as "the second one".
 	ShownProducts []*ProductChoice `protobuf:"bytes,9,rep,name=shown_products,json=shownProducts,proto3" json:"shown_products,omitempty"`
 	// Budget of all model calls for this assignment. Absent: no limit.
-	Budget        *v1.Budget `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
+	Budget *v1.Budget `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
+	// Names of the other specialists that the specialist may pass the assignment on to, with Answer.not_mine. At most 32. Empty: it
+	// must answer.
+	Colleagues []string `protobuf:"bytes,11,rep,name=colleagues,proto3" json:"colleagues,omitempty"`
+	// IANA name of the store's time zone, such as "Europe/Berlin". Empty: UTC.
+	TimeZone      string `protobuf:"bytes,12,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -495,9 +501,9 @@ func (x *AnswerRequest) GetHistory() []*v1.Message {
 	return nil
 }
 
-func (x *AnswerRequest) GetReason() string {
+func (x *AnswerRequest) GetUnavailableReason() string {
 	if x != nil {
-		return x.Reason
+		return x.UnavailableReason
 	}
 	return ""
 }
@@ -535,6 +541,20 @@ func (x *AnswerRequest) GetBudget() *v1.Budget {
 		return x.Budget
 	}
 	return nil
+}
+
+func (x *AnswerRequest) GetColleagues() []string {
+	if x != nil {
+		return x.Colleagues
+	}
+	return nil
+}
+
+func (x *AnswerRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
 }
 
 // AnswerResponse is one event of the work on an assignment.
@@ -1013,7 +1033,7 @@ type Answer struct {
 	Products []*ProductChoice `protobuf:"bytes,11,rep,name=products,proto3" json:"products,omitempty"`
 	// The promotion that the specialist chose. Absent: none.
 	Promotion *PromotionChoice `protobuf:"bytes,12,opt,name=promotion,proto3" json:"promotion,omitempty"`
-	// The order that the answer is about. Absent: none.
+	// The order that the answer is about; of several, the one that the tools found last. Absent: none.
 	Order *v12.Order `protobuf:"bytes,13,opt,name=order,proto3" json:"order,omitempty"`
 	// Policy passages that support the answer.
 	Passages []*v13.Passage `protobuf:"bytes,14,rep,name=passages,proto3" json:"passages,omitempty"`
@@ -1025,7 +1045,14 @@ type Answer struct {
 	// Evidence is the input of the specialist and the results of its tools. The text is not changed.
 	UnsupportedClaims []string `protobuf:"bytes,17,rep,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
 	// Number of claims checked. Zero: the text makes no claims, or code wrote it from the tool results.
-	Claims        int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
+	Claims int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
+	// Other orders that the answer is about, in the order in which the tools found them. Empty: none.
+	OtherOrders []*v12.Order `protobuf:"bytes,19,rep,name=other_orders,json=otherOrders,proto3" json:"other_orders,omitempty"`
+	// The question that the specialist needs answered before it can help. The text contains it. Absent: none.
+	ClarifyingQuestion *ClarifyingQuestion `protobuf:"bytes,20,opt,name=clarifying_question,json=clarifyingQuestion,proto3" json:"clarifying_question,omitempty"`
+	// Set if the assignment is for another specialist. The caller then asks that specialist; it does not show the text. Absent: the
+	// specialist has answered.
+	NotMine       *NotMine `protobuf:"bytes,21,opt,name=not_mine,json=notMine,proto3" json:"not_mine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1186,6 +1213,137 @@ func (x *Answer) GetClaims() int32 {
 	return 0
 }
 
+func (x *Answer) GetOtherOrders() []*v12.Order {
+	if x != nil {
+		return x.OtherOrders
+	}
+	return nil
+}
+
+func (x *Answer) GetClarifyingQuestion() *ClarifyingQuestion {
+	if x != nil {
+		return x.ClarifyingQuestion
+	}
+	return nil
+}
+
+func (x *Answer) GetNotMine() *NotMine {
+	if x != nil {
+		return x.NotMine
+	}
+	return nil
+}
+
+// ClarifyingQuestion is a question to the shopper.
+type ClarifyingQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question, in the shopper's language. At most 300 characters.
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// Answers that the shopper can choose by one tap, in the shopper's language. At most 4 of 1 to 60 characters. May be empty.
+	QuickReplies  []string `protobuf:"bytes,2,rep,name=quick_replies,json=quickReplies,proto3" json:"quick_replies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClarifyingQuestion) Reset() {
+	*x = ClarifyingQuestion{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClarifyingQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClarifyingQuestion) ProtoMessage() {}
+
+func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClarifyingQuestion.ProtoReflect.Descriptor instead.
+func (*ClarifyingQuestion) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ClarifyingQuestion) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ClarifyingQuestion) GetQuickReplies() []string {
+	if x != nil {
+		return x.QuickReplies
+	}
+	return nil
+}
+
+// NotMine passes an assignment on.
+type NotMine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The right specialist: one of AnswerRequest.colleagues. Empty: unknown.
+	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
+	// Why the assignment is not for this specialist. For logs. May be empty.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotMine) Reset() {
+	*x = NotMine{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotMine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotMine) ProtoMessage() {}
+
+func (x *NotMine) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotMine.ProtoReflect.Descriptor instead.
+func (*NotMine) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *NotMine) GetSpecialist() string {
+	if x != nil {
+		return x.Specialist
+	}
+	return ""
+}
+
+func (x *NotMine) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // ProductChoice is one product of an answer, with its data at that time.
 type ProductChoice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1204,14 +1362,16 @@ type ProductChoice struct {
 	// Reason for the choice. May be empty.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Address of the product's page. May be empty.
-	Url           string `protobuf:"bytes,8,opt,name=url,proto3" json:"url,omitempty"`
+	Url string `protobuf:"bytes,8,opt,name=url,proto3" json:"url,omitempty"`
+	// Brand in the catalog. May be empty.
+	Brand         string `protobuf:"bytes,9,opt,name=brand,proto3" json:"brand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProductChoice) Reset() {
 	*x = ProductChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1383,7 @@ func (x *ProductChoice) String() string {
 func (*ProductChoice) ProtoMessage() {}
 
 func (x *ProductChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1396,7 @@ func (x *ProductChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProductChoice.ProtoReflect.Descriptor instead.
 func (*ProductChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ProductChoice) GetProductId() string {
@@ -1295,6 +1455,13 @@ func (x *ProductChoice) GetUrl() string {
 	return ""
 }
 
+func (x *ProductChoice) GetBrand() string {
+	if x != nil {
+		return x.Brand
+	}
+	return ""
+}
+
 // PromotionChoice is the promotion that a specialist proposes.
 type PromotionChoice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1314,7 +1481,7 @@ type PromotionChoice struct {
 
 func (x *PromotionChoice) Reset() {
 	*x = PromotionChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1493,7 @@ func (x *PromotionChoice) String() string {
 func (*PromotionChoice) ProtoMessage() {}
 
 func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1506,7 @@ func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromotionChoice.ProtoReflect.Descriptor instead.
 func (*PromotionChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PromotionChoice) GetCode() string {
@@ -1396,7 +1563,7 @@ type SuggestedAction struct {
 
 func (x *SuggestedAction) Reset() {
 	*x = SuggestedAction{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1575,7 @@ func (x *SuggestedAction) String() string {
 func (*SuggestedAction) ProtoMessage() {}
 
 func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1588,7 @@ func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestedAction.ProtoReflect.Descriptor instead.
 func (*SuggestedAction) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SuggestedAction) GetAction() isSuggestedAction_Action {
@@ -1528,7 +1695,7 @@ type ApplyPromotion struct {
 
 func (x *ApplyPromotion) Reset() {
 	*x = ApplyPromotion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1707,7 @@ func (x *ApplyPromotion) String() string {
 func (*ApplyPromotion) ProtoMessage() {}
 
 func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1720,7 @@ func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPromotion.ProtoReflect.Descriptor instead.
 func (*ApplyPromotion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ApplyPromotion) GetCode() string {
@@ -1585,7 +1752,7 @@ type AddToCart struct {
 
 func (x *AddToCart) Reset() {
 	*x = AddToCart{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1764,7 @@ func (x *AddToCart) String() string {
 func (*AddToCart) ProtoMessage() {}
 
 func (x *AddToCart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1777,7 @@ func (x *AddToCart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToCart.ProtoReflect.Descriptor instead.
 func (*AddToCart) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AddToCart) GetProductId() string {
@@ -1640,14 +1807,18 @@ type StartReturn struct {
 	// Order of the return.
 	OrderId string `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
 	// Units that can be returned, the deadline, and the choices for the shopper.
-	Action        *v12.AllowedAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	Action *v12.AllowedAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	// Units that the shopper wants to return. Empty: the shopper has not said which.
+	Items []*v12.ItemQuantity `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	// The reason of action.reasons that the shopper gave. Empty: none yet.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StartReturn) Reset() {
 	*x = StartReturn{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1830,7 @@ func (x *StartReturn) String() string {
 func (*StartReturn) ProtoMessage() {}
 
 func (x *StartReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1843,7 @@ func (x *StartReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReturn.ProtoReflect.Descriptor instead.
 func (*StartReturn) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StartReturn) GetOrderId() string {
@@ -1689,20 +1860,41 @@ func (x *StartReturn) GetAction() *v12.AllowedAction {
 	return nil
 }
 
+func (x *StartReturn) GetItems() []*v12.ItemQuantity {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *StartReturn) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // ChangeOrder proposes an action on an order, other than a return, that the store's rules allow.
 type ChangeOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Order to change.
 	OrderId string `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
 	// The action with its units, the deadline, and the choices for the shopper.
-	Action        *v12.AllowedAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	Action *v12.AllowedAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	// Units that the shopper wants to cancel, change or exchange. Empty: the shopper has not said which, or the action is for the
+	// whole order.
+	Items []*ItemChange `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	// New delivery address in the shopper's words. Only for CHANGE_ADDRESS. Empty: not said yet.
+	NewAddress string `protobuf:"bytes,4,opt,name=new_address,json=newAddress,proto3" json:"new_address,omitempty"`
+	// The reason of action.reasons that the shopper gave. Empty: none yet.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChangeOrder) Reset() {
 	*x = ChangeOrder{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1906,7 @@ func (x *ChangeOrder) String() string {
 func (*ChangeOrder) ProtoMessage() {}
 
 func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1919,7 @@ func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeOrder.ProtoReflect.Descriptor instead.
 func (*ChangeOrder) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChangeOrder) GetOrderId() string {
@@ -1744,18 +1936,105 @@ func (x *ChangeOrder) GetAction() *v12.AllowedAction {
 	return nil
 }
 
+func (x *ChangeOrder) GetItems() []*ItemChange {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ChangeOrder) GetNewAddress() string {
+	if x != nil {
+		return x.NewAddress
+	}
+	return ""
+}
+
+func (x *ChangeOrder) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ItemChange is what the shopper wants to change of one item of an order.
+type ItemChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the item in Order.items, from 0.
+	ItemIndex int32 `protobuf:"varint,1,opt,name=item_index,json=itemIndex,proto3" json:"item_index,omitempty"`
+	// Number of units, 1 or more.
+	Quantity int32 `protobuf:"varint,2,opt,name=quantity,proto3" json:"quantity,omitempty"`
+	// Options wanted instead, such as size 43. Only for CHANGE_ITEMS and EXCHANGE. Empty: not said yet.
+	Options       map[string]string `protobuf:"bytes,3,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemChange) Reset() {
+	*x = ItemChange{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemChange) ProtoMessage() {}
+
+func (x *ItemChange) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemChange.ProtoReflect.Descriptor instead.
+func (*ItemChange) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ItemChange) GetItemIndex() int32 {
+	if x != nil {
+		return x.ItemIndex
+	}
+	return 0
+}
+
+func (x *ItemChange) GetQuantity() int32 {
+	if x != nil {
+		return x.Quantity
+	}
+	return 0
+}
+
+func (x *ItemChange) GetOptions() map[string]string {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
 // HandOff proposes to hand over to a human.
 type HandOff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Reason for the handover.
-	Reason        string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The case for the person who takes over: what the shopper wants, what was found, and what is open. May be empty.
+	Summary       string `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +2046,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,12 +2059,19 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HandOff) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *HandOff) GetSummary() string {
+	if x != nil {
+		return x.Summary
 	}
 	return ""
 }
@@ -1817,20 +2103,24 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\bToolInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
-	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\x9d\x03\n" +
+	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\xf1\x03\n" +
 	"\rAnswerRequest\x12#\n" +
 	"\rassignment_id\x18\x01 \x01(\tR\fassignmentId\x12\x1b\n" +
 	"\tsub_query\x18\x02 \x01(\tR\bsubQuery\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x124\n" +
-	"\ahistory\x18\x04 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x1d\n" +
+	"\ahistory\x18\x04 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12-\n" +
+	"\x12unavailable_reason\x18\x05 \x01(\tR\x11unavailableReason\x12\x1d\n" +
 	"\n" +
 	"store_name\x18\x06 \x01(\tR\tstoreName\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12)\n" +
 	"\x04cart\x18\b \x01(\v2\x15.quartet.cart.v1.CartR\x04cart\x12K\n" +
 	"\x0eshown_products\x18\t \x03(\v2$.quartet.specialist.v1.ProductChoiceR\rshownProducts\x121\n" +
 	"\x06budget\x18\n" +
-	" \x01(\v2\x19.quartet.common.v1.BudgetR\x06budget\"\x8d\x03\n" +
+	" \x01(\v2\x19.quartet.common.v1.BudgetR\x06budget\x12\x1e\n" +
+	"\n" +
+	"colleagues\x18\v \x03(\tR\n" +
+	"colleagues\x12\x1b\n" +
+	"\ttime_zone\x18\f \x01(\tR\btimeZone\"\x8d\x03\n" +
 	"\x0eAnswerResponse\x12T\n" +
 	"\x11tool_call_started\x18\x01 \x01(\v2&.quartet.specialist.v1.ToolCallStartedH\x00R\x0ftoolCallStarted\x12W\n" +
 	"\x12tool_call_finished\x18\x02 \x01(\v2'.quartet.specialist.v1.ToolCallFinishedH\x00R\x10toolCallFinished\x12A\n" +
@@ -1860,7 +2150,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\x87\a\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\xda\b\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -1885,7 +2175,18 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x11suggested_actions\x18\x0f \x03(\v2&.quartet.specialist.v1.SuggestedActionR\x10suggestedActions\x12C\n" +
 	"\rorder_actions\x18\x10 \x01(\v2\x1e.quartet.order.v1.OrderActionsR\forderActions\x12-\n" +
 	"\x12unsupported_claims\x18\x11 \x03(\tR\x11unsupportedClaims\x12\x16\n" +
-	"\x06claims\x18\x12 \x01(\x05R\x06claims\"\xdc\x02\n" +
+	"\x06claims\x18\x12 \x01(\x05R\x06claims\x12:\n" +
+	"\fother_orders\x18\x13 \x03(\v2\x17.quartet.order.v1.OrderR\votherOrders\x12Z\n" +
+	"\x13clarifying_question\x18\x14 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\x12clarifyingQuestion\x129\n" +
+	"\bnot_mine\x18\x15 \x01(\v2\x1e.quartet.specialist.v1.NotMineR\anotMine\"M\n" +
+	"\x12ClarifyingQuestion\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12#\n" +
+	"\rquick_replies\x18\x02 \x03(\tR\fquickReplies\"A\n" +
+	"\aNotMine\x12\x1e\n" +
+	"\n" +
+	"specialist\x18\x01 \x01(\tR\n" +
+	"specialist\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf2\x02\n" +
 	"\rProductChoice\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x14\n" +
@@ -1896,7 +2197,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x05price\x18\x05 \x01(\v2\x18.quartet.common.v1.MoneyR\x05price\x12\x14\n" +
 	"\x05stock\x18\x06 \x01(\x05R\x05stock\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x10\n" +
-	"\x03url\x18\b \x01(\tR\x03url\x1a:\n" +
+	"\x03url\x18\b \x01(\tR\x03url\x12\x14\n" +
+	"\x05brand\x18\t \x01(\tR\x05brand\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa4\x01\n" +
@@ -1923,15 +2225,31 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x1d\n" +
 	"\n" +
 	"variant_id\x18\x02 \x01(\tR\tvariantId\x12\x1a\n" +
-	"\bquantity\x18\x03 \x01(\x05R\bquantity\"a\n" +
+	"\bquantity\x18\x03 \x01(\x05R\bquantity\"\xaf\x01\n" +
 	"\vStartReturn\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\x127\n" +
-	"\x06action\x18\x02 \x01(\v2\x1f.quartet.order.v1.AllowedActionR\x06action\"a\n" +
+	"\x06action\x18\x02 \x01(\v2\x1f.quartet.order.v1.AllowedActionR\x06action\x124\n" +
+	"\x05items\x18\x03 \x03(\v2\x1e.quartet.order.v1.ItemQuantityR\x05items\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xd3\x01\n" +
 	"\vChangeOrder\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\x127\n" +
-	"\x06action\x18\x02 \x01(\v2\x1f.quartet.order.v1.AllowedActionR\x06action\"!\n" +
+	"\x06action\x18\x02 \x01(\v2\x1f.quartet.order.v1.AllowedActionR\x06action\x127\n" +
+	"\x05items\x18\x03 \x03(\v2!.quartet.specialist.v1.ItemChangeR\x05items\x12\x1f\n" +
+	"\vnew_address\x18\x04 \x01(\tR\n" +
+	"newAddress\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xcd\x01\n" +
+	"\n" +
+	"ItemChange\x12\x1d\n" +
+	"\n" +
+	"item_index\x18\x01 \x01(\x05R\titemIndex\x12\x1a\n" +
+	"\bquantity\x18\x02 \x01(\x05R\bquantity\x12H\n" +
+	"\aoptions\x18\x03 \x03(\v2..quartet.specialist.v1.ItemChange.OptionsEntryR\aoptions\x1a:\n" +
+	"\fOptionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\";\n" +
 	"\aHandOff\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason*\xd4\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
+	"\asummary\x18\x02 \x01(\tR\asummary*\xd4\x01\n" +
 	"\fFinishReason\x12\x1d\n" +
 	"\x19FINISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12FINISH_REASON_STOP\x10\x01\x12\x18\n" +
@@ -1958,7 +2276,7 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
 	(*DescribeRequest)(nil),       // 1: quartet.specialist.v1.DescribeRequest
@@ -1974,75 +2292,86 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*TextDelta)(nil),             // 11: quartet.specialist.v1.TextDelta
 	(*ToolCall)(nil),              // 12: quartet.specialist.v1.ToolCall
 	(*Answer)(nil),                // 13: quartet.specialist.v1.Answer
-	(*ProductChoice)(nil),         // 14: quartet.specialist.v1.ProductChoice
-	(*PromotionChoice)(nil),       // 15: quartet.specialist.v1.PromotionChoice
-	(*SuggestedAction)(nil),       // 16: quartet.specialist.v1.SuggestedAction
-	(*ApplyPromotion)(nil),        // 17: quartet.specialist.v1.ApplyPromotion
-	(*AddToCart)(nil),             // 18: quartet.specialist.v1.AddToCart
-	(*StartReturn)(nil),           // 19: quartet.specialist.v1.StartReturn
-	(*ChangeOrder)(nil),           // 20: quartet.specialist.v1.ChangeOrder
-	(*HandOff)(nil),               // 21: quartet.specialist.v1.HandOff
-	nil,                           // 22: quartet.specialist.v1.ProductChoice.OptionsEntry
-	(*v1.Message)(nil),            // 23: quartet.common.v1.Message
-	(*v11.Cart)(nil),              // 24: quartet.cart.v1.Cart
-	(*v1.Budget)(nil),             // 25: quartet.common.v1.Budget
-	(*v1.Usage)(nil),              // 26: quartet.common.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
-	(*v1.Cost)(nil),               // 29: quartet.common.v1.Cost
-	(*v12.Order)(nil),             // 30: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 31: quartet.policy.v1.Passage
-	(*v12.OrderActions)(nil),      // 32: quartet.order.v1.OrderActions
-	(*v1.Money)(nil),              // 33: quartet.common.v1.Money
-	(*v12.AllowedAction)(nil),     // 34: quartet.order.v1.AllowedAction
+	(*ClarifyingQuestion)(nil),    // 14: quartet.specialist.v1.ClarifyingQuestion
+	(*NotMine)(nil),               // 15: quartet.specialist.v1.NotMine
+	(*ProductChoice)(nil),         // 16: quartet.specialist.v1.ProductChoice
+	(*PromotionChoice)(nil),       // 17: quartet.specialist.v1.PromotionChoice
+	(*SuggestedAction)(nil),       // 18: quartet.specialist.v1.SuggestedAction
+	(*ApplyPromotion)(nil),        // 19: quartet.specialist.v1.ApplyPromotion
+	(*AddToCart)(nil),             // 20: quartet.specialist.v1.AddToCart
+	(*StartReturn)(nil),           // 21: quartet.specialist.v1.StartReturn
+	(*ChangeOrder)(nil),           // 22: quartet.specialist.v1.ChangeOrder
+	(*ItemChange)(nil),            // 23: quartet.specialist.v1.ItemChange
+	(*HandOff)(nil),               // 24: quartet.specialist.v1.HandOff
+	nil,                           // 25: quartet.specialist.v1.ProductChoice.OptionsEntry
+	nil,                           // 26: quartet.specialist.v1.ItemChange.OptionsEntry
+	(*v1.Message)(nil),            // 27: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 28: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 29: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 30: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 33: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 34: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 35: quartet.policy.v1.Passage
+	(*v12.OrderActions)(nil),      // 36: quartet.order.v1.OrderActions
+	(*v1.Money)(nil),              // 37: quartet.common.v1.Money
+	(*v12.AllowedAction)(nil),     // 38: quartet.order.v1.AllowedAction
+	(*v12.ItemQuantity)(nil),      // 39: quartet.order.v1.ItemQuantity
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	3,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
 	4,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
 	5,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	23, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	24, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
-	14, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	25, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	27, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	28, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	16, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
+	29, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
 	9,  // 7: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
 	10, // 8: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
 	11, // 9: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
 	13, // 10: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
 	8,  // 11: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
-	26, // 12: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
+	30, // 12: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
 	12, // 13: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	27, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	28, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	31, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	32, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
 	0,  // 16: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
 	12, // 17: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	26, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	29, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	28, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
-	14, // 21: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
-	15, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	30, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	31, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
-	16, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	32, // 26: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
-	22, // 27: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	33, // 28: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	33, // 29: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	17, // 30: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	18, // 31: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	19, // 32: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	21, // 33: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	20, // 34: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	34, // 35: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	34, // 36: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	1,  // 37: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 38: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 39: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 40: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	39, // [39:41] is the sub-list for method output_type
-	37, // [37:39] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	30, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	33, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	32, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	16, // 21: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
+	17, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	34, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	35, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	18, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	36, // 26: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
+	34, // 27: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
+	14, // 28: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	15, // 29: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
+	25, // 30: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	37, // 31: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	37, // 32: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	19, // 33: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	20, // 34: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	21, // 35: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	24, // 36: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	22, // 37: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	38, // 38: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	39, // 39: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	38, // 40: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	23, // 41: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	26, // 42: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	1,  // 43: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	6,  // 44: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	2,  // 45: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	7,  // 46: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	45, // [45:47] is the sub-list for method output_type
+	43, // [43:45] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -2057,7 +2386,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*AnswerResponse_Answer)(nil),
 		(*AnswerResponse_UsageUpdate)(nil),
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[15].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[17].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
@@ -2070,7 +2399,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
