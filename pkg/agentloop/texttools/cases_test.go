@@ -181,7 +181,7 @@ func answerTo(t *testing.T, in string, size int) said {
 	t.Helper()
 	var m agentloop.Model = scripted.New(scripted.Step{Text: in, ChunkSize: size})
 	if strings.Contains(in, "think>") {
-		m = wrap.Reasoning(m, wrap.ReasoningConfig{})
+		m = wrap.Reasoning(m, wrap.ReasoningConfig{Hold: wrap.DefaultHold})
 	}
 	req := &agentloop.Request{Tools: []agentloop.ToolSpec{find}, Messages: []agentloop.Message{{Role: agentloop.RoleUser}}}
 	chunks, err := collect(texttools.New(m).Generate(t.Context(), req))

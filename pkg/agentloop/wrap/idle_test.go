@@ -173,7 +173,7 @@ func TestIdleTimeoutWithOtherWrappers(t *testing.T) {
 func TestIdleTimeoutOverReasoningIgnoresHeldText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := scripted.New(scripted.Step{Chunks: []agentloop.Chunk{{Text: "One"}, {Text: " by"}, {Text: " one."}}, ChunkDelay: timeout - 1})
-		m := wrap.IdleTimeout(wrap.Reasoning(slow, wrap.ReasoningConfig{}), timeout)
+		m := wrap.IdleTimeout(wrap.Reasoning(slow, wrap.ReasoningConfig{Hold: 100}), timeout)
 		if _, err := collect(m.Generate(t.Context(), user("hi"))); !errors.Is(err, wrap.ErrIdle) {
 			t.Errorf("error %v: the documentation is wrong", err)
 		}

@@ -5,24 +5,28 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// DefaultHold is the default of [ReasoningConfig], in bytes.
-const DefaultHold = 1 << 10
+// DefaultHold bounds what is held of an answer that may start with reasoning, in bytes. It is as much as a loop keeps of an
+// answer of agentloop.DefaultMaxOutputTokens, so it covers any reasoning that has an answer after it.
+const DefaultHold = 256 << 10
 
-// ReasoningConfig configures [Reasoning]. The zero value is right for a model that writes both tags itself.
+// ReasoningConfig configures [Reasoning]. The zero value is right for a model that writes both tags itself, and for one that is
+// not known.
 type ReasoningConfig struct {
 	// CloseOnly is for a model whose prompt template opens the tag: its answers start as reasoning, which only the close tag
 	// ends. An answer without a close tag is all reasoning. Nothing is held back.
 	CloseOnly bool
-	// Hold is how many bytes at the start of an answer are held back until a tag comes, because a close tag would make them
-	// reasoning. It delays only answers without reasoning. Reasoning before a later close tag has already been yielded as text:
-	// set CloseOnly if templates open the tag, or a Hold larger than any answer if that is unknown. Zero: DefaultHold.
-	// Negative: nothing is held. CloseOnly ignores it.
+	// Hold is for a model whose prompt template opens the tag at most endpoints: how many bytes at the start of an answer are
+	// held back until a tag comes, because a close tag would make them reasoning. Nothing is held of an answer whose reasoning
+	// the endpoint sends apart. Zero: nothing is held at first, so reasoning without an open tag is yielded as text, unless its
+	// close tag comes in the first chunk; once an answer had such reasoning, DefaultHold is held of further answers, until one of
+	// them has text and no such tag. CloseOnly ignores it.
 	Hold int
 }
 
@@ -32,6 +36,7 @@ type ReasoningConfig struct {
 //   - Chunks may split tags anywhere; only what may still become a tag is held back.
 //   - Reasoning ends with the first close tag of the name that opened it. It does not nest.
 //   - A close tag without an open tag makes all text before it reasoning, if the text was held back; see [ReasoningConfig].
+//   - Text that is held back when the token limit ends the answer is reasoning.
 //   - Reasoning without a close tag continues to the end of the answer.
 //   - A stray close tag after the first tag of an answer is dropped, and so is the space between reasoning at the start of an
 //     answer and its text.
@@ -39,21 +44,28 @@ type ReasoningConfig struct {
 //
 // The finish reason and the usage come with the last chunk.
 func Reasoning(m agentloop.Model, cfg ReasoningConfig) agentloop.Model {
-	if cfg.Hold == 0 {
-		cfg.Hold = DefaultHold
-	}
 	return &reasoner{next: m, cfg: cfg}
 }
 
 type reasoner struct {
-	next agentloop.Model
-	cfg  ReasoningConfig
+	next      agentloop.Model
+	cfg       ReasoningConfig
+	closeOnly atomic.Bool // the last answer that tells had a close tag without an open tag
 }
 
 // Generate implements [agentloop.Model].
 func (r *reasoner) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
 	return func(yield func(agentloop.Chunk, error) bool) {
-		s := newSplitter(r.cfg)
+		cfg := r.cfg
+		if cfg.Hold == 0 && r.closeOnly.Load() {
+			cfg.Hold = DefaultHold
+		}
+		s := newSplitter(cfg)
+		defer func() {
+			if s.closeOnly {
+				r.closeOnly.Store(true)
+			}
+		}()
 		var last agentloop.Chunk
 		var failure error
 		for c, err := range r.next.Generate(ctx, req) {
@@ -67,13 +79,22 @@ func (r *reasoner) Generate(ctx context.Context, req *agentloop.Request) iter.Se
 			if c.Usage != nil {
 				last.Usage, c.Usage = c.Usage, nil
 			}
+			if c.Reasoning != "" {
+				s.release() // the endpoint tells reasoning from text itself
+			}
 			text, reasoning := s.write(c.Text)
 			c.Text, c.Reasoning = text, c.Reasoning+reasoning
 			if (!isEmpty(c) || c.Model != "") && !yield(c, nil) {
 				return
 			}
 		}
+		if last.FinishReason == agentloop.FinishLength && !req.NoReasoning {
+			s.cut()
+		}
 		last.Text, last.Reasoning = s.end()
+		if failure == nil && s.hasAnswer && !s.closeOnly {
+			r.closeOnly.Store(false)
+		}
 		if !isEmpty(last) && !yield(last, nil) {
 			return
 		}
@@ -111,6 +132,8 @@ type splitter struct {
 	hasAnswer    bool   // the answer has more than space
 	hasTag       bool
 	hasReasoning bool // the reasoning has more than space
+	hasYielded   bool // some of the answer was returned
+	closeOnly    bool // the first tag was a close tag
 
 	text, reasoning strings.Builder // output of the current write
 }
@@ -120,7 +143,7 @@ func newSplitter(cfg ReasoningConfig) *splitter {
 	switch {
 	case cfg.CloseOnly:
 		s.state = inReasoning
-	case cfg.Hold < 0:
+	case cfg.Hold == 0:
 		s.state = inAnswer
 	}
 	return s
@@ -169,6 +192,7 @@ func (s *splitter) end() (text, reasoning string) {
 
 func (s *splitter) take() (text, reasoning string) {
 	text, reasoning = s.text.String(), s.reasoning.String()
+	s.hasYielded = s.hasYielded || text != ""
 	s.text.Reset()
 	s.reasoning.Reset()
 	return text, reasoning
@@ -199,6 +223,15 @@ func (s *splitter) release() {
 	}
 }
 
+// cut decides that the held text is reasoning, because the answer was cut before a tag came.
+func (s *splitter) cut() {
+	if s.state == undecided {
+		s.state, s.hasTag = inReasoning, true
+		s.add(s.held.String())
+		s.held.Reset()
+	}
+}
+
 // addAnswer adds to the answer. Space at its start waits, and is dropped if reasoning comes before the first word.
 func (s *splitter) addAnswer(text string) {
 	if s.hasAnswer {
@@ -220,6 +253,7 @@ func (s *splitter) addAnswer(text string) {
 
 // tag handles a tag, and reports whether it counts as one in this place.
 func (s *splitter) tag(t tag) bool {
+	s.closeOnly = s.closeOnly || t.closes && !s.hasTag && s.state != inReasoning
 	switch {
 	case s.state == inReasoning && t.closes && (s.name == "" || s.name == t.name):
 		s.state = inAnswer
@@ -231,6 +265,10 @@ func (s *splitter) tag(t tag) bool {
 		s.reasoning.WriteString(s.held.String())
 		s.held.Reset()
 		s.state = inAnswer
+	case t.closes && s.hold == 0 && !s.hasTag && !s.hasYielded: // it can still be taken back
+		s.reasoning.WriteString(s.text.String() + s.lead)
+		s.text.Reset()
+		s.hasAnswer, s.lead = false, ""
 	case !t.closes:
 		s.release()
 		if !t.empty {

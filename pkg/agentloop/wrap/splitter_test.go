@@ -46,7 +46,6 @@ var splitterCases = []struct {
 	{"a close tag first", ReasoningConfig{}, "</think>Yes.", parts{"Yes.", ""}},
 	{"a close tag after just so much", ReasoningConfig{Hold: 4}, "abcd</think>e", parts{"e", "abcd"}},
 	{"a close tag after too much", ReasoningConfig{Hold: 4}, "abcde</think>f", parts{"abcdef", ""}},
-	{"nothing held", ReasoningConfig{Hold: -1}, "ab</think>c<think>d</think>e", parts{"abce", "d"}},
 	{"opened by the template", ReasoningConfig{CloseOnly: true}, "a <b> </ think> </think>\nb</think>c", parts{"bc", "a <b> </ think> "}},
 	{"opened by the template, and once more", ReasoningConfig{CloseOnly: true}, "\n<think>\na<think></think>b", parts{"b", "\n\na<think>"}},
 	{"opened by the template, and no more once it thinks", ReasoningConfig{CloseOnly: true}, "\u3000<think>a</think>b", parts{"b", "\u3000<think>a"}},
@@ -83,6 +82,29 @@ func TestSplitter(t *testing.T) {
 	}
 }
 
+func TestWithoutAHoldReasoningIsTakenBackUntilTextIsYielded(t *testing.T) {
+	for _, c := range []struct {
+		pieces []string
+		want   parts
+	}{
+		{[]string{"ab</think>\nc<think>d</think>e"}, parts{"ce", "abd"}},
+		{[]string{" ", "\nab</think>c"}, parts{"c", " \nab"}},
+		{[]string{"a", "b</think>c<think>d</think>e"}, parts{"abce", "d"}},
+		{[]string{"<think>a</think>b</think>c"}, parts{"bc", "a"}},
+	} {
+		s := newSplitter(ReasoningConfig{})
+		var got parts
+		add := func(text, reasoning string) { got.Text += text; got.Reasoning += reasoning }
+		for _, piece := range c.pieces {
+			add(s.write(piece))
+		}
+		add(s.end())
+		if got != c.want {
+			t.Errorf("%q: got %+v, want %+v", c.pieces, got, c.want)
+		}
+	}
+}
+
 func TestOnlyWhatMayBeATagIsHeld(t *testing.T) {
 	s := newSplitter(ReasoningConfig{Hold: 3})
 	for _, c := range []struct{ in, text, reasoning string }{
@@ -101,7 +123,7 @@ func FuzzSplitter(f *testing.F) {
 		f.Add(c.in, 2, 7, c.cfg.Hold, c.cfg.CloseOnly)
 	}
 	f.Fuzz(func(t *testing.T, in string, i, j, hold int, closeOnly bool) {
-		cfg := ReasoningConfig{Hold: hold, CloseOnly: closeOnly}
+		cfg := ReasoningConfig{Hold: max(hold, 0), CloseOnly: closeOnly}
 		i = min(max(0, i), len(in))
 		j = min(max(i, j), len(in))
 		whole := split(cfg, in)

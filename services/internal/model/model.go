@@ -93,7 +93,7 @@ func New(cfg Config) (*Traced, error) {
 			return agentotel.Model(m, agentotel.Config{Provider: traceName(provider, cfg.Name), RequestModel: cfg.Name, CaptureContent: cfg.CaptureContent})
 		},
 		Retry:       wrap.RetryConfig{MaxAttempts: cfg.MaxAttempts},
-		Reasoning:   wrap.ReasoningConfig{Hold: hold(provider, cfg.Name)},
+		Reasoning:   wrap.ReasoningConfig{Hold: hold(cfg)},
 		NoReasoning: cfg.NoReasoning,
 	})
 	return &Traced{Model: faults{m}, Price: cfg.Price}, nil

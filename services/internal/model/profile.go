@@ -3,10 +3,12 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 )
 
 // The providers, as Config names them.
@@ -54,8 +56,7 @@ type profile struct {
 	responseFormat openai.ResponseFormat
 }
 
-// profiles by the model's name in lower case, without the maker's name and the slash that hubs put in front. A name with a
-// star matches all that start with it; the first match counts. Package openai knows what OpenAI's reasoning models refuse.
+// profiles by the model's base name. A name with a star matches all that start with it; the first match counts. Package openai knows what OpenAI's reasoning models refuse.
 // Prices are the deployment's: they change more often than this file.
 var profiles = []struct {
 	name string
@@ -97,9 +98,12 @@ var profiles = []struct {
 	{"smollm3*", profile{reasoningSwitch: openai.SwitchEnableThinking}},
 }
 
+// baseName returns a model's name in lower case, without the maker's name and the slash that hubs put in front.
+func baseName(name string) string { return strings.ToLower(name[strings.LastIndex(name, "/")+1:]) }
+
 // known returns the profile of a model in this file.
 func known(name string) profile {
-	name = strings.ToLower(name[strings.LastIndex(name, "/")+1:])
+	name = baseName(name)
 	for _, p := range profiles {
 		prefix, many := strings.CutSuffix(p.name, "*")
 		if name == prefix || many && strings.HasPrefix(name, prefix) {
@@ -109,14 +113,19 @@ func known(name string) profile {
 	return profile{}
 }
 
-// separateReasoning are the prefixes of models that, behind OpenAI's API, never write reasoning into the answer.
-var separateReasoning = []string{"gpt-", "o1", "o3", "o4", "quartet-offline"}
+// openReasoning are patterns of the names of models whose prompt templates open the reasoning, so that their answers hold the
+// closing tag alone, unless the endpoint separates the reasoning.
+var openReasoning = []string{
+	"deepseek-r1*", "qwq*", "qwen3-*-thinking*", "qwen3.5*", "glm-4.7*", "kimi-k2.5*", "minimax-m2*", "nemotron-3*", "nvidia-nemotron-3*",
+}
 
-// hold says how much of an answer is held back until it is clear that it is not reasoning without an opening tag, in the
-// terms of wrap.ReasoningConfig. Text of providers that keep reasoning apart streams at once.
-func hold(provider, name string) int {
-	if provider != providerOpenAI || slices.ContainsFunc(separateReasoning, func(p string) bool { return strings.HasPrefix(name, p) }) {
-		return -1
+// hold says how much of an answer is held back in case it is reasoning without an opening tag, in the terms of
+// wrap.ReasoningConfig. An answer that does not stream comes whole in any case.
+func hold(cfg Config) int {
+	name := baseName(cfg.Name)
+	opens := func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok }
+	if cfg.NoStream || slices.ContainsFunc(openReasoning, opens) {
+		return wrap.DefaultHold
 	}
 	return 0
 }

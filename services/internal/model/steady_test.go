@@ -45,13 +45,46 @@ func TestABusyEndpointIsAskedAgainAndThoughtsStayOut(t *testing.T) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	defer server.Close()
-	m, err := model.New(model.Config{URL: server.URL + "/v1", Name: "some-local-model"})
+	m, err := model.New(model.Config{URL: server.URL + "/v1", Name: "maker/QwQ-32B"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	text, err := answerOf(t, m)
 	if err != nil || text != "Hello there." || calls.Load() != 2 {
 		t.Errorf("answer %q, error %v, after %d calls", text, err, calls.Load())
+	}
+}
+
+// The endpoint sends the second piece only when the first one has arrived.
+func TestTheTextOfAModelThatIsNotKnownIsNotHeld(t *testing.T) {
+	arrived := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hello\"}}]}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-arrived:
+			fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\".\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	m, err := model.New(model.Config{URL: server.URL + "/v1", Name: "maker/some-model-8b-instruct", IdleTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	for c, err := range m.Generate(t.Context(), &agentloop.Request{Messages: []agentloop.Message{{Role: agentloop.RoleUser, Text: "hi"}}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text += c.Text; text == "Hello" {
+			close(arrived)
+		}
+	}
+	if text != "Hello." {
+		t.Errorf("answer %q", text)
 	}
 }
 

@@ -20,8 +20,7 @@ import (
 	"time"
 )
 
-// Alias is another name of the model behind the endpoint, for callers that know by its real name that it writes no reasoning
-// into answers, and so do not filter it.
+// Alias is another name of the model behind the endpoint. Modes may follow it.
 const Alias = "quartet-hostile"
 
 const (

@@ -12,32 +12,33 @@ const reasoningText = "Nobody else may read this: the shopper wants an answer."
 
 // What the loop makes of a mode, one constant for each row of docs/hostile.md.
 const (
-	asUsual        = "answers as usual"
-	replacesRunes  = "answers, with U+FFFD for each split character"
-	dropsReasoning = "drops the reasoning"
-	asksAgain      = "asks once more"
-	noAnswer       = "asks again, then returns `ErrNoAnswer`"
-	newIDs         = "replaces the ids"
-	arrivalOrder   = "runs the calls in the order of arrival"
-	refusesCall    = "refuses the call and tells the model why"
-	refusesIfShort = "takes the arguments for `{}`, and refuses the call if the schema requires more"
-	repairs        = "repairs the arguments (`RepairedFrom`) and runs the tool"
-	stopsAnswer    = "stops the answer at 64 bytes per token, finish reason `length`"
-	dropsPreamble  = "streams the text, runs the tools, and leaves the text out of the answer"
-	runsOnce       = "runs the tool once, repeats its result, and returns an answer with `ErrMaxSteps`"
-	estimates      = "estimates the usage (`Usage.Estimated`)"
-	keepsFinish    = "returns the text with that finish reason"
-	waits          = "waits as `Retry-After` says, and retries"
-	retries        = "waits up to 0.5 s, and retries"
-	failsInTime    = "fails at once if its deadline comes before the wait ends"
-	givesUp        = "retries twice, then fails"
-	fails          = "fails at once"
-	idleRetry      = "retries after the idle timeout"
-	idleGivesUp    = "retries twice, each time after the idle timeout, then fails with `wrap.ErrIdle`"
-	failsLate      = "fails, keeps the text so far, and runs no tool"
-	idleFailsLate  = "fails after the idle timeout with `wrap.ErrIdle`, keeps the text so far, and runs no tool"
-	untilDeadline  = "continues until its deadline, and runs no tool"
-	takesForCut    = "fails if there are tool calls; otherwise takes the text for cut, finish reason `length`"
+	asUsual         = "answers as usual"
+	replacesRunes   = "answers, with U+FFFD for each split character"
+	dropsReasoning  = "drops the reasoning"
+	learnsReasoning = "drops the reasoning, unless it streams before the first such answer has ended"
+	asksAgain       = "asks once more"
+	noAnswer        = "asks again, then returns `ErrNoAnswer`"
+	newIDs          = "replaces the ids"
+	arrivalOrder    = "runs the calls in the order of arrival"
+	refusesCall     = "refuses the call and tells the model why"
+	refusesIfShort  = "takes the arguments for `{}`, and refuses the call if the schema requires more"
+	repairs         = "repairs the arguments (`RepairedFrom`) and runs the tool"
+	stopsAnswer     = "stops the answer at 64 bytes per token, finish reason `length`"
+	dropsPreamble   = "streams the text, runs the tools, and leaves the text out of the answer"
+	runsOnce        = "runs the tool once, repeats its result, and returns an answer with `ErrMaxSteps`"
+	estimates       = "estimates the usage (`Usage.Estimated`)"
+	keepsFinish     = "returns the text with that finish reason"
+	waits           = "waits as `Retry-After` says, and retries"
+	retries         = "waits up to 0.5 s, and retries"
+	failsInTime     = "fails at once if its deadline comes before the wait ends"
+	givesUp         = "retries twice, then fails"
+	fails           = "fails at once"
+	idleRetry       = "retries after the idle timeout"
+	idleGivesUp     = "retries twice, each time after the idle timeout, then fails with `wrap.ErrIdle`"
+	failsLate       = "fails, keeps the text so far, and runs no tool"
+	idleFailsLate   = "fails after the idle timeout with `wrap.ErrIdle`, keeps the text so far, and runs no tool"
+	untilDeadline   = "continues until its deadline, and runs no tool"
+	takesForCut     = "fails if there are tool calls; otherwise takes the text for cut, finish reason `length`"
 )
 
 var splitting = []Mode{
@@ -52,7 +53,7 @@ var splitting = []Mode{
 var thinking = []Mode{
 	{Name: "think-paired", Sends: "`<think>` reasoning `</think>` before the answer", Loop: dropsReasoning,
 		edit: think("<think>" + reasoningText + "</think>\n")},
-	{Name: "think-close-only", Sends: "reasoning and `</think>` before the answer", Loop: dropsReasoning,
+	{Name: "think-close-only", Sends: "reasoning and `</think>` before the answer", Loop: learnsReasoning,
 		edit: think(reasoningText + "</think>\n")},
 	{Name: "think-unterminated", Sends: "the answer, then `<think>` and reasoning to the end", Loop: dropsReasoning,
 		edit: thinkLast},
