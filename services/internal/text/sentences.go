@@ -2,6 +2,7 @@ package text
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -150,12 +151,52 @@ func endAtDot(t string, i, end int) (int, int) {
 	}
 	before := t[:i]
 	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
-	last, _ := utf8.DecodeLastRuneInString(before)
-	if IsDigit(last) || isAbbreviation(strings.TrimLeft(word, "(«“„\"*\u00a0\u202f")) {
+	if last, _ := utf8.DecodeLastRuneInString(before); IsDigit(last) {
+		next := behind[c:]
+		n := strings.IndexFunc(next, func(r rune) bool { return !IsLetter(r) })
+		switch {
+		case n < 0 && len(next) < maxLookahead:
+			return 0, i // the next word may grow
+		case n > 0:
+			next = next[:n]
+		}
+		if mayBeOrdinal(before, next) {
+			return 0, end
+		}
+		return end, 0
+	}
+	if isAbbreviation(strings.TrimLeft(word, "(«“„\"*\u00a0\u202f")) {
 		return 0, end
 	}
 	return end, 0
 }
+
+// mayBeOrdinal reports whether the number at the end of before, with the dot after it, may be more than the last word of a sentence:
+// a German ordinal or date, such as "3." in "am 3. Mai" and "der 2. Artikel", or the mark of a list item. Next is the next word.
+func mayBeOrdinal(before, next string) bool {
+	start := strings.LastIndexFunc(before, unicode.IsSpace) + 1
+	number, month, isDate := strings.Cut(strings.TrimLeft(before[start:], "(«“„\"*_"), ".")
+	n, err := strconv.Atoi(number)
+	if err != nil || len(number) > 2 {
+		return false // an amount, a year
+	}
+	if isDate {
+		m, err := strconv.Atoi(month)
+		return err == nil && n <= 31 && m <= 12
+	}
+	before = before[:start]
+	line := strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:])
+	word := line[strings.LastIndexFunc(line, unicode.IsSpace)+1:]
+	return !strings.ContainsFunc(line, IsLetter) || strings.HasSuffix(line, ":") || strings.Contains(before, strconv.Itoa(n-1)+". ") ||
+		slices.Contains(germanMonths, strings.ToLower(next)) || slices.Contains(beforeOrdinals, strings.ToLower(word))
+}
+
+var (
+	germanMonths = strings.Fields("januar jänner februar märz april mai juni juli august september oktober november dezember " +
+		"jan feb mär apr jun jul aug sep sept okt nov dez")
+	beforeOrdinals = strings.Fields("der die das den dem des am im zum zur vom beim ab bis seit jede jeder jedes jeden jedem " +
+		"ein eine einen einem einer eines mein meine dein deine ihr ihre ihrem ihren ihrer unser unsere unserem unseren")
+)
 
 // abbreviations are those that a capital letter may follow, in lower case.
 var abbreviations = strings.Fields("dr mr mrs ms prof st nr no núm num art abs bzw ca inkl exkl zzgl ggf evtl usw etc vgl approx " +
