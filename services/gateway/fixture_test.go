@@ -379,7 +379,7 @@ func (h *fixture) dial(name string) *grpc.ClientConn {
 func (h *fixture) putStore(id string) {
 	h.t.Helper()
 	_, err := h.stores.PutStore(h.t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{
-		StoreId: id, Name: "Store " + id, DefaultLocale: "en", CurrencyCode: "EUR",
+		StoreId: id, Name: "Store " + id, DefaultLocale: "en", CurrencyCode: "EUR", TimeZone: "Europe/Berlin",
 	}})
 	if err != nil {
 		h.t.Fatal(err)

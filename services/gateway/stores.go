@@ -97,6 +97,7 @@ func checkStore(store *gatewayv1.Store) error {
 	check.ID("store.store_id", store.GetStoreId())
 	check.Text("store.name", store.GetName(), 1, maxStoreName)
 	checkLocale(&check, "store.default_locale", store.GetDefaultLocale())
+	check.TimeZone("store.time_zone", store.GetTimeZone())
 	if !currencyForm(store.GetCurrencyCode()) {
 		check.Addf("store.currency_code", "must be an ISO 4217 code of three upper-case letters")
 	}

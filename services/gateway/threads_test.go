@@ -271,8 +271,8 @@ func TestStoresAreCheckedAndListed(t *testing.T) {
 	}{
 		{"none", nil, []string{"store"}},
 		{"empty", &gatewayv1.Store{}, []string{"store.store_id", "store.name", "store.currency_code"}},
-		{"bad", &gatewayv1.Store{StoreId: "a b", Name: "x", DefaultLocale: "??", CurrencyCode: "eur"},
-			[]string{"store.store_id", "store.default_locale", "store.currency_code"}},
+		{"bad", &gatewayv1.Store{StoreId: "a b", Name: "x", DefaultLocale: "??", CurrencyCode: "eur", TimeZone: "Mars/Olympus"},
+			[]string{"store.store_id", "store.default_locale", "store.time_zone", "store.currency_code"}},
 		{"too many keywords", &gatewayv1.Store{StoreId: "a", Name: "x", CurrencyCode: "EUR",
 			RoutingKeywords: make([]*routerv1.RoutingKeyword, maxKeywords+1)}, []string{"store.routing_keywords"}},
 		{"bad keywords", &gatewayv1.Store{StoreId: "a", Name: "x", CurrencyCode: "EUR", RoutingKeywords: []*routerv1.RoutingKeyword{

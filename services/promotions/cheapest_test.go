@@ -32,8 +32,8 @@ func TestTheCheapestPurchaseIsNamedOnlyWhenNothingApplies(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			service, err := New(Config{
-				Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler)},
-				Cart: walkCarts(), Catalog: tt.catalog, Now: func() time.Time { return noon },
+				Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }},
+				Cart: walkCarts(), Catalog: tt.catalog,
 			})
 			if err != nil {
 				t.Fatal(err)

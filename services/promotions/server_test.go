@@ -59,8 +59,8 @@ func (f *fakeCarts) GetCartSettings(
 func serve(t *testing.T, carts cartv1.CartServiceClient, model agentloop.Model) (*Service, *grpc.ClientConn) {
 	t.Helper()
 	service, err := New(Config{
-		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: model, Logger: slog.New(slog.DiscardHandler)},
-		Cart: carts, Now: func() time.Time { return noon },
+		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: model, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }},
+		Cart: carts,
 	})
 	if err != nil {
 		t.Fatal(err)

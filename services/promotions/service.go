@@ -27,8 +27,6 @@ type Config struct {
 	Cart cartv1.CartServiceClient
 	// Catalog finds the cheapest way to qualify when no promotion applies. Nil: no way is named.
 	Catalog catalogv1.CatalogServiceClient
-	// Now is the clock that decides which promotions run. Nil: time.Now.
-	Now func() time.Time
 }
 
 // Validate reports what is missing.

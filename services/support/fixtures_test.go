@@ -50,8 +50,8 @@ func serveBy(t *testing.T, model agentloop.Model, embedder policies.Embedder) cl
 	t.Helper()
 	client := servicetest.Redis(t)
 	service, err := New(Config{
-		Deps:     specialist.Deps{Redis: client, Model: model, Logger: slog.New(slog.DiscardHandler)},
-		Embedder: embedder, Now: func() time.Time { return noon },
+		Deps:     specialist.Deps{Redis: client, Model: model, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }},
+		Embedder: embedder,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -35,8 +35,8 @@ func serveWith(t *testing.T, cfg orderhttp.Config) clients {
 	t.Helper()
 	cfg.Keys = append(cfg.Keys, sharedKey)
 	service, err := New(Config{
-		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler)},
-		Now:  func() time.Time { return noon }, OrderSystems: map[string]orderhttp.Config{"one": cfg},
+		Deps:         specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }},
+		OrderSystems: map[string]orderhttp.Config{"one": cfg},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,6 @@ type Config struct {
 	// OrderSystems are the order systems of stores that keep their orders themselves, by store. The orders of any other store
 	// are in Redis. Nil: no store has an order system.
 	OrderSystems map[string]orderhttp.Config
-	// Now is the clock that decides whether a return is still possible. Nil: time.Now.
-	Now func() time.Time
 }
 
 // Validate reports what is missing.

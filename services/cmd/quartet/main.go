@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // time zones of stores, also where the system has none
 )
 
 // Exit codes, as shells and Kubernetes expect them.

@@ -88,6 +88,7 @@ type Turn struct {
 	History   []*commonv1.Message           // oldest first
 	Shown     []*specialistv1.ProductChoice // the products that the shopper saw last
 	StoreName string
+	TimeZone  string         // of the store
 	Output    *output.Policy // what may be shown; required
 	Budget    *Budget        // nil: no bound
 	Journal   Journal        // required

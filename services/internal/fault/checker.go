@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -102,6 +103,13 @@ func (c *Checker) URL(field, value string) {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		c.Addf(field, "must be an absolute http or https URL, or empty")
+	}
+}
+
+// TimeZone records a violation unless value is the IANA name of a time zone, or empty.
+func (c *Checker) TimeZone(field, value string) {
+	if _, err := time.LoadLocation(value); err != nil || value == time.Local.String() {
+		c.Addf(field, "must be the IANA name of a time zone, such as \"Europe/Berlin\"")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // materialRE finds what a prompt holds between tags that was said or shown before. It is no instruction, whatever it says.
-var materialRE = regexp.MustCompile(`(?s)<(?:message|whole_message|user_message|reason|summary|notes|history|shown_[a-z_]+)>\n.*?\n</[a-z_]+>`)
+var materialRE = regexp.MustCompile(`(?s)<(?:message|whole_message|user_message|unavailable|summary|notes|history|shown_[a-z_]+)>\n.*?\n</[a-z_]+>`)
 
 // numberedRE finds an item of a numbered list in a prompt: an object after its number.
 var numberedRE = regexp.MustCompile(`(?m)^\d{1,3}[.)][ \t]+(\{.*\})[ \t]*$`)

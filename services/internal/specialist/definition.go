@@ -20,7 +20,7 @@ type Definition struct {
 	// Keywords are words and phrases in lower case for routing without a model, by weight: 1 is weak, 2 is clear, 3 is almost
 	// certain, and a negative weight speaks against the specialist.
 	Keywords map[float64][]string
-	// Prompt is the system prompt. The store's name and the language to answer in are appended. Required.
+	// Prompt begins the system prompt. The rules for all specialists and the facts of the turn follow it. Required.
 	Prompt string
 	// Tools makes the tools of one turn, closed over its scope and findings. Nil: none.
 	Tools func(t *Turn) []agentloop.Tool

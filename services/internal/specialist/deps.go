@@ -3,6 +3,7 @@ package specialist
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -23,6 +24,8 @@ type Deps struct {
 	Price *agentloop.Price
 	// CaptureContent puts tool arguments and results on spans. They may contain customer text.
 	CaptureContent bool
+	// Now is the clock that decides what "today" is. Nil: time.Now.
+	Now func() time.Time
 	// Logger gets one line for each answer, and errors; never customer text. Nil: slog.Default().
 	Logger *slog.Logger
 }

@@ -50,7 +50,8 @@ func unfenced(text string) string {
 	return inner
 }
 
-// givenData writes out what the assignment gives beside texts: the products that were shown, the cart, the store's name.
+// givenData writes out what the assignment gives beside texts: the products that were shown, the cart, the store's name, the
+// date.
 func givenData(turn *Turn, req *specialistv1.AnswerRequest) string {
 	var b strings.Builder
 	for _, p := range req.GetShownProducts() {
@@ -66,6 +67,7 @@ func givenData(turn *Turn, req *specialistv1.AnswerRequest) string {
 	}
 	fmt.Fprintln(&b, len(cart.GetItems()), money.Text(cart.GetSubtotal()))
 	fmt.Fprintln(&b, req.GetStoreName())
+	fmt.Fprintln(&b, today(turn.Now))
 	for _, why := range turn.disabled {
 		fmt.Fprintln(&b, why)
 	}

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -57,12 +57,16 @@ func New(def Definition, deps Deps) (*Server, error) {
 		def.MaxSteps = defaultMaxSteps
 	}
 	deps.Logger = deps.Log()
-	sum := sha256.Sum256([]byte(def.Prompt))
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	prompt := fixedPrompt(def)
+	sum := sha256.Sum256([]byte(prompt))
 	s := &Server{
 		def:           def,
 		deps:          deps,
-		prompt:        strings.TrimSpace(def.Prompt),
-		ownPrompt:     promptleak.New(def.Prompt, languageLine, messageLead, lackLead, summaryLead, shownLead),
+		prompt:        prompt,
+		ownPrompt:     promptleak.New(prompt, languageLine(""), messageLead, lackLead, summaryLead, shownLead),
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
 		keywords:      keywords(def.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
@@ -141,9 +145,13 @@ func (s *Server) newTurn(ctx context.Context, req *specialistv1.AnswerRequest) (
 	if err := checkRequest(req, sc); err != nil {
 		return nil, err
 	}
+	zone, err := time.LoadLocation(req.GetTimeZone())
+	if err != nil {
+		return nil, err // checkRequest has loaded it
+	}
 	return &Turn{
-		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Cart: req.GetCart(), Findings: &Findings{},
-		disabled: s.disabledTools(ctx, sc),
+		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Language: languageOf(sc.Locale, req),
+		Now: s.deps.Now().In(zone), Cart: req.GetCart(), Findings: &Findings{}, disabled: s.disabledTools(ctx, sc),
 	}, nil
 }
 
@@ -199,6 +207,7 @@ func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
 	check.Text("message", req.GetMessage(), 0, maxSubQuery)
 	check.Text("summary", req.GetSummary(), 0, maxSummary)
 	check.Text("unavailable_reason", req.GetUnavailableReason(), 0, maxReason)
+	check.TimeZone("time_zone", req.GetTimeZone())
 	checkShown(&check, req.GetShownProducts())
 	checkCart(&check, req.GetCart(), sc)
 	checkBudget(&check, req.GetBudget())

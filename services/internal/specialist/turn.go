@@ -3,6 +3,7 @@ package specialist
 import (
 	"context"
 	"sync"
+	"time"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
@@ -20,6 +21,10 @@ type Turn struct {
 	SubQuery string
 	// Message is the whole message that contains the assignment.
 	Message string
+	// Language is the language of the answer, a BCP 47 tag such as "de-AT". Empty: it is unknown.
+	Language string
+	// Now is the beginning of the turn in the store's time zone.
+	Now time.Time
 	// Cart is the shopper's cart as all specialists of the turn see it. Nil: the caller did not send it, so tools that need
 	// it read it themselves. Tools must not modify it.
 	Cart *cartv1.Cart
