@@ -146,7 +146,10 @@ func (m *Model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 }
 
 func (m *Model) generate(ctx context.Context, req *agentloop.Request, emit endpoint.Emit) error {
-	x := &exchange{client: m.http, key: m.cfg.APIKey, noStream: m.cfg.NoStream}
+	x := &exchange{
+		client: m.http, key: m.cfg.APIKey, noStream: m.cfg.NoStream,
+		zeroTemperature: req.Temperature != nil && float32(*req.Temperature) == 0,
+	}
 	a := &answer{key: m.cfg.APIKey, keepReasoning: m.cfg.SendReasoning}
 	stream, err := m.call(ctx, x, req)
 	if stream != nil {

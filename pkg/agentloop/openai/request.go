@@ -24,7 +24,7 @@ func (cfg *Config) request(req *agentloop.Request) goopenai.ChatCompletionReques
 		out.MaxTokens = req.MaxOutputTokens
 	}
 	if req.Temperature != nil && !cfg.OmitTemperature {
-		// go-openai leaves out a 0, and some endpoints take a 0 for their default, often 1.
+		// go-openai leaves out a 0. The exchange sends a 0 in place of the least number above it.
 		out.Temperature = max(float32(*req.Temperature), math.SmallestNonzeroFloat32)
 	}
 	if !cfg.NoStream {

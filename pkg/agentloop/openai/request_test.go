@@ -32,7 +32,8 @@ func TestRequestsAreTranslated(t *testing.T) {
 	}{
 		{"plain", openai.Config{Model: "m"}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
 		{"bounds", openai.Config{Model: "m"}, agentloop.Request{Messages: user, MaxOutputTokens: 9, Temperature: &fifth}, `{"model":"m","messages":` + hi + `,"max_tokens":9,"temperature":0.2}`},
-		{"temperature 0 is sent", openai.Config{Model: "m"}, agentloop.Request{Messages: user, Temperature: &zero}, `{"model":"m","messages":` + hi + `,"temperature":1e-45}`},
+		{"temperature 0 is sent", openai.Config{Model: "m"}, agentloop.Request{Messages: user, Temperature: &zero}, `{"model":"m","messages":` + hi + `,"temperature":0}`},
+		{"a temperature in a message stays", openai.Config{Model: "m"}, agentloop.Request{Messages: []agentloop.Message{{Role: agentloop.RoleUser, Text: `{"temperature":1e-45}`}}, Temperature: &zero}, `{"model":"m","messages":[{"role":"user","content":"{\"temperature\":1e-45}"}],"temperature":0}`},
 		{"no stream", openai.Config{Model: "m", NoStream: true}, agentloop.Request{Messages: user}, `{"model":"m","messages":` + hi + `}`},
 		{
 			"other names", openai.Config{Model: "m", UseMaxCompletionTokens: true, OmitTemperature: true},
@@ -194,5 +195,32 @@ func TestRequestsThatJSONCanNotHold(t *testing.T) {
 				t.Errorf("error %v, want the encoder's", err)
 			}
 		})
+	}
+}
+
+// A redirect makes the HTTP client send the body again.
+func TestATemperatureOfZeroIsSentAgain(t *testing.T) {
+	var bodies []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(body)); len(bodies) == 1 {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+			return
+		}
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}`)
+	}))
+	defer server.Close()
+	m, err := openai.New(openai.Config{BaseURL: server.URL, Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := 0.0
+	for _, err := range m.Generate(t.Context(), &agentloop.Request{Messages: user, Temperature: &zero}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(bodies) != 2 || bodies[0] != bodies[1] || !strings.Contains(bodies[0], `"temperature":0,`) || !json.Valid([]byte(bodies[0])) {
+		t.Errorf("sent %q", bodies)
 	}
 }

@@ -30,6 +30,8 @@ type exchange struct {
 	key      string // never repeated in an error
 	noStream bool   // an answer that does not stream is asked for
 
+	zeroTemperature bool // see sendZeroTemperature
+
 	contentType string
 	response    *http.Response // that streams, unasked
 	events      *eventReader   // the body of a response that streams
@@ -40,6 +42,11 @@ type exchange struct {
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if x.response != nil {
 		return x.response, nil
+	}
+	if x.zeroTemperature {
+		if err := sendZeroTemperature(req); err != nil {
+			return nil, err
+		}
 	}
 	resp, err := x.client.Do(req)
 	if err != nil {
@@ -58,6 +65,22 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return nil, errStreams
 	}
 	return resp, nil
+}
+
+// leastTemperature is the least temperature that go-openai sends. JSON strings cannot hold it, because they escape quotes.
+var leastTemperature = []byte(`"temperature":1e-45`)
+
+// sendZeroTemperature replaces leastTemperature in the body of a request by 0. Some endpoints refuse such a small number.
+func sendZeroTemperature(req *http.Request) error {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return err
+	}
+	body = bytes.Replace(body, leastTemperature, []byte(`"temperature":0`), 1)
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	req.ContentLength = int64(len(body))
+	req.Body, err = req.GetBody()
+	return err
 }
 
 // receive reads the start of a response: all of an answer that does not stream, nothing of a stream. Content types are

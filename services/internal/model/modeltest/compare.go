@@ -2,7 +2,6 @@ package modeltest
 
 import (
 	"encoding/json"
-	"math"
 	"reflect"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +25,3 @@ func sameJSON(a, b []byte) bool {
 	}
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
-
-// tiny takes a temperature next to zero for zero: some SDKs cannot send a zero.
-var tiny = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-6 })

@@ -109,7 +109,7 @@ func (p Provider) requests(t *testing.T) {
 			}
 			got := s.requests()
 			want := []*Seen{{Request: c.req, Key: Key, Model: Model}}
-			if diff := cmp.Diff(want, got, compact, tiny, cmpopts.IgnoreFields(agentloop.OutputSchema{}, "Name")); diff != "" {
+			if diff := cmp.Diff(want, got, compact, cmpopts.IgnoreFields(agentloop.OutputSchema{}, "Name")); diff != "" {
 				t.Errorf("received (-sent +received):\n%s", diff)
 			}
 		})
