@@ -70,6 +70,8 @@ func (c *Conversation) Step(ctx context.Context) iter.Seq[Event] {
 			c.messages = append(c.messages, answer)
 			if err := c.runTools(ctx, step, answer.ToolCalls, yield); err != nil {
 				c.fail(ctx, "", fmt.Errorf("agentloop: tool calls: %w", err))
+			} else if c.calledFinal(step) {
+				c.end(FinishStop, answer.Text, nil)
 			} else {
 				c.noteLowLimits(ctx)
 			}
@@ -85,6 +87,13 @@ func (c *Conversation) Step(ctx context.Context) iter.Seq[Event] {
 			c.end(FinishCanceled, "", errStopped)
 		}
 	}
+}
+
+// calledFinal reports whether a call of the step to a final tool succeeded.
+func (c *Conversation) calledFinal(step int) bool {
+	return slices.ContainsFunc(c.result.Calls, func(r CallRecord) bool {
+		return r.Step == step && r.Error == "" && c.loop.tools[r.Name].Final
+	})
 }
 
 // limitReached returns the limit that forbids further tool calls, or nil.

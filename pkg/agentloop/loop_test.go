@@ -320,3 +320,57 @@ func TestToolResultAtTheEndOfTheContextIsKept(t *testing.T) {
 		t.Errorf("calls %+v, error %v", got.Calls, err)
 	}
 }
+
+func TestFinalToolEndsTheRun(t *testing.T) {
+	ask := agentloop.NewTool("ask", "Asks the user.", func(_ context.Context, in struct {
+		Question string `json:"question"`
+	}) (string, error) {
+		if in.Question == "" {
+			return "", errors.New("the question is empty")
+		}
+		return "asked", nil
+	})
+	ask.Final = true
+	question := func(id string) agentloop.ToolCall {
+		return agentloop.ToolCall{ID: id, Name: "ask", Arguments: `{"question":"Which size?"}`}
+	}
+	read := agentloop.ToolCall{ID: "r", Name: "echo", Arguments: `{"text":"x"}`}
+	empty := agentloop.ToolCall{ID: "e", Name: "ask", Arguments: `{"question":""}`}
+	cases := []struct {
+		name string
+		step scripted.Step
+		want []string // events
+	}{
+		{"alone, and nothing is said", scripted.Step{ToolCalls: []agentloop.ToolCall{question("a")}},
+			[]string{"0 start a", "0 end a", "0 step, 1 calls", "finished "}},
+		{"beside text and another call, which runs", scripted.Step{Text: "One question.", ToolCalls: []agentloop.ToolCall{question("a"), read}},
+			[]string{"0 text One question.", "0 start a", "0 end a", "0 start r", "0 end r", "0 step, 2 calls", "finished One question."}},
+		{"twice the same", scripted.Step{ToolCalls: []agentloop.ToolCall{question("a"), question("b")}},
+			[]string{"0 start a", "0 end a", "0 start b", "0 end b", "0 step, 2 calls", "finished "}},
+		{"refused: the run goes on", scripted.Step{Text: "Hm.", ToolCalls: []agentloop.ToolCall{{ID: "a", Name: "ask", Arguments: `{}`}}},
+			[]string{"0 text Hm.", "0 start a", "0 end a", "0 step, 1 calls", "1 text more", "1 step, 0 calls", "finished more"}},
+		{"failed: the run goes on", scripted.Step{ToolCalls: []agentloop.ToolCall{empty}},
+			[]string{"0 start e", "0 end e", "0 step, 1 calls", "1 text more", "1 step, 0 calls", "finished more"}},
+		{"one of two failed", scripted.Step{ToolCalls: []agentloop.ToolCall{empty, question("a")}},
+			[]string{"0 start e", "0 end e", "0 start a", "0 end a", "0 step, 2 calls", "finished "}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			model := scripted.New(c.step, scripted.Step{Text: "more"})
+			loop := mustNew(t, agentloop.Config{Model: model, Tools: []agentloop.Tool{echo("echo"), ask}, MaxParallel: 1})
+			var got []string
+			for ev, err := range loop.Stream(t.Context(), nil, "hi") {
+				if err != nil {
+					t.Error(err)
+				}
+				if end, ok := ev.(agentloop.Finished); ok && end.Result.FinishReason != agentloop.FinishStop {
+					t.Errorf("finish reason %s", end.Result.FinishReason)
+				}
+				got = append(got, describe(ev))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

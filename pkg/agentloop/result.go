@@ -5,7 +5,7 @@ import "time"
 // Event is something that happened in a run: a [TextDelta], [ToolStarted], [ToolFinished], [StepFinished] or [Finished].
 type Event interface{ event() }
 
-// TextDelta is a piece of text. The text of a step that then calls tools is not part of the answer.
+// TextDelta is a piece of text. The text of a step that then calls tools is part of the answer only if a final tool ends the run.
 type TextDelta struct {
 	// Step that the text belongs to, from 0.
 	Step int
@@ -49,7 +49,7 @@ func (Finished) event()     {}
 
 // Result is the outcome of a run.
 type Result struct {
-	// Text is the answer. Empty only beside an error.
+	// Text is the answer. Empty only beside an error, or if a final tool ended the run.
 	Text string
 	// FinishReason says why the run ended.
 	FinishReason FinishReason

@@ -20,6 +20,9 @@ type Tool struct {
 	ToolSpec
 	// Effects marks a tool that changes something. Such a call never runs concurrently with other calls of its run.
 	Effects bool
+	// Final marks a tool whose successful call ends the run: the model is not asked again. Other calls of the same step still run.
+	// The run's text is what the model wrote beside the calls, which may be nothing. After a failed call the run goes on.
+	Final bool
 	// Timeout limits one call. Zero: the loop's ToolTimeout.
 	Timeout time.Duration
 	// Run performs a call whose arguments fit the schema. The value is marshalled to JSON for the model; a string or
