@@ -278,6 +278,12 @@ func TestWhenNothingIsAnsweredTheErrorNamesEachAssignment(t *testing.T) {
 	}
 	_, err = h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: "support: returns"})
 	wantStatus(t, err, codes.Unavailable, "NOTHING_ANSWERED")
+	_, err = h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: "search: shoes"})
+	wantStatus(t, err, codes.Unavailable, "NOTHING_ANSWERED")
+	want = []any{&errdetails.ErrorInfo{Reason: "NOTHING_ANSWERED", Domain: rpc.Domain, Metadata: map[string]string{"a1": "INTERNAL"}}}
+	if diff := cmp.Diff(want, status.Convert(err).Details(), protocmp.Transform()); diff != "" {
+		t.Errorf("details where trying again does not help (-want +got):\n%s", diff)
+	}
 }
 
 func TestADeadSpecialistIsStillRoutedToAndItsPartNamed(t *testing.T) {

@@ -92,6 +92,9 @@ func (e *StatusError) ErrorType() string {
 // RetryHint reports whether another try may succeed, and after what wait; zero leaves the wait to the caller. Package wrap
 // asks for it.
 func (e *StatusError) RetryHint() (after time.Duration, retry bool) {
+	if e.Type == "insufficient_quota" { // OpenAI's name for a used-up budget of money, with status 429
+		return 0, false
+	}
 	switch e.StatusCode {
 	case 0, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
 		return e.RetryAfter, true

@@ -39,6 +39,13 @@ func TestStatusErrorsKnowWhetherToTryAgain(t *testing.T) {
 	}
 }
 
+func TestAUsedUpBudgetIsNotTriedAgain(t *testing.T) {
+	err := endpoint.NewStatusError(429, http.Header{"Retry-After": {"3"}}, []byte(`{"error":{"message":"no","code":"insufficient_quota"}}`), "")
+	if after, retry := err.RetryHint(); retry || after != 0 || !errors.Is(err, endpoint.ErrRateLimited) {
+		t.Errorf("RetryHint is %v, %v of %v", after, retry, err)
+	}
+}
+
 func TestRetryAfterIsRead(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -81,14 +82,18 @@ func nothingAnswered(ctx context.Context, results []Result) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ask specialists: %w", err)
 	}
-	e := &nothingError{codes: map[string]string{}, retryAfter: fault.DefaultRetryAfter}
+	e := &nothingError{codes: map[string]string{}}
 	late := true
 	for _, r := range results {
 		if r.Err == nil {
 			return nil
 		}
 		st := rpc.Status(r.Err)
-		late = late && st.Code() == codes.DeadlineExceeded
+		if st.Code() == codes.DeadlineExceeded {
+			e.retryAfter = max(e.retryAfter, fault.DefaultRetryAfter)
+		} else {
+			late = false
+		}
 		e.codes[r.Assignment.GetAssignmentId()] = codeName(st.Code())
 		e.errs = append(e.errs, r.Err)
 		for _, d := range st.Details() {
@@ -106,7 +111,7 @@ func nothingAnswered(ctx context.Context, results []Result) error {
 // nothingError says that no specialist could answer any part of a message.
 type nothingError struct {
 	codes      map[string]string // by assignment id
-	retryAfter time.Duration
+	retryAfter time.Duration     // zero: trying again helps no assignment
 	errs       []error
 }
 
@@ -115,14 +120,15 @@ func (e *nothingError) Error() string {
 	return "no specialist could answer: " + errors.Join(e.errs...).Error()
 }
 
-// GRPCStatus is UNAVAILABLE with the code of each assignment.
+// GRPCStatus is UNAVAILABLE with the code of each assignment. It has a RetryInfo if trying again may help one of them.
 func (e *nothingError) GRPCStatus() *status.Status {
-	st, err := status.New(codes.Unavailable, "no specialist could answer any part of the message").WithDetails(
-		&errdetails.ErrorInfo{Reason: "NOTHING_ANSWERED", Domain: rpc.Domain, Metadata: e.codes},
-		&errdetails.RetryInfo{RetryDelay: durationpb.New(e.retryAfter)},
-	)
-	if err != nil {
-		return status.New(codes.Unavailable, "no specialist could answer any part of the message")
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: "NOTHING_ANSWERED", Domain: rpc.Domain, Metadata: e.codes}}
+	if e.retryAfter > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(e.retryAfter)})
+	}
+	st := status.New(codes.Unavailable, "no specialist could answer any part of the message")
+	if detailed, err := st.WithDetails(details...); err == nil {
+		return detailed
 	}
 	return st
 }

@@ -4,9 +4,11 @@ package model
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -161,26 +163,34 @@ func (f faults) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 // retryAfter is the wait that callers are asked for when the endpoint does not ask for one.
 const retryAfter = 2 * time.Second
 
-// faultOf classifies a model's error. A refused key or request is a fault of the deployment: the error stays as it is, so
-// callers see an internal error and the log has the cause. The context's errors stay as they are too.
+// faultOf classifies a model's error. A refused key, request or certificate is a fault of the deployment: the error stays as it
+// is, so callers see an internal error without a RetryInfo, and the log has the cause. The context's errors stay as they are too.
 func faultOf(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || isMisconfigured(err) {
 		return err
 	}
 	var status *endpoint.StatusError
-	wait := retryAfter
-	if errors.As(err, &status) {
-		wait = max(wait, status.RetryAfter)
-	}
+	wait, retry := wrap.Retryable(err)
+	wait = max(wait, retryAfter)
 	switch {
 	case errors.Is(err, endpoint.ErrRateLimited):
+		if !retry {
+			wait = fault.NoRetry
+		}
 		return &fault.Exhausted{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_RATE_LIMITED, What: "model endpoint", RetryAfter: wait, Err: err,
 		}
-	case errors.Is(err, endpoint.ErrUnavailable), status == nil: // without a status: the connection or the answer broke
+	case retry, !errors.As(err, &status): // without a status: the connection or the answer broke
 		return &fault.Unavailable{
 			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: wait, Err: err,
 		}
 	}
 	return err
+}
+
+// isMisconfigured reports whether the endpoint's certificate is refused, or one side speaks TLS and the other does not.
+func isMisconfigured(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	return errors.As(err, &certificate) || errors.As(err, &noTLS) || errors.Is(err, http.ErrSchemeMismatch)
 }

@@ -3,6 +3,7 @@ package model_test
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -127,6 +128,20 @@ func TestErrorsAreFaults(t *testing.T) {
 			}
 			if err := faultOf(401, nil); err == nil || errors.As(err, &unavailable) || errors.As(err, &exhausted) {
 				t.Errorf("401: %#v, want an error that the caller can do nothing about", err)
+			}
+			untrusted := httptest.NewUnstartedServer(nil)
+			untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+			untrusted.StartTLS()
+			defer untrusted.Close()
+			plain, _ := serve(t, 200, nil)
+			for _, url := range []string{untrusted.URL, strings.Replace(plain, "http", "https", 1)} {
+				m, err := model.New(model.Config{Provider: provider, URL: url, Key: "k", Name: "m", MaxAttempts: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := generate(t, m); err == nil || errors.As(err, &unavailable) || errors.As(err, &exhausted) {
+					t.Errorf("%s: %#v, want an error that the caller can do nothing about", url, err)
+				}
 			}
 		})
 	}
