@@ -273,7 +273,7 @@ func TestToolFilledByHand(t *testing.T) {
 	}
 	cases := []struct{ name, arguments, want string }{
 		{"a null that is meant", `{"a":null,"b":"x","c":null}`, `{"a":null,"b":"x","c":null}`},
-		{"out of the enumeration", `{"b":"z"}`, `Error: get: arguments: against the schema: /properties/b: enum: z does not equal any of: [x y]`},
+		{"out of the enumeration", `{"b":"z"}`, `Error: get: arguments: against the schema: b: got "z", want one of ["x","y"]`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -289,5 +289,69 @@ func TestParametersMayBeNarrowed(t *testing.T) {
 	tool.Parameters = json.RawMessage(`{"type":"object","properties":{"text":{"enum":["yes","no"]}},"required":["text"]}`)
 	if shown, _ := answer(t, agentloop.Config{}, tool, call("echo", `{"text":"maybe"}`)); !strings.HasPrefix(shown, "Error: ") {
 		t.Errorf("the narrower schema was not used: %s", shown)
+	}
+}
+
+// Arguments as weak models write them. Each is refused without coercion.
+func TestArgumentsAreCoerced(t *testing.T) {
+	type place struct {
+		City string `json:"city"`
+	}
+	type args struct {
+		Query      string         `json:"query,omitempty"`
+		ProductIDs []string       `json:"product_ids,omitempty"`
+		MaxPrice   float64        `json:"max_price,omitempty"`
+		Height     float64        `json:"height,omitempty"`
+		Limit      int            `json:"limit,omitempty"`
+		InStock    bool           `json:"in_stock,omitempty"`
+		Colour     string         `json:"colour,omitempty"`
+		Options    map[string]any `json:"options,omitempty"`
+		Places     []place        `json:"places,omitempty"`
+	}
+	narrow := func(tool agentloop.Tool) agentloop.Tool { // give two properties an enumeration
+		tool.Parameters = json.RawMessage(strings.Replace(string(tool.Parameters), `"colour":{"type":"string"`, `"colour":{"type":"string","enum":["moss green","navy_blue"]`, 1))
+		return tool
+	}
+	cases := []struct{ name, given, got, fault string }{
+		{name: "recorded: a search", given: `{"query":"waterproof hiking boots","max_price":"150","options":"{\"size\": \"42\"}","in_stock":"true"}`,
+			got: `{"in_stock":true,"max_price":150,"options":{"size":"42"},"query":"waterproof hiking boots"}`},
+		{name: "recorded: similar products", given: `{"product_ids":"[]","query":"coffee lover gift","max_price":"90","limit":"5"}`,
+			got: `{"limit":5,"max_price":90,"product_ids":[],"query":"coffee lover gift"}`},
+		{name: "recorded: a list in a string", given: `{"product_ids":"[\"cancel\"]"}`, got: `{"product_ids":["cancel"]}`},
+		{name: "a list as Python writes it", given: `{"product_ids":"['a', 'b']"}`, got: `{"product_ids":["a","b"]}`},
+		{name: "one element for a list", given: `{"product_ids":"a","places":{"city":"Oslo"}}`, got: `{"places":[{"city":"Oslo"}],"product_ids":["a"]}`},
+		{name: "a list of one for one", given: `{"query":["boots"]}`, got: `{"query":"boots"}`},
+		{name: "nothing in a string", given: `{"max_price":"null","limit":"","options":"None","colour":"","in_stock":" "}`, got: `{}`},
+		{name: "whole numbers", given: `{"limit":"5.0","max_price":" 12.50 "}`, got: `{"limit":5,"max_price":12.5}`},
+		{name: "a number for text", given: `{"query":42.5,"product_ids":[1234567890123456789]}`, got: `{"product_ids":["1234567890123456789"],"query":"42.5"}`},
+		{name: "text of a number for text", given: `{"query":"007"}`, got: `{"query":"007"}`},
+		{name: "an enumeration", given: `{"colour":"Navy Blue"}`, got: `{"colour":"navy_blue"}`},
+		{name: "names", given: `{"maxPrice":5,"IN-STOCK":"True","color":"MOSS_GREEN","product_id":"a"}`, got: `{"colour":"moss green","in_stock":true,"max_price":5,"product_ids":["a"]}`},
+		{name: "deep", given: `{"places":"[{'City': 7}]"}`, got: `{"places":[{"city":"7"}]}`},
+
+		{name: "all faults at once", given: `{"max_price":"12,5","limit":"007","in_stock":"maybe","colour":"red","places":[{"town":"x"},{"city":{}}],"weight":1}`,
+			fault: `weight: unknown, want one of [colour, height, in_stock, limit, max_price, options, places, product_ids, query]; ` +
+				`colour: got "red", want one of ["moss green","navy_blue"]; in_stock: got "maybe", want a boolean; limit: got "007", want an integer; ` +
+				`max_price: got "12,5", want a number; places[0].town: unknown, want one of [city]; places[0].city: missing, want a string; ` +
+				`places[1].city: got {}, want a string`},
+		{name: "two for one", given: `{"query":["a","b"]}`, fault: `query: got ["a","b"], want a string`},
+		{name: "a part of a number", given: `{"limit":5.5}`, fault: `limit: got 5.5, want an integer`},
+		{name: "a broken list", given: `{"product_ids":"[a, b]"}`, fault: `product_ids: got "[a, b]", want an array`},
+		{name: "a name that is given already", given: `{"colour":"moss green","color":"navy_blue"}`, fault: `color: unknown`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			tool := narrow(agentloop.NewTool("get", "", func(context.Context, args) (string, error) { return "", nil }))
+			shown, record := answer(t, agentloop.Config{}, tool, call("get", c.given))
+			if c.fault != "" {
+				if !strings.Contains(shown, "against the schema: "+c.fault) {
+					t.Errorf("shown %s, want %s", shown, c.fault)
+				}
+				return
+			}
+			if record.Error != "" || record.Arguments != c.got || record.RepairedFrom != c.given && c.given != c.got {
+				t.Errorf("arguments %s repaired from %s, error %s; want %s", record.Arguments, record.RepairedFrom, record.Error, c.got)
+			}
+		})
 	}
 }

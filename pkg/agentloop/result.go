@@ -96,10 +96,13 @@ type CallRecord struct {
 	// ToolCall with the id that the loop used. Arguments are those that the tool got or, if the call was refused, those that the
 	// model wrote.
 	ToolCall
-	// RepairedFrom is what the model wrote if it was almost a JSON object and Arguments were repaired from it. Empty: nothing
-	// was repaired. Repairs have only one possible meaning: a code fence around the object, the object as a JSON string, a comma
-	// before a closing bracket, True, False and None, simple strings in single quotes, \' and raw control characters in strings,
-	// keys without quotes, comments, and Unicode space. Repaired arguments are checked against the schema like any others.
+	// RepairedFrom is what the model wrote if Arguments were repaired from it. Empty: nothing was repaired. Repairs have only
+	// one possible meaning. Of the text: a code fence around the object, the object as a JSON string, a comma before a closing
+	// bracket, True, False and None, simple strings in single quotes, \' and raw control characters in strings, keys without
+	// quotes, comments, and Unicode space. Of the values: numbers, booleans, lists and objects as text, a number or boolean for
+	// text, one element for a list and the other way round, the case and the separators of an enumerated value, a name that
+	// differs from one property's in these or in one letter more or less, and "", "null" and "none" for an optional property.
+	// Repaired arguments are checked against the schema like any others.
 	RepairedFrom string
 	// Step that made the call, from 0.
 	Step int

@@ -84,7 +84,7 @@ var outcomes = []outcome{
 	{modes: "arguments-string", noTool: true, callError: `something`},
 	{modes: "arguments-number", noTool: true, callError: `got "42"`},
 	{modes: "arguments-truncated", noTool: true, callError: "unexpected EOF"},
-	{modes: "arguments-empty", noTool: true, callError: `missing properties: ["city"]`},
+	{modes: "arguments-empty", noTool: true, callError: "city: missing, want a string"},
 	{modes: "arguments-double-encoded"},
 	{modes: "arguments-trailing-garbage", noTool: true, callError: "more text after the first value"},
 	{modes: "arguments-gigantic", noTool: true, callError: "the answer was cut", estimated: true},
