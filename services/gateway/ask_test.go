@@ -172,15 +172,15 @@ func TestAReplyCarriesEverythingOnceAndSumsItsCosts(t *testing.T) {
 		ApplyPromotion: &specialistv1.ApplyPromotion{Code: "SAVE10"}}}
 	answers := map[string]*specialistv1.Answer{
 		"search": {
-			Text: "One.", Confidence: 0.9, Usage: usage, Cost: cost,
+			Text: "One, p1 or p2.", Confidence: 0.9, Usage: usage, Cost: cost,
 			Products: []*specialistv1.ProductChoice{product("p1"), product("p2")},
 		},
 		"recommend": {
-			Text: "Two.", Confidence: 0.6, Usage: usage, Cost: cost, SuggestedActions: []*specialistv1.SuggestedAction{apply},
+			Text: "Two, p2 and p3.", Confidence: 0.6, Usage: usage, Cost: cost, SuggestedActions: []*specialistv1.SuggestedAction{apply},
 			Products: []*specialistv1.ProductChoice{product("p2"), product("p3")},
 		},
 		"promotions": {
-			Text: "Three.", Confidence: 0.9, Usage: usage, Cost: cost, SuggestedActions: []*specialistv1.SuggestedAction{apply},
+			Text: "Three: SAVE10.", Confidence: 0.9, Usage: usage, Cost: cost, SuggestedActions: []*specialistv1.SuggestedAction{apply},
 			Promotion: &specialistv1.PromotionChoice{Code: "SAVE10"},
 		},
 		"support": {
@@ -193,7 +193,7 @@ func TestAReplyCarriesEverythingOnceAndSumsItsCosts(t *testing.T) {
 	}
 	reply := h.ask("search: a | recommend: b | promotions: c | support: d")
 	want := &gatewayv1.AskResponse{
-		Text:             "One.\n\nTwo.\n\nThree.\n\nFour.",
+		Text:             "One, p1 or p2.\n\nTwo, p2 and p3.\n\nThree: SAVE10.\n\nFour.",
 		MergeMethod:      gatewayv1.MergeMethod_MERGE_METHOD_JOINED,
 		Products:         []*specialistv1.ProductChoice{product("p1"), product("p2"), product("p3")},
 		Promotion:        &specialistv1.PromotionChoice{Code: "SAVE10"},

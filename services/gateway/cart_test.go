@@ -24,7 +24,9 @@ import (
 // fakeCarts gives each cart a version of its own at each read. A get that is set goes first.
 type fakeCarts struct {
 	cartv1.UnimplementedCartServiceServer
-	get func(context.Context) error
+	get    func(context.Context) error
+	items  []*cartv1.CartItem
+	noCart bool // as the settings say
 
 	mu    sync.Mutex
 	reads []*cartv1.GetCartRequest
@@ -42,7 +44,11 @@ func (f *fakeCarts) GetCart(ctx context.Context, req *cartv1.GetCartRequest) (*c
 			return nil, err
 		}
 	}
-	return &cartv1.GetCartResponse{Cart: &cartv1.Cart{StoreId: req.GetStoreId(), CartId: req.GetCartId(), Version: version}}, nil
+	return &cartv1.GetCartResponse{Cart: &cartv1.Cart{StoreId: req.GetStoreId(), CartId: req.GetCartId(), Version: version, Items: f.items}}, nil
+}
+
+func (f *fakeCarts) GetCartSettings(context.Context, *cartv1.GetCartSettingsRequest) (*cartv1.GetCartSettingsResponse, error) {
+	return &cartv1.GetCartSettingsResponse{Settings: &cartv1.CartSettings{NoCart: f.noCart}}, nil
 }
 
 // stockCarts gives a fixture a cart service; recommend and promotions read carts.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -28,7 +27,7 @@ const minConfidence = 0.4
 
 // reply composes what the backend gets.
 func (s *Service) reply(
-	ctx context.Context, t *turn, d *routerv1.RoutingDecision, results []fanout.Result, m merge.Result,
+	ctx context.Context, t *turn, run *fanout.Run, d *routerv1.RoutingDecision, results []fanout.Result, m merge.Result,
 ) *gatewayv1.AskResponse {
 	r := &gatewayv1.AskResponse{
 		Text:        m.Text,
@@ -53,26 +52,29 @@ func (s *Service) reply(
 	if m.Model != nil {
 		used.addMerge(m.Model)
 	}
+	places := nameProducts(r)
+	r.Promotion = choosePromotion(r.GetText(), results)
+	suggestActions(ctx, r, results, places, run)
 	r.Usage, r.Cost = used.sum, used.cost()
 	r.Handoff = handoff(r, results)
 	r.Duration = durationpb.New(s.cfg.Now().Sub(t.began))
 	return r
 }
 
-// collect adds the products, promotion, orders, passages and actions of an answer, each once.
+// collect adds the products, orders and passages of an answer, each once. Of two choices of a product, one of a variant counts.
 func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 	for _, p := range a.GetProducts() {
 		same := func(q *specialistv1.ProductChoice) bool { return q.GetProductId() == p.GetProductId() }
-		if !slices.ContainsFunc(r.Products, same) {
+		switch i := slices.IndexFunc(r.Products, same); {
+		case i < 0:
 			r.Products = append(r.Products, p)
+		case r.Products[i].GetVariantId() == "" && p.GetVariantId() != "":
+			r.Products[i] = p
 		}
 	}
-	if r.Promotion == nil {
-		r.Promotion = a.GetPromotion()
-	}
-	if o := a.GetOrder(); o != nil {
+	for _, o := range append([]*orderv1.Order{a.GetOrder()}, a.GetOtherOrders()...) {
 		same := func(q *orderv1.Order) bool { return q.GetOrderId() == o.GetOrderId() }
-		if !slices.ContainsFunc(r.Orders, same) {
+		if o != nil && !slices.ContainsFunc(r.Orders, same) {
 			r.Orders = append(r.Orders, o)
 		}
 	}
@@ -82,11 +84,6 @@ func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 		}
 		if !slices.ContainsFunc(r.Passages, same) {
 			r.Passages = append(r.Passages, p)
-		}
-	}
-	for _, x := range a.GetSuggestedActions() {
-		if !slices.ContainsFunc(r.SuggestedActions, func(y *specialistv1.SuggestedAction) bool { return proto.Equal(x, y) }) {
-			r.SuggestedActions = append(r.SuggestedActions, x)
 		}
 	}
 }
@@ -105,6 +102,7 @@ func confidence(results []fanout.Result) float64 {
 // handoff recommends a human if a part is missing, a specialist suggests it, or the confidence is low.
 func handoff(r *gatewayv1.AskResponse, results []fanout.Result) *gatewayv1.Handoff {
 	var reasons []string
+	var summary string
 	for _, b := range results {
 		if b.Err != nil {
 			reasons = append(reasons, fmt.Sprintf("%s could not answer assignment %s",
@@ -114,12 +112,13 @@ func handoff(r *gatewayv1.AskResponse, results []fanout.Result) *gatewayv1.Hando
 	for _, a := range r.GetSuggestedActions() {
 		if h := a.GetHandOff(); h != nil {
 			reasons = append(reasons, strings.TrimSuffix("a specialist suggests it: "+h.GetReason(), ": "))
+			summary = h.GetSummary()
 		}
 	}
 	if r.GetConfidence() < minConfidence {
 		reasons = append(reasons, fmt.Sprintf("confidence is %.2f, below %.2f", r.GetConfidence(), minConfidence))
 	}
-	return &gatewayv1.Handoff{Recommended: len(reasons) > 0, Reason: strings.Join(reasons, "; ")}
+	return &gatewayv1.Handoff{Recommended: len(reasons) > 0, Reason: strings.Join(reasons, "; "), Summary: summary}
 }
 
 // usage sums what the model calls of a turn used and cost.

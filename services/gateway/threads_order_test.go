@@ -203,7 +203,11 @@ func TestShownProductsAreKnownToTheNextTurn(t *testing.T) {
 		{list(), list("p5", "p4")},
 	} {
 		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
-			return sayAnswer(stream, &specialistv1.Answer{Text: "Look.", Products: tt.shows})
+			text := "Look."
+			for _, p := range tt.shows {
+				text += " " + p.GetTitle() + "."
+			}
+			return sayAnswer(stream, &specialistv1.Answer{Text: text, Products: tt.shows})
 		}
 		h.askIn("t1", "ann", "search: x")
 		requests, _ := h.specialists["search"].calls()

@@ -78,7 +78,7 @@ func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fano
 		return nil, takenOverOr(ctx, err)
 	}
 	merged := s.merger.Merge(ctx, t.mergeInput(ctx, results, emit)) // checks each sentence before it goes out
-	reply := s.reply(ctx, t, decision, results, merged)
+	reply := s.reply(ctx, t, run, decision, results, merged)
 	if err := s.record(ctx, t, reply); err != nil {
 		return nil, err
 	}

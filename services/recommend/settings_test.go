@@ -86,8 +86,8 @@ func TestTheSpecialistOfAStoreWithoutCarts(t *testing.T) {
 			t.Errorf("%s: described as %v, %v", name, described, err)
 		}
 		answer := servicetest.Answer(t, conn, sc, "a gift?")
-		if len(answer.GetProducts()) != 1 || len(answer.GetSuggestedActions()) > 0 {
-			t.Errorf("%s: products %v, actions %v", name, answer.GetProducts(), answer.GetSuggestedActions())
+		if len(answer.GetProducts()) != 1 {
+			t.Errorf("%s: products %v", name, answer.GetProducts())
 		}
 	}
 }
@@ -106,26 +106,6 @@ func (b brokenCarts) GetCartSettings(
 	context.Context, *cartv1.GetCartSettingsRequest, ...grpc.CallOption,
 ) (*cartv1.GetCartSettingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "unknown method")
-}
-
-func TestNothingIsProposedForACartThatIsNone(t *testing.T) {
-	for err, want := range map[error]int{cartclient.NoCart("s1"): 0, status.Error(codes.NotFound, "no such cart"): 1} {
-		service, failed := New(Config{
-			Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New(
-				scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "similar_products", Arguments: `{"query":"gift"}`}}},
-				scripted.Step{Text: "Camp mug, a gift, from 11.95 EUR."},
-			)},
-			Catalog: newFakeCatalog(), Cart: brokenCarts{err: err},
-		})
-		if failed != nil {
-			t.Fatal(failed)
-		}
-		conn := servicetest.Serve(t, "recommend", service.Register)
-		answer := servicetest.Answer(t, conn, scope.Scope{StoreID: "s1", CartID: "c1"}, "a gift?")
-		if n := len(answer.GetSuggestedActions()); n != want || len(answer.GetProducts()) != 1 {
-			t.Errorf("%v: %d actions, want %d", err, n, want)
-		}
-	}
 }
 
 func TestCartsOfTheStoresOwn(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
@@ -108,7 +107,6 @@ const (
 	defaultListed = 5
 	maxListed     = 20
 	maxAnchors    = 50
-	maxProposed   = 2
 	maxQuery      = 1_000
 )
 
@@ -139,7 +137,6 @@ type turn struct {
 type turnCart struct {
 	*cartv1.Cart        // empty if there is none
 	unavailable  string // why it is not seen, in a sentence for the shopper; "" when it is
-	noCart       bool   // the store has no cart
 }
 
 // Why a cart is not seen.
@@ -165,18 +162,18 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 func (t *turn) readCart(ctx context.Context) (turnCart, error) {
 	switch {
 	case !t.Scope.Allows(scope.ReadCarts):
-		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
+		return turnCart{unavailable: reasonNoCart}, nil
 	case t.Cart != nil:
 		return turnCart{Cart: t.Cart}, nil
 	case t.Disabled(cartTool):
-		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
+		return turnCart{unavailable: reasonNoCart}, nil
 	case t.Scope.CartID == "":
 		return turnCart{unavailable: reasonUnknown}, nil
 	}
 	cart, err := t.service.readCart(ctx, t.Scope.StoreID, t.Scope.CartID)
 	switch {
 	case cartclient.None(err):
-		return turnCart{unavailable: reasonNoCart, noCart: true}, nil
+		return turnCart{unavailable: reasonNoCart}, nil
 	case err != nil:
 		return turnCart{}, t.service.forModel(ctx, err, reasonFailed+" Say so, and do not guess what is in it.")
 	}
@@ -222,7 +219,7 @@ func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, erro
 	if err != nil {
 		return similarResult{}, t.service.forModel(ctx, err, "the catalog cannot be searched now; say so, and name no product")
 	}
-	return t.present(hits, note, !cart.noCart), nil
+	return t.present(hits, note), nil
 }
 
 // search finds what the arguments ask for, with a note on what is missing.
@@ -314,21 +311,15 @@ type similarResult struct {
 // Summary says what the result holds, for the call log.
 func (r similarResult) Summary() string { return count(len(r.Products), "product") }
 
-// present puts the hits before the model and into the findings. Some are proposed for the cart, if there can be one.
-func (t *turn) present(hits []*catalogv1.Hit, note string, propose bool) similarResult {
+// present puts the hits before the model and into the findings.
+func (t *turn) present(hits []*catalogv1.Hit, note string) similarResult {
 	out := similarResult{Products: []productview.View{}, Note: note}
-	for i, h := range hits {
+	for _, h := range hits {
 		variants := matched(h)
 		if len(variants) == 0 {
 			continue
 		}
-		choice := productview.Choice(h.GetProduct(), variants, h.GetReason())
-		t.AddProducts(choice)
-		if propose && i < maxProposed {
-			t.AddActions(&specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_AddToCart{
-				AddToCart: &specialistv1.AddToCart{ProductId: choice.GetProductId(), VariantId: choice.GetVariantId(), Quantity: 1},
-			}})
-		}
+		t.AddProducts(productview.Choice(h.GetProduct(), variants, h.GetReason()))
 		out.Products = append(out.Products, productview.New(h.GetProduct(), variants, h.GetReason()))
 	}
 	t.Found(len(out.Products))

@@ -36,7 +36,7 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 		a.UnsupportedClaims[i] = p.Text(claim)
 	}
 	for _, c := range a.GetProducts() {
-		c.Title, c.Reason, c.Url = p.Text(c.GetTitle()), p.Text(c.GetReason()), p.page(c.GetUrl())
+		c.Title, c.Brand, c.Reason, c.Url = p.Text(c.GetTitle()), p.Text(c.GetBrand()), p.Text(c.GetReason()), p.page(c.GetUrl())
 	}
 	if c := a.GetPromotion(); c != nil {
 		c.Title, c.Reason = p.Text(c.GetTitle()), p.Text(c.GetReason())
@@ -53,7 +53,7 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 	a.SuggestedActions = slices.DeleteFunc(a.GetSuggestedActions(), func(s *specialistv1.SuggestedAction) bool { return !allows(a, s) })
 	for _, s := range a.GetSuggestedActions() {
 		if h := s.GetHandOff(); h != nil {
-			h.Reason = p.Text(h.GetReason())
+			h.Reason, h.Summary = p.Text(h.GetReason()), p.Text(h.GetSummary())
 		}
 	}
 }

@@ -61,7 +61,7 @@ func New(p *catalogv1.Product, variants []*catalogv1.Variant, reason string) Vie
 // size that was asked for, say, and not the colour that is still to be chosen.
 func Choice(p *catalogv1.Product, variants []*catalogv1.Variant, reason string) *specialistv1.ProductChoice {
 	c := &specialistv1.ProductChoice{
-		ProductId: p.GetProductId(), Title: p.GetTitle(), Price: Lowest(variants),
+		ProductId: p.GetProductId(), Title: p.GetTitle(), Brand: p.GetBrand(), Price: Lowest(variants),
 		Stock: int32(min(stockOf(variants), math.MaxInt32)), Reason: reason, Url: p.GetUrl(),
 		Options: make(map[string]string),
 	}

@@ -84,11 +84,11 @@ func TestChoice(t *testing.T) {
 		want     *specialistv1.ProductChoice
 	}{
 		"several variants leave the choice open, and stock stays a number that fits": {p.GetVariants(), &specialistv1.ProductChoice{
-			ProductId: "JKT-1", Title: "Drizzle jacket", Price: eur(8995), Stock: math.MaxInt32, Reason: "is light",
+			ProductId: "JKT-1", Title: "Drizzle jacket", Brand: "Kestrel", Price: eur(8995), Stock: math.MaxInt32, Reason: "is light",
 			Url: "https://shop.example/JKT-1",
 		}},
 		"one variant is the choice": {p.GetVariants()[1:], &specialistv1.ProductChoice{
-			ProductId: "JKT-1", Title: "Drizzle jacket", VariantId: "b", Options: map[string]string{"size": "S"},
+			ProductId: "JKT-1", Title: "Drizzle jacket", Brand: "Kestrel", VariantId: "b", Options: map[string]string{"size": "S"},
 			Price: eur(8995), Stock: 3, Reason: "is light", Url: "https://shop.example/JKT-1",
 		}},
 	} {

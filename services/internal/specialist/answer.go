@@ -1,7 +1,6 @@
 package specialist
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/mention"
 	"github.com/quartet-commerce/quartet/services/internal/money"
-	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // maxProducts bounds the products of an answer. More than six are a list, not advice.
@@ -49,33 +48,13 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 	return a
 }
 
-// mentioned returns the candidates that the text names, by title or id, in the order of their candidacy.
+// mentioned returns the candidates that the text names, in the order of the text.
 func mentioned(products []*specialistv1.ProductChoice, text string) []*specialistv1.ProductChoice {
-	words := wordsOf(text)
 	var out []*specialistv1.ProductChoice
-	for _, p := range products {
-		title := wordsOf(p.GetTitle())
-		if len(out) < maxProducts && (strings.Contains(text, p.GetProductId()) || containsRun(words, title)) {
-			out = append(out, p)
+	for _, m := range mention.Products(text, mention.Choices(products)) {
+		if len(out) < maxProducts {
+			out = append(out, products[m.Product])
 		}
-	}
-	return out
-}
-
-// containsRun reports whether words contains run, in order and without gaps.
-func containsRun(words, run []string) bool {
-	for i := 0; len(run) > 0 && i+len(run) <= len(words); i++ {
-		if slices.Equal(words[i:i+len(run)], run) {
-			return true
-		}
-	}
-	return false
-}
-
-func wordsOf(s string) []string {
-	var out []string
-	for _, w := range text.Words(s) {
-		out = append(out, w.Text)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package specialist
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +46,6 @@ func (t *Turn) Disabled(tool string) bool { return t.disabled[tool] != "" }
 type Findings struct {
 	mu           sync.Mutex
 	products     []*specialistv1.ProductChoice
-	seen         map[string]bool
 	promotion    *specialistv1.PromotionChoice
 	order        *orderv1.Order
 	orderActions *orderv1.OrderActions
@@ -55,20 +55,19 @@ type Findings struct {
 	empty        int
 }
 
-// AddProducts adds candidates, best first. Candidates that the final text mentions become the answer's products. A product that
-// was added before is skipped.
+// AddProducts adds candidates, best first. Candidates that the final text mentions become the answer's products. Of a product that
+// was added before, the new choice counts only if it is of one variant and the earlier one is not: a later look-up asked for more.
 func (f *Findings) AddProducts(products ...*specialistv1.ProductChoice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range products {
-		if f.seen[p.GetProductId()] {
-			continue
+		same := func(q *specialistv1.ProductChoice) bool { return q.GetProductId() == p.GetProductId() }
+		switch i := slices.IndexFunc(f.products, same); {
+		case i < 0:
+			f.products = append(f.products, p)
+		case f.products[i].GetVariantId() == "" && p.GetVariantId() != "":
+			f.products[i] = p
 		}
-		if f.seen == nil {
-			f.seen = make(map[string]bool)
-		}
-		f.seen[p.GetProductId()] = true
-		f.products = append(f.products, p)
 	}
 }
 

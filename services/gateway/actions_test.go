@@ -1,0 +1,223 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+)
+
+var (
+	sleet  = &specialistv1.ProductChoice{ProductId: "SOCK-004", Title: "Dunmarrow Sleet waterproof sock", Brand: "Dunmarrow", Stock: 20}
+	vireo  = &specialistv1.ProductChoice{ProductId: "SOCK-002", Title: "Quillfoot Vireo running sock", Brand: "Quillfoot", Stock: 9}
+	racer  = &specialistv1.ProductChoice{ProductId: "TR-SHOE-003", Title: "Quillfoot Vireo 2 light trail racer", Brand: "Quillfoot", Stock: 5}
+	ash    = &specialistv1.ProductChoice{ProductId: "POLE-001", Title: "Korvane Ash aluminium poles, pair", Brand: "Korvane", VariantId: "std", Stock: 4}
+	linnet = &specialistv1.ProductChoice{ProductId: "PACK-001", Title: "Orrowby Linnet 18 day pack", Brand: "Orrowby", Stock: 4}
+	glint  = &specialistv1.ProductChoice{ProductId: "LAMP-002", Title: "Emberlock Glint 500 rechargeable headlamp", Brand: "Emberlock", Stock: 1}
+	gone   = &specialistv1.ProductChoice{ProductId: "LAMP-003", Title: "Emberlock Lodestar 1000 running headlamp", Brand: "Emberlock"}
+
+	cancelling = &orderv1.AllowedAction{Kind: orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL}
+	returning  = &orderv1.AllowedAction{Kind: orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN}
+)
+
+func addAction(p *specialistv1.ProductChoice) *specialistv1.SuggestedAction {
+	return &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_AddToCart{AddToCart: &specialistv1.AddToCart{ProductId: p.GetProductId(), Quantity: 2}}}
+}
+
+// withPromotion is an answer that proposes a code that saves so much.
+func withPromotion(text string, saving int64, code string, also ...string) *specialistv1.Answer {
+	return &specialistv1.Answer{
+		Text:      text,
+		Promotion: &specialistv1.PromotionChoice{Code: code, AlsoCodes: also, Saving: &commonv1.Money{AmountMinor: saving, CurrencyCode: "EUR"}},
+		SuggestedActions: []*specialistv1.SuggestedAction{{Action: &specialistv1.SuggestedAction_ApplyPromotion{
+			ApplyPromotion: &specialistv1.ApplyPromotion{Code: code, AlsoCodes: also}}}},
+	}
+}
+
+// withOrder is an answer about an order with an item, which proposes to return it and to cancel it.
+func withOrder(text, id string, item *specialistv1.ProductChoice) *specialistv1.Answer {
+	return &specialistv1.Answer{
+		Text:         text,
+		Order:        &orderv1.Order{OrderId: id, Items: []*orderv1.OrderItem{{ProductId: item.GetProductId(), Title: item.GetTitle(), Quantity: 1}}},
+		OrderActions: &orderv1.OrderActions{Allowed: []*orderv1.AllowedAction{returning, cancelling}},
+		SuggestedActions: []*specialistv1.SuggestedAction{
+			{Action: &specialistv1.SuggestedAction_StartReturn{StartReturn: &specialistv1.StartReturn{OrderId: id, Action: returning}}},
+			{Action: &specialistv1.SuggestedAction_ChangeOrder{ChangeOrder: &specialistv1.ChangeOrder{OrderId: id, Action: cancelling}}},
+		},
+	}
+}
+
+func handOver(reason, summary string) *specialistv1.Answer {
+	return &specialistv1.Answer{Text: "A person will look at it.", SuggestedActions: []*specialistv1.SuggestedAction{{
+		Action: &specialistv1.SuggestedAction_HandOff{HandOff: &specialistv1.HandOff{Reason: reason, Summary: summary}}}}}
+}
+
+// actionsOf lists the actions of a reply in short.
+func actionsOf(r *gatewayv1.AskResponse) string {
+	var out []string
+	for _, a := range r.GetSuggestedActions() {
+		switch {
+		case a.GetAddToCart() != nil:
+			out = append(out, fmt.Sprintf("add %d %s", a.GetAddToCart().GetQuantity(), cmp.Or(a.GetAddToCart().GetVariantId(), a.GetAddToCart().GetProductId())))
+		case a.GetApplyPromotion() != nil:
+			out = append(out, "apply "+a.GetApplyPromotion().GetCode())
+		case a.GetStartReturn() != nil:
+			out = append(out, "return "+a.GetStartReturn().GetOrderId())
+		case a.GetChangeOrder() != nil:
+			out = append(out, "change "+a.GetChangeOrder().GetOrderId())
+		case a.GetHandOff() != nil:
+			out = append(out, "hand off")
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// The texts are of recorded replies. A shopper can take what the text names and the facts allow, in the order of the text.
+func TestActionsFollowTheText(t *testing.T) {
+	const socks = "For wet trails, the **Dunmarrow Sleet waterproof sock** at 44.95 EUR is a good choice. If you'd rather have something light, take the **Quillfoot Vireo running sock** at 16.95 EUR."
+	found := func(text string, products ...*specialistv1.ProductChoice) *specialistv1.Answer {
+		return &specialistv1.Answer{Text: text, Products: products}
+	}
+	asked := found("With the Sleet, that is 89.90 EUR.", sleet)
+	asked.SuggestedActions = []*specialistv1.SuggestedAction{addAction(sleet)}
+	for name, tt := range map[string]struct {
+		answers        map[string]*specialistv1.Answer
+		cart           []string
+		noCart         bool
+		merged         string // else the answers are joined
+		products, want string
+		promotion      string
+	}{
+		"no shoes for a text about socks": {
+			answers:  map[string]*specialistv1.Answer{"recommend": found(socks, racer, vireo, sleet)},
+			products: "SOCK-004 SOCK-002", want: "add 1 SOCK-004, add 1 SOCK-002",
+		},
+		"products of a search count too, with their variant": {
+			answers:  map[string]*specialistv1.Answer{"search": found("The Korvane Ash aluminium poles are 69.95 EUR.", ash)},
+			products: "POLE-001", want: "add 1 std",
+		},
+		"the merged text decides": {
+			answers: map[string]*specialistv1.Answer{
+				"search": found("The Korvane Ash poles.", ash), "recommend": found("The Orrowby Linnet 18 day pack, or the Emberlock Glint 500.", linnet, glint),
+			},
+			merged:   "Take the Emberlock Glint 500 or the Orrowby Linnet 18 day pack, and the Korvane Ash poles.",
+			products: "LAMP-002 PACK-001 POLE-001", want: "add 1 LAMP-002, add 1 PACK-001, add 1 std",
+		},
+		"what is sold out, in the cart or ordered has no button": {
+			answers: map[string]*specialistv1.Answer{
+				"search":  found("The Emberlock Lodestar 1000 is sold out; the Emberlock Glint 500 and the Orrowby Linnet 18 are not.", gone, glint, linnet),
+				"support": {Text: "Your order O-10 has the Emberlock Glint 500.", Order: withOrder("", "O-10", glint).GetOrder()},
+			},
+			cart: []string{"PACK-001"}, products: "LAMP-003 LAMP-002 PACK-001",
+		},
+		"a second one of the cart's, if asked for": {
+			answers: map[string]*specialistv1.Answer{"recommend": asked}, cart: []string{"SOCK-004"}, products: "SOCK-004", want: "add 2 SOCK-004",
+		},
+		"no cart, no button": {
+			answers: map[string]*specialistv1.Answer{"recommend": found(socks, sleet, vireo)}, noCart: true, products: "SOCK-004 SOCK-002",
+		},
+		"the code that saves most, of those in the text": {
+			answers: map[string]*specialistv1.Answer{
+				"promotions": withPromotion("With **MATCHSET** you save 4.50 EUR.", 450, "MATCHSET"),
+				"recommend":  withPromotion("**LEAF10** and **POSTPAID** together save you the most: 6.11 EUR.", 611, "LEAF10", "POSTPAID"),
+				"search":     withPromotion("There are other codes.", 900, "HIDDEN"),
+			},
+			want: "apply LEAF10", promotion: "LEAF10",
+		},
+		"one of two orders, named by its item": {
+			answers: map[string]*specialistv1.Answer{
+				"support":    withOrder("The Korvane Ash poles can be sent back.", "O-10", ash),
+				"promotions": withOrder("Another order cannot.", "O-11", linnet),
+			},
+			want: "return O-10, change O-10",
+		},
+		"the only order, although the text does not name it": {
+			answers: map[string]*specialistv1.Answer{"support": withOrder("Yes, it can still be cancelled.", "O-10", ash)},
+			want:    "return O-10, change O-10",
+		},
+		"four at most, those that a specialist proposes before others": {
+			answers: map[string]*specialistv1.Answer{
+				"recommend":  found(socks+" The Korvane Ash poles, the Orrowby Linnet 18 and the Emberlock Glint 500 go with them.", sleet, vireo, ash, linnet, glint),
+				"promotions": withPromotion("SAVE20 takes 20 EUR off.", 2000, "SAVE20"),
+				"support":    handOver("upset", "Ann waits for O-10."),
+			},
+			products: "SOCK-004 SOCK-002 POLE-001 PACK-001 LAMP-002",
+			want:     "add 1 SOCK-004, add 1 SOCK-002, apply SAVE20, hand off", promotion: "SAVE20",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFixture(t, miniredis.RunT(t))
+			carts := h.stockCarts()
+			carts.get = func(context.Context) error {
+				if tt.noCart {
+					return cartclient.NoCart("demo")
+				}
+				return nil
+			}
+			for _, id := range tt.cart {
+				carts.items = append(carts.items, &cartv1.CartItem{ProductId: id, Quantity: 1})
+			}
+			if tt.merged != "" {
+				h.config.Model = scripted.New(scripted.Step{Text: tt.merged})
+			}
+			h.start()
+			var parts []string
+			for _, name := range []string{"search", "recommend", "promotions", "support"} {
+				if a := tt.answers[name]; a != nil {
+					parts = append(parts, name+": x")
+					h.specialists[name].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error { return sayAnswer(stream, a) }
+				}
+			}
+			reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ann", Message: strings.Join(parts, " | ")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var products []string
+			for _, p := range reply.GetProducts() {
+				products = append(products, p.GetProductId())
+			}
+			if got := strings.Join(products, " "); got != tt.products {
+				t.Errorf("products %s, want %s", got, tt.products)
+			}
+			if got := actionsOf(reply); got != tt.want {
+				t.Errorf("actions %s, want %s", got, tt.want)
+			}
+			if got := reply.GetPromotion().GetCode(); got != tt.promotion {
+				t.Errorf("promotion %s, want %s", got, tt.promotion)
+			}
+			if slices.Contains(parts, "support: x") && tt.answers["support"].GetOrder() == nil {
+				if got := reply.GetHandoff(); got.GetSummary() != "Ann waits for O-10." || !strings.Contains(got.GetReason(), "upset") {
+					t.Errorf("handoff %v", got)
+				}
+			}
+		})
+	}
+}
+
+// A guest without a cart of their own can be offered one, unless the store has none.
+func TestAGuestIsOfferedACart(t *testing.T) {
+	for _, noCart := range []bool{false, true} {
+		h := newFixture(t, miniredis.RunT(t))
+		h.stockCarts().noCart = noCart
+		h.start()
+		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+			return sayAnswer(stream, &specialistv1.Answer{Text: "The Korvane Ash poles.", Products: []*specialistv1.ProductChoice{ash}})
+		}
+		if got := actionsOf(h.ask("search: poles")); (got == "add 1 std") == noCart {
+			t.Errorf("no cart: %v, actions %q", noCart, got)
+		}
+	}
+}
