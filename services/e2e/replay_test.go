@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quartet-commerce/quartet/services/internal/model"
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
+	"github.com/quartet-commerce/quartet/services/internal/replay"
+	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+// replayed sends the recorded messages of a class of models to the demo stores, and returns what became of them.
+func replayed(t *testing.T, class string) []replay.Outcome {
+	t.Helper()
+	recording, err := replay.Read(os.DirFS(filepath.Dir(publicdata.Path(t, "llm/"+class+"/messages.jsonl"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	redisServer, err := state.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := redisServer.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	m := recording.Model()
+	h := newSystemWith(t, redisServer.URL(), newBrain(t), func(cfg *suite.Config) {
+		cfg.Model, cfg.FastModel = &model.Traced{Model: m}, &model.Traced{Model: m}
+	})
+	outcomes, err := replay.Run(t.Context(), h.gateway, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+// TestRecordedMessages sends every recorded message to today's services, which get the recorded answers of the model.
+func TestRecordedMessages(t *testing.T) {
+	for _, class := range []string{"strong", "weak"} {
+		t.Run(class, func(t *testing.T) {
+			missed, calls := 0, 0
+			for _, o := range replayed(t, class) {
+				calls += len(o.Calls)
+				missed += len(o.Missed)
+				if o.Err != nil {
+					t.Errorf("message %s: %v", o.ID, o.Err)
+					continue
+				}
+				t.Logf("%s %-6s %.2f (was %.2f) %s\n  %s\n  actions %v\n  missed %q", o.ID, o.Label, o.Now.GetConfidence(), o.Reply.GetConfidence(),
+					o.Now.GetMergeMethod(), strings.ReplaceAll(o.Now.GetText(), "\n", "\n  "), o.Now.GetSuggestedActions(), o.Missed)
+				if n := len(o.Now.GetSuggestedActions()); n > 4 {
+					t.Errorf("message %s: %d actions", o.ID, n)
+				}
+			}
+			t.Logf("%d of %d model calls are not in the recording", missed, calls)
+			if missed*10 > calls {
+				t.Errorf("%d of %d model calls are not in the recording", missed, calls)
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package replay_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
+	"github.com/quartet-commerce/quartet/services/internal/replay"
+)
+
+func recording(t *testing.T, class string) *replay.Recording {
+	t.Helper()
+	r, err := replay.Read(os.DirFS(filepath.Dir(publicdata.Path(t, "llm/"+class+"/messages.jsonl"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestARecordedCallIsFoundByItsQuestion(t *testing.T) {
+	for _, class := range []string{"strong", "weak"} {
+		r := recording(t, class)
+		if n := len(r.Turns()); n != 26 {
+			t.Errorf("%s: %d turns", class, n)
+		}
+		for _, turn := range r.Turns() {
+			if turn.Ask.GetStoreId() == "" || turn.Ask.GetMessage() == "" || turn.Reply.GetText() == "" || turn.Label == "" {
+				t.Errorf("%s: turn %s lacks a field", class, turn.ID)
+			}
+		}
+	}
+	m := recording(t, "strong").Model()
+	m.Choose("02")
+	request := func(text string, answered int) *agentloop.Request {
+		req := &agentloop.Request{Messages: []agentloop.Message{{Role: agentloop.RoleSystem}, {Role: agentloop.RoleUser, Text: text}}}
+		for range answered {
+			req.Messages = append(req.Messages, agentloop.Message{Role: agentloop.RoleAssistant}, agentloop.Message{Role: agentloop.RoleTool})
+		}
+		req.Tools = []agentloop.ToolSpec{{Name: "lookup_order"}, {Name: "search_policies"}}
+		return req
+	}
+	const question = "I bought the Drystone boots and wore them outside once. Can I send them back?"
+	for answered, want := range []string{"lookup_order search_policies", "goods must be unused"} {
+		got := ""
+		for c, err := range m.Generate(t.Context(), request(question, answered)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += c.Text
+			for _, call := range c.ToolCalls {
+				got += call.Name + " "
+			}
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("after %d answers: %q, want %q", answered, got, want)
+		}
+	}
+	for _, err := range m.Generate(t.Context(), request("Buongiorno", 0)) {
+		if !errors.Is(err, replay.ErrNotRecorded) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if len(m.Missed()) != 1 || len(m.Calls()) != 3 {
+		t.Errorf("missed %q, %d calls", m.Missed(), len(m.Calls()))
+	}
+}
