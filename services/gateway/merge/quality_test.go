@@ -13,7 +13,8 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
 
-// mergeCase is a message, the answers to its parts, and an honest text that somebody has made of them.
+// mergeCase is a message, the answers to its parts, and an honest text made of them. Those of recorded.json are a strong language
+// model's, in the running system.
 type mergeCase struct {
 	Language string
 	Message  string
@@ -26,15 +27,19 @@ type mergeCase struct {
 
 func mergeCases(t testing.TB) []mergeCase {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/merges.json")
-	if err != nil {
-		t.Fatal(err)
+	var all []mergeCase
+	for _, name := range []string{"merges", "recorded"} {
+		raw, err := os.ReadFile("testdata/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cases []mergeCase
+		if err := json.Unmarshal(raw, &cases); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, cases...)
 	}
-	var cases []mergeCase
-	if err := json.Unmarshal(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
-	return cases
+	return all
 }
 
 // input returns what the case merges.

@@ -99,14 +99,15 @@ func (e *MergeEvidence) has(k key) bool {
 
 // quotes reports whether a fact only repeats what the shopper wrote: a code or an address, or a number beside the same word,
 // of something that the sections give no number of. If the sections do give days, prices or dates, a number of these must
-// come from them.
+// come from them, but for a limit of a price that the shopper set: "under 150 EUR".
 func (e *MergeEvidence) quotes(f Fact) bool {
 	for _, other := range e.shopper {
 		if !f.Matches(other) {
 			continue
 		}
 		isNear := f.Left != "" && f.Left == other.Left || f.Unit != "" && f.Unit == other.Unit
-		if f.Name || isNear && !e.units[f.Unit] {
+		isLimit := f.Unit == Money && f.Left == other.Left && limits[f.Left] > 0
+		if f.Name || isNear && !e.units[f.Unit] || isLimit {
 			return true
 		}
 	}

@@ -36,6 +36,10 @@ var (
 		"juillet août septembre octobre novembre décembre"
 )
 
+// limits are the words before a limit of a price.
+var limits = positions([]string{"under below around about over above maximum unter bis etwa rund circa ca über ab maximal höchstens mindestens " +
+	"hasta unos alrededor máximo mínimo environ sous maximum minimum"})
+
 var (
 	numerals         = numeralWords()
 	monthOf          = positions(months)
