@@ -61,8 +61,12 @@ func (s *Service) reply(
 	return r
 }
 
-// collect adds the products, orders and passages of an answer, each once. Of two choices of a product, one of a variant counts.
+// collect adds the products, orders and passages of an answer, each once. Of two choices of a product, one of a variant counts; of two
+// questions, the first.
 func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
+	if r.ClarifyingQuestion == nil {
+		r.ClarifyingQuestion = a.GetClarifyingQuestion()
+	}
 	for _, p := range a.GetProducts() {
 		same := func(q *specialistv1.ProductChoice) bool { return q.GetProductId() == p.GetProductId() }
 		switch i := slices.IndexFunc(r.Products, same); {

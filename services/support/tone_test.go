@@ -31,7 +31,7 @@ func TestSupportGivesNoProducts(t *testing.T) {
 	for _, tool := range model.Requests()[0].Tools {
 		names = append(names, tool.Name)
 	}
-	if want := []string{"lookup_order", "search_policies", "suggest_handoff"}; !slices.Equal(names, want) {
+	if want := []string{"lookup_order", "search_policies", "suggest_handoff", "ask_shopper"}; !slices.Equal(names, want) {
 		t.Errorf("tools are %v, want %v", names, want)
 	}
 }

@@ -169,6 +169,28 @@ func (c *coverage) retold(i int, merged string, m *mergedText, finished bool) bo
 	return own > 0 && float64(kept) >= share*float64(own)
 }
 
+// asks reports whether a merged text asks a question, in its own words or in others: then one of its questions has at least half of
+// the question's stems.
+func asks(merged, question string) bool {
+	if strings.Contains(fold(merged), fold(question)) {
+		return true
+	}
+	stems := stemsOf(fold(question))
+	var sentences text.Sentences
+	for _, s := range append(sentences.Add(merged), sentences.Rest()) {
+		kept := 0
+		for w := range stemsOf(fold(s)) {
+			if stems[w] {
+				kept++
+			}
+		}
+		if strings.ContainsAny(s, "?？؟") && kept > 0 && 2*kept >= len(stems) {
+			return true
+		}
+	}
+	return false
+}
+
 // elsewhere reports whether something is true of a section other than the i-th.
 func (c *coverage) elsewhere(i int, is func(section) bool) bool {
 	for j, o := range c.sections {

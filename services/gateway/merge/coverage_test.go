@@ -18,6 +18,22 @@ func missing(c *coverage, text string, finished bool) []int {
 	return c.missing(text, &m, finished)
 }
 
+func TestAQuestionIsAskedInItsWordsOrInOthers(t *testing.T) {
+	const question = "Which activity, and which size do you need?"
+	for merged, want := range map[string]bool{
+		"Gladly. which activity and which size do you need?":      true,
+		"For what activity do you want them, and in which size?":  true,
+		"We have shoes for every activity, in every size.":        false,
+		"You can return them in any size. Anything else for you?": false,
+		"":    false,
+		"Ok?": false,
+	} {
+		if got := asks(merged, question); got != want {
+			t.Errorf("%q: %v", merged, got)
+		}
+	}
+}
+
 func TestASectionIsCoveredByItsFactsOrElseByItsWords(t *testing.T) {
 	order := &specialistv1.Answer{Text: "Order ORD-1001 was sent on 3 May.", Order: &orderv1.Order{OrderId: "ORD-1001"}}
 	offer := &specialistv1.Answer{Text: "Use SAVE10 at the checkout.", Promotion: &specialistv1.PromotionChoice{

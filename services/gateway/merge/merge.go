@@ -124,6 +124,14 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 	for _, p := range failed {
 		out.paragraph(unansweredText(in.base(), p.Query))
 	}
+	for _, p := range answered {
+		if q := p.Answer.GetClarifyingQuestion().GetText(); q != "" && !asks(out.String(), q) {
+			out.paragraph(q)
+			if r.Method == gatewayv1.MergeMethod_MERGE_METHOD_MODEL {
+				r.Method = gatewayv1.MergeMethod_MERGE_METHOD_MODEL_AND_JOINED
+			}
+		}
+	}
 	r.Text = out.String()
 	return r
 }

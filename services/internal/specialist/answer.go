@@ -39,6 +39,12 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 		Claims: int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
 	}
 	a.SuggestedActions = f.actions
+	switch {
+	case f.notMine == nil:
+		a.ClarifyingQuestion = f.question
+	case text == "":
+		a.NotMine = f.notMine
+	}
 	if c := result.Cost; c != nil {
 		a.Cost = &commonv1.Cost{AmountMicros: c.Micros, CurrencyCode: c.Currency}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // prefaceLimit is how much text of a step, in bytes, is buffered until it is clear that the step calls no tools. Models
@@ -25,6 +26,8 @@ type progress struct {
 	send  func(*specialistv1.AnswerResponse) error
 	err   error              // of send; the run is stopped then
 	quote *promptleak.Filter // drops the words of the prompt
+
+	findings *Findings // what a final tool leaves
 
 	calls        int                       // of models that are known of
 	pendingUsage *specialistv1.UsageUpdate // what they used; nil: it was sent
@@ -53,9 +56,30 @@ func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agent
 	if run.Err() != nil {
 		p.flushUsage()
 	}
+	question, passedOn := p.findings.ending()
+	if passedOn != nil && p.sent.Len() == 0 {
+		return run.Result(), run.Err()
+	}
 	p.buffer(p.quote.Rest())
+	if question != nil {
+		p.ask(question.GetText())
+	}
 	p.flush()
 	return run.Result(), run.Err()
+}
+
+// ask adds a question to the text of the last step, unless the text has it.
+func (p *progress) ask(question string) {
+	switch {
+	case strings.Contains(text.OneLine(p.text()), question):
+	case p.flushing:
+		p.pending.Reset() // white space
+		p.buffer("\n\n" + question)
+	default:
+		before := p.pending.String()
+		p.pending.Reset()
+		p.buffer(withQuestion(before, question))
+	}
 }
 
 // noteUsage notes a model call that has ended since the last call of noteUsage. Tools of its step may still run.
@@ -81,13 +105,18 @@ func (p *progress) handle(ev agentloop.Event) {
 	case agentloop.TextDelta:
 		p.buffer(p.quote.Write(ev.Text))
 	case agentloop.ToolStarted:
-		p.dropPreface()
+		if ev.Call.Name != askShopper {
+			p.dropPreface()
+		}
 		p.flushUsage()
 		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallStarted{
 			ToolCallStarted: &specialistv1.ToolCallStarted{
 				ToolCallId: valid(ev.Call.ID), ToolName: valid(ev.Call.Name), ArgumentsJson: valid(ev.Call.Arguments),
 			}}})
 	case agentloop.ToolFinished:
+		if ev.Record.Error != "" {
+			p.dropPreface() // of a question that was refused; other calls have dropped it when they started
+		}
 		p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_ToolCallFinished{
 			ToolCallFinished: &specialistv1.ToolCallFinished{ToolCall: toolCall(ev.Record)}}})
 	}

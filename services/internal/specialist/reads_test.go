@@ -39,7 +39,7 @@ func TestToolsOutsideTheScopeAreDisabled(t *testing.T) {
 		}
 		request := model.Requests()[0]
 		told := strings.Contains(request.Messages[0].Text, "There is no access to catalog here")
-		if len(request.Tools) != tt.tools || told != (tt.tools == 0) {
+		if len(request.Tools) != tt.tools+1 || told != (tt.tools == 0) {
 			t.Errorf("%s: %d tools are offered, the model is told: %v", name, len(request.Tools), told)
 		}
 	}

@@ -50,13 +50,14 @@ func (s *Server) answer(
 		cancel()
 		end()
 	}()
-	p := &progress{send: send, quote: s.ownPrompt.NewFilter()}
+	p := &progress{send: send, quote: s.ownPrompt.NewFilter(), findings: turn.Findings}
 	result, err := p.run(ctx, run)
-	fallback := p.text() == "" && (ranOut(result) || p.quote.Dropped())
+	_, passedOn := turn.ending()
+	fallback := p.text() == "" && passedOn == nil && (ranOut(result) || p.quote.Dropped())
 	if fallback {
 		p.write(turn.fallbackText())
 	}
-	if p.text() == "" && p.quote.Dropped() { // nothing but the prompt
+	if p.text() == "" && passedOn == nil && p.quote.Dropped() { // nothing but the prompt
 		p.write(refusal(req.GetSubQuery()))
 	}
 	switch {
@@ -116,8 +117,9 @@ func withSendReserve(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // loop makes the loop of one assignment.
 func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Loop, error) {
+	tools := slices.Concat(s.tools(turn), s.traced(finalTools(turn, s.ownPrompt)))
 	cfg := agentloop.Config{
-		Model: s.deps.Model, System: s.system(turn, req), Tools: s.tools(turn), MaxSteps: s.def.MaxSteps,
+		Model: s.deps.Model, System: s.system(turn, req), Tools: tools, MaxSteps: s.def.MaxSteps,
 		Temperature: &temperature, Price: s.deps.Price, Reserve: reserve(ctx), Logger: s.deps.Logger,
 	}
 	if limit := s.budgetLimit(req.GetBudget()); limit != (wrap.Spend{}) {
@@ -163,12 +165,16 @@ func reserve(ctx context.Context) time.Duration {
 	return max(0, min(maxAnswerReserve, time.Until(due)/4))
 }
 
-// tools makes the traced tools of one turn.
+// tools makes the traced tools of one turn that are the specialist's own.
 func (s *Server) tools(turn *Turn) []agentloop.Tool {
 	if s.def.Tools == nil {
 		return nil
 	}
-	tools := slices.DeleteFunc(s.def.Tools(turn), func(t agentloop.Tool) bool { return turn.disabled[t.Name] != "" })
+	return s.traced(slices.DeleteFunc(s.def.Tools(turn), func(t agentloop.Tool) bool { return turn.disabled[t.Name] != "" }))
+}
+
+// traced adds tracing to tools.
+func (s *Server) traced(tools []agentloop.Tool) []agentloop.Tool {
 	for i := range tools {
 		tools[i] = agentotel.Tool(tools[i], agentotel.Config{CaptureContent: s.deps.CaptureContent})
 	}

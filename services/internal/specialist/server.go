@@ -152,6 +152,7 @@ func (s *Server) newTurn(ctx context.Context, req *specialistv1.AnswerRequest) (
 	return &Turn{
 		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Language: languageOf(sc.Locale, req),
 		Now: s.deps.Now().In(zone), Cart: req.GetCart(), Findings: &Findings{}, disabled: s.disabledTools(ctx, sc),
+		colleagues: sortedColleagues(req.GetColleagues(), s.def.Name),
 	}, nil
 }
 
@@ -191,12 +192,13 @@ func scopeOf(ctx context.Context) (scope.Scope, error) {
 
 // Bounds of an assignment. Texts are counted in characters.
 const (
-	maxSubQuery  = 8000 // a gateway admits no longer message
-	maxSummary   = 4000
-	maxReason    = 2000
-	maxShown     = 20
-	maxTitle     = 500
-	maxCartItems = 200 // as many as a cart holds
+	maxSubQuery   = 8000 // a gateway admits no longer message
+	maxSummary    = 4000
+	maxReason     = 2000
+	maxShown      = 20
+	maxTitle      = 500
+	maxCartItems  = 200 // as many as a cart holds
+	maxColleagues = 32
 )
 
 // checkRequest reports everything that is wrong with an assignment for the scope.
@@ -209,6 +211,7 @@ func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
 	check.Text("unavailable_reason", req.GetUnavailableReason(), 0, maxReason)
 	check.TimeZone("time_zone", req.GetTimeZone())
 	checkShown(&check, req.GetShownProducts())
+	checkColleagues(&check, req.GetColleagues())
 	checkCart(&check, req.GetCart(), sc)
 	checkBudget(&check, req.GetBudget())
 	return check.Err()
@@ -223,6 +226,14 @@ func checkShown(check *fault.Checker, shown []*specialistv1.ProductChoice) {
 		check.ID(field+".product_id", p.GetProductId())
 		check.Text(field+".title", p.GetTitle(), 0, maxTitle)
 		check.Money(field+".price", p.GetPrice(), false)
+	}
+}
+
+func checkColleagues(check *fault.Checker, names []string) {
+	if check.Count("colleagues", len(names), maxColleagues) {
+		for i, name := range names {
+			check.ID(fault.At("colleagues", i), name)
+		}
 	}
 }
 

@@ -32,6 +32,8 @@ type Turn struct {
 	// Findings collects typed results. Safe for concurrent use.
 	*Findings
 
+	// colleagues are the specialists that the assignment may be passed on to, sorted.
+	colleagues []string
 	// disabled maps tools that are switched off for the store to the reason.
 	disabled map[string]string
 	// prefetch reads while the model runs. Nil: nothing to read. See Prefetch.
@@ -51,6 +53,8 @@ type Findings struct {
 	orderActions *orderv1.OrderActions
 	passages     []*policyv1.Passage
 	actions      []*specialistv1.SuggestedAction
+	question     *specialistv1.ClarifyingQuestion
+	notMine      *specialistv1.NotMine
 	found        int
 	empty        int
 }

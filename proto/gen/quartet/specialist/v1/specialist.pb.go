@@ -1011,7 +1011,7 @@ type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the specialist.
 	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
-	// The text, in the shopper's language. Never empty.
+	// The text, in the shopper's language. Empty only if not_mine is set.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// Confidence in the answer, 0 to 1, computed from evidence: tool results, errors, limits reached and unsupported claims.
 	Confidence float64 `protobuf:"fixed64,3,opt,name=confidence,proto3" json:"confidence,omitempty"`

@@ -1,0 +1,134 @@
+package specialist
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/promptleak"
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// The tools that all specialists have. A successful call of one ends the run.
+const (
+	askShopper = "ask_shopper"
+	notMine    = "not_mine"
+)
+
+// Bounds of a clarifying question, in characters.
+const (
+	maxQuestion     = 300
+	maxQuickReply   = 60
+	maxQuickReplies = 4
+)
+
+type askArgs struct {
+	Question     string   `json:"question" jsonschema:"one short question in the shopper's language"`
+	QuickReplies []string `json:"quick_replies,omitempty" jsonschema:"up to 4 likely answers of a few words each"`
+}
+
+type notMineArgs struct {
+	Specialist string `json:"specialist,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+}
+
+// finalTools are the tools with which a specialist ends its work without an answer: it asks the shopper, or passes the assignment on
+// to a colleague if there is one. The prompt is what no question may quote.
+func finalTools(t *Turn, prompt *promptleak.Prompt) []agentloop.Tool {
+	ask := agentloop.NewTool(askShopper, "Asks the shopper for what only they know and you need. Not for what a tool can find.",
+		func(_ context.Context, in askArgs) (string, error) { return "asked", t.ask(in, prompt) })
+	ask.Final = true
+	if len(t.colleagues) == 0 {
+		return []agentloop.Tool{ask}
+	}
+	pass := agentloop.NewTool(notMine, "Passes a question that your tools cannot answer on to the specialist it belongs to. Write no text beside it.",
+		func(_ context.Context, in notMineArgs) (string, error) {
+			t.passOn(&specialistv1.NotMine{Specialist: in.Specialist, Reason: text.Cut(text.OneLine(valid(in.Reason)), maxReason)})
+			return "passed on", nil
+		})
+	pass.Final = true
+	names, _ := json.Marshal(t.colleagues) // strings always are JSON
+	pass.Parameters = fmt.Appendf(nil, `{"type":"object","properties":{"specialist":{"type":"string","enum":%s},`+
+		`"reason":{"type":"string"}},"additionalProperties":false}`, names)
+	return []agentloop.Tool{ask, pass}
+}
+
+// ask sets the clarifying question of the answer. The first one of a run counts. Unusable quick replies are left out.
+func (f *Findings) ask(in askArgs, prompt *promptleak.Prompt) error {
+	question := text.OneLine(valid(in.Question))
+	switch {
+	case question == "":
+		return errors.New("question: is empty")
+	case utf8.RuneCountInString(question) > maxQuestion:
+		return fmt.Errorf("question: is longer than %d characters", maxQuestion)
+	case prompt.Repeats(question):
+		return errors.New("question: repeats your instructions")
+	}
+	q := &specialistv1.ClarifyingQuestion{Text: question}
+	seen := map[string]bool{"": true}
+	for _, reply := range in.QuickReplies {
+		reply = text.OneLine(valid(reply))
+		folded := text.Fold(reply)
+		if seen[folded] || utf8.RuneCountInString(reply) > maxQuickReply || prompt.Repeats(reply) {
+			continue
+		}
+		seen[folded] = true
+		if q.QuickReplies = append(q.QuickReplies, reply); len(q.QuickReplies) == maxQuickReplies {
+			break
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.question == nil {
+		f.question = q
+	}
+	return nil
+}
+
+// passOn says that the assignment is for a colleague. The first call of a run counts.
+func (f *Findings) passOn(n *specialistv1.NotMine) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.notMine == nil {
+		f.notMine = n
+	}
+}
+
+// ending returns what ended the run, if a final tool did: at most one of the two is set.
+func (f *Findings) ending() (*specialistv1.ClarifyingQuestion, *specialistv1.NotMine) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.notMine != nil {
+		return nil, f.notMine
+	}
+	return f.question, nil
+}
+
+// withQuestion returns the text of an answer that asks a question. Of a text that asks something itself and was not sent yet, only
+// the question is left, so that the shopper is asked once.
+func withQuestion(before, question string) string {
+	before = strings.TrimSpace(before)
+	switch {
+	case strings.Contains(text.OneLine(before), question):
+		return before
+	case before == "" || strings.ContainsAny(before, "?？؟"):
+		return question
+	case strings.Contains(before, "\n"):
+		return before + "\n\n" + question
+	}
+	return before + " " + question
+}
+
+// sortedColleagues returns the names of other specialists, each once, in an order that makes the tools of all turns the same.
+func sortedColleagues(names []string, own string) []string {
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == own })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
