@@ -3,8 +3,11 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
@@ -57,6 +60,9 @@ func TestRecordedMessages(t *testing.T) {
 				if n := len(o.Now.GetSuggestedActions()); n > 4 {
 					t.Errorf("message %s: %d actions", o.ID, n)
 				}
+				if fault := unnamed(o.Now); fault != "" {
+					t.Errorf("message %s: the text does not name what an action is about: %s", o.ID, fault)
+				}
 			}
 			t.Logf("%d of %d model calls are not in the recording", missed, calls)
 			if missed*10 > calls {
@@ -64,4 +70,23 @@ func TestRecordedMessages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unnamed returns a suggested action whose product or code the text does not name, or "". A second promotion counts too.
+func unnamed(reply *gatewayv1.AskResponse) string {
+	promotions := 0
+	for _, a := range reply.GetSuggestedActions() {
+		named := true
+		switch {
+		case a.GetAddToCart() != nil:
+			named = slices.Contains(productsOf(reply), a.GetAddToCart().GetProductId())
+		case a.GetApplyPromotion() != nil:
+			promotions++
+			named = promotions == 1 && strings.Contains(reply.GetText(), a.GetApplyPromotion().GetCode())
+		}
+		if !named {
+			return a.String()
+		}
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -207,7 +208,9 @@ func TestShownProductsAreKnownToTheNextTurn(t *testing.T) {
 			for _, p := range tt.shows {
 				text += " " + p.GetTitle() + "."
 			}
-			return sayAnswer(stream, &specialistv1.Answer{Text: text, Products: tt.shows})
+			found := slices.Clone(tt.shows)
+			slices.Reverse(found) // the text's order counts
+			return sayAnswer(stream, &specialistv1.Answer{Text: text, Products: found})
 		}
 		h.askIn("t1", "ann", "search: x")
 		requests, _ := h.specialists["search"].calls()
