@@ -17,6 +17,7 @@ const (
 	noteLowTime  = "Little time is left. Call a tool only if there is no answer without it."
 	noteRepeated = "You made this same call before. This is its result again."
 	noteNoAnswer = "You wrote nothing. Answer the last message now, in plain text."
+	noteContinue = "Your answer was cut off after this. Write the rest of it, from the next sentence on: no introduction, and nothing twice."
 )
 
 // Conversation is a run in progress. [Loop.Start] makes one; Step advances it. It is not safe for concurrent use.
@@ -33,6 +34,10 @@ type Conversation struct {
 	notedFinal    bool // each note is given once
 	notedLowTime  bool
 	notedNoAnswer bool
+
+	endless bool   // the loop stopped the last model call
+	kept    string // of an answer that is being continued
+	limit   error  // that forced this answer, or nil
 
 	done bool
 	err  error
@@ -58,15 +63,20 @@ func (c *Conversation) Step(ctx context.Context) iter.Seq[Event] {
 			return
 		}
 		step, limit := len(c.result.Steps), c.limitReached(ctx)
+		if c.kept != "" {
+			limit = c.limit // Continue has checked the others
+		}
 		if limit != nil && !c.notedFinal {
 			c.notedFinal = true
 			c.addNote(noteFinal)
 		}
-		answer, err := c.callModel(ctx, step, limit != nil, yield)
+		answer, err := c.callModel(ctx, step, limit != nil || c.kept != "", yield)
 		switch {
+		case c.kept != "" && (err != nil || strings.TrimSpace(answer.Text) == "") && ctx.Err() == nil && !errors.Is(err, errStopped):
+			c.finish(answer.Text, FinishLength, limit) // still cut
 		case err != nil:
 			c.fail(ctx, answer.Text, fmt.Errorf("agentloop: model call: %w", err))
-		case len(answer.ToolCalls) > 0 && limit == nil:
+		case len(answer.ToolCalls) > 0 && limit == nil && c.kept == "":
 			c.messages = append(c.messages, answer)
 			if err := c.runTools(ctx, step, answer.ToolCalls, yield); err != nil {
 				c.fail(ctx, "", fmt.Errorf("agentloop: tool calls: %w", err))
@@ -94,6 +104,23 @@ func (c *Conversation) calledFinal(step int) bool {
 	return slices.ContainsFunc(c.result.Calls, func(r CallRecord) bool {
 		return r.Step == step && r.Error == "" && c.loop.tools[r.Name].Final
 	})
+}
+
+// Continue reopens a run whose answer was cut by its length, and reports whether it did. The answer is shortened to kept, its start
+// up to a place from which the model can go on, such as the end of a sentence. The next step asks for the rest, without tools; its
+// text follows kept in the result. If the model fails or writes nothing, kept is the answer. Continue does nothing if a limit of the
+// run other than MaxSteps is reached, or if the loop had to stop the model.
+func (c *Conversation) Continue(ctx context.Context, kept string) bool {
+	limit := c.limitReached(ctx)
+	if !c.done || c.result.Steps[len(c.result.Steps)-1].FinishReason != FinishLength || c.endless || ctx.Err() != nil ||
+		limit != nil && !errors.Is(limit, ErrMaxSteps) || c.err != nil && !errors.Is(c.err, ErrMaxSteps) ||
+		strings.TrimSpace(kept) == "" || c.messages[len(c.messages)-1].Role != RoleAssistant {
+		return false
+	}
+	c.messages[len(c.messages)-1].Text = kept
+	c.addNote(noteContinue)
+	c.done, c.kept, c.limit = false, kept, c.err
+	return true
 }
 
 // limitReached returns the limit that forbids further tool calls, or nil.
@@ -174,7 +201,7 @@ func (c *Conversation) callModel(ctx context.Context, step int, final bool, yiel
 	if a.model != "" {
 		c.result.Model = a.model
 	}
-	c.reasoned = a.reasoning > 0
+	c.reasoned, c.endless = a.reasoning > 0, a.truncated
 	return answer, err
 }
 
@@ -199,6 +226,7 @@ func (c *Conversation) finish(text string, reason FinishReason, limit error) {
 	if limit != nil {
 		reason = limitReason(limit)
 	}
+	text = c.kept + text
 	c.messages = append(c.messages, Message{Role: RoleAssistant, Text: text})
 	c.end(reason, text, limit)
 }
@@ -209,7 +237,7 @@ func (c *Conversation) fail(ctx context.Context, text string, err error) {
 	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) && !errors.Is(err, errStopped) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	c.end(reason, text, err)
+	c.end(reason, c.kept+text, err)
 }
 
 func (c *Conversation) end(reason FinishReason, text string, err error) {

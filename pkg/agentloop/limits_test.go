@@ -223,3 +223,53 @@ func TestAnswerCutInReasoningIsRetriedWithoutReasoning(t *testing.T) {
 		})
 	}
 }
+
+func TestACutAnswerIsContinued(t *testing.T) {
+	errBroken := errors.New("broken")
+	cut := scripted.Step{Text: "One. Tw", FinishReason: agentloop.FinishLength}
+	busy := cut
+	busy.Usage = &agentloop.Usage{InputTokens: 60, OutputTokens: 60}
+	for name, c := range map[string]struct {
+		steps   []scripted.Step
+		kept    string
+		refused bool
+		text    string
+		finish  agentloop.FinishReason
+	}{
+		"the rest":               {[]scripted.Step{cut, {Text: "Two."}}, "One. ", false, "One. Two.", agentloop.FinishStop},
+		"cut again":              {[]scripted.Step{cut, cut}, "One. ", false, "One. One. Tw", agentloop.FinishLength},
+		"a failure":              {[]scripted.Step{cut, {Text: "T", Err: errBroken}}, "One. ", false, "One. T", agentloop.FinishLength},
+		"nothing":                {[]scripted.Step{cut, {Text: " "}}, "One. ", false, "One.  ", agentloop.FinishLength},
+		"calls are not made":     {[]scripted.Step{cut, {Text: "Two.", ToolCalls: []agentloop.ToolCall{{Name: "none"}}}}, "One. ", false, "One. Two.", agentloop.FinishStop},
+		"nothing to keep":        {[]scripted.Step{cut}, " ", true, "One. Tw", agentloop.FinishLength},
+		"a whole answer":         {[]scripted.Step{{Text: "One. Two."}}, "One. ", true, "One. Two.", agentloop.FinishStop},
+		"a budget that is used":  {[]scripted.Step{busy}, "One. ", true, "One. Tw", agentloop.FinishLength},
+		"an answer without end":  {[]scripted.Step{{Text: strings.Repeat("One. ", 1000)}}, "One. ", true, strings.Repeat("One. ", 1000)[:640], agentloop.FinishLength},
+		"a call that has failed": {[]scripted.Step{{Text: "One. Tw", Err: errBroken}}, "One. ", true, "One. Tw", agentloop.FinishError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := scripted.New(c.steps...)
+			loop, err := agentloop.New(agentloop.Config{Model: model, MaxTotalTokens: 100, MaxOutputTokens: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := loop.Start(nil, "count")
+			for range run.Step(t.Context()) {
+			}
+			if run.Continue(t.Context(), c.kept) == c.refused {
+				t.Errorf("continues: %v", !c.refused)
+			}
+			for range run.Step(t.Context()) {
+			}
+			if got := run.Result(); !run.Done() || got.Text != c.text || got.FinishReason != c.finish || model.Remaining() > 0 {
+				t.Errorf("%s: %q", got.FinishReason, got.Text)
+			}
+			if requests := model.Requests(); len(requests) > 1 {
+				last := requests[1].Messages
+				if n := len(last); !requests[1].NoToolCalls || n != 3 || last[1].Text != c.kept || last[2].Role != agentloop.RoleUser {
+					t.Errorf("asked %+v", last)
+				}
+			}
+		})
+	}
+}

@@ -130,9 +130,13 @@ func (j *Journal) KeepDecision(d *routerv1.RoutingDecision) {
 }
 
 // KeepAnswer keeps an answer to an assignment of the final routing. It is written once the routing is known. An answer that was
-// cut off by the deadline is not kept: a resumed turn has time again.
+// cut off by the deadline or a failure of the model is not kept: a resumed turn may have a whole one.
 func (j *Journal) KeepAnswer(assignmentID string, a *specialistv1.Answer) {
-	if j == nil || j.before.answers[assignmentID] != nil || a.GetFinishReason() == specialistv1.FinishReason_FINISH_REASON_DEADLINE {
+	if j == nil || j.before.answers[assignmentID] != nil {
+		return
+	}
+	switch a.GetFinishReason() {
+	case specialistv1.FinishReason_FINISH_REASON_DEADLINE, specialistv1.FinishReason_FINISH_REASON_ERROR:
 		return
 	}
 	j.keep(answerField+assignmentID, a)

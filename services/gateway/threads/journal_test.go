@@ -94,6 +94,7 @@ func TestJournalIsWrittenInTheBackgroundInFewWrites(t *testing.T) {
 	}
 	wg.Wait()
 	j.KeepAnswer("late", &specialistv1.Answer{Text: "cut", FinishReason: specialistv1.FinishReason_FINISH_REASON_DEADLINE})
+	j.KeepAnswer("failed", &specialistv1.Answer{Text: "cut", FinishReason: specialistv1.FinishReason_FINISH_REASON_ERROR})
 	close(redis.goOn)
 	j.close(false)
 	j.KeepAnswer("after", &specialistv1.Answer{Text: "x"})

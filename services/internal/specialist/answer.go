@@ -72,12 +72,13 @@ func usage(u agentloop.Usage) *commonv1.Usage {
 	}
 }
 
-// finishReason returns why an answer with a text ended. An answer with an unknown reason of a provider may be cut, so it has
-// the reason length.
+// finishReason returns why an answer with a text ended.
 func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
 	switch r {
-	case agentloop.FinishLength, agentloop.FinishError:
+	case agentloop.FinishLength:
 		return specialistv1.FinishReason_FINISH_REASON_LENGTH
+	case agentloop.FinishError:
+		return specialistv1.FinishReason_FINISH_REASON_ERROR
 	case agentloop.FinishContentFilter:
 		return specialistv1.FinishReason_FINISH_REASON_CONTENT_FILTER
 	case agentloop.FinishMaxSteps:

@@ -41,7 +41,7 @@ func TestFinishReasons(t *testing.T) {
 	for from, want := range map[agentloop.FinishReason]specialistv1.FinishReason{
 		agentloop.FinishStop:          specialistv1.FinishReason_FINISH_REASON_STOP,
 		agentloop.FinishLength:        specialistv1.FinishReason_FINISH_REASON_LENGTH,
-		agentloop.FinishError:         specialistv1.FinishReason_FINISH_REASON_LENGTH, // of a provider: the answer may be cut
+		agentloop.FinishError:         specialistv1.FinishReason_FINISH_REASON_ERROR,
 		agentloop.FinishContentFilter: specialistv1.FinishReason_FINISH_REASON_CONTENT_FILTER,
 		agentloop.FinishMaxSteps:      specialistv1.FinishReason_FINISH_REASON_MAX_STEPS,
 		agentloop.FinishDeadline:      specialistv1.FinishReason_FINISH_REASON_DEADLINE,

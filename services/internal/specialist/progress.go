@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -21,7 +22,7 @@ import (
 const prefaceLimit = 240
 
 // progress converts the events of a run to events of SpecialistService, and keeps the text that was sent, which is the
-// answer's text.
+// answer's text. It sends whole sentences, so that a run that breaks off leaves no half sentence.
 type progress struct {
 	send  func(*specialistv1.AnswerResponse) error
 	err   error              // of send; the run is stopped then
@@ -33,13 +34,19 @@ type progress struct {
 	pendingUsage *specialistv1.UsageUpdate // what they used; nil: it was sent
 
 	sent      strings.Builder
-	pending   strings.Builder
-	flushing  bool   // held has been let go for this step
-	separator string // goes before the next words
+	pending   strings.Builder // text of the step while it may be a preface
+	flushing  bool            // the text of the step is part of the answer
+	sentences text.Sentences  // of that text
+	start     int             // of that text in sent
+	separator string          // goes before the next words
+	resumed   bool            // the model goes on with its answer, and may repeat sentences at first
 }
 
 // text returns everything that was sent.
 func (p *progress) text() string { return p.sent.String() }
+
+// stepText returns what was sent of the text of the last step.
+func (p *progress) stepText() string { return p.sent.String()[p.start:] }
 
 // run takes a run to its end, reports what happens, and returns the run's result and error.
 func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agentloop.Result, error) {
@@ -65,21 +72,46 @@ func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agent
 		p.ask(question.GetText())
 	}
 	p.flush()
+	if !isCut(run) || p.sentences.Complete() {
+		p.flushRest()
+	}
 	return run.Result(), run.Err()
 }
 
 // ask adds a question to the text of the last step, unless the text has it.
 func (p *progress) ask(question string) {
 	switch {
-	case strings.Contains(text.OneLine(p.text()), question):
+	case strings.Contains(text.OneLine(p.text()+p.sentences.Rest()), question):
 	case p.flushing:
-		p.pending.Reset() // white space
-		p.buffer("\n\n" + question)
+		p.flushRest()
+		p.say("\n\n" + question)
 	default:
 		before := p.pending.String()
 		p.pending.Reset()
 		p.buffer(withQuestion(before, question))
 	}
+}
+
+// isCut reports whether the last text of a run broke off.
+func isCut(run *agentloop.Conversation) bool {
+	steps := run.Result().Steps
+	switch steps[len(steps)-1].FinishReason {
+	case agentloop.FinishStop, agentloop.FinishToolCalls:
+		return false
+	case "":
+		return run.Err() != nil
+	}
+	return true
+}
+
+// resume prepares for the rest of an answer that was cut.
+func (p *progress) resume() {
+	rest := p.sentences.Rest()
+	p.separator = rest[:len(rest)-len(strings.TrimLeftFunc(rest, unicode.IsSpace))]
+	if last, _ := utf8.DecodeLastRuneInString(p.text()); p.separator == "" && last < utf8.RuneSelf {
+		p.separator = " "
+	}
+	p.sentences, p.resumed = text.Sentences{}, true
 }
 
 // noteUsage notes a model call that has ended since the last call of noteUsage. Tools of its step may still run.
@@ -123,34 +155,58 @@ func (p *progress) handle(ev agentloop.Event) {
 }
 
 // write sends a text that is not the model's.
-func (p *progress) write(text string) {
-	p.buffer(text)
-	p.flush()
+func (p *progress) write(t string) {
+	p.pending.Reset()
+	p.sentences = text.Sentences{}
+	p.say(t)
 }
 
-// buffer keeps text until prefaceLimit is exceeded, and then sends it.
-func (p *progress) buffer(text string) {
-	p.pending.WriteString(text)
+// buffer keeps text until prefaceLimit is exceeded, and then sends its whole sentences.
+func (p *progress) buffer(t string) {
+	p.pending.WriteString(t)
 	if p.flushing || p.pending.Len() > prefaceLimit {
 		p.flush()
 	}
 }
 
-// flush sends the pending text, without white space at the start of the answer. White space at its end stays pending, so that
-// the answer does not end in white space.
+// flush sends the whole sentences of the step's text.
 func (p *progress) flush() {
-	text := valid(p.pending.String())
-	p.pending.Reset()
-	if p.sent.Len() == 0 || p.separator != "" {
-		text = strings.TrimLeftFunc(text, unicode.IsSpace)
+	p.flushing = true
+	var whole strings.Builder
+	for _, sentence := range p.sentences.Add(p.pending.String()) {
+		if p.resumed && strings.Contains(p.text(), strings.TrimSpace(sentence)) {
+			continue
+		}
+		p.resumed = false
+		whole.WriteString(sentence)
 	}
-	words := strings.TrimRightFunc(text, unicode.IsSpace)
-	p.pending.WriteString(text[len(words):])
+	p.pending.Reset()
+	p.say(whole.String())
+	if p.sentences.Stuck() {
+		p.flushRest()
+	}
+}
+
+// flushRest sends the start of a sentence that does not go on.
+func (p *progress) flushRest() {
+	rest := strings.TrimRightFunc(p.sentences.Rest(), unicode.IsSpace)
+	p.sentences = text.Sentences{}
+	p.say(rest)
+}
+
+// say sends words, without white space at the start of the answer.
+func (p *progress) say(words string) {
+	words = valid(words)
+	if p.sent.Len() == 0 {
+		p.separator = ""
+	}
+	if p.sent.Len() == 0 || p.separator != "" {
+		words = strings.TrimLeftFunc(words, unicode.IsSpace)
+	}
 	if words == "" {
 		return
 	}
 	words, p.separator = p.separator+words, ""
-	p.flushing = true
 	p.sent.WriteString(words)
 	p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{
 		TextDelta: &specialistv1.TextDelta{Text: words}}})
@@ -160,11 +216,10 @@ func (p *progress) flush() {
 func (p *progress) dropPreface() {
 	if rest := p.quote.Rest(); p.flushing {
 		p.buffer(rest)
+		p.flushRest()
+		p.flushing, p.separator, p.start = false, "\n\n", p.sent.Len()
 	}
 	p.pending.Reset()
-	if p.flushing {
-		p.flushing, p.separator = false, "\n\n"
-	}
 }
 
 func (p *progress) emit(r *specialistv1.AnswerResponse) {

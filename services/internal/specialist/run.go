@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -27,13 +28,15 @@ const (
 	sendReserve = 50 * time.Millisecond
 	// minOutputTokens is the least output of a model call in tokens, however small the budget is: a few sentences.
 	minOutputTokens = 256
+	// maxContinuations bounds how often the model is asked for the rest of an answer.
+	maxContinuations = 2
 )
 
 // temperature of every specialist. Answers should follow the tools' results, not vary.
 var temperature = 0.2
 
-// answer runs the loop, reports progress, and composes the answer. When time or budget run out, the answer is the text so far,
-// or else a list of what the tools found.
+// answer runs the loop, reports progress, and composes the answer. When time or budget run out, or the model fails, the answer is
+// the whole sentences so far, or else a list of what the tools found. The model is asked for the rest of an answer that is cut.
 func (s *Server) answer(
 	ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest, send func(*specialistv1.AnswerResponse) error,
 ) (*specialistv1.Answer, error) {
@@ -52,22 +55,37 @@ func (s *Server) answer(
 	}()
 	p := &progress{send: send, quote: s.ownPrompt.NewFilter(), findings: turn.Findings}
 	result, err := p.run(ctx, run)
-	_, passedOn := turn.ending()
-	fallback := p.text() == "" && passedOn == nil && (ranOut(result) || p.quote.Dropped())
-	if fallback {
-		p.write(turn.fallbackText())
+	for n := 0; n < maxContinuations && p.err == nil && run.Continue(ctx, p.stepText()); n++ {
+		p.resume()
+		result, err = p.run(ctx, run)
 	}
-	if p.text() == "" && passedOn == nil && p.quote.Dropped() { // nothing but the prompt
-		p.write(refusal(req.GetSubQuery()))
+	if p.err != nil {
+		return nil, p.err
+	}
+	_, passedOn := turn.ending()
+	silent := p.stepText() == "" && passedOn == nil
+	fallback := ""
+	if silent && (err != nil && result.FinishReason != agentloop.FinishCanceled || isCut(run) || p.quote.Dropped()) {
+		fallback = turn.fallbackText()
 	}
 	switch {
-	case p.err != nil:
-		return nil, p.err
-	case err != nil && (p.text() == "" || result.FinishReason == agentloop.FinishError):
+	case fallback != "":
+		p.write(fallback)
+	case p.stepText() == "" && err != nil:
 		return nil, budgetError(err)
+	case silent && isCut(run):
+		p.write(strings.TrimSpace(p.sentences.Rest()) + "…")
+	case silent && p.quote.Dropped(): // nothing but the prompt
+		p.write(refusal(req.GetSubQuery()))
+	}
+	if result.FinishReason == agentloop.FinishError || errors.Is(err, agentloop.ErrNoAnswer) {
+		s.deps.Logger.WarnContext(ctx, "the model failed; the answer uses the results until then", "agent", s.def.Name, "error", err)
+		failed := *result
+		failed.FinishReason = agentloop.FinishError
+		result = &failed
 	}
 	var verdict grounding.Verdict
-	if !fallback { // a fallback text lists tool results only
+	if fallback == "" { // a fallback text lists tool results only
 		verdict = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
 	}
 	answer := compose(turn, result, p.text(), verdict)
@@ -88,11 +106,6 @@ func refusal(message string) string {
 		return r
 	}
 	return refusals["en"]
-}
-
-// ranOut reports whether a run ended for lack of time or budget. The result is nil when the caller left.
-func ranOut(r *agentloop.Result) bool {
-	return r != nil && (r.FinishReason == agentloop.FinishDeadline || r.FinishReason == agentloop.FinishBudget)
 }
 
 // budgetError returns the fault of a budget that does not pay for a first call, and any other error as it is.

@@ -2,6 +2,7 @@ package specialist_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -136,7 +137,8 @@ func TestABudgetThatPaysForNothingCallsNoModel(t *testing.T) {
 func TestAtTheDeadlineWhatThereIsIsHandedOver(t *testing.T) {
 	const limit = 20 * time.Second
 	hangs := scripted.Step{Hang: true}
-	midway := scripted.Step{Text: "The Dune Lamp is ", Hang: true}
+	half := scripted.Step{Text: "The Dune Lamp is ", Hang: true}
+	midway := scripted.Step{Text: "The Dune Lamp is warm. It costs ", Hang: true}
 	tests := []struct {
 		name  string
 		steps []scripted.Step
@@ -145,7 +147,8 @@ func TestAtTheDeadlineWhatThereIsIsHandedOver(t *testing.T) {
 	}{
 		{"a tool hangs: the reserve is for an answer", []scripted.Step{look("slowly"), {Text: "I cannot tell.", Delay: time.Second}}, "I cannot tell.", 16 * time.Second},
 		{"the model hangs after the tools", []scripted.Step{look("lamp"), hangs}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", limit},
-		{"the model hangs amid its answer", []scripted.Step{look("lamp"), midway}, "The Dune Lamp is", limit},
+		{"the model hangs in its first sentence", []scripted.Step{look("lamp"), half}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", limit},
+		{"the model hangs in its second sentence", []scripted.Step{look("lamp"), midway}, "The Dune Lamp is warm.", limit},
 		{"the model hangs in the reserve", []scripted.Step{look("lamp"), look("slowly"), hangs}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", limit},
 	}
 	for _, tt := range tests {
@@ -169,6 +172,87 @@ func TestAtTheDeadlineWhatThereIsIsHandedOver(t *testing.T) {
 					t.Errorf("products %v", r.answer.GetProducts())
 				}
 			})
+		})
+	}
+}
+
+func TestACutAnswerIsContinuedOrEndsWithAWholeSentence(t *testing.T) {
+	const stop, length = specialistv1.FinishReason_FINISH_REASON_STOP, specialistv1.FinishReason_FINISH_REASON_LENGTH
+	cut := func(text string) scripted.Step {
+		return scripted.Step{Text: text, FinishReason: agentloop.FinishLength, ChunkSize: 5}
+	}
+	tests := []struct {
+		name   string
+		steps  []scripted.Step
+		text   string
+		finish specialistv1.FinishReason
+	}{
+		{"the model goes on", []scripted.Step{look("lamp"), cut("The Dune Lamp is warm.\n\nIt costs 4"), {Text: "It costs 49 EUR."}},
+			"The Dune Lamp is warm.\n\nIt costs 49 EUR.", stop},
+		{"cut between sentences", []scripted.Step{cut("We have lamps. They are warm."), {Text: "Shall we?"}},
+			"We have lamps. They are warm. Shall we?", stop},
+		{"the model starts over", []scripted.Step{cut("We have lamps. They are"), {Text: "We have lamps. They are warm.", ChunkSize: 4}},
+			"We have lamps. They are warm.", stop},
+		{"cut twice", []scripted.Step{cut("We have lamps. They"), cut("They are warm. Th"), {Text: "They hang."}},
+			"We have lamps. They are warm. They hang.", stop},
+		{"cut every time", []scripted.Step{cut("We have lamps. They"), cut("They are warm. Th"), cut("They hang. Also")},
+			"We have lamps. They are warm. They hang.", length},
+		{"the model fails to go on", []scripted.Step{cut("We have lamps. They"), {Err: errors.New("away")}}, "We have lamps.", length},
+		{"the model writes nothing more", []scripted.Step{cut("We have lamps. They"), {}}, "We have lamps.", length},
+		{"cut in the first sentence", []scripted.Step{look("lamp"), cut("We have the warm")}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", length},
+		{"cut in the first sentence, nothing found", []scripted.Step{cut("We have the warm ")}, "We have the warm…", length},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			model := scripted.New(tt.steps...)
+			r, err := ask(t, serve(t, lamps, model), question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.answer.GetText() != tt.text || r.text != tt.text || r.answer.GetFinishReason() != tt.finish || model.Remaining() > 0 {
+				t.Errorf("%v: %q, deltas add up to %q, %d steps left", r.answer.GetFinishReason(), r.answer.GetText(), r.text, model.Remaining())
+			}
+			if n := int(r.answer.GetUsage().GetModelCalls()); n != len(tt.steps) {
+				t.Errorf("%d model calls counted, want %d", n, len(tt.steps))
+			}
+		})
+	}
+}
+
+func TestAModelThatFailsHandsOverWhatThereIs(t *testing.T) {
+	broken := errors.New("the endpoint is away")
+	for name, c := range map[string]struct {
+		steps []scripted.Step
+		text  string // empty: the call fails
+	}{
+		"after the tools":        {[]scripted.Step{look("lamp"), {Err: broken}}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp"},
+		"without an answer":      {[]scripted.Step{look("lamp"), {}, {}}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp"},
+		"in its second sentence": {[]scripted.Step{look("lamp"), {Text: "The Dune Lamp is warm. It co", Err: broken}}, "The Dune Lamp is warm."},
+		"in its first sentence":  {[]scripted.Step{look("lamp"), {Text: "The Dune La", Err: broken}}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp"},
+		"after an announcement": {
+			[]scripted.Step{{Text: strings.Repeat("I look for lamps. ", 20), ToolCalls: look("lamp").ToolCalls}, {Err: broken}},
+			strings.TrimSpace(strings.Repeat("I look for lamps. ", 20)) + "\n\n- Dune Lamp, 49.00 EUR\n- Reed Lamp",
+		},
+		"before the tools":          {[]scripted.Step{{Err: broken}}, ""},
+		"after tools found nothing": {[]scripted.Step{look("nothing"), {Err: broken}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := ask(t, serve(t, lamps, scripted.New(c.steps...)), question)
+			if c.text == "" {
+				if status.Code(err) != codes.Internal {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.answer.GetText() != c.text || r.text != c.text || r.answer.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_ERROR {
+				t.Errorf("%v: %q, deltas add up to %q", r.answer.GetFinishReason(), r.answer.GetText(), r.text)
+			}
+			if r.answer.GetConfidence() > 0.6 {
+				t.Errorf("confidence %v", r.answer.GetConfidence())
+			}
 		})
 	}
 }

@@ -48,6 +48,16 @@ func (s *Sentences) Add(t string) []string {
 // Rest returns the rest of a text that has ended.
 func (s *Sentences) Rest() string { return s.held }
 
+// Complete reports whether the rest ends like a sentence: with a stop that is not the dot of a number or an abbreviation.
+func (s *Sentences) Complete() bool {
+	rest := strings.TrimRightFunc(s.held, unicode.IsSpace)
+	words := strings.TrimRightFunc(rest, func(r rune) bool { return isStop(r) || isCloser(r) })
+	last, _ := utf8.DecodeLastRuneInString(words)
+	stops := rest[len(words):]
+	return words != "" && strings.ContainsFunc(stops, isStop) && !IsDigit(last) &&
+		(stops[0] != '.' || !isAbbreviation(words[strings.LastIndexFunc(words, unicode.IsSpace)+1:]))
+}
+
 // Stuck reports whether the text had no place to cut for so long that the buffer has given up: Add returns nothing more, and Rest
 // holds at least MaxSentence bytes.
 func (s *Sentences) Stuck() bool { return s.stuck }

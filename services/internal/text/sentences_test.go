@@ -57,6 +57,18 @@ func TestTextIsCutIntoSentencesAndLines(t *testing.T) {
 	}
 }
 
+func TestRestIsCompleteIfItEndsLikeASentence(t *testing.T) {
+	for rest, want := range map[string]bool{
+		"It fits. ": true, "„Gern.“": true, "Why?": true, "あります。": true, "It fits": false, "It costs 49.": false, "We sell e.g.": false, "inkl.": false,
+		"": false, "...": false, "1. ": false,
+	} {
+		s := Sentences{held: rest}
+		if s.Complete() != want {
+			t.Errorf("%q: complete %v", rest, !want)
+		}
+	}
+}
+
 func TestALongSentenceIsCutFarFromNumbers(t *testing.T) {
 	words := strings.Repeat("only words here and ", 22)
 	text := words + "then on 3 de septiembre de 2026 for 1 299,00 € and 42 or " + strings.Repeat("9 x ", 300) + words

@@ -38,7 +38,7 @@ const (
 	FinishReason_FINISH_REASON_UNSPECIFIED FinishReason = 0
 	// The model finished.
 	FinishReason_FINISH_REASON_STOP FinishReason = 1
-	// The limit of output tokens was reached. The text may be cut off.
+	// The limit of output tokens was reached, and the model did not go on. The text ends after its last whole sentence.
 	FinishReason_FINISH_REASON_LENGTH FinishReason = 2
 	// The provider withheld the answer.
 	FinishReason_FINISH_REASON_CONTENT_FILTER FinishReason = 3
@@ -48,6 +48,8 @@ const (
 	FinishReason_FINISH_REASON_DEADLINE FinishReason = 5
 	// The budget of tokens or money was used up. The answer uses the results until then.
 	FinishReason_FINISH_REASON_BUDGET FinishReason = 6
+	// The model failed. The answer uses the results until then.
+	FinishReason_FINISH_REASON_ERROR FinishReason = 7
 )
 
 // Enum value maps for FinishReason.
@@ -60,6 +62,7 @@ var (
 		4: "FINISH_REASON_MAX_STEPS",
 		5: "FINISH_REASON_DEADLINE",
 		6: "FINISH_REASON_BUDGET",
+		7: "FINISH_REASON_ERROR",
 	}
 	FinishReason_value = map[string]int32{
 		"FINISH_REASON_UNSPECIFIED":    0,
@@ -69,6 +72,7 @@ var (
 		"FINISH_REASON_MAX_STEPS":      4,
 		"FINISH_REASON_DEADLINE":       5,
 		"FINISH_REASON_BUDGET":         6,
+		"FINISH_REASON_ERROR":          7,
 	}
 )
 
@@ -2249,7 +2253,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\";\n" +
 	"\aHandOff\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
-	"\asummary\x18\x02 \x01(\tR\asummary*\xd4\x01\n" +
+	"\asummary\x18\x02 \x01(\tR\asummary*\xed\x01\n" +
 	"\fFinishReason\x12\x1d\n" +
 	"\x19FINISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12FINISH_REASON_STOP\x10\x01\x12\x18\n" +
@@ -2257,7 +2261,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x1cFINISH_REASON_CONTENT_FILTER\x10\x03\x12\x1b\n" +
 	"\x17FINISH_REASON_MAX_STEPS\x10\x04\x12\x1a\n" +
 	"\x16FINISH_REASON_DEADLINE\x10\x05\x12\x18\n" +
-	"\x14FINISH_REASON_BUDGET\x10\x062\xc9\x01\n" +
+	"\x14FINISH_REASON_BUDGET\x10\x06\x12\x17\n" +
+	"\x13FINISH_REASON_ERROR\x10\a2\xc9\x01\n" +
 	"\x11SpecialistService\x12[\n" +
 	"\bDescribe\x12&.quartet.specialist.v1.DescribeRequest\x1a'.quartet.specialist.v1.DescribeResponse\x12W\n" +
 	"\x06Answer\x12$.quartet.specialist.v1.AnswerRequest\x1a%.quartet.specialist.v1.AnswerResponse0\x01B\xf4\x01\n" +
