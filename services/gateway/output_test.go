@@ -15,7 +15,7 @@ import (
 
 // hijacked answers as a specialist that an attacker runs: every text has what no reply may show.
 func hijacked(_ *specialistv1.AnswerRequest, stream answerStream) error {
-	bad := "We have shoes and P2.\u202e See [it](https://evil.example/a?b=c), ![x](https://evil.example/x.png) or https://shop.example/p. Mail x@evil.example!"
+	bad := "We have P1 and P2.\u202e See [it](https://evil.example/a?b=c), ![x](https://evil.example/x.png) or https://shop.example/p. Mail x@evil.example!"
 	call := &specialistv1.ToolCall{ToolCallId: "c\u200b1", ToolName: "t\u2066ool", ResultPreview: "a\U000e0041b"}
 	for _, ev := range []*specialistv1.AnswerResponse{
 		{Event: &specialistv1.AnswerResponse_ToolCallStarted{ToolCallStarted: &specialistv1.ToolCallStarted{ToolCallId: "c\u200b1", ToolName: "t\u2066ool"}}},
@@ -38,15 +38,15 @@ func hijacked(_ *specialistv1.AnswerRequest, stream answerStream) error {
 
 // Neither a single answer, nor joined ones, nor a merge shows what a hijacked specialist says; nor does the thread.
 func TestAHijackedSpecialistShowsNothingForeign(t *testing.T) {
-	const shown = "We have shoes and P2. See it,  or https://shop.example/p. Mail (address removed)!"
+	const shown = "We have P1 and P2. See it,  or https://shop.example/p. Mail (address removed)!"
 	for name, tt := range map[string]struct {
 		message, want string
 		model         *scripted.Model
 	}{
 		"single": {"search: sho\u200bes", shown, scripted.New()},
 		"joined": {"search: shoes | support: ret\u202eurns", shown + "\n\nsupport says returns.", scripted.New(scripted.Step{Err: errors.New("no")})},
-		"merged": {"search: shoes | support: https://evil.example/returns", "We have shoes and P2. See https://shop.example/p or (link removed).\n\nsupport says (link removed).",
-			scripted.New(scripted.Step{Text: "We have shoes and P2. See https://shop.example/p or https://evil.example/returns."})},
+		"merged": {"search: shoes | support: https://evil.example/returns", "We have P1 and P2. See https://shop.example/p or (link removed).\n\nsupport says (link removed).",
+			scripted.New(scripted.Step{Text: "We have P1 and P2. See https://shop.example/p or https://evil.example/returns."})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, tt.model)

@@ -132,10 +132,16 @@ func wordsOf(s string) []word {
 	return out
 }
 
+// maxGeneric is the length in words of a title that may be the word for a kind of thing: "Running sock". In a text it must have the
+// title's capital, unless the title has a brand or a model: "we have no running socks" names no product.
+const maxGeneric = 2
+
 // name is a title, as a text may give it.
 type name struct {
-	title string
-	words []word
+	title    string
+	words    []word
+	capital  bool // of the first word
+	distinct bool // it has a brand or a model
 }
 
 // nameOf reads the title of a product. Of a title without its brand, the first word has a capital in any case, so it does not
@@ -147,8 +153,9 @@ func nameOf(p Product) name {
 		n.words[i].brand = slices.ContainsFunc(brand, func(b word) bool { return b.text == w.text })
 	}
 	if len(n.words) > 0 && !n.words[0].digit {
-		n.words[0].proper = false
+		n.capital, n.words[0].proper = n.words[0].proper, false
 	}
+	n.distinct = slices.ContainsFunc(n.words, func(w word) bool { return w.brand || w.proper })
 	return n
 }
 
@@ -222,8 +229,11 @@ func (f *finder) run(product, at, j int) run {
 
 // isNamed reports whether a run names its product.
 func (f *finder) isNamed(r run) bool {
-	words := f.names[r.product].words
-	if n := len(r.title); n == len(words) || n >= 2 && float64(n) >= minCoverage*float64(len(words)) {
+	n := f.names[r.product]
+	switch size := len(r.title); {
+	case size == len(n.words) && (size > maxGeneric || n.distinct || f.words[r.begin].proper || !n.capital):
+		return true
+	case size > maxGeneric && float64(size) >= minCoverage*float64(len(n.words)):
 		return true
 	}
 	return f.hasModel(r) && (len(r.title) > 1 || f.isOnly(r)) || f.isProper(r) && f.isOnly(r)

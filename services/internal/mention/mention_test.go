@@ -33,7 +33,8 @@ func TestWhatATextNames(t *testing.T) {
 		"The Path is a thin sock.":                                            "42",
 		"In size 42 we have no chalk bag. P1 is a trail shoe.":                "P1",
 		"Ask for P10 or p9, not for P100.":                                    "P10 P9",
-		"Running socks are below. Try the Dunmarrow Path ankle sock.":         "P4 42",
+		"Our **Running sock** costs 9 EUR, the Dunmarrow Path ankle sock 14.": "P4 42",
+		"We have no running socks in 42.":                                     "",
 		"Der Fallow Women's ist leichter als die Gully 3 GT.":                 "P7 P3",
 	} {
 		var got []string
@@ -45,7 +46,7 @@ func TestWhatATextNames(t *testing.T) {
 		}
 	}
 	two := []Product{{"A", "Merino sock", ""}, {"B", "Merino sock", ""}}
-	if got := Products("Our merino sock.", two); len(got) != 2 || got[0].At != got[1].At {
+	if got := Products("Our Merino sock.", two); len(got) != 2 || got[0].At != got[1].At {
 		t.Errorf("of two products with one title: %v", got)
 	}
 }
