@@ -28,6 +28,7 @@ type similarRequest struct {
 	noMatch  bool     // the query matches no product of the catalog
 	query    string
 	relation catalogv1.Relation
+	language string // of reasons, one that code writes
 	filter   *catalogv1.Filter
 	limit    int
 }
@@ -41,6 +42,7 @@ func (t *turn) request(ctx context.Context, in similarArgs, cart turnCart) (*sim
 	if r.limit == 0 {
 		r.limit = defaultListed
 	}
+	r.language, _ = text.Written(t.Language)
 	for _, item := range cart.GetItems() {
 		r.filter.ExcludeProductIds = append(r.filter.ExcludeProductIds, item.GetProductId())
 	}
@@ -146,11 +148,11 @@ func (r *similarRequest) run(ctx context.Context) ([]*catalogv1.Hit, string, err
 	if len(r.anchors) > 0 {
 		var known []*catalogv1.KnownComplement
 		if r.relation != catalogv1.Relation_RELATION_ALTERNATIVE {
-			known = r.service.coPurchases(ctx, r.storeID, r.anchors)
+			known = r.service.coPurchases(ctx, r.storeID, r.anchors, oftenBoughtWith[r.language])
 		}
 		resp, err := r.catalog.FindSimilarProducts(ctx, &catalogv1.FindSimilarProductsRequest{
 			StoreId: r.storeID, ProductIds: r.anchors, Relation: r.relation, Query: r.query, Filter: r.filter, Limit: int32(r.limit),
-			KnownComplements: known,
+			KnownComplements: known, Language: r.language,
 		})
 		if err != nil {
 			return nil, "", fmt.Errorf("find similar products: %w", err)
@@ -163,6 +165,9 @@ func (r *similarRequest) run(ctx context.Context) ([]*catalogv1.Hit, string, err
 			return nil, "", err
 		}
 		hits = resp.GetHits()
+		for _, h := range hits {
+			h.Reason = "" // it repeats the query
+		}
 	}
 	return hits, r.note(hits), nil
 }
@@ -212,9 +217,12 @@ const (
 	// maxCoPurchaseAnchors bounds the products whose co-purchases are looked up, and maxCoPurchases the results.
 	maxCoPurchaseAnchors = 10
 	maxCoPurchases       = 20
-	// coPurchaseRelation is the relation of two co-purchased products, for shoppers.
-	coPurchaseRelation = "often bought with"
 )
+
+// oftenBoughtWith is the relation of two co-purchased products by language, to stand before the title of one.
+var oftenBoughtWith = map[string]string{
+	"en": "often bought with", "de": "oft gekauft mit", "es": "se compra a menudo con", "fr": "souvent acheté avec",
+}
 
 // CoPurchases lists products that were bought together. An orderv1.OrderServiceClient implements it.
 type CoPurchases interface {
@@ -223,7 +231,7 @@ type CoPurchases interface {
 
 // coPurchases returns products that customers bought together with some products, best first; none when the lookup fails, takes too
 // long or is not in the scope. Of many products it uses the last ones.
-func (s *Service) coPurchases(ctx context.Context, storeID string, products []string) []*catalogv1.KnownComplement {
+func (s *Service) coPurchases(ctx context.Context, storeID string, products []string, relation string) []*catalogv1.KnownComplement {
 	if s.orders == nil || len(products) == 0 {
 		return nil
 	}
@@ -248,7 +256,7 @@ func (s *Service) coPurchases(ctx context.Context, storeID string, products []st
 	var out []*catalogv1.KnownComplement
 	for _, p := range resp.GetCoPurchases() {
 		out = append(out, &catalogv1.KnownComplement{
-			ProductId: p.GetProductId(), WithProductId: p.GetWithProductId(), Relation: coPurchaseRelation,
+			ProductId: p.GetProductId(), WithProductId: p.GetWithProductId(), Relation: relation,
 		})
 	}
 	return out

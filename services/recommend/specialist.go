@@ -18,6 +18,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/productview"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 //go:embed prompt.md
@@ -96,12 +97,10 @@ const (
 	similarTool = "similar_products"
 )
 
-const cartDescription = `Returns the shopper's cart: items with title, quantity, price, category and options, the subtotal ` +
-	`and the categories in it. Call it for any question about the cart, and before recommending something that goes with it.`
+const cartDescription = `Returns the items of the shopper's cart and its subtotal.`
 
-const similarDescription = `Finds products that go with, or could replace, some products: those named in product_ids, else ` +
-	`those in the cart. For a gift or another wish that has nothing to do with the cart, give a query and no product_ids: it ` +
-	`searches the catalog. What is in the cart already and what is sold out is left out. Every product comes with a reason.`
+const similarDescription = `Finds products that go with, or could replace, those in product_ids, else those in the cart. With a ` +
+	`query alone, as for a gift, it searches the catalog. What is in the cart or sold out is left out.`
 
 const (
 	defaultListed = 5
@@ -112,11 +111,11 @@ const (
 
 // similarArgs are the arguments of similar_products.
 type similarArgs struct {
-	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles of the products to start from. Leave out to start from the cart."`
-	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain. Or what to look for, when it is no company for the cart."`
-	Relation   string   `json:"relation,omitempty" jsonschema:"complement for what goes with them, alternative for what could replace them. Leave out for both."`
-	MaxPrice   *float64 `json:"max_price,omitempty" jsonschema:"Highest price, in the store's currency, such as 30."`
-	Limit      int      `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. 5 unless said otherwise."`
+	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles of products to start from. Default: the cart."`
+	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain."`
+	Relation   string   `json:"relation,omitempty" jsonschema:"complement or alternative. Default: both."`
+	MaxPrice   *float64 `json:"max_price,omitempty"`
+	Limit      int      `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. Default: 5."`
 }
 
 // relations are the values of the relation argument.
@@ -219,7 +218,7 @@ func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, erro
 	if err != nil {
 		return similarResult{}, t.service.forModel(ctx, err, "the catalog cannot be searched now; say so, and name no product")
 	}
-	return t.present(hits, note), nil
+	return t.present(hits, in.Query, note), nil
 }
 
 // search finds what the arguments ask for, with a note on what is missing.
@@ -312,18 +311,23 @@ type similarResult struct {
 func (r similarResult) Summary() string { return count(len(r.Products), "product") }
 
 // present puts the hits before the model and into the findings.
-func (t *turn) present(hits []*catalogv1.Hit, note string) similarResult {
-	out := similarResult{Products: []productview.View{}, Note: note}
+func (t *turn) present(hits []*catalogv1.Hit, query, note string) similarResult {
+	_, own := text.Written(t.Language)
+	var items []productview.Item
 	for _, h := range hits {
 		variants := matched(h)
 		if len(variants) == 0 {
 			continue
 		}
-		t.AddProducts(productview.Choice(h.GetProduct(), variants, h.GetReason()))
-		out.Products = append(out.Products, productview.New(h.GetProduct(), variants, h.GetReason()))
+		reason := h.GetReason()
+		items = append(items, productview.Item{Product: h.GetProduct(), Variants: variants, Reason: reason})
+		if !own {
+			reason = "" // it is English
+		}
+		t.AddProducts(productview.Choice(h.GetProduct(), variants, reason))
 	}
-	t.Found(len(out.Products))
-	return out
+	t.Found(len(items))
+	return similarResult{Products: productview.List(items, query, t.SubQuery), Note: note}
 }
 
 // matched returns the variants of a hit that passed the filter.

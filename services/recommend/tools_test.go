@@ -16,6 +16,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // toolbox makes the tools of one turn for a shopper whose cart "c1" holds the items.
@@ -82,48 +83,48 @@ func TestSimilarProducts(t *testing.T) {
 			inCart, `{"relation":"complement","query":"rain","limit":1}`, []string{"WAX-1"}, `The store has nothing for "rain"; this goes`,
 			&catalogv1.FindSimilarProductsRequest{
 				StoreId: "s1", ProductIds: []string{"BOOT-1", "SOCK-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT, Query: "rain",
-				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1, Language: "en",
 			},
 		},
 		"a named product, the cart is left out": {
 			inCart, `{"product_ids":["wax-1"],"relation":"alternative","max_price":12.5}`, []string{"MUG-1"}, "",
 			&catalogv1.FindSimilarProductsRequest{
 				StoreId: "s1", ProductIds: []string{"WAX-1"}, Relation: catalogv1.Relation_RELATION_ALTERNATIVE,
-				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}, MaxPrice: eur(1250)}, Limit: 5,
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}, MaxPrice: eur(1250)}, Limit: 5, Language: "en",
 			},
 		},
 		"a product named by its title": {
 			nil, `{"product_ids":["Boot wax"],"limit":1}`, []string{"BOOT-1"}, "",
 			&catalogv1.FindSimilarProductsRequest{
-				StoreId: "s1", ProductIds: []string{"WAX-1"}, Filter: &catalogv1.Filter{InStock: true}, Limit: 1,
+				StoreId: "s1", ProductIds: []string{"WAX-1"}, Filter: &catalogv1.Filter{InStock: true}, Limit: 1, Language: "en",
 			},
 		},
 		"what goes with a product that the query names": {
 			nil, `{"query":"fell boot","relation":"complement","limit":1}`, []string{"SOCK-1"}, "",
 			&catalogv1.FindSimilarProductsRequest{
 				StoreId: "s1", ProductIds: []string{"BOOT-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT,
-				Filter: &catalogv1.Filter{InStock: true}, Limit: 1,
+				Filter: &catalogv1.Filter{InStock: true}, Limit: 1, Language: "en",
 			},
 		},
 		"what goes with a product that the query names, whatever is in the cart": {
 			inCart, `{"query":"boot wax","relation":"complement","limit":1}`, []string{"MUG-1"}, "",
 			&catalogv1.FindSimilarProductsRequest{
 				StoreId: "s1", ProductIds: []string{"WAX-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT,
-				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1, Language: "en",
 			},
 		},
 		"what could replace a product that the query names": {
 			inCart, `{"query":"boot wax","relation":"alternative","limit":1}`, []string{"MUG-1"}, "",
 			&catalogv1.FindSimilarProductsRequest{
 				StoreId: "s1", ProductIds: []string{"WAX-1"}, Relation: catalogv1.Relation_RELATION_ALTERNATIVE,
-				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1, Language: "en",
 			},
 		},
 		"what goes with what the store does not have": {
 			inCart, `{"query":"teapot","relation":"complement","limit":1}`, []string{"WAX-1"}, `The store has nothing for "teapot"; this goes with what is in the cart.`,
 			&catalogv1.FindSimilarProductsRequest{
 				StoreId: "s1", ProductIds: []string{"BOOT-1", "SOCK-1"}, Relation: catalogv1.Relation_RELATION_COMPLEMENT, Query: "teapot",
-				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1,
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}}, Limit: 1, Language: "en",
 			},
 		},
 		"a gift has nothing to do with the cart":        {inCart, `{"query":"gift"}`, []string{"MUG-1"}, "", nil},
@@ -144,7 +145,7 @@ func TestSimilarProducts(t *testing.T) {
 			var got []string
 			for _, p := range result.Products {
 				got = append(got, p.ProductID)
-				if p.Reason == "" || p.Price == "" {
+				if (p.Reason == "") != (c.similar == nil) || p.Price == "" { // a search's reason repeats the query
 					t.Errorf("%s lacks a reason or a price: %+v", p.ProductID, p)
 				}
 			}
@@ -233,6 +234,29 @@ func TestAnswer(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, answer.GetProducts(), protocmp.Transform()); diff != "" {
 		t.Errorf("products (-want +got):\n%s", diff)
+	}
+}
+
+// The model reads English; the shopper does not.
+func TestNoEnglishReasonsInALanguageThatCodeDoesNotWrite(t *testing.T) {
+	for locale, want := range map[string]string{"it": "", "nl-BE": "", "en-GB": "goes with BOOT-1", "de": "goes with BOOT-1"} { // the catalog of this test speaks English alone
+		catalog := newFakeCatalog()
+		model := scripted.New(
+			scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "similar_products", Arguments: `{"relation":"complement"}`}}},
+			scripted.Step{Text: "Boot wax, 9.95 EUR."},
+		)
+		conn := servicetest.Serve(t, "recommend", newService(t, catalog, model).Register)
+		add(t, cartv1.NewCartServiceClient(conn), "c1", item("BOOT-1", "s42", 1))
+		answer := servicetest.Answer(t, conn, scope.Scope{StoreID: "s1", CartID: "c1", Locale: locale}, "what goes with my cart?")
+		if got := answer.GetProducts()[0].GetReason(); got != want {
+			t.Errorf("%s: reason %q, want %q", locale, got, want)
+		}
+		if asked, _ := text.Written(locale); catalog.similar[0].GetLanguage() != asked {
+			t.Errorf("%s: reasons in %q, want %q", locale, catalog.similar[0].GetLanguage(), asked)
+		}
+		if messages := model.Requests()[1].Messages; !strings.Contains(messages[len(messages)-1].Text, "goes with BOOT-1") {
+			t.Errorf("%s: the model does not read why", locale)
+		}
 	}
 }
 

@@ -51,9 +51,7 @@ func nearestProducts(ctx context.Context, v *index.View, f index.Result, p plan)
 		notes = append(notes, subject(f)+" "+p.describe(dropped, hits)+".")
 	}
 	out := outcome{}
-	for _, h := range hits[:min(maxNearest, len(hits))] {
-		out.listed = append(out.listed, listed{h, "nearest alternative: not " + p.phrases(dropped)})
-	}
+	out.listed = hits[:min(maxNearest, len(hits))]
 	if len(out.listed) > 0 {
 		notes = append(notes, p.otherwise(dropped, len(hits), soldOut))
 	} else if len(notes) == 0 {

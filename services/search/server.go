@@ -240,6 +240,7 @@ func (s *server) FindSimilarProducts(
 	}
 	c.Range("limit", int64(req.GetLimit()), 0, maxSimilar)
 	checkKnown(&c, req.GetKnownComplements())
+	c.OptionalID("language", req.GetLanguage())
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -250,7 +251,8 @@ func (s *server) FindSimilarProducts(
 			return err
 		}
 		q := v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery())
-		related, err = v.Related(ctx, req.GetProductIds(), req.GetRelation(), q, index.NewFilter(req.GetFilter()), req.GetKnownComplements())
+		related, err = v.Related(ctx, req.GetProductIds(), req.GetRelation(), q, index.NewFilter(req.GetFilter()), req.GetKnownComplements(),
+			req.GetLanguage())
 		return err
 	})
 	if err != nil {

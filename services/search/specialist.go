@@ -90,24 +90,22 @@ var speaksFor = map[float64][]string{
 
 // searchArgs are the arguments of search_catalog.
 type searchArgs struct {
-	Query      string         `json:"query" jsonschema:"What is wanted, in a few English words without sizes, colours and prices, such as: trail running shoes. Or a product id."`
-	Category   string         `json:"category,omitempty" jsonschema:"Only this category of the store, if one is known."`
-	Brand      string         `json:"brand,omitempty" jsonschema:"Only this brand."`
-	MinPrice   *float64       `json:"min_price,omitempty" jsonschema:"Lowest price, in the store's currency, such as 50."`
-	MaxPrice   *float64       `json:"max_price,omitempty" jsonschema:"Highest price, in the store's currency, such as 120."`
-	Options    map[string]any `json:"options,omitempty" jsonschema:"Options that one variant must have together, such as size 42 and colour blue: {\"size\": \"42\", \"colour\": \"blue\"}."`
-	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Facts that must hold, such as {\"waterproof\": \"true\"} or {\"material\": \"merino wool\"}."`
-	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"Only what can be bought now. True unless said otherwise."`
-	Sort       string         `json:"sort,omitempty" jsonschema:"Order of the products: relevance (the default), price_low_to_high for the cheapest, price_high_to_low for the most expensive."`
-	Limit      int            `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. 5 unless said otherwise; total counts all of them in any case."`
+	Query      string         `json:"query" jsonschema:"A few English words, such as: trail running shoes. Or a product id."`
+	Category   string         `json:"category,omitempty" jsonschema:"A category of the store."`
+	Brand      string         `json:"brand,omitempty"`
+	MinPrice   *float64       `json:"min_price,omitempty"`
+	MaxPrice   *float64       `json:"max_price,omitempty"`
+	Options    map[string]any `json:"options,omitempty" jsonschema:"Of one variant, such as {\"size\": \"42\", \"colour\": \"blue\"}."`
+	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Facts, such as {\"waterproof\": \"true\"}."`
+	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"False lists sold-out products too."`
+	Sort       string         `json:"sort,omitempty" jsonschema:"relevance, price_low_to_high or price_high_to_low."`
+	Limit      int            `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. Default: 5."`
 }
 
 const catalogTool = "search_catalog"
 
-const searchDescription = `Searches the store's whole catalog. Returns the best products with price, options in stock and ` +
-	`a reason, the total number of matches and their price range; so it also answers "the cheapest", "how many" and ` +
-	`"between which prices". The catalog is in English: translate the query to English. Look for one kind of product per call. ` +
-	`Only products in stock are returned unless in_stock is false. When nothing fits, note says why and the nearest products are listed.`
+const searchDescription = `Searches the store's catalog for products. Returns the best, the number of all matches (total) and ` +
+	`their price range. When nothing fits, note says why and the nearest products are listed.`
 
 const (
 	defaultListed = 5
@@ -158,13 +156,20 @@ func (s *Service) searchTool(
 		s.rerankListed(ctx, in.Query, out.listed)
 	}
 	limit := min(orDefault(int32(in.Limit), defaultListed), len(out.listed))
-	result := searchResult{Products: []productview.View{}, Total: out.total, PriceRange: out.priceRange, Note: out.note}
-	for _, l := range out.listed[:limit] {
-		result.Products = append(result.Products, productview.New(l.Product, l.Variants, l.reason))
-		t.AddProducts(productview.Choice(l.Product, l.Variants, l.reason))
+	var items []productview.Item
+	for _, h := range out.listed[:limit] {
+		item := productview.Item{Product: h.Product, Variants: h.Variants}
+		if h.VectorOnly {
+			item.Reason = index.NearInMeaning
+		}
+		items = append(items, item)
+		t.AddProducts(productview.Choice(h.Product, h.Variants, ""))
 	}
 	t.Found(out.total)
-	return result, nil
+	return searchResult{
+		Products: productview.List(items, in.Query, t.SubQuery, strings.Join(slices.Collect(maps.Keys(in.Attributes)), " ")),
+		Total:    out.total, PriceRange: out.priceRange, Note: out.note,
+	}, nil
 }
 
 // tidy removes invisible characters, and what surrounds an identifier.
@@ -206,15 +211,9 @@ func (in searchArgs) check() error {
 	return nil
 }
 
-// listed is a product to show, and why.
-type listed struct {
-	index.Hit
-	reason string
-}
-
 // outcome is what a search comes to.
 type outcome struct {
-	listed     []listed
+	listed     []index.Hit
 	total      int
 	priceRange string
 	note       string
@@ -244,9 +243,7 @@ func (s *Service) look(ctx context.Context, v *index.View, words *index.Vocabula
 	}
 	if len(out.listed) == 0 {
 		out.relevant = !index.ByPrice(sorts[in.Sort])
-		for _, h := range f.Hits {
-			out.listed = append(out.listed, listed{h, f.Reason(h)})
-		}
+		out.listed = slices.Clone(f.Hits)
 		if f.HasVectorOnly() {
 			out.note = strings.TrimSpace(out.note + " " + nearNote)
 		}
@@ -256,10 +253,10 @@ func (s *Service) look(ctx context.Context, v *index.View, words *index.Vocabula
 }
 
 // nearNote says what products are that no word has found.
-const nearNote = `Those listed as "near in meaning" are not counted in total; they may not be what was asked for.`
+const nearNote = `Those listed as "` + index.NearInMeaning + `" are not counted in total; they may not be what was asked for.`
 
 // rerankListed puts the products in the reranker's order, if there is one.
-func (s *Service) rerankListed(ctx context.Context, text string, all []listed) {
+func (s *Service) rerankListed(ctx context.Context, text string, all []index.Hit) {
 	products := make([]*catalogv1.Product, len(all))
 	for i, l := range all {
 		products[i] = l.Product
@@ -280,7 +277,7 @@ func named(e *index.Entry, p plan) outcome {
 		note = "The product is listed with all its variants: none of them meets every condition."
 	}
 	h := index.Hit{Candidate: index.Candidate{Entry: e}, Variants: variants}
-	return outcome{listed: []listed{{h, "has this product id"}}, total: 1, priceRange: rangeText([]index.Hit{h}), note: note, byID: true}
+	return outcome{listed: []index.Hit{h}, total: 1, priceRange: rangeText([]index.Hit{h}), note: note, byID: true}
 }
 
 // shortfall says how the hits fall short of the words. Empty: they do not.

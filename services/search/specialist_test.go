@@ -160,8 +160,6 @@ func TestSearchToolResultAsTheModelReadsIt(t *testing.T) {
     {
       "product_id": "SHOE-1",
       "title": "Kestrel Ridge trail running shoe",
-      "brand": "Kestrel",
-      "category": "Trail running shoes",
       "price": "119.95 EUR",
       "variant_id": "s41",
       "options": {
@@ -173,9 +171,7 @@ func TestSearchToolResultAsTheModelReadsIt(t *testing.T) {
         ]
       },
       "stock": 3,
-      "details": "waterproof no; weight 290 g; gender unisex",
-      "reason": "matches trail, running, shoes",
-      "url": "https://shop.example/SHOE-1"
+      "details": "waterproof no; weight 290 g; gender unisex"
     }
   ],
   "total": 1,

@@ -8,6 +8,7 @@ package productview
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -18,10 +19,13 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// View is a product as a model reads it. Price is the lowest of the variants; HighestPrice is there when another costs
-// more. VariantID is there when there is only one to choose. Stock counts units over the variants.
+// View is a product as a model reads it. Every byte costs tokens in each call that follows, so it leaves out what is there
+// already: the brand and the category that the title names, and what the backend shows beside the text, such as the address.
+// Price is the lowest of the variants; HighestPrice is there when another costs more. VariantID is there when one of several
+// variants is left. Stock counts units over the variants.
 type View struct {
 	ProductID    string              `json:"product_id"`
 	Title        string              `json:"title"`
@@ -34,27 +38,120 @@ type View struct {
 	Stock        int64               `json:"stock"`
 	Details      string              `json:"details,omitempty"`
 	Reason       string              `json:"reason,omitempty"`
-	URL          string              `json:"url,omitempty"`
 }
 
-// New returns the view of a product. reason says why it is shown and may be empty.
-func New(p *catalogv1.Product, variants []*catalogv1.Variant, reason string) View {
+// Bounds of the views of a list as JSON, in bytes. Few products are shown in full; of many, each gets its share.
+const (
+	maxListBytes = 1_000
+	minViewBytes = 200
+)
+
+// Item is a product to list. Reason says why and may be empty.
+type Item struct {
+	Product  *catalogv1.Product
+	Variants []*catalogv1.Variant
+	Reason   string
+}
+
+// List returns the views of products. Facts that do not fit are left out; those that the texts ask about stay longest.
+func List(items []Item, asked ...string) []View {
+	about := singulars(strings.Join(asked, " "))
+	out := make([]View, len(items))
+	for i, item := range items {
+		out[i] = newView(item)
+		facts := facts(item.Product)
+		slices.SortStableFunc(facts, func(a, b string) int {
+			return cmp.Compare(shared(b, about), shared(a, about))
+		})
+		out[i].addDetails(facts, max(minViewBytes, maxListBytes/len(items)))
+	}
+	return out
+}
+
+// newView returns the view of a product without details.
+func newView(item Item) View {
+	p, variants := item.Product, item.Variants
 	low, high := Lowest(variants), Highest(variants)
 	v := View{
-		ProductID: p.GetProductId(), Title: p.GetTitle(), Brand: p.GetBrand(),
-		Price: money.Text(low), Options: optionsOf(variants), Stock: stockOf(variants),
-		Details: detailsOf(p), Reason: reason, URL: p.GetUrl(),
+		ProductID: p.GetProductId(), Title: p.GetTitle(), Price: money.Text(low), Options: optionsOf(variants),
+		Stock: stockOf(variants), Reason: item.Reason,
 	}
-	if path := p.GetCategoryPath(); len(path) > 0 {
+	for name, values := range v.Options {
+		v.Options[name] = joinRuns(values)
+	}
+	title := singulars(v.Title)
+	if brand := p.GetBrand(); shared(brand, title) < len(singulars(brand)) {
+		v.Brand = brand
+	}
+	if path := p.GetCategoryPath(); len(path) > 0 && shared(path[len(path)-1], title) == 0 {
 		v.Category = path[len(path)-1]
 	}
 	if high.GetAmountMinor() != low.GetAmountMinor() {
 		v.HighestPrice = money.Text(high)
 	}
-	if len(variants) == 1 {
+	if len(variants) == 1 && len(p.GetVariants()) > 1 {
 		v.VariantID = variants[0].GetVariantId()
 	}
 	return v
+}
+
+// addDetails adds the first facts, as many as fit.
+func (v *View) addDetails(facts []string, maxBytes int) {
+	for n := len(facts); n > 0; n-- {
+		v.Details = strings.Join(facts[:n], "; ")
+		if data, err := json.Marshal(v); err == nil && len(data) <= maxBytes {
+			return
+		}
+	}
+	v.Details = ""
+}
+
+// singulars is the set of a text's words, folded and in the singular.
+func singulars(s string) map[string]bool {
+	out := make(map[string]bool)
+	for _, w := range text.Words(s) {
+		out[text.Singular(w.Text)] = true
+	}
+	return out
+}
+
+// shared counts the words of a text that are among others.
+func shared(s string, others map[string]bool) int {
+	n := 0
+	for w := range singulars(s) {
+		if others[w] {
+			n++
+		}
+	}
+	return n
+}
+
+// minRun is how many whole numbers in a row are written as a range.
+const minRun = 4
+
+// joinRuns writes sorted whole numbers in a row as a range: 36, 37, 38, 39 and 41 become "36–39" and "41".
+func joinRuns(values []string) []string {
+	var out []string
+	for len(values) > 0 {
+		n := 1
+		for n < len(values) && follows(values[n-1], values[n]) {
+			n++
+		}
+		if n >= minRun {
+			out = append(out, values[0]+"–"+values[n-1])
+		} else {
+			out = append(out, values[:n]...)
+		}
+		values = values[n:]
+	}
+	return out
+}
+
+// follows reports whether b is the whole number after a.
+func follows(a, b string) bool {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	return errX == nil && errY == nil && y == x+1
 }
 
 // Choice returns the product as it travels beside the answer's text, with the options that all of the variants share: the
@@ -174,20 +271,20 @@ var measures = map[string]measure{
 // letterSizes are in order.
 var letterSizes = [...]string{"xxs", "xs", "s", "m", "l", "xl", "xxl", "xxxl"}
 
-// detailsOf lists the product's typed facts: "waterproof no; weight 289 g".
-func detailsOf(p *catalogv1.Product) string {
+// facts lists the product's typed facts, such as "waterproof no" and "weight 289 g".
+func facts(p *catalogv1.Product) []string {
 	var out []string
 	for _, a := range p.GetAttributes() {
-		text := a.GetName() + " "
+		fact := a.GetName() + " "
 		switch v := a.GetValue().(type) {
 		case *catalogv1.Attribute_Text:
-			text += v.Text
+			fact += v.Text
 		case *catalogv1.Attribute_Number:
-			text += strings.TrimSpace(strconv.FormatFloat(v.Number, 'f', -1, 64) + " " + a.GetUnit())
+			fact += strings.TrimSpace(strconv.FormatFloat(v.Number, 'f', -1, 64) + " " + a.GetUnit())
 		case *catalogv1.Attribute_Flag:
-			text += map[bool]string{true: "yes", false: "no"}[v.Flag]
+			fact += map[bool]string{true: "yes", false: "no"}[v.Flag]
 		}
-		out = append(out, text)
+		out = append(out, fact)
 	}
-	return strings.Join(out, "; ")
+	return out
 }

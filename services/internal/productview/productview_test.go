@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,38 +42,82 @@ func TestModelReadsOnlyTheGivenVariants(t *testing.T) {
 	p := jacket(variant("a", "M", 9995, 2), variant("b", "S", 8995, 3), variant("c", "XL", 10995, 7))
 	const details = "waterproof yes; weight 289.5 g; layers 3; fabric nylon"
 	for name, c := range map[string]struct {
-		product  *catalogv1.Product
-		variants []*catalogv1.Variant
-		reason   string
-		want     productview.View
+		item productview.Item
+		want productview.View
 	}{
-		"several": {p, p.GetVariants()[:2], "is light", productview.View{
-			ProductID: "JKT-1", Title: "Drizzle jacket", Brand: "Kestrel", Category: "Rain jackets",
+		"several": {productview.Item{Product: p, Variants: p.GetVariants()[:2], Reason: "is light"}, productview.View{
+			ProductID: "JKT-1", Title: "Drizzle jacket", Brand: "Kestrel",
 			Price: "89.95 EUR", HighestPrice: "99.95 EUR", Options: map[string][]string{"size": {"S", "M"}}, Stock: 5,
-			Details: details, Reason: "is light", URL: "https://shop.example/JKT-1",
+			Details: details, Reason: "is light",
 		}},
-		"one": {p, p.GetVariants()[2:], "", productview.View{
-			ProductID: "JKT-1", Title: "Drizzle jacket", Brand: "Kestrel", Category: "Rain jackets",
-			Price: "109.95 EUR", VariantID: "c", Options: map[string][]string{"size": {"XL"}}, Stock: 7,
-			Details: details, URL: "https://shop.example/JKT-1",
+		"one": {productview.Item{Product: p, Variants: p.GetVariants()[2:]}, productview.View{
+			ProductID: "JKT-1", Title: "Drizzle jacket", Brand: "Kestrel",
+			Price: "109.95 EUR", VariantID: "c", Options: map[string][]string{"size": {"XL"}}, Stock: 7, Details: details,
 		}},
-		"a bare product": {&catalogv1.Product{ProductId: "P", Title: "Peg"}, []*catalogv1.Variant{{Price: eur(100)}}, "", productview.View{
-			ProductID: "P", Title: "Peg", Price: "1.00 EUR", Options: map[string][]string{},
-		}},
+		"a bare product": {productview.Item{
+			Product: &catalogv1.Product{ProductId: "P", Title: "Peg"}, Variants: []*catalogv1.Variant{{Price: eur(100)}},
+		}, productview.View{ProductID: "P", Title: "Peg", Price: "1.00 EUR", Options: map[string][]string{}}},
 	} {
-		if diff := cmp.Diff(c.want, productview.New(c.product, c.variants, c.reason)); diff != "" {
+		if diff := cmp.Diff([]productview.View{c.want}, productview.List([]productview.Item{c.item})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
+func TestViewsLeaveOutWhatTheTitleSays(t *testing.T) {
+	p := jacket(variant("a", "M", 9995, 2))
+	for _, tt := range []struct{ title, brand, category string }{
+		{"Drizzle", "Kestrel", "Rain jackets"},
+		{"Kestrel Drizzle", "", "Rain jackets"},
+		{"Kestrel Drizzle jacket", "", ""},
+		{"Drizzle rain shell by KESTREL", "", ""},
+	} {
+		p.Title = tt.title
+		v := productview.List([]productview.Item{{Product: p, Variants: p.GetVariants()}})[0]
+		if v.Brand != tt.brand || v.Category != tt.category {
+			t.Errorf("%q: brand %q, category %q; want %q, %q", tt.title, v.Brand, v.Category, tt.brand, tt.category)
+		}
+	}
+}
+
+func TestSizesInARowAreARange(t *testing.T) {
+	var variants []*catalogv1.Variant
+	for _, size := range []string{"45", "38", "36", "37", "39", "41", "42", "S", "43.5"} {
+		variants = append(variants, variant(size, size, 9995, 1))
+	}
+	got := productview.List([]productview.Item{{Product: jacket(variants...), Variants: variants}})[0].Options["size"]
+	if diff := cmp.Diff([]string{"36–39", "41", "42", "43.5", "45", "S"}, got); diff != "" {
+		t.Errorf("sizes (-want +got):\n%s", diff)
+	}
+}
+
+// Of many products each gets less room; what was asked about stays.
+func TestFactsThatWereNotAskedAboutGoFirst(t *testing.T) {
+	p := jacket(variant("a", "M", 9995, 2))
+	for _, name := range []string{"season", "lining", "sleeves", "hood", "pockets", "packs into"} {
+		p.Attributes = append(p.Attributes, &catalogv1.Attribute{Name: name, Value: &catalogv1.Attribute_Text{Text: "something of some length"}})
+	}
+	items := []productview.Item{{Product: p, Variants: p.GetVariants()}}
+	if all := productview.List(items, "jackets")[0].Details; !strings.HasSuffix(all, "packs into something of some length") {
+		t.Errorf("one product has not all of its details: %s", all)
+	}
+	items = slices.Repeat(items, 5)
+	views := productview.List(items, "jackets with pockets")
+	if d := views[4].Details; !strings.HasPrefix(d, "pockets something of some length; waterproof yes") || strings.Contains(d, "packs into") {
+		t.Errorf("one product of five has the details %q", d)
+	}
+	if data, _ := json.Marshal(views); len(data) > 1_010 {
+		t.Errorf("five products are %d bytes", len(data))
+	}
+}
+
 func TestEmptyFieldsAreLeftOutOfTheJSON(t *testing.T) {
-	view := productview.New(&catalogv1.Product{ProductId: "P", Title: "Peg"}, []*catalogv1.Variant{{Price: eur(100)}}, "")
-	got, err := json.Marshal(view)
+	items := []productview.Item{{Product: &catalogv1.Product{ProductId: "P", Title: "Peg"}, Variants: []*catalogv1.Variant{{Price: eur(100)}}}}
+	got, err := json.Marshal(productview.List(items))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"product_id":"P","title":"Peg","price":"1.00 EUR","stock":0}`; string(got) != want {
+	if want := `[{"product_id":"P","title":"Peg","price":"1.00 EUR","stock":0}]`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

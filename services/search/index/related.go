@@ -12,6 +12,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/productview"
 	"github.com/quartet-commerce/quartet/services/internal/retrieval"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // Related is a product that relates to an anchor.
@@ -20,10 +21,24 @@ type Related struct {
 	Reason string
 }
 
+// phrases are the words of reasons in one language. The title of an anchor follows each of them.
+type phrases struct{ goesWith, shares, sharesTags, sameKind, and string }
+
+// reasons has the phrases by base language. Tags are the catalog's own words, so only English reasons list them.
+var reasons = map[string]phrases{
+	"en": {"goes with", "for the same use as", "shares %s with", "same kind as", "and"},
+	"de": {"passt zu", "für denselben Zweck wie", "", "gleiche Art wie", "und"},
+	"es": {"combina con", "para el mismo uso que", "", "del mismo tipo que", "y"},
+	"fr": {"va avec", "pour le même usage que", "", "du même type que", "et"},
+}
+
+// maxSharedTags bounds the tags that a reason lists, the rarest first.
+const maxSharedTags = 2
+
 // Related returns products that relate to the anchors, best first. Products that meet words of q weigh more; known are products of which
-// the caller knows that they go with an anchor.
+// the caller knows that they go with an anchor. Reasons are in the named language, a BCP 47 tag; without phrases for it there are none.
 func (v *View) Related(
-	ctx context.Context, anchorIDs []string, relation catalogv1.Relation, q Query, f Filter, known []*catalogv1.KnownComplement,
+	ctx context.Context, anchorIDs []string, relation catalogv1.Relation, q Query, f Filter, known []*catalogv1.KnownComplement, language string,
 ) ([]Related, error) {
 	found, err := v.Index.Products(ctx, anchorIDs)
 	if err != nil {
@@ -40,7 +55,8 @@ func (v *View) Related(
 	if len(anchors) == 0 {
 		return nil, nil
 	}
-	s := relatedSearch{view: v, query: q, anchors: anchors, filter: f, excluded: taken}
+	base, own := text.Written(language)
+	s := relatedSearch{view: v, query: q, anchors: anchors, filter: f, excluded: taken, say: reasons[base]}
 	if err := s.read(ctx, known); err != nil {
 		return nil, fmt.Errorf("similar: %w", err)
 	}
@@ -52,6 +68,11 @@ func (v *View) Related(
 		s.addRanked(s.alternative)
 	}
 	s.sortByQuery()
+	if !own {
+		for i := range s.out {
+			s.out[i].Reason = ""
+		}
+	}
 	return s.out, nil
 }
 
@@ -112,6 +133,7 @@ type relatedSearch struct {
 	query      Query
 	anchors    []*Entry
 	filter     Filter
+	say        phrases
 	byID       map[string]*Entry  // by identifier, as an anchor or the caller names it
 	similar    []*Entry           // by title
 	queryShare map[string]float64 // of a product that has words of the query: the share of them that it has
@@ -138,7 +160,7 @@ type relation struct {
 // addKnown adds what the store's staff chose and what the caller knows, each list in its order, as one. Those that meet the
 // shopper's further words come first.
 func (s *relatedSearch) addKnown(known []*catalogv1.KnownComplement) {
-	for _, c := range fuseRelated(s.fromStaff(), s.fromCaller(known)) {
+	for _, c := range s.fuse(s.fromStaff(), s.fromCaller(known)) {
 		s.excluded[c.ID()] = true
 		s.out = append(s.out, c)
 	}
@@ -156,7 +178,7 @@ func (s *relatedSearch) fromStaff() []relation {
 			}
 			more = true
 			if h, ok := s.admit(s.byID[ids[n]]); ok {
-				out = append(out, relation{h, "goes with", a})
+				out = append(out, relation{h, s.say.goesWith, a})
 			}
 		}
 	}
@@ -178,9 +200,9 @@ func (s *relatedSearch) fromCaller(known []*catalogv1.KnownComplement) []relatio
 	return out
 }
 
-// fuseRelated merges ranked lists by reciprocal rank, so that what stands in both comes before what stands in one. Of equals the
+// fuse merges ranked lists by reciprocal rank, so that what stands in both comes before what stands in one. Of equals the
 // earlier list goes first. A product counts once in each list.
-func fuseRelated(lists ...[]relation) []Related {
+func (s *relatedSearch) fuse(lists ...[]relation) []Related {
 	var out []Related
 	at := make(map[string]int)      // position in out
 	from := make(map[string]string) // anchor of the last reason
@@ -203,7 +225,7 @@ func fuseRelated(lists ...[]relation) []Related {
 			case !again:
 				out[i].Reason = l.how + " " + title
 			case from[id] == l.anchor.ID():
-				out[i].Reason = strings.TrimSuffix(out[i].Reason, " "+title) + " and " + l.how + " " + title
+				out[i].Reason = strings.TrimSuffix(out[i].Reason, " "+title) + " " + s.say.and + " " + l.how + " " + title
 			default:
 				out[i].Reason += ", " + l.how + " " + title
 			}
@@ -270,7 +292,7 @@ func (s *relatedSearch) complement(anchor, e *Entry) (float64, string) {
 	}
 	shared, weight := s.shared(anchor, e)
 	if len(shared) == 0 && s.queryShare[e.ID()] >= 1 {
-		return askedScore, "matches " + s.query.Phrase()
+		return askedScore, ""
 	}
 	if len(shared) == 0 {
 		return 0, ""
@@ -279,7 +301,11 @@ func (s *relatedSearch) complement(anchor, e *Entry) (float64, string) {
 	if anchor.Categories[0] == e.Categories[0] {
 		score /= 2 // sandals share much with boots, and seldom go with them
 	}
-	return score, fmt.Sprintf("shares %s with %s", strings.Join(shared, ", "), anchor.Product.GetTitle())
+	how := s.say.shares
+	if s.say.sharesTags != "" {
+		how = fmt.Sprintf(s.say.sharesTags, strings.Join(shared[:min(maxSharedTags, len(shared))], ", "))
+	}
+	return score, how + " " + anchor.Product.GetTitle()
 }
 
 // alternative relates products of the same narrowest category: all of them, those nearer in tags, brand and price more.
@@ -287,17 +313,13 @@ func (s *relatedSearch) alternative(anchor, e *Entry) (float64, string) {
 	if anchor.Category() != e.Category() {
 		return 0, ""
 	}
-	shared, weight := s.shared(anchor, e)
+	_, weight := s.shared(anchor, e)
 	score := 0.1 + weight/math.Sqrt(float64(max(1, len(anchor.Tags)*len(e.Tags))))
 	if anchor.Brand != "" && anchor.Brand == e.Brand {
 		score += 0.2
 	}
 	score += priceSimilarity(anchor, e)
-	reason := "same kind as " + anchor.Product.GetTitle()
-	if len(shared) > 0 {
-		reason += ", also " + strings.Join(shared, ", ")
-	}
-	return score, reason
+	return score, s.say.sameKind + " " + anchor.Product.GetTitle()
 }
 
 // shared returns the tags of both, the rarest first, and what they weigh. Tags that most products have say nothing,

@@ -132,10 +132,13 @@ func (f *Result) HasVectorOnly() bool {
 	return slices.ContainsFunc(f.Hits, func(h Hit) bool { return h.VectorOnly })
 }
 
+// NearInMeaning is the reason of a hit that was found by vectors alone.
+const NearInMeaning = "near in meaning"
+
 // Reason says why a hit is one.
 func (f *Result) Reason(h Hit) string {
 	if h.VectorOnly {
-		return "near in meaning"
+		return NearInMeaning
 	}
 	return f.Query.reason(h.Candidate)
 }

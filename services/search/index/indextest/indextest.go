@@ -46,6 +46,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 		{"matching all words beats matching one", x.testMatchingAllWordsBeatsMatchingOne},
 		{"what is known to go together", x.testWhatIsKnownToGoTogether},
 		{"find similar", x.testFindSimilar},
+		{"reasons in the shopper's language", x.testReasonsInTheShoppersLanguage},
 		{"queries are read in the language of the catalog", x.testQueriesAreReadInTheLanguageOfTheCatalog},
 		{"categories are named in the plural of their language", x.testCategoriesAreNamedInThePluralOfTheirLanguage},
 		{"catalog in two languages", x.testCatalogInTwoLanguages},

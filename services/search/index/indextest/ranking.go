@@ -289,7 +289,7 @@ func (x suite) testWhatIsKnownToGoTogether(t *testing.T) {
 			bought("PEG-1", "TENT-1"), []string{"TENT-2"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := v.Related(t.Context(), c.anchors, c.relation, TestVocabulary(t).Parse(c.query), index.NewFilter(c.filter), c.known)
+			found, err := v.Related(t.Context(), c.anchors, c.relation, TestVocabulary(t).Parse(c.query), index.NewFilter(c.filter), c.known, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -330,14 +330,14 @@ func (x suite) testFindSimilar(t *testing.T) {
 		"complements first, then alternatives":  {[]string{"SHOE-1"}, catalogv1.Relation_RELATION_UNSPECIFIED, "", nil, []string{"SOCK-1", "LAMP-1", "SHOE-2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := v.Related(t.Context(), c.anchors, c.relation, TestVocabulary(t).Parse(c.query), index.NewFilter(c.filter), nil)
+			found, err := v.Related(t.Context(), c.anchors, c.relation, TestVocabulary(t).Parse(c.query), index.NewFilter(c.filter), nil, "")
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
 			for _, f := range found {
 				got = append(got, f.ID())
-				if f.Reason == "" {
+				if f.Reason == "" && c.query == "" {
 					t.Errorf("%s has no reason", f.ID())
 				}
 			}
@@ -414,5 +414,33 @@ func (x suite) testAStrayProductMakesNoCategory(t *testing.T) {
 	}
 	if got := len(HitIDs(t, x.view(t, products), "kettle", nil, catalogv1.Sort_SORT_UNSPECIFIED)); got != 5 {
 		t.Errorf("%d kettles, want those of the category", got)
+	}
+}
+
+func (x suite) testReasonsInTheShoppersLanguage(t *testing.T) {
+	v := x.view(t, catalogtest.Outdoor())
+	for _, c := range []struct {
+		language, anchor string
+		relation         catalogv1.Relation
+		known, want      string // the relation of a known complement, and the reason of the first product
+	}{
+		{"", "SHOE-1", catalogv1.Relation_RELATION_COMPLEMENT, "", "goes with Kestrel Ridge trail running shoe"},
+		{"de-AT", "SHOE-1", catalogv1.Relation_RELATION_COMPLEMENT, "", "passt zu Kestrel Ridge trail running shoe"},
+		{"es", "SHOE-1", catalogv1.Relation_RELATION_COMPLEMENT, "se compra con", "combina con y se compra con Kestrel Ridge trail running shoe"},
+		{"fr-CA", "TENT-1", catalogv1.Relation_RELATION_ALTERNATIVE, "", "du même type que " + entryOf(t, v, "TENT-1").Product.GetTitle()},
+		{"de", "TENT-1", catalogv1.Relation_RELATION_COMPLEMENT, "", "für denselben Zweck wie " + entryOf(t, v, "TENT-1").Product.GetTitle()},
+		{"it", "SHOE-1", catalogv1.Relation_RELATION_COMPLEMENT, "", ""},
+	} {
+		var known []*catalogv1.KnownComplement
+		if c.known != "" {
+			known = append(known, &catalogv1.KnownComplement{ProductId: "SOCK-1", WithProductId: c.anchor, Relation: c.known})
+		}
+		found, err := v.Related(t.Context(), []string{c.anchor}, c.relation, index.Query{}, index.NewFilter(nil), known, c.language)
+		if err != nil || len(found) == 0 {
+			t.Fatal(c, found, err)
+		}
+		if found[0].Reason != c.want {
+			t.Errorf("%q: reason %q, want %q", c.language, found[0].Reason, c.want)
+		}
 	}
 }

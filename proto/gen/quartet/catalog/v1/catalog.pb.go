@@ -608,7 +608,8 @@ type Hit struct {
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// Ids of the variants that pass the filter. Never empty.
 	MatchedVariantIds []string `protobuf:"bytes,3,rep,name=matched_variant_ids,json=matchedVariantIds,proto3" json:"matched_variant_ids,omitempty"`
-	// Reason for the hit, in words for the shopper, such as "matches trail, running, shoes". May be empty.
+	// Reason for the hit, in words for the shopper, such as "goes with Lea 2 tent". English unless the request names a language. May be
+	// empty.
 	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1597,8 +1598,11 @@ type FindSimilarProductsRequest struct {
 	// Complements that the caller knows, best first, such as from common purchases. They are ranked together with the complements
 	// that the store's staff chose. RELATION_ALTERNATIVE ignores them. Unknown ids are ignored. At most 50.
 	KnownComplements []*KnownComplement `protobuf:"bytes,7,rep,name=known_complements,json=knownComplements,proto3" json:"known_complements,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// BCP 47 tag of the language of the reasons: English, German, Spanish or French. In any other language there are none. Empty:
+	// English.
+	Language      string `protobuf:"bytes,8,opt,name=language,proto3" json:"language,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FindSimilarProductsRequest) Reset() {
@@ -1678,6 +1682,13 @@ func (x *FindSimilarProductsRequest) GetKnownComplements() []*KnownComplement {
 		return x.KnownComplements
 	}
 	return nil
+}
+
+func (x *FindSimilarProductsRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
 }
 
 // KnownComplement is a product that complements an anchor.
@@ -1922,7 +1933,7 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\tmax_price\x18\x04 \x01(\v2\x18.quartet.common.v1.MoneyR\bmaxPrice\x121\n" +
 	"\x06facets\x18\x05 \x03(\v2\x19.quartet.catalog.v1.FacetR\x06facets\x12(\n" +
 	"\x10excluded_most_by\x18\x06 \x01(\tR\x0eexcludedMostBy\x12\x12\n" +
-	"\x04legs\x18\a \x03(\tR\x04legs\"\xc4\x02\n" +
+	"\x04legs\x18\a \x03(\tR\x04legs\"\xe0\x02\n" +
 	"\x1aFindSimilarProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vproduct_ids\x18\x02 \x03(\tR\n" +
@@ -1931,7 +1942,8 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x05query\x18\x04 \x01(\tR\x05query\x122\n" +
 	"\x06filter\x18\x05 \x01(\v2\x1a.quartet.catalog.v1.FilterR\x06filter\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x05R\x05limit\x12P\n" +
-	"\x11known_complements\x18\a \x03(\v2#.quartet.catalog.v1.KnownComplementR\x10knownComplements\"t\n" +
+	"\x11known_complements\x18\a \x03(\v2#.quartet.catalog.v1.KnownComplementR\x10knownComplements\x12\x1a\n" +
+	"\blanguage\x18\b \x01(\tR\blanguage\"t\n" +
 	"\x0fKnownComplement\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12&\n" +

@@ -566,7 +566,7 @@ type Handoff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True when a human should review the reply.
 	Recommended bool `protobuf:"varint,1,opt,name=recommended,proto3" json:"recommended,omitempty"`
-	// Reason. Empty when not recommended.
+	// Reason, for the store: in English. Empty when not recommended.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The case for the person who takes over. Empty unless a specialist suggests the handover.
 	Summary       string `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`

@@ -1363,7 +1363,7 @@ type ProductChoice struct {
 	Price *v1.Money `protobuf:"bytes,5,opt,name=price,proto3" json:"price,omitempty"`
 	// Units in stock of the variant. If variant_id is empty: of all matched variants.
 	Stock int32 `protobuf:"varint,6,opt,name=stock,proto3" json:"stock,omitempty"`
-	// Reason for the choice. May be empty.
+	// Reason for the choice, in the language of the answer. May be empty.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Address of the product's page. May be empty.
 	Url string `protobuf:"bytes,8,opt,name=url,proto3" json:"url,omitempty"`
@@ -2028,7 +2028,7 @@ func (x *ItemChange) GetOptions() map[string]string {
 // HandOff proposes to hand over to a human.
 type HandOff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Reason for the handover.
+	// Reason for the handover, for the store: in English.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The case for the person who takes over: what the shopper wants, what was found, and what is open. May be empty.
 	Summary       string `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
