@@ -97,7 +97,7 @@ const (
 	similarTool = "similar_products"
 )
 
-const cartDescription = `Returns the items of the shopper's cart and its subtotal.`
+const cartDescription = `Returns the shopper's cart: items, prices, subtotal. Call it for any question about the cart.`
 
 const similarDescription = `Finds products that go with, or could replace, those in product_ids, else those in the cart. With a ` +
 	`query alone, as for a gift, it searches the catalog. What is in the cart or sold out is left out.`

@@ -12,13 +12,24 @@ type writer struct {
 	c     *conversation
 	tools []tool
 	say   *phrasebook
+	lang  language
 	// speaks is what the question is about.
 	speaks terms
 }
 
 func newWriter(c *conversation, tools []tool) *writer {
-	return &writer{c: c, tools: tools, say: phrases[c.question.lang], speaks: termsOf(c.question)}
+	lang := c.question.lang
+	if m := answerInRE.FindStringSubmatch(c.system); m != nil {
+		lang = languageNames[m[1]]
+	}
+	return &writer{c: c, tools: tools, say: phrases[lang], lang: lang, speaks: termsOf(c.question)}
 }
+
+// answerInRE finds the language that a prompt asks for.
+var answerInRE = regexp.MustCompile(`(?m)^Answer in ([A-Z]\w+)`)
+
+// languageNames has the languages of answers by their names in prompts. Any other is answered in English.
+var languageNames = map[string]language{"Spanish": spanish, "German": german, "French": french}
 
 // answer is the text of the reply.
 func (w *writer) answer() string {

@@ -102,7 +102,7 @@ func (w *writer) lead(total, shown int, held bool, r result) string {
 	}
 	switch {
 	case !w.asksExistence():
-		if q := w.c.nameOf(queryOf(r)); q != "" && w.c.question.lang == english {
+		if q := w.c.nameOf(queryOf(r)); q != "" && w.lang == english {
 			return fmt.Sprintf(w.say.found, q)
 		}
 		return w.say.foundPlain

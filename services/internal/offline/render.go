@@ -179,8 +179,12 @@ var (
 	whoRE   = regexp.MustCompile(`(?i)\b(?:this|the) (?:customer|shopper|user)\b`)
 )
 
-// note is what a result asks to relay, addressed to the reader and without what is meant for the model alone.
+// note is what a result asks to relay, addressed to the reader and without what is meant for the model alone. Rules do not translate,
+// so a note in another language than the answer's is not relayed.
 func (w *writer) note(v any) string {
+	if detect(note(v)) != w.lang {
+		return ""
+	}
 	const semicolon = "\x00" // a note's sentences stay whole
 	kept := slices.DeleteFunc(sentences(strings.ReplaceAll(note(v), ";", semicolon)), func(s string) bool {
 		return orderRE.MatchString(s) || listRE.MatchString(s)

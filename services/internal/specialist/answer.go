@@ -175,8 +175,8 @@ func (e signals) base() float64 {
 const maxQuotedPassages = 2
 
 // fallbackText says what the tools found, without a model: titles, prices, codes and quotes, which are the same in every
-// language. It is "" when they found nothing.
-func (f *Findings) fallbackText() string {
+// language, and the status of an order. It is "" when they found nothing.
+func (f *Findings) fallbackText(language string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var lines []string
@@ -192,7 +192,11 @@ func (f *Findings) fallbackText() string {
 		add(p.GetCode(), ": ", p.GetTitle())
 	}
 	if o := f.order; o != nil {
-		add(o.GetOrderId(), ": ", statusText(o.GetStatus()))
+		if status := statusText(o.GetStatus(), language); status != "" {
+			add(o.GetOrderId(), ": ", status)
+		} else {
+			add(o.GetOrderId())
+		}
 	}
 	for _, p := range f.passages[:min(len(f.passages), maxQuotedPassages)] {
 		add(p.GetPolicyTitle(), ": \"", strings.TrimSpace(p.GetText()), "\"")
@@ -200,7 +204,39 @@ func (f *Findings) fallbackText() string {
 	return strings.Join(lines, "\n")
 }
 
-// statusText is the name of a status in lower case: "partly shipped".
-func statusText(s orderv1.OrderStatus) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.String(), "ORDER_STATUS_"), "_", " "))
+// statuses names the statuses of orders by language.
+var statuses = map[string]map[orderv1.OrderStatus]string{
+	"en": {
+		orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT: "pending payment", orderv1.OrderStatus_ORDER_STATUS_PROCESSING: "processing",
+		orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED: "partly shipped", orderv1.OrderStatus_ORDER_STATUS_SHIPPED: "shipped",
+		orderv1.OrderStatus_ORDER_STATUS_DELIVERED: "delivered", orderv1.OrderStatus_ORDER_STATUS_CANCELLED: "cancelled",
+		orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED: "return requested", orderv1.OrderStatus_ORDER_STATUS_RETURNED: "returned",
+	},
+	"de": {
+		orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT: "Zahlung ausstehend", orderv1.OrderStatus_ORDER_STATUS_PROCESSING: "in Bearbeitung",
+		orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED: "teilweise versandt", orderv1.OrderStatus_ORDER_STATUS_SHIPPED: "versandt",
+		orderv1.OrderStatus_ORDER_STATUS_DELIVERED: "zugestellt", orderv1.OrderStatus_ORDER_STATUS_CANCELLED: "storniert",
+		orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED: "Rückgabe beantragt", orderv1.OrderStatus_ORDER_STATUS_RETURNED: "zurückgegeben",
+	},
+	"es": {
+		orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT: "pendiente de pago", orderv1.OrderStatus_ORDER_STATUS_PROCESSING: "en preparación",
+		orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED: "enviado en parte", orderv1.OrderStatus_ORDER_STATUS_SHIPPED: "enviado",
+		orderv1.OrderStatus_ORDER_STATUS_DELIVERED: "entregado", orderv1.OrderStatus_ORDER_STATUS_CANCELLED: "cancelado",
+		orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED: "devolución solicitada", orderv1.OrderStatus_ORDER_STATUS_RETURNED: "devuelto",
+	},
+	"fr": {
+		orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT: "en attente de paiement", orderv1.OrderStatus_ORDER_STATUS_PROCESSING: "en préparation",
+		orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED: "expédiée en partie", orderv1.OrderStatus_ORDER_STATUS_SHIPPED: "expédiée",
+		orderv1.OrderStatus_ORDER_STATUS_DELIVERED: "livrée", orderv1.OrderStatus_ORDER_STATUS_CANCELLED: "annulée",
+		orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED: "retour demandé", orderv1.OrderStatus_ORDER_STATUS_RETURNED: "retournée",
+	},
+}
+
+// statusText names a status in the shopper's language, or "" if there is no name in it.
+func statusText(s orderv1.OrderStatus, language string) string {
+	base, own := text.Written(language)
+	if !own {
+		return ""
+	}
+	return statuses[base][s]
 }

@@ -66,7 +66,7 @@ func (s *Server) answer(
 	silent := p.stepText() == "" && passedOn == nil
 	fallback := ""
 	if silent && (err != nil && result.FinishReason != agentloop.FinishCanceled || isCut(run) || p.quote.Dropped()) {
-		fallback = turn.fallbackText()
+		fallback = turn.fallbackText(turn.Language)
 	}
 	switch {
 	case fallback != "":
@@ -76,7 +76,7 @@ func (s *Server) answer(
 	case silent && isCut(run):
 		p.write(strings.TrimSpace(p.sentences.Rest()) + "…")
 	case silent && p.quote.Dropped(): // nothing but the prompt
-		p.write(refusal(req.GetSubQuery()))
+		p.write(refusal(turn.Language))
 	}
 	if result.FinishReason == agentloop.FinishError || errors.Is(err, agentloop.ErrNoAnswer) {
 		s.deps.Logger.WarnContext(ctx, "the model failed; the answer uses the results until then", "agent", s.def.Name, "error", err)
@@ -101,11 +101,9 @@ var refusals = map[string]string{
 	"fr": "Je ne peux pas vous aider pour cela.",
 }
 
-func refusal(message string) string {
-	if r, ok := refusals[text.Language(message)]; ok {
-		return r
-	}
-	return refusals["en"]
+func refusal(language string) string {
+	base, _ := text.Written(language)
+	return refusals[base]
 }
 
 // budgetError returns the fault of a budget that does not pay for a first call, and any other error as it is.
