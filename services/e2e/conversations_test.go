@@ -39,7 +39,7 @@ var conversations = []conversation{
 	},
 	{
 		name: "company for the cart leaves out what is in it", message: "something to go with what's in my cart",
-		specialists: []string{suite.Recommend}, tools: []string{"similar_products"},
+		specialists: []string{suite.Recommend}, tools: []string{"get_cart_context", "similar_products"},
 		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
 			if len(reply.GetProducts()) == 0 {
 				t.Error("no products")
@@ -133,7 +133,7 @@ var conversations = []conversation{
 		name:        "four requests at once, none lost",
 		message:     "Do you have a warm sleeping bag under 150 euros? What would go well with what is in my cart? Is there a promo code I can use, and where is my order?",
 		specialists: []string{suite.Search, suite.Recommend, suite.Promotions, suite.Support},
-		tools:       []string{"search_catalog", "similar_products", "list_active_promotions", "lookup_order"},
+		tools:       []string{"search_catalog", "get_cart_context", "list_active_promotions", "lookup_order"},
 		says:        []string{"SAVE20", "QT-10029"},
 	},
 }

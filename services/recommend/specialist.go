@@ -97,7 +97,8 @@ const (
 	similarTool = "similar_products"
 )
 
-const cartDescription = `Returns the shopper's cart: items, prices, subtotal. Call it for any question about the cart.`
+const cartDescription = `Returns the shopper's cart: items, prices, subtotal. Call it for any question about the cart, and before you say ` +
+	`what goes with it.`
 
 const similarDescription = `Finds products that go with, or could replace, those in product_ids, else those in the cart. With a ` +
 	`query alone, as for a gift, it searches the catalog. What is in the cart or sold out is left out.`

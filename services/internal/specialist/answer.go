@@ -14,6 +14,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/mention"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // maxProducts bounds the products of an answer. More than six are a list, not advice.
