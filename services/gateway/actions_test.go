@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
@@ -17,6 +18,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 )
 
@@ -220,4 +222,20 @@ func TestAGuestIsOfferedACart(t *testing.T) {
 			t.Errorf("no cart: %v, actions %q", noCart, got)
 		}
 	}
+}
+
+// A cart service that hangs holds up a reply that names a product for a moment only.
+func TestAReplyDoesNotWaitForACartThatHangs(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
+		h.stockCarts().get = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		h.start()
+		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+			return sayAnswer(stream, &specialistv1.Answer{Text: "The Korvane Ash poles.", Products: []*specialistv1.ProductChoice{ash}})
+		}
+		begun := time.Now()
+		reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ann", Message: "search: poles"})
+		if took := time.Since(begun).Round(100 * time.Millisecond); err != nil || took != fanout.MaxCartTime || actionsOf(reply) != "add 1 std" {
+			t.Errorf("after %v: %v, %v", took, actionsOf(reply), err)
+		}
+	})
 }
