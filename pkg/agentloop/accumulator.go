@@ -28,6 +28,7 @@ type accumulator struct {
 	calls     []*partialCall
 	finish    FinishReason
 	usage     *Usage
+	unpriced  bool
 	model     string
 	data      string // the message's ProviderData
 }
@@ -63,6 +64,7 @@ func (a *accumulator) consume(chunks iter.Seq2[Chunk, error], yield func(Event) 
 		if chunk.Usage != nil {
 			a.usage = chunk.Usage
 		}
+		a.unpriced = a.unpriced || chunk.Unpriced
 		if chunk.Model != "" {
 			a.model = chunk.Model
 		}

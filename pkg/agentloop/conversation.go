@@ -132,6 +132,7 @@ func (c *Conversation) limitReached(ctx context.Context) error {
 	if cfg.MaxTotalTokens > 0 && usage.InputTokens+usage.OutputTokens >= cfg.MaxTotalTokens {
 		return ErrBudget
 	}
+	usage.Unpriced = false // the limit counts it all at Price
 	if cfg.MaxCostMicros > 0 && cfg.Price.Of(usage).Micros >= cfg.MaxCostMicros {
 		return ErrBudget
 	}
@@ -193,6 +194,7 @@ func (c *Conversation) callModel(ctx context.Context, step int, final bool, yiel
 		err = ctx.Err() // a cancelled model may end its sequence without an error
 	}
 	answer, usage := a.message(c.messages), a.usageOf(req, err)
+	usage.Unpriced = a.unpriced
 	c.result.Steps = append(c.result.Steps, StepRecord{
 		Text: answer.Text, FinishReason: a.finish, ToolCalls: len(answer.ToolCalls), Usage: usage, Duration: time.Since(started),
 	})

@@ -119,7 +119,7 @@ func mergeResults(a, b *Result) *Result {
 	sum.Calls = slices.Concat(a.Calls, b.Calls)
 	sum.Usage = a.Usage.Add(b.Usage)
 	sum.Duration += a.Duration
-	if a.Cost != nil && b.Cost != nil {
+	if sum.Cost = nil; a.Cost != nil && b.Cost != nil {
 		sum.Cost = &Cost{Micros: a.Cost.Micros + b.Cost.Micros, Currency: b.Cost.Currency}
 	}
 	return &sum

@@ -128,6 +128,8 @@ type Chunk struct {
 	Usage *Usage
 	// Model is the provider's name of the model that answers. Empty: unchanged.
 	Model string
+	// Unpriced is true if the price of this call is not Config.Price, and unknown.
+	Unpriced bool `json:",omitempty"`
 	// ProviderData of the message. Set at most once, on one of the last chunks. See [Message].
 	ProviderData string `json:",omitempty"`
 }
@@ -186,6 +188,8 @@ type Usage struct {
 	ReasoningTokens int64
 	// ModelCalls is the number of calls counted.
 	ModelCalls int
+	// Unpriced is true if the price of at least one call is unknown. The cost is then unknown.
+	Unpriced bool
 	// Estimated is true if at least one call reported no usage and was estimated at four bytes per token.
 	Estimated bool
 }
@@ -198,6 +202,7 @@ func (u Usage) Add(v Usage) Usage {
 		CachedInputTokens: u.CachedInputTokens + v.CachedInputTokens,
 		ReasoningTokens:   u.ReasoningTokens + v.ReasoningTokens,
 		ModelCalls:        u.ModelCalls + v.ModelCalls,
+		Unpriced:          u.Unpriced || v.Unpriced,
 		Estimated:         u.Estimated || v.Estimated,
 	}
 }

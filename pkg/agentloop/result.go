@@ -143,9 +143,9 @@ type Cost struct {
 	Currency string
 }
 
-// Of returns the cost of a usage, rounded up to the micro; nil if the price is nil.
+// Of returns the cost of a usage, rounded up to the micro; nil if the price is nil or the usage is unpriced.
 func (p *Price) Of(u Usage) *Cost {
-	if p == nil {
+	if p == nil || u.Unpriced {
 		return nil
 	}
 	cached := p.CachedInputMicros

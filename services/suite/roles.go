@@ -76,6 +76,17 @@ func Roles() []string {
 	return names
 }
 
+// Specialists returns the names of the roles that are specialists.
+func Specialists() []string {
+	var names []string
+	for _, r := range roles() {
+		if r.specialist {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
 // Port returns the TCP port that a role listens on unless told otherwise; zero for an unknown role.
 func Port(name string) int {
 	r, err := roleOf(name)
@@ -132,15 +143,19 @@ func buildRouter(cfg Config, _ *dialer) (registrar, error) {
 }
 
 // deps are what all specialist services get.
-func (cfg Config) deps() specialist.Deps {
+func (cfg Config) deps(role string) specialist.Deps {
+	m := cfg.Models[role]
+	if m == nil {
+		m = cfg.Model
+	}
 	return specialist.Deps{
-		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, CaptureContent: cfg.CaptureContent,
+		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: m.Model, Price: m.Price, CaptureContent: cfg.CaptureContent,
 		Logger: cfg.Logger,
 	}
 }
 
 func buildSearch(cfg Config, _ *dialer) (registrar, error) {
-	return search.New(search.Config{Deps: cfg.deps(), Settings: cfg.Search})
+	return search.New(search.Config{Deps: cfg.deps(Search), Settings: cfg.Search})
 }
 
 func buildRecommend(cfg Config, d *dialer) (registrar, error) {
@@ -154,7 +169,7 @@ func buildRecommend(cfg Config, d *dialer) (registrar, error) {
 		return nil, d.err
 	}
 	return recommend.New(recommend.Config{
-		Deps: cfg.deps(), Catalog: catalog, Orders: orders, Cart: cart, CartTTL: cfg.CartTTL,
+		Deps: cfg.deps(Recommend), Catalog: catalog, Orders: orders, Cart: cart, CartTTL: cfg.CartTTL,
 	})
 }
 
@@ -164,11 +179,11 @@ func buildPromotions(cfg Config, d *dialer) (registrar, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	return promotions.New(promotions.Config{Deps: cfg.deps(), Cart: cart, Catalog: catalog})
+	return promotions.New(promotions.Config{Deps: cfg.deps(Promotions), Cart: cart, Catalog: catalog})
 }
 
 func buildSupport(cfg Config, _ *dialer) (registrar, error) {
-	return support.New(support.Config{Deps: cfg.deps(), Embedder: cfg.Search.Embedder, OrderSystems: cfg.OrderSystems})
+	return support.New(support.Config{Deps: cfg.deps(Support), Embedder: cfg.Search.Embedder, OrderSystems: cfg.OrderSystems})
 }
 
 // idempotent are the methods that a client may retry by itself when it cannot reach a server.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,6 +39,8 @@ type Config struct {
 	Sealer *seal.Sealer
 	// Model answers shoppers. Required by every role but the router.
 	Model *model.Traced
+	// Models answer in place of Model, by the role of the specialist. Nil: Model answers for all.
+	Models map[string]*model.Traced
 	// FastModel classifies messages and sums up threads. Nil: the router goes by its rules alone, and a thread's first
 	// message serves as its summary.
 	FastModel *model.Traced
@@ -110,6 +113,11 @@ func New(role string, cfg Config) (*Instance, error) {
 		return nil, fmt.Errorf("%s: Model is required", role)
 	case cfg.Scopes == nil:
 		return nil, fmt.Errorf("%s: Scopes is required", role)
+	}
+	for name := range cfg.Models {
+		if !slices.Contains(Specialists(), name) {
+			return nil, fmt.Errorf("%s: Models has %q, which is no specialist", role, name)
+		}
 	}
 	cfg.Logger = cfg.Logger.With("service", role)
 	d := &dialer{cfg: cfg, role: role}

@@ -2,13 +2,18 @@ package suite
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 func TestMain(m *testing.M) {
@@ -42,5 +47,21 @@ func TestServeLetsAServiceFinishItsBackgroundWork(t *testing.T) {
 	}
 	if f.left <= closeTimeout/2 || f.left > closeTimeout {
 		t.Errorf("it was given %v, want %v", f.left, closeTimeout)
+	}
+}
+
+func TestASpecialistGetsItsOwnModel(t *testing.T) {
+	price := &agentloop.Price{Currency: "USD"}
+	common, own := scripted.New(), scripted.New()
+	cfg := Config{Model: &model.Traced{Model: common}, Models: map[string]*model.Traced{Search: {Model: own, Price: price}}}
+	for _, role := range Specialists() {
+		deps := cfg.deps(role)
+		if (deps.Model == own) != (role == Search) || (deps.Price == price) != (role == Search) || role != Search && deps.Model != common {
+			t.Errorf("%s has model %p at %v", role, deps.Model, deps.Price)
+		}
+	}
+	cfg.Models[Router], cfg.Scopes = cfg.Model, &scope.Verifier{}
+	if _, err := New(Router, cfg); err == nil || !strings.Contains(err.Error(), `Models has "router"`) {
+		t.Errorf("error %v", err)
 	}
 }

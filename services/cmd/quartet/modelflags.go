@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
@@ -25,6 +27,8 @@ var keyOf = map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPI
 // modelFlags say which models answer.
 type modelFlags struct {
 	provider, url, name, fast, price, fastPrice string
+	fallback                                    string
+	own, ownPrices                              map[string]string // models of specialists, and their prices
 	format, reasoningSwitch                     string
 	noStream, fastReasoning                     bool
 	idleTimeout                                 time.Duration
@@ -34,9 +38,10 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	m := &modelFlags{}
 	fs.StringVar(&m.url, "model-url", "", "`URL` of the model's API, such as http://localhost:8000/v1; also OPENAI_BASE_URL")
 	fs.StringVar(&m.provider, "model-provider", "", "`API` of the models: openai, anthropic or gemini (default: openai; without a URL, names that start with claude- or gemini- decide)")
-	fs.StringVar(&m.name, "model", "", "`name` of the model that answers; its key is in OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY")
+	fs.Func("model", "`name` of the model that answers; its key is in OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY. search=NAME, in a further --model or after a comma, is for that specialist alone. NAME@URL or NAME@PROVIDER is elsewhere than the other models", perSpecialist(&m.name, &m.own))
+	fs.StringVar(&m.fallback, "fallback-model", "", "`name` of the model to ask when one that answers fails before its answer begins, such as gpt-4.1-mini, NAME@URL or NAME@anthropic; what it answers has an unknown cost")
 	fs.StringVar(&m.fast, "fast-model", "", "`name` of the model that classifies messages (default: the value of --model)")
-	fs.StringVar(&m.price, "model-price", "", "`price` of a million tokens in and out, and optionally of cached tokens in, such as \"2/8/0.5 USD\" (default: costs are reported as unknown)")
+	fs.Func("model-price", "`price` of a million tokens in and out, and optionally of cached tokens in, such as \"2/8/0.5 USD\"; \"search=0.4/1.6 USD\" for the model of a specialist (default: costs are reported as unknown)", perSpecialist(&m.price, &m.ownPrices))
 	fs.StringVar(&m.fastPrice, "fast-model-price", "", "`price` of the fast model's tokens, likewise")
 	fs.StringVar(&m.format, "model-response-format", "", "how to ask an endpoint that speaks OpenAI's API for JSON: json_schema, json_object or none, which leaves it to the prompt (default: by the model's name, json_schema for most)")
 	fs.StringVar(&m.reasoningSwitch, "model-reasoning-switch", "", "how to ask an endpoint that speaks OpenAI's API not to reason: enable_thinking, effort_none, effort_minimal or none (default: by the model's name, none for most)")
@@ -46,9 +51,31 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	return m
 }
 
+// perSpecialist returns what sets a flag that takes a value for all specialists, and role=value for one of them, separated by commas.
+func perSpecialist(all *string, own *map[string]string) func(string) error {
+	return func(s string) error {
+		for part := range strings.SplitSeq(s, ",") {
+			role, value, found := strings.Cut(strings.TrimSpace(part), "=")
+			switch {
+			case !found:
+				*all = role
+				continue
+			case !slices.Contains(suite.Specialists(), role):
+				return fmt.Errorf("there is no specialist %q; the specialists are: %s", role, strings.Join(suite.Specialists(), ", "))
+			case value == "":
+				return fmt.Errorf("%s= wants a value", role)
+			case *own == nil:
+				*own = make(map[string]string)
+			}
+			(*own)[role] = value
+		}
+		return nil
+	}
+}
+
 // real reports whether a real endpoint is configured.
 func (m *modelFlags) real(env environment) bool {
-	return m.url != "" || m.name != "" || env.get("OPENAI_BASE_URL") != "" || env.get("OPENAI_API_KEY") != ""
+	return m.url != "" || m.name != "" || len(m.own) > 0 || m.fallback != "" || env.get("OPENAI_BASE_URL") != "" || env.get("OPENAI_API_KEY") != ""
 }
 
 // models sets the models of a suite.
@@ -57,14 +84,49 @@ func (m *modelFlags) models(cfg *suite.Config, env environment) error {
 		return usagef("no model is configured: set OPENAI_API_KEY, or --model-url and --model; for trials run 'quartet model' " +
 			"and give --model-url http://127.0.0.1:7310/v1 --model " + offline.Model)
 	}
+	if m.fallback != "" && cfg.Gateway.Budget.GetMaxCost() != nil {
+		return usagef("--turn-budget-cost cannot be kept with --fallback-model, whose price is unknown: give --turn-budget-tokens, or no fallback")
+	}
 	name, fast := m.names()
 	var err, fastErr error
-	cfg.Model, err = m.open(model.Config{Name: name, CaptureContent: cfg.CaptureContent}, m.price, env)
+	cfg.Model, err = m.answering(name, m.price, cfg, env)
+	for role, own := range m.own {
+		var ownErr error
+		if cfg.Models == nil {
+			cfg.Models = make(map[string]*model.Traced)
+		}
+		if cfg.Models[role], ownErr = m.answering(own, m.ownPrices[role], cfg, env); ownErr != nil && err == nil {
+			err = fmt.Errorf("--model %s=%s: %w", role, own, ownErr)
+		}
+	}
+	for role := range m.ownPrices {
+		if m.own[role] == "" && err == nil {
+			err = usagef("--model-price %s=...: the specialist has no model of its own; give --model %[1]s=NAME", role)
+		}
+	}
 	cfg.FastModel, fastErr = m.open(model.Config{Name: fast, NoReasoning: !m.fastReasoning, CaptureContent: cfg.CaptureContent}, m.fastPrice, env)
 	if err != nil && fastErr != nil && err.Error() == fastErr.Error() {
 		return err // said once
 	}
 	return errors.Join(err, fastErr)
+}
+
+// answering returns a model that answers shoppers, with its fallback.
+func (m *modelFlags) answering(name, price string, cfg *suite.Config, env environment) (*model.Traced, error) {
+	c := model.Config{Name: name, CaptureContent: cfg.CaptureContent}
+	if m.fallback == "" {
+		return m.open(c, price, env)
+	}
+	c.MaxAttempts = 1 // the fallback is the second attempt
+	first, err := m.open(c, price, env)
+	if err != nil {
+		return nil, err
+	}
+	fallback, err := m.open(model.Config{Name: m.fallback, CaptureContent: cfg.CaptureContent}, "", env)
+	if err != nil {
+		return nil, fmt.Errorf("--fallback-model %s: %w", m.fallback, err)
+	}
+	return model.WithFallback(first, fallback), nil
 }
 
 // names returns the models to ask.
@@ -82,9 +144,26 @@ func (m *modelFlags) names() (name, fast string) {
 	return name, fast
 }
 
+// cutPlace cuts the URL or the provider off NAME@URL or NAME@PROVIDER. Other names may hold an @ too.
+func cutPlace(name string) (before, place string) {
+	if at := strings.LastIndexByte(name, '@'); at > 0 {
+		if place := name[at+1:]; keyOf[place] != "" || strings.HasPrefix(place, "http://") || strings.HasPrefix(place, "https://") {
+			return name[:at], place
+		}
+	}
+	return name, ""
+}
+
 // open returns one model. OPENAI_BASE_URL counts for models that speak OpenAI's API only.
 func (m *modelFlags) open(c model.Config, price string, env environment) (*model.Traced, error) {
 	c.Provider, c.URL, c.NoStream, c.IdleTimeout = m.provider, m.url, m.noStream, m.idleTimeout
+	name, place := cutPlace(c.Name)
+	switch c.Name = name; {
+	case keyOf[place] != "":
+		c.Provider, c.URL = place, ""
+	case place != "":
+		c.Provider, c.URL = "openai", place
+	}
 	c.ResponseFormat, c.ReasoningSwitch = openai.ResponseFormat(m.format), openai.ReasoningSwitch(m.reasoningSwitch)
 	provider, err := c.ProviderName()
 	if err != nil {
@@ -93,7 +172,7 @@ func (m *modelFlags) open(c model.Config, price string, env environment) (*model
 	if c.URL == "" && provider == "openai" {
 		c.URL = env.get("OPENAI_BASE_URL")
 	}
-	if c.URL != "" && m.name == "" {
+	if c.URL != "" && m.name == "" && place == "" {
 		return nil, usagef("a model URL is given without --model")
 	}
 	if c.Key = env.get(keyOf[provider]); c.Key == "" && c.URL == "" {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +14,109 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
+
+// endpointOf starts an endpoint that answers with its name, or fails with a status.
+func endpointOf(t *testing.T, name string, status int) (url string, asked *[]string) {
+	t.Helper()
+	asked = new([]string)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Model string }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		*asked = append(*asked, body.Model)
+		if status != http.StatusOK {
+			w.WriteHeader(status)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"model\":%q,\"choices\":[{\"index\":0,\"delta\":{\"content\":\"I am %s.\"},\"finish_reason\":\"stop\"}],"+
+			"\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":5}}\n\ndata: [DONE]\n\n", body.Model, name)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL, asked
+}
+
+func modelsOf(t *testing.T, args ...string) (suite.Config, error) {
+	t.Helper()
+	env := environment{get: func(string) string { return "" }, err: io.Discard}
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	flags := addModelFlags(fs)
+	var cfg suite.Config
+	if _, err := parse(fs, args, env); err != nil {
+		return cfg, err
+	}
+	return cfg, flags.models(&cfg, env)
+}
+
+// say runs a loop with a model, and returns its text and cost.
+func say(t *testing.T, m *model.Traced) (string, *agentloop.Cost) {
+	t.Helper()
+	loop, err := agentloop.New(agentloop.Config{Model: m.Model, Price: m.Price})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := loop.Run(t.Context(), nil, "who are you?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Text, result.Cost
+}
+
+func TestTheFallbackModelAnswersWhereTheFirstFails(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusServiceUnavailable, http.StatusUnauthorized, http.StatusTooManyRequests} {
+		first, askedFirst := endpointOf(t, "first", status)
+		second, askedSecond := endpointOf(t, "second", http.StatusOK)
+		cfg, err := modelsOf(t, "--model-url", first, "--model", "a", "--fallback-model", "b@"+second, "--model-price", "1/1 USD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, cost := say(t, cfg.Model)
+		switch {
+		case status == http.StatusOK && (text != "I am first." || cost == nil || cost.Micros != 15 || len(*askedSecond) > 0):
+			t.Errorf("%q for %v, the fallback was asked %d times", text, cost, len(*askedSecond))
+		case status != http.StatusOK && (text != "I am second." || cost != nil || len(*askedFirst) != 1 || (*askedSecond)[0] != "b"):
+			t.Errorf("%d: %q for %v after %d calls of the first model, want no cost", status, text, cost, len(*askedFirst))
+		}
+	}
+}
+
+func TestASpecialistHasAModelOfItsOwn(t *testing.T) {
+	common, askedCommon := endpointOf(t, "common", http.StatusOK)
+	other, askedOther := endpointOf(t, "other", http.StatusOK)
+	cfg, err := modelsOf(t, "--model-url", common, "--model", "a,search=b", "--model", "support=c@"+other,
+		"--model-price", "1/1 USD", "--model-price", "search=2/2 USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []struct {
+		model *model.Traced
+		text  string
+		cost  int64 // zero: unknown
+	}{
+		{cfg.Model, "I am common.", 15}, {cfg.Models[suite.Search], "I am common.", 30}, {cfg.Models[suite.Support], "I am other.", 0},
+	} {
+		if text, cost := say(t, m.model); text != m.text || (cost == nil) != (m.cost == 0) || cost != nil && cost.Micros != m.cost {
+			t.Errorf("%q for %v, want %+v", text, cost, m)
+		}
+	}
+	if got := strings.Join(append(*askedCommon, *askedOther...), " "); got != "a b c" {
+		t.Errorf("asked for %s", got)
+	}
+}
+
+func TestModelFlagsThatCannotHold(t *testing.T) {
+	for want, args := range map[string][]string{
+		`there is no specialist "shoes"; the specialists are: search, recommend, promotions, support`: {"--model", "a", "--model", "shoes=b"},
+		"search= wants a value":        {"--model", "a,search="},
+		"ANTHROPIC_API_KEY is not set": {"--model-url", "http://x", "--model", "a", "--fallback-model", "claude-x@anthropic"},
+		"the specialist has no model of its own; give --model search=NAME": {"--model-url", "http://x", "--model", "a", "--model-price", "search=1/1 USD"},
+	} {
+		if _, err := modelsOf(t, args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", args, err, want)
+		}
+	}
+}
 
 func TestModelFlagsReachTheEndpoint(t *testing.T) {
 	const thinking, effort = `"chat_template_kwargs":{"enable_thinking":false}`, `"reasoning_effort":"none"`

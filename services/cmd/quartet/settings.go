@@ -75,8 +75,17 @@ func addGatewayFlags(fs *flag.FlagSet) *gateway.Settings {
 // checkBudget refuses a budget of money that cannot be enforced, because the price of the model is unknown in its currency.
 func checkBudget(cfg suite.Config) error {
 	most := cfg.Gateway.Budget.GetMaxCost()
-	if price := cfg.Model.Price; most != nil && (price == nil || price.Currency != most.GetCurrencyCode()) {
+	if most == nil {
+		return nil
+	}
+	known := func(m *model.Traced) bool { return m.Price != nil && m.Price.Currency == most.GetCurrencyCode() }
+	if !known(cfg.Model) {
 		return usagef("--turn-budget-cost is in %s, so --model-price must be given in %[1]s too", most.GetCurrencyCode())
+	}
+	for role, m := range cfg.Models {
+		if !known(m) {
+			return usagef("--turn-budget-cost is in %s, so --model-price %s=... must be given in %[1]s too", most.GetCurrencyCode(), role)
+		}
 	}
 	return nil
 }

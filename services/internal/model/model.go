@@ -101,6 +101,26 @@ func New(cfg Config) (*Traced, error) {
 	return &Traced{Model: faults{m}, Price: cfg.Price}, nil
 }
 
+// WithFallback returns a model that asks fallback where m fails before it answers. What fallback answers has an unknown cost.
+func WithFallback(m, fallback *Traced) *Traced {
+	return &Traced{Model: wrap.Fallback(m.Model, unpriced{fallback.Model}), Price: m.Price}
+}
+
+// unpriced marks what a model answers as of an unknown price.
+type unpriced struct{ agentloop.Model }
+
+// Generate implements agentloop.Model.
+func (u unpriced) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	return func(yield func(agentloop.Chunk, error) bool) {
+		for c, err := range u.Model.Generate(ctx, req) {
+			c.Unpriced = err == nil
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
 // idleTimeout returns the timeout in the terms of wrap.IdleTimeout.
 func (cfg Config) idleTimeout() time.Duration {
 	if cfg.IdleTimeout == 0 && !cfg.NoStream {
