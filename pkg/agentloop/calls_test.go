@@ -330,9 +330,9 @@ func TestArgumentsAreCoerced(t *testing.T) {
 		{name: "deep", given: `{"places":"[{'City': 7}]"}`, got: `{"places":[{"city":"7"}]}`},
 
 		{name: "all faults at once", given: `{"max_price":"12,5","limit":"007","in_stock":"maybe","colour":"red","places":[{"town":"x"},{"city":{}}],"weight":1}`,
-			fault: `weight: unknown, want one of [colour, height, in_stock, limit, max_price, options, places, product_ids, query]; ` +
+			fault: `weight: unknown, the names are [colour, height, in_stock, limit, max_price, options, places, product_ids, query]; ` +
 				`colour: got "red", want one of ["moss green","navy_blue"]; in_stock: got "maybe", want a boolean; limit: got "007", want an integer; ` +
-				`max_price: got "12,5", want a number; places[0].town: unknown, want one of [city]; places[0].city: missing, want a string; ` +
+				`max_price: got "12,5", want a number; places[0].town: unknown, the names are [city]; places[0].city: missing, want a string; ` +
 				`places[1].city: got {}, want a string`},
 		{name: "two for one", given: `{"query":["a","b"]}`, fault: `query: got ["a","b"], want a string`},
 		{name: "a part of a number", given: `{"limit":5.5}`, fault: `limit: got 5.5, want an integer`},

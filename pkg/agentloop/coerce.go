@@ -78,7 +78,7 @@ func (f *fitter) object(v map[string]any, s *jsonschema.Schema, path string) {
 				v[meant], f.changed = v[given], true
 				delete(v, given)
 			} else if closed {
-				f.fault(join(given), "unknown, want one of [%s]", strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", "))
+				f.fault(join(given), "unknown, the names are [%s]", strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", "))
 				delete(v, given)
 			}
 		}

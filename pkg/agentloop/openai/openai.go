@@ -255,6 +255,8 @@ func (m *Model) withHint(err error, req *agentloop.Request) error {
 		return fmt.Errorf("%w (another response format may help: Config.ResponseFormat json_object or none)", err)
 	case req.NoReasoning && mentions("chat_template", "reasoning_effort"):
 		return fmt.Errorf("%w (another switch for reasoning may help: Config.ReasoningSwitch, or none)", err)
+	case len(req.Tools) > 0 && mentions("tool choice", "tool_choice", "support tools"):
+		return fmt.Errorf("%w (tools as text may help: wrap.Options.TextTools)", err)
 	}
 	return err
 }

@@ -145,6 +145,8 @@ func TestRefusedFieldsComeWithAHint(t *testing.T) {
 	const format, reasoning = "Config.ResponseFormat", "Config.ReasoningSwitch"
 	typed := ask("hi")
 	typed.Output = &agentloop.OutputSchema{Name: "x", Schema: []byte(`{"type":"object"}`)}
+	offering := ask("hi")
+	offering.Tools = []agentloop.ToolSpec{{Name: "find", Parameters: []byte(`{"type":"object"}`)}}
 	for name, c := range map[string]struct {
 		cfg     openai.Config
 		req     *agentloop.Request
@@ -161,6 +163,9 @@ func TestRefusedFieldsComeWithAHint(t *testing.T) {
 		"the template":            {openai.Config{ReasoningSwitch: openai.SwitchEnableThinking}, plain, 400, "property 'chat_template_kwargs' is unsupported", reasoning},
 		"the effort":              {openai.Config{ReasoningSwitch: openai.SwitchEffortNone}, plain, 400, "Unrecognized request argument supplied: reasoning_effort", reasoning},
 		"no switch was sent":      {openai.Config{}, ask("hi"), 400, "reasoning_effort", ""},
+		"tools, vLLM":             {openai.Config{}, offering, 400, `\"auto\" tool choice requires --enable-auto-tool-choice`, "TextTools"},
+		"tools, Ollama":           {openai.Config{}, offering, 400, "gemma3 does not support tools", "TextTools"},
+		"no tools were sent":      {openai.Config{}, ask("hi"), 400, "gemma3 does not support tools", ""},
 		"none was sent":           {openai.Config{ResponseFormat: openai.ResponseNone}, typed, 400, "response_format", ""},
 	} {
 		c.cfg.Model, c.cfg.BaseURL = "m", "http://endpoint.invalid"

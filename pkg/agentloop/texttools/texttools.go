@@ -34,13 +34,43 @@ import (
 //     arguments are not logged.
 //   - A call that cannot be parsed is yielded with its text as the arguments. They are not a JSON object, so the loop refuses the
 //     call and says why.
-//   - A call without its close tag counts if the next call starts or the answer ends, and its JSON is complete. At the end of
-//     an answer, anything less is text.
+//   - A call without its close tag counts if the next call starts or the answer ends. If its JSON is not complete, the loop
+//     refuses it.
 //   - If the request allows no calls, they are removed from the text and dropped.
 //
 // The finish reason and the usage come with the last chunk. A request without tools, typed output and earlier calls passes
 // unchanged.
 func New(m agentloop.Model) agentloop.Model { return &model{next: m} }
+
+// Recognize returns a model that sends m's requests unchanged and reads calls that m writes into its text, as models do behind
+// endpoints that do not know their format. It changes nothing for a model whose calls come as calls. It is safe for concurrent
+// use if m is.
+//
+// These are calls, as [New] treats them:
+//
+//   - <tool_call>...</tool_call> with JSON (Hermes, Qwen), with <function=name><parameter=key> (Qwen3-Coder), or with
+//     <arg_key> and <arg_value> (GLM). The function tags count alone, too.
+//   - JSON after <|python_tag|> (Llama) or [TOOL_CALLS] (Mistral), and [TOOL_CALLS]name[ARGS]{...}
+//   - JSON anywhere in the text, also in a code fence, that names an offered tool. Its name is in name, tool_name or function, its
+//     arguments are in arguments or parameters. Other JSON is text.
+//
+// Calls cut at the end of the answer, and calls that m only repeats from a user's message or a tool's result, are refused by the
+// loop. A model that rewrites such words as a call is not noticed: guard tools with effects in your own code.
+//
+// Text is held back from a character that may start a call until it is clear that none does: JSON and code fences around it to
+// their end, other text for a few bytes.
+func Recognize(m agentloop.Model) agentloop.Model { return &recognizer{m} }
+
+type recognizer struct{ next agentloop.Model }
+
+// Generate implements [agentloop.Model].
+func (r *recognizer) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	answer := r.next.Generate(ctx, req)
+	if len(req.Tools) == 0 && !mentionsTools(req.Messages) {
+		return answer
+	}
+	return read(answer, newParser(req, true))
+}
 
 type model struct{ next agentloop.Model }
 
@@ -58,7 +88,7 @@ func (m *model) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 		}
 		answer := m.next.Generate(ctx, plain)
 		if calls {
-			answer = read(answer, newParser(req))
+			answer = read(answer, newParser(req, false))
 		}
 		answer(yield)
 	}
@@ -80,15 +110,17 @@ func read(chunks iter.Seq2[agentloop.Chunk, error], p *parser) iter.Seq2[agentlo
 			if c.Usage != nil {
 				last.Usage, c.Usage = c.Usage, nil
 			}
+			for _, d := range c.ToolCalls {
+				p.taken[d.ID] = true
+			}
 			text, found := p.write(c.Text)
 			c.Text, c.ToolCalls = text, append(c.ToolCalls, found...)
 			if !empty(c) && !yield(c, nil) {
 				return
 			}
 		}
-		if failure == nil { // a call that an error cut off does not count
-			last.Text, last.ToolCalls = p.end()
-		}
+		p.drop = p.drop || failure != nil // a call that an error cut off does not count
+		last.Text, last.ToolCalls = p.end()
 		if p.emitted > 0 && last.FinishReason == agentloop.FinishStop {
 			last.FinishReason = agentloop.FinishToolCalls
 		}

@@ -48,6 +48,9 @@ type Options struct {
 	NoReasoning bool
 	// TextTools gives tools to a model without native tool calls; see package texttools.
 	TextTools bool
+	// RecognizeCalls reads tool calls that the model writes into its text; see [texttools.Recognize]. TextTools includes its
+	// own format and ignores RecognizeCalls.
+	RecognizeCalls bool
 	// Fallbacks are asked in order if the model fails for good before it answers. Each is usually a result of Standard with
 	// its own options. Nil: none.
 	Fallbacks []agentloop.Model
@@ -61,7 +64,7 @@ type Options struct {
 //	Limit         each attempt is counted; a refusal is not retried
 //	Retry
 //	Reasoning     below TextTools, so that a tool call in reasoning is not run
-//	TextTools
+//	TextTools     or RecognizeCalls
 //	Fallback      each model is retried before the next one, and has its own layers
 func Standard(m agentloop.Model, o Options) agentloop.Model {
 	if o.NoReasoning {
@@ -79,8 +82,11 @@ func Standard(m agentloop.Model, o Options) agentloop.Model {
 	}
 	m = Retry(m, o.Retry)
 	m = Reasoning(m, o.Reasoning)
-	if o.TextTools {
+	switch {
+	case o.TextTools:
 		m = texttools.New(m)
+	case o.RecognizeCalls:
+		m = texttools.Recognize(m)
 	}
 	if len(o.Fallbacks) > 0 {
 		m = Fallback(append([]agentloop.Model{m}, o.Fallbacks...)...)

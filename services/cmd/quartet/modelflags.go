@@ -29,7 +29,7 @@ type modelFlags struct {
 	provider, url, name, fast, price, fastPrice string
 	fallback                                    string
 	own, ownPrices                              map[string]string // models of specialists, and their prices
-	format, reasoningSwitch                     string
+	format, reasoningSwitch, tools              string
 	noStream, fastReasoning                     bool
 	idleTimeout                                 time.Duration
 }
@@ -45,6 +45,7 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	fs.StringVar(&m.fastPrice, "fast-model-price", "", "`price` of the fast model's tokens, likewise")
 	fs.StringVar(&m.format, "model-response-format", "", "how to ask an endpoint that speaks OpenAI's API for JSON: json_schema, json_object or none, which leaves it to the prompt (default: by the model's name, json_schema for most)")
 	fs.StringVar(&m.reasoningSwitch, "model-reasoning-switch", "", "how to ask an endpoint that speaks OpenAI's API not to reason: enable_thinking, effort_none, effort_minimal or none (default: by the model's name, none for most)")
+	fs.StringVar(&m.tools, "model-tools", string(model.ToolsAuto), "how a model calls tools: native, by its API alone; text, by a format that the prompt describes; auto, by its API, and in the formats of open models if --model-url is set")
 	fs.BoolVar(&m.noStream, "model-no-stream", false, "ask an endpoint that speaks OpenAI's API for whole answers, because it cannot stream")
 	fs.DurationVar(&m.idleTimeout, "model-idle-timeout", 0, "how long an endpoint may send nothing of an answer before it is asked again; negative: no limit (default "+model.DefaultIdleTimeout.String()+"; no limit with --model-no-stream)")
 	fs.BoolVar(&m.fastReasoning, "fast-model-reasoning", false, "let the model that classifies messages reason, even where it can be asked not to")
@@ -165,6 +166,7 @@ func (m *modelFlags) open(c model.Config, price string, env environment) (*model
 		c.Provider, c.URL = "openai", place
 	}
 	c.ResponseFormat, c.ReasoningSwitch = openai.ResponseFormat(m.format), openai.ReasoningSwitch(m.reasoningSwitch)
+	c.Tools = model.Tools(m.tools)
 	provider, err := c.ProviderName()
 	if err != nil {
 		return nil, usageError{err}

@@ -131,6 +131,7 @@ func TestModelFlagsReachTheEndpoint(t *testing.T) {
 		"which is let to reason":         {args: []string{"--fast-model", "qwen3-4b", "--fast-model-reasoning"}, neither: thinking},
 		"another switch":                 {env: map[string]string{"QUARTET_MODEL_REASONING_SWITCH": "effort_none"}, fastOnly: effort},
 		"no stream":                      {args: []string{"--model-no-stream"}, both: `"stream":false`, neither: "stream_options"},
+		"tools in the prompt":            {args: []string{"--model-tools", "text"}, both: `\u003ctool_call\u003e`, neither: `"tools":`},
 		"a response format":              {args: []string{"--model-response-format", "json_object"}, both: `"type":"json_object"`, neither: `"json_schema"`},
 		"a response format from outside": {env: map[string]string{"QUARTET_MODEL_RESPONSE_FORMAT": "none"}, both: "JSON Schema", neither: "response_format"},
 	} {
@@ -158,6 +159,7 @@ func TestModelFlagsReachTheEndpoint(t *testing.T) {
 			sent := func(m *model.Traced) string {
 				req := &agentloop.Request{
 					Messages: []agentloop.Message{{Role: agentloop.RoleUser, Text: "hi"}},
+					Tools:    []agentloop.ToolSpec{{Name: "find", Parameters: []byte(`{"type":"object","properties":{}}`)}},
 					Output:   &agentloop.OutputSchema{Name: "x", Schema: []byte(`{"type":"object"}`)},
 				}
 				for range m.Generate(t.Context(), req) { // refused

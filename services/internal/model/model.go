@@ -62,11 +62,27 @@ type Config struct {
 	ResponseFormat openai.ResponseFormat
 	// ReasoningSwitch is how reasoning is switched off, in OpenAI's API. Empty: as the model's profile says.
 	ReasoningSwitch openai.ReasoningSwitch
+	// Tools is how tool calls come. Empty: ToolsAuto.
+	Tools Tools
 	// NoStream asks for complete answers, in OpenAI's API, for endpoints that cannot stream. Shoppers then see no text grow.
 	NoStream bool
 	// CaptureContent puts what the endpoint writes about a failed call on the call's span. Endpoints repeat what shoppers wrote.
 	CaptureContent bool
 }
+
+// Tools is how a model is offered tools, and how its calls come.
+type Tools string
+
+// The ways.
+const (
+	// ToolsNative leaves both to the API.
+	ToolsNative Tools = "native"
+	// ToolsText describes the tools in the prompt and reads calls from the text, for endpoints that refuse tools.
+	ToolsText Tools = "text"
+	// ToolsAuto offers tools by the API and also reads calls that the model writes into its text. Without a URL it is
+	// ToolsNative, because the providers' own endpoints read the calls of their models.
+	ToolsAuto Tools = "auto"
+)
 
 // Traced is a model with the price of its tokens.
 type Traced struct {
@@ -80,6 +96,13 @@ func New(cfg Config) (*Traced, error) {
 	provider, err := cfg.ProviderName()
 	if err != nil {
 		return nil, err
+	}
+	switch cfg.Tools {
+	case "":
+		cfg.Tools = ToolsAuto
+	case ToolsNative, ToolsText, ToolsAuto:
+	default:
+		return nil, fmt.Errorf("model %q: unknown way of calling tools %q: want native, text or auto", cfg.Name, cfg.Tools)
 	}
 	p := profileOf(cfg)
 	m, err := adapter(provider, cfg, p)
@@ -97,6 +120,9 @@ func New(cfg Config) (*Traced, error) {
 		Retry:       wrap.RetryConfig{MaxAttempts: cfg.MaxAttempts},
 		Reasoning:   wrap.ReasoningConfig{Hold: hold(cfg)},
 		NoReasoning: cfg.NoReasoning,
+
+		TextTools:      cfg.Tools == ToolsText,
+		RecognizeCalls: cfg.Tools == ToolsAuto && cfg.URL != "",
 	})
 	return &Traced{Model: faults{m}, Price: cfg.Price}, nil
 }

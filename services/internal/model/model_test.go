@@ -1,7 +1,9 @@
 package model_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -42,6 +44,7 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 		{"key of two lines", model.Config{Provider: "anthropic", Name: "m", Key: "secret\nx"}, "character that no key has"},
 		{"reasoning that stays", model.Config{Name: "claude-opus-5", Key: "secret", NoReasoning: true}, ""},
 		{"unknown response format", model.Config{Name: "m", Key: "secret", ResponseFormat: "yaml"}, `ResponseFormat "yaml"`},
+		{"unknown way of calling tools", model.Config{Name: "m", Key: "secret", Tools: "xml"}, `unknown way of calling tools "xml": want native, text or auto`},
 		{"unknown reasoning switch", model.Config{Name: "m", Key: "secret", ReasoningSwitch: "off"}, `ReasoningSwitch "off"`},
 	}
 	for _, c := range cases {
@@ -215,6 +218,40 @@ func TestSpansNameTheProvider(t *testing.T) {
 			if a.Key == "gen_ai.provider.name" && a.Value.AsString() != want[i] {
 				t.Errorf("%+v: provider %q, want %q", cfg, a.Value.AsString(), want[i])
 			}
+		}
+	}
+}
+
+// How calls are read follows from the configuration; what the endpoint writes is recorded from a model of the 8B class.
+func TestToolCallsInText(t *testing.T) {
+	const written = `{"name": "list_active_promotions", "parameters": {}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text, _ := json.Marshal(written)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%s},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", text)
+	}))
+	defer server.Close()
+	for tools, isCall := range map[model.Tools]bool{"": true, model.ToolsAuto: true, model.ToolsText: false, model.ToolsNative: false} {
+		m, err := model.New(model.Config{URL: server.URL + "/v1", Name: "m", Tools: tools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := &agentloop.Request{
+			Tools:    []agentloop.ToolSpec{{Name: "list_active_promotions", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}},
+			Messages: []agentloop.Message{{Role: agentloop.RoleUser, Text: "is FEET10 still working"}},
+		}
+		var text, calls string
+		for c, err := range m.Generate(t.Context(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += c.Text
+			for _, d := range c.ToolCalls {
+				calls += d.Name + d.Arguments
+			}
+		}
+		if isCall && (text != "" || calls != "list_active_promotions{}") || !isCall && (text != written || calls != "") {
+			t.Errorf("tools %q: text %q, calls %q", tools, text, calls)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -198,4 +199,44 @@ func callAgain(x *exchange, chunks []chunk) []chunk {
 		return withCalls(chunks, again)
 	}
 	return chunks
+}
+
+// callsAsText writes tool calls into the text, as open models do behind endpoints that do not know their format.
+func callsAsText(write func(calls []function) string) editFunc {
+	return func(_ *exchange, cs []chunk) []chunk {
+		if isText(cs) {
+			return cs
+		}
+		var calls []function
+		for _, p := range wholeCalls(cs) {
+			calls = append(calls, p.Function)
+		}
+		cs = cutText(slices.DeleteFunc(cs, func(c chunk) bool { return c.calls() }), 0)
+		finish(cs, "stop")
+		return begin(cs, delta{Content: write(calls)})
+	}
+}
+
+// eachCall writes calls one after the other.
+func eachCall(separator string, write func(name, arguments string) string) func([]function) string {
+	return func(calls []function) string {
+		var all []string
+		for _, c := range calls {
+			all = append(all, write(c.Name, c.Arguments))
+		}
+		return strings.Join(all, separator)
+	}
+}
+
+// qwenCoder writes a call as Qwen3-Coder does: the arguments are elements, whose text is JSON only if it is not text.
+func qwenCoder(name, arguments string) string {
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(arguments), &values) // the offline model writes objects
+	text := "<tool_call>\n<function=" + name + ">\n"
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := string(values[key])
+		_ = json.Unmarshal(values[key], &value)
+		text += "<parameter=" + key + ">\n" + value + "\n</parameter>\n"
+	}
+	return text + "</function>\n</tool_call>"
 }

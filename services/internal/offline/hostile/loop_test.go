@@ -116,7 +116,7 @@ func inMemory(t *testing.T, modes string, idle time.Duration) subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return subject{model: wrap.Standard(m, wrap.Options{IdleTimeout: idle}), requests: requests}
+	return subject{model: wrap.Standard(m, wrap.Options{IdleTimeout: idle, RecognizeCalls: true}), requests: requests}
 }
 
 // onTCP is a subject with real connections and the model that the services would use.

@@ -22,6 +22,7 @@ const (
 	arrivalOrder    = "runs the calls in the order of arrival"
 	refusesCall     = "refuses the call and tells the model why"
 	refusesIfShort  = "takes the arguments for `{}`, and refuses the call if the schema requires more"
+	readsCalls      = "reads the calls from the text and runs the tools"
 	repairs         = "repairs the arguments (`RepairedFrom`) and runs the tool"
 	stopsAnswer     = "stops the answer at 64 bytes per token, finish reason `length`"
 	dropsPreamble   = "streams the text, runs the tools, and leaves the text out of the answer"
@@ -106,6 +107,30 @@ var calling = []Mode{
 		edit: onCalls(func(p *piece) { p.Function.Name = "no_such_tool" })},
 	{Name: "text-before-tools", Sends: "text, then tool calls", Loop: dropsPreamble,
 		edit: textBeforeTools},
+	{Name: "calls-hermes", Sends: "tool calls as text: `<tool_call>` JSON `</tool_call>`", Loop: readsCalls,
+		edit: callsAsText(eachCall("\n", func(name, arguments string) string {
+			return `<tool_call>{"name": "` + name + `", "arguments": ` + arguments + `}</tool_call>`
+		}))},
+	{Name: "calls-llama", Sends: "tool calls as text: `<|python_tag|>` and JSON objects", Loop: readsCalls,
+		edit: callsAsText(func(calls []function) string {
+			return "<|python_tag|>" + eachCall("; ", func(name, arguments string) string {
+				return `{"name": "` + name + `", "parameters": ` + arguments + `}`
+			})(calls)
+		})},
+	{Name: "calls-mistral", Sends: "tool calls as text: `[TOOL_CALLS]` and a list in JSON", Loop: readsCalls,
+		edit: callsAsText(func(calls []function) string {
+			return "[TOOL_CALLS] [" + eachCall(", ", func(name, arguments string) string {
+				return `{"name": "` + name + `", "arguments": ` + arguments + `}`
+			})(calls) + "]"
+		})},
+	{Name: "calls-mistral-args", Sends: "tool calls as text: `[TOOL_CALLS]name[ARGS]` and the arguments", Loop: readsCalls,
+		edit: callsAsText(eachCall("", func(name, arguments string) string { return "[TOOL_CALLS]" + name + "[ARGS]" + arguments }))},
+	{Name: "calls-qwen-coder", Sends: "tool calls as text: `<tool_call><function=name><parameter=key>`", Loop: readsCalls,
+		edit: callsAsText(eachCall("\n", qwenCoder))},
+	{Name: "calls-json", Sends: "tool calls as text: JSON in a code fence", Loop: readsCalls,
+		edit: callsAsText(eachCall("\n", func(name, arguments string) string {
+			return "```json\n{\"name\": \"" + name + "\", \"arguments\": " + arguments + "}\n```"
+		}))},
 	{Name: "same-call-again", Sends: "the first tool calls of the conversation again and again, until `tool_choice` is `none`", Loop: runsOnce,
 		edit: sameCallAgain},
 	{Name: "tools-despite-none", Sends: "the same, even if `tool_choice` is `none`", Loop: noAnswer,
