@@ -256,6 +256,27 @@ func TestAPartThatFailedIsNamedAndTheOthersAnswered(t *testing.T) {
 	}
 }
 
+// The fake specialists have a confidence of 0.9.
+func TestAStoreSetsTheConfidenceBelowWhichAHumanIsRecommended(t *testing.T) {
+	h := open(t, nil)
+	for _, tt := range []struct {
+		store, want string
+		below       float64
+	}{{"default", "", 0}, {"strict", "confidence is 0.90, below 0.95", 0.95}, {"lenient", "", 0.9}} {
+		if _, err := h.stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{
+			StoreId: tt.store, Name: "Store", CurrencyCode: "EUR", HandoffConfidence: tt.below}}); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: tt.store, Message: "search: a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reply.GetHandoff(); got.GetReason() != tt.want || got.GetRecommended() != (tt.want != "") {
+			t.Errorf("%s: handoff %v, want %q", tt.store, got, tt.want)
+		}
+	}
+}
+
 func TestWhenNothingIsAnsweredTheErrorNamesEachAssignment(t *testing.T) {
 	h := open(t, nil)
 	h.ask("search: hello") // all have described themselves now

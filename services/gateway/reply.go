@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,8 +23,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
-// minConfidence is the confidence below which a reply recommends a human.
-const minConfidence = 0.4
+// defaultHandoffConfidence is the confidence below which a reply recommends a human, unless the store has its own.
+const defaultHandoffConfidence = 0.4
 
 // reply composes what the backend gets.
 func (s *Service) reply(
@@ -56,7 +57,7 @@ func (s *Service) reply(
 	r.Promotion = choosePromotion(r.GetText(), results)
 	suggestActions(ctx, r, results, places, run)
 	r.Usage, r.Cost = used.sum, used.cost()
-	r.Handoff = handoff(r, results)
+	r.Handoff = handoff(r, results, cmp.Or(t.store.GetHandoffConfidence(), defaultHandoffConfidence))
 	r.Duration = durationpb.New(s.cfg.Now().Sub(t.began))
 	return r
 }
@@ -103,8 +104,8 @@ func confidence(results []fanout.Result) float64 {
 	return 0.7*lowest + 0.3*sum/float64(len(results))
 }
 
-// handoff recommends a human if a part is missing, a specialist suggests it, or the confidence is low.
-func handoff(r *gatewayv1.AskResponse, results []fanout.Result) *gatewayv1.Handoff {
+// handoff recommends a human if a part is missing, a specialist suggests it, or the confidence is below the store's limit.
+func handoff(r *gatewayv1.AskResponse, results []fanout.Result, below float64) *gatewayv1.Handoff {
 	var reasons []string
 	var summary string
 	for _, b := range results {
@@ -119,8 +120,8 @@ func handoff(r *gatewayv1.AskResponse, results []fanout.Result) *gatewayv1.Hando
 			summary = h.GetSummary()
 		}
 	}
-	if r.GetConfidence() < minConfidence {
-		reasons = append(reasons, fmt.Sprintf("confidence is %.2f, below %.2f", r.GetConfidence(), minConfidence))
+	if r.GetConfidence() < below {
+		reasons = append(reasons, fmt.Sprintf("confidence is %.2f, below %.2f", r.GetConfidence(), below))
 	}
 	return &gatewayv1.Handoff{Recommended: len(reasons) > 0, Reason: strings.Join(reasons, "; "), Summary: summary}
 }

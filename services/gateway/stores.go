@@ -101,6 +101,9 @@ func checkStore(store *gatewayv1.Store) error {
 	if !currencyForm(store.GetCurrencyCode()) {
 		check.Addf("store.currency_code", "must be an ISO 4217 code of three upper-case letters")
 	}
+	if c := store.GetHandoffConfidence(); !(c >= 0 && c <= 1) { // NaN too
+		check.Addf("store.handoff_confidence", "is %v, must be from 0 to 1", c)
+	}
 	checkKeywords(&check, store.GetRoutingKeywords())
 	checkOwn(&check, "store.web_hosts", store.GetWebHosts(), output.CheckHost)
 	checkOwn(&check, "store.email_addresses", store.GetEmailAddresses(), output.CheckEmail)

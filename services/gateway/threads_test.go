@@ -273,6 +273,8 @@ func TestStoresAreCheckedAndListed(t *testing.T) {
 		{"empty", &gatewayv1.Store{}, []string{"store.store_id", "store.name", "store.currency_code"}},
 		{"bad", &gatewayv1.Store{StoreId: "a b", Name: "x", DefaultLocale: "??", CurrencyCode: "eur", TimeZone: "Mars/Olympus"},
 			[]string{"store.store_id", "store.default_locale", "store.time_zone", "store.currency_code"}},
+		{"handoff above 1", &gatewayv1.Store{StoreId: "x", Name: "X", CurrencyCode: "EUR", HandoffConfidence: 40}, []string{"store.handoff_confidence"}},
+		{"handoff not a number", &gatewayv1.Store{StoreId: "x", Name: "X", CurrencyCode: "EUR", HandoffConfidence: math.NaN()}, []string{"store.handoff_confidence"}},
 		{"too many keywords", &gatewayv1.Store{StoreId: "a", Name: "x", CurrencyCode: "EUR",
 			RoutingKeywords: make([]*routerv1.RoutingKeyword, maxKeywords+1)}, []string{"store.routing_keywords"}},
 		{"bad keywords", &gatewayv1.Store{StoreId: "a", Name: "x", CurrencyCode: "EUR", RoutingKeywords: []*routerv1.RoutingKeyword{
