@@ -77,7 +77,7 @@ func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 			r.Products[i] = p
 		}
 	}
-	for _, o := range append([]*orderv1.Order{a.GetOrder()}, a.GetOtherOrders()...) {
+	for _, o := range append(slices.Clone(a.GetOtherOrders()), a.GetOrder()) {
 		same := func(q *orderv1.Order) bool { return q.GetOrderId() == o.GetOrderId() }
 		if o != nil && !slices.ContainsFunc(r.Orders, same) {
 			r.Orders = append(r.Orders, o)

@@ -63,10 +63,6 @@ func TestAllowedActionsReachTheModelAndTheBackend(t *testing.T) {
 	if diff := cmp.Diff([]string{"items that have not left can be cancelled; only: Rib socks"}, got.Order.Possible); diff != "" {
 		t.Errorf("possible (-want +got):\n%s", diff)
 	}
-	if all := strings.Join(got.Order.NotPossible, "\n"); !strings.Contains(all, "the order cannot be cancelled: it has left already") ||
-		!strings.Contains(all, "items cannot be returned: it has not arrived yet") || strings.Contains(all, "payment") {
-		t.Errorf("not possible:\n%s", all)
-	}
 }
 
 func TestSettingsAreKeptAndReplaced(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/support/orders"
 )
 
-// statusText are the statuses as a shopper reads them.
+// statusText are the statuses of an order, as facts for a model to word.
 var statusText = map[orderv1.OrderStatus]string{
 	orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:  "waiting for payment",
 	orderv1.OrderStatus_ORDER_STATUS_PROCESSING:       "being prepared",
@@ -27,16 +27,19 @@ func nextStep(f orders.WithActions, now time.Time) string {
 	o := f.Order
 	switch o.GetStatus() {
 	case orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:
-		return "The payment is still missing. The order is prepared once it has been paid."
+		return "The payment is still missing. The order is prepared once it has been paid. Nothing was charged."
 	case orderv1.OrderStatus_ORDER_STATUS_PROCESSING:
 		return "Nothing to do: the order is being prepared, and tracking follows when it has left."
 	case orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED:
-		return arrival(o, now) + " The rest follows in a parcel of its own."
+		return arrival(o, now) + " The rest has not left yet."
 	case orderv1.OrderStatus_ORDER_STATUS_SHIPPED:
 		return arrival(o, now)
 	case orderv1.OrderStatus_ORDER_STATUS_DELIVERED:
 		return afterDelivery(f.Actions)
 	case orderv1.OrderStatus_ORDER_STATUS_CANCELLED:
+		if orders.Unpaid(o) {
+			return "Nothing more happens with this order: it was cancelled before it was paid. Nothing was charged."
+		}
 		return "Nothing more happens with this order: it was cancelled before it was shipped."
 	case orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED:
 		return "The refund follows once the return has arrived and was checked."
@@ -51,7 +54,9 @@ func arrival(o *orderv1.Order, now time.Time) string {
 	parcel := currentParcel(o)
 	var when string
 	switch due := parcel.GetEstimatedDeliveryTime(); {
-	case due == nil || parcel.GetDeliveryTime() != nil:
+	case parcel.GetDeliveryTime() != nil:
+		return fmt.Sprintf("A parcel was delivered on %s.", dayText(parcel.GetDeliveryTime().AsTime()))
+	case due == nil:
 		when = "The parcel is on its way."
 	case now.After(orders.EndOfDay(due.AsTime())):
 		when = fmt.Sprintf("The parcel was expected by %s and is late.", dayText(due.AsTime()))
@@ -70,9 +75,9 @@ func afterDelivery(actions *orderv1.OrderActions) string {
 		switch {
 		case a.GetKind() != orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN:
 		case a.GetDeadline() == nil:
-			return arrived + " A return can be asked for."
+			return arrived + " A return can be asked for" + conditionText(a) + "."
 		default:
-			return fmt.Sprintf(arrived+" A return can be asked for until %s.", dayText(a.GetDeadline().AsTime()))
+			return fmt.Sprintf("%s A return can be asked for until %s%s.", arrived, dayText(a.GetDeadline().AsTime()), conditionText(a))
 		}
 	}
 	for _, r := range actions.GetRefused() {
@@ -98,7 +103,7 @@ var actionClauses = map[orderv1.OrderActionKind]string{
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE:       "items %s be exchanged for other variants of the same products",
 }
 
-// refusals are the reasons as a sentence names them. What a store does not offer at all is spoken of only when it is asked for.
+// refusals are the reasons as a sentence names them.
 var refusals = map[orderv1.RefusalReason]string{
 	orderv1.RefusalReason_REFUSAL_REASON_ALREADY_SHIPPED:   "it has left already",
 	orderv1.RefusalReason_REFUSAL_REASON_NOT_DELIVERED:     "it has not arrived yet",
@@ -110,17 +115,15 @@ var refusals = map[orderv1.RefusalReason]string{
 	orderv1.RefusalReason_REFUSAL_REASON_NO_ITEMS:          "none of its items can be",
 }
 
-// actionTexts says what a shopper may ask for and what not, in clauses for a model.
-func actionTexts(f orders.WithActions) (possible, not []string) {
-	for _, a := range f.Actions.GetAllowed() {
-		possible = append(possible, allowedText(f.Order, a))
+// conditionText is the condition of an action as a clause ends with it. The store's documents always hold for goods that come back.
+func conditionText(a *orderv1.AllowedAction) string {
+	switch {
+	case a.GetCondition() != "":
+		return "; condition: " + a.GetCondition()
+	case comesBack(a.GetKind()):
+		return "; subject to the store's return rules"
 	}
-	for _, r := range f.Actions.GetRefused() {
-		if _, spoken := refusals[r.GetReason()]; spoken {
-			not = append(not, refusedText(f.Order, r))
-		}
-	}
-	return possible, not
+	return ""
 }
 
 // allowedText says that an action is possible, and on what terms.
@@ -129,14 +132,18 @@ func allowedText(o *orderv1.Order, a *orderv1.AllowedAction) string {
 	if d := a.GetDeadline(); d != nil {
 		words += ", until " + dayText(d.AsTime())
 	}
-	if titles := titlesOf(o, a.GetItems()); titles != "" {
-		words += "; only: " + titles
+	if n := len(a.GetItems()); n > 0 && n < len(o.GetItems()) {
+		words += "; only: " + strings.Join(titles(o, a.GetItems()), ", ")
 	}
+	words += conditionText(a)
 	if len(a.GetReasons()) > 0 {
 		words += "; a reason is needed: " + strings.Join(a.GetReasons(), " or ")
 	}
 	if len(a.GetRefundMethods()) > 0 {
-		words += "; money comes back by: " + strings.Join(a.GetRefundMethods(), " or ")
+		words += "; refunded to: " + strings.Join(a.GetRefundMethods(), " or ")
+	}
+	if orders.Unpaid(o) && (a.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL || a.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_CANCEL_ITEMS) {
+		words += "; nothing was charged, so there is nothing to refund"
 	}
 	return words
 }
@@ -151,16 +158,4 @@ func refusedText(o *orderv1.Order, r *orderv1.RefusedAction) string {
 		why += dayText(d.AsTime())
 	}
 	return fmt.Sprintf(actionClauses[r.GetKind()], "cannot") + ": " + why
-}
-
-// titlesOf names the items of an action that is not for all of the order's. It is "" when it is for all.
-func titlesOf(o *orderv1.Order, units []*orderv1.ItemQuantity) string {
-	if len(units) == 0 || len(units) == len(o.GetItems()) {
-		return ""
-	}
-	titles := make([]string, 0, min(len(units), maxItemsShown))
-	for _, u := range units[:min(len(units), maxItemsShown)] {
-		titles = append(titles, o.GetItems()[u.GetItemIndex()].GetTitle())
-	}
-	return strings.Join(titles, ", ")
 }

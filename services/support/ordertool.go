@@ -2,20 +2,17 @@ package support
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/support/orders"
 )
 
@@ -23,21 +20,30 @@ import (
 const maxItemsShown = 20
 
 type orderArgs struct {
-	OrderID string   `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it; leave out for their latest order"`
-	Wants   []string `json:"wants,omitempty" jsonschema:"what the shopper wants to do with the order; leave out when they only ask how it stands"`
+	OrderID string `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it; leave out if they gave none"`
+	wish
 }
 
 type guestArgs struct {
-	OrderID    string   `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it"`
-	Email      string   `json:"email,omitempty" jsonschema:"e-mail address that the shopper says was given with the order"`
-	PostalCode string   `json:"postal_code,omitempty" jsonschema:"postal code that the shopper says was given with the order"`
-	Wants      []string `json:"wants,omitempty" jsonschema:"what the shopper wants to do with the order; leave out when they only ask how it stands"`
+	OrderID    string `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it"`
+	Email      string `json:"email,omitempty" jsonschema:"e-mail address that the shopper says was given with the order"`
+	PostalCode string `json:"postal_code,omitempty" jsonschema:"postal code that the shopper says was given with the order"`
+	wish
 }
 
+// maxOthersShown is how many other orders a model is shown, and maxOthersBeside how many when the order was named.
+const (
+	maxOthersShown  = 8
+	maxOthersBeside = 3
+)
+
 type orderResult struct {
-	Order       *shownOrder `json:"order,omitempty"`
-	OtherOrders int         `json:"other_orders"`
-	Note        string      `json:"note,omitempty"`
+	Order *shownOrder `json:"order,omitempty"`
+	// Actions that the shop shows a button for.
+	Buttons []string `json:"buttons,omitempty"`
+	// The customer's other orders, the newest first, each in a line.
+	OtherOrders []string `json:"other_orders,omitempty"`
+	Note        string   `json:"note,omitempty"`
 }
 
 // Summary says what the result holds, for the call log.
@@ -51,19 +57,20 @@ func (r orderResult) Summary() string {
 type shownOrder struct {
 	OrderID string `json:"order_id"`
 	// Whether what the shopper wants is possible, in sentences.
-	Asked    []string        `json:"asked,omitempty"`
-	Status   string          `json:"status"`
-	NextStep string          `json:"next_step"`
-	Placed   string          `json:"placed"`
-	Items    []shownItem     `json:"items"`
-	Total    string          `json:"total"`
-	PaidBy   string          `json:"paid_by,omitempty"`
-	Tracking *shownTracking  `json:"tracking,omitempty"`
-	Earlier  []shownTracking `json:"other_parcels,omitempty"`
-	Returns  []shownReturn   `json:"returns,omitempty"`
-	// What the shopper may ask for and what not, in clauses.
-	Possible    []string `json:"possible,omitempty"`
-	NotPossible []string `json:"not_possible,omitempty"`
+	Asked    []string      `json:"asked,omitempty"`
+	Status   string        `json:"status"`
+	NextStep string        `json:"next_step"`
+	Placed   string        `json:"placed"`
+	Items    []shownItem   `json:"items"`
+	Discount string        `json:"discount,omitempty"`
+	Delivery string        `json:"delivery_fee,omitempty"`
+	Total    string        `json:"total"`
+	PaidBy   string        `json:"paid_by,omitempty"`
+	Tracking *shownParcel  `json:"tracking,omitempty"`
+	Parcels  []shownParcel `json:"other_parcels,omitempty"`
+	Returns  []shownReturn `json:"returns,omitempty"`
+	// What else the shopper may ask for, in clauses.
+	Possible []string `json:"possible,omitempty"`
 }
 
 type shownItem struct {
@@ -73,12 +80,15 @@ type shownItem struct {
 	Price    string            `json:"price"`
 }
 
-type shownTracking struct {
+type shownParcel struct {
+	Status            string `json:"status"`
 	Carrier           string `json:"carrier,omitempty"`
 	TrackingNumber    string `json:"tracking_number,omitempty"`
 	URL               string `json:"url,omitempty"`
 	EstimatedDelivery string `json:"estimated_delivery,omitempty"`
 	Delivered         string `json:"delivered,omitempty"`
+	// What is in it. Empty: unknown.
+	Items []string `json:"items,omitempty"`
 }
 
 type shownReturn struct {
@@ -91,23 +101,101 @@ type shownReturn struct {
 // Words for a model about look-ups that did not work.
 const (
 	ordersDown   = "orders cannot be looked up now; say so, and name no status"
-	ordersOff    = "this store's orders cannot be looked up here; say so, and offer to pass it on"
+	ordersOff    = "this store's orders cannot be looked up here; say so, and search the documents for how to reach the store"
 	signIn       = "the shopper is not signed in, so no order can be looked up: ask the shopper to sign in, or to give the order's number with its e-mail address or postal code"
 	guestMissing = "No order has this number with this e-mail address or postal code. Ask the shopper to check both."
 	guestBlocked = "there were too many wrong attempts; ask the shopper to sign in, or to try again in an hour"
 )
 
-// lookupOrder finds an order of the turn's customer, whatever customer the model names.
+// lookupOrder finds an order of the turn's customer, whatever customer the model names: by its number, by what the shopper says
+// they bought, or else the latest.
 func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult, error) {
-	f, total, err := t.findOrder(ctx, orders.NormalID(in.OrderID))
+	s, id := t.turn.Scope, orders.NormalID(in.OrderID)
+	latest, total, err := t.service.orders.ListWithActions(ctx, s.StoreID, s.CustomerID, maxOrdersRead)
+	if err != nil {
+		return orderResult{}, t.lookupError(ctx, err)
+	}
+	f, note, err := t.chooseOrder(ctx, id, in.Item, latest)
 	if err != nil {
 		return orderResult{}, t.lookupError(ctx, err)
 	}
 	if f.Order == nil {
 		t.turn.Found(0)
-		return orderResult{OtherOrders: total, Note: missingNote(in.OrderID, total)}, nil
+		if len(latest) == 0 {
+			note = "This customer has no orders at this store."
+		}
+		return orderResult{Note: note, OtherOrders: otherOrders(latest, total, "", maxOthersShown)}, nil
 	}
-	return t.present(f, max(total-1, 0), in.Wants), nil
+	limit := maxOthersShown
+	if id != "" || in.Item != "" {
+		limit = maxOthersBeside
+	}
+	r := t.present(f, in.wish)
+	r.OtherOrders = otherOrders(latest, total, f.Order.GetOrderId(), limit)
+	return r, nil
+}
+
+// chooseOrder returns the order that a call is about, of the customer's latest or by its number, or a note that says why there
+// is none.
+func (t *turnTools) chooseOrder(ctx context.Context, id, item string, latest []orders.WithActions) (orders.WithActions, string, error) {
+	s := t.turn.Scope
+	switch {
+	case id != "":
+		if i := slices.IndexFunc(latest, func(f orders.WithActions) bool { return f.Order.GetOrderId() == id }); i >= 0 {
+			return latest[i], "", nil
+		}
+		f, err := t.service.orders.Get(ctx, s.StoreID, s.CustomerID, id)
+		var missing *fault.NotFound
+		if errors.As(err, &missing) {
+			return orders.WithActions{}, fmt.Sprintf("This customer has no order %s. Ask them to check the number.", id), nil
+		}
+		return f, "", err
+	case len(latest) == 0:
+		return orders.WithActions{}, "", nil
+	case strings.TrimSpace(item) != "":
+		if i := bestOrder(latest, t.terms(item)); i >= 0 {
+			return latest[i], "", nil
+		}
+		return orders.WithActions{}, "No order has such an item. Look up the order that may be meant, or ask the shopper which one it is.", nil
+	}
+	// Models leave out what the shopper says of the item, so code reads it.
+	return latest[max(0, bestOrder(latest, t.terms(t.turn.SubQuery)))], "", nil
+}
+
+// otherOrders shows the customer's newest orders but one, and says how many are left out.
+func otherOrders(latest []orders.WithActions, total int, but string, limit int) []string {
+	var lines []string
+	for _, f := range latest {
+		if o := f.Order; o.GetOrderId() != but && len(lines) < limit {
+			lines = append(lines, orderLine(o))
+			total--
+		}
+	}
+	if but != "" {
+		total--
+	}
+	if total > 0 && len(lines) > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", total))
+	}
+	return lines
+}
+
+// The line of an order names this many titles of this many characters.
+const (
+	maxTitlesInLine = 3
+	maxTitleInLine  = 60
+)
+
+// orderLine is an order in a line: number, date, status, titles.
+func orderLine(o *orderv1.Order) string {
+	var titles []string
+	for _, item := range o.GetItems()[:min(len(o.GetItems()), maxTitlesInLine)] {
+		titles = append(titles, text.Cut(item.GetTitle(), maxTitleInLine))
+	}
+	if more := len(o.GetItems()) - len(titles); more > 0 {
+		titles = append(titles, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%s, %s, %s: %s", o.GetOrderId(), dayText(o.GetCreateTime().AsTime()), statusText[o.GetStatus()], strings.Join(titles, ", "))
 }
 
 // lookupGuestOrder finds an order of a shopper who is not signed in, by what they know of it.
@@ -125,7 +213,7 @@ func (t *turnTools) lookupGuestOrder(ctx context.Context, in guestArgs) (orderRe
 	if err != nil {
 		return orderResult{}, t.lookupError(ctx, err)
 	}
-	return t.present(f, 0, in.Wants), nil
+	return t.present(f, in.wish), nil
 }
 
 // lookupError puts a look-up that failed into words for the model.
@@ -144,41 +232,15 @@ func (t *turnTools) lookupError(ctx context.Context, err error) error {
 }
 
 // present leaves an order in the findings, with what can be done with it, and shows it to the model.
-func (t *turnTools) present(f orders.WithActions, others int, wants []string) orderResult {
+func (t *turnTools) present(f orders.WithActions, in wish) orderResult {
 	t.turn.Found(1)
-	t.turn.SetOrder(f.Order, f.Actions)
-	r := orderResult{Order: showOrder(f, t.service.now()), OtherOrders: others}
-	r.Order.Asked = t.answerRequested(f, wants)
+	t.turn.AddOrder(f.Order, f.Actions)
+	r := orderResult{Order: showOrder(f, t.service.now())}
+	t.answerWish(f, in, &r)
 	if n := len(f.Order.GetItems()); n > maxItemsShown {
-		r.Note = fmt.Sprintf("The order has %d items; the first %d are listed.", n, maxItemsShown)
+		r.Note = strings.TrimSpace(fmt.Sprintf("The order has %d items; the first %d are listed. ", n, maxItemsShown) + r.Note)
 	}
 	return r
-}
-
-// findOrder returns an order of the customer, the latest without an id, and how many they have. The order is nil when there
-// is no such one.
-func (t *turnTools) findOrder(ctx context.Context, id string) (orders.WithActions, int, error) {
-	s, repository := t.turn.Scope, t.service.orders
-	if id == "" {
-		return repository.Latest(ctx, s.StoreID, s.CustomerID)
-	}
-	f, err := repository.Get(ctx, s.StoreID, s.CustomerID, id)
-	var missing *fault.NotFound
-	if err != nil && !errors.As(err, &missing) {
-		return orders.WithActions{}, 0, err
-	}
-	_, total, err := repository.List(ctx, s.StoreID, s.CustomerID, 1)
-	return f, total, err
-}
-
-func missingNote(asked string, count int) string {
-	switch {
-	case count == 0:
-		return "This customer has no orders at this store."
-	case orders.NormalID(asked) == "":
-		return "The latest order could not be found."
-	}
-	return fmt.Sprintf("This customer has no order %s. Ask them to check the number, or look up their latest order without one.", orders.NormalID(asked))
 }
 
 func showOrder(f orders.WithActions, now time.Time) *shownOrder {
@@ -188,10 +250,11 @@ func showOrder(f orders.WithActions, now time.Time) *shownOrder {
 		Status:   statusText[o.GetStatus()],
 		NextStep: nextStep(f, now),
 		Placed:   dayText(o.GetCreateTime().AsTime()),
+		Discount: money.Text(o.GetDiscount()),
+		Delivery: money.Text(o.GetShipping()),
 		Total:    money.Text(o.GetTotal()),
 		PaidBy:   o.GetPaymentKind(),
 	}
-	shown.Possible, shown.NotPossible = actionTexts(f)
 	for _, item := range o.GetItems()[:min(len(o.GetItems()), maxItemsShown)] {
 		shown.Items = append(shown.Items, shownItem{
 			Title: item.GetTitle(), Quantity: item.GetQuantity(), Options: item.GetOptions(), Price: money.Text(item.GetUnitPrice()),
@@ -202,134 +265,84 @@ func showOrder(f orders.WithActions, now time.Time) *shownOrder {
 	}
 	current := currentParcel(o)
 	for _, p := range o.GetFulfilments() {
+		parcel := showParcel(o, p)
 		if p == current {
-			parcel := showParcel(p)
 			shown.Tracking = &parcel
 		} else {
-			shown.Earlier = append(shown.Earlier, showParcel(p))
+			shown.Parcels = append(shown.Parcels, parcel)
 		}
 	}
 	return shown
 }
 
-func showParcel(p *orderv1.Fulfilment) shownTracking {
-	shown := shownTracking{Carrier: p.GetCarrier(), TrackingNumber: p.GetTrackingNumber(), URL: p.GetTrackingUrl()}
+func showParcel(o *orderv1.Order, p *orderv1.Fulfilment) shownParcel {
+	shown := shownParcel{
+		Status: "not sent yet", Carrier: p.GetCarrier(), TrackingNumber: p.GetTrackingNumber(), URL: p.GetTrackingUrl(),
+		Items: titles(o, p.GetItems()),
+	}
 	switch {
 	case p.GetDeliveryTime() != nil:
-		shown.Delivered = dayText(p.GetDeliveryTime().AsTime())
+		shown.Status, shown.Delivered = "delivered", dayText(p.GetDeliveryTime().AsTime())
 	case p.GetEstimatedDeliveryTime() != nil:
 		shown.EstimatedDelivery = dayText(p.GetEstimatedDeliveryTime().AsTime())
 	}
+	if sent(o, p) && p.GetDeliveryTime() == nil {
+		shown.Status = "on its way"
+	}
 	return shown
 }
 
-// returnText are the statuses of a return as a shopper reads them.
+// returnText are the statuses of a return, as facts for a model to word.
 var returnText = map[orderv1.ReturnStatus]string{
-	orderv1.ReturnStatus_RETURN_STATUS_REQUESTED: "asked for, or on its way back",
-	orderv1.ReturnStatus_RETURN_STATUS_RECEIVED:  "back at the store",
-	orderv1.ReturnStatus_RETURN_STATUS_REFUNDED:  "paid back",
-	orderv1.ReturnStatus_RETURN_STATUS_REJECTED:  "refused",
+	orderv1.ReturnStatus_RETURN_STATUS_REQUESTED: "requested; the goods have not reached the store",
+	orderv1.ReturnStatus_RETURN_STATUS_RECEIVED:  "received by the store; not refunded yet",
+	orderv1.ReturnStatus_RETURN_STATUS_REFUNDED:  "refunded",
+	orderv1.ReturnStatus_RETURN_STATUS_REJECTED:  "rejected by the store",
 }
 
 func showReturn(o *orderv1.Order, r *orderv1.Return) shownReturn {
-	shown := shownReturn{Status: returnText[r.GetStatus()], Refund: money.Text(r.GetRefund())}
+	shown := shownReturn{Status: returnText[r.GetStatus()], Refund: money.Text(r.GetRefund()), Items: titles(o, r.GetItems())}
 	if r.GetRequestTime() != nil {
 		shown.Requested = dayText(r.GetRequestTime().AsTime())
-	}
-	for _, u := range r.GetItems()[:min(len(r.GetItems()), maxItemsShown)] {
-		shown.Items = append(shown.Items, o.GetItems()[u.GetItemIndex()].GetTitle())
 	}
 	return shown
 }
 
-// currentParcel is the one that a shopper waits for: the last that has not arrived, or else the last. Nil without any.
+// titles names the items of some units of an order, with the number of units where it is not 1.
+func titles(o *orderv1.Order, units []*orderv1.ItemQuantity) []string {
+	var out []string
+	for _, u := range units[:min(len(units), maxItemsShown)] {
+		title := o.GetItems()[u.GetItemIndex()].GetTitle()
+		if u.GetQuantity() > 1 {
+			title = fmt.Sprintf("%d x %s", u.GetQuantity(), title)
+		}
+		out = append(out, title)
+	}
+	return out
+}
+
+// sent reports whether a parcel has left. Parcels of an order that is shipped have, even without a ship time.
+func sent(o *orderv1.Order, p *orderv1.Fulfilment) bool {
+	return p.GetShipTime() != nil || p.GetDeliveryTime() != nil || o.GetStatus() != orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED
+}
+
+// currentParcel is the one that a shopper asks about: the last that is on its way, or else the last that has arrived, or else the
+// last that has not left. Nil without any.
 func currentParcel(o *orderv1.Order) *orderv1.Fulfilment {
-	var last *orderv1.Fulfilment
-	for _, p := range slices.Backward(o.GetFulfilments()) {
-		if p.GetDeliveryTime() == nil {
-			return p
+	rank := func(p *orderv1.Fulfilment) int {
+		switch {
+		case p.GetDeliveryTime() != nil:
+			return 1
+		case sent(o, p):
+			return 2
 		}
-		if last == nil {
-			last = p
-		}
+		return 0
 	}
-	return last
-}
-
-// actionName is an action as a model names it: "change_address".
-func actionName(kind orderv1.OrderActionKind) string {
-	return strings.ToLower(strings.TrimPrefix(kind.String(), "ORDER_ACTION_KIND_"))
-}
-
-// withActionNames lets the schema of a tool take the names of actions in "wants", and nothing else.
-func withActionNames(tool agentloop.Tool) agentloop.Tool {
-	key := string(tool.Parameters)
-	raw, ok := actionSchemas.Load(key)
-	if !ok {
-		raw, _ = actionSchemas.LoadOrStore(key, actionSchema(tool))
-	}
-	tool.Parameters = raw.(json.RawMessage)
-	return tool
-}
-
-// actionSchemas remembers what wantsSchema made of a tool's parameters. There are two, of which every turn has one.
-var actionSchemas sync.Map // string -> json.RawMessage
-
-func actionSchema(tool agentloop.Tool) json.RawMessage {
-	var schema map[string]any
-	if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
-		panic(fmt.Sprintf("support: schema of %s: %v", tool.Name, err)) // it was made from a type of this package
-	}
-	names := make([]string, len(orders.Kinds))
-	for i, kind := range orders.Kinds {
-		names[i] = actionName(kind)
-	}
-	properties := schema["properties"].(map[string]any)
-	properties["wants"].(map[string]any)["items"].(map[string]any)["enum"] = names
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		panic(fmt.Sprintf("support: schema of %s: %v", tool.Name, err))
-	}
-	return raw
-}
-
-// answerRequested says of each action that the shopper wants whether the store's rules allow it for the order, in sentences, and
-// proposes those that they allow to the backend, each once in a turn. What is allowed and not wanted is not proposed: it is in
-// the order's actions for who asks.
-func (t *turnTools) answerRequested(f orders.WithActions, wants []string) []string {
-	wanted := make(map[string]bool, len(wants))
-	for _, w := range wants {
-		wanted[w] = true
-	}
-	var said []string
-	for _, a := range f.Actions.GetAllowed() {
-		if !wanted[actionName(a.GetKind())] {
-			continue
-		}
-		said = append(said, sentence(allowedText(f.Order, a)))
-		if t.first(a.GetKind().String() + " " + f.Order.GetOrderId()) {
-			t.turn.AddActions(proposal(f.Order.GetOrderId(), a))
+	var current *orderv1.Fulfilment
+	for _, p := range o.GetFulfilments() {
+		if current == nil || rank(p) >= rank(current) {
+			current = p
 		}
 	}
-	for _, r := range f.Actions.GetRefused() {
-		if wanted[actionName(r.GetKind())] {
-			said = append(said, sentence(refusedText(f.Order, r)))
-		}
-	}
-	return said
+	return current
 }
-
-// proposal is an allowed action as the backend gets it.
-func proposal(orderID string, a *orderv1.AllowedAction) *specialistv1.SuggestedAction {
-	if a.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN {
-		return &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_StartReturn{
-			StartReturn: &specialistv1.StartReturn{OrderId: orderID, Action: a},
-		}}
-	}
-	return &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_ChangeOrder{
-		ChangeOrder: &specialistv1.ChangeOrder{OrderId: orderID, Action: a},
-	}}
-}
-
-// sentence makes one of a clause.
-func sentence(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] + "." }

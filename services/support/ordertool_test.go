@@ -49,7 +49,7 @@ func TestOnlyWhatTheShopperWantsIsProposed(t *testing.T) {
 		{"too early to return", `{"wants":["return"]}`, nil, nil, "Items cannot be returned: it has not arrived yet."},
 		{"too late to cancel, and a return", `{"wants":["cancel","return"]}`, []func(*orderv1.Order){
 			in(orderv1.OrderStatus_ORDER_STATUS_DELIVERED, &orderv1.Fulfilment{DeliveryTime: daysFromNow(-1)})}, []string{"return"},
-			"Items can be returned, until 28 March 2026. The order cannot be cancelled: it has left already."},
+			"Items can be returned, until 28 March 2026; subject to the store's return rules. The order cannot be cancelled: it has left already."},
 		{"what the store never does", `{"wants":["change_payment"]}`, nil, nil,
 			"The payment cannot be changed: no rule of the store allows it for an order that is being prepared."},
 	}
@@ -128,7 +128,7 @@ func TestLookupOrderShowsHowItWasPaidAndWhatCameBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []shownReturn{{Status: "back at the store", Requested: "13 March 2026", Items: []string{"Rib socks"}, Refund: got.Order.Total}}
+	want := []shownReturn{{Status: "received by the store; not refunded yet", Requested: "13 March 2026", Items: []string{"Rib socks"}, Refund: got.Order.Total}}
 	if diff := cmp.Diff(want, got.Order.Returns); diff != "" || got.Order.PaidBy != "card" {
 		t.Errorf("paid by %q, returns (-want +got):\n%s", got.Order.PaidBy, diff)
 	}

@@ -99,7 +99,7 @@ func TestOrdersOfTheReferenceSystem(t *testing.T) {
 		t.Errorf("a guest's: %v, %v", guest.GetOrder(), err)
 	}
 	got, err := servicetest.Run[orderResult](ctx, t, toolsFor(c, "mika"), "lookup_order", "")
-	if err != nil || got.Order.OrderID != "KC-1002" || got.OtherOrders != 1 || len(got.Order.Possible) != 1 {
+	if err != nil || got.Order.OrderID != "KC-1002" || len(got.OtherOrders) != 1 || len(got.Order.Possible) != 1 {
 		t.Errorf("the latest for the model: %+v, %v", got.Order, err)
 	}
 	ask := func(id string) *status.Status {

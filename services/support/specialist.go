@@ -1,11 +1,13 @@
 package support
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the prompt and the examples
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -59,7 +61,8 @@ func (s *Service) disabledTools(ctx context.Context, sc scope.Scope) (map[string
 
 const (
 	shownPassages   = 3
-	maxPassageShown = 1_500 // characters of a passage that a model is shown
+	maxPassageShown = 1_500 // characters of a passage that a model is shown when it asks for all of it
+	maxExcerpt      = 300   // characters of a passage that it is shown else
 )
 
 const (
@@ -71,7 +74,7 @@ const (
 // tools makes the tools of one turn.
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	version := specialist.Prefetch(t, func(ctx context.Context) (string, error) { return s.policies.Version(ctx, t.Scope.StoreID) })
-	tt := &turnTools{service: s, turn: t, version: version, done: make(map[string]bool)}
+	tt := &turnTools{service: s, turn: t, version: version, done: make(map[string]bool), proposed: make(map[string]*specialistv1.SuggestedAction)}
 	return []agentloop.Tool{
 		tt.orderTool(),
 		agentloop.NewTool(searchPolicies,
@@ -95,9 +98,9 @@ func (t *turnTools) orderTool() agentloop.Tool {
 			t.lookupGuestOrder))
 	}
 	return withActionNames(agentloop.NewTool(lookupOrder,
-		"Looks up an order of the signed-in shopper: status, what happens next, items, total, tracking, and what can be done with "+
-			"it now. Call it for any question about the shopper's own order, parcel or delivery. Without order_id it gives their "+
-			"latest order.",
+		"Looks up an order of the signed-in shopper by order_id, by item, or else the latest: status, what happens next, items, "+
+			"total, tracking, and what can be done with it now. It lists their other orders. Call it for any question about the "+
+			"shopper's own order, parcel or delivery.",
 		t.lookupOrder))
 }
 
@@ -107,8 +110,9 @@ type turnTools struct {
 	turn    *specialist.Turn
 	version *specialist.Memo[string] // of the documents, when the turn had begun
 
-	mu   sync.Mutex
-	done map[string]bool
+	mu       sync.Mutex
+	done     map[string]bool
+	proposed map[string]*specialistv1.SuggestedAction // by action and order
 }
 
 // first reports whether this is the first time that something is done in the turn.
@@ -133,6 +137,7 @@ func (s *Service) forModel(ctx context.Context, cause error, words string) error
 
 type searchArgs struct {
 	Query string `json:"query" jsonschema:"what to look for, in a few words, such as: return unopened shoes"`
+	Full  bool   `json:"full,omitempty" jsonschema:"true for whole passages instead of the sentences that match"`
 }
 
 type searchResult struct {
@@ -176,14 +181,59 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 		t.turn.Found(len(passages))
 	}
 	for _, p := range passages {
-		r.Passages = append(r.Passages, shownPassage{
-			Policy: p.GetPolicyTitle(), Section: p.GetSection(), Text: text.Cut(p.GetText(), maxPassageShown), URL: p.GetUrl(),
-		})
+		shown := text.Cut(p.GetText(), maxPassageShown)
+		if !in.Full {
+			shown = excerpt(p.GetText(), query)
+		}
+		r.Passages = append(r.Passages, shownPassage{Policy: p.GetPolicyTitle(), Section: p.GetSection(), Text: shown, URL: p.GetUrl()})
 		if t.first("passage " + p.GetPolicyId() + "\n" + p.GetSection() + "\n" + p.GetText()) {
 			t.turn.AddPassages(p)
 		}
 	}
 	return r, nil
+}
+
+// excerpt shortens a passage to the sentences that share most words with a query, in their order; equals count by place. An
+// ellipsis stands for what is left out.
+func excerpt(passage, query string) string {
+	if utf8.RuneCountInString(passage) <= maxExcerpt {
+		return passage
+	}
+	var split text.Sentences
+	sentences := append(split.Add(passage), split.Rest())
+	language := cmp.Or(text.Language(passage), "en")
+	asked := stems(language, query)
+	rank := make([]int, len(sentences))
+	shared := make([]int, len(sentences))
+	for i, s := range sentences {
+		rank[i] = i
+		for stem := range stems(language, s) {
+			if asked[stem] {
+				shared[i]++
+			}
+		}
+	}
+	slices.SortStableFunc(rank, func(a, b int) int { return cmp.Compare(shared[b], shared[a]) })
+	kept := make([]bool, len(sentences))
+	for left, i := maxExcerpt, 0; i < len(rank); i++ {
+		if n := utf8.RuneCountInString(sentences[rank[i]]); n <= left {
+			kept[rank[i]] = true
+			left -= n
+		}
+	}
+	if !slices.Contains(kept, true) {
+		return text.Cut(sentences[rank[0]], maxExcerpt)
+	}
+	var b strings.Builder
+	for i, s := range sentences {
+		switch {
+		case kept[i]:
+			b.WriteString(s)
+		case i == 0 || kept[i-1]:
+			b.WriteString(" …")
+		}
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // passages searches the documents as of the beginning of the turn, or newer. Their version, which takes a round trip, was
@@ -198,8 +248,15 @@ func (t *turnTools) passages(ctx context.Context, query string) ([]*policyv1.Pas
 }
 
 type handoffArgs struct {
-	Reason string `json:"reason" jsonschema:"why a person is needed, in one sentence"`
+	Reason  string `json:"reason" jsonschema:"why a person is needed, in one sentence"`
+	Summary string `json:"summary,omitempty" jsonschema:"for that person: what the shopper wants, what was found, what is open"`
 }
+
+// Limits of what the model writes for a person, in characters.
+const (
+	maxHandOffReason  = 500
+	maxHandOffSummary = 1_000
+)
 
 type handoffResult struct {
 	Note string `json:"note"`
@@ -211,8 +268,10 @@ func (handoffResult) Summary() string { return "a person, suggested" }
 func (t *turnTools) suggestHandoff(_ context.Context, in handoffArgs) (handoffResult, error) {
 	if t.first("handoff") {
 		t.turn.AddActions(&specialistv1.SuggestedAction{
-			Action: &specialistv1.SuggestedAction_HandOff{HandOff: &specialistv1.HandOff{Reason: text.Cut(strings.TrimSpace(in.Reason), 500)}},
+			Action: &specialistv1.SuggestedAction_HandOff{HandOff: &specialistv1.HandOff{
+				Reason: text.Cut(strings.TrimSpace(in.Reason), maxHandOffReason), Summary: text.Cut(strings.TrimSpace(in.Summary), maxHandOffSummary),
+			}},
 		})
 	}
-	return handoffResult{Note: "The store is asked to let a person take over. Nobody has answered yet."}, nil
+	return handoffResult{Note: "A person of the store can take over: the shop shows a button for it. Nobody has taken over yet."}, nil
 }

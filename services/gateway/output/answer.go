@@ -51,17 +51,33 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 	for _, passage := range a.GetPassages() {
 		passage.Text, passage.Url = p.Text(passage.GetText()), p.page(passage.GetUrl())
 	}
-	for _, item := range a.GetOrder().GetItems() {
-		item.Title = p.Text(item.GetTitle())
-	}
-	for _, f := range a.GetOrder().GetFulfilments() {
-		f.Carrier, f.TrackingUrl = p.Text(f.GetCarrier()), p.page(f.GetTrackingUrl())
+	p.order(a.GetOrder())
+	for _, o := range a.GetOtherOrders() {
+		p.order(o)
 	}
 	a.SuggestedActions = slices.DeleteFunc(a.GetSuggestedActions(), func(s *specialistv1.SuggestedAction) bool { return !allows(a, s) })
 	for _, s := range a.GetSuggestedActions() {
 		if h := s.GetHandOff(); h != nil {
 			h.Reason, h.Summary = p.Text(h.GetReason()), p.Text(h.GetSummary())
 		}
+		if c := s.GetChangeOrder(); c != nil {
+			c.NewAddress = p.Text(c.GetNewAddress())
+			for _, item := range c.GetItems() {
+				for name, value := range item.GetOptions() {
+					item.Options[name] = p.Text(value)
+				}
+			}
+		}
+	}
+}
+
+// order checks the words and addresses of an order.
+func (p *Policy) order(o *orderv1.Order) {
+	for _, item := range o.GetItems() {
+		item.Title = p.Text(item.GetTitle())
+	}
+	for _, f := range o.GetFulfilments() {
+		f.Carrier, f.TrackingUrl = p.Text(f.GetCarrier()), p.page(f.GetTrackingUrl())
 	}
 }
 
@@ -74,7 +90,7 @@ func (p *Policy) page(url string) string {
 }
 
 // allows reports whether the typed results of an answer bear out an action that it suggests: it names the promotion that was chosen,
-// a product that the answer has, or an action that the store allows for the answer's order.
+// a product that the answer has, or an action that the store allows for an order of the answer.
 func allows(a *specialistv1.Answer, s *specialistv1.SuggestedAction) bool {
 	switch action := s.GetAction().(type) {
 	case *specialistv1.SuggestedAction_HandOff:
@@ -97,6 +113,14 @@ func allows(a *specialistv1.Answer, s *specialistv1.SuggestedAction) bool {
 }
 
 func allowsForOrder(a *specialistv1.Answer, orderID string, action *orderv1.AllowedAction) bool {
-	return orderID != "" && a.GetOrder().GetOrderId() == orderID &&
-		slices.ContainsFunc(a.GetOrderActions().GetAllowed(), func(allowed *orderv1.AllowedAction) bool { return proto.Equal(allowed, action) })
+	possible := a.GetOrderActions()
+	if orderID != a.GetOrder().GetOrderId() {
+		i := slices.IndexFunc(a.GetOtherOrders(), func(o *orderv1.Order) bool { return o.GetOrderId() == orderID })
+		if i < 0 || i >= len(a.GetOtherOrderActions()) {
+			return false
+		}
+		possible = a.GetOtherOrderActions()[i]
+	}
+	return orderID != "" &&
+		slices.ContainsFunc(possible.GetAllowed(), func(allowed *orderv1.AllowedAction) bool { return proto.Equal(allowed, action) })
 }

@@ -52,6 +52,7 @@ func TestActionsNeedTheirFacts(t *testing.T) {
 			Text: "Yes.", Promotion: &specialistv1.PromotionChoice{Code: "SAVE", AlsoCodes: []string{"SHIP"}},
 			Products: []*specialistv1.ProductChoice{{ProductId: "P1", VariantId: "V1"}, {ProductId: "P2"}},
 			Order:    &orderv1.Order{OrderId: "O1"}, OrderActions: &orderv1.OrderActions{Allowed: []*orderv1.AllowedAction{refund, address}},
+			OtherOrders: []*orderv1.Order{{OrderId: "O3"}}, OtherOrderActions: []*orderv1.OrderActions{{Allowed: []*orderv1.AllowedAction{cancel}}},
 		}
 	}
 	for _, c := range []struct {
@@ -64,6 +65,7 @@ func TestActionsNeedTheirFacts(t *testing.T) {
 		{start("O1", refund), true}, {start("O2", refund), false}, {start("O1", address), false}, {start("O1", nil), false},
 		{start("O1", &orderv1.AllowedAction{Kind: refund.GetKind()}), false}, // of other units
 		{change("O1", address), true}, {change("O1", cancel), false}, {change("O2", address), false}, {change("", address), false},
+		{change("O3", cancel), true}, {change("O3", address), false},
 		{handOff("angry"), true}, {&specialistv1.SuggestedAction{}, false},
 	} {
 		a := facts()
@@ -77,6 +79,23 @@ func TestActionsNeedTheirFacts(t *testing.T) {
 		if got := len(bare.GetSuggestedActions()) == 1; got != (c.action.GetHandOff() != nil) {
 			t.Errorf("%v is kept without facts: %v", c.action, got)
 		}
+	}
+}
+
+func TestWhatAShopperWantsOfAnOrderIsChecked(t *testing.T) {
+	want := change("O1", address)
+	want.GetChangeOrder().NewAddress = "See https://evil.example now"
+	want.GetChangeOrder().Items = []*specialistv1.ItemChange{{Quantity: 1, Options: map[string]string{"size": "https://evil.example"}}}
+	a := &specialistv1.Answer{
+		Text: "Yes.", Order: &orderv1.Order{OrderId: "O1"}, OrderActions: &orderv1.OrderActions{Allowed: []*orderv1.AllowedAction{address}},
+		OtherOrders:      []*orderv1.Order{{OrderId: "O3", Items: []*orderv1.OrderItem{{Title: "See https://evil.example now"}}}},
+		SuggestedActions: []*specialistv1.SuggestedAction{want},
+	}
+	New(store, "en").Event(event(a))
+	got := a.GetSuggestedActions()[0].GetChangeOrder()
+	if got.GetNewAddress() != "See (link removed) now" || got.GetItems()[0].GetOptions()["size"] != "(link removed)" ||
+		a.GetOtherOrders()[0].GetItems()[0].GetTitle() != "See (link removed) now" {
+		t.Errorf("%v of %v", got, a.GetOtherOrders())
 	}
 }
 

@@ -33,13 +33,16 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 		Usage:        usage(result.Usage),
 		Products:     mentioned(f.products, text),
 		Promotion:    f.promotion,
-		Order:        f.order,
-		OrderActions: f.orderActions,
 		Passages:     f.passages,
 
 		Claims: int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
 	}
-	a.SuggestedActions = f.actions
+	f.setOrders(a)
+	for i, s := range a.GetSuggestedActions() {
+		if h := s.GetHandOff(); h != nil {
+			a.SuggestedActions[i] = f.handOff(h, turn.SubQuery)
+		}
+	}
 	switch {
 	case f.notMine == nil:
 		a.ClarifyingQuestion = f.question
@@ -192,11 +195,11 @@ func (f *Findings) fallbackText(language string) string {
 	if p := f.promotion; p != nil {
 		add(p.GetCode(), ": ", p.GetTitle())
 	}
-	if o := f.order; o != nil {
-		if status := statusText(o.GetStatus(), language); status != "" {
-			add(o.GetOrderId(), ": ", status)
+	for _, o := range f.orders {
+		if status := statusText(o.order.GetStatus(), language); status != "" {
+			add(o.order.GetOrderId(), ": ", status)
 		} else {
-			add(o.GetOrderId())
+			add(o.order.GetOrderId())
 		}
 	}
 	for _, p := range f.passages[:min(len(f.passages), maxQuotedPassages)] {

@@ -46,17 +46,16 @@ func (t *Turn) Disabled(tool string) bool { return t.disabled[tool] != "" }
 // Findings are the typed results of the tools of one turn. The answer carries them beside the text, so that prices and statuses
 // come from data, not from a model. The zero value is empty and ready. All methods are safe for concurrent use.
 type Findings struct {
-	mu           sync.Mutex
-	products     []*specialistv1.ProductChoice
-	promotion    *specialistv1.PromotionChoice
-	order        *orderv1.Order
-	orderActions *orderv1.OrderActions
-	passages     []*policyv1.Passage
-	actions      []*specialistv1.SuggestedAction
-	question     *specialistv1.ClarifyingQuestion
-	notMine      *specialistv1.NotMine
-	found        int
-	empty        int
+	mu        sync.Mutex
+	products  []*specialistv1.ProductChoice
+	promotion *specialistv1.PromotionChoice
+	orders    []foundOrder
+	passages  []*policyv1.Passage
+	actions   []*specialistv1.SuggestedAction
+	question  *specialistv1.ClarifyingQuestion
+	notMine   *specialistv1.NotMine
+	found     int
+	empty     int
 }
 
 // AddProducts adds candidates, best first. Candidates that the final text mentions become the answer's products. Of a product that
@@ -82,11 +81,13 @@ func (f *Findings) SetPromotion(p *specialistv1.PromotionChoice) {
 	f.promotion = p
 }
 
-// SetOrder sets the order of the answer and its possible actions; the last call counts.
-func (f *Findings) SetOrder(o *orderv1.Order, possible *orderv1.OrderActions) {
+// AddOrder adds an order and its possible actions. Orders that the final text names are in the answer. An order that was added
+// before becomes the last one.
+func (f *Findings) AddOrder(o *orderv1.Order, possible *orderv1.OrderActions) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.order, f.orderActions = o, possible
+	f.orders = slices.DeleteFunc(f.orders, func(old foundOrder) bool { return old.order.GetOrderId() == o.GetOrderId() })
+	f.orders = append(f.orders, foundOrder{o, possible})
 }
 
 // AddPassages adds policy passages that the answer may quote.
@@ -101,6 +102,15 @@ func (f *Findings) AddActions(actions ...*specialistv1.SuggestedAction) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.actions = append(f.actions, actions...)
+}
+
+// ReplaceAction puts an action in the place of one that was added before.
+func (f *Findings) ReplaceAction(old, replacement *specialistv1.SuggestedAction) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i := slices.Index(f.actions, old); i >= 0 {
+		f.actions[i] = replacement
+	}
 }
 
 // Found notes the number of results of a lookup. Lookups without results lower the answer's confidence.

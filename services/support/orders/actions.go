@@ -127,9 +127,33 @@ func apply(rule *orderv1.OrderRule, o *orderv1.Order, now time.Time) (*orderv1.A
 	if reason != orderv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED {
 		return nil, refuse(reason)
 	}
-	return &orderv1.AllowedAction{
+	allowed := &orderv1.AllowedAction{
 		Kind: kind, Deadline: deadline, Items: units, Reasons: rule.GetReasons(), RefundMethods: rule.GetRefundMethods(),
-	}, nil
+		Condition: rule.GetCondition(),
+	}
+	if Unpaid(o) {
+		allowed.RefundMethods = nil // there is nothing to refund
+	}
+	return allowed, nil
+}
+
+// Unpaid reports whether nothing was charged for an order: it waits for the payment, or its history says that it was cancelled
+// while it did.
+func Unpaid(o *orderv1.Order) bool {
+	switch o.GetStatus() {
+	case orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:
+		return true
+	case orderv1.OrderStatus_ORDER_STATUS_CANCELLED:
+		paid := func(h *orderv1.StatusChange) bool {
+			return h.GetStatus() != orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT && h.GetStatus() != orderv1.OrderStatus_ORDER_STATUS_CANCELLED
+		}
+		first := orderv1.OrderStatus_ORDER_STATUS_UNSPECIFIED
+		if len(o.GetHistory()) > 0 {
+			first = o.GetHistory()[0].GetStatus()
+		}
+		return first == orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT && !slices.ContainsFunc(o.GetHistory(), paid)
+	}
+	return false
 }
 
 // deadlineOf returns the last instant at which an action can be asked for; nil: there is none. It is not known of an order

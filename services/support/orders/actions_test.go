@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -159,6 +160,7 @@ func TestRulesThatCannotBeMetAreRefused(t *testing.T) {
 		{"two rules for the same orders", []*orderv1.OrderRule{{Kind: cancelOrder}, {Kind: cancelOrder, Statuses: []orderv1.OrderStatus{processing}}}, "settings.rules[1].statuses"},
 		{"a window of nothing", []*orderv1.OrderRule{{Kind: returnItems, Window: &durationpb.Duration{}}}, "settings.rules[0].window"},
 		{"an empty reason", []*orderv1.OrderRule{{Kind: cancelOrder, Reasons: []string{""}}}, "settings.rules[0].reasons[0]"},
+		{"a condition as long as a document", []*orderv1.OrderRule{{Kind: returnItems, Condition: strings.Repeat("a", maxCondition+1)}}, "settings.rules[0].condition"},
 		{"too many rules", make([]*orderv1.OrderRule, maxRules+1), "settings.rules"},
 	}
 	for _, tt := range tests {

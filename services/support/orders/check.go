@@ -155,6 +155,8 @@ const (
 	maxLabels   = 20
 	maxLabel    = 200 // characters
 	maxExcluded = 1_000
+	// maxCondition is in characters.
+	maxCondition = 300
 )
 
 // CheckSettings reports every violation of a store's settings. It refuses rules that no order could meet, and a second rule
@@ -200,6 +202,7 @@ func checkRule(c *fault.Checker, field string, rule *orderv1.OrderRule) {
 			c.Text(fault.At(field+"."+name, i), label, 1, maxLabel)
 		}
 	}
+	c.Text(field+".condition", rule.GetCondition(), 0, maxCondition)
 	if !c.Count(field+".excluded_product_ids", len(rule.GetExcludedProductIds()), maxExcluded) {
 		return
 	}

@@ -143,11 +143,11 @@ func TestAnEntryThatAWriteHasLeftHidesNoOtherOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, r, "one", order("Q-1", "ada", 1), order("Q-2", "ada", 2), order("Q-3", "ada", 3))
-	newest, _, err := r.Latest(t.Context(), "one", "ada")
+	newest, _, err := r.ListWithActions(t.Context(), "one", "ada", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved := newest.Order.GetOrderId()
+	moved := newest[0].Order.GetOrderId()
 	day := 1
 	if moved == "Q-3" {
 		day = 3
@@ -157,9 +157,9 @@ func TestAnEntryThatAWriteHasLeftHidesNoOtherOrder(t *testing.T) {
 		t.Fatal("a write that was not completed is acknowledged")
 	}
 	c.armed = false
-	latest, total, err := r.Latest(t.Context(), "one", "ada")
-	if err != nil || latest.Order.GetOrderId() != "Q-2" || total != 2 {
-		t.Errorf("the latest is %q of %d, %v; want Q-2 of 2", latest.Order.GetOrderId(), total, err)
+	latest, total, err := r.ListWithActions(t.Context(), "one", "ada", 1)
+	if err != nil || latest[0].Order.GetOrderId() != "Q-2" || total != 2 {
+		t.Errorf("the latest is %q of %d, %v; want Q-2 of 2", latest[0].Order.GetOrderId(), total, err)
 	}
 	all, total, err := r.List(t.Context(), "one", "ada", 2)
 	if err != nil || len(all) != 2 || total != 2 {

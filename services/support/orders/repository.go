@@ -100,17 +100,18 @@ func (r *Repository) List(ctx context.Context, storeID, customerID string, limit
 	return source.list(ctx, storeID, customerID, limit)
 }
 
-// Latest returns a customer's latest order, and how many orders the customer has. The order is nil when there is none.
-func (r *Repository) Latest(ctx context.Context, storeID, customerID string) (WithActions, int, error) {
+// ListWithActions is List, with what the customer may ask for.
+func (r *Repository) ListWithActions(ctx context.Context, storeID, customerID string, limit int) ([]WithActions, int, error) {
 	source, settings, err := r.open(ctx, storeID)
 	if err != nil {
-		return WithActions{}, 0, err
+		return nil, 0, err
 	}
-	orders, total, err := source.list(ctx, storeID, customerID, 1)
-	if err != nil || len(orders) == 0 {
-		return WithActions{}, total, err
+	orders, total, err := source.list(ctx, storeID, customerID, limit)
+	var out []WithActions
+	for _, o := range orders {
+		out = append(out, WithActions{o, ActionsFor(settings, o, r.now())})
 	}
-	return WithActions{orders[0], ActionsFor(settings, orders[0], r.now())}, total, nil
+	return out, total, err
 }
 
 // Guest returns an order to a shopper who is not signed in. Wrong attempts are counted, also attempts at orders that do not

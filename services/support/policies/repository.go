@@ -54,6 +54,12 @@ func New(client redis.UniversalClient, embedder Embedder, logger *slog.Logger) *
 	}
 }
 
+// SaysUsed reports whether a text in English, German, Spanish or French says that goods were used or opened. It does not read
+// negations: "I have not opened it" says so too.
+func (r *Repository) SaysUsed(message string) bool {
+	return slices.ContainsFunc(r.words.words(message), func(word string) bool { return slices.Contains(r.words.named(word), usedGoods) })
+}
+
 // storeIndex is the index of one version of a store's documents.
 type storeIndex struct {
 	version string

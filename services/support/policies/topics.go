@@ -1,6 +1,9 @@
 package policies
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // topic is a group of words that ask for the same thing, in the languages that shoppers write.
 type topic struct {
@@ -32,7 +35,7 @@ var topics = []topic{
 	{true, "international abroad overseas foreign", "ausland international", "extranjero internacional", "étranger international"},
 	{true, "pickup collect collection", "abholen abholung", "recoger recogida", "retrait"},
 	{true, "member members membership loyalty club", "mitglied mitgliedschaft", "socio socios", "membre membres fidélité"},
-	{false, "opened used unpacked unsealed worn", "geöffnet benutzt gebraucht getragen", "abierto usado", "ouvert utilisé porté"},
+	{false, "opened used unpacked unsealed worn wore", "geöffnet benutzt gebraucht getragen", "abierto usado", "ouvert utilisé porté"},
 	{false, "sealed unopened unused", "ungeöffnet unbenutzt", "precintado", "scellé"},
 	{false, "cost fee price charge", "kosten kostet gebühr preis", "coste cuesta cuestan precio gastos", "coût coûte coûtent frais prix"},
 	{false, "late delay delayed", "verspätet verspätung", "retraso", "retard"},
@@ -103,3 +106,6 @@ func phraseAt(words []string) (string, int) {
 	}
 	return words[0], 1
 }
+
+// usedGoods is the place of the topic that goods were used or opened.
+var usedGoods = slices.IndexFunc(topics, func(t topic) bool { return slices.Contains(strings.Fields(t.en), "used") })

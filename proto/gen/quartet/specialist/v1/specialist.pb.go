@@ -1037,7 +1037,7 @@ type Answer struct {
 	Products []*ProductChoice `protobuf:"bytes,11,rep,name=products,proto3" json:"products,omitempty"`
 	// The promotion that the specialist chose. Absent: none.
 	Promotion *PromotionChoice `protobuf:"bytes,12,opt,name=promotion,proto3" json:"promotion,omitempty"`
-	// The order that the answer is about; of several, the one that the tools found last. Absent: none.
+	// The order that the answer is about; of several that the text names, the one that the tools found last. Absent: none.
 	Order *v12.Order `protobuf:"bytes,13,opt,name=order,proto3" json:"order,omitempty"`
 	// Policy passages that support the answer.
 	Passages []*v13.Passage `protobuf:"bytes,14,rep,name=passages,proto3" json:"passages,omitempty"`
@@ -1050,15 +1050,17 @@ type Answer struct {
 	UnsupportedClaims []string `protobuf:"bytes,17,rep,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
 	// Number of claims checked. Zero: the text makes no claims, or code wrote it from the tool results.
 	Claims int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
-	// Other orders that the answer is about, in the order in which the tools found them. Empty: none.
+	// Other orders that the text names, in the order in which the tools found them. Empty: none.
 	OtherOrders []*v12.Order `protobuf:"bytes,19,rep,name=other_orders,json=otherOrders,proto3" json:"other_orders,omitempty"`
 	// The question that the specialist needs answered before it can help. The text contains it. Absent: none.
 	ClarifyingQuestion *ClarifyingQuestion `protobuf:"bytes,20,opt,name=clarifying_question,json=clarifyingQuestion,proto3" json:"clarifying_question,omitempty"`
 	// Set if the assignment is for another specialist. The caller then asks that specialist; it does not show the text. Absent: the
 	// specialist has answered.
-	NotMine       *NotMine `protobuf:"bytes,21,opt,name=not_mine,json=notMine,proto3" json:"not_mine,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NotMine *NotMine `protobuf:"bytes,21,opt,name=not_mine,json=notMine,proto3" json:"not_mine,omitempty"`
+	// Actions on other_orders, in the same order. Absent or as many.
+	OtherOrderActions []*v12.OrderActions `protobuf:"bytes,22,rep,name=other_order_actions,json=otherOrderActions,proto3" json:"other_order_actions,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Answer) Reset() {
@@ -1234,6 +1236,13 @@ func (x *Answer) GetClarifyingQuestion() *ClarifyingQuestion {
 func (x *Answer) GetNotMine() *NotMine {
 	if x != nil {
 		return x.NotMine
+	}
+	return nil
+}
+
+func (x *Answer) GetOtherOrderActions() []*v12.OrderActions {
+	if x != nil {
+		return x.OtherOrderActions
 	}
 	return nil
 }
@@ -2154,7 +2163,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\xda\b\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\xaa\t\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -2182,7 +2191,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x06claims\x18\x12 \x01(\x05R\x06claims\x12:\n" +
 	"\fother_orders\x18\x13 \x03(\v2\x17.quartet.order.v1.OrderR\votherOrders\x12Z\n" +
 	"\x13clarifying_question\x18\x14 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\x12clarifyingQuestion\x129\n" +
-	"\bnot_mine\x18\x15 \x01(\v2\x1e.quartet.specialist.v1.NotMineR\anotMine\"M\n" +
+	"\bnot_mine\x18\x15 \x01(\v2\x1e.quartet.specialist.v1.NotMineR\anotMine\x12N\n" +
+	"\x13other_order_actions\x18\x16 \x03(\v2\x1e.quartet.order.v1.OrderActionsR\x11otherOrderActions\"M\n" +
 	"\x12ClarifyingQuestion\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12#\n" +
 	"\rquick_replies\x18\x02 \x03(\tR\fquickReplies\"A\n" +
@@ -2355,28 +2365,29 @@ var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	34, // 27: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
 	14, // 28: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
 	15, // 29: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
-	25, // 30: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	37, // 31: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	37, // 32: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	19, // 33: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	20, // 34: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	21, // 35: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	24, // 36: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	22, // 37: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	38, // 38: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	39, // 39: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
-	38, // 40: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	23, // 41: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
-	26, // 42: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
-	1,  // 43: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 44: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 45: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 46: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	45, // [45:47] is the sub-list for method output_type
-	43, // [43:45] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	36, // 30: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
+	25, // 31: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	37, // 32: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	37, // 33: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	19, // 34: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	20, // 35: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	21, // 36: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	24, // 37: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	22, // 38: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	38, // 39: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	39, // 40: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	38, // 41: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	23, // 42: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	26, // 43: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	1,  // 44: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	6,  // 45: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	2,  // 46: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	7,  // 47: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	46, // [46:48] is the sub-list for method output_type
+	44, // [44:46] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
