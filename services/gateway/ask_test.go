@@ -58,6 +58,7 @@ func TestASingleAnswerPassesThroughAsItStreams(t *testing.T) {
 	requests, _ := h.specialists["search"].calls()
 	wantRequest := &specialistv1.AnswerRequest{
 		AssignmentId: "a1", SubQuery: "red shoes", Message: "search: red shoes", StoreName: "Store demo", TimeZone: "Europe/Berlin",
+		Colleagues: []string{"recommend", "promotions", "support"},
 	}
 	if diff := cmp.Diff(wantRequest, requests[0], protocmp.Transform()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)

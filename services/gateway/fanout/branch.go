@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,20 +46,29 @@ type branch struct {
 	cancel       context.CancelCauseFunc // of a speculative branch; else nil
 	final        chan struct{}           // closed by confirm
 	journaled    bool                    // the answer comes from the journal; set by the branch's goroutine
+	colleagues   []string                // that the specialist may pass the assignment on to; set by the branch's goroutine
 
 	mu         sync.Mutex
 	assignment *routerv1.Assignment
 	alone      bool // its text is the reply's, so it is passed on as it comes
 	confirmed  bool
 	done       bool
-	held       []*specialistv1.AnswerResponse
+	next       string               // the specialist that the assignment was passed on to; empty: it was not
+	first      *specialistv1.Answer // of the specialist that passed it on
+	held       []heldEvent
 	heldBytes  int
 	calls      []*specialistv1.ToolCall // that have ended
-	spent      *commonv1.Usage          // as reported so far
+	spent      *commonv1.Usage          // as reported so far, by both specialists if it was passed on
 	text       *output.Stream           // checks the text that is passed on
 	streamed   strings.Builder          // the text that was passed on
 	answer     *specialistv1.Answer
 	err        error
+}
+
+// heldEvent is an event that a branch holds back.
+type heldEvent struct {
+	specialist string
+	*specialistv1.AnswerResponse
 }
 
 func newBranch(t *Turn, a *routerv1.Assignment) *branch {
@@ -80,50 +90,57 @@ func (b *branch) sameWork(o *branch) bool {
 	return b.specialist == o.specialist && b.remappedFrom == o.remappedFrom && proto.Equal(b.request, o.request)
 }
 
-// ask asks the specialist and passes its progress on.
-func (r *Run) ask(ctx context.Context, b *branch, due time.Time) (*specialistv1.Answer, error) {
-	peer, ok := r.fanout.cfg.Registry.Peer(b.specialist)
+// ask asks a specialist and passes its progress on.
+func (r *Run) ask(ctx context.Context, b *branch, specialist string, due time.Time) (*specialistv1.Answer, error) {
+	peer, ok := r.fanout.cfg.Registry.Peer(specialist)
 	if !ok {
-		return nil, fmt.Errorf("there is no specialist %q", b.specialist)
+		return nil, fmt.Errorf("there is no specialist %q", specialist)
 	}
 	ctx, cancel := context.WithDeadline(ctx, due)
 	release := cancel
 	defer func() { release() }()
-	if err := Enough(ctx, minCall, "ask "+b.specialist); err != nil {
+	if err := Enough(ctx, minCall, "ask "+specialist); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("ask %s: %w", b.specialist, orLate(ctx, ctx.Err()))
+		return nil, fmt.Errorf("ask %s: %w", specialist, orLate(ctx, ctx.Err()))
 	}
-	// The cart and the budget are no part of the work that sameWork compares, so they are added to a copy.
+	// What is no part of the work that sameWork compares is added to a copy.
 	req := proto.CloneOf(b.request)
 	req.Budget = r.turn.Budget.share(b, req.GetAssignmentId())
-	req.Cart = r.cartFor(ctx, b.specialist)
+	b.colleagues = r.colleagues(b)
+	req.Colleagues = b.colleagues
+	req.Cart = r.cartFor(ctx, specialist)
 	ctx, err := r.fanout.cfg.Signer.Outgoing(ctx, r.turn.Scope.Narrow(peer.Name, peer.Reads))
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", b.specialist, err)
+		return nil, fmt.Errorf("ask %s: %w", specialist, err)
 	}
 	stream, err := peer.Client.Answer(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", b.specialist, orLate(ctx, err))
+		return nil, fmt.Errorf("ask %s: %w", specialist, orLate(ctx, err))
 	}
+	said := false
 	for {
 		ev, err := stream.Recv()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("ask %s: the stream ended without an answer", b.specialist)
+			return nil, fmt.Errorf("ask %s: the stream ended without an answer", specialist)
 		case err != nil:
-			return nil, fmt.Errorf("ask %s: %w", b.specialist, orLate(ctx, err))
+			return nil, fmt.Errorf("ask %s: %w", specialist, orLate(ctx, err))
 		}
 		r.turn.Output.Event(ev) // whatever the specialist is
 		if a := ev.GetAnswer(); a != nil {
-			if strings.TrimSpace(a.GetText()) == "" {
-				return nil, fmt.Errorf("ask %s: the answer is empty", b.specialist)
+			if said || strings.TrimSpace(a.GetText()) != "" || len(req.GetColleagues()) == 0 {
+				a.NotMine = nil // the text may have been shown, or the specialist was told to answer
+			}
+			if a.GetNotMine() == nil && strings.TrimSpace(a.GetText()) == "" {
+				return nil, fmt.Errorf("ask %s: the answer is empty", specialist)
 			}
 			release = func() { Drain(r.turn.Drains, stream, cancel) }
 			return a, nil
 		}
-		b.pass(ctx, ev)
+		said = said || ev.GetTextDelta().GetText() != ""
+		b.pass(ctx, specialist, ev)
 	}
 }
 
@@ -144,8 +161,8 @@ func (b *branch) confirm(a *routerv1.Assignment, alone bool) {
 	defer close(b.final)
 	b.assignment, b.alone, b.confirmed = a, alone, true
 	b.turn.Emit.Started(a)
-	for _, ev := range b.held {
-		b.report(ev)
+	for _, h := range b.held {
+		b.report(h.specialist, h.AnswerResponse)
 	}
 	b.held = nil
 	if b.done {
@@ -153,23 +170,23 @@ func (b *branch) confirm(a *routerv1.Assignment, alone bool) {
 	}
 }
 
-// pass reports the progress of the specialist, or holds it back while the assignment may still be dropped.
-func (b *branch) pass(ctx context.Context, ev *specialistv1.AnswerResponse) {
+// pass reports the progress of a specialist, or holds it back while the assignment may still be dropped.
+func (b *branch) pass(ctx context.Context, specialist string, ev *specialistv1.AnswerResponse) {
 	b.awaitRoom(ctx, ev)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := ev.GetEvent().(type) {
 	case *specialistv1.AnswerResponse_UsageUpdate:
-		b.spent = e.UsageUpdate.GetUsage()
+		b.spent = plus(b.first.GetUsage(), e.UsageUpdate.GetUsage())
 		return
 	case *specialistv1.AnswerResponse_ToolCallFinished:
 		b.calls = append(b.calls, e.ToolCallFinished.GetToolCall())
 	}
 	if b.confirmed {
-		b.report(ev)
+		b.report(specialist, ev)
 		return
 	}
-	b.held, b.heldBytes = append(b.held, ev), b.heldBytes+heldSize(ev)
+	b.held, b.heldBytes = append(b.held, heldEvent{specialist, ev}), b.heldBytes+heldSize(ev)
 }
 
 // awaitRoom waits until an event may be held back, or need not be. Only the branch's own goroutine holds events back.
@@ -188,12 +205,12 @@ func (b *branch) awaitRoom(ctx context.Context, ev *specialistv1.AnswerResponse)
 func heldSize(ev *specialistv1.AnswerResponse) int { return heldOverhead + proto.Size(ev) }
 
 // report passes on an event of a final assignment. The specialist's text is the reply's only if no other one is asked.
-func (b *branch) report(ev *specialistv1.AnswerResponse) {
+func (b *branch) report(specialist string, ev *specialistv1.AnswerResponse) {
 	switch ev := ev.GetEvent().(type) {
 	case *specialistv1.AnswerResponse_ToolCallStarted:
-		b.turn.Emit.ToolCallStarted(b.assignment, ev.ToolCallStarted)
+		b.turn.Emit.ToolCallStarted(b.assignment.GetAssignmentId(), specialist, ev.ToolCallStarted)
 	case *specialistv1.AnswerResponse_ToolCallFinished:
-		b.turn.Emit.ToolCallFinished(b.assignment, ev.ToolCallFinished.GetToolCall())
+		b.turn.Emit.ToolCallFinished(b.assignment.GetAssignmentId(), specialist, ev.ToolCallFinished.GetToolCall())
 	case *specialistv1.AnswerResponse_TextDelta:
 		if b.alone {
 			b.say(b.text.Add(ev.TextDelta.GetText()))
@@ -248,7 +265,7 @@ func (b *branch) cutOff(text string) *specialistv1.Answer {
 		used = &commonv1.Usage{ModelCalls: 1, Estimated: true} // the call that wrote the text
 	}
 	return &specialistv1.Answer{
-		Specialist: b.assignment.GetSpecialist(), Text: text, Confidence: lateConfidence, ToolCalls: b.calls, Usage: used,
+		Specialist: cmp.Or(b.next, b.specialist), Text: text, Confidence: lateConfidence, ToolCalls: b.calls, Usage: used,
 		FinishReason: specialistv1.FinishReason_FINISH_REASON_DEADLINE,
 	}
 }
@@ -262,7 +279,12 @@ func (b *branch) result() Result {
 
 // snapshot is result for callers that hold b.mu.
 func (b *branch) snapshot() Result {
-	return Result{Assignment: b.assignment, Answer: b.answer, Err: b.err, Streamed: b.streamed.String(), spent: b.spent}
+	r := Result{Assignment: b.assignment, Answer: b.answer, Err: b.err, Streamed: b.streamed.String(), spent: b.spent}
+	if b.next != "" {
+		r.PassedOnBy, r.Assignment = b.specialist, proto.CloneOf(b.assignment)
+		r.Assignment.Specialist = b.next
+	}
+	return r
 }
 
 // tokens returns the number of tokens that a branch that is done is known to have spent.

@@ -81,7 +81,7 @@ func (b *Budget) plan(d *routerv1.RoutingDecision) {
 	b.size = divided(left, int64(max(shares, 1)))
 }
 
-// share sets aside the share of an assignment and returns it for the specialist's request. A share is never zero, which would
+// share sets aside the share of an assignment and returns it, or what is left of it, for the specialist's request. A share is never zero, which would
 // stand for no bound: one token or micro is too little for any call, so the specialist makes none.
 func (b *Budget) share(of *branch, assignmentID string) *commonv1.Budget {
 	if b == nil {
@@ -89,11 +89,15 @@ func (b *Budget) share(of *branch, assignmentID string) *commonv1.Budget {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	left := b.left() // bounds the share of an assignment that was not planned for
-	size := wrap.Spend{
-		Tokens: max(min(b.size.Tokens, left.Tokens), 0), CostMicros: max(min(b.size.CostMicros, left.CostMicros), 0),
+	size, again := b.entries[of]
+	if again { // the assignment was passed on
+		size = minus(size, b.spentOf(of.first.GetUsage(), of.first.GetCost(), size))
+	} else {
+		left := b.left() // bounds the share of an assignment that was not planned for
+		size = wrap.Spend{Tokens: min(b.size.Tokens, left.Tokens), CostMicros: min(b.size.CostMicros, left.CostMicros)}
+		size = wrap.Spend{Tokens: max(size.Tokens, 0), CostMicros: max(size.CostMicros, 0)}
+		b.shared[assignmentID], b.entries[of] = true, size
 	}
-	b.shared[assignmentID], b.entries[of] = true, size
 	share := &commonv1.Budget{}
 	if b.total.Tokens > 0 {
 		share.MaxTokens = max(size.Tokens, 1)

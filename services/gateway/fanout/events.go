@@ -28,17 +28,17 @@ func (e Emit) Finished(r *gatewayv1.AssignmentResult) {
 }
 
 // ToolCallStarted reports the start of a specialist's tool call.
-func (e Emit) ToolCallStarted(a *routerv1.Assignment, c *specialistv1.ToolCallStarted) {
+func (e Emit) ToolCallStarted(assignmentID, specialist string, c *specialistv1.ToolCallStarted) {
 	e.emit(&gatewayv1.AskStreamResponse{Event: &gatewayv1.AskStreamResponse_ToolCallStarted{
 		ToolCallStarted: &gatewayv1.AgentToolCallStarted{
-			AssignmentId: a.GetAssignmentId(), Specialist: a.GetSpecialist(), ToolCall: c}}})
+			AssignmentId: assignmentID, Specialist: specialist, ToolCall: c}}})
 }
 
 // ToolCallFinished reports the end of a specialist's tool call.
-func (e Emit) ToolCallFinished(a *routerv1.Assignment, c *specialistv1.ToolCall) {
+func (e Emit) ToolCallFinished(assignmentID, specialist string, c *specialistv1.ToolCall) {
 	e.emit(&gatewayv1.AskStreamResponse{Event: &gatewayv1.AskStreamResponse_ToolCallFinished{
 		ToolCallFinished: &gatewayv1.AgentToolCallFinished{
-			AssignmentId: a.GetAssignmentId(), Specialist: a.GetSpecialist(), ToolCall: c}}})
+			AssignmentId: assignmentID, Specialist: specialist, ToolCall: c}}})
 }
 
 // Text reports a piece of the reply's text.

@@ -41,6 +41,8 @@ var errPanic = errors.New("panic in the gateway")
 type Config struct {
 	// Registry reaches the specialists.
 	Registry *registry.Registry
+	// CatchAll is the specialist that gets what one passes on without saying to whom.
+	CatchAll string
 	// Signer signs what a specialist gets of a turn's scope.
 	Signer *scope.Signer
 	// Cart reads the shopper's cart, once per turn. Nil: specialists read it themselves.
@@ -201,21 +203,35 @@ func (r *Run) work(ctx context.Context, b *branch, due time.Time) {
 	defer r.recover(ctx, b)
 	if a := r.turn.Journal.Answer(b.request.GetAssignmentId()); a != nil {
 		b.journaled = true
+		if _, ok := r.fanout.cfg.Registry.Peer(a.GetSpecialist()); ok && a.GetSpecialist() != b.specialist {
+			b.next = a.GetSpecialist()
+		}
 		r.turn.Budget.settle(b, a, nil)
 		b.finish(a, nil)
 		return
 	}
-	ctx, span := r.fanout.cfg.Tracer.Start(ctx, telemetry.OperationInvokeAgent+" "+b.specialist,
+	answer, err := r.askTraced(ctx, b, b.specialist, due)
+	if next := r.passOn(b, answer); next != "" {
+		if answer, err = r.askTraced(ctx, b, next, due); err == nil {
+			b.addFirst(answer)
+		}
+	}
+	r.turn.Budget.settle(b, answer, err)
+	b.finish(answer, err)
+}
+
+// askTraced asks a specialist in a span of its own.
+func (r *Run) askTraced(ctx context.Context, b *branch, specialist string, due time.Time) (*specialistv1.Answer, error) {
+	ctx, span := r.fanout.cfg.Tracer.Start(ctx, telemetry.OperationInvokeAgent+" "+specialist,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 			attribute.String(telemetry.KeyOperation, telemetry.OperationInvokeAgent),
-			attribute.String(telemetry.KeyAgent, b.specialist),
+			attribute.String(telemetry.KeyAgent, specialist),
 			attribute.String(telemetry.KeyConversation, r.turn.Scope.ThreadID),
 			attribute.String(telemetry.KeyStore, r.turn.Scope.StoreID),
 			attribute.String(telemetry.KeyAssignment, b.request.GetAssignmentId()),
 		))
 	defer span.End()
-	answer, err := r.ask(ctx, b, due)
-	r.turn.Budget.settle(b, answer, err)
+	answer, err := r.ask(ctx, b, specialist, due)
 	switch {
 	case errors.Is(context.Cause(ctx), errUnwanted):
 		span.SetAttributes(attribute.String(telemetry.KeyRunAheadOutcome, outcomeCanceled))
@@ -224,9 +240,9 @@ func (r *Run) work(ctx context.Context, b *branch, due time.Time) {
 		span.SetAttributes(attribute.String(telemetry.KeyErrorType, f.GetCode()))
 		span.SetStatus(codes.Error, rpc.Reason(rpc.Status(err)))
 		r.fanout.cfg.Logger.WarnContext(ctx, "assignment failed", "store", r.turn.Scope.StoreID, "turn", r.turn.Scope.TurnID,
-			"assignment", b.request.GetAssignmentId(), "specialist", b.specialist, "code", f.GetCode(), "error", err)
+			"assignment", b.request.GetAssignmentId(), "specialist", specialist, "code", f.GetCode(), "error", err)
 	}
-	b.finish(answer, err)
+	return answer, err
 }
 
 // recover fails a branch that panics, so that the turn goes on without it. It is called by defer.

@@ -215,7 +215,7 @@ func TestSpecialistIsNotAskedWithoutTimeToAnswer(t *testing.T) {
 		for left, want := range map[time.Duration]int64{minCall - 1: 0, minCall: 1} {
 			f := start(t, time.Minute, nil)
 			b := newBranch(f.turn, decision(final, "a").GetAssignments()[0])
-			_, err := f.run.ask(f.run.ctx, b, time.Now().Add(left))
+			_, err := f.run.ask(f.run.ctx, b, b.specialist, time.Now().Add(left))
 			if f.specialist.calls.Load() != want || (err == nil) != (want == 1) {
 				t.Errorf("with %v left: asked %d times, %v", left, f.specialist.calls.Load(), err)
 			}

@@ -25,9 +25,12 @@ import (
 
 // Result is the outcome of one assignment. Exactly one of Answer and Err is set.
 type Result struct {
+	// Assignment names the specialist that was asked last.
 	Assignment *routerv1.Assignment
 	Answer     *specialistv1.Answer
 	Err        error
+	// PassedOnBy is the specialist of the routing if it passed the assignment on. Empty: it did not.
+	PassedOnBy string
 	// Streamed is the text that was passed on before the end. It is empty if there are several assignments.
 	Streamed string
 
@@ -36,7 +39,7 @@ type Result struct {
 
 // Proto returns the result as it is reported.
 func (r Result) Proto() *gatewayv1.AssignmentResult {
-	result := &gatewayv1.AssignmentResult{Assignment: r.Assignment}
+	result := &gatewayv1.AssignmentResult{Assignment: r.Assignment, PassedOnBy: r.PassedOnBy}
 	if r.Err != nil {
 		result.Outcome = &gatewayv1.AssignmentResult_Failure{Failure: failure(r.Err)}
 	} else {

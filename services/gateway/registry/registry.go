@@ -109,6 +109,20 @@ func (r *Registry) ReadsCart(storeID, name string) bool {
 	return r.last[name].GetReadsCart()
 }
 
+// Available returns the names of the specialists that can serve a store, as they said when they last described themselves for it, in the
+// order of the peers.
+func (r *Registry) Available(storeID string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for _, p := range r.peers {
+		if e := r.entries[entryKey{storeID, p.Name}]; e != nil && e.specialist.GetAvailable() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
 // Describe returns the specialists of a store that can be offered to the router, in the order of the peers, and a note on each
 // specialist that is missing. Tools are left out: they are large, and the router does not need them. The context has a
 // deadline. Callers must not modify what they get.

@@ -1054,7 +1054,7 @@ type Answer struct {
 	OtherOrders []*v12.Order `protobuf:"bytes,19,rep,name=other_orders,json=otherOrders,proto3" json:"other_orders,omitempty"`
 	// The question that the specialist needs answered before it can help. The text contains it. Absent: none.
 	ClarifyingQuestion *ClarifyingQuestion `protobuf:"bytes,20,opt,name=clarifying_question,json=clarifyingQuestion,proto3" json:"clarifying_question,omitempty"`
-	// Set if the assignment is for another specialist. The caller then asks that specialist; it does not show the text. Absent: the
+	// Set if the assignment is for another specialist, which the caller asks then. Counts only if there is no text. Absent: the
 	// specialist has answered.
 	NotMine *NotMine `protobuf:"bytes,21,opt,name=not_mine,json=notMine,proto3" json:"not_mine,omitempty"`
 	// Actions on other_orders, in the same order. Absent or as many.

@@ -1,0 +1,76 @@
+package fanout
+
+import (
+	"cmp"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+)
+
+// maxColleagues is the largest number of colleagues that a specialist is told of.
+const maxColleagues = 32
+
+// colleagues returns the specialists that a branch may be passed on to, in the order of the registry. There are none if the assignment
+// was passed on before, or if its specialist stands in for one that is not available.
+func (r *Run) colleagues(b *branch) []string {
+	if b.next != "" || b.remappedFrom != "" {
+		return nil
+	}
+	names := slices.DeleteFunc(r.fanout.cfg.Registry.Available(r.turn.Scope.StoreID), func(n string) bool { return n == b.specialist })
+	return names[:min(len(names), maxColleagues)]
+}
+
+// passOn returns the specialist to ask if an answer passes the assignment on, and prepares the branch for it. Else it returns "".
+func (r *Run) passOn(b *branch, a *specialistv1.Answer) string {
+	if a.GetNotMine() == nil {
+		return ""
+	}
+	next := b.colleagues[0]
+	for _, name := range []string{r.fanout.cfg.CatchAll, a.GetNotMine().GetSpecialist()} {
+		if slices.Contains(b.colleagues, name) {
+			next = name
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next, b.first, b.spent = next, a, a.GetUsage()
+	r.fanout.cfg.Logger.InfoContext(r.ctx, "assignment passed on", "store", r.turn.Scope.StoreID, "turn", r.turn.Scope.TurnID,
+		"assignment", b.request.GetAssignmentId(), "specialist", b.specialist, "to", next)
+	return next
+}
+
+// addFirst adds to the answer of the specialist that was asked next what the first one did: its tool calls, usage and time.
+func (b *branch) addFirst(a *specialistv1.Answer) {
+	a.Specialist = b.next
+	a.ToolCalls = slices.Concat(b.first.GetToolCalls(), a.GetToolCalls())
+	a.Cost = plusCost(b.first, a)
+	a.Usage = plus(b.first.GetUsage(), a.GetUsage())
+	a.Duration = durationpb.New(b.first.GetDuration().AsDuration() + a.GetDuration().AsDuration())
+}
+
+// plusCost adds the costs of two answers. Nil: the cost of one that called a model is unknown.
+func plusCost(a, b *specialistv1.Answer) *commonv1.Cost {
+	switch {
+	case a.GetCost() == nil && a.GetUsage().GetModelCalls() == 0:
+		return b.GetCost()
+	case a.GetCost() == nil || a.GetCost().GetCurrencyCode() != b.GetCost().GetCurrencyCode():
+		return nil
+	}
+	return &commonv1.Cost{AmountMicros: a.GetCost().GetAmountMicros() + b.GetCost().GetAmountMicros(), CurrencyCode: a.GetCost().GetCurrencyCode()}
+}
+
+// plus adds usages. Both may be nil.
+func plus(a, b *commonv1.Usage) *commonv1.Usage {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return &commonv1.Usage{
+		InputTokens: a.GetInputTokens() + b.GetInputTokens(), OutputTokens: a.GetOutputTokens() + b.GetOutputTokens(),
+		CachedInputTokens:     a.GetCachedInputTokens() + b.GetCachedInputTokens(),
+		ReasoningOutputTokens: a.GetReasoningOutputTokens() + b.GetReasoningOutputTokens(),
+		ModelCalls:            a.GetModelCalls() + b.GetModelCalls(), Estimated: a.GetEstimated() || b.GetEstimated(),
+	}
+}
