@@ -94,6 +94,12 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 			return nil, err
 		}
 	}
+	if changes := req.GetChanges(); len(changes) > 0 {
+		var err error
+		if cart, err = cartclient.With(ctx, s.catalog, req.GetStoreId(), cart, changes); err != nil {
+			return nil, err
+		}
+	}
 	promotions, err := s.repository.list(ctx, req.GetStoreId())
 	if err != nil {
 		return nil, err
@@ -106,8 +112,12 @@ func (s *server) EvaluateCart(ctx context.Context, req *promotionv1.EvaluateCart
 	if who.Used, err = s.repository.used(ctx, req.GetStoreId(), who.ID, promotions); err != nil {
 		return nil, err
 	}
-	o := engine.Evaluate(promotions, engine.NewBasket(cart), who, at)
-	resp := &promotionv1.EvaluateCartResponse{Evaluations: o.Evaluations, BestCode: o.BestCode, BestCombination: o.Combination}
+	basket := engine.NewBasket(cart)
+	o := engine.Evaluate(promotions, basket, who, at)
+	cart.Subtotal = basket.Subtotal()
+	resp := &promotionv1.EvaluateCartResponse{
+		Evaluations: o.Evaluations, BestCode: o.BestCode, BestCombination: o.Combination, Cart: cart, Total: o.Total(basket, who.Applied),
+	}
 	if o.Combination == nil {
 		resp.CheapestQualifyingPurchase = s.cheapestPurchase(ctx, req.GetStoreId(), o.Evaluations, engine.Situation{Cart: cart, Buyer: who, Now: at})
 	}
@@ -153,6 +163,10 @@ func (s *server) checkEvaluate(req *promotionv1.EvaluateCartRequest) error {
 		c.Addf("customer_id", "must be empty unless signed_in is true")
 	}
 	c.Count("applied_codes", len(req.GetAppliedCodes()), maxApplied)
+	cartclient.CheckChanges(&c, "changes", req.GetChanges())
+	if len(req.GetChanges()) > 0 && s.catalog == nil {
+		c.Addf("changes", "this deployment has no catalog to read products from")
+	}
 	engine.CheckTime(&c, "time", req.GetTime())
 	return c.Err()
 }

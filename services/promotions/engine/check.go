@@ -80,6 +80,10 @@ func checkBenefit(c *fault.Checker, p *promotionv1.Promotion) {
 		c.Range("buy_x_get_y.get_quantity", int64(benefit.BuyXGetY.GetGetQuantity()), 1, maxUnits)
 	case *promotionv1.Promotion_FreeShipping:
 		c.Money("free_shipping.fee", benefit.FreeShipping.GetFee(), false)
+		c.Money("free_shipping.free_from", benefit.FreeShipping.GetFreeFrom(), false)
+		if m := benefit.FreeShipping.GetFreeFrom(); m != nil && m.GetAmountMinor() == 0 {
+			c.Addf("free_shipping.free_from.amount_minor", "must be above zero")
+		}
 	case *promotionv1.Promotion_Tiered:
 		checkTiers(c, benefit.Tiered.GetTiers())
 	case *promotionv1.Promotion_Bundle:

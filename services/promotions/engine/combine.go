@@ -155,6 +155,21 @@ func CombinedSaving(evaluations []*promotionv1.Evaluation, b Basket) *commonv1.M
 	return b.money(valueOf(set, b).saving)
 }
 
+// Total returns the price of a basket with codes: its subtotal less what the eligible ones of them save together. A shipping fee is no
+// part of it. Nil: the basket is empty.
+func (o Outcome) Total(b Basket, codes []string) *commonv1.Money {
+	if b.Empty() {
+		return nil
+	}
+	var saved []*promotionv1.Evaluation
+	for _, e := range o.Evaluations {
+		if e.GetEligible() && e.GetPromotion().GetFreeShipping() == nil && ContainsCode(codes, e.GetPromotion().GetCode()) {
+			saved = append(saved, e)
+		}
+	}
+	return b.money(b.Subtotal().GetAmountMinor() - CombinedSaving(saved, b).GetAmountMinor())
+}
+
 // bestCombination returns the most valuable legal combination of candidates, which are sorted by value.
 func bestCombination(all []*candidate, b Basket) []*candidate {
 	s := search{all: all[:min(len(all), maxExact)], basket: b}

@@ -218,6 +218,10 @@ func assess(e *promotionv1.Evaluation, b Basket) {
 		e.MissingQuantity = int32(min(missing, math.MaxInt32))
 		return
 	}
+	if from := p.GetFreeShipping().GetFreeFrom(); from != nil && b.Subtotal().GetAmountMinor() >= from.GetAmountMinor() {
+		e.RefusalReason = promotionv1.RefusalReason_REFUSAL_REASON_DELIVERY_FREE
+		return
+	}
 	e.Eligible = true
 	e.Saving = b.money(saving(p, lines, sum))
 }
@@ -252,6 +256,7 @@ func amounts(p *promotionv1.Promotion) []namedAmount {
 	add("percent_off.maximum_saving", p.GetPercentOff().GetMaximumSaving())
 	add("amount_off.amount", p.GetAmountOff().GetAmount())
 	add("free_shipping.fee", p.GetFreeShipping().GetFee())
+	add("free_shipping.free_from", p.GetFreeShipping().GetFreeFrom())
 	add("bundle.price", p.GetBundle().GetPrice())
 	for i, t := range p.GetTiered().GetTiers() {
 		add(fault.At("tiered.tiers", i)+".subtotal", t.GetSubtotal())

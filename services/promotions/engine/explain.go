@@ -63,6 +63,8 @@ func refusalText(e *promotionv1.Evaluation) string {
 		return "it cannot be combined with " + strings.Join(e.GetConflictingCodes(), " and ")
 	case promotionv1.RefusalReason_REFUSAL_REASON_USED_UP:
 		return "it was used as often as it may be"
+	case promotionv1.RefusalReason_REFUSAL_REASON_DELIVERY_FREE:
+		return "delivery of this cart is free without it"
 	}
 	return "it cannot be used on this cart"
 }

@@ -54,6 +54,8 @@ const (
 	RefusalReason_REFUSAL_REASON_NOT_COMBINABLE RefusalReason = 10
 	// A usage limit is reached, in total or for this customer.
 	RefusalReason_REFUSAL_REASON_USED_UP RefusalReason = 11
+	// It waives the shipping fee, and the store delivers this cart free of charge without it.
+	RefusalReason_REFUSAL_REASON_DELIVERY_FREE RefusalReason = 12
 )
 
 // Enum value maps for RefusalReason.
@@ -71,6 +73,7 @@ var (
 		9:  "REFUSAL_REASON_EMPTY_CART",
 		10: "REFUSAL_REASON_NOT_COMBINABLE",
 		11: "REFUSAL_REASON_USED_UP",
+		12: "REFUSAL_REASON_DELIVERY_FREE",
 	}
 	RefusalReason_value = map[string]int32{
 		"REFUSAL_REASON_UNSPECIFIED":           0,
@@ -85,6 +88,7 @@ var (
 		"REFUSAL_REASON_EMPTY_CART":            9,
 		"REFUSAL_REASON_NOT_COMBINABLE":        10,
 		"REFUSAL_REASON_USED_UP":               11,
+		"REFUSAL_REASON_DELIVERY_FREE":         12,
 	}
 )
 
@@ -549,8 +553,8 @@ type FreeShipping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The waived fee, which counts as the saving. Absent: the fee is unknown, and the saving counts as zero.
 	Fee *v1.Money `protobuf:"bytes,1,opt,name=fee,proto3" json:"fee,omitempty"`
-	// Subtotal of the cart from which the store delivers free of charge without a code. The promotion then saves nothing. Absent:
-	// none.
+	// Subtotal of the cart from which the store delivers free of charge without a code, above zero. From there on, the promotion is
+	// refused with DELIVERY_FREE. Absent: none.
 	FreeFrom      *v1.Money `protobuf:"bytes,2,opt,name=free_from,json=freeFrom,proto3" json:"free_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1419,8 +1423,8 @@ type EvaluateCartResponse struct {
 	CheapestQualifyingPurchase *QualifyingPurchase `protobuf:"bytes,4,opt,name=cheapest_qualifying_purchase,json=cheapestQualifyingPurchase,proto3" json:"cheapest_qualifying_purchase,omitempty"`
 	// The evaluated cart, with the changes.
 	Cart *v11.Cart `protobuf:"bytes,5,opt,name=cart,proto3" json:"cart,omitempty"`
-	// Price of the evaluated cart with applied_codes: its subtotal less what those of them that are eligible save together. Absent
-	// when the cart is empty.
+	// Price of the evaluated cart with applied_codes: its subtotal less what those of them that are eligible save together, without
+	// shipping. Absent when the cart is empty.
 	Total         *v1.Money `protobuf:"bytes,6,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2057,7 +2061,7 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x1d\n" +
 	"\n" +
 	"used_count\x18\x02 \x01(\x03R\tusedCount\x12\x18\n" +
-	"\achanged\x18\x03 \x01(\bR\achanged*\x9c\x03\n" +
+	"\achanged\x18\x03 \x01(\bR\achanged*\xbe\x03\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_EXPIRED\x10\x01\x12\x1e\n" +
@@ -2071,7 +2075,8 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\x19REFUSAL_REASON_EMPTY_CART\x10\t\x12!\n" +
 	"\x1dREFUSAL_REASON_NOT_COMBINABLE\x10\n" +
 	"\x12\x1a\n" +
-	"\x16REFUSAL_REASON_USED_UP\x10\v2\x96\x05\n" +
+	"\x16REFUSAL_REASON_USED_UP\x10\v\x12 \n" +
+	"\x1cREFUSAL_REASON_DELIVERY_FREE\x10\f2\x96\x05\n" +
 	"\x10PromotionService\x12s\n" +
 	"\x10UpsertPromotions\x12-.quartet.promotion.v1.UpsertPromotionsRequest\x1a..quartet.promotion.v1.UpsertPromotionsResponse(\x01\x12k\n" +
 	"\x0eListPromotions\x12+.quartet.promotion.v1.ListPromotionsRequest\x1a,.quartet.promotion.v1.ListPromotionsResponse\x12n\n" +
