@@ -11,6 +11,7 @@ var (
 	walkCart     = enginetest.WalkCart
 	promo        = enginetest.Promo
 	percent      = enginetest.Percent
+	amountOff    = enginetest.AmountOff
 	freeShipping = enginetest.FreeShipping
 	bundle       = enginetest.Bundle
 	categories   = enginetest.Categories

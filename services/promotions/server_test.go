@@ -20,9 +20,11 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
 // fakeCarts serves carts by store and id; what is not there is empty, as the cart service has it.
@@ -273,6 +275,78 @@ func TestEvaluateCartCombinesAndKnowsWhatIsApplied(t *testing.T) {
 	last := resp.GetEvaluations()[2]
 	if diff := cmp.Diff([]string{"TEN"}, last.GetConflictingCodes()); diff != "" || last.GetPromotion().GetCode() != "ONE" {
 		t.Errorf("%v conflicts (-want +got):\n%s", last, diff)
+	}
+}
+
+func TestEvaluateCartWithChanges(t *testing.T) {
+	service, err := New(Config{
+		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }},
+		Cart: walkCarts(), Catalog: outdoors(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := promotionv1.NewPromotionServiceClient(servicetest.Serve(t, "promotions", service.Register))
+	mustUpsert(t, client, "one", promo("NEAR", percent(1000), minimum(eur(34465))), promo("OFF", amountOff(eur(1000))))
+	evaluate := func(codes []string, changes ...*cartv1.CartChange) (*promotionv1.EvaluateCartResponse, error) {
+		return client.EvaluateCart(t.Context(), &promotionv1.EvaluateCartRequest{
+			StoreId: "one", Source: &promotionv1.EvaluateCartRequest_CartId{CartId: "walk"}, AppliedCodes: codes, Changes: changes,
+		})
+	}
+	pegs := &cartv1.CartChange{ProductId: "peg", Change: &cartv1.CartChange_AddQuantity{AddQuantity: 2}}
+	today, err := evaluate([]string{"OFF"})
+	if err != nil || today.GetBestCode() != "" || money.Text(today.GetTotal()) != "328.65 EUR" || money.Text(today.GetCart().GetSubtotal()) != "338.65 EUR" {
+		t.Errorf("today: best %q, total %v, cart %v, %v", today.GetBestCode(), today.GetTotal(), today.GetCart(), err)
+	}
+	then, err := evaluate([]string{"NEAR"}, pegs)
+	if err != nil || then.GetBestCode() != "" || money.Text(then.GetTotal()) != "310.19 EUR" || money.Text(then.GetCart().GetSubtotal()) != "344.65 EUR" {
+		t.Errorf("with two pegs: best %q, total %v, cart %v, %v", then.GetBestCode(), then.GetTotal(), then.GetCart(), err)
+	}
+	removed, err := evaluate(nil, pegs, &cartv1.CartChange{ProductId: "peg", Change: &cartv1.CartChange_SetQuantity{}})
+	if err != nil || money.Text(removed.GetTotal()) != "338.65 EUR" {
+		t.Errorf("added and removed: total %v, %v", removed.GetTotal(), err)
+	}
+	if again, err := evaluate(nil); err != nil || money.Text(again.GetTotal()) != "338.65 EUR" {
+		t.Errorf("the cart itself has changed: %v, %v", again.GetTotal(), err)
+	}
+	if _, err := evaluate(nil, &cartv1.CartChange{ProductId: "moon", Change: pegs.Change}); status.Code(err) != codes.NotFound {
+		t.Errorf("an unknown product: %v", err)
+	}
+	for _, bad := range []*cartv1.CartChange{
+		{ProductId: "peg"}, {Change: pegs.Change}, {ProductId: "peg", VariantId: "gold", Change: pegs.Change},
+		{ProductId: "peg", Change: &cartv1.CartChange_AddQuantity{}}, {ProductId: "peg", Change: &cartv1.CartChange_SetQuantity{SetQuantity: 1000}},
+		{ProductId: "peg", Change: &cartv1.CartChange_SetQuantity{SetQuantity: -1}},
+	} {
+		if _, err := evaluate(nil, bad); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%v: %v, want INVALID_ARGUMENT", bad, err)
+		}
+	}
+}
+
+func TestFreeDeliveryFromASubtotalOnIsNoSaving(t *testing.T) {
+	_, conn := serve(t, nil, silent())
+	client := promotionv1.NewPromotionServiceClient(conn)
+	free := promo("SHIP", freeShipping(eur(495)))
+	free.GetFreeShipping().FreeFrom = eur(7500)
+	mustUpsert(t, client, "one", free)
+	evaluate := func(price int64) *promotionv1.Evaluation {
+		cart := &cartv1.Cart{Items: []*cartv1.CartItem{item("a", 1, price, "")}}
+		resp, err := client.EvaluateCart(t.Context(), &promotionv1.EvaluateCartRequest{StoreId: "one", Source: &promotionv1.EvaluateCartRequest_Cart{Cart: cart}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.GetEvaluations()[0]
+	}
+	if e := evaluate(7499); !e.GetEligible() || money.Text(e.GetSaving()) != "4.95 EUR" {
+		t.Errorf("below: %v", e)
+	}
+	e := evaluate(7500)
+	if e.GetRefusalReason() != promotionv1.RefusalReason_REFUSAL_REASON_DELIVERY_FREE || e.GetExplanation() != "SHIP does not apply: delivery of this cart is free without it." {
+		t.Errorf("from there on: %v", e)
+	}
+	free.GetFreeShipping().FreeFrom = eur(0)
+	if err := engine.Check(free); err == nil {
+		t.Error("a threshold of zero is taken")
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -115,8 +116,8 @@ func TestCartsOfTheStoresOwn(t *testing.T) {
 		}
 		sc.StoreID = "s1"
 		tools := service.tools(&specialist.Turn{Scope: sc, Findings: &specialist.Findings{}})
-		if tool == cartTool {
-			got, err := servicetest.Run[cartResult](t.Context(), t, tools, tool, arguments)
+		if tool == carttool.Name {
+			got, err := servicetest.Run[carttool.Result](t.Context(), t, tools, tool, arguments)
 			return got.Note, err
 		}
 		got, err := servicetest.Run[similarResult](t.Context(), t, tools, tool, arguments)
@@ -129,13 +130,13 @@ func TestCartsOfTheStoresOwn(t *testing.T) {
 		tool, arguments string
 		note, fails     string
 	}{
-		"down":                       {down, cartTool, `{}`, "", "The cart cannot be read now. Say so"},
+		"down":                       {down, carttool.Name, `{}`, "", "The cart cannot be read now. Say so"},
 		"down, a gift":               {down, "similar_products", `{"query":"gift"}`, "The cart cannot be read now. Some of this may be in it already.", ""},
 		"down, what goes with it":    {down, "similar_products", `{}`, "", "The cart cannot be read now. Say so"},
-		"no cart":                    {none, cartTool, `{}`, "This store's carts cannot be seen here.", ""},
+		"no cart":                    {none, carttool.Name, `{}`, "This store's carts cannot be seen here.", ""},
 		"no cart, a gift":            {none, "similar_products", `{"query":"gift"}`, "", ""},
 		"no cart, what goes with it": {none, "similar_products", `{}`, "This store's carts cannot be seen here. No product was named.", ""},
-		"not known":                  {unknown, cartTool, `{}`, "The cart is empty.", ""},
+		"not known":                  {unknown, carttool.Name, `{}`, "The cart is empty.", ""},
 		"not known, a gift":          {unknown, "similar_products", `{"query":"gift"}`, "", ""},
 	} {
 		note, err := said(tt.err, ada, tt.tool, tt.arguments)

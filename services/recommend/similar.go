@@ -1,6 +1,7 @@
 package recommend
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -22,7 +24,7 @@ type similarRequest struct {
 	service  *Service
 	catalog  catalogv1.CatalogServiceClient
 	storeID  string
-	cart     turnCart
+	cart     carttool.Cart
 	anchors  []string
 	unknown  []string // names that match no product of the catalog
 	noMatch  bool     // the query matches no product of the catalog
@@ -34,7 +36,7 @@ type similarRequest struct {
 }
 
 // request combines the arguments with the shopper's cart. Products in the cart are never proposed.
-func (t *turn) request(ctx context.Context, in similarArgs, cart turnCart) (*similarRequest, error) {
+func (t *turn) request(ctx context.Context, in similarArgs, cart carttool.Cart) (*similarRequest, error) {
 	r := &similarRequest{
 		service: t.service, catalog: t.service.catalog, storeID: t.Scope.StoreID, cart: cart, query: in.Query,
 		relation: t.relation(in), filter: &catalogv1.Filter{InStock: true}, limit: in.Limit,
@@ -142,7 +144,7 @@ func (r *similarRequest) run(ctx context.Context) ([]*catalogv1.Hit, string, err
 	case len(r.unknown) > 0 && len(r.anchors) == 0:
 		return nil, "The store has no product called " + strings.Join(r.unknown, ", ") + ".", nil
 	case len(r.anchors) == 0 && r.query == "":
-		return nil, r.cart.status() + " No product was named. Ask what the shopper has in mind, or search with a query.", nil
+		return nil, noAnchors(r.cart) + " No product was named. Ask what the shopper has in mind, or search with a query.", nil
 	}
 	var hits []*catalogv1.Hit
 	if len(r.anchors) > 0 {
@@ -180,18 +182,13 @@ func (r *similarRequest) without(ids []string) *catalogv1.Filter {
 	}
 }
 
-// status returns a sentence on why the cart has no products to start from.
-func (s turnCart) status() string {
-	if s.unavailable != "" {
-		return s.unavailable
-	}
-	return "The cart is empty."
-}
+// noAnchors says in a sentence why a cart has no products to start from.
+func noAnchors(cart carttool.Cart) string { return cmp.Or(cart.Unseen, "The cart is empty.") }
 
 // note returns what the result lacks, in sentences.
 func (r *similarRequest) note(hits []*catalogv1.Hit) string {
 	var parts []string
-	if r.cart.unavailable == reasonFailed {
+	if r.cart.Unseen == reasonFailed {
 		parts = append(parts, reasonFailed+" Some of this may be in it already.")
 	}
 	if len(r.unknown) > 0 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
-	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/productview"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -42,7 +42,7 @@ func (s *Service) definition() specialist.Definition {
 		Tools:         s.tools,
 		Unavailable:   s.unavailable,
 		DisabledTools: s.disabledTools,
-		ToolReads:     map[string][]scope.Read{cartTool: {scope.ReadCarts}, similarTool: {scope.ReadCatalog}},
+		ToolReads:     map[string][]scope.Read{carttool.Name: {scope.ReadCarts}, similarTool: {scope.ReadCatalog}},
 		ReadsCart:     true,
 	}
 }
@@ -69,7 +69,7 @@ func (s *Service) disabledTools(ctx context.Context, sc scope.Scope) (map[string
 		return nil, err
 	}
 	return map[string]string{
-		cartTool: "Carts cannot be seen here: this store has none connected. Asked about the cart, say so. Do not offer to put " +
+		carttool.Name: "Carts cannot be seen here: this store has none connected. Asked about the cart, say so. Do not offer to put " +
 			"anything into it.",
 	}, nil
 }
@@ -91,14 +91,7 @@ func (s *Service) readCart(ctx context.Context, storeID, cartID string) (*cartv1
 	return s.carts.Get(ctx, storeID, cartID)
 }
 
-const (
-	// cartTool is the name of the tool that a store without a cart does not have.
-	cartTool    = "get_cart_context"
-	similarTool = "similar_products"
-)
-
-const cartDescription = `Returns the shopper's cart: items, prices, subtotal. Call it for any question about the cart, and before you say ` +
-	`what goes with it.`
+const similarTool = "similar_products"
 
 const similarDescription = `Finds products that go with, or could replace, those in product_ids, else those in the cart. With a ` +
 	`query alone, as for a gift, it searches the catalog. What is in the cart or sold out is left out.`
@@ -130,13 +123,7 @@ var relations = map[string]catalogv1.Relation{
 type turn struct {
 	*specialist.Turn
 	service *Service
-	cart    *specialist.Memo[turnCart]
-}
-
-// turnCart is the shopper's cart as the turn sees it.
-type turnCart struct {
-	*cartv1.Cart        // empty if there is none
-	unavailable  string // why it is not seen, in a sentence for the shopper; "" when it is
+	cart    *specialist.Memo[carttool.Cart]
 }
 
 // Why a cart is not seen.
@@ -151,33 +138,31 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	u := &turn{Turn: t, service: s}
 	u.cart = specialist.Memoise(u.readCart)
 	return []agentloop.Tool{
-		agentloop.NewTool(cartTool, cartDescription, func(ctx context.Context, _ struct{}) (cartResult, error) {
-			return u.cartContext(ctx)
-		}),
+		carttool.New(t, carttool.Config{Read: u.cart.Get, Catalog: s.catalog, StoreID: t.Scope.StoreID}),
 		agentloop.NewTool(similarTool, similarDescription, u.similar),
 	}
 }
 
 // readCart returns the shopper's cart: the one that all specialists of the turn see, if the assignment came with it.
-func (t *turn) readCart(ctx context.Context) (turnCart, error) {
+func (t *turn) readCart(ctx context.Context) (carttool.Cart, error) {
 	switch {
 	case !t.Scope.Allows(scope.ReadCarts):
-		return turnCart{unavailable: reasonNoCart}, nil
+		return carttool.Cart{Unseen: reasonNoCart}, nil
 	case t.Cart != nil:
-		return turnCart{Cart: t.Cart}, nil
-	case t.Disabled(cartTool):
-		return turnCart{unavailable: reasonNoCart}, nil
+		return carttool.Cart{Cart: t.Cart}, nil
+	case t.Disabled(carttool.Name):
+		return carttool.Cart{Unseen: reasonNoCart}, nil
 	case t.Scope.CartID == "":
-		return turnCart{unavailable: reasonUnknown}, nil
+		return carttool.Cart{Unseen: reasonUnknown}, nil
 	}
 	cart, err := t.service.readCart(ctx, t.Scope.StoreID, t.Scope.CartID)
 	switch {
 	case cartclient.None(err):
-		return turnCart{unavailable: reasonNoCart}, nil
+		return carttool.Cart{Unseen: reasonNoCart}, nil
 	case err != nil:
-		return turnCart{}, t.service.forModel(ctx, err, reasonFailed+" Say so, and do not guess what is in it.")
+		return carttool.Cart{}, t.service.forModel(ctx, err, reasonFailed+" Say so, and do not guess what is in it.")
 	}
-	return turnCart{Cart: cart}, nil
+	return carttool.Cart{Cart: cart}, nil
 }
 
 // forModel logs the cause and returns an error text for the model, which must not see internals.
@@ -187,18 +172,6 @@ func (s *Service) forModel(ctx context.Context, cause error, words string) error
 	}
 	s.logger.WarnContext(ctx, "recommend tool failed", slog.Any("error", cause))
 	return errors.New(words)
-}
-
-// cartContext runs get_cart_context.
-func (t *turn) cartContext(ctx context.Context) (cartResult, error) {
-	cart, err := t.cart.Get(ctx)
-	if err != nil {
-		return cartResult{}, err
-	}
-	if n := len(cart.GetItems()); n > 0 {
-		t.Found(n)
-	}
-	return cartSummary(cart), nil
 }
 
 // similar runs similar_products. It needs no cart when the arguments say what the shopper looks for.
@@ -213,7 +186,7 @@ func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, erro
 	if err != nil && (ctx.Err() != nil || len(in.ProductIDs) == 0 && in.Query == "") {
 		return similarResult{}, err
 	} else if err != nil {
-		cart.unavailable = reasonFailed
+		cart.Unseen = reasonFailed
 	}
 	hits, note, err := t.search(ctx, in, cart)
 	if err != nil {
@@ -223,7 +196,7 @@ func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, erro
 }
 
 // search finds what the arguments ask for, with a note on what is missing.
-func (t *turn) search(ctx context.Context, in similarArgs, cart turnCart) ([]*catalogv1.Hit, string, error) {
+func (t *turn) search(ctx context.Context, in similarArgs, cart carttool.Cart) ([]*catalogv1.Hit, string, error) {
 	w, err := t.request(ctx, in, cart)
 	if err != nil {
 		return nil, "", err
@@ -249,57 +222,6 @@ func (in similarArgs) check() error {
 		return fmt.Errorf("query is too long; use a few words")
 	}
 	return nil
-}
-
-// cartResult is what get_cart_context returns.
-type cartResult struct {
-	Items      []itemView `json:"items"`
-	Subtotal   string     `json:"subtotal,omitempty"`
-	Categories []string   `json:"categories,omitempty"`
-	Note       string     `json:"note,omitempty"`
-}
-
-// Summary says what the result holds, for the call log.
-func (r cartResult) Summary() string { return count(len(r.Items), "item") }
-
-// itemView is an item of the cart as a model reads it.
-type itemView struct {
-	ProductID string            `json:"product_id"`
-	VariantID string            `json:"variant_id,omitempty"`
-	Title     string            `json:"title"`
-	Quantity  int32             `json:"quantity"`
-	Price     string            `json:"price,omitempty"`
-	Category  string            `json:"category,omitempty"`
-	Options   map[string]string `json:"options,omitempty"`
-}
-
-// cartSummary is the cart as a model reads it.
-func cartSummary(cart turnCart) cartResult {
-	out := cartResult{Items: []itemView{}, Subtotal: money.Text(cart.GetSubtotal())}
-	gone := 0
-	for _, item := range cart.GetItems() {
-		if !item.GetAvailable() {
-			gone++
-			continue
-		}
-		category := last(item.GetCategoryPath())
-		if category != "" && !slices.Contains(out.Categories, category) {
-			out.Categories = append(out.Categories, category)
-		}
-		out.Items = append(out.Items, itemView{
-			ProductID: item.GetProductId(), VariantID: item.GetVariantId(), Title: item.GetTitle(),
-			Quantity: item.GetQuantity(), Price: money.Text(item.GetUnitPrice()), Category: category, Options: item.GetOptions(),
-		})
-	}
-	switch {
-	case cart.unavailable != "":
-		out.Note = cart.unavailable
-	case gone > 0:
-		out.Note = count(gone, "item") + " of the cart can no longer be bought."
-	case len(out.Items) == 0:
-		out.Note = "The cart is empty."
-	}
-	return out
 }
 
 // similarResult is what similar_products returns.
@@ -340,13 +262,6 @@ func matched(h *catalogv1.Hit) []*catalogv1.Variant {
 		}
 	}
 	return out
-}
-
-func last(path []string) string {
-	if len(path) == 0 {
-		return ""
-	}
-	return path[len(path)-1]
 }
 
 func count(n int, noun string) string {

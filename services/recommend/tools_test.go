@@ -1,6 +1,7 @@
 package recommend
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -43,19 +45,19 @@ func toolbox(t *testing.T, sc scope.Scope, items ...*cartv1.CartItem) (call func
 }
 
 func TestCartContext(t *testing.T) {
-	boots := itemView{ProductID: "BOOT-1", VariantID: "s42", Title: "Fell boot", Quantity: 1, Price: "169.95 EUR",
+	boots := carttool.Item{ProductID: "BOOT-1", VariantID: "s42", Title: "Fell boot", Quantity: 1, Price: "169.95 EUR",
 		Category: "Boots", Options: map[string]string{"size": "42"}}
-	full := cartResult{Items: []itemView{boots}, Subtotal: "169.95 EUR", Categories: []string{"Boots"}}
+	full := carttool.Result{Items: []carttool.Item{boots}, Subtotal: "169.95 EUR"}
 	inCart := []*cartv1.CartItem{item("BOOT-1", "s42", 1)}
 	for name, c := range map[string]struct {
 		scope scope.Scope
 		items []*cartv1.CartItem
-		want  cartResult
+		want  carttool.Result
 	}{
 		"the cart of the scope":  {scope.Scope{CartID: "c1"}, inCart, full},
-		"the cart goes first":    {scope.Scope{CartID: "c2", CustomerID: "c1"}, inCart, cartResult{Items: []itemView{}, Note: "The cart is empty."}},
-		"an empty cart":          {scope.Scope{CartID: "c1"}, nil, cartResult{Items: []itemView{}, Note: "The cart is empty."}},
-		"a guest without a cart": {scope.Scope{}, inCart, cartResult{Items: []itemView{}, Note: "The shopper's cart is not known here."}},
+		"the cart goes first":    {scope.Scope{CartID: "c2", CustomerID: "c1"}, inCart, carttool.Result{Items: []carttool.Item{}, Note: "The cart is empty."}},
+		"an empty cart":          {scope.Scope{CartID: "c1"}, nil, carttool.Result{Items: []carttool.Item{}, Note: "The cart is empty."}},
+		"a guest without a cart": {scope.Scope{}, inCart, carttool.Result{Items: []carttool.Item{}, Note: "The shopper's cart is not known here."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			call, _ := toolbox(t, c.scope, c.items...)
@@ -65,6 +67,49 @@ func TestCartContext(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCartContextWithChanges(t *testing.T) {
+	inCart := []*cartv1.CartItem{item("BOOT-1", "s42", 1), item("SOCK-1", "", 1)}
+	for name, c := range map[string]struct {
+		changes string
+		want    []string
+		sub     string
+		err     string
+	}{
+		"more of an item, by title":      {`[{"product":"fell boot","add":1}]`, []string{"2 BOOT-1/s42", "1 SOCK-1/std"}, "354.85 EUR", ""},
+		"one unit without a number":      {`[{"product":"SOCK-1"}]`, []string{"1 BOOT-1/s42", "2 SOCK-1/std"}, "199.85 EUR", ""},
+		"a number in all":                {`[{"product":"SOCK-1","quantity":3}]`, []string{"1 BOOT-1/s42", "3 SOCK-1/std"}, "214.80 EUR", ""},
+		"an item less":                   {`[{"product":"BOOT-1","quantity":0}]`, []string{"1 SOCK-1/std"}, "14.95 EUR", ""},
+		"another variant":                {`[{"product":"BOOT-1","options":{"size":41}}]`, []string{"1 BOOT-1/s42", "1 SOCK-1/std", "1 BOOT-1/s41"}, "344.85 EUR", ""},
+		"a variant that there is not":    {`[{"product":"BOOT-1","options":{"size":"60"}}]`, nil, "", "Fell boot has no variant with size 60; it has: size 41; size 42"},
+		"a product that there is not":    {`[{"product":"moon boot"}]`, nil, "", `the store has no product "moon boot"; give the product_id or the exact title`},
+		"removing what is not in it":     {`[{"product":"GAITER-1","quantity":0}]`, nil, "", `the cart has no "GAITER-1"; remove only what get_cart_context lists`},
+		"fewer units by a number to add": {`[{"product":"SOCK-1","add":-1}]`, nil, "", `add is -1 for "SOCK-1"; use quantity for how many there are in all, 0 to remove it`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call, _ := toolbox(t, scope.Scope{CartID: "c1"}, inCart...)
+			got, err := call("get_cart_context", `{"changes":`+c.changes+`}`)
+			if c.err != "" || err != nil {
+				if err == nil || err.Error() != c.err {
+					t.Fatalf("error %v, want %q", err, c.err)
+				}
+				return
+			}
+			result := got.(carttool.Result)
+			var items []string
+			for _, i := range result.Items {
+				items = append(items, fmt.Sprintf("%d %s/%s", i.Quantity, i.ProductID, i.VariantID))
+			}
+			if diff := cmp.Diff(c.want, items); diff != "" || result.Subtotal != c.sub || !strings.HasPrefix(result.Note, "This is the cart with the changes.") {
+				t.Errorf("subtotal %q, note %q; items (-want +got):\n%s", result.Subtotal, result.Note, diff)
+			}
+			after, err := call("get_cart_context", "{}")
+			if err != nil || len(after.(carttool.Result).Items) != 2 {
+				t.Errorf("the cart itself has changed: %v, %v", after, err)
 			}
 		})
 	}
@@ -191,7 +236,7 @@ func TestTheCartOfTheAssignmentServesInPlaceOfTheStoredOne(t *testing.T) {
 				Items: []*cartv1.CartItem{{ProductId: "SOCK-1", VariantId: "std", Title: "Trail sock", Quantity: 3, UnitPrice: eur(1495), Available: true}},
 			}})
 			before := catalog.batches
-			got, err := servicetest.Run[cartResult](t.Context(), t, tools, "get_cart_context", "{}")
+			got, err := servicetest.Run[carttool.Result](t.Context(), t, tools, "get_cart_context", "{}")
 			if err != nil || len(got.Items) != 1 || got.Items[0].Quantity != 3 || got.Note != "" || catalog.batches != before {
 				t.Errorf("cart %+v, %v after %d reads of the catalog", got, err, catalog.batches-before)
 			}

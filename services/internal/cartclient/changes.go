@@ -87,6 +87,9 @@ func productsOf(
 	if missing := resp.GetMissingProductIds(); len(missing) > 0 {
 		return nil, &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_PRODUCT_NOT_FOUND, Resource: "product", Name: missing[0]}
 	}
+	if len(resp.GetProducts()) != len(ids) {
+		return nil, fmt.Errorf("read the products of the changes: %d products for %d ids", len(resp.GetProducts()), len(ids))
+	}
 	for i, p := range resp.GetProducts() { // in the order of ids, which may be written otherwise than the catalog writes them
 		products[ids[i]] = p
 	}

@@ -154,11 +154,12 @@ type Catalog struct {
 func (f *Catalog) BatchGetProducts(_ context.Context, req *catalogv1.BatchGetProductsRequest, _ ...grpc.CallOption) (*catalogv1.BatchGetProductsResponse, error) {
 	resp := &catalogv1.BatchGetProductsResponse{}
 	for _, id := range req.GetProductIds() {
-		for _, p := range f.Products {
-			if p.GetProductId() == id {
-				resp.Products = append(resp.Products, p)
-			}
+		at := slices.IndexFunc(f.Products, func(p *catalogv1.Product) bool { return p.GetProductId() == id })
+		if at < 0 {
+			resp.MissingProductIds = append(resp.MissingProductIds, id)
+			continue
 		}
+		resp.Products = append(resp.Products, f.Products[at])
 	}
 	return resp, f.Err
 }

@@ -1,0 +1,169 @@
+// Package carttool is the tool by which the specialists read the shopper's cart: as it is, or as it would be with changes.
+//
+// The package must not import a service. It reads carts and products through their clients.
+package carttool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
+)
+
+// Name of the tool.
+const Name = "get_cart_context"
+
+const description = `Returns the shopper's cart: items, prices, subtotals. Call it for any question about the cart, and before you say ` +
+	`what goes with it. With changes: the cart as it would be.`
+
+// maxItems is how many items of a cart a model reads.
+const maxItems = 20
+
+// Cart is the shopper's cart as a turn sees it.
+type Cart struct {
+	// Cart is nil if there is none.
+	*cartv1.Cart
+	// Unseen says why the cart cannot be seen, in a sentence for the model. Empty: it can.
+	Unseen string
+}
+
+// Config says what the tool works with.
+type Config struct {
+	// Read returns the cart. Its errors are for the model. Required.
+	Read func(context.Context) (Cart, error)
+	// Catalog prices what changes add. Required.
+	Catalog catalogv1.CatalogServiceClient
+	// StoreID is the store of the turn. Required.
+	StoreID string
+}
+
+// args are the arguments of the tool.
+type args struct {
+	Changes []Change `json:"changes,omitempty" jsonschema:"what if these were changed; leave out for the cart as it is"`
+}
+
+// Result is what the tool returns.
+type Result struct {
+	Items     []Item            `json:"items"`
+	Subtotals map[string]string `json:"category_subtotals,omitempty"`
+	Subtotal  string            `json:"subtotal,omitempty"`
+	Note      string            `json:"note,omitempty"`
+}
+
+// Item is an item of the cart as a model reads it.
+type Item struct {
+	ProductID string            `json:"product_id"`
+	VariantID string            `json:"variant_id,omitempty"`
+	Title     string            `json:"title"`
+	Quantity  int32             `json:"quantity"`
+	Price     string            `json:"price,omitempty"`
+	Category  string            `json:"category,omitempty"`
+	Options   map[string]string `json:"options,omitempty"`
+}
+
+// Summary says what the result holds, for the call log.
+func (r Result) Summary() string { return count(len(r.Items), "item") }
+
+// New returns the tool of one turn.
+func New(t *specialist.Turn, cfg Config) agentloop.Tool {
+	return agentloop.NewTool(Name, description, func(ctx context.Context, in args) (Result, error) {
+		cart, err := cfg.Read(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		changed := cart.Cart
+		if len(in.Changes) > 0 {
+			if changed, err = With(ctx, cfg.Catalog, cfg.StoreID, cart.Cart, in.Changes); err != nil {
+				return Result{}, err
+			}
+		}
+		if n := len(changed.GetItems()); n > 0 {
+			t.Found(n)
+		}
+		return view(changed, cart.Unseen, len(in.Changes) > 0), nil
+	})
+}
+
+// view is a cart as a model reads it.
+func view(cart *cartv1.Cart, unseen string, changed bool) Result {
+	out := Result{Items: []Item{}, Subtotal: money.Text(cart.GetSubtotal())}
+	sums := make(map[string][]*cartv1.CartItem)
+	gone, more := 0, 0
+	for _, item := range cart.GetItems() {
+		if !item.GetAvailable() {
+			gone++
+			continue
+		}
+		category := last(item.GetCategoryPath())
+		sums[category] = append(sums[category], item)
+		if len(out.Items) == maxItems {
+			more++
+			continue
+		}
+		out.Items = append(out.Items, Item{
+			ProductID: item.GetProductId(), VariantID: item.GetVariantId(), Title: item.GetTitle(),
+			Quantity: item.GetQuantity(), Price: money.Text(item.GetUnitPrice()), Category: category, Options: item.GetOptions(),
+		})
+	}
+	if len(sums) > 1 {
+		out.Subtotals = make(map[string]string, len(sums))
+		for category, items := range sums {
+			out.Subtotals[category] = money.Text(cartclient.Subtotal(items))
+		}
+	}
+	var notes []string
+	note := func(when bool, text string) {
+		if when {
+			notes = append(notes, text)
+		}
+	}
+	note(unseen != "", unseen)
+	note(changed, "This is the cart with the changes. The shopper's cart is as before.")
+	note(unseen == "" && gone > 0, count(gone, "item")+" of the cart can no longer be bought.")
+	note(unseen == "" && gone == 0 && len(out.Items) == 0, "The cart is empty.")
+	note(more > 0, fmt.Sprintf("The cart has %s more.", count(more, "item")))
+	out.Note = strings.Join(notes, " ")
+	return out
+}
+
+// Lines lists the items of a cart that can be bought, one text each, such as "2 x Fell boot, 169.95 EUR each".
+func Lines(cart *cartv1.Cart) []string {
+	var lines []string
+	for _, item := range cart.GetItems() {
+		if !item.GetAvailable() || len(lines) == maxItems {
+			continue
+		}
+		line := fmt.Sprintf("%d x %s, %s", item.GetQuantity(), item.GetTitle(), money.Text(item.GetUnitPrice()))
+		if item.GetQuantity() > 1 {
+			line += " each, " + money.Text(times(item.GetUnitPrice(), item.GetQuantity()))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func times(m *commonv1.Money, n int32) *commonv1.Money {
+	return &commonv1.Money{AmountMinor: m.GetAmountMinor() * int64(n), CurrencyCode: m.GetCurrencyCode()}
+}
+
+func last(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	return path[len(path)-1]
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

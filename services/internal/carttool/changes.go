@@ -1,0 +1,177 @@
+package carttool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// Change is a change of a cart as a model writes it.
+type Change struct {
+	Product  string         `json:"product" jsonschema:"product_id, or the title"`
+	Options  map[string]any `json:"options,omitempty" jsonschema:"of the variant, such as {\"size\": \"42\"}"`
+	Add      int32          `json:"add,omitempty" jsonschema:"units to add, 1 unless said otherwise"`
+	Quantity *int32         `json:"quantity,omitempty" jsonschema:"units in all; 0 removes it"`
+}
+
+// errCatalog is what a model reads if the catalog fails.
+var errCatalog = errors.New("the catalog cannot be read now; say so, and name no total")
+
+// With returns a cart with changes, which are looked up in the catalog. The cart stays as it is and may be nil. Errors are for the
+// model, but for those of ctx.
+func With(
+	ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID string, cart *cartv1.Cart, changes []Change,
+) (*cartv1.Cart, error) {
+	if len(changes) > cartclient.MaxChanges {
+		return nil, fmt.Errorf("there are %d changes; give at most %d", len(changes), cartclient.MaxChanges)
+	}
+	resolved := make([]*cartv1.CartChange, len(changes))
+	for i, change := range changes {
+		var err error
+		if resolved[i], err = resolve(ctx, catalog, storeID, cart, change); err != nil {
+			return nil, err
+		}
+	}
+	var check fault.Checker
+	cartclient.CheckChanges(&check, "changes", resolved)
+	if err := check.Err(); err != nil {
+		return nil, err
+	}
+	changed, err := cartclient.With(ctx, catalog, storeID, cart, resolved)
+	var invalid *fault.Invalid
+	switch {
+	case err == nil || ctx.Err() != nil || errors.As(err, &invalid):
+		return changed, err
+	}
+	return nil, errCatalog
+}
+
+// resolve finds the product and the variant that a change means.
+func resolve(
+	ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID string, cart *cartv1.Cart, change Change,
+) (*cartv1.CartChange, error) {
+	name := strings.TrimSpace(change.Product)
+	if change.Add < 0 {
+		return nil, fmt.Errorf("add is %d for %q; use quantity for how many there are in all, 0 to remove it", change.Add, name)
+	}
+	out := &cartv1.CartChange{Change: &cartv1.CartChange_AddQuantity{AddQuantity: max(change.Add, 1)}}
+	if change.Quantity != nil {
+		out.Change = &cartv1.CartChange_SetQuantity{SetQuantity: *change.Quantity}
+	}
+	if item := inCart(cart, name, change.Options); item != nil {
+		out.ProductId, out.VariantId = item.GetProductId(), item.GetVariantId()
+		return out, nil
+	}
+	if change.Quantity != nil && *change.Quantity == 0 {
+		return nil, fmt.Errorf("the cart has no %q; remove only what get_cart_context lists", name)
+	}
+	p, err := find(ctx, catalog, storeID, name)
+	if err != nil {
+		return nil, err
+	}
+	v, err := variant(p, change.Options)
+	if err != nil {
+		return nil, err
+	}
+	out.ProductId, out.VariantId = p.GetProductId(), v
+	return out, nil
+}
+
+// inCart returns the item of the cart that a name means, by id or title. Nil: there is none.
+func inCart(cart *cartv1.Cart, name string, options map[string]any) *cartv1.CartItem {
+	for _, item := range cart.GetItems() {
+		if (item.GetProductId() == name || names(item.GetTitle(), name)) && fits(item.GetOptions(), options) {
+			return item
+		}
+	}
+	return nil
+}
+
+// find returns the product that a name means: by its id, or else the best hit of a search whose title has all words of the name.
+func find(ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID, name string) (*catalogv1.Product, error) {
+	byID, err := catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: storeID, ProductIds: []string{name}})
+	if err == nil && len(byID.GetProducts()) == 1 {
+		return byID.GetProducts()[0], nil
+	}
+	found, err := catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: storeID, Query: text.Cut(name, 200), Limit: 5})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, errCatalog
+	}
+	for _, hit := range found.GetHits() {
+		if names(hit.GetProduct().GetTitle(), name) {
+			return hit.GetProduct(), nil
+		}
+	}
+	return nil, fmt.Errorf("the store has no product %q; give the product_id or the exact title", name)
+}
+
+// names reports whether a name means a title: all its words are the title's.
+func names(title, name string) bool {
+	words := make(map[string]bool)
+	for _, w := range text.Words(title) {
+		words[strings.ToLower(w.Text)] = true
+	}
+	all := text.Words(name)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(w text.Word) bool { return !words[strings.ToLower(w.Text)] })
+}
+
+// variant returns the id of the variant with the options, or "" if no options are given.
+func variant(p *catalogv1.Product, options map[string]any) (string, error) {
+	if len(options) == 0 {
+		return "", nil
+	}
+	var have []string
+	for _, v := range p.GetVariants() {
+		if fits(v.GetOptions(), options) {
+			return v.GetVariantId(), nil
+		}
+		if len(have) < 10 {
+			have = append(have, describe(v.GetOptions()))
+		}
+	}
+	return "", fmt.Errorf("%s has no variant with %s; it has: %s", p.GetTitle(), describe(plain(options)), strings.Join(have, "; "))
+}
+
+// fits reports whether options include those that are wanted, whatever their case.
+func fits(options map[string]string, wanted map[string]any) bool {
+	for name, value := range plain(wanted) {
+		fit := false
+		for n, v := range options {
+			fit = fit || strings.EqualFold(n, name) && strings.EqualFold(v, value)
+		}
+		if !fit {
+			return false
+		}
+	}
+	return true
+}
+
+// plain returns options as texts: models write sizes as numbers too.
+func plain(options map[string]any) map[string]string {
+	out := make(map[string]string, len(options))
+	for name, value := range options {
+		out[name] = fmt.Sprint(value)
+	}
+	return out
+}
+
+func describe(options map[string]string) string {
+	parts := make([]string, 0, len(options))
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		parts = append(parts, name+" "+options[name])
+	}
+	return strings.Join(parts, ", ")
+}
