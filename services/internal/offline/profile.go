@@ -13,7 +13,7 @@ type profile struct {
 	bag    bag
 	text   string // description, folded
 	first  bool   // it asks to be called before the others
-	// prepares: it takes nothing and asks to be called before something else is done with what it is about.
+	// prepares: it needs nothing and asks to be called before something else is done with what it is about.
 	prepares bool
 	// reluctant tools ask to be called only in a special case.
 	reluctant bool
@@ -48,7 +48,7 @@ func profiles(tools []tool, system string) []*profile {
 		}
 		p := &profile{name: t.Function.Name, schema: s, bag: bag{}, text: strings.ToLower(t.Function.Description)}
 		p.first = firstRE.MatchString(p.text)
-		p.prepares = len(s.Properties) == 0 && preparesRE.MatchString(p.text)
+		p.prepares = len(s.Required) == 0 && preparesRE.MatchString(p.text)
 		p.reluctant = reluctantRE.MatchString(p.text)
 		for _, sentence := range sentences(t.Function.Description) {
 			if !notForRE.MatchString(sentence) {
