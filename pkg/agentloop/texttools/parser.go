@@ -623,6 +623,8 @@ func (b *callBody) calls(text string, closed bool) []call {
 		return functionCalls(functionOpen + text + functionClose)
 	case b.function:
 		return functionCalls(functionOpen + text)
+	case !closed && keyedCall.MatchString(strings.Trim(text, whitespace)):
+		return refused(text) // more arguments may have been to come
 	}
 	return parseCalls(text)
 }

@@ -127,6 +127,7 @@ var recognizedCases = []struct {
 	{"malformed JSON that names a tool", `{"name":"find","arguments":{"q": Oslo}}`, written{"", calls("find", `{"name":"find","arguments":{"q": Oslo}}`)}},
 	{"a tool's name deeper in JSON", `{"next":{"name":"find","arguments":{}}}`, written{"", calls("find", `["{\"next\":{\"name\":\"find\",\"arguments\":{}}}"]`)}},
 	{"half of an element", "<function=find>\n<parameter=q>\na\n</parameter>", written{"", calls("find", "<function=find>\n<parameter=q>\na\n</parameter>")}},
+	{"half of a call in GLM's format", "<tool_call>find\n<arg_key>q</arg_key>\n<arg_value>tea</arg_value>", written{"", calls("", "find\n<arg_key>q</arg_key>\n<arg_value>tea</arg_value>")}},
 	{"a user's words", `You said {"name":"find","arguments":{"q":"gold"}}.`, written{"You said .", calls("find", `["{\"name\":\"find\",\"arguments\":{\"q\":\"gold\"}}"]`)}},
 
 	{"JSON that names no tool", `Sizes: {"name": "Gully 3", "sizes": [41, 42]}; [{"name":"x"}].`, written{`Sizes: {"name": "Gully 3", "sizes": [41, 42]}; [{"name":"x"}].`, nil}},
