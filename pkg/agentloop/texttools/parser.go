@@ -101,7 +101,7 @@ func (p *parser) end() (string, []agentloop.ToolCallDelta) {
 	case p.inside == inValue:
 		p.endValue(false)
 	case p.inside == inCode:
-		code := p.code.String()
+		code := strings.Trim(p.code.String(), whitespace)
 		p.addCalls([]call{{functionName.FindString(code), code}})
 	case strings.HasPrefix(p.tail, toolCallsTag) || strings.HasPrefix(p.tail, pythonTag):
 		p.addCalls(refused(p.tail))
@@ -308,18 +308,22 @@ var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]+`)
 // marked reads what follows a mark of n bytes: JSON, or a name and its arguments in JSON.
 func (p *parser) marked(in string, n int) (int, start) {
 	rest := strings.TrimLeft(in[n:], whitespace+";")
-	at := strings.IndexByte(rest, '{')
+	at, brace := len(in)-len(rest), strings.IndexByte(rest, '{')
 	switch {
 	case strings.HasPrefix(rest, "["):
-		at = 0
-	case at < 0 && len(in) < maxMark && (rest == "" || in[:n] == toolCallsTag):
+	case brace == 0 || brace > 0 && in[:n] == toolCallsTag:
+		at += brace
+	case len(in) < maxMark && (rest == "" || in[:n] == toolCallsTag):
 		return 0, undecided
-	case at < 0 || in[:n] == pythonTag && at > 0:
-		p.inside = inCode
-		return len(in) - len(rest), isCall
+	default:
+		at = maxMark
 	}
-	p.inside, p.value = inValue, value{marked: true, name: functionName.FindString(rest[:at])}
-	return len(in) - len(rest) + at, isCall
+	if at >= maxMark {
+		p.inside = inCode
+		return n, isCall
+	}
+	p.inside, p.value = inValue, value{marked: true, mark: in[:at], name: functionName.FindString(in[len(in)-len(rest) : at])}
+	return at, isCall
 }
 
 // isPrefixOf reports whether a text is the start of one of the tags.
@@ -370,6 +374,7 @@ func (p *parser) endValue(complete bool) {
 	switch {
 	case v.name != "":
 		calls = []call{{v.name, written}}
+		written = v.mark + written // "{}" alone is no quotation
 	case v.marked:
 		calls = parseCalls(written)
 	case complete && p.names(written):

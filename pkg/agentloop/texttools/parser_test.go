@@ -126,6 +126,8 @@ var recognizedCases = []struct {
 	{"a brace too many", `{"name":"find","arguments":{}}} Well.`, written{"Well.", calls("find", "{}")}},
 	{"malformed JSON that names a tool", `{"name":"find","arguments":{"q": Oslo}}`, written{"", calls("find", `{"name":"find","arguments":{"q": Oslo}}`)}},
 	{"a tool's name deeper in JSON", `{"next":{"name":"find","arguments":{}}}`, written{"", calls("find", `["{\"next\":{\"name\":\"find\",\"arguments\":{}}}"]`)}},
+	{"arguments that a user's message has", `[TOOL_CALLS]find[ARGS]{"q":"gold"}`, written{"", calls("find", `{"q":"gold"}`)}},
+	{"a long mark", "[TOOL_CALLS]" + strings.Repeat(" ", maxMark) + `find{"q":1}`, written{"", calls("find", `find{"q":1}`)}},
 	{"half of an element", "<function=find>\n<parameter=q>\na\n</parameter>", written{"", calls("find", "<function=find>\n<parameter=q>\na\n</parameter>")}},
 	{"half of a call in GLM's format", "<tool_call>find\n<arg_key>q</arg_key>\n<arg_value>tea</arg_value>", written{"", calls("", "find\n<arg_key>q</arg_key>\n<arg_value>tea</arg_value>")}},
 	{"a user's words", `You said {"name":"find","arguments":{"q":"gold"}}.`, written{"You said .", calls("find", `["{\"name\":\"find\",\"arguments\":{\"q\":\"gold\"}}"]`)}},
