@@ -273,5 +273,5 @@ func (t *turnTools) suggestHandoff(_ context.Context, in handoffArgs) (handoffRe
 			}},
 		})
 	}
-	return handoffResult{Note: "A person of the store can take over: the shop shows a button for it. Nobody has taken over yet."}, nil
+	return handoffResult{Note: "A person of the store can take over: it can be confirmed below. Nobody has taken over yet."}, nil
 }

@@ -92,9 +92,9 @@ func (t *turnTools) answerWish(f orders.WithActions, in wish, r *orderResult) {
 		units := unitsMeant(a, meant, in.Quantity)
 		switch {
 		case comesBack(a.GetKind()) && t.used(in):
-			r.Note = "Say from the store's documents (search_policies) whether used or opened goods can come back. There is no button for it."
+			r.Note = "Say from the store's documents (search_policies), without a button, whether used or opened goods can come back."
 		case len(meant) > 0 && len(a.GetItems()) > 0 && len(units) == 0:
-			r.Note = "Say that it is not possible for the item that the shopper means. There is no button for it."
+			r.Note = "Say that it is not possible for the item that the shopper means."
 		default:
 			t.propose(f.Order, a, units, in)
 			r.Buttons = append(r.Buttons, actionName(a.GetKind()))
