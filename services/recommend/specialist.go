@@ -97,7 +97,7 @@ const similarDescription = `Finds products that go with, or could replace, those
 	`query alone, as for a gift, it searches the catalog. What is in the cart or sold out is left out.`
 
 const (
-	defaultListed = 5
+	defaultListed = 4 // as many as the prompt recommends
 	maxListed     = 20
 	maxAnchors    = 50
 	maxQuery      = 1_000
@@ -109,7 +109,7 @@ type similarArgs struct {
 	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain."`
 	Relation   string   `json:"relation,omitempty" jsonschema:"complement or alternative. Default: both."`
 	MaxPrice   *float64 `json:"max_price,omitempty"`
-	Limit      int      `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. Default: 5."`
+	Limit      int      `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. Default: 4."`
 }
 
 // relations are the values of the relation argument.

@@ -135,7 +135,7 @@ func TestSimilarProducts(t *testing.T) {
 			inCart, `{"product_ids":["wax-1"],"relation":"alternative","max_price":12.5}`, []string{"MUG-1"}, "",
 			&catalogv1.FindSimilarProductsRequest{
 				StoreId: "s1", ProductIds: []string{"WAX-1"}, Relation: catalogv1.Relation_RELATION_ALTERNATIVE,
-				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}, MaxPrice: eur(1250)}, Limit: 5, Language: "en",
+				Filter: &catalogv1.Filter{InStock: true, ExcludeProductIds: []string{"BOOT-1", "SOCK-1"}, MaxPrice: eur(1250)}, Limit: 4, Language: "en",
 			},
 		},
 		"a product named by its title": {

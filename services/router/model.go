@@ -139,7 +139,7 @@ func (r *routing) modelTimeout(ctx context.Context) time.Duration {
 }
 
 // maxExamples is how many examples of each specialist the prompt shows. The classifier learns from all of them.
-const maxExamples = 6
+const maxExamples = 3
 
 // promptLine returns what the prompt says about a specialist, without a store's keywords.
 func promptLine(s *specialistv1.Specialist) string {

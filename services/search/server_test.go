@@ -2,6 +2,8 @@ package search
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -340,6 +342,35 @@ func TestDescribe(t *testing.T) {
 		if n := len(s.GetKeywords()); n < 40 || n > 120 {
 			t.Errorf("%d keywords", n)
 		}
+	}
+}
+
+// Several wishes are several calls, each answered.
+func TestAnAnswerHasTheProductsOfEveryWish(t *testing.T) {
+	model := scripted.New(
+		scripted.Step{ToolCalls: []agentloop.ToolCall{
+			{Name: "search_catalog", Arguments: `{"query":"trail running shoes","options":{"size":"42"}}`},
+			{Name: "search_catalog", Arguments: `{"query":"tent","sort":"price_low_to_high"}`},
+		}},
+		scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "search_catalog", Arguments: `{"query":"headlamp","in_stock":false}`}}},
+		scripted.Step{Text: "The Moorhen Dash trail running shoe, the Heronry Vale 2 tent, and the Glowworm 300 headlamp."},
+	)
+	conn := dial(t, model)
+	load(t, conn, "s1")
+	answer := servicetest.Answer(t, conn, scope.Scope{StoreID: "s1"}, "trail running shoes in 42, the cheapest tent, and a headlamp?")
+	var ids []string
+	for _, p := range answer.GetProducts() {
+		ids = append(ids, p.GetProductId())
+	}
+	slices.Sort(ids)
+	if want := []string{"LAMP-1", "SHOE-2", "TENT-1"}; !slices.Equal(ids, want) {
+		t.Errorf("products %v, want %v", ids, want)
+	}
+	if calls := answer.GetToolCalls(); len(calls) != 3 || answer.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_STOP {
+		t.Errorf("%d calls, finish reason %v", len(calls), answer.GetFinishReason())
+	}
+	if !strings.Contains(model.Requests()[0].Messages[0].Text, "call the tool once for each, in one step, and answer each") {
+		t.Error("the prompt does not say how to answer several wishes")
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
-	"golang.org/x/text/language"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
@@ -41,13 +40,16 @@ var notesByLanguage = map[string]notes{
 	"fr": {"(lien supprimé)", "(adresse supprimée)", "(numéro supprimé)"},
 }
 
+// wordless are the notes in other languages.
+var wordless = notes{"[…]", "[…]", "[…]"}
+
 // New returns the policy of a store for replies in a language, a BCP 47 tag. An unknown language is taken for English. Settings
 // that Check refuses allow nothing.
 func New(store *gatewayv1.Store, tag string) *Policy {
-	base, _ := language.Make(tag).Base()
-	p := &Policy{removed: notesByLanguage["en"]}
-	if n, ok := notesByLanguage[base.String()]; ok {
-		p.removed = n
+	base, own := text.Written(tag)
+	p := &Policy{removed: notesByLanguage[base]}
+	if !own {
+		p.removed = wordless
 	}
 	for _, h := range store.GetWebHosts() {
 		if rule, err := hostRule(h); err == nil {

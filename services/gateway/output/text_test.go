@@ -98,7 +98,7 @@ func TestForeignAddressesGo(t *testing.T) {
 
 func TestNotesAreInTheReplysLanguage(t *testing.T) {
 	for tag, want := range map[string]string{
-		"de-AT": "Siehe (Link entfernt).", "es": "Siehe (enlace eliminado).", "fr": "Siehe (lien supprimé).", "": "Siehe (link removed).", "fi": "Siehe (link removed).",
+		"de-AT": "Siehe (Link entfernt).", "es": "Siehe (enlace eliminado).", "fr": "Siehe (lien supprimé).", "": "Siehe (link removed).", "fi": "Siehe […].",
 	} {
 		if got := New(store, tag).Text("Siehe https://evil.example."); got != want {
 			t.Errorf("%q: got %q, want %q", tag, got, want)

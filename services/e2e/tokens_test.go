@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tiktoken-go/tokenizer"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/replay"
+)
+
+// Bounds of what models read, in tokens of the encoding o200k.
+const (
+	maxFixedTokens  = 500   // of a specialist's prompt
+	maxResultTokens = 350   // of a tool result, unless the model asked for more
+	maxTurnTokens   = 5_000 // of all calls of a turn with two parts, on average
+)
+
+// tokenCounter counts tokens.
+type tokenCounter struct {
+	t     *testing.T
+	codec tokenizer.Codec
+}
+
+func newTokenCounter(t *testing.T) tokenCounter {
+	t.Helper()
+	codec, err := tokenizer.Get(tokenizer.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokenCounter{t, codec}
+}
+
+func (c tokenCounter) text(s string) int {
+	n, err := c.codec.Count(s)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+// request counts what a model reads in one call: messages, tools and the schema of the output.
+func (c tokenCounter) request(req *agentloop.Request) int {
+	n := 0
+	for _, m := range req.Messages {
+		n += c.text(m.Text)
+		for _, call := range m.ToolCalls {
+			n += c.text(call.Name) + c.text(call.Arguments)
+		}
+	}
+	for _, tool := range req.Tools {
+		n += c.text(tool.Name) + c.text(tool.Description) + c.text(string(tool.Parameters))
+	}
+	if req.Output != nil {
+		n += c.text(string(req.Output.Schema))
+	}
+	return n
+}
+
+// TestTokens measures what models read of the recorded messages.
+func TestTokens(t *testing.T) {
+	c := newTokenCounter(t)
+	for _, class := range []string{"strong", "weak"} {
+		t.Run(class, func(t *testing.T) {
+			turns, sum := 0, 0
+			for _, o := range replayed(t, class) {
+				byRole, all := make(map[replay.Role]int), 0
+				for _, call := range o.Calls {
+					n := c.request(call.Request)
+					byRole[call.Role], all = byRole[call.Role]+n, all+n
+					c.checkPrompt(t, call)
+					c.checkResults(t, o.ID, call.Request.Messages)
+				}
+				parts := len(o.Now.GetResults())
+				t.Logf("%s: %d parts, %d calls, %d tokens: %v", o.ID, parts, len(o.Calls), all, byRole)
+				if parts == 2 {
+					turns, sum = turns+1, sum+all
+				}
+			}
+			t.Logf("%d turns of two parts: %d tokens on average", turns, sum/max(1, turns))
+			if turns == 0 || sum > turns*maxTurnTokens {
+				t.Errorf("%d turns of two parts have %d tokens on average, want at most %d", turns, sum/max(1, turns), maxTurnTokens)
+			}
+		})
+	}
+}
+
+// checkPrompt checks the fixed part of a specialist's prompt, which ends before the store's name.
+func (c tokenCounter) checkPrompt(t *testing.T, call replay.Call) {
+	fixed, _, ok := strings.Cut(call.Request.Messages[0].Text, "\nStore: ")
+	if n := c.text(fixed); ok && n > maxFixedTokens {
+		t.Errorf("the fixed prompt of %s has %d tokens, want at most %d", call.Role, n, maxFixedTokens)
+	}
+}
+
+// checkResults checks the results of the calls that did not ask for more.
+func (c tokenCounter) checkResults(t *testing.T, turn string, messages []agentloop.Message) {
+	calls := make(map[string]agentloop.ToolCall)
+	for _, m := range messages {
+		for _, call := range m.ToolCalls {
+			calls[call.ID] = call
+		}
+		call := calls[m.ToolCallID]
+		var asked struct{ Limit int }
+		_ = json.Unmarshal([]byte(call.Arguments), &asked) // of models: need not be JSON
+		if n := c.text(m.Text); m.Role == agentloop.RoleTool && asked.Limit <= 5 && n > maxResultTokens {
+			t.Errorf("message %s: %s %s returned %d tokens, want at most %d:\n%s", turn, call.Name, call.Arguments, n, maxResultTokens, m.Text)
+		}
+	}
+}
