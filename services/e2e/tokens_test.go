@@ -13,8 +13,8 @@ import (
 
 // Bounds of what models read, in tokens of the encoding o200k.
 const (
-	maxFixedTokens  = 500   // of a specialist's prompt
-	maxResultTokens = 350   // of a tool result, unless the model asked for more
+	maxFixedTokens  = 500 // of a specialist's prompt
+	maxResultTokens = 350 // of a tool result, unless the model asked for more
 )
 
 // unbounded are the tools whose results may have more.
