@@ -100,7 +100,7 @@ var actionClauses = map[orderv1.OrderActionKind]string{
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS: "the address %s be changed",
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_PAYMENT: "the payment %s be changed",
 	orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN:         "items %s be returned",
-	orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE:       "items %s be exchanged for other variants of the same products",
+	orderv1.OrderActionKind_ORDER_ACTION_KIND_EXCHANGE:       "items %s be exchanged for other variants",
 }
 
 // refusals are the reasons as a sentence names them.

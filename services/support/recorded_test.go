@@ -216,7 +216,7 @@ func TestAReturnIsProposedUnlessTheGoodsWereUsed(t *testing.T) {
 		}
 	}
 	asked := strings.Join(c.look(t, "demo", "ben", "", `{"wants":["return"]}`).Order.Asked, " ")
-	if !strings.Contains(asked, "condition: unused, complete and with labels on") {
+	if !strings.Contains(asked, "condition: unused, with labels on") {
 		t.Errorf("the store's condition is not told: %s", asked)
 	}
 	if next := c.look(t, "demo", "ben", "", "").Order.NextStep; !strings.Contains(next, "condition: unused") {
@@ -301,8 +301,8 @@ func TestAHandoffHasASummaryForThePerson(t *testing.T) {
 	}
 }
 
-// maxResultBytes keeps results below 350 tokens of the usual vocabularies: JSON has more than 4 bytes for each.
-const maxResultBytes = 1_400
+// maxResultBytes keeps results at 350 tokens: they have 3.5 bytes or more for each token of o200k.
+const maxResultBytes = 1_270
 
 func TestResultsAndThePromptAreShort(t *testing.T) {
 	c := serve(t, silent())
