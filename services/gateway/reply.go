@@ -93,15 +93,13 @@ func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 	}
 }
 
-// confidence is 0.7 x the lowest + 0.3 x the mean of the confidences of the results; a failed one counts 0. One bad part pulls the
-// whole down, and more bad parts pull it further.
+// confidence is the lowest confidence of the results; a failed one counts 0. A reply is only as good as its worst part.
 func confidence(results []fanout.Result) float64 {
-	lowest, sum := 1.0, 0.0
+	lowest := 1.0
 	for _, b := range results {
-		c := min(max(b.Answer.GetConfidence(), 0), 1)
-		lowest, sum = min(lowest, c), sum+c
+		lowest = min(lowest, max(b.Answer.GetConfidence(), 0))
 	}
-	return 0.7*lowest + 0.3*sum/float64(len(results))
+	return lowest
 }
 
 // handoff recommends a human if a part is missing, a specialist suggests it, or the confidence is below the store's limit.

@@ -41,7 +41,7 @@ func TestConfidenceTellsGoodRepliesFromBadOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(out)
-	if r.Replies != 52 || r.Failed > 0 || r.AUC == nil || *r.AUC < 0.65 {
+	if r.Replies != 52 || r.Failed > 0 || r.AUC == nil || *r.AUC < 0.75 || r.Brier == nil || *r.Brier >= *r.BrierOfMean {
 		t.Errorf("figures %s", out)
 	}
 }

@@ -104,8 +104,7 @@ type signals struct {
 	failed       int // calls that came to an error
 	repaired     int // calls whose arguments had to be repaired
 	truncated    bool
-	checked      int // of the text that were checked
-	unsupported  int // of these, those that nothing supports
+	unsupported  int // claims of the text without evidence
 	finish       agentloop.FinishReason
 }
 
@@ -113,7 +112,7 @@ type signals struct {
 func (f *Findings) signals(result *agentloop.Result, verdict grounding.Verdict) signals {
 	e := signals{
 		found: f.found, empty: f.empty, calls: len(result.Calls), finish: result.FinishReason,
-		checked: verdict.Claims, unsupported: verdict.Unsupported,
+		unsupported: verdict.Unsupported,
 	}
 	for _, c := range result.Calls {
 		if c.Error != "" {
@@ -138,7 +137,8 @@ func (f *Findings) signals(result *agentloop.Result, verdict grounding.Verdict) 
 //	        0.05 when the model did not see all of a result, for its size
 //	times   0.8  when the limit of steps or the budget came before the model was done
 //	        0.6  when the answer was cut short: by its length, the deadline, or the provider
-//	        1 - 0.5 x unsupported / checked, of the claims in the text
+//	        0.4 when a claim in the text has no evidence. One is enough: of the recorded replies with one, most are bad,
+//	        whatever the share is
 //
 // docs/turn.md has the same table.
 func (e signals) confidence() float64 {
@@ -153,7 +153,7 @@ func (e signals) confidence() float64 {
 		c *= 0.8
 	}
 	if e.unsupported > 0 {
-		c *= 1 - 0.5*float64(e.unsupported)/float64(e.checked)
+		c *= 0.4
 	}
 	return c
 }

@@ -370,8 +370,7 @@ type AskResponse struct {
 	Passages []*v13.Passage `protobuf:"bytes,11,rep,name=passages,proto3" json:"passages,omitempty"`
 	// Actions that the backend could take next, at most 4. None was taken yet. Each is about something that the text names.
 	SuggestedActions []*v11.SuggestedAction `protobuf:"bytes,12,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
-	// Confidence in the reply, 0 to 1: 0.7 x the lowest + 0.3 x the mean of the assignments' confidences. A failed assignment
-	// counts 0.
+	// Confidence in the reply, 0 to 1: the lowest confidence of the assignments. A failed assignment counts 0.
 	Confidence float64 `protobuf:"fixed64,13,opt,name=confidence,proto3" json:"confidence,omitempty"`
 	// Whether a human should review the reply.
 	Handoff *Handoff `protobuf:"bytes,14,opt,name=handoff,proto3" json:"handoff,omitempty"`
