@@ -46,7 +46,7 @@ func TestTheCheapestPurchaseIsNamedOnlyWhenNothingApplies(t *testing.T) {
 				t.Errorf("way %q, %v; want %q", purchaseText(resp.GetCheapestQualifyingPurchase()), err, tt.way)
 			}
 			turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
-			list, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+			list, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", `{"all":true}`)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package promotions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
@@ -28,12 +32,15 @@ const maxLeadTime = 30 * 24 * time.Hour
 // offers are a store's promotions as they stand for one shopper.
 type offers struct {
 	engine.Outcome
-	basket   engine.Basket
-	hasCart  bool
-	noCart   bool // the store has none
-	now      time.Time
-	asked    string // what the shopper wrote
-	purchase *promotionv1.QualifyingPurchase
+	promotions []*promotionv1.Promotion
+	who        engine.Buyer
+	cart       *cartv1.Cart // nil if there is none
+	basket     engine.Basket
+	hasCart    bool
+	noCart     bool // the store has none
+	now        time.Time
+	asked      string // what the shopper wrote
+	purchase   *promotionv1.QualifyingPurchase
 }
 
 // offersFor evaluates the store's promotions for the turn's shopper, on the cart that the assignment came with, else on
@@ -44,22 +51,56 @@ func (s *server) offersFor(ctx context.Context, t *specialist.Turn) (offers, err
 	if o.noCart = cartclient.None(err); err != nil && !o.noCart {
 		return o, s.forModel(ctx, err, "the cart cannot be read now; say so, and name no saving")
 	}
-	o.hasCart = cart != nil
-	promotions, err := s.repository.list(ctx, t.Scope.StoreID)
-	if err != nil {
+	if o.promotions, err = s.repository.list(ctx, t.Scope.StoreID); err != nil {
 		return o, s.forModel(ctx, err, "the promotions cannot be read now; say so, and name no promotion")
 	}
-	who := engine.Buyer{SignedIn: t.Scope.CustomerID != "", ID: t.Scope.CustomerID, Groups: t.Scope.CustomerGroups}
-	if who.Used, err = s.repository.used(ctx, t.Scope.StoreID, who.ID, promotions); err != nil {
+	o.who = engine.Buyer{SignedIn: t.Scope.CustomerID != "", ID: t.Scope.CustomerID, Groups: t.Scope.CustomerGroups}
+	if o.who.Used, err = s.repository.used(ctx, t.Scope.StoreID, o.who.ID, o.promotions); err != nil {
 		return o, s.forModel(ctx, err, "the promotions cannot be read now; say so, and name no promotion")
 	}
-	o.basket = engine.NewBasket(cart)
-	o.Outcome = engine.Evaluate(promotions, o.basket, who, o.now)
-	if o.hasCart && o.Combination == nil {
-		o.purchase = s.cheapestPurchase(ctx, t.Scope.StoreID, o.Evaluations, engine.Situation{Cart: cart, Buyer: who, Now: o.now})
-	}
-	return o, nil
+	return s.evaluated(ctx, t, o, cart), nil
 }
+
+// evaluated returns the offers as they stand for a cart, which is nil if there is none.
+func (s *server) evaluated(ctx context.Context, t *specialist.Turn, o offers, cart *cartv1.Cart) offers {
+	o.cart, o.hasCart, o.basket, o.purchase = cart, cart != nil, engine.NewBasket(cart), nil
+	o.Outcome = engine.Evaluate(o.promotions, o.basket, o.who, o.now)
+	if o.hasCart && o.Combination == nil {
+		o.purchase = s.cheapestPurchase(ctx, t.Scope.StoreID, o.Evaluations, engine.Situation{Cart: cart, Buyer: o.who, Now: o.now})
+	}
+	return o
+}
+
+// withCodes says what the cart costs with codes, of which each is entered if it applies beside those before it.
+func (o offers) withCodes(codes []string) *codesResult {
+	r := &codesResult{Entered: []string{}}
+	outcome, who := o.Outcome, o.who
+	for _, code := range codes {
+		code = cleanCode(code)
+		at := slices.IndexFunc(outcome.Evaluations, func(e *promotionv1.Evaluation) bool {
+			return strings.EqualFold(e.GetPromotion().GetCode(), code)
+		})
+		switch {
+		case at < 0:
+			r.Refused = append(r.Refused, fmt.Sprintf("The store has no promotion with the code %q.", code))
+		case !outcome.Evaluations[at].GetEligible():
+			r.Refused = append(r.Refused, outcome.Evaluations[at].GetExplanation())
+		default:
+			r.Entered = append(r.Entered, outcome.Evaluations[at].GetPromotion().GetCode())
+			who.Applied = r.Entered
+			outcome = engine.Evaluate(o.promotions, o.basket, who, o.now)
+		}
+	}
+	total := outcome.Total(o.basket, r.Entered)
+	r.Total = money.Text(total)
+	if total != nil {
+		r.Saving = money.Text(&commonv1.Money{AmountMinor: o.basket.Subtotal().GetAmountMinor() - total.GetAmountMinor(), CurrencyCode: total.GetCurrencyCode()})
+	}
+	return r
+}
+
+// cleanCode returns a code without what models put around it.
+func cleanCode(code string) string { return strings.Trim(strings.TrimSpace(code), `"'`) }
 
 // cartOf returns the turn's cart; nil if there is none.
 func (s *server) cartOf(ctx context.Context, t *specialist.Turn) (*cartv1.Cart, error) {
@@ -86,12 +127,15 @@ func (s *server) forModel(ctx context.Context, cause error, words string) error 
 	return errors.New(words)
 }
 
-// listed leaves out what this shopper cannot use, unless they name its code: expired promotions, which are
-// counted, used-up promotions, promotions for other customer groups, and promotions that start later than maxLeadTime. Eligible ones come
-// first, then those that are nearest to applying.
-func (o offers) listed() (shown []*promotionv1.Evaluation, expired int) {
+// listed leaves out what this shopper cannot use, unless its code is named: expired promotions, which are counted, promotions that
+// others have used up, promotions for other customer groups, and promotions that start later than maxLeadTime. Promotions whose code is
+// named come first, then those that the query is about, then eligible ones, then those that are nearest to applying.
+func (o offers) listed(query string, codes []string) (shown []*promotionv1.Evaluation, expired int) {
+	isNamed := func(e *promotionv1.Evaluation) bool {
+		return named(o.asked, e.GetPromotion().GetCode()) || engine.ContainsCode(codes, e.GetPromotion().GetCode())
+	}
 	for _, e := range o.Evaluations {
-		if named(o.asked, e.GetPromotion().GetCode()) {
+		if isNamed(e) {
 			shown = append(shown, e)
 			continue
 		}
@@ -99,8 +143,12 @@ func (o offers) listed() (shown []*promotionv1.Evaluation, expired int) {
 		case promotionv1.RefusalReason_REFUSAL_REASON_EXPIRED:
 			expired++
 			continue
-		case promotionv1.RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE, promotionv1.RefusalReason_REFUSAL_REASON_USED_UP:
+		case promotionv1.RefusalReason_REFUSAL_REASON_CUSTOMER_NOT_ELIGIBLE:
 			continue
+		case promotionv1.RefusalReason_REFUSAL_REASON_USED_UP:
+			if !engine.UsedUpByCustomer(e.GetPromotion(), o.who) {
+				continue
+			}
 		case promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED:
 			if e.GetPromotion().GetStartTime().AsTime().After(o.now.Add(maxLeadTime)) {
 				continue
@@ -114,7 +162,46 @@ func (o offers) listed() (shown []*promotionv1.Evaluation, expired int) {
 		}
 		return engine.CompareDistance(x, y)
 	})
+	about := stemsOf(query)
+	rank := func(e *promotionv1.Evaluation) int {
+		switch {
+		case isNamed(e):
+			return 0
+		case len(about) > 0 && about.shares(stemsOf(aboutText(e.GetPromotion()))):
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(shown, func(x, y *promotionv1.Evaluation) int { return cmp.Compare(rank(x), rank(y)) })
 	return shown, expired
+}
+
+// stems are the stems of a text's words of three letters or more.
+type stems map[string]bool
+
+func stemsOf(s string) stems {
+	out := make(stems)
+	for _, w := range text.Words(s) {
+		if utf8.RuneCountInString(w.Text) >= 3 {
+			out[text.Stem("en", text.Fold(w.Text))] = true
+		}
+	}
+	return out
+}
+
+func (s stems) shares(other stems) bool {
+	for stem := range s {
+		if other[stem] {
+			return true
+		}
+	}
+	return false
+}
+
+// aboutText is what a promotion is about: the names of its items, its title and its terms.
+func aboutText(p *promotionv1.Promotion) string {
+	scope := p.GetScope()
+	return strings.Join(slices.Concat(scope.GetCategories(), scope.GetBrands(), scope.GetProductIds(), []string{p.GetTitle(), p.GetDescription()}), " ")
 }
 
 // named reports whether a text names a code, in any case, as a word of its own.
@@ -179,7 +266,7 @@ type chooser struct {
 
 type chooseArgs struct {
 	Code   string   `json:"code" jsonschema:"code of the promotion, as list_active_promotions gave it"`
-	Reason string   `json:"reason" jsonschema:"why this one, in one sentence for the shopper"`
+	Reason string   `json:"reason" jsonschema:"why this one, in one sentence for the shopper, in the shopper's language"`
 	Also   []string `json:"also,omitempty" jsonschema:"the other codes of best_combination, when the shopper is to enter several; else leave it out"`
 }
 
@@ -249,7 +336,7 @@ func (o offers) picks(in chooseArgs) (*specialistv1.PromotionChoice, error) {
 
 // pick finds an eligible promotion by its code. Its errors tell the model why not, and what it can choose instead.
 func (o offers) pick(code string) (*promotionv1.Evaluation, error) {
-	code = strings.Trim(strings.TrimSpace(code), `"'`)
+	code = cleanCode(code)
 	at := slices.IndexFunc(o.Evaluations, func(e *promotionv1.Evaluation) bool {
 		return strings.EqualFold(e.GetPromotion().GetCode(), code)
 	})

@@ -3,12 +3,14 @@ package promotions
 import (
 	"context"
 	_ "embed" // the prompt and the examples
+	"errors"
 	"fmt"
 	"strings"
 
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -55,8 +57,11 @@ const (
 	chooseTool = "choose_promotion"
 )
 
-// maxListed is how many promotions a model is shown.
-const maxListed = 20
+const (
+	maxListed    = 4  // promotions that a model is shown unless it asks for all
+	maxListedAll = 20 // promotions that it is shown then
+	maxCodes     = 10 // codes that are tried together
+)
 
 // tools makes the tools of one turn.
 func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
@@ -65,8 +70,9 @@ func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
 	return []agentloop.Tool{
 		agentloop.NewTool(listTool,
 			"Lists the store's current promotions, discounts and codes, with what each saves on the shopper's cart now, or what is "+
-				"missing for it to apply. Call it first for any question about offers, codes, discounts or saving money.",
-			listPromotions(t, read)),
+				"missing for it to apply. Call it first for any question about offers, codes, discounts or saving money. With changes, "+
+				"it prices the cart as it would be; with codes, it gives the total with them.",
+			s.listPromotions(t, read)),
 		agentloop.NewTool(chooseTool,
 			"Proposes one promotion to the shopper. Call it after list_active_promotions, once, with the single most valuable "+
 				"eligible code (best_code), or with the eligible code that the shopper asked for. To propose best_combination, name "+
@@ -75,13 +81,20 @@ func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
 	}
 }
 
-type listArgs struct{}
+type listArgs struct {
+	Query   string            `json:"query,omitempty" jsonschema:"what the shopper asks about, in a few English words, such as: socks; leave out for all"`
+	Codes   []string          `json:"codes,omitempty" jsonschema:"codes that the shopper names"`
+	Changes []carttool.Change `json:"changes,omitempty" jsonschema:"what if these were changed in the cart first"`
+	All     bool              `json:"all,omitempty" jsonschema:"true to list every offer, with terms"`
+}
 
 type listResult struct {
 	Promotions   []listedPromotion `json:"promotions"`
 	BestCode     string            `json:"best_code,omitempty"`
 	Together     *together         `json:"best_combination,omitempty"`
+	Cart         []string          `json:"cart,omitempty"` // only with changes
 	CartSubtotal string            `json:"cart_subtotal,omitempty"`
+	WithCodes    *codesResult      `json:"with_codes,omitempty"`
 	Total        int               `json:"total,omitempty"`
 	ExpiredCount int               `json:"expired_count,omitempty"`
 	Note         string            `json:"note,omitempty"`
@@ -91,6 +104,14 @@ type listResult struct {
 type together struct {
 	Codes  []string `json:"codes"`
 	Saving string   `json:"saving"`
+}
+
+// codesResult is the cart with codes. The total is without shipping.
+type codesResult struct {
+	Entered []string `json:"entered"`
+	Saving  string   `json:"saving,omitempty"`
+	Total   string   `json:"total,omitempty"`
+	Refused []string `json:"refused,omitempty"`
 }
 
 // Summary says what the result holds, for the call log.
@@ -116,19 +137,36 @@ type listedPromotion struct {
 	Missing     string `json:"missing,omitempty"`
 	Starts      string `json:"starts,omitempty"`
 	Ends        string `json:"ends,omitempty"`
-	Combinable  bool   `json:"combinable,omitempty"`
+	Combinable  bool   `json:"combinable"`
 }
 
-func listPromotions(t *specialist.Turn, read *specialist.Memo[offers]) func(context.Context, listArgs) (listResult, error) {
-	return func(ctx context.Context, _ listArgs) (listResult, error) {
+func (s *server) listPromotions(t *specialist.Turn, read *specialist.Memo[offers]) func(context.Context, listArgs) (listResult, error) {
+	return func(ctx context.Context, in listArgs) (listResult, error) {
+		if len(in.Codes) > maxCodes {
+			return listResult{}, fmt.Errorf("codes has %d codes; give at most %d", len(in.Codes), maxCodes)
+		}
 		o, err := read.Get(ctx)
 		if err != nil {
 			return listResult{}, err
 		}
-		shown, expired := o.listed()
+		if len(in.Changes) > 0 {
+			if s.catalog == nil {
+				return listResult{}, errors.New("carts cannot be changed in thought here: there is no catalog; leave out changes")
+			}
+			cart, err := carttool.With(ctx, s.catalog, t.Scope.StoreID, o.cart, in.Changes)
+			if err != nil {
+				return listResult{}, err
+			}
+			o = s.evaluated(ctx, t, o, cart)
+		}
+		most := maxListed
+		if in.All {
+			most = maxListedAll
+		}
+		shown, expired := o.listed(in.Query, in.Codes)
 		t.Found(len(shown))
 		r := listResult{
-			Promotions:   make([]listedPromotion, 0, min(len(shown), maxListed)),
+			Promotions:   make([]listedPromotion, 0, min(len(shown), most)),
 			BestCode:     o.BestCode,
 			CartSubtotal: money.Text(o.basket.Subtotal()),
 			ExpiredCount: expired,
@@ -137,12 +175,19 @@ func listPromotions(t *specialist.Turn, read *specialist.Memo[offers]) func(cont
 		if codes := o.Combination.GetCodes(); len(codes) > 1 {
 			r.Together = &together{Codes: codes, Saving: money.Text(o.Combination.GetSaving())}
 		}
-		if len(shown) > maxListed {
+		if len(in.Changes) > 0 {
+			r.Cart = carttool.Lines(o.cart)
+			r.Note = strings.TrimSpace("This is for the cart with the changes; today's cart is as before. " + r.Note)
+		}
+		if len(in.Codes) > 0 && o.hasCart {
+			r.WithCodes = o.withCodes(in.Codes)
+		}
+		if len(shown) > most {
 			r.Total = len(shown)
-			shown = shown[:maxListed]
+			shown = shown[:most]
 		}
 		for _, e := range shown {
-			l := listEntry(e)
+			l := listEntry(e, in.All || len(shown) == 1 || engine.ContainsCode(in.Codes, e.GetPromotion().GetCode()))
 			if !o.hasCart && e.GetRefusalReason() == promotionv1.RefusalReason_REFUSAL_REASON_EMPTY_CART {
 				l.Refused, l.Explanation = "", "" // the note says it: that the cart is empty is not known
 			}
@@ -152,7 +197,8 @@ func listPromotions(t *specialist.Turn, read *specialist.Memo[offers]) func(cont
 	}
 }
 
-func listEntry(e *promotionv1.Evaluation) listedPromotion {
+// listEntry is a promotion as a model reads it: in full or, to save tokens, without what the other fields say.
+func listEntry(e *promotionv1.Evaluation, full bool) listedPromotion {
 	p := e.GetPromotion()
 	l := listedPromotion{
 		Code:        p.GetCode(),
@@ -177,6 +223,13 @@ func listEntry(e *promotionv1.Evaluation) listedPromotion {
 	}
 	if p.GetEndTime() != nil {
 		l.Ends = engine.Day(engine.LastDay(p))
+	}
+	switch {
+	case full:
+	case e.GetEligible():
+		l.Terms, l.Explanation = "", ""
+	default:
+		l.Terms, l.Missing, l.Refused = "", "", "" // the explanation says it
 	}
 	return l
 }

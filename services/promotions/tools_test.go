@@ -3,6 +3,7 @@ package promotions
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func walkCarts() *fakeCarts {
 func TestListActivePromotions(t *testing.T) {
 	service := stocked(t, walkCarts())
 	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
-	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", `{"all":true}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +140,8 @@ func TestListCutsLongLists(t *testing.T) {
 	}
 	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", many...)
 	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
-	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
-	if err != nil || len(got.Promotions) != maxListed || got.Total != 25 {
+	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", `{"all":true}`)
+	if err != nil || len(got.Promotions) != maxListedAll || got.Total != 25 {
 		t.Errorf("%d listed of %d, %v", len(got.Promotions), got.Total, err)
 	}
 }
@@ -166,13 +167,108 @@ func TestChoosePromotionRefuses(t *testing.T) {
 	}
 }
 
+// withCatalog serves a store with a catalog.
+func withCatalog(t *testing.T, promotions ...*promotionv1.Promotion) []agentloop.Tool {
+	t.Helper()
+	service, err := New(Config{
+		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }},
+		Cart: walkCarts(), Catalog: outdoors(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := promotionv1.NewPromotionServiceClient(servicetest.Serve(t, "promotions", service.Register))
+	mustUpsert(t, client, "one", promotions...)
+	if _, err := client.RecordUsage(t.Context(), &promotionv1.RecordUsageRequest{StoreId: "one", OrderId: "o1", CustomerId: "ada", Codes: []string{"ONCE"}}); err != nil {
+		t.Fatal(err)
+	}
+	return service.data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}})
+}
+
+func TestListPricesACartWithChangesAndCodes(t *testing.T) {
+	tools := withCatalog(t,
+		promo("NEAR", percent(1000), minimum(eur(34465)), stacks), promo("TENTS", percent(2000), categories("Tents"), stacks),
+		promo("ALONE", percent(100)), promo("ONCE", percent(5000), limits(0, 1)))
+	for name, c := range map[string]struct {
+		arguments, subtotal, best string
+		codes                     *codesResult
+		err                       string
+	}{
+		"today": {`{}`, "338.65 EUR", "ALONE", nil, ""},
+		"more":  {`{"changes":[{"product":"peg","add":2}]}`, "344.65 EUR", "NEAR", nil, ""},
+		"less":  {`{"changes":[{"product":"boots","quantity":0}]}`, "189.65 EUR", "ALONE", nil, ""},
+		"two codes": {`{"changes":[{"product":"peg","add":2}],"codes":[" near ","TENTS"]}`, "344.65 EUR", "NEAR",
+			&codesResult{Entered: []string{"NEAR", "TENTS"}, Saving: "35.66 EUR", Total: "308.99 EUR"}, ""},
+		"codes that do not go together": {`{"changes":[{"product":"peg","add":2}],"codes":["NEAR","ALONE","NOPE"]}`, "344.65 EUR", "NEAR",
+			&codesResult{Entered: []string{"NEAR"}, Saving: "34.46 EUR", Total: "310.19 EUR", Refused: []string{
+				"ALONE does not apply: it cannot be combined with NEAR.", `The store has no promotion with the code "NOPE".`}}, ""},
+		"a code that was used": {`{"codes":["ONCE"]}`, "338.65 EUR", "ALONE",
+			&codesResult{Entered: []string{}, Saving: "0.00 EUR", Total: "338.65 EUR", Refused: []string{"ONCE does not apply: the customer has used it already."}}, ""},
+		"what the store does not sell": {`{"changes":[{"product":"moon"}]}`, "", "", nil, `the store has no product "moon"; give the product_id or the exact title`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", c.arguments)
+			if c.err != "" {
+				if err == nil || err.Error() != c.err {
+					t.Errorf("error %v, want %q", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.codes, got.WithCodes); diff != "" || got.CartSubtotal != c.subtotal || got.BestCode != c.best {
+				t.Errorf("subtotal %q, best %q; with codes (-want +got):\n%s", got.CartSubtotal, got.BestCode, diff)
+			}
+			if changed := strings.Contains(c.arguments, "changes"); changed != (len(got.Cart) > 0) || changed != strings.HasPrefix(got.Note, "This is for the cart with the changes") {
+				t.Errorf("cart %q, note %q", got.Cart, got.Note)
+			}
+		})
+	}
+}
+
+func TestACodeThatAppliesToAChangedCartOnlyIsNotProposed(t *testing.T) {
+	tools := withCatalog(t, promo("NEAR", percent(1000), minimum(eur(34465))), promo("ONCE", percent(5000), limits(0, 1)))
+	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", `{"changes":[{"product":"peg","add":2}]}`); err != nil {
+		t.Fatal(err)
+	}
+	_, err := servicetest.Run[chooseResult](t.Context(), t, tools, "choose_promotion", `{"code":"NEAR","reason":"it saves most"}`)
+	if err == nil || !strings.HasPrefix(err.Error(), "NEAR does not apply: add 6.00 EUR of any items.") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// maxResultBytes keeps a result below 350 tokens: JSON has more than 4 bytes for each.
+const maxResultBytes = 1_400
+
+func TestAListIsShortAndBeginsWithWhatWasAskedFor(t *testing.T) {
+	var many []*promotionv1.Promotion
+	for _, code := range []string{"A1", "B2", "C3", "D4", "E5", "F6"} {
+		many = append(many, promo(code, percent(1000), minimum(eur(900000)), func(p *promotionv1.Promotion) {
+			p.Description = strings.Repeat("Long terms that nobody asked for. ", 20)
+		}))
+	}
+	tools := withCatalog(t, append(many, promo("FEET", percent(500), categories("Socks")), promo("ONCE", percent(5000), limits(0, 1)))...)
+	got, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", `{"query":"a sock"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := json.Marshal(got)
+	if len(got.Promotions) != maxListed || got.Total != 8 || got.Promotions[0].Code != "FEET" || len(raw) > maxResultBytes {
+		t.Errorf("%d of %d, %d bytes: %s", len(got.Promotions), got.Total, len(raw), raw)
+	}
+	if !strings.Contains(string(raw), `"combinable":false`) {
+		t.Errorf("the result does not say that a code is not combinable: %s", raw)
+	}
+}
+
 func TestTheCartOfTheAssignmentServesInPlaceOfTheStoredOne(t *testing.T) {
 	service := stocked(t, walkCarts())
 	service.data.cart = nil // also without a cart service
 	cart := walkCart()
 	cart.Items = cart.GetItems()[:1]
 	turn := &specialist.Turn{Scope: shopper("elsewhere"), Findings: &specialist.Findings{}, Cart: cart}
-	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+	got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", `{"all":true}`)
 	if err != nil || got.CartSubtotal == "" || got.CartSubtotal != money.Text(engine.NewBasket(cart).Subtotal()) || got.BestCode != "TEN" {
 		t.Errorf("subtotal %q, best %q, %v", got.CartSubtotal, got.BestCode, err)
 	}
@@ -183,11 +279,11 @@ func TestAllToolsOfATurnSeeTheSameOffers(t *testing.T) {
 	service := stocked(t, carts)
 	tools := service.data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}})
 	carts.err = errors.New("unavailable for a moment")
-	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", "{}"); err == nil {
+	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", `{"all":true}`); err == nil {
 		t.Fatal("the cart was read while it could not be")
 	}
 	carts.err = nil
-	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", "{}"); err != nil {
+	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", `{"all":true}`); err != nil {
 		t.Error(err)
 	}
 	if _, err := servicetest.Run[chooseResult](t.Context(), t, tools, "choose_promotion", `{"code":"TEN","reason":"it saves most"}`); err != nil {
@@ -203,7 +299,7 @@ func TestToolsHideTheCauseOfAFailure(t *testing.T) {
 	service := stocked(t, carts)
 	carts.err = errors.New("dial tcp 10.0.0.7:9003: connection refused")
 	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
-	_, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+	_, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", `{"all":true}`)
 	if err == nil || strings.Contains(err.Error(), "10.0.0.7") || !strings.Contains(err.Error(), "cart") {
 		t.Errorf("error = %v, want words for the model", err)
 	}
@@ -270,7 +366,7 @@ func TestTheBestCombinationIsListedAndCanBeChosen(t *testing.T) {
 	tools := func(f *specialist.Findings) []agentloop.Tool {
 		return several(t).data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: f})
 	}
-	list, err := servicetest.Run[listResult](t.Context(), t, tools(&specialist.Findings{}), "list_active_promotions", "{}")
+	list, err := servicetest.Run[listResult](t.Context(), t, tools(&specialist.Findings{}), "list_active_promotions", `{"all":true}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +422,7 @@ func TestACodeThatTheShopperNamesIsListedWhateverItsState(t *testing.T) {
 	}
 	for _, tt := range tests {
 		turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}, SubQuery: tt.asked}
-		got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+		got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", `{"all":true}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +444,7 @@ func TestToolsKnowWhatThisCustomerHasUsed(t *testing.T) {
 	mustUpsert(t, client, "one", promo("ONCE", percent(2000), limits(0, 1)), promo("TEN", percent(1000)))
 	for _, want := range []string{"ONCE", "TEN"} {
 		turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
-		got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", "{}")
+		got, err := servicetest.Run[listResult](t.Context(), t, service.data.tools(turn), "list_active_promotions", `{"all":true}`)
 		if err != nil || got.BestCode != want {
 			t.Errorf("best %q, %v; want %q", got.BestCode, err, want)
 		}

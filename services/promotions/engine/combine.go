@@ -265,7 +265,7 @@ func refuseConflicts(evaluations []*promotionv1.Evaluation, who Buyer) {
 			slices.Sort(e.ConflictingCodes)
 			e.Eligible, e.Saving = false, nil
 			e.RefusalReason = promotionv1.RefusalReason_REFUSAL_REASON_NOT_COMBINABLE
-			e.Explanation = explain(e)
+			e.Explanation = explain(e, who)
 		}
 	}
 }

@@ -159,8 +159,13 @@ func endOf(p *promotionv1.Promotion) time.Time {
 // usedUp reports whether a promotion has reached one of its limits.
 func usedUp(p *promotionv1.Promotion, who Buyer) bool {
 	used := who.Used[strings.ToUpper(p.GetCode())]
-	return p.GetUsageLimit() > 0 && used.All >= int64(p.GetUsageLimit()) ||
-		p.GetUsageLimitPerCustomer() > 0 && used.Own >= int64(p.GetUsageLimitPerCustomer())
+	return p.GetUsageLimit() > 0 && used.All >= int64(p.GetUsageLimit()) || UsedUpByCustomer(p, who)
+}
+
+// UsedUpByCustomer reports whether the customer has used a promotion as often as one customer may.
+func UsedUpByCustomer(p *promotionv1.Promotion, who Buyer) bool {
+	limit := int64(p.GetUsageLimitPerCustomer())
+	return limit > 0 && who.Used[strings.ToUpper(p.GetCode())].Own >= limit
 }
 
 // verdict evaluates one promotion by itself. Of several reasons against it, it gives the one that the shopper can change least:
@@ -172,7 +177,7 @@ func verdict(p *promotionv1.Promotion, b Basket, who Buyer, now time.Time) *prom
 	} else {
 		assess(e, b)
 	}
-	e.Explanation = explain(e)
+	e.Explanation = explain(e, who)
 	return e
 }
 

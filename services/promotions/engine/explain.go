@@ -12,8 +12,11 @@ import (
 )
 
 // explain describes a verdict in one sentence for a shopper.
-func explain(e *promotionv1.Evaluation) string {
+func explain(e *promotionv1.Evaluation, who Buyer) string {
 	code := e.GetPromotion().GetCode()
+	if e.GetRefusalReason() == promotionv1.RefusalReason_REFUSAL_REASON_USED_UP && UsedUpByCustomer(e.GetPromotion(), who) {
+		return fmt.Sprintf("%s does not apply: the customer has used it already.", code)
+	}
 	if !e.GetEligible() {
 		return fmt.Sprintf("%s does not apply: %s.", code, refusalText(e))
 	}
