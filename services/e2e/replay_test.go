@@ -34,7 +34,7 @@ func replayed(t *testing.T, class string) []replay.Outcome {
 	})
 	m := recording.Model()
 	h := newSystemWith(t, redisServer.URL(), newBrain(t), func(cfg *suite.Config) {
-		cfg.Model, cfg.FastModel = &model.Traced{Model: m}, &model.Traced{Model: m}
+		cfg.Model, cfg.FastModel, cfg.Now = &model.Traced{Model: m}, &model.Traced{Model: m}, recording.Clock()
 	})
 	outcomes, err := replay.Run(t.Context(), h.gateway, m)
 	if err != nil {

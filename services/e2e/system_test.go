@@ -128,7 +128,11 @@ func (h *system) connect(t *testing.T) {
 
 func (h *system) loadDemo(t *testing.T) {
 	t.Helper()
-	sets, err := demo.Load(time.Now())
+	now := time.Now
+	if h.cfg.Now != nil {
+		now = h.cfg.Now
+	}
+	sets, err := demo.Load(now())
 	if err != nil {
 		t.Fatal(err)
 	}

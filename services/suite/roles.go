@@ -123,7 +123,7 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 	c := gateway.Config{
 		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
 		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Cart)),
-		Signer: cfg.ScopeSigner, Settings: cfg.Gateway, Logger: cfg.Logger,
+		Signer: cfg.ScopeSigner, Settings: cfg.Gateway, Logger: cfg.Logger, Now: cfg.Now,
 	}
 	if cfg.FastModel != nil {
 		c.FastModel, c.FastPrice = cfg.FastModel.Model, cfg.FastModel.Price
@@ -150,7 +150,7 @@ func (cfg Config) deps(role string) specialist.Deps {
 	}
 	return specialist.Deps{
 		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: m.Model, Price: m.Price, CaptureContent: cfg.CaptureContent,
-		Logger: cfg.Logger,
+		Logger: cfg.Logger, Now: cfg.Now,
 	}
 }
 

@@ -87,6 +87,9 @@ type Config struct {
 	Search search.Settings
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
+	// Now is the clock of the services: which day it is, which promotions run, how old orders are. Deadlines and expiries of keys
+	// follow the real clock. Nil: time.Now.
+	Now func() time.Time
 }
 
 // Instance is one service, ready to serve.

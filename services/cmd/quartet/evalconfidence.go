@@ -72,7 +72,7 @@ func replayed(ctx context.Context, recording *replay.Recording, level slog.Level
 	m := recording.Model()
 	env.get = func(string) string { return "" } // no other model answers
 	l, err := openLocal(ctx, localConfig{models: &modelFlags{}, logger: newLogger(env, level), demo: true, tune: func(cfg *suite.Config) {
-		cfg.Model, cfg.FastModel = &model.Traced{Model: m}, &model.Traced{Model: m}
+		cfg.Model, cfg.FastModel, cfg.Now = &model.Traced{Model: m}, &model.Traced{Model: m}, recording.Clock()
 		cfg.Gateway.RunAhead = "off" // an early branch asks what was not recorded
 	}}, env)
 	if err != nil {

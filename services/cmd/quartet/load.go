@@ -64,7 +64,7 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
 	if *demoStores {
-		if err := loadDemo(ctx, clients); err != nil {
+		if err := loadDemo(ctx, clients, time.Now()); err != nil {
 			return told(err)
 		}
 		fmt.Fprintln(env.out, "demo stores loaded")

@@ -167,7 +167,10 @@ func (l *local) loadDemo(ctx context.Context) error {
 		return err
 	}
 	defer closeClients()
-	return loadDemo(ctx, clients)
+	if l.cfg.Now != nil {
+		return loadDemo(ctx, clients, l.cfg.Now())
+	}
+	return loadDemo(ctx, clients, time.Now())
 }
 
 // close drains the services and releases what they used. It may be called once, at any stage of opening.
@@ -266,8 +269,8 @@ func startTelemetry(ctx context.Context, env environment, service string, logger
 }
 
 // loadDemo loads the demo stores, with the dates of their data around now.
-func loadDemo(ctx context.Context, clients load.Clients) error {
-	sets, err := demo.Load(time.Now())
+func loadDemo(ctx context.Context, clients load.Clients, now time.Time) error {
+	sets, err := demo.Load(now)
 	if err != nil {
 		return err
 	}

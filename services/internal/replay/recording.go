@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -71,6 +72,22 @@ type exchange struct {
 
 // lenient ignores fields of a line that are not the message's.
 var lenient = protojson.UnmarshalOptions{DiscardUnknown: true}
+
+// Clock returns a clock that starts when the recording began and runs on from there. Services and the demo stores of a replay need it:
+// the recorded texts name dates of that day. It is the real clock if no reply says when it was made.
+func (r *Recording) Clock() func() time.Time {
+	var began time.Time
+	for _, turn := range r.turns {
+		if made := turn.Reply.GetCreateTime(); made != nil && (began.IsZero() || made.AsTime().Before(began)) {
+			began = made.AsTime()
+		}
+	}
+	if began.IsZero() {
+		return time.Now
+	}
+	started := time.Now()
+	return func() time.Time { return began.Add(time.Since(started)) }
+}
 
 // Turns returns the recorded messages, in order.
 func (r *Recording) Turns() []Turn { return r.turns }
