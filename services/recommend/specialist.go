@@ -138,7 +138,7 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	u := &turn{Turn: t, service: s}
 	u.cart = specialist.Memoise(u.readCart)
 	return []agentloop.Tool{
-		carttool.New(t, carttool.Config{Read: u.cart.Get, Catalog: s.catalog, StoreID: t.Scope.StoreID}),
+		carttool.New(t, carttool.Config{Read: u.cart.Get, Catalog: s.catalog}),
 		agentloop.NewTool(similarTool, similarDescription, u.similar),
 	}
 }

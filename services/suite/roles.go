@@ -57,7 +57,7 @@ func roles() []role {
 			[]string{Gateway, Promotions}, buildRecommend},
 		{Promotions, 7304, true, []scope.Read{scope.ReadPromotions, scope.ReadCarts, scope.ReadCatalog}, true, 16 * mib,
 			[]string{Gateway}, buildPromotions},
-		{Support, 7305, true, []scope.Read{scope.ReadOrders, scope.ReadPolicies}, true, 16 * mib, []string{Gateway, Recommend}, buildSupport},
+		{Support, 7305, true, []scope.Read{scope.ReadOrders, scope.ReadPolicies, scope.ReadCarts}, true, 16 * mib, []string{Gateway, Recommend}, buildSupport},
 	}
 }
 

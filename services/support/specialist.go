@@ -16,6 +16,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -43,7 +44,10 @@ func (s *Service) definition() specialist.Definition {
 		Prompt:        prompt,
 		Tools:         s.tools,
 		DisabledTools: s.disabledTools,
-		ToolReads:     map[string][]scope.Read{lookupOrder: {scope.ReadOrders}, searchPolicies: {scope.ReadPolicies}},
+		ToolReads: map[string][]scope.Read{
+			lookupOrder: {scope.ReadOrders}, searchPolicies: {scope.ReadPolicies}, carttool.Name: {scope.ReadCarts},
+		},
+		ReadsCart: true,
 	}
 }
 
@@ -75,7 +79,7 @@ const (
 func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	version := specialist.Prefetch(t, func(ctx context.Context) (string, error) { return s.policies.Version(ctx, t.Scope.StoreID) })
 	tt := &turnTools{service: s, turn: t, version: version, done: make(map[string]bool), proposed: make(map[string]*specialistv1.SuggestedAction)}
-	return []agentloop.Tool{
+	tools := []agentloop.Tool{
 		tt.orderTool(),
 		agentloop.NewTool(searchPolicies,
 			"Searches the store's own documents (returns, refunds, shipping, warranty, payment, privacy, contact ...) and gives the "+
@@ -86,6 +90,10 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 			"Suggests that a person of the store takes over. Call it only when the shopper asks for a person or is in distress.",
 			tt.suggestHandoff),
 	}
+	if t.Cart != nil { // for questions such as how much is missing for free delivery
+		tools = append(tools, carttool.New(t, carttool.Config{}))
+	}
+	return tools
 }
 
 // orderTool looks up orders: the customer's own, or with what a guest knows of one.

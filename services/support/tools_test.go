@@ -14,12 +14,15 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
@@ -329,5 +332,23 @@ func TestNewRefusesAnIncompleteConfig(t *testing.T) {
 		if _, err := New(Config{Deps: deps}); err == nil {
 			t.Errorf("dependencies %d were accepted", i)
 		}
+	}
+}
+
+func TestTheCartIsReadOnlyWhenTheAssignmentHasIt(t *testing.T) {
+	c := serve(t, silent())
+	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "one", CartID: "c"}, Findings: &specialist.Findings{}}
+	named := func(tool agentloop.Tool) bool { return tool.Name == carttool.Name }
+	if slices.ContainsFunc(c.service.tools(turn), named) {
+		t.Error("a cart is offered that nobody has read")
+	}
+	price := &commonv1.Money{AmountMinor: 1495, CurrencyCode: "EUR"}
+	turn.Cart = &cartv1.Cart{Subtotal: &commonv1.Money{AmountMinor: 4485, CurrencyCode: "EUR"}, Items: []*cartv1.CartItem{
+		{ProductId: "S", VariantId: "v", Title: "Wool sock", Quantity: 2, UnitPrice: price, CategoryPath: []string{"Clothing", "Socks"}, Available: true},
+		{ProductId: "B", VariantId: "v", Title: "Bottle", Quantity: 1, UnitPrice: price, CategoryPath: []string{"Kitchen"}, Available: true}}}
+	got, err := servicetest.Run[carttool.Result](t.Context(), t, c.service.tools(turn), carttool.Name, "{}")
+	want := map[string]string{"Socks": "29.90 EUR", "Kitchen": "14.95 EUR"}
+	if diff := cmp.Diff(want, got.Subtotals); err != nil || got.Subtotal != "44.85 EUR" || diff != "" {
+		t.Errorf("subtotal %q, %v; of categories (-want +got):\n%s", got.Subtotal, err, diff)
 	}
 }

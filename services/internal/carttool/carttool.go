@@ -22,7 +22,7 @@ import (
 const Name = "get_cart_context"
 
 const description = `Returns the shopper's cart: items, prices, subtotals. Call it for any question about the cart, and before you say ` +
-	`what goes with it. With changes: the cart as it would be.`
+	`what goes with it.`
 
 // maxItems is how many items of a cart a model reads.
 const maxItems = 20
@@ -37,17 +37,15 @@ type Cart struct {
 
 // Config says what the tool works with.
 type Config struct {
-	// Read returns the cart. Its errors are for the model. Required.
+	// Read returns the cart. Its errors are for the model. Nil: the cart that came with the assignment.
 	Read func(context.Context) (Cart, error)
-	// Catalog prices what changes add. Required.
+	// Catalog prices what changes add. Nil: the tool takes no changes.
 	Catalog catalogv1.CatalogServiceClient
-	// StoreID is the store of the turn. Required.
-	StoreID string
 }
 
 // args are the arguments of the tool.
 type args struct {
-	Changes []Change `json:"changes,omitempty" jsonschema:"what if these were changed; leave out for the cart as it is"`
+	Changes []Change `json:"changes,omitempty" jsonschema:"for the cart as it would be; leave out for the cart as it is"`
 }
 
 // Result is what the tool returns.
@@ -74,14 +72,17 @@ func (r Result) Summary() string { return count(len(r.Items), "item") }
 
 // New returns the tool of one turn.
 func New(t *specialist.Turn, cfg Config) agentloop.Tool {
-	return agentloop.NewTool(Name, description, func(ctx context.Context, in args) (Result, error) {
+	if cfg.Read == nil {
+		cfg.Read = func(context.Context) (Cart, error) { return Cart{Cart: t.Cart}, nil }
+	}
+	run := func(ctx context.Context, in args) (Result, error) {
 		cart, err := cfg.Read(ctx)
 		if err != nil {
 			return Result{}, err
 		}
 		changed := cart.Cart
 		if len(in.Changes) > 0 {
-			if changed, err = With(ctx, cfg.Catalog, cfg.StoreID, cart.Cart, in.Changes); err != nil {
+			if changed, err = With(ctx, cfg.Catalog, t.Scope.StoreID, cart.Cart, in.Changes); err != nil {
 				return Result{}, err
 			}
 		}
@@ -89,7 +90,11 @@ func New(t *specialist.Turn, cfg Config) agentloop.Tool {
 			t.Found(n)
 		}
 		return view(changed, cart.Unseen, len(in.Changes) > 0), nil
-	})
+	}
+	if cfg.Catalog == nil {
+		return agentloop.NewTool(Name, description, func(ctx context.Context, _ struct{}) (Result, error) { return run(ctx, args{}) })
+	}
+	return agentloop.NewTool(Name, description, run)
 }
 
 // view is a cart as a model reads it.
