@@ -27,6 +27,12 @@ const (
 	slowness      = 3 * time.Second
 )
 
+// Tokens that every answer of a specialist and every merge use.
+const (
+	answerTokens = 15
+	mergeTokens  = 20
+)
+
 // messages of one, two and four assignments.
 var faultMessages = [3]string{
 	"search: shoes",
@@ -139,8 +145,12 @@ func cellOf(reply *gatewayv1.AskResponse, err error, took time.Duration) string 
 		return fmt.Sprintf("%s %s · %s", fanout.Result{Err: err}.Proto().GetFailure().GetCode(), rpc.Reason(status.Convert(err)), when)
 	}
 	var parts []string
+	usual := int64(0)
 	for _, r := range reply.GetResults() {
 		part := r.GetAssignment().GetSpecialist()
+		if r.GetAnswer() != nil {
+			usual += answerTokens
+		}
 		if f := r.GetFailure(); f != nil {
 			part += " " + f.GetCode()
 		} else if r.GetAnswer().GetFinishReason() == specialistv1.FinishReason_FINISH_REASON_DEADLINE {
@@ -149,8 +159,14 @@ func cellOf(reply *gatewayv1.AskResponse, err error, took time.Duration) string 
 		parts = append(parts, part)
 	}
 	method := strings.ToLower(strings.TrimPrefix(reply.GetMergeMethod().String(), "MERGE_METHOD_"))
-	return fmt.Sprintf("%s · %s · %s · %d tokens", strings.Join(parts, ", "), strings.ReplaceAll(method, "_", " "), when,
-		reply.GetUsage().GetInputTokens()+reply.GetUsage().GetOutputTokens())
+	if reply.GetMergeMethod() == gatewayv1.MergeMethod_MERGE_METHOD_MODEL {
+		usual += mergeTokens
+	}
+	cell := fmt.Sprintf("%s · %s · %s", strings.Join(parts, ", "), strings.ReplaceAll(method, "_", " "), when)
+	if used := reply.GetUsage().GetInputTokens() + reply.GetUsage().GetOutputTokens(); used != usual {
+		cell += fmt.Sprintf(" · %d tokens", used)
+	}
+	return cell
 }
 
 // checkReply checks what holds of every reply: pieces that add up, a status for each assignment, and every sub-query either
