@@ -31,7 +31,8 @@ func (s *server) definition() specialist.Definition {
 	return specialist.Definition{
 		Name: "promotions",
 		Purpose: "Answers questions about promotions, discounts, coupon and voucher codes, deals and free shipping offers, and " +
-			"finds the one that saves the shopper most on their cart. Not for product prices, refunds or shipping times.",
+			"finds the one that saves the shopper most on their cart, also if the cart were changed (\"what would I pay with this " +
+			"code if I add ...\"). Not for product prices, refunds or shipping times.",
 		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords:    vocabulary,
 		Prompt:      prompt,

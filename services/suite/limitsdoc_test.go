@@ -34,7 +34,7 @@ var limitBases = map[string]string{
 	"FindSimilarProducts": `{"product_ids":["P1"],"known_complements":[{"product_id":"P1","with_product_id":"P2","relation":"a"}]}`,
 	"SetCart":             `{"cart_id":"c","items":[{"product_id":"P1","quantity":1}]}`,
 	"UpsertPromotions":    `{"promotions":[{"code":"AB","title":"t","scope":{},"tiered":{"tiers":[{"subtotal":{"amount_minor":1,"currency_code":"EUR"},"basis_points":1}]}}]}`,
-	"EvaluateCart":        `{"signed_in":true,"cart":{"items":[{"product_id":"P1","quantity":1}]}}`,
+	"EvaluateCart":        `{"signed_in":true,"cart":{"items":[{"product_id":"P1","quantity":1}]},"changes":[{"product_id":"P1","set_quantity":0}]}`,
 	"RecordUsage":         `{"order_id":"o","codes":["AB"]}`,
 	"UpsertOrders":        `{"orders":[{"order_id":"o","customer_id":"c","status":"ORDER_STATUS_PROCESSING","create_time":"2026-01-01T00:00:00Z","subtotal":{"currency_code":"EUR"},"total":{"currency_code":"EUR"},"items":[{"product_id":"P1","title":"t","quantity":1,"unit_price":{"currency_code":"EUR"}}]}]}`,
 	"ListOrders":          `{"customer_id":"c"}`,
