@@ -166,6 +166,9 @@ func (s *Service) searchTool(
 		t.AddProducts(productview.Choice(h.Product, h.Variants, ""))
 	}
 	t.Found(out.total)
+	if out.note != "" && len(items) > 0 {
+		t.Near()
+	}
 	return searchResult{
 		Products: productview.List(items, in.Query, t.SubQuery, strings.Join(slices.Collect(maps.Keys(in.Attributes)), " ")),
 		Total:    out.total, PriceRange: out.priceRange, Note: out.note,

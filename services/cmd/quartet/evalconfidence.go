@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	score "github.com/quartet-commerce/quartet/services/internal/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/eval/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/replay"
@@ -23,6 +25,7 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 	fs := newFlags("eval", "confidence FOLDER...", evalConfidenceAbout, env)
 	level := logLevel(fs, slog.LevelError) // recorded mistakes of a model are warnings
 	asJSON := fs.Bool("json", false, "print only the figures, as one JSON object")
+	train := fs.Bool("train", false, "fit new weights of the evidence, and print them with the figures of a cross-validation")
 	folders, err := parse(fs, args, env)
 	if err != nil {
 		return err
@@ -51,9 +54,12 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 			failed++
 		case o.Label != "":
 			replies = append(replies, confidence.Reply{
-				Confidence: o.Now.GetConfidence(), HandedOff: o.Now.GetHandoff().GetRecommended(), Label: o.Label,
+				Confidence: o.Now.GetConfidence(), HandedOff: o.Now.GetHandoff().GetRecommended(), Label: o.Label, Answers: features(o.Now),
 			})
 		}
+	}
+	if *train {
+		return trained(replies, *asJSON, env)
 	}
 	report, err := confidence.Measure(replies)
 	if err != nil {
@@ -67,12 +73,54 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 	return nil
 }
 
+// features returns the features of the answers of a reply. A failed part has none.
+func features(reply *gatewayv1.AskResponse) []score.Features {
+	var all []score.Features
+	for _, result := range reply.GetResults() {
+		if a := result.GetAnswer(); a != nil {
+			all = append(all, score.FeaturesOf(a))
+		}
+	}
+	return all
+}
+
+// trained prints weights for judged replies, and the figures of weights that were fitted to other replies.
+func trained(replies []confidence.Reply, asJSON bool, env environment) error {
+	weights, err := confidence.Train(replies)
+	if err != nil {
+		return err
+	}
+	validated, err := confidence.CrossValidate(replies)
+	if err != nil {
+		return err
+	}
+	report, err := confidence.Measure(validated)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printReportJSON(env.out, struct {
+			Weights   score.Weights      `json:"weights"`
+			Validated *confidence.Report `json:"validated"`
+		}{weights, report})
+	}
+	for i, name := range score.Names {
+		fmt.Fprintf(env.out, "%6.2f  %s\n", weights[i], name)
+	}
+	fmt.Fprintln(env.out, "\nCross-validation:")
+	report.Print(env.out)
+	return nil
+}
+
 // replayed sends the messages of a recording to services of its own, in this process.
 func replayed(ctx context.Context, recording *replay.Recording, level slog.Level, env environment) (_ []replay.Outcome, err error) {
 	m := recording.Model()
 	env.get = func(string) string { return "" } // no other model answers
 	l, err := openLocal(ctx, localConfig{models: &modelFlags{}, logger: newLogger(env, level), demo: true, tune: func(cfg *suite.Config) {
-		cfg.Model, cfg.FastModel, cfg.Now = &model.Traced{Model: m}, &model.Traced{Model: m}, recording.Clock()
+		if recording.HasCalls() { // else the offline model answers
+			cfg.Model, cfg.FastModel = &model.Traced{Model: m}, &model.Traced{Model: m}
+		}
+		cfg.Now = recording.Clock()
 		cfg.Gateway.RunAhead = "off" // an early branch asks what was not recorded
 	}}, env)
 	if err != nil {

@@ -96,7 +96,7 @@ func (r *Recording) Turns() []Turn { return r.turns }
 func Read(folder fs.FS) (*Recording, error) {
 	r := &Recording{exchanges: make(map[string][]exchange)}
 	replies, err := byID(folder, "replies.jsonl")
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	labels, err := byID(folder, "labels.jsonl")
@@ -128,8 +128,14 @@ func Read(folder fs.FS) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.readExchanges(folder)
+	if err := r.readExchanges(folder); !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	return r, nil
 }
+
+// HasCalls reports whether the recording has calls of a model. A folder with neither exchanges.jsonl nor parts.json has messages only.
+func (r *Recording) HasCalls() bool { return len(r.exchanges) > 0 }
 
 // request is a recorded request. What many requests have in common is in parts.json, by reference.
 type request struct {

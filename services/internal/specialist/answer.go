@@ -11,6 +11,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/mention"
 	"github.com/quartet-commerce/quartet/services/internal/money"
@@ -27,13 +28,13 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 	defer f.mu.Unlock()
 	a := &specialistv1.Answer{
 		Text:         text,
-		Confidence:   f.signals(result, verdict).confidence(),
 		FinishReason: finishReason(result.FinishReason),
 		Model:        result.Model,
 		Usage:        usage(result.Usage),
 		Products:     mentioned(f.products, text),
 		Promotion:    f.promotion,
 		Passages:     f.passages,
+		Evidence:     f.evidence(result, verdict),
 
 		Claims: int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
 	}
@@ -55,6 +56,7 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 	for _, c := range result.Calls {
 		a.ToolCalls = append(a.ToolCalls, toolCall(c))
 	}
+	a.Confidence = confidence.Of(a)
 	return a
 }
 
@@ -97,82 +99,25 @@ func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
 
 func setDuration(a *specialistv1.Answer, d time.Duration) { a.Duration = durationpb.New(d) }
 
-// signals describe how an answer came about. The zero value is an answer without lookups.
-type signals struct {
-	found, empty int // look-ups that returned something, or nothing
-	calls        int // of tools
-	failed       int // calls that came to an error
-	repaired     int // calls whose arguments had to be repaired
-	truncated    bool
-	unsupported  int // claims of the text without evidence
-	finish       agentloop.FinishReason
-}
-
-// signals gathers what the findings, the call log and the text's claims say. It wants the lock.
-func (f *Findings) signals(result *agentloop.Result, verdict grounding.Verdict) signals {
-	e := signals{
-		found: f.found, empty: f.empty, calls: len(result.Calls), finish: result.FinishReason,
-		unsupported: verdict.Unsupported,
+// evidence counts what the tools did. It wants the lock.
+func (f *Findings) evidence(result *agentloop.Result, verdict grounding.Verdict) *specialistv1.Evidence {
+	e := &specialistv1.Evidence{
+		Found: int32(f.found), Empty: int32(f.empty), Near: int32(f.near), UnsupportedClaims: int32(verdict.Unsupported),
 	}
 	for _, c := range result.Calls {
 		if c.Error != "" {
-			e.failed++
+			e.FailedCalls++
 		}
 		if c.RepairedFrom != "" {
-			e.repaired++
+			e.RepairedCalls++
 		}
-		e.truncated = e.truncated || c.Cut
 	}
 	return e
-}
-
-// confidence is how far an answer can be trusted, from 0 to 1, computed from evidence alone:
-//
-//	base    0.95 look-ups found something, and none came back empty
-//	        0.85 some did and some did not
-//	        0.7  no look-up was needed
-//	        0.5  all look-ups came back empty, or every tool call failed
-//	minus   0.1  for each failed tool call, at most 0.3
-//	        0.05 for each tool call whose arguments had to be repaired, at most 0.1
-//	        0.05 when the model did not see all of a result, for its size
-//	times   0.8  when the limit of steps or the budget came before the model was done
-//	        0.6  when the answer was cut short: by its length, the deadline, or the provider
-//	        0.4 when a claim in the text has no evidence. One is enough: of the recorded replies with one, most are bad,
-//	        whatever the share is
-//
-// docs/turn.md has the same table.
-func (e signals) confidence() float64 {
-	c := e.base() - 0.1*float64(min(e.failed, 3)) - 0.05*float64(min(e.repaired, 2))
-	if e.truncated {
-		c -= 0.05
-	}
-	switch {
-	case wasCut(e.finish):
-		c *= 0.6
-	case e.finish != agentloop.FinishStop:
-		c *= 0.8
-	}
-	if e.unsupported > 0 {
-		c *= 0.4
-	}
-	return c
 }
 
 // wasCut reports whether a run ended before its text did.
 func wasCut(r agentloop.FinishReason) bool {
 	return r != agentloop.FinishStop && r != agentloop.FinishMaxSteps && r != agentloop.FinishBudget
-}
-
-func (e signals) base() float64 {
-	switch {
-	case e.found > 0 && e.empty > 0:
-		return 0.85
-	case e.found > 0:
-		return 0.95
-	case e.empty > 0, e.failed > 0 && e.failed == e.calls:
-		return 0.5
-	}
-	return 0.7
 }
 
 // maxQuotedPassages bounds the policy passages that are quoted without a model: the best ones come first.

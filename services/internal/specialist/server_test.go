@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/scope/scopetest"
@@ -185,8 +187,8 @@ func TestAnswerCarriesWhatTheToolsFoundBesideTheText(t *testing.T) {
 	if len(a.GetProducts()) != 1 || a.GetProducts()[0].GetProductId() != "L2" {
 		t.Errorf("products are %v; want the one that the text names", a.GetProducts())
 	}
-	if a.GetConfidence() != 0.95 || a.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_STOP {
-		t.Errorf("confidence %v, finish reason %v", a.GetConfidence(), a.GetFinishReason())
+	if a.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_STOP {
+		t.Errorf("finish reason %v", a.GetFinishReason())
 	}
 	call := a.GetToolCalls()[0]
 	if call.GetArgumentsJson() != `{"what":"lamp"}` || !strings.Contains(call.GetResultPreview(), "store demo") {
@@ -218,27 +220,21 @@ func TestTextBeforeAToolCall(t *testing.T) {
 	}
 }
 
-func TestConfidenceFollowsTheEvidence(t *testing.T) {
+func TestAnAnswerCountsItsEvidence(t *testing.T) {
+	type evidence = specialistv1.Evidence
 	tests := []struct {
 		name  string
 		steps []scripted.Step
-		want  float64
+		want  *evidence
 	}{
-		{"no look-up was needed", []scripted.Step{{Text: "Hello!"}}, 0.7},
-		{"a look-up found something", []scripted.Step{look("lamp"), {Text: "Yes."}}, 0.95},
-		{"all look-ups came back empty", []scripted.Step{look("nothing"), {Text: "No."}}, 0.5},
-		{"every tool call failed", []scripted.Step{look("broken"), {Text: "I cannot tell."}}, 0.4},
-		{"one of two tool calls failed", []scripted.Step{look("lamp"), look("broken"), {Text: "Yes."}}, 0.85},
-		{"one of two look-ups came back empty", []scripted.Step{look("nothing"), look("lamp"), {Text: "Yes."}}, 0.85},
+		{"no look-up was needed", []scripted.Step{{Text: "Hello!"}}, &evidence{}},
+		{"a look-up found something", []scripted.Step{look("lamp"), {Text: "Yes."}}, &evidence{Found: 1}},
+		{"all look-ups came back empty", []scripted.Step{look("nothing"), {Text: "No."}}, &evidence{Empty: 1}},
+		{"one of two tool calls failed", []scripted.Step{look("lamp"), look("broken"), {Text: "Yes."}}, &evidence{Found: 1, FailedCalls: 1}},
 		{"arguments had to be mended", []scripted.Step{
-			{ToolCalls: []agentloop.ToolCall{{Name: "look", Arguments: "{'what': 'lamp',}"}}}, {Text: "Yes."}}, 0.9},
-		{"a result was too long to be read", []scripted.Step{look("everything"), {Text: "Yes."}}, 0.9},
-		{"the steps were used up", []scripted.Step{look("a"), look("b"), look("c"), look("d"), {Text: "Yes."}}, 0.76},
-		{"no more than three failures and two mends count", []scripted.Step{
-			lookTimes("broken", 4), {ToolCalls: []agentloop.ToolCall{
-				{Name: "look", Arguments: "{'what': 'a'}"}, {Name: "look", Arguments: "{'what': 'b'}"}, {Name: "look", Arguments: "{'what': 'c'}"}}},
-			{Text: "Yes."}}, 0.55},
-		{"the answer was cut", []scripted.Step{look("lamp"), {Text: "Yes, the", FinishReason: agentloop.FinishLength}}, 0.57},
+			{ToolCalls: []agentloop.ToolCall{{Name: "look", Arguments: "{'what': 'lamp',}"}}}, {Text: "Yes."}},
+			&evidence{Found: 1, RepairedCalls: 1}},
+		{"a claim is invented", []scripted.Step{look("lamp"), {Text: "It costs 17.31 EUR."}}, &evidence{Found: 1, UnsupportedClaims: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -246,8 +242,11 @@ func TestConfidenceFollowsTheEvidence(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := r.answer.GetConfidence(); got < tt.want-1e-9 || got > tt.want+1e-9 {
-				t.Errorf("confidence is %v, want %v", got, tt.want)
+			if got := r.answer.GetEvidence(); !proto.Equal(got, tt.want) {
+				t.Errorf("evidence is %v, want %v", got, tt.want)
+			}
+			if got, want := r.answer.GetConfidence(), confidence.Of(r.answer); got != want {
+				t.Errorf("confidence is %v, want %v from the answer alone", got, want)
 			}
 		})
 	}

@@ -56,6 +56,7 @@ type Findings struct {
 	notMine   *specialistv1.NotMine
 	found     int
 	empty     int
+	near      int
 }
 
 // AddProducts adds candidates, best first. Candidates that the final text mentions become the answer's products. Of a product that
@@ -111,6 +112,13 @@ func (f *Findings) ReplaceAction(old, replacement *specialistv1.SuggestedAction)
 	if i := slices.Index(f.actions, old); i >= 0 {
 		f.actions[i] = replacement
 	}
+}
+
+// Near notes that a lookup found something, but nothing that has all that was asked for.
+func (f *Findings) Near() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.near++
 }
 
 // Found notes the number of results of a lookup. Lookups without results lower the answer's confidence.

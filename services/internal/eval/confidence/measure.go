@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/quartet-commerce/quartet/services/internal/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/eval"
 )
 
@@ -29,6 +30,8 @@ type Reply struct {
 	HandedOff bool
 	// Label is "good", "flawed" or "bad".
 	Label string
+	// Answers are the features of the reply's answers. Only for training.
+	Answers []confidence.Features
 }
 
 // Report is what Measure found. A nil figure has nothing to count.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/quartet-commerce/quartet/services/internal/confidence"
 )
 
 func near(t *testing.T, name string, got *float64, want float64) {
@@ -54,5 +56,25 @@ func TestMeasureWithoutRepliesHasNoFigures(t *testing.T) {
 	}
 	if _, err := Measure([]Reply{{Label: "fine"}}); err == nil {
 		t.Error("an unknown label passed")
+	}
+}
+
+func TestTrainingLearnsWhatTellsGoodFromBad(t *testing.T) {
+	var replies []Reply
+	for range 20 {
+		supported, unsupported := confidence.Features{1, 0, 1}, confidence.Features{1, 0, 0, 1}
+		replies = append(replies, Reply{Label: "good", Answers: []confidence.Features{supported}},
+			Reply{Label: "bad", Answers: []confidence.Features{supported, unsupported}})
+	}
+	validated, err := CrossValidate(replies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Measure(validated)
+	if err != nil || *r.AUC != 1 || *r.Brier > 0.1 {
+		t.Errorf("AUC %v, Brier %v, error %v", *r.AUC, *r.Brier, err)
+	}
+	if _, err := Train([]Reply{{Label: "fine"}}); err == nil {
+		t.Error("an unknown label is accepted")
 	}
 }

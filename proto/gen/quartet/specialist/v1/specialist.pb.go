@@ -1017,7 +1017,7 @@ type Answer struct {
 	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
 	// The text, in the shopper's language. Empty only if not_mine is set.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// Confidence in the answer, 0 to 1, computed from evidence: tool results, errors, limits reached and unsupported claims.
+	// Confidence in the answer, 0 to 1, computed from evidence: tool results, errors, limits reached and claims.
 	Confidence float64 `protobuf:"fixed64,3,opt,name=confidence,proto3" json:"confidence,omitempty"`
 	// Reason why the answer ended.
 	FinishReason FinishReason `protobuf:"varint,4,opt,name=finish_reason,json=finishReason,proto3,enum=quartet.specialist.v1.FinishReason" json:"finish_reason,omitempty"`
@@ -1059,8 +1059,10 @@ type Answer struct {
 	NotMine *NotMine `protobuf:"bytes,21,opt,name=not_mine,json=notMine,proto3" json:"not_mine,omitempty"`
 	// Actions on other_orders, in the same order. Absent or as many.
 	OtherOrderActions []*v12.OrderActions `protobuf:"bytes,22,rep,name=other_order_actions,json=otherOrderActions,proto3" json:"other_order_actions,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// What confidence is computed from, beside finish_reason, claims and clarifying_question. Absent: the confidence was not computed.
+	Evidence      *Evidence `protobuf:"bytes,23,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Answer) Reset() {
@@ -1247,6 +1249,104 @@ func (x *Answer) GetOtherOrderActions() []*v12.OrderActions {
 	return nil
 }
 
+func (x *Answer) GetEvidence() *Evidence {
+	if x != nil {
+		return x.Evidence
+	}
+	return nil
+}
+
+// Evidence counts what the tools of an answer did.
+type Evidence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Look-ups that returned something.
+	Found int32 `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
+	// Look-ups that returned nothing.
+	Empty int32 `protobuf:"varint,2,opt,name=empty,proto3" json:"empty,omitempty"`
+	// Look-ups that returned something, but nothing that has all that was asked for.
+	Near int32 `protobuf:"varint,3,opt,name=near,proto3" json:"near,omitempty"`
+	// Tool calls that failed.
+	FailedCalls int32 `protobuf:"varint,4,opt,name=failed_calls,json=failedCalls,proto3" json:"failed_calls,omitempty"`
+	// Tool calls whose arguments had to be repaired.
+	RepairedCalls int32 `protobuf:"varint,5,opt,name=repaired_calls,json=repairedCalls,proto3" json:"repaired_calls,omitempty"`
+	// Claims of the text without evidence. unsupported_claims quotes the first of them.
+	UnsupportedClaims int32 `protobuf:"varint,6,opt,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Evidence) Reset() {
+	*x = Evidence{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evidence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evidence) ProtoMessage() {}
+
+func (x *Evidence) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
+func (*Evidence) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Evidence) GetFound() int32 {
+	if x != nil {
+		return x.Found
+	}
+	return 0
+}
+
+func (x *Evidence) GetEmpty() int32 {
+	if x != nil {
+		return x.Empty
+	}
+	return 0
+}
+
+func (x *Evidence) GetNear() int32 {
+	if x != nil {
+		return x.Near
+	}
+	return 0
+}
+
+func (x *Evidence) GetFailedCalls() int32 {
+	if x != nil {
+		return x.FailedCalls
+	}
+	return 0
+}
+
+func (x *Evidence) GetRepairedCalls() int32 {
+	if x != nil {
+		return x.RepairedCalls
+	}
+	return 0
+}
+
+func (x *Evidence) GetUnsupportedClaims() int32 {
+	if x != nil {
+		return x.UnsupportedClaims
+	}
+	return 0
+}
+
 // ClarifyingQuestion is a question to the shopper.
 type ClarifyingQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1260,7 +1360,7 @@ type ClarifyingQuestion struct {
 
 func (x *ClarifyingQuestion) Reset() {
 	*x = ClarifyingQuestion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1372,7 @@ func (x *ClarifyingQuestion) String() string {
 func (*ClarifyingQuestion) ProtoMessage() {}
 
 func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1385,7 @@ func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClarifyingQuestion.ProtoReflect.Descriptor instead.
 func (*ClarifyingQuestion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClarifyingQuestion) GetText() string {
@@ -1315,7 +1415,7 @@ type NotMine struct {
 
 func (x *NotMine) Reset() {
 	*x = NotMine{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +1427,7 @@ func (x *NotMine) String() string {
 func (*NotMine) ProtoMessage() {}
 
 func (x *NotMine) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1440,7 @@ func (x *NotMine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotMine.ProtoReflect.Descriptor instead.
 func (*NotMine) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NotMine) GetSpecialist() string {
@@ -1384,7 +1484,7 @@ type ProductChoice struct {
 
 func (x *ProductChoice) Reset() {
 	*x = ProductChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1496,7 @@ func (x *ProductChoice) String() string {
 func (*ProductChoice) ProtoMessage() {}
 
 func (x *ProductChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1509,7 @@ func (x *ProductChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProductChoice.ProtoReflect.Descriptor instead.
 func (*ProductChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ProductChoice) GetProductId() string {
@@ -1494,7 +1594,7 @@ type PromotionChoice struct {
 
 func (x *PromotionChoice) Reset() {
 	*x = PromotionChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1606,7 @@ func (x *PromotionChoice) String() string {
 func (*PromotionChoice) ProtoMessage() {}
 
 func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1619,7 @@ func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromotionChoice.ProtoReflect.Descriptor instead.
 func (*PromotionChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PromotionChoice) GetCode() string {
@@ -1576,7 +1676,7 @@ type SuggestedAction struct {
 
 func (x *SuggestedAction) Reset() {
 	*x = SuggestedAction{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1688,7 @@ func (x *SuggestedAction) String() string {
 func (*SuggestedAction) ProtoMessage() {}
 
 func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1701,7 @@ func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestedAction.ProtoReflect.Descriptor instead.
 func (*SuggestedAction) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SuggestedAction) GetAction() isSuggestedAction_Action {
@@ -1708,7 +1808,7 @@ type ApplyPromotion struct {
 
 func (x *ApplyPromotion) Reset() {
 	*x = ApplyPromotion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +1820,7 @@ func (x *ApplyPromotion) String() string {
 func (*ApplyPromotion) ProtoMessage() {}
 
 func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +1833,7 @@ func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPromotion.ProtoReflect.Descriptor instead.
 func (*ApplyPromotion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ApplyPromotion) GetCode() string {
@@ -1765,7 +1865,7 @@ type AddToCart struct {
 
 func (x *AddToCart) Reset() {
 	*x = AddToCart{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +1877,7 @@ func (x *AddToCart) String() string {
 func (*AddToCart) ProtoMessage() {}
 
 func (x *AddToCart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +1890,7 @@ func (x *AddToCart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToCart.ProtoReflect.Descriptor instead.
 func (*AddToCart) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AddToCart) GetProductId() string {
@@ -1831,7 +1931,7 @@ type StartReturn struct {
 
 func (x *StartReturn) Reset() {
 	*x = StartReturn{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +1943,7 @@ func (x *StartReturn) String() string {
 func (*StartReturn) ProtoMessage() {}
 
 func (x *StartReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +1956,7 @@ func (x *StartReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReturn.ProtoReflect.Descriptor instead.
 func (*StartReturn) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StartReturn) GetOrderId() string {
@@ -1907,7 +2007,7 @@ type ChangeOrder struct {
 
 func (x *ChangeOrder) Reset() {
 	*x = ChangeOrder{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +2019,7 @@ func (x *ChangeOrder) String() string {
 func (*ChangeOrder) ProtoMessage() {}
 
 func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +2032,7 @@ func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeOrder.ProtoReflect.Descriptor instead.
 func (*ChangeOrder) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChangeOrder) GetOrderId() string {
@@ -1985,7 +2085,7 @@ type ItemChange struct {
 
 func (x *ItemChange) Reset() {
 	*x = ItemChange{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2097,7 @@ func (x *ItemChange) String() string {
 func (*ItemChange) ProtoMessage() {}
 
 func (x *ItemChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2110,7 @@ func (x *ItemChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemChange.ProtoReflect.Descriptor instead.
 func (*ItemChange) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ItemChange) GetItemIndex() int32 {
@@ -2047,7 +2147,7 @@ type HandOff struct {
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2159,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2172,7 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HandOff) GetReason() string {
@@ -2163,7 +2263,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\xaa\t\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\xe7\t\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -2192,7 +2292,15 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\fother_orders\x18\x13 \x03(\v2\x17.quartet.order.v1.OrderR\votherOrders\x12Z\n" +
 	"\x13clarifying_question\x18\x14 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\x12clarifyingQuestion\x129\n" +
 	"\bnot_mine\x18\x15 \x01(\v2\x1e.quartet.specialist.v1.NotMineR\anotMine\x12N\n" +
-	"\x13other_order_actions\x18\x16 \x03(\v2\x1e.quartet.order.v1.OrderActionsR\x11otherOrderActions\"M\n" +
+	"\x13other_order_actions\x18\x16 \x03(\v2\x1e.quartet.order.v1.OrderActionsR\x11otherOrderActions\x12;\n" +
+	"\bevidence\x18\x17 \x01(\v2\x1f.quartet.specialist.v1.EvidenceR\bevidence\"\xc3\x01\n" +
+	"\bEvidence\x12\x14\n" +
+	"\x05found\x18\x01 \x01(\x05R\x05found\x12\x14\n" +
+	"\x05empty\x18\x02 \x01(\x05R\x05empty\x12\x12\n" +
+	"\x04near\x18\x03 \x01(\x05R\x04near\x12!\n" +
+	"\ffailed_calls\x18\x04 \x01(\x05R\vfailedCalls\x12%\n" +
+	"\x0erepaired_calls\x18\x05 \x01(\x05R\rrepairedCalls\x12-\n" +
+	"\x12unsupported_claims\x18\x06 \x01(\x05R\x11unsupportedClaims\"M\n" +
 	"\x12ClarifyingQuestion\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12#\n" +
 	"\rquick_replies\x18\x02 \x03(\tR\fquickReplies\"A\n" +
@@ -2291,7 +2399,7 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
 	(*DescribeRequest)(nil),       // 1: quartet.specialist.v1.DescribeRequest
@@ -2307,87 +2415,89 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*TextDelta)(nil),             // 11: quartet.specialist.v1.TextDelta
 	(*ToolCall)(nil),              // 12: quartet.specialist.v1.ToolCall
 	(*Answer)(nil),                // 13: quartet.specialist.v1.Answer
-	(*ClarifyingQuestion)(nil),    // 14: quartet.specialist.v1.ClarifyingQuestion
-	(*NotMine)(nil),               // 15: quartet.specialist.v1.NotMine
-	(*ProductChoice)(nil),         // 16: quartet.specialist.v1.ProductChoice
-	(*PromotionChoice)(nil),       // 17: quartet.specialist.v1.PromotionChoice
-	(*SuggestedAction)(nil),       // 18: quartet.specialist.v1.SuggestedAction
-	(*ApplyPromotion)(nil),        // 19: quartet.specialist.v1.ApplyPromotion
-	(*AddToCart)(nil),             // 20: quartet.specialist.v1.AddToCart
-	(*StartReturn)(nil),           // 21: quartet.specialist.v1.StartReturn
-	(*ChangeOrder)(nil),           // 22: quartet.specialist.v1.ChangeOrder
-	(*ItemChange)(nil),            // 23: quartet.specialist.v1.ItemChange
-	(*HandOff)(nil),               // 24: quartet.specialist.v1.HandOff
-	nil,                           // 25: quartet.specialist.v1.ProductChoice.OptionsEntry
-	nil,                           // 26: quartet.specialist.v1.ItemChange.OptionsEntry
-	(*v1.Message)(nil),            // 27: quartet.common.v1.Message
-	(*v11.Cart)(nil),              // 28: quartet.cart.v1.Cart
-	(*v1.Budget)(nil),             // 29: quartet.common.v1.Budget
-	(*v1.Usage)(nil),              // 30: quartet.common.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
-	(*v1.Cost)(nil),               // 33: quartet.common.v1.Cost
-	(*v12.Order)(nil),             // 34: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 35: quartet.policy.v1.Passage
-	(*v12.OrderActions)(nil),      // 36: quartet.order.v1.OrderActions
-	(*v1.Money)(nil),              // 37: quartet.common.v1.Money
-	(*v12.AllowedAction)(nil),     // 38: quartet.order.v1.AllowedAction
-	(*v12.ItemQuantity)(nil),      // 39: quartet.order.v1.ItemQuantity
+	(*Evidence)(nil),              // 14: quartet.specialist.v1.Evidence
+	(*ClarifyingQuestion)(nil),    // 15: quartet.specialist.v1.ClarifyingQuestion
+	(*NotMine)(nil),               // 16: quartet.specialist.v1.NotMine
+	(*ProductChoice)(nil),         // 17: quartet.specialist.v1.ProductChoice
+	(*PromotionChoice)(nil),       // 18: quartet.specialist.v1.PromotionChoice
+	(*SuggestedAction)(nil),       // 19: quartet.specialist.v1.SuggestedAction
+	(*ApplyPromotion)(nil),        // 20: quartet.specialist.v1.ApplyPromotion
+	(*AddToCart)(nil),             // 21: quartet.specialist.v1.AddToCart
+	(*StartReturn)(nil),           // 22: quartet.specialist.v1.StartReturn
+	(*ChangeOrder)(nil),           // 23: quartet.specialist.v1.ChangeOrder
+	(*ItemChange)(nil),            // 24: quartet.specialist.v1.ItemChange
+	(*HandOff)(nil),               // 25: quartet.specialist.v1.HandOff
+	nil,                           // 26: quartet.specialist.v1.ProductChoice.OptionsEntry
+	nil,                           // 27: quartet.specialist.v1.ItemChange.OptionsEntry
+	(*v1.Message)(nil),            // 28: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 29: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 30: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 31: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 34: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 35: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 36: quartet.policy.v1.Passage
+	(*v12.OrderActions)(nil),      // 37: quartet.order.v1.OrderActions
+	(*v1.Money)(nil),              // 38: quartet.common.v1.Money
+	(*v12.AllowedAction)(nil),     // 39: quartet.order.v1.AllowedAction
+	(*v12.ItemQuantity)(nil),      // 40: quartet.order.v1.ItemQuantity
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	3,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
 	4,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
 	5,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	27, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	28, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
-	16, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	29, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	28, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	29, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	17, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
+	30, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
 	9,  // 7: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
 	10, // 8: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
 	11, // 9: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
 	13, // 10: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
 	8,  // 11: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
-	30, // 12: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
+	31, // 12: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
 	12, // 13: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	31, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	32, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	32, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	33, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
 	0,  // 16: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
 	12, // 17: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	30, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	33, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	32, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
-	16, // 21: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
-	17, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	34, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	35, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
-	18, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	36, // 26: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
-	34, // 27: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
-	14, // 28: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	15, // 29: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
-	36, // 30: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
-	25, // 31: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	37, // 32: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	37, // 33: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	19, // 34: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	20, // 35: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	21, // 36: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	24, // 37: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	22, // 38: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	38, // 39: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	39, // 40: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
-	38, // 41: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	23, // 42: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
-	26, // 43: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
-	1,  // 44: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 45: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 46: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 47: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	46, // [46:48] is the sub-list for method output_type
-	44, // [44:46] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	31, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	34, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	33, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	17, // 21: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
+	18, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	35, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	36, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	19, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	37, // 26: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
+	35, // 27: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
+	15, // 28: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	16, // 29: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
+	37, // 30: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
+	14, // 31: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
+	26, // 32: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	38, // 33: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	38, // 34: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	20, // 35: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	21, // 36: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	22, // 37: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	25, // 38: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	23, // 39: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	39, // 40: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	40, // 41: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	39, // 42: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	24, // 43: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	27, // 44: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	1,  // 45: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	6,  // 46: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	2,  // 47: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	7,  // 48: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	47, // [47:49] is the sub-list for method output_type
+	45, // [45:47] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -2402,7 +2512,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*AnswerResponse_Answer)(nil),
 		(*AnswerResponse_UsageUpdate)(nil),
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[17].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[18].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
@@ -2415,7 +2525,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
