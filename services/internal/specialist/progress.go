@@ -98,8 +98,8 @@ func isCut(run *agentloop.Conversation) bool {
 	switch steps[len(steps)-1].FinishReason {
 	case agentloop.FinishStop, agentloop.FinishToolCalls:
 		return false
-	case "":
-		return run.Err() != nil
+	case "": // also of a model that failed to go on with an answer
+		return run.Err() != nil || run.Result().FinishReason == agentloop.FinishLength
 	}
 	return true
 }

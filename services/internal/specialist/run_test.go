@@ -198,6 +198,8 @@ func TestACutAnswerIsContinuedOrEndsWithAWholeSentence(t *testing.T) {
 		{"cut every time", []scripted.Step{cut("We have lamps. They"), cut("They are warm. Th"), cut("They hang. Also")},
 			"We have lamps. They are warm. They hang.", length},
 		{"the model fails to go on", []scripted.Step{cut("We have lamps. They"), {Err: errors.New("away")}}, "We have lamps.", length},
+		{"the model fails while it goes on", []scripted.Step{cut("We have lamps. They"), {Text: "They are warm. They ha", Err: errors.New("away")}},
+			"We have lamps. They are warm.", length},
 		{"the model writes nothing more", []scripted.Step{cut("We have lamps. They"), {}}, "We have lamps.", length},
 		{"cut in the first sentence", []scripted.Step{look("lamp"), cut("We have the warm")}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", length},
 		{"cut in the first sentence, nothing found", []scripted.Step{cut("We have the warm ")}, "We have the warm…", length},
