@@ -36,7 +36,7 @@ type ReasoningConfig struct {
 //   - Chunks may split tags anywhere; only what may still become a tag is held back.
 //   - Reasoning ends with the first close tag of the name that opened it. It does not nest.
 //   - A close tag without an open tag makes all text before it reasoning, if the text was held back; see [ReasoningConfig].
-//   - Text that is held back when the token limit ends the answer is reasoning.
+//   - Text that is held back when the token limit, a content filter or an error ends the answer is reasoning.
 //   - Reasoning without a close tag continues to the end of the answer.
 //   - A stray close tag after the first tag of an answer is dropped, and so is the space between reasoning at the start of an
 //     answer and its text.
@@ -88,7 +88,7 @@ func (r *reasoner) Generate(ctx context.Context, req *agentloop.Request) iter.Se
 				return
 			}
 		}
-		if last.FinishReason == agentloop.FinishLength && !req.NoReasoning {
+		if !req.NoReasoning && (failure != nil || last.FinishReason == agentloop.FinishLength || last.FinishReason == agentloop.FinishContentFilter) {
 			s.cut()
 		}
 		last.Text, last.Reasoning = s.end()
@@ -223,7 +223,7 @@ func (s *splitter) release() {
 	}
 }
 
-// cut decides that the held text is reasoning, because the answer was cut before a tag came.
+// cut decides that the held text is reasoning, because the answer broke off before a tag came.
 func (s *splitter) cut() {
 	if s.state == undecided {
 		s.state, s.hasTag = inReasoning, true

@@ -47,8 +47,13 @@ func TestReasoningIsMoved(t *testing.T) {
 			[]agentloop.Chunk{{ToolCalls: call}, {Text: "Let me see.", FinishReason: agentloop.FinishToolCalls}},
 			nil,
 		},
-		"what was held comes before an error": {
-			[]agentloop.Chunk{{Text: "Yes"}}, []agentloop.Chunk{{Text: "Yes"}}, errBroken,
+		"what was held when a filter stopped it is reasoning": {
+			[]agentloop.Chunk{{Text: "Hm"}, {FinishReason: agentloop.FinishContentFilter}},
+			[]agentloop.Chunk{{Reasoning: "Hm", FinishReason: agentloop.FinishContentFilter}},
+			nil,
+		},
+		"what was held before an error is reasoning": {
+			[]agentloop.Chunk{{Text: "Hm"}}, []agentloop.Chunk{{Reasoning: "Hm"}}, errBroken,
 		},
 		"an error before anything": {nil, nil, errBroken},
 	} {
