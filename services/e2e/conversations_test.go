@@ -47,6 +47,19 @@ var conversations = []conversation{
 		},
 	},
 	{
+		name: "what is in the cart is not proposed for it", message: "do you have the Emberlock Brook steel bottle?",
+		specialists: []string{suite.Search}, tools: []string{"search_catalog"}, says: []string{"Emberlock Brook steel bottle"},
+		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
+			var proposed []string
+			for _, a := range reply.GetSuggestedActions() {
+				proposed = append(proposed, a.GetAddToCart().GetProductId())
+			}
+			if slices.Contains(proposed, "BOTL-001") || !slices.Contains(proposed, "BOTL-004") {
+				t.Errorf("%v are proposed; BOTL-001 is in the cart, BOTL-004 is not", proposed)
+			}
+		},
+	},
+	{
 		name: "the best promotion is chosen with the saving that code computed", message: "any discount I could use?",
 		specialists: []string{suite.Promotions}, tools: []string{"list_active_promotions", "choose_promotion"},
 		says: []string{"SAVE20"},

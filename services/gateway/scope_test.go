@@ -67,7 +67,7 @@ func TestTheScopeOfATurnIsNarrowed(t *testing.T) {
 		}{
 			"router": {conversation, "router", nil}, "search": {conversation, "search", reads["search"]},
 			"recommend": {withCart, "recommend", reads["recommend"]}, "promotions": {withCart, "promotions", reads["promotions"]},
-			"support": {shopper, "support", reads["support"]}, "cart": {withCart, "gateway", []scope.Read{scope.ReadCarts}},
+			"support": {shopper, "support", reads["support"]}, "cart": {withCart, "gateway", []scope.Read{scope.ReadCarts, scope.ReadCatalog}},
 			"describe search":  {scope.Scope{StoreID: "demo"}, "search", reads["search"]},
 			"describe support": {scope.Scope{StoreID: "demo"}, "support", reads["support"]},
 		} {

@@ -17,7 +17,8 @@ import (
 // reads it with its own time.
 const MaxCartTime = 500 * time.Millisecond
 
-// audience is the audience of the scope with which the gateway reads the cart itself. No specialist accepts it.
+// audience is the audience of the scope with which the gateway reads the cart itself. No specialist accepts it. The scope allows to
+// read the catalog, because the cart service prices the lines with the caller's scope.
 const audience = "gateway"
 
 // sharedCart is the shopper's cart as all of a turn sees it. It is read at most once, when it is first needed. The zero value is a
@@ -74,7 +75,7 @@ func (r *Run) readCart(ctx context.Context) (cart *cartv1.Cart, none bool, err e
 			cart, none, err = nil, false, errPanic
 		}
 	}()
-	ctx, err = r.fanout.cfg.Signer.Outgoing(ctx, r.turn.Scope.Narrow(audience, []scope.Read{scope.ReadCarts}))
+	ctx, err = r.fanout.cfg.Signer.Outgoing(ctx, r.turn.Scope.Narrow(audience, []scope.Read{scope.ReadCarts, scope.ReadCatalog}))
 	if err != nil {
 		return nil, false, err
 	}
