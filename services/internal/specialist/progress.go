@@ -174,11 +174,7 @@ func (p *progress) flush() {
 	p.flushing = true
 	var whole strings.Builder
 	for _, sentence := range p.sentences.Add(p.pending.String()) {
-		if p.resumed && strings.Contains(p.text(), strings.TrimSpace(sentence)) {
-			continue
-		}
-		p.resumed = false
-		whole.WriteString(sentence)
+		whole.WriteString(p.unrepeated(sentence))
 	}
 	p.pending.Reset()
 	p.say(whole.String())
@@ -187,9 +183,18 @@ func (p *progress) flush() {
 	}
 }
 
+// unrepeated returns a sentence, or nothing if the model only repeats it at the start of the rest of an answer.
+func (p *progress) unrepeated(sentence string) string {
+	if p.resumed && strings.Contains(p.text(), strings.TrimSpace(sentence)) {
+		return ""
+	}
+	p.resumed = false
+	return sentence
+}
+
 // flushRest sends the start of a sentence that does not go on.
 func (p *progress) flushRest() {
-	rest := strings.TrimRightFunc(p.sentences.Rest(), unicode.IsSpace)
+	rest := p.unrepeated(strings.TrimRightFunc(p.sentences.Rest(), unicode.IsSpace))
 	p.sentences = text.Sentences{}
 	p.say(rest)
 }
