@@ -21,8 +21,9 @@ const (
 	functionClose = "</function>"
 )
 
-// allTags are the tags outside of calls. Close tags, and the ends of a message after Llama's python tag, are dropped there.
-var allTags = []string{openTag, closeTag, functionOpen, functionClose, pythonTag, "<|eom_id|>", "<|eot_id|>"}
+// allTags are the tags outside of calls. Close tags are dropped there, and so are the ends of a message, which servers with other
+// stop tokens leave in the text.
+var allTags = []string{openTag, closeTag, functionOpen, functionClose, pythonTag, "<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|endoftext|>"}
 
 const whitespace = " \t\r\n"
 
@@ -364,8 +365,8 @@ func (p *parser) addText(text string) {
 	p.space, p.closed, p.hasText = append(p.space[:0], word[len(end):]...), false, true
 }
 
-// endValue decides whether JSON is text or calls. JSON that names an offered tool is never text, nor is half an object at the end
-// of an answer, except of a typed one.
+// endValue decides whether JSON is text or calls. JSON that names an offered tool is never text. Neither are, unless the answer is
+// typed, calls of other tools and half an object at the end of an answer.
 func (p *parser) endValue(complete bool) {
 	v := p.value
 	p.value = value{}
@@ -384,6 +385,8 @@ func (p *parser) endValue(complete bool) {
 		}
 	case p.names(written) || !complete && !p.typed:
 		calls = refused(written)
+	case complete && !p.typed && len(p.offered) > 0 && isCallShaped(written):
+		calls = parseCalls(written) // of a tool that there is not, which the loop refuses
 	default:
 		p.addText(v.mark + written)
 		return
@@ -409,6 +412,14 @@ func (p *parser) names(written string) bool {
 		}
 	}
 	return false
+}
+
+// isCallShaped reports whether all of some JSON is a call, or a list of calls: a name and an object of arguments.
+func isCallShaped(written string) bool {
+	return !slices.ContainsFunc(parseCalls(written), func(c call) bool {
+		_, ok := repair.Object(c.arguments)
+		return c.name == "" || !ok
+	})
 }
 
 // addCalls adds calls.

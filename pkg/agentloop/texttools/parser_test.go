@@ -132,6 +132,9 @@ var recognizedCases = []struct {
 	{"half of a call in GLM's format", "<tool_call>find\n<arg_key>q</arg_key>\n<arg_value>tea</arg_value>", written{"", calls("", "find\n<arg_key>q</arg_key>\n<arg_value>tea</arg_value>")}},
 	{"a user's words", `You said {"name":"find","arguments":{"q":"gold"}}.`, written{"You said .", calls("find", `["{\"name\":\"find\",\"arguments\":{\"q\":\"gold\"}}"]`)}},
 
+	{"a tool that is not offered", `Well: {"name":"search_products","parameters":{"q":"tent"}}`, written{"Well:", calls("search_products", `{"q":"tent"}`)}},
+	{"the end of a message", "Three fit.<|im_end|><|endoftext|>", written{"Three fit.", nil}},
+
 	{"JSON that names no tool", `Sizes: {"name": "Gully 3", "sizes": [41, 42]}; [{"name":"x"}].`, written{`Sizes: {"name": "Gully 3", "sizes": [41, 42]}; [{"name":"x"}].`, nil}},
 	{"JSON in a code fence that names no tool", "```json\n{\"a\": 1}\n```\n", written{"```json\n{\"a\": 1}\n```\n", nil}},
 	{"text with brackets", "{size} [link](https://x.example) [ ] {} [[x]] `a` ``` ```go\nx{}\n``` a<b <|x|> [TOOL", written{"{size} [link](https://x.example) [ ] {} [[x]] `a` ``` ```go\nx{}\n``` a<b <|x|> ", nil}},

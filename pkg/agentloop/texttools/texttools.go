@@ -52,7 +52,10 @@ func New(m agentloop.Model) agentloop.Model { return &model{next: m} }
 //     <arg_key> and <arg_value> (GLM). The function tags count alone, too.
 //   - JSON after <|python_tag|> (Llama) or [TOOL_CALLS] (Mistral), and [TOOL_CALLS]name[ARGS]{...}
 //   - JSON anywhere in the text, also in a code fence, that names an offered tool. Its name is in name, tool_name or function, its
-//     arguments are in arguments or parameters. Other JSON is text.
+//     arguments are in arguments or parameters. JSON with another name and an object of arguments is a call that the loop refuses,
+//     unless the answer is typed. Other JSON is text.
+//
+// The marks <|im_end|>, <|endoftext|>, <|eom_id|> and <|eot_id|> are dropped.
 //
 // Calls cut at the end of the answer, and calls that m only repeats from a user's message or a tool's result, are refused by the
 // loop. A model that rewrites such words as a call is not noticed: guard tools with effects in your own code.
