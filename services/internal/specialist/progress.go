@@ -2,6 +2,7 @@ package specialist
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,6 +37,8 @@ type progress struct {
 	sent      strings.Builder
 	pending   strings.Builder // text of the step while it may be a preface
 	flushing  bool            // the text of the step is part of the answer
+	noText    bool            // what follows in the step is no text for a shopper, and is dropped
+	dropped   bool            // that was so in any step
 	sentences text.Sentences  // of that text
 	start     int             // of that text in sent
 	separator string          // goes before the next words
@@ -88,6 +91,9 @@ func (p *progress) ask(question string) {
 	default:
 		before := p.pending.String()
 		p.pending.Reset()
+		if jsonStart.MatchString(before) || templateMark.MatchString(before) {
+			before = ""
+		}
 		p.buffer(withQuestion(before, question))
 	}
 }
@@ -111,7 +117,7 @@ func (p *progress) resume() {
 	if last, _ := utf8.DecodeLastRuneInString(p.text()); p.separator == "" && last < utf8.RuneSelf {
 		p.separator = " "
 	}
-	p.sentences, p.resumed = text.Sentences{}, true
+	p.sentences, p.resumed, p.noText = text.Sentences{}, true, false
 }
 
 // noteUsage notes a model call that has ended since the last call of noteUsage. Tools of its step may still run.
@@ -169,12 +175,38 @@ func (p *progress) buffer(t string) {
 	}
 }
 
+// jsonStart matches the start of JSON, also in a code fence, and templateMark what chat templates put around messages and calls.
+// Models write them where they should have called a tool, in a way that the endpoint does not know.
+var (
+	jsonStart    = regexp.MustCompile("^\\s*(?:```[a-z_]*\\s*)?[\\[\\s]*\\{\\s*\"")
+	templateMark = regexp.MustCompile(`<[|｜][^<>\s]{1,40}[|｜]>`)
+)
+
+// textOf returns what of a sentence is before a mark. The mark and the rest of the step are dropped.
+func (p *progress) textOf(sentence string) string {
+	end := len(sentence)
+	if mark := templateMark.FindStringIndex(sentence); mark != nil {
+		end = mark[0]
+	}
+	if p.noText {
+		end = 0
+	}
+	if end == len(sentence) {
+		return sentence
+	}
+	p.noText, p.dropped = true, true
+	return strings.TrimRightFunc(sentence[:end], unicode.IsSpace)
+}
+
 // flush sends the whole sentences of the step's text.
 func (p *progress) flush() {
+	if !p.flushing && jsonStart.MatchString(p.pending.String()) {
+		p.noText = true
+	}
 	p.flushing = true
 	var whole strings.Builder
 	for _, sentence := range p.sentences.Add(p.pending.String()) {
-		whole.WriteString(p.unrepeated(sentence))
+		whole.WriteString(p.shown(sentence))
 	}
 	p.pending.Reset()
 	p.say(whole.String())
@@ -183,8 +215,10 @@ func (p *progress) flush() {
 	}
 }
 
-// unrepeated returns a sentence, or nothing if the model only repeats it at the start of the rest of an answer.
-func (p *progress) unrepeated(sentence string) string {
+// shown returns what of a sentence is for a shopper: nothing of markup, and nothing if the model only repeats the sentence at the
+// start of the rest of an answer.
+func (p *progress) shown(sentence string) string {
+	sentence = p.textOf(sentence)
 	if p.resumed && strings.Contains(p.text(), strings.TrimSpace(sentence)) {
 		return ""
 	}
@@ -194,7 +228,7 @@ func (p *progress) unrepeated(sentence string) string {
 
 // flushRest sends the start of a sentence that does not go on.
 func (p *progress) flushRest() {
-	rest := p.unrepeated(strings.TrimRightFunc(p.sentences.Rest(), unicode.IsSpace))
+	rest := p.shown(strings.TrimRightFunc(p.sentences.Rest(), unicode.IsSpace))
 	p.sentences = text.Sentences{}
 	p.say(rest)
 }
@@ -222,7 +256,7 @@ func (p *progress) dropPreface() {
 	if rest := p.quote.Rest(); p.flushing {
 		p.buffer(rest)
 		p.flushRest()
-		p.flushing, p.separator, p.start = false, "\n\n", p.sent.Len()
+		p.flushing, p.noText, p.separator, p.start = false, false, "\n\n", p.sent.Len()
 	}
 	p.pending.Reset()
 }

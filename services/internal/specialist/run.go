@@ -65,7 +65,7 @@ func (s *Server) answer(
 	_, passedOn := turn.ending()
 	silent := p.stepText() == "" && passedOn == nil
 	fallback := ""
-	if silent && (err != nil && result.FinishReason != agentloop.FinishCanceled || isCut(run) || p.quote.Dropped()) {
+	if silent && (err != nil && result.FinishReason != agentloop.FinishCanceled || isCut(run) || p.quote.Dropped() || p.dropped) {
 		fallback = turn.fallbackText(turn.Language)
 	}
 	switch {
@@ -73,6 +73,8 @@ func (s *Server) answer(
 		p.write(fallback)
 	case p.stepText() == "" && err != nil:
 		return nil, budgetError(err)
+	case silent && p.dropped:
+		return nil, agentloop.ErrNoAnswer
 	case silent && isCut(run):
 		p.write(strings.TrimSpace(p.sentences.Rest()) + "…")
 	case silent && p.quote.Dropped(): // nothing but the prompt

@@ -262,6 +262,31 @@ func TestAModelThatFailsHandsOverWhatThereIs(t *testing.T) {
 	}
 }
 
+// What a model writes where it should have called a tool, in a way that nobody reads, is not shown.
+func TestMarkupIsNoAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps []scripted.Step
+		text  string // empty: the call fails
+	}{
+		"arguments alone":          {[]scripted.Step{{Text: `{"what": "lamp. Or two"}`, ChunkSize: 3}}, ""},
+		"a list in a code fence":   {[]scripted.Step{{Text: "```json\n[{\n \"what\": \"lamp\"\n}]\n```", ChunkSize: 3}}, ""},
+		"after the tools":          {[]scripted.Step{look("lamp"), {Text: `{"answer": "The Dune Lamp."}`}}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp"},
+		"reasoning of a template":  {[]scripted.Step{{Text: "<|channel|>analysis<|message|>They want a lamp. I look.<|end|>"}}, ""},
+		"a call of a template":     {[]scripted.Step{{Text: "We have lamps.\n<｜tool▁calls▁begin｜>look\n{\"what\":1}\n", ChunkSize: 4}}, "We have lamps."},
+		"the mark at the end":      {[]scripted.Step{{Text: "We have lamps. They are warm.<|im_end|>", ChunkSize: 4}}, "We have lamps. They are warm."},
+		"beside a question":        {[]scripted.Step{asking(`{"what":"lamp"}`, `{"question":"Which size?"}`)}, "Which size?"},
+		"braces, bars and a code":  {[]scripted.Step{{Text: "{Dune} <| or |> [Reed] `GLOW5`."}}, "{Dune} <| or |> [Reed] `GLOW5`."},
+		"long, and then an answer": {[]scripted.Step{{Text: `{"what": "` + strings.Repeat("lamp. ", 50) + `"}`, ToolCalls: look("lamp").ToolCalls}, {Text: "The Dune Lamp."}}, "The Dune Lamp."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := ask(t, serve(t, lamps, scripted.New(c.steps...)), question)
+			if (err != nil) != (c.text == "") || r.answer.GetText() != c.text || r.text != c.text {
+				t.Errorf("%q, deltas add up to %q, error %v; want %q", r.answer.GetText(), r.text, err, c.text)
+			}
+		})
+	}
+}
+
 // slowLamps are lamps whose tool waits for its end when it is told to look slowly.
 func slowLamps() specialist.Definition {
 	def := lamps
