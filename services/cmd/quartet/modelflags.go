@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -127,7 +129,7 @@ func (m *modelFlags) answering(name, price string, cfg *suite.Config, env enviro
 	if err != nil {
 		return nil, fmt.Errorf("--fallback-model %s: %w", m.fallback, err)
 	}
-	return model.WithFallback(first, fallback), nil
+	return model.WithFallback(first, fallback, cmp.Or(cfg.Logger, slog.Default())), nil
 }
 
 // names returns the models to ask.

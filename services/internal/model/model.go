@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -127,9 +128,30 @@ func New(cfg Config) (*Traced, error) {
 	return &Traced{Model: faults{m}, Price: cfg.Price}, nil
 }
 
-// WithFallback returns a model that asks fallback where m fails before it answers. What fallback answers has an unknown cost.
-func WithFallback(m, fallback *Traced) *Traced {
-	return &Traced{Model: wrap.Fallback(m.Model, unpriced{fallback.Model}), Price: m.Price}
+// WithFallback returns a model that asks fallback where m fails before it answers, which the log then says. What fallback answers
+// has an unknown cost.
+func WithFallback(m, fallback *Traced, logger *slog.Logger) *Traced {
+	return &Traced{Model: wrap.Fallback(logged{m.Model, logger}, unpriced{fallback.Model}), Price: m.Price}
+}
+
+// logged logs why a model fails: a fallback that answers hides a refused key from everybody else.
+type logged struct {
+	agentloop.Model
+	logger *slog.Logger
+}
+
+// Generate implements agentloop.Model.
+func (l logged) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[agentloop.Chunk, error] {
+	return func(yield func(agentloop.Chunk, error) bool) {
+		for c, err := range l.Model.Generate(ctx, req) {
+			if err != nil && ctx.Err() == nil {
+				l.logger.WarnContext(ctx, "the model failed; the fallback model answers unless this one had begun to, or refused the request", "error", err)
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
 }
 
 // unpriced marks what a model answers as of an unknown price.
