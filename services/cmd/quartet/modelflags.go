@@ -41,7 +41,7 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	fs.StringVar(&m.url, "model-url", "", "`URL` of the model's API, such as http://localhost:8000/v1; also OPENAI_BASE_URL")
 	fs.StringVar(&m.provider, "model-provider", "", "`API` of the models: openai, anthropic or gemini (default: openai; without a URL, names that start with claude- or gemini- decide)")
 	fs.Func("model", "`name` of the model that answers; its key is in OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY. search=NAME, in a further --model or after a comma, is for that specialist alone. NAME@URL or NAME@PROVIDER is elsewhere than the other models", perSpecialist(&m.name, &m.own))
-	fs.StringVar(&m.fallback, "fallback-model", "", "`name` of the model to ask when one that answers fails before its answer begins, such as gpt-4.1-mini, NAME@URL or NAME@anthropic; what it answers has an unknown cost")
+	fs.StringVar(&m.fallback, "fallback-model", "", "`name` of the model to ask when one that answers fails before its answer begins, other than by refusing the request (400), such as gpt-4.1-mini, NAME@URL or NAME@anthropic; what it answers has an unknown cost")
 	fs.StringVar(&m.fast, "fast-model", "", "`name` of the model that classifies messages (default: the value of --model)")
 	fs.Func("model-price", "`price` of a million tokens in and out, and optionally of cached tokens in, such as \"2/8/0.5 USD\"; \"search=0.4/1.6 USD\" for the model of a specialist (default: costs are reported as unknown)", perSpecialist(&m.price, &m.ownPrices))
 	fs.StringVar(&m.fastPrice, "fast-model-price", "", "`price` of the fast model's tokens, likewise")
