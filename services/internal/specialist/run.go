@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -76,7 +77,8 @@ func (s *Server) answer(
 	case silent && p.dropped:
 		return nil, agentloop.ErrNoAnswer
 	case silent && isCut(run):
-		p.write(strings.TrimSpace(p.sentences.Rest()) + "…")
+		cutOff := func(r rune) bool { return unicode.IsSpace(r) || text.IsDigit(r) || r == '.' || r == ',' } // half an amount is a wrong one
+		p.write(strings.TrimRightFunc(p.sentences.Rest(), cutOff) + "…")
 	case silent && p.quote.Dropped(): // nothing but the prompt
 		p.write(refusal(turn.Language))
 	}

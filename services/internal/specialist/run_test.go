@@ -205,6 +205,7 @@ func TestACutAnswerIsContinuedOrEndsWithAWholeSentence(t *testing.T) {
 			"We have lamps. They are warm.", length},
 		{"the model writes nothing more", []scripted.Step{cut("We have lamps. They"), {}}, "We have lamps.", length},
 		{"cut in the first sentence", []scripted.Step{look("lamp"), cut("We have the warm")}, "- Dune Lamp, 49.00 EUR\n- Reed Lamp", length},
+		{"cut in an amount", []scripted.Step{cut("The Dune Lamp costs 1,2")}, "The Dune Lamp costs…", length},
 		{"cut in the first sentence, nothing found", []scripted.Step{cut("We have the warm ")}, "We have the warm…", length},
 	}
 	for _, tt := range tests {
