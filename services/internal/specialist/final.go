@@ -44,7 +44,7 @@ type notMineArgs struct {
 func finalTools(t *Turn, prompt *promptleak.Prompt) []agentloop.Tool {
 	ask := agentloop.NewTool(askShopper, "Asks the shopper for what only they know and you need. Not for what a tool can find.",
 		func(_ context.Context, in askArgs) (string, error) { return "asked", t.ask(in, prompt) })
-	ask.Final = true
+	ask.Final, ask.Effects = true, true // calls of one step run in their order, so the first one counts
 	if len(t.colleagues) == 0 {
 		return []agentloop.Tool{ask}
 	}
@@ -53,7 +53,7 @@ func finalTools(t *Turn, prompt *promptleak.Prompt) []agentloop.Tool {
 			t.passOn(&specialistv1.NotMine{Specialist: in.Specialist, Reason: text.Cut(text.OneLine(valid(in.Reason)), maxReason)})
 			return "passed on", nil
 		})
-	pass.Final = true
+	pass.Final, pass.Effects = true, true
 	names, _ := json.Marshal(t.colleagues) // strings always are JSON
 	pass.Parameters = fmt.Appendf(nil, `{"type":"object","properties":{"specialist":{"type":"string","enum":%s},`+
 		`"reason":{"type":"string"}},"additionalProperties":false}`, names)

@@ -69,6 +69,20 @@ func answerOf(t *testing.T, model agentloop.Model, req *specialistv1.AnswerReque
 }
 
 // A question is the answer's text, so its claims are checked like any others.
+// With concurrent calls, another one of the 20 would be the first now and then.
+func TestTheFirstQuestionOfAStepCounts(t *testing.T) {
+	step := asking("", `{"question":"Which size?"}`)
+	for range 20 {
+		step.ToolCalls = append(step.ToolCalls, agentloop.ToolCall{Name: "ask_shopper", Arguments: `{"question":"Which colour?"}`})
+	}
+	for range 20 {
+		r, err := answerOf(t, scripted.New(step), question)
+		if err != nil || r.answer.GetClarifyingQuestion().GetText() != "Which size?" {
+			t.Fatalf("question %q, %v", r.answer.GetClarifyingQuestion().GetText(), err)
+		}
+	}
+}
+
 func TestClaimsOfAQuestionAreChecked(t *testing.T) {
 	r, err := answerOf(t, scripted.New(asking("", `{"question":"Is 149.99 EUR too much?"}`)), question)
 	if err != nil {
