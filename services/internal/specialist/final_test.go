@@ -2,6 +2,7 @@ package specialist_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -72,8 +73,8 @@ func answerOf(t *testing.T, model agentloop.Model, req *specialistv1.AnswerReque
 // With concurrent calls, another one of the 20 would be the first now and then.
 func TestTheFirstQuestionOfAStepCounts(t *testing.T) {
 	step := asking("", `{"question":"Which size?"}`)
-	for range 20 {
-		step.ToolCalls = append(step.ToolCalls, agentloop.ToolCall{Name: "ask_shopper", Arguments: `{"question":"Which colour?"}`})
+	for i := range 20 {
+		step.ToolCalls = append(step.ToolCalls, agentloop.ToolCall{Name: "ask_shopper", Arguments: fmt.Sprintf(`{"question":"Which colour, %d?"}`, i)})
 	}
 	for range 20 {
 		r, err := answerOf(t, scripted.New(step), question)
