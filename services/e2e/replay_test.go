@@ -9,6 +9,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
 	"github.com/quartet-commerce/quartet/services/internal/replay"
@@ -17,7 +18,7 @@ import (
 )
 
 // replayed sends the recorded messages of a class of models to the demo stores, and returns what became of them.
-func replayed(t *testing.T, class string) []replay.Outcome {
+func replayed(t *testing.T, class string, ahead gateway.RunAhead) []replay.Outcome {
 	t.Helper()
 	recording, err := replay.Read(os.DirFS(filepath.Dir(publicdata.Path(t, "llm/"+class+"/messages.jsonl"))))
 	if err != nil {
@@ -35,6 +36,7 @@ func replayed(t *testing.T, class string) []replay.Outcome {
 	m := recording.Model()
 	h := newSystemWith(t, redisServer.URL(), newBrain(t), func(cfg *suite.Config) {
 		cfg.Model, cfg.FastModel, cfg.Now = &model.Traced{Model: m}, &model.Traced{Model: m}, recording.Clock()
+		cfg.Gateway.RunAhead = ahead
 	})
 	outcomes, err := replay.Run(t.Context(), h.gateway, m)
 	if err != nil {
@@ -48,7 +50,7 @@ func TestRecordedMessages(t *testing.T) {
 	for _, class := range []string{"strong", "weak"} {
 		t.Run(class, func(t *testing.T) {
 			missed, calls := 0, 0
-			for _, o := range replayed(t, class) {
+			for _, o := range replayed(t, class, gateway.RunAheadAlways) {
 				calls += len(o.Calls)
 				missed += len(o.Missed)
 				if o.Err != nil {

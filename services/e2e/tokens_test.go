@@ -8,6 +8,7 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/replay"
 )
 
@@ -15,6 +16,8 @@ import (
 const (
 	maxFixedTokens  = 500 // of a specialist's prompt
 	maxResultTokens = 350 // of a tool result, unless the model asked for more
+
+	maxTurnTokens = 7000 // of all calls of a turn of two parts, on average; the goal is 5000
 )
 
 // unbounded are the tools whose results may have more.
@@ -67,7 +70,7 @@ func TestTokens(t *testing.T) {
 	for _, class := range []string{"strong", "weak"} {
 		t.Run(class, func(t *testing.T) {
 			turns, sum := 0, 0
-			for _, o := range replayed(t, class) {
+			for _, o := range replayed(t, class, gateway.RunAheadOff) {
 				byRole, all := make(map[replay.Role]int), 0
 				for _, call := range o.Calls {
 					n := c.request(call.Request)
@@ -81,7 +84,11 @@ func TestTokens(t *testing.T) {
 					turns, sum = turns+1, sum+all
 				}
 			}
-			t.Logf("%d turns of two parts: %d tokens on average", turns, sum/max(1, turns))
+			mean := sum / max(1, turns)
+			t.Logf("%d turns of two parts: %d tokens on average", turns, mean)
+			if turns == 0 || mean > maxTurnTokens {
+				t.Errorf("%d turns of two parts have %d tokens on average, want at most %d", turns, mean, maxTurnTokens)
+			}
 		})
 	}
 }

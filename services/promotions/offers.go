@@ -265,9 +265,9 @@ type chooser struct {
 }
 
 type chooseArgs struct {
-	Code   string   `json:"code" jsonschema:"code of the promotion, as list_active_promotions gave it"`
-	Reason string   `json:"reason" jsonschema:"why this one, in one sentence for the shopper, in the shopper's language"`
-	Also   []string `json:"also,omitempty" jsonschema:"the other codes of best_combination, when the shopper is to enter several; else leave it out"`
+	Code   string   `json:"code"`
+	Reason string   `json:"reason" jsonschema:"why, in one sentence for the shopper"`
+	Also   []string `json:"also,omitempty" jsonschema:"the other codes of best_combination"`
 }
 
 type chooseResult struct {

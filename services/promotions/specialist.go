@@ -71,22 +71,20 @@ func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
 	return []agentloop.Tool{
 		agentloop.NewTool(listTool,
 			"Lists the store's current promotions, discounts and codes, with what each saves on the shopper's cart now, or what is "+
-				"missing for it to apply. Call it first for any question about offers, codes, discounts or saving money. With changes, "+
-				"it prices the cart as it would be; with codes, it gives the total with them.",
+				"missing for it to apply. Call it first for any question about offers, codes, discounts or saving money.",
 			s.listPromotions(t, read)),
 		agentloop.NewTool(chooseTool,
-			"Proposes one promotion to the shopper. Call it after list_active_promotions, once, with the single most valuable "+
-				"eligible code (best_code), or with the eligible code that the shopper asked for. To propose best_combination, name "+
-				"the others in also. It does not apply the code.",
+			"Proposes one promotion to the shopper, once, after list_active_promotions: best_code, or the eligible code that the "+
+				"shopper asked for. It does not apply the code.",
 			c.choose),
 	}
 }
 
 type listArgs struct {
-	Query   string            `json:"query,omitempty" jsonschema:"what the shopper asks about, in a few English words, such as: socks; leave out for all"`
+	Query   string            `json:"query,omitempty" jsonschema:"a few English words, such as: socks; leave out for all"`
 	Codes   []string          `json:"codes,omitempty" jsonschema:"codes that the shopper names"`
-	Changes []carttool.Change `json:"changes,omitempty" jsonschema:"what if these were changed in the cart first"`
-	All     bool              `json:"all,omitempty" jsonschema:"true to list every offer, with terms"`
+	Changes []carttool.Change `json:"changes,omitempty" jsonschema:"what if the cart were changed"`
+	All     bool              `json:"all,omitempty" jsonschema:"every offer, with terms"`
 }
 
 type listResult struct {

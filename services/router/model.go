@@ -67,11 +67,11 @@ type proposedAssignment struct {
 const (
 	// askedSchema is a format string for a JSON array of the specialists' names.
 	askedSchema = `{"type":"object","properties":{"assignments":{"type":"array",` +
-		`"description":"one for each request in the message, in its order","items":{"type":"object","properties":{` +
+		`"items":{"type":"object","properties":{` +
 		`"specialist":{"type":"string","enum":%s},` +
-		`"sub_query":{"type":"string","description":"the request in the shopper's words"},` +
-		`"reason":{"type":"string","description":"why, in at most ten words"},` +
-		`"confidence":{"type":"number","description":"how sure, from 0 to 1"}},` +
+		`"sub_query":{"type":"string"},` +
+		`"reason":{"type":"string"},` +
+		`"confidence":{"type":"number"}},` +
 		`"required":["specialist","sub_query","reason","confidence"],"additionalProperties":false}}},` +
 		`"required":["assignments"],"additionalProperties":false}`
 	// acceptedSchema leaves to the repair what is missing.

@@ -91,21 +91,21 @@ var speaksFor = map[float64][]string{
 // searchArgs are the arguments of search_catalog.
 type searchArgs struct {
 	Query      string         `json:"query" jsonschema:"A few English words, such as: trail running shoes. Or a product id."`
-	Category   string         `json:"category,omitempty" jsonschema:"A category of the store."`
+	Category   string         `json:"category,omitempty"`
 	Brand      string         `json:"brand,omitempty"`
 	MinPrice   *float64       `json:"min_price,omitempty"`
 	MaxPrice   *float64       `json:"max_price,omitempty"`
-	Options    map[string]any `json:"options,omitempty" jsonschema:"Of one variant, such as {\"size\": \"42\", \"colour\": \"blue\"}."`
-	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Facts, such as {\"waterproof\": \"true\"}."`
+	Options    map[string]any `json:"options,omitempty" jsonschema:"Such as {\"size\": \"42\", \"colour\": \"blue\"}."`
+	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Such as {\"waterproof\": \"true\"}."`
 	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"False lists sold-out products too."`
 	Sort       string         `json:"sort,omitempty" jsonschema:"relevance, price_low_to_high or price_high_to_low."`
-	Limit      int            `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. Default: 5."`
+	Limit      int            `json:"limit,omitempty" jsonschema:"Products to list, 1 to 20. Default: 5."`
 }
 
 const catalogTool = "search_catalog"
 
 const searchDescription = `Searches the store's catalog for products. Returns the best, the number of all matches (total) and ` +
-	`their price range. When nothing fits, note says why and the nearest products are listed.`
+	`their price range, or the nearest products if none fits.`
 
 const (
 	defaultListed = 5

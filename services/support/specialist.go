@@ -82,12 +82,11 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	tools := []agentloop.Tool{
 		tt.orderTool(),
 		agentloop.NewTool(searchPolicies,
-			"Searches the store's own documents (returns, refunds, shipping, warranty, payment, privacy, contact ...) and gives the "+
-				"passages to quote. Call it for any question about the store's rules or services. If nothing is found, try once with "+
-				"other words or in English.",
+			"Searches the store's own documents (returns, refunds, shipping, warranty, payment, privacy, contact ...) for any question "+
+				"about the store's rules or services. If nothing is found, try once with other words or in English.",
 			tt.searchPolicies),
 		agentloop.NewTool("suggest_handoff",
-			"Suggests that a person of the store takes over. Call it only when the shopper asks for a person or is in distress.",
+			"Suggests that a person of the store takes over. Only when the shopper asks for a person or is in distress.",
 			tt.suggestHandoff),
 	}
 	if t.Cart != nil { // for questions such as how much is missing for free delivery
@@ -100,15 +99,13 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 func (t *turnTools) orderTool() agentloop.Tool {
 	if t.turn.Scope.CustomerID == "" {
 		return withActionNames(agentloop.NewTool(lookupOrder,
-			"Looks up an order of a shopper who is not signed in: status, what happens next, items, total, tracking, and what can be "+
-				"done with it now. It needs the order's number, and its e-mail address or postal code, as the shopper wrote them. "+
-				"Call it for any question about the shopper's own order, parcel or delivery.",
+			"Looks up an order of a shopper who is not signed in, by its number and its e-mail address or postal code: status, items, "+
+				"total, tracking, and what can be done with it now. For any question about the shopper's own order, parcel or delivery.",
 			t.lookupGuestOrder))
 	}
 	return withActionNames(agentloop.NewTool(lookupOrder,
-		"Looks up an order of the signed-in shopper by order_id, by item, or else the latest: status, what happens next, items, "+
-			"total, tracking, and what can be done with it now. It lists their other orders. Call it for any question about the "+
-			"shopper's own order, parcel or delivery.",
+		"Looks up an order of the signed-in shopper by order_id, by item, or else the latest: status, items, total, "+
+			"tracking, and what can be done with it now. For any question about the shopper's own order, parcel or delivery.",
 		t.lookupOrder))
 }
 
@@ -144,8 +141,8 @@ func (s *Service) forModel(ctx context.Context, cause error, words string) error
 }
 
 type searchArgs struct {
-	Query string `json:"query" jsonschema:"what to look for, in a few words, such as: return unopened shoes"`
-	Full  bool   `json:"full,omitempty" jsonschema:"true for whole passages instead of the sentences that match"`
+	Query string `json:"query" jsonschema:"a few words, such as: return unopened shoes"`
+	Full  bool   `json:"full,omitempty" jsonschema:"whole passages, not only sentences that match"`
 }
 
 type searchResult struct {
@@ -256,8 +253,8 @@ func (t *turnTools) passages(ctx context.Context, query string) ([]*policyv1.Pas
 }
 
 type handoffArgs struct {
-	Reason  string `json:"reason" jsonschema:"why a person is needed, in one sentence"`
-	Summary string `json:"summary,omitempty" jsonschema:"for that person: what the shopper wants, what was found, what is open"`
+	Reason  string `json:"reason"`
+	Summary string `json:"summary,omitempty" jsonschema:"for that person: what is wanted, found, open"`
 }
 
 // Limits of what the model writes for a person, in characters.

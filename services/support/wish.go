@@ -20,13 +20,13 @@ import (
 
 // wish is what a shopper wants done with an order, as far as they said.
 type wish struct {
-	Item       string            `json:"item,omitempty" jsonschema:"the item that the shopper means, in their words: fleece jacket"`
-	Wants      []string          `json:"wants,omitempty" jsonschema:"what the shopper wants to do with the order; leave out when they only ask how it stands"`
-	Quantity   int32             `json:"quantity,omitempty" jsonschema:"units of item; leave out for all"`
-	Condition  string            `json:"condition,omitempty" jsonschema:"state of the goods as the shopper told it"`
-	Reason     string            `json:"reason,omitempty" jsonschema:"why the shopper wants it"`
+	Item       string            `json:"item,omitempty" jsonschema:"the item in the shopper's words: fleece jacket"`
+	Wants      []string          `json:"wants,omitempty" jsonschema:"what the shopper wants done; leave out when they only ask"`
+	Quantity   int32             `json:"quantity,omitempty" jsonschema:"units of item"`
+	Condition  string            `json:"condition,omitempty" jsonschema:"as the shopper told it"`
+	Reason     string            `json:"reason,omitempty"`
 	NewAddress string            `json:"new_address,omitempty"`
-	Options    map[string]string `json:"options,omitempty" jsonschema:"options wanted instead, such as size 43"`
+	Options    map[string]string `json:"options,omitempty" jsonschema:"options wanted instead"`
 }
 
 // Values of wish.Condition.

@@ -30,8 +30,8 @@ const (
 )
 
 type askArgs struct {
-	Question     string   `json:"question" jsonschema:"one short question in the shopper's language"`
-	QuickReplies []string `json:"quick_replies,omitempty" jsonschema:"up to 4 likely answers of a few words each"`
+	Question     string   `json:"question"`
+	QuickReplies []string `json:"quick_replies,omitempty" jsonschema:"up to 4 short answers"`
 }
 
 type notMineArgs struct {
@@ -42,13 +42,13 @@ type notMineArgs struct {
 // finalTools are the tools with which a specialist ends its work without an answer: it asks the shopper, or passes the assignment on
 // to a colleague if there is one. The prompt is what no question may quote.
 func finalTools(t *Turn, prompt *promptleak.Prompt) []agentloop.Tool {
-	ask := agentloop.NewTool(askShopper, "Asks the shopper for what only they know and you need. Not for what a tool can find.",
+	ask := agentloop.NewTool(askShopper, "Asks the shopper one short question, for what only they know.",
 		func(_ context.Context, in askArgs) (string, error) { return "asked", t.ask(in, prompt) })
 	ask.Final, ask.Effects = true, true // calls of one step run in their order, so the first one counts
 	if len(t.colleagues) == 0 {
 		return []agentloop.Tool{ask}
 	}
-	pass := agentloop.NewTool(notMine, "Passes a question that your tools cannot answer on to the specialist it belongs to. Write no text beside it.",
+	pass := agentloop.NewTool(notMine, "Passes on what another specialist answers. Write no text beside it.",
 		func(_ context.Context, in notMineArgs) (string, error) {
 			t.passOn(&specialistv1.NotMine{Specialist: in.Specialist, Reason: text.Cut(text.OneLine(valid(in.Reason)), maxReason)})
 			return "passed on", nil
@@ -56,7 +56,7 @@ func finalTools(t *Turn, prompt *promptleak.Prompt) []agentloop.Tool {
 	pass.Final, pass.Effects = true, true
 	names, _ := json.Marshal(t.colleagues) // strings always are JSON
 	pass.Parameters = fmt.Appendf(nil, `{"type":"object","properties":{"specialist":{"type":"string","enum":%s},`+
-		`"reason":{"type":"string"}},"additionalProperties":false}`, names)
+		`"reason":{"type":"string"}}}`, names)
 	return []agentloop.Tool{ask, pass}
 }
 

@@ -29,7 +29,7 @@ var rules string
 
 // The lines before the parts of a system prompt that come from outside.
 const (
-	messageLead = "The whole message, of which you answer one part; colleagues answer the rest:"
+	messageLead = "The whole message; you answer one part of it:"
 	lackLead    = "This came to you because the store lacks something. Say so in a few words:"
 	summaryLead = "What was said in the conversation before. Facts may be out of date, so look them up again:"
 	shownLead   = "Products that were last shown, so that \"the second one\" is number 2. Look a product up by its product_id before you " +
