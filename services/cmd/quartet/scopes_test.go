@@ -51,7 +51,7 @@ func TestScopePrintsAToken(t *testing.T) {
 		want scope.Scope
 	}{
 		"as in a turn": {[]string{"--customer", "ava", "--audience", "support"},
-			scope.Scope{StoreID: "demo", CustomerID: "ava", CartID: "ava", Audience: "support", Reads: []scope.Read{scope.ReadOrders, scope.ReadPolicies}}},
+			scope.Scope{StoreID: "demo", CustomerID: "ava", CartID: "ava", Audience: "support", Reads: []scope.Read{scope.ReadOrders, scope.ReadPolicies, scope.ReadCarts}}},
 		"by hand": {[]string{"--cart", "k", "--groups", "vip, staff", "--locale", "de", "--audience", "loyalty", "--reads", "orders,points"},
 			scope.Scope{StoreID: "demo", CustomerGroups: []string{"vip", "staff"}, CartID: "k", Locale: "de", Audience: "loyalty", Reads: []scope.Read{scope.ReadOrders, "points"}}},
 		"no reads": {[]string{"--audience", "search", "--reads", "none"}, scope.Scope{StoreID: "demo", Audience: "search"}},
