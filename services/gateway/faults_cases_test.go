@@ -150,7 +150,7 @@ func redisRows() []faultRow {
 	return []faultRow{
 		row("down", always(refused)),
 		row("hangs", func(ctx context.Context, _ int) error { return wait(ctx, time.Hour) }),
-		row("slow", func(ctx context.Context, _ int) error { return wait(ctx, 200*time.Millisecond) }),
+		row("slow", func(ctx context.Context, _ int) error { return wait(ctx, slowRoundTrip) }),
 		row("429", always(errors.New("ERR max number of clients reached"))),
 		row("500", always(errors.New("OOM command not allowed when used memory > 'maxmemory'."))),
 		row("garbage", always(errors.New("redis: can't parse reply"))),
@@ -162,6 +162,10 @@ func redisRows() []faultRow {
 		}),
 	}
 }
+
+// slowRoundTrip is what "slow" adds to a round trip to Redis. Writes of answers that come at the same time share round trips, or not:
+// 6 to 9 of them are 2 s to the second.
+const slowRoundTrip = 250 * time.Millisecond
 
 // redisDiesAfter is how many round trips Redis takes part in before it dies midway: enough for a message to be admitted.
 const redisDiesAfter = 6
