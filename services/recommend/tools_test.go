@@ -87,6 +87,7 @@ func TestCartContextWithChanges(t *testing.T) {
 		"another variant":                {`[{"product":"BOOT-1","options":{"size":41}}]`, []string{"1 BOOT-1/s42", "1 SOCK-1/std", "1 BOOT-1/s41"}, "344.85 EUR", ""},
 		"a variant that there is not":    {`[{"product":"BOOT-1","options":{"size":"60"}}]`, nil, "", "Fell boot has no variant with size 60; it has: size 41; size 42"},
 		"a product that there is not":    {`[{"product":"moon boot"}]`, nil, "", `the store has no product "moon boot"; give the product_id or the exact title`},
+		"both add and quantity":          {`[{"product":"BOOT-1","add":1,"quantity":2}]`, nil, "", `both add and quantity are given for "BOOT-1"; give one`},
 		"removing what is not in it":     {`[{"product":"GAITER-1","quantity":0}]`, nil, "", `the cart has no "GAITER-1"; remove only what get_cart_context lists`},
 		"fewer units by a number to add": {`[{"product":"SOCK-1","add":-1}]`, nil, "", `add is -1 for "SOCK-1"; use quantity for how many there are in all, 0 to remove it`},
 	} {
@@ -112,6 +113,21 @@ func TestCartContextWithChanges(t *testing.T) {
 				t.Errorf("the cart itself has changed: %v, %v", after, err)
 			}
 		})
+	}
+}
+
+func TestANameOfSeveralProductsChangesNoCart(t *testing.T) {
+	for name, c := range map[string]struct {
+		items []*cartv1.CartItem
+		want  string
+	}{
+		"in the cart":    {[]*cartv1.CartItem{item("BOOT-1", "s41", 1), item("BOOT-1", "s42", 1)}, `"boot" means several: BOOT-1 size 41; BOOT-1 size 42; give the product_id, and the options`},
+		"in the catalog": {nil, `"boot" means several: BOOT-1 Fell boot; WAX-1 Boot wax; give the product_id, and the options`},
+	} {
+		call, _ := toolbox(t, scope.Scope{CartID: "c1"}, c.items...)
+		if got, err := call("get_cart_context", `{"changes":[{"product":"boot"}]}`); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, %v; want %q", name, got, err, c.want)
+		}
 	}
 }
 

@@ -65,10 +65,17 @@ func resolve(
 		return nil, fmt.Errorf("add is %d for %q; use quantity for how many there are in all, 0 to remove it", change.Add, name)
 	}
 	out := &cartv1.CartChange{Change: &cartv1.CartChange_AddQuantity{AddQuantity: max(change.Add, 1)}}
+	if change.Quantity != nil && change.Add != 0 {
+		return nil, fmt.Errorf("both add and quantity are given for %q; give one", name)
+	}
 	if change.Quantity != nil {
 		out.Change = &cartv1.CartChange_SetQuantity{SetQuantity: *change.Quantity}
 	}
-	if item := inCart(cart, name, change.Options); item != nil {
+	item, err := inCart(cart, name, change.Options)
+	if err != nil {
+		return nil, err
+	}
+	if item != nil {
 		out.ProductId, out.VariantId = item.GetProductId(), item.GetVariantId()
 		return out, nil
 	}
@@ -87,17 +94,33 @@ func resolve(
 	return out, nil
 }
 
-// inCart returns the item of the cart that a name means, by id or title. Nil: there is none.
-func inCart(cart *cartv1.Cart, name string, options map[string]any) *cartv1.CartItem {
+// inCart returns the item of the cart that a name means, by id or title. Nil: there is none. The error says that there are several.
+func inCart(cart *cartv1.Cart, name string, options map[string]any) (*cartv1.CartItem, error) {
+	var found []*cartv1.CartItem
 	for _, item := range cart.GetItems() {
 		if (item.GetProductId() == name || names(item.GetTitle(), name)) && fits(item.GetOptions(), options) {
-			return item
+			found = append(found, item)
 		}
 	}
-	return nil
+	if len(found) == 0 {
+		return nil, nil
+	}
+	if len(found) > 1 {
+		var all []string
+		for _, item := range found {
+			all = append(all, strings.TrimSpace(item.GetProductId()+" "+describe(item.GetOptions())))
+		}
+		return nil, severalError(name, all)
+	}
+	return found[0], nil
 }
 
-// find returns the product that a name means: by its id, or else the best hit of a search whose title has all words of the name.
+func severalError(name string, all []string) error {
+	return fmt.Errorf("%q means several: %s; give the product_id, and the options", name, strings.Join(all, "; "))
+}
+
+// find returns the product that a name means: by its id, its title, or else the only one of the best hits of a search whose title has
+// all words of the name.
 func find(ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID, name string) (*catalogv1.Product, error) {
 	byID, err := catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: storeID, ProductIds: []string{name}})
 	if err == nil && len(byID.GetProducts()) == 1 {
@@ -110,10 +133,21 @@ func find(ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID, 
 	case err != nil:
 		return nil, errCatalog
 	}
+	var meant []*catalogv1.Product
+	var all []string
 	for _, hit := range found.GetHits() {
-		if names(hit.GetProduct().GetTitle(), name) {
-			return hit.GetProduct(), nil
+		if p := hit.GetProduct(); strings.EqualFold(p.GetTitle(), name) {
+			return p, nil
+		} else if names(p.GetTitle(), name) {
+			meant, all = append(meant, p), append(all, p.GetProductId()+" "+p.GetTitle())
 		}
+	}
+	switch len(meant) {
+	case 0:
+	case 1:
+		return meant[0], nil
+	default:
+		return nil, severalError(name, all)
 	}
 	return nil, fmt.Errorf("the store has no product %q; give the product_id or the exact title", name)
 }
