@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -66,15 +65,6 @@ func eur(minor int64) *commonv1.Money {
 
 func look(what string) scripted.Step {
 	return scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "look", Arguments: `{"what":"` + what + `"}`}}}
-}
-
-// lookTimes calls the tool so often, each time in a way that is no repetition.
-func lookTimes(what string, times int) scripted.Step {
-	var s scripted.Step
-	for i := range times {
-		s.ToolCalls = append(s.ToolCalls, agentloop.ToolCall{Name: "look", Arguments: fmt.Sprintf(`{"what":%q,"try":%d}`, what, i)})
-	}
-	return s
 }
 
 // serve serves a specialist in memory and returns a client of it.
