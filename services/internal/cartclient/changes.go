@@ -99,15 +99,14 @@ func productsOf(
 // apply makes one change. The product is nil if the change removes.
 func apply(check *fault.Checker, field string, cart *cartv1.Cart, p *catalogv1.Product, change *cartv1.CartChange) {
 	productID, variantID := cmp.Or(p.GetProductId(), change.GetProductId()), change.GetVariantId()
-	at := slices.IndexFunc(cart.GetItems(), func(item *cartv1.CartItem) bool {
+	meant := func(item *cartv1.CartItem) bool {
 		return item.GetProductId() == productID && (variantID == "" || item.GetVariantId() == variantID)
-	})
+	}
 	if p == nil {
-		cart.Items = slices.DeleteFunc(cart.Items, func(item *cartv1.CartItem) bool {
-			return item.GetProductId() == productID && (variantID == "" || item.GetVariantId() == variantID)
-		})
+		cart.Items = slices.DeleteFunc(cart.Items, meant)
 		return
 	}
+	at := slices.IndexFunc(cart.GetItems(), meant)
 	if at < 0 {
 		v := variantOf(p, variantID)
 		if v == nil {
