@@ -192,10 +192,15 @@ func (h *fixture) outcomeOf(t *testing.T, message string) outcome {
 	o.Asked = map[string]*specialistv1.AnswerRequest{}
 	for _, result := range o.Reply.GetResults() {
 		a := result.GetAssignment()
+		unavailable := ""
+		if a.GetRemappedFrom() != "" {
+			unavailable = a.GetReason()
+		}
+		// A guess that differs from the decision by its reason alone is asked too, maybe after the decision.
 		requests, _ := h.specialists[a.GetSpecialist()].calls()
 		for _, req := range requests {
 			if req.GetMessage() == message && req.GetSubQuery() == a.GetSubQuery() &&
-				req.GetAssignmentId() == a.GetAssignmentId() {
+				req.GetAssignmentId() == a.GetAssignmentId() && req.GetUnavailableReason() == unavailable {
 				o.Asked[a.GetSpecialist()+" "+a.GetAssignmentId()] = req
 			}
 		}
