@@ -25,6 +25,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// AgeGroup is an age of people.
+type AgeGroup int32
+
+const (
+	// Anyone, or not known.
+	AgeGroup_AGE_GROUP_UNSPECIFIED AgeGroup = 0
+	// Up to 3 months.
+	AgeGroup_AGE_GROUP_NEWBORN AgeGroup = 1
+	// 3 to 12 months.
+	AgeGroup_AGE_GROUP_INFANT AgeGroup = 2
+	// 1 to 5 years.
+	AgeGroup_AGE_GROUP_TODDLER AgeGroup = 3
+	// 5 to 13 years.
+	AgeGroup_AGE_GROUP_KIDS AgeGroup = 4
+	// Teenagers and adults.
+	AgeGroup_AGE_GROUP_ADULT AgeGroup = 5
+)
+
+// Enum value maps for AgeGroup.
+var (
+	AgeGroup_name = map[int32]string{
+		0: "AGE_GROUP_UNSPECIFIED",
+		1: "AGE_GROUP_NEWBORN",
+		2: "AGE_GROUP_INFANT",
+		3: "AGE_GROUP_TODDLER",
+		4: "AGE_GROUP_KIDS",
+		5: "AGE_GROUP_ADULT",
+	}
+	AgeGroup_value = map[string]int32{
+		"AGE_GROUP_UNSPECIFIED": 0,
+		"AGE_GROUP_NEWBORN":     1,
+		"AGE_GROUP_INFANT":      2,
+		"AGE_GROUP_TODDLER":     3,
+		"AGE_GROUP_KIDS":        4,
+		"AGE_GROUP_ADULT":       5,
+	}
+)
+
+func (x AgeGroup) Enum() *AgeGroup {
+	p := new(AgeGroup)
+	*p = x
+	return p
+}
+
+func (x AgeGroup) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AgeGroup) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_catalog_v1_catalog_proto_enumTypes[0].Descriptor()
+}
+
+func (AgeGroup) Type() protoreflect.EnumType {
+	return &file_quartet_catalog_v1_catalog_proto_enumTypes[0]
+}
+
+func (x AgeGroup) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AgeGroup.Descriptor instead.
+func (AgeGroup) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{0}
+}
+
 // Sort is the order of search results.
 type Sort int32
 
@@ -37,6 +102,12 @@ const (
 	Sort_SORT_PRICE_ASCENDING Sort = 2
 	// By the highest price of the admitted variants, highest first.
 	Sort_SORT_PRICE_DESCENDING Sort = 3
+	// By average rating, best first; of equal averages, the one with more ratings. Products without ratings come last.
+	Sort_SORT_RATING Sort = 4
+	// By the numeric attribute sort_attribute, lowest first. Products without it come last.
+	Sort_SORT_ATTRIBUTE_ASCENDING Sort = 5
+	// By the numeric attribute sort_attribute, highest first. Products without it come last.
+	Sort_SORT_ATTRIBUTE_DESCENDING Sort = 6
 )
 
 // Enum value maps for Sort.
@@ -46,12 +117,18 @@ var (
 		1: "SORT_RELEVANCE",
 		2: "SORT_PRICE_ASCENDING",
 		3: "SORT_PRICE_DESCENDING",
+		4: "SORT_RATING",
+		5: "SORT_ATTRIBUTE_ASCENDING",
+		6: "SORT_ATTRIBUTE_DESCENDING",
 	}
 	Sort_value = map[string]int32{
-		"SORT_UNSPECIFIED":      0,
-		"SORT_RELEVANCE":        1,
-		"SORT_PRICE_ASCENDING":  2,
-		"SORT_PRICE_DESCENDING": 3,
+		"SORT_UNSPECIFIED":          0,
+		"SORT_RELEVANCE":            1,
+		"SORT_PRICE_ASCENDING":      2,
+		"SORT_PRICE_DESCENDING":     3,
+		"SORT_RATING":               4,
+		"SORT_ATTRIBUTE_ASCENDING":  5,
+		"SORT_ATTRIBUTE_DESCENDING": 6,
 	}
 )
 
@@ -66,11 +143,11 @@ func (x Sort) String() string {
 }
 
 func (Sort) Descriptor() protoreflect.EnumDescriptor {
-	return file_quartet_catalog_v1_catalog_proto_enumTypes[0].Descriptor()
+	return file_quartet_catalog_v1_catalog_proto_enumTypes[1].Descriptor()
 }
 
 func (Sort) Type() protoreflect.EnumType {
-	return &file_quartet_catalog_v1_catalog_proto_enumTypes[0]
+	return &file_quartet_catalog_v1_catalog_proto_enumTypes[1]
 }
 
 func (x Sort) Number() protoreflect.EnumNumber {
@@ -79,7 +156,7 @@ func (x Sort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Sort.Descriptor instead.
 func (Sort) EnumDescriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{0}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
 }
 
 // Relation is how a product relates to an anchor.
@@ -119,11 +196,11 @@ func (x Relation) String() string {
 }
 
 func (Relation) Descriptor() protoreflect.EnumDescriptor {
-	return file_quartet_catalog_v1_catalog_proto_enumTypes[1].Descriptor()
+	return file_quartet_catalog_v1_catalog_proto_enumTypes[2].Descriptor()
 }
 
 func (Relation) Type() protoreflect.EnumType {
-	return &file_quartet_catalog_v1_catalog_proto_enumTypes[1]
+	return &file_quartet_catalog_v1_catalog_proto_enumTypes[2]
 }
 
 func (x Relation) Number() protoreflect.EnumNumber {
@@ -132,7 +209,7 @@ func (x Relation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relation.Descriptor instead.
 func (Relation) EnumDescriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{2}
 }
 
 // Product is one article that a store sells, in one or more variants. A write removes control and invisible characters, and
@@ -164,7 +241,15 @@ type Product struct {
 	// Ids of complementary products that the store's staff chose, best first. At most 100.
 	ComplementIds []string `protobuf:"bytes,11,rep,name=complement_ids,json=complementIds,proto3" json:"complement_ids,omitempty"`
 	// When the product was last written. Set by the service; ignored on upsert.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// What customers think of the product. Absent: it has no ratings.
+	Rating *Rating `protobuf:"bytes,13,opt,name=rating,proto3" json:"rating,omitempty"`
+	// Age of the people that the product is for. Unspecified: anyone's.
+	AgeGroup AgeGroup `protobuf:"varint,14,opt,name=age_group,json=ageGroup,proto3,enum=quartet.catalog.v1.AgeGroup" json:"age_group,omitempty"`
+	// Whom the product is for, beside age_group, such as "women" or "beginners". At most 200 characters. May be empty.
+	Audience string `protobuf:"bytes,15,opt,name=audience,proto3" json:"audience,omitempty"`
+	// Texts in further languages, one per language, at most 20. Searches find the product by them too.
+	Translations  []*LocalizedText `protobuf:"bytes,16,rep,name=translations,proto3" json:"translations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -283,6 +368,153 @@ func (x *Product) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Product) GetRating() *Rating {
+	if x != nil {
+		return x.Rating
+	}
+	return nil
+}
+
+func (x *Product) GetAgeGroup() AgeGroup {
+	if x != nil {
+		return x.AgeGroup
+	}
+	return AgeGroup_AGE_GROUP_UNSPECIFIED
+}
+
+func (x *Product) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+func (x *Product) GetTranslations() []*LocalizedText {
+	if x != nil {
+		return x.Translations
+	}
+	return nil
+}
+
+// Rating is the mean of customers' ratings.
+type Rating struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Mean, 0 to 5; 5 is best.
+	Average float64 `protobuf:"fixed64,1,opt,name=average,proto3" json:"average,omitempty"`
+	// Number of ratings, 1 or more.
+	Count         int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rating) Reset() {
+	*x = Rating{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rating) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rating) ProtoMessage() {}
+
+func (x *Rating) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rating.ProtoReflect.Descriptor instead.
+func (*Rating) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Rating) GetAverage() float64 {
+	if x != nil {
+		return x.Average
+	}
+	return 0
+}
+
+func (x *Rating) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// LocalizedText has the texts of a product in one language.
+type LocalizedText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// BCP 47 tag of the language, such as "de" or "pt-BR". Required; unique in the product.
+	Language string `protobuf:"bytes,1,opt,name=language,proto3" json:"language,omitempty"`
+	// Title. 1 to 300 characters. Required.
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// Description as plain text, at most 20,000 characters. May be empty.
+	Description   string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LocalizedText) Reset() {
+	*x = LocalizedText{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LocalizedText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LocalizedText) ProtoMessage() {}
+
+func (x *LocalizedText) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LocalizedText.ProtoReflect.Descriptor instead.
+func (*LocalizedText) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *LocalizedText) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *LocalizedText) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *LocalizedText) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
 // Variant is one form of a product that shoppers can buy. Each variant has its price and stock.
 type Variant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -304,7 +536,7 @@ type Variant struct {
 
 func (x *Variant) Reset() {
 	*x = Variant{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[1]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -316,7 +548,7 @@ func (x *Variant) String() string {
 func (*Variant) ProtoMessage() {}
 
 func (x *Variant) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[1]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -329,7 +561,7 @@ func (x *Variant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Variant.ProtoReflect.Descriptor instead.
 func (*Variant) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Variant) GetVariantId() string {
@@ -388,7 +620,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[2]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -400,7 +632,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[2]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -413,7 +645,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{2}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Attribute) GetName() string {
@@ -509,13 +741,17 @@ type Filter struct {
 	InStock bool `protobuf:"varint,7,opt,name=in_stock,json=inStock,proto3" json:"in_stock,omitempty"`
 	// Ids of products to leave out. At most 2,000.
 	ExcludeProductIds []string `protobuf:"bytes,8,rep,name=exclude_product_ids,json=excludeProductIds,proto3" json:"exclude_product_ids,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Admits products whose numeric attributes lie in all these ranges. At most 20.
+	AttributeRanges []*AttributeRange `protobuf:"bytes,9,rep,name=attribute_ranges,json=attributeRanges,proto3" json:"attribute_ranges,omitempty"`
+	// Lowest average rating of an admitted product, 0 to 5. Zero: products without ratings too.
+	MinRating     float64 `protobuf:"fixed64,10,opt,name=min_rating,json=minRating,proto3" json:"min_rating,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[3]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +763,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[3]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +776,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{3}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Filter) GetCategories() []string {
@@ -599,6 +835,84 @@ func (x *Filter) GetExcludeProductIds() []string {
 	return nil
 }
 
+func (x *Filter) GetAttributeRanges() []*AttributeRange {
+	if x != nil {
+		return x.AttributeRanges
+	}
+	return nil
+}
+
+func (x *Filter) GetMinRating() float64 {
+	if x != nil {
+		return x.MinRating
+	}
+	return 0
+}
+
+// AttributeRange bounds a numeric attribute. At least one bound is set.
+type AttributeRange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the attribute, without regard to case and spelling variants. Required.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Lowest value, inclusive, in the unit of the products. Absent: no lower limit.
+	Min *float64 `protobuf:"fixed64,2,opt,name=min,proto3,oneof" json:"min,omitempty"`
+	// Highest value, inclusive. Absent: no upper limit.
+	Max           *float64 `protobuf:"fixed64,3,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttributeRange) Reset() {
+	*x = AttributeRange{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttributeRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttributeRange) ProtoMessage() {}
+
+func (x *AttributeRange) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttributeRange.ProtoReflect.Descriptor instead.
+func (*AttributeRange) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *AttributeRange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AttributeRange) GetMin() float64 {
+	if x != nil && x.Min != nil {
+		return *x.Min
+	}
+	return 0
+}
+
+func (x *AttributeRange) GetMax() float64 {
+	if x != nil && x.Max != nil {
+		return *x.Max
+	}
+	return 0
+}
+
 // Hit is one product in a result.
 type Hit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -617,7 +931,7 @@ type Hit struct {
 
 func (x *Hit) Reset() {
 	*x = Hit{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[4]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -629,7 +943,7 @@ func (x *Hit) String() string {
 func (*Hit) ProtoMessage() {}
 
 func (x *Hit) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[4]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -642,7 +956,7 @@ func (x *Hit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hit.ProtoReflect.Descriptor instead.
 func (*Hit) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{4}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Hit) GetProduct() *Product {
@@ -688,7 +1002,7 @@ type Facet struct {
 
 func (x *Facet) Reset() {
 	*x = Facet{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[5]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +1014,7 @@ func (x *Facet) String() string {
 func (*Facet) ProtoMessage() {}
 
 func (x *Facet) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[5]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +1027,7 @@ func (x *Facet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facet.ProtoReflect.Descriptor instead.
 func (*Facet) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{5}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Facet) GetName() string {
@@ -750,7 +1064,7 @@ type UpsertProductsRequest struct {
 
 func (x *UpsertProductsRequest) Reset() {
 	*x = UpsertProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[6]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +1076,7 @@ func (x *UpsertProductsRequest) String() string {
 func (*UpsertProductsRequest) ProtoMessage() {}
 
 func (x *UpsertProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[6]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +1089,7 @@ func (x *UpsertProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpsertProductsRequest.ProtoReflect.Descriptor instead.
 func (*UpsertProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{6}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UpsertProductsRequest) GetStoreId() string {
@@ -809,7 +1123,7 @@ type UpsertProductsResponse struct {
 
 func (x *UpsertProductsResponse) Reset() {
 	*x = UpsertProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[7]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -821,7 +1135,7 @@ func (x *UpsertProductsResponse) String() string {
 func (*UpsertProductsResponse) ProtoMessage() {}
 
 func (x *UpsertProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[7]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -834,7 +1148,7 @@ func (x *UpsertProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpsertProductsResponse.ProtoReflect.Descriptor instead.
 func (*UpsertProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{7}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpsertProductsResponse) GetUpsertedCount() int32 {
@@ -886,7 +1200,7 @@ type VariantUpdate struct {
 
 func (x *VariantUpdate) Reset() {
 	*x = VariantUpdate{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[8]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +1212,7 @@ func (x *VariantUpdate) String() string {
 func (*VariantUpdate) ProtoMessage() {}
 
 func (x *VariantUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[8]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +1225,7 @@ func (x *VariantUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VariantUpdate.ProtoReflect.Descriptor instead.
 func (*VariantUpdate) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{8}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *VariantUpdate) GetProductId() string {
@@ -969,7 +1283,7 @@ type UpdateVariantsRequest struct {
 
 func (x *UpdateVariantsRequest) Reset() {
 	*x = UpdateVariantsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[9]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1295,7 @@ func (x *UpdateVariantsRequest) String() string {
 func (*UpdateVariantsRequest) ProtoMessage() {}
 
 func (x *UpdateVariantsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[9]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1308,7 @@ func (x *UpdateVariantsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateVariantsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateVariantsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{9}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateVariantsRequest) GetStoreId() string {
@@ -1028,7 +1342,7 @@ type UpdateVariantsResponse struct {
 
 func (x *UpdateVariantsResponse) Reset() {
 	*x = UpdateVariantsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[10]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1354,7 @@ func (x *UpdateVariantsResponse) String() string {
 func (*UpdateVariantsResponse) ProtoMessage() {}
 
 func (x *UpdateVariantsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[10]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1367,7 @@ func (x *UpdateVariantsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateVariantsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateVariantsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{10}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UpdateVariantsResponse) GetUpdatedCount() int32 {
@@ -1097,7 +1411,7 @@ type GetProductRequest struct {
 
 func (x *GetProductRequest) Reset() {
 	*x = GetProductRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[11]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1423,7 @@ func (x *GetProductRequest) String() string {
 func (*GetProductRequest) ProtoMessage() {}
 
 func (x *GetProductRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[11]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1436,7 @@ func (x *GetProductRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProductRequest.ProtoReflect.Descriptor instead.
 func (*GetProductRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{11}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetProductRequest) GetStoreId() string {
@@ -1150,7 +1464,7 @@ type GetProductResponse struct {
 
 func (x *GetProductResponse) Reset() {
 	*x = GetProductResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[12]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1476,7 @@ func (x *GetProductResponse) String() string {
 func (*GetProductResponse) ProtoMessage() {}
 
 func (x *GetProductResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[12]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1489,7 @@ func (x *GetProductResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProductResponse.ProtoReflect.Descriptor instead.
 func (*GetProductResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{12}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetProductResponse) GetProduct() *Product {
@@ -1198,7 +1512,7 @@ type BatchGetProductsRequest struct {
 
 func (x *BatchGetProductsRequest) Reset() {
 	*x = BatchGetProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[13]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1524,7 @@ func (x *BatchGetProductsRequest) String() string {
 func (*BatchGetProductsRequest) ProtoMessage() {}
 
 func (x *BatchGetProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[13]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1537,7 @@ func (x *BatchGetProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGetProductsRequest.ProtoReflect.Descriptor instead.
 func (*BatchGetProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BatchGetProductsRequest) GetStoreId() string {
@@ -1253,7 +1567,7 @@ type BatchGetProductsResponse struct {
 
 func (x *BatchGetProductsResponse) Reset() {
 	*x = BatchGetProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[14]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1579,7 @@ func (x *BatchGetProductsResponse) String() string {
 func (*BatchGetProductsResponse) ProtoMessage() {}
 
 func (x *BatchGetProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[14]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1592,7 @@ func (x *BatchGetProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGetProductsResponse.ProtoReflect.Descriptor instead.
 func (*BatchGetProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BatchGetProductsResponse) GetProducts() []*Product {
@@ -1308,7 +1622,7 @@ type DeleteProductRequest struct {
 
 func (x *DeleteProductRequest) Reset() {
 	*x = DeleteProductRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[15]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1634,7 @@ func (x *DeleteProductRequest) String() string {
 func (*DeleteProductRequest) ProtoMessage() {}
 
 func (x *DeleteProductRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[15]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1647,7 @@ func (x *DeleteProductRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProductRequest.ProtoReflect.Descriptor instead.
 func (*DeleteProductRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteProductRequest) GetStoreId() string {
@@ -1361,7 +1675,7 @@ type DeleteProductResponse struct {
 
 func (x *DeleteProductResponse) Reset() {
 	*x = DeleteProductResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[16]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1687,7 @@ func (x *DeleteProductResponse) String() string {
 func (*DeleteProductResponse) ProtoMessage() {}
 
 func (x *DeleteProductResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[16]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1700,7 @@ func (x *DeleteProductResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProductResponse.ProtoReflect.Descriptor instead.
 func (*DeleteProductResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteProductResponse) GetDeleted() bool {
@@ -1408,14 +1722,18 @@ type SearchProductsRequest struct {
 	// Order of the hits. Unspecified: by relevance, or by title when the query is empty.
 	Sort Sort `protobuf:"varint,4,opt,name=sort,proto3,enum=quartet.catalog.v1.Sort" json:"sort,omitempty"`
 	// Highest number of hits, 1 to 100. Zero: 10.
-	Limit         int32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	// next_page_token of the response before, with the same other fields. Empty: the first hits.
+	PageToken string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Attribute to sort by. Required with SORT_ATTRIBUTE_ASCENDING and SORT_ATTRIBUTE_DESCENDING, else refused. At most 200 characters.
+	SortAttribute string `protobuf:"bytes,7,opt,name=sort_attribute,json=sortAttribute,proto3" json:"sort_attribute,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SearchProductsRequest) Reset() {
 	*x = SearchProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1427,7 +1745,7 @@ func (x *SearchProductsRequest) String() string {
 func (*SearchProductsRequest) ProtoMessage() {}
 
 func (x *SearchProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1440,7 +1758,7 @@ func (x *SearchProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchProductsRequest.ProtoReflect.Descriptor instead.
 func (*SearchProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SearchProductsRequest) GetStoreId() string {
@@ -1478,6 +1796,20 @@ func (x *SearchProductsRequest) GetLimit() int32 {
 	return 0
 }
 
+func (x *SearchProductsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *SearchProductsRequest) GetSortAttribute() string {
+	if x != nil {
+		return x.SortAttribute
+	}
+	return ""
+}
+
 // SearchProductsResponse carries the best hits and figures about all matches.
 type SearchProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1496,14 +1828,16 @@ type SearchProductsResponse struct {
 	ExcludedMostBy string `protobuf:"bytes,6,opt,name=excluded_most_by,json=excludedMostBy,proto3" json:"excluded_most_by,omitempty"`
 	// Retrieval legs that took part: "lexical", and if configured "vector" and "rerank". "vector:failed" and "rerank:failed" name a
 	// leg that failed. "vector:building" has not embedded the products yet.
-	Legs          []string `protobuf:"bytes,7,rep,name=legs,proto3" json:"legs,omitempty"`
+	Legs []string `protobuf:"bytes,7,rep,name=legs,proto3" json:"legs,omitempty"`
+	// Token of the next hits. Empty: these are the last.
+	NextPageToken string `protobuf:"bytes,8,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SearchProductsResponse) Reset() {
 	*x = SearchProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1849,7 @@ func (x *SearchProductsResponse) String() string {
 func (*SearchProductsResponse) ProtoMessage() {}
 
 func (x *SearchProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[18]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1862,7 @@ func (x *SearchProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchProductsResponse.ProtoReflect.Descriptor instead.
 func (*SearchProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{18}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SearchProductsResponse) GetHits() []*Hit {
@@ -1580,6 +1914,13 @@ func (x *SearchProductsResponse) GetLegs() []string {
 	return nil
 }
 
+func (x *SearchProductsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // FindSimilarProductsRequest asks for complements or alternatives to some products.
 type FindSimilarProductsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1607,7 +1948,7 @@ type FindSimilarProductsRequest struct {
 
 func (x *FindSimilarProductsRequest) Reset() {
 	*x = FindSimilarProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[19]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1960,7 @@ func (x *FindSimilarProductsRequest) String() string {
 func (*FindSimilarProductsRequest) ProtoMessage() {}
 
 func (x *FindSimilarProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[19]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1973,7 @@ func (x *FindSimilarProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSimilarProductsRequest.ProtoReflect.Descriptor instead.
 func (*FindSimilarProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{19}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FindSimilarProductsRequest) GetStoreId() string {
@@ -1706,7 +2047,7 @@ type KnownComplement struct {
 
 func (x *KnownComplement) Reset() {
 	*x = KnownComplement{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +2059,7 @@ func (x *KnownComplement) String() string {
 func (*KnownComplement) ProtoMessage() {}
 
 func (x *KnownComplement) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +2072,7 @@ func (x *KnownComplement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownComplement.ProtoReflect.Descriptor instead.
 func (*KnownComplement) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{20}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KnownComplement) GetProductId() string {
@@ -1766,7 +2107,7 @@ type FindSimilarProductsResponse struct {
 
 func (x *FindSimilarProductsResponse) Reset() {
 	*x = FindSimilarProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +2119,7 @@ func (x *FindSimilarProductsResponse) String() string {
 func (*FindSimilarProductsResponse) ProtoMessage() {}
 
 func (x *FindSimilarProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +2132,7 @@ func (x *FindSimilarProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSimilarProductsResponse.ProtoReflect.Descriptor instead.
 func (*FindSimilarProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{21}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FindSimilarProductsResponse) GetHits() []*Hit {
@@ -1805,7 +2146,7 @@ var File_quartet_catalog_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\n" +
-	" quartet/catalog/v1/catalog.proto\x12\x12quartet.catalog.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\"\xbc\x03\n" +
+	" quartet/catalog/v1/catalog.proto\x12\x12quartet.catalog.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\"\x8e\x05\n" +
 	"\aProduct\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x14\n" +
@@ -1824,7 +2165,18 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	" \x03(\tR\timageUrls\x12%\n" +
 	"\x0ecomplement_ids\x18\v \x03(\tR\rcomplementIds\x12;\n" +
 	"\vupdate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\"\xa7\x02\n" +
+	"updateTime\x122\n" +
+	"\x06rating\x18\r \x01(\v2\x1a.quartet.catalog.v1.RatingR\x06rating\x129\n" +
+	"\tage_group\x18\x0e \x01(\x0e2\x1c.quartet.catalog.v1.AgeGroupR\bageGroup\x12\x1a\n" +
+	"\baudience\x18\x0f \x01(\tR\baudience\x12E\n" +
+	"\ftranslations\x18\x10 \x03(\v2!.quartet.catalog.v1.LocalizedTextR\ftranslations\"8\n" +
+	"\x06Rating\x12\x18\n" +
+	"\aaverage\x18\x01 \x01(\x01R\aaverage\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"c\n" +
+	"\rLocalizedText\x12\x1a\n" +
+	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\"\xa7\x02\n" +
 	"\aVariant\x12\x1d\n" +
 	"\n" +
 	"variant_id\x18\x01 \x01(\tR\tvariantId\x12B\n" +
@@ -1842,7 +2194,7 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x01H\x00R\x06number\x12\x14\n" +
 	"\x04flag\x18\x04 \x01(\bH\x00R\x04flag\x12\x12\n" +
 	"\x04unit\x18\x05 \x01(\tR\x04unitB\a\n" +
-	"\x05value\"\x83\x04\n" +
+	"\x05value\"\xf1\x04\n" +
 	"\x06Filter\x12\x1e\n" +
 	"\n" +
 	"categories\x18\x01 \x03(\tR\n" +
@@ -1855,13 +2207,23 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"attributes\x18\x06 \x03(\v2*.quartet.catalog.v1.Filter.AttributesEntryR\n" +
 	"attributes\x12\x19\n" +
 	"\bin_stock\x18\a \x01(\bR\ainStock\x12.\n" +
-	"\x13exclude_product_ids\x18\b \x03(\tR\x11excludeProductIds\x1a:\n" +
+	"\x13exclude_product_ids\x18\b \x03(\tR\x11excludeProductIds\x12M\n" +
+	"\x10attribute_ranges\x18\t \x03(\v2\".quartet.catalog.v1.AttributeRangeR\x0fattributeRanges\x12\x1d\n" +
+	"\n" +
+	"min_rating\x18\n" +
+	" \x01(\x01R\tminRating\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9a\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"b\n" +
+	"\x0eAttributeRange\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
+	"\x03min\x18\x02 \x01(\x01H\x00R\x03min\x88\x01\x01\x12\x15\n" +
+	"\x03max\x18\x03 \x01(\x01H\x01R\x03max\x88\x01\x01B\x06\n" +
+	"\x04_minB\x06\n" +
+	"\x04_max\"\x9a\x01\n" +
 	"\x03Hit\x125\n" +
 	"\aproduct\x18\x01 \x01(\v2\x1b.quartet.catalog.v1.ProductR\aproduct\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12.\n" +
@@ -1918,13 +2280,16 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\n" +
 	"product_id\x18\x02 \x01(\tR\tproductId\"1\n" +
 	"\x15DeleteProductResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"\xc0\x01\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"\x86\x02\n" +
 	"\x15SearchProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x122\n" +
 	"\x06filter\x18\x03 \x01(\v2\x1a.quartet.catalog.v1.FilterR\x06filter\x12,\n" +
 	"\x04sort\x18\x04 \x01(\x0e2\x18.quartet.catalog.v1.SortR\x04sort\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\x05R\x05limit\"\xc5\x02\n" +
+	"\x05limit\x18\x05 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\x12%\n" +
+	"\x0esort_attribute\x18\a \x01(\tR\rsortAttribute\"\xed\x02\n" +
 	"\x16SearchProductsResponse\x12+\n" +
 	"\x04hits\x18\x01 \x03(\v2\x17.quartet.catalog.v1.HitR\x04hits\x12\x1f\n" +
 	"\vtotal_count\x18\x02 \x01(\x05R\n" +
@@ -1933,7 +2298,8 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\tmax_price\x18\x04 \x01(\v2\x18.quartet.common.v1.MoneyR\bmaxPrice\x121\n" +
 	"\x06facets\x18\x05 \x03(\v2\x19.quartet.catalog.v1.FacetR\x06facets\x12(\n" +
 	"\x10excluded_most_by\x18\x06 \x01(\tR\x0eexcludedMostBy\x12\x12\n" +
-	"\x04legs\x18\a \x03(\tR\x04legs\"\xe0\x02\n" +
+	"\x04legs\x18\a \x03(\tR\x04legs\x12&\n" +
+	"\x0fnext_page_token\x18\b \x01(\tR\rnextPageToken\"\xe0\x02\n" +
 	"\x1aFindSimilarProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vproduct_ids\x18\x02 \x03(\tR\n" +
@@ -1950,12 +2316,22 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x0fwith_product_id\x18\x02 \x01(\tR\rwithProductId\x12\x1a\n" +
 	"\brelation\x18\x03 \x01(\tR\brelation\"J\n" +
 	"\x1bFindSimilarProductsResponse\x12+\n" +
-	"\x04hits\x18\x01 \x03(\v2\x17.quartet.catalog.v1.HitR\x04hits*e\n" +
+	"\x04hits\x18\x01 \x03(\v2\x17.quartet.catalog.v1.HitR\x04hits*\x92\x01\n" +
+	"\bAgeGroup\x12\x19\n" +
+	"\x15AGE_GROUP_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11AGE_GROUP_NEWBORN\x10\x01\x12\x14\n" +
+	"\x10AGE_GROUP_INFANT\x10\x02\x12\x15\n" +
+	"\x11AGE_GROUP_TODDLER\x10\x03\x12\x12\n" +
+	"\x0eAGE_GROUP_KIDS\x10\x04\x12\x13\n" +
+	"\x0fAGE_GROUP_ADULT\x10\x05*\xb3\x01\n" +
 	"\x04Sort\x12\x14\n" +
 	"\x10SORT_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSORT_RELEVANCE\x10\x01\x12\x18\n" +
 	"\x14SORT_PRICE_ASCENDING\x10\x02\x12\x19\n" +
-	"\x15SORT_PRICE_DESCENDING\x10\x03*W\n" +
+	"\x15SORT_PRICE_DESCENDING\x10\x03\x12\x0f\n" +
+	"\vSORT_RATING\x10\x04\x12\x1c\n" +
+	"\x18SORT_ATTRIBUTE_ASCENDING\x10\x05\x12\x1d\n" +
+	"\x19SORT_ATTRIBUTE_DESCENDING\x10\x06*W\n" +
 	"\bRelation\x12\x18\n" +
 	"\x14RELATION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13RELATION_COMPLEMENT\x10\x01\x12\x18\n" +
@@ -1983,89 +2359,97 @@ func file_quartet_catalog_v1_catalog_proto_rawDescGZIP() []byte {
 	return file_quartet_catalog_v1_catalog_proto_rawDescData
 }
 
-var file_quartet_catalog_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quartet_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_quartet_catalog_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_quartet_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_quartet_catalog_v1_catalog_proto_goTypes = []any{
-	(Sort)(0),                           // 0: quartet.catalog.v1.Sort
-	(Relation)(0),                       // 1: quartet.catalog.v1.Relation
-	(*Product)(nil),                     // 2: quartet.catalog.v1.Product
-	(*Variant)(nil),                     // 3: quartet.catalog.v1.Variant
-	(*Attribute)(nil),                   // 4: quartet.catalog.v1.Attribute
-	(*Filter)(nil),                      // 5: quartet.catalog.v1.Filter
-	(*Hit)(nil),                         // 6: quartet.catalog.v1.Hit
-	(*Facet)(nil),                       // 7: quartet.catalog.v1.Facet
-	(*UpsertProductsRequest)(nil),       // 8: quartet.catalog.v1.UpsertProductsRequest
-	(*UpsertProductsResponse)(nil),      // 9: quartet.catalog.v1.UpsertProductsResponse
-	(*VariantUpdate)(nil),               // 10: quartet.catalog.v1.VariantUpdate
-	(*UpdateVariantsRequest)(nil),       // 11: quartet.catalog.v1.UpdateVariantsRequest
-	(*UpdateVariantsResponse)(nil),      // 12: quartet.catalog.v1.UpdateVariantsResponse
-	(*GetProductRequest)(nil),           // 13: quartet.catalog.v1.GetProductRequest
-	(*GetProductResponse)(nil),          // 14: quartet.catalog.v1.GetProductResponse
-	(*BatchGetProductsRequest)(nil),     // 15: quartet.catalog.v1.BatchGetProductsRequest
-	(*BatchGetProductsResponse)(nil),    // 16: quartet.catalog.v1.BatchGetProductsResponse
-	(*DeleteProductRequest)(nil),        // 17: quartet.catalog.v1.DeleteProductRequest
-	(*DeleteProductResponse)(nil),       // 18: quartet.catalog.v1.DeleteProductResponse
-	(*SearchProductsRequest)(nil),       // 19: quartet.catalog.v1.SearchProductsRequest
-	(*SearchProductsResponse)(nil),      // 20: quartet.catalog.v1.SearchProductsResponse
-	(*FindSimilarProductsRequest)(nil),  // 21: quartet.catalog.v1.FindSimilarProductsRequest
-	(*KnownComplement)(nil),             // 22: quartet.catalog.v1.KnownComplement
-	(*FindSimilarProductsResponse)(nil), // 23: quartet.catalog.v1.FindSimilarProductsResponse
-	nil,                                 // 24: quartet.catalog.v1.Variant.OptionsEntry
-	nil,                                 // 25: quartet.catalog.v1.Filter.OptionsEntry
-	nil,                                 // 26: quartet.catalog.v1.Filter.AttributesEntry
-	(*timestamppb.Timestamp)(nil),       // 27: google.protobuf.Timestamp
-	(*v1.Money)(nil),                    // 28: quartet.common.v1.Money
-	(*v1.ItemError)(nil),                // 29: quartet.common.v1.ItemError
+	(AgeGroup)(0),                       // 0: quartet.catalog.v1.AgeGroup
+	(Sort)(0),                           // 1: quartet.catalog.v1.Sort
+	(Relation)(0),                       // 2: quartet.catalog.v1.Relation
+	(*Product)(nil),                     // 3: quartet.catalog.v1.Product
+	(*Rating)(nil),                      // 4: quartet.catalog.v1.Rating
+	(*LocalizedText)(nil),               // 5: quartet.catalog.v1.LocalizedText
+	(*Variant)(nil),                     // 6: quartet.catalog.v1.Variant
+	(*Attribute)(nil),                   // 7: quartet.catalog.v1.Attribute
+	(*Filter)(nil),                      // 8: quartet.catalog.v1.Filter
+	(*AttributeRange)(nil),              // 9: quartet.catalog.v1.AttributeRange
+	(*Hit)(nil),                         // 10: quartet.catalog.v1.Hit
+	(*Facet)(nil),                       // 11: quartet.catalog.v1.Facet
+	(*UpsertProductsRequest)(nil),       // 12: quartet.catalog.v1.UpsertProductsRequest
+	(*UpsertProductsResponse)(nil),      // 13: quartet.catalog.v1.UpsertProductsResponse
+	(*VariantUpdate)(nil),               // 14: quartet.catalog.v1.VariantUpdate
+	(*UpdateVariantsRequest)(nil),       // 15: quartet.catalog.v1.UpdateVariantsRequest
+	(*UpdateVariantsResponse)(nil),      // 16: quartet.catalog.v1.UpdateVariantsResponse
+	(*GetProductRequest)(nil),           // 17: quartet.catalog.v1.GetProductRequest
+	(*GetProductResponse)(nil),          // 18: quartet.catalog.v1.GetProductResponse
+	(*BatchGetProductsRequest)(nil),     // 19: quartet.catalog.v1.BatchGetProductsRequest
+	(*BatchGetProductsResponse)(nil),    // 20: quartet.catalog.v1.BatchGetProductsResponse
+	(*DeleteProductRequest)(nil),        // 21: quartet.catalog.v1.DeleteProductRequest
+	(*DeleteProductResponse)(nil),       // 22: quartet.catalog.v1.DeleteProductResponse
+	(*SearchProductsRequest)(nil),       // 23: quartet.catalog.v1.SearchProductsRequest
+	(*SearchProductsResponse)(nil),      // 24: quartet.catalog.v1.SearchProductsResponse
+	(*FindSimilarProductsRequest)(nil),  // 25: quartet.catalog.v1.FindSimilarProductsRequest
+	(*KnownComplement)(nil),             // 26: quartet.catalog.v1.KnownComplement
+	(*FindSimilarProductsResponse)(nil), // 27: quartet.catalog.v1.FindSimilarProductsResponse
+	nil,                                 // 28: quartet.catalog.v1.Variant.OptionsEntry
+	nil,                                 // 29: quartet.catalog.v1.Filter.OptionsEntry
+	nil,                                 // 30: quartet.catalog.v1.Filter.AttributesEntry
+	(*timestamppb.Timestamp)(nil),       // 31: google.protobuf.Timestamp
+	(*v1.Money)(nil),                    // 32: quartet.common.v1.Money
+	(*v1.ItemError)(nil),                // 33: quartet.common.v1.ItemError
 }
 var file_quartet_catalog_v1_catalog_proto_depIdxs = []int32{
-	4,  // 0: quartet.catalog.v1.Product.attributes:type_name -> quartet.catalog.v1.Attribute
-	3,  // 1: quartet.catalog.v1.Product.variants:type_name -> quartet.catalog.v1.Variant
-	27, // 2: quartet.catalog.v1.Product.update_time:type_name -> google.protobuf.Timestamp
-	24, // 3: quartet.catalog.v1.Variant.options:type_name -> quartet.catalog.v1.Variant.OptionsEntry
-	28, // 4: quartet.catalog.v1.Variant.price:type_name -> quartet.common.v1.Money
-	28, // 5: quartet.catalog.v1.Variant.list_price:type_name -> quartet.common.v1.Money
-	28, // 6: quartet.catalog.v1.Filter.min_price:type_name -> quartet.common.v1.Money
-	28, // 7: quartet.catalog.v1.Filter.max_price:type_name -> quartet.common.v1.Money
-	25, // 8: quartet.catalog.v1.Filter.options:type_name -> quartet.catalog.v1.Filter.OptionsEntry
-	26, // 9: quartet.catalog.v1.Filter.attributes:type_name -> quartet.catalog.v1.Filter.AttributesEntry
-	2,  // 10: quartet.catalog.v1.Hit.product:type_name -> quartet.catalog.v1.Product
-	2,  // 11: quartet.catalog.v1.UpsertProductsRequest.products:type_name -> quartet.catalog.v1.Product
-	29, // 12: quartet.catalog.v1.UpsertProductsResponse.errors:type_name -> quartet.common.v1.ItemError
-	28, // 13: quartet.catalog.v1.VariantUpdate.price:type_name -> quartet.common.v1.Money
-	28, // 14: quartet.catalog.v1.VariantUpdate.list_price:type_name -> quartet.common.v1.Money
-	10, // 15: quartet.catalog.v1.UpdateVariantsRequest.updates:type_name -> quartet.catalog.v1.VariantUpdate
-	29, // 16: quartet.catalog.v1.UpdateVariantsResponse.errors:type_name -> quartet.common.v1.ItemError
-	2,  // 17: quartet.catalog.v1.GetProductResponse.product:type_name -> quartet.catalog.v1.Product
-	2,  // 18: quartet.catalog.v1.BatchGetProductsResponse.products:type_name -> quartet.catalog.v1.Product
-	5,  // 19: quartet.catalog.v1.SearchProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
-	0,  // 20: quartet.catalog.v1.SearchProductsRequest.sort:type_name -> quartet.catalog.v1.Sort
-	6,  // 21: quartet.catalog.v1.SearchProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
-	28, // 22: quartet.catalog.v1.SearchProductsResponse.min_price:type_name -> quartet.common.v1.Money
-	28, // 23: quartet.catalog.v1.SearchProductsResponse.max_price:type_name -> quartet.common.v1.Money
-	7,  // 24: quartet.catalog.v1.SearchProductsResponse.facets:type_name -> quartet.catalog.v1.Facet
-	1,  // 25: quartet.catalog.v1.FindSimilarProductsRequest.relation:type_name -> quartet.catalog.v1.Relation
-	5,  // 26: quartet.catalog.v1.FindSimilarProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
-	22, // 27: quartet.catalog.v1.FindSimilarProductsRequest.known_complements:type_name -> quartet.catalog.v1.KnownComplement
-	6,  // 28: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
-	8,  // 29: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
-	11, // 30: quartet.catalog.v1.CatalogService.UpdateVariants:input_type -> quartet.catalog.v1.UpdateVariantsRequest
-	13, // 31: quartet.catalog.v1.CatalogService.GetProduct:input_type -> quartet.catalog.v1.GetProductRequest
-	15, // 32: quartet.catalog.v1.CatalogService.BatchGetProducts:input_type -> quartet.catalog.v1.BatchGetProductsRequest
-	17, // 33: quartet.catalog.v1.CatalogService.DeleteProduct:input_type -> quartet.catalog.v1.DeleteProductRequest
-	19, // 34: quartet.catalog.v1.CatalogService.SearchProducts:input_type -> quartet.catalog.v1.SearchProductsRequest
-	21, // 35: quartet.catalog.v1.CatalogService.FindSimilarProducts:input_type -> quartet.catalog.v1.FindSimilarProductsRequest
-	9,  // 36: quartet.catalog.v1.CatalogService.UpsertProducts:output_type -> quartet.catalog.v1.UpsertProductsResponse
-	12, // 37: quartet.catalog.v1.CatalogService.UpdateVariants:output_type -> quartet.catalog.v1.UpdateVariantsResponse
-	14, // 38: quartet.catalog.v1.CatalogService.GetProduct:output_type -> quartet.catalog.v1.GetProductResponse
-	16, // 39: quartet.catalog.v1.CatalogService.BatchGetProducts:output_type -> quartet.catalog.v1.BatchGetProductsResponse
-	18, // 40: quartet.catalog.v1.CatalogService.DeleteProduct:output_type -> quartet.catalog.v1.DeleteProductResponse
-	20, // 41: quartet.catalog.v1.CatalogService.SearchProducts:output_type -> quartet.catalog.v1.SearchProductsResponse
-	23, // 42: quartet.catalog.v1.CatalogService.FindSimilarProducts:output_type -> quartet.catalog.v1.FindSimilarProductsResponse
-	36, // [36:43] is the sub-list for method output_type
-	29, // [29:36] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	7,  // 0: quartet.catalog.v1.Product.attributes:type_name -> quartet.catalog.v1.Attribute
+	6,  // 1: quartet.catalog.v1.Product.variants:type_name -> quartet.catalog.v1.Variant
+	31, // 2: quartet.catalog.v1.Product.update_time:type_name -> google.protobuf.Timestamp
+	4,  // 3: quartet.catalog.v1.Product.rating:type_name -> quartet.catalog.v1.Rating
+	0,  // 4: quartet.catalog.v1.Product.age_group:type_name -> quartet.catalog.v1.AgeGroup
+	5,  // 5: quartet.catalog.v1.Product.translations:type_name -> quartet.catalog.v1.LocalizedText
+	28, // 6: quartet.catalog.v1.Variant.options:type_name -> quartet.catalog.v1.Variant.OptionsEntry
+	32, // 7: quartet.catalog.v1.Variant.price:type_name -> quartet.common.v1.Money
+	32, // 8: quartet.catalog.v1.Variant.list_price:type_name -> quartet.common.v1.Money
+	32, // 9: quartet.catalog.v1.Filter.min_price:type_name -> quartet.common.v1.Money
+	32, // 10: quartet.catalog.v1.Filter.max_price:type_name -> quartet.common.v1.Money
+	29, // 11: quartet.catalog.v1.Filter.options:type_name -> quartet.catalog.v1.Filter.OptionsEntry
+	30, // 12: quartet.catalog.v1.Filter.attributes:type_name -> quartet.catalog.v1.Filter.AttributesEntry
+	9,  // 13: quartet.catalog.v1.Filter.attribute_ranges:type_name -> quartet.catalog.v1.AttributeRange
+	3,  // 14: quartet.catalog.v1.Hit.product:type_name -> quartet.catalog.v1.Product
+	3,  // 15: quartet.catalog.v1.UpsertProductsRequest.products:type_name -> quartet.catalog.v1.Product
+	33, // 16: quartet.catalog.v1.UpsertProductsResponse.errors:type_name -> quartet.common.v1.ItemError
+	32, // 17: quartet.catalog.v1.VariantUpdate.price:type_name -> quartet.common.v1.Money
+	32, // 18: quartet.catalog.v1.VariantUpdate.list_price:type_name -> quartet.common.v1.Money
+	14, // 19: quartet.catalog.v1.UpdateVariantsRequest.updates:type_name -> quartet.catalog.v1.VariantUpdate
+	33, // 20: quartet.catalog.v1.UpdateVariantsResponse.errors:type_name -> quartet.common.v1.ItemError
+	3,  // 21: quartet.catalog.v1.GetProductResponse.product:type_name -> quartet.catalog.v1.Product
+	3,  // 22: quartet.catalog.v1.BatchGetProductsResponse.products:type_name -> quartet.catalog.v1.Product
+	8,  // 23: quartet.catalog.v1.SearchProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
+	1,  // 24: quartet.catalog.v1.SearchProductsRequest.sort:type_name -> quartet.catalog.v1.Sort
+	10, // 25: quartet.catalog.v1.SearchProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
+	32, // 26: quartet.catalog.v1.SearchProductsResponse.min_price:type_name -> quartet.common.v1.Money
+	32, // 27: quartet.catalog.v1.SearchProductsResponse.max_price:type_name -> quartet.common.v1.Money
+	11, // 28: quartet.catalog.v1.SearchProductsResponse.facets:type_name -> quartet.catalog.v1.Facet
+	2,  // 29: quartet.catalog.v1.FindSimilarProductsRequest.relation:type_name -> quartet.catalog.v1.Relation
+	8,  // 30: quartet.catalog.v1.FindSimilarProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
+	26, // 31: quartet.catalog.v1.FindSimilarProductsRequest.known_complements:type_name -> quartet.catalog.v1.KnownComplement
+	10, // 32: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
+	12, // 33: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
+	15, // 34: quartet.catalog.v1.CatalogService.UpdateVariants:input_type -> quartet.catalog.v1.UpdateVariantsRequest
+	17, // 35: quartet.catalog.v1.CatalogService.GetProduct:input_type -> quartet.catalog.v1.GetProductRequest
+	19, // 36: quartet.catalog.v1.CatalogService.BatchGetProducts:input_type -> quartet.catalog.v1.BatchGetProductsRequest
+	21, // 37: quartet.catalog.v1.CatalogService.DeleteProduct:input_type -> quartet.catalog.v1.DeleteProductRequest
+	23, // 38: quartet.catalog.v1.CatalogService.SearchProducts:input_type -> quartet.catalog.v1.SearchProductsRequest
+	25, // 39: quartet.catalog.v1.CatalogService.FindSimilarProducts:input_type -> quartet.catalog.v1.FindSimilarProductsRequest
+	13, // 40: quartet.catalog.v1.CatalogService.UpsertProducts:output_type -> quartet.catalog.v1.UpsertProductsResponse
+	16, // 41: quartet.catalog.v1.CatalogService.UpdateVariants:output_type -> quartet.catalog.v1.UpdateVariantsResponse
+	18, // 42: quartet.catalog.v1.CatalogService.GetProduct:output_type -> quartet.catalog.v1.GetProductResponse
+	20, // 43: quartet.catalog.v1.CatalogService.BatchGetProducts:output_type -> quartet.catalog.v1.BatchGetProductsResponse
+	22, // 44: quartet.catalog.v1.CatalogService.DeleteProduct:output_type -> quartet.catalog.v1.DeleteProductResponse
+	24, // 45: quartet.catalog.v1.CatalogService.SearchProducts:output_type -> quartet.catalog.v1.SearchProductsResponse
+	27, // 46: quartet.catalog.v1.CatalogService.FindSimilarProducts:output_type -> quartet.catalog.v1.FindSimilarProductsResponse
+	40, // [40:47] is the sub-list for method output_type
+	33, // [33:40] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_quartet_catalog_v1_catalog_proto_init() }
@@ -2073,19 +2457,20 @@ func file_quartet_catalog_v1_catalog_proto_init() {
 	if File_quartet_catalog_v1_catalog_proto != nil {
 		return
 	}
-	file_quartet_catalog_v1_catalog_proto_msgTypes[2].OneofWrappers = []any{
+	file_quartet_catalog_v1_catalog_proto_msgTypes[4].OneofWrappers = []any{
 		(*Attribute_Text)(nil),
 		(*Attribute_Number)(nil),
 		(*Attribute_Flag)(nil),
 	}
-	file_quartet_catalog_v1_catalog_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quartet_catalog_v1_catalog_proto_msgTypes[6].OneofWrappers = []any{}
+	file_quartet_catalog_v1_catalog_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_catalog_v1_catalog_proto_rawDesc), len(file_quartet_catalog_v1_catalog_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   25,
+			NumEnums:      3,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

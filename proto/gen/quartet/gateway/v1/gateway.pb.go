@@ -386,8 +386,10 @@ type AskResponse struct {
 	RequestId string `protobuf:"bytes,19,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The question that the text asks the shopper. Absent: none.
 	ClarifyingQuestion *v11.ClarifyingQuestion `protobuf:"bytes,20,opt,name=clarifying_question,json=clarifyingQuestion,proto3" json:"clarifying_question,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Products side by side, if the shopper asked for a comparison. Absent: none.
+	Comparison    *v11.Comparison `protobuf:"bytes,21,opt,name=comparison,proto3" json:"comparison,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AskResponse) Reset() {
@@ -556,6 +558,13 @@ func (x *AskResponse) GetRequestId() string {
 func (x *AskResponse) GetClarifyingQuestion() *v11.ClarifyingQuestion {
 	if x != nil {
 		return x.ClarifyingQuestion
+	}
+	return nil
+}
+
+func (x *AskResponse) GetComparison() *v11.Comparison {
+	if x != nil {
+		return x.Comparison
 	}
 	return nil
 }
@@ -2159,7 +2168,7 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x16\n" +
-	"\x06locale\x18\b \x01(\tR\x06locale\"\x9d\b\n" +
+	"\x06locale\x18\b \x01(\tR\x06locale\"\xe0\b\n" +
 	"\vAskResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1b\n" +
@@ -2185,7 +2194,10 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"createTime\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x13 \x01(\tR\trequestId\x12Z\n" +
-	"\x13clarifying_question\x18\x14 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\x12clarifyingQuestion\"]\n" +
+	"\x13clarifying_question\x18\x14 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\x12clarifyingQuestion\x12A\n" +
+	"\n" +
+	"comparison\x18\x15 \x01(\v2!.quartet.specialist.v1.ComparisonR\n" +
+	"comparison\"]\n" +
 	"\aHandoff\x12 \n" +
 	"\vrecommended\x18\x01 \x01(\bR\vrecommended\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -2367,13 +2379,14 @@ var file_quartet_gateway_v1_gateway_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
 	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
 	(*v11.ClarifyingQuestion)(nil), // 40: quartet.specialist.v1.ClarifyingQuestion
-	(*v1.Assignment)(nil),          // 41: quartet.router.v1.Assignment
-	(*v11.Answer)(nil),             // 42: quartet.specialist.v1.Answer
-	(v14.ErrorReason)(0),           // 43: quartet.common.v1.ErrorReason
-	(*v11.TextDelta)(nil),          // 44: quartet.specialist.v1.TextDelta
-	(*v11.ToolCallStarted)(nil),    // 45: quartet.specialist.v1.ToolCallStarted
-	(*v11.ToolCall)(nil),           // 46: quartet.specialist.v1.ToolCall
-	(*v14.Message)(nil),            // 47: quartet.common.v1.Message
+	(*v11.Comparison)(nil),         // 41: quartet.specialist.v1.Comparison
+	(*v1.Assignment)(nil),          // 42: quartet.router.v1.Assignment
+	(*v11.Answer)(nil),             // 43: quartet.specialist.v1.Answer
+	(v14.ErrorReason)(0),           // 44: quartet.common.v1.ErrorReason
+	(*v11.TextDelta)(nil),          // 45: quartet.specialist.v1.TextDelta
+	(*v11.ToolCallStarted)(nil),    // 46: quartet.specialist.v1.ToolCallStarted
+	(*v11.ToolCall)(nil),           // 47: quartet.specialist.v1.ToolCall
+	(*v14.Message)(nil),            // 48: quartet.common.v1.Message
 }
 var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	29, // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
@@ -2391,57 +2404,58 @@ var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	38, // 12: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
 	39, // 13: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
 	40, // 14: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	41, // 15: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
-	42, // 16: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
-	6,  // 17: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
-	43, // 18: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
-	2,  // 19: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
-	9,  // 20: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
-	10, // 21: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
-	11, // 22: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
-	12, // 23: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
-	44, // 24: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	13, // 25: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
-	3,  // 26: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
-	30, // 27: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
-	41, // 28: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
-	45, // 29: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
-	46, // 30: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	5,  // 31: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
-	3,  // 32: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
-	39, // 33: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	39, // 34: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	39, // 35: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	16, // 36: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
-	16, // 37: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
-	47, // 38: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
-	1,  // 39: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
-	1,  // 40: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 41: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 42: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
-	2,  // 43: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
-	7,  // 44: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
-	14, // 45: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
-	17, // 46: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
-	19, // 47: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
-	21, // 48: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
-	23, // 49: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
-	25, // 50: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
-	27, // 51: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
-	3,  // 52: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
-	8,  // 53: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
-	15, // 54: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
-	18, // 55: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
-	20, // 56: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
-	22, // 57: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
-	24, // 58: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
-	26, // 59: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
-	28, // 60: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
-	52, // [52:61] is the sub-list for method output_type
-	43, // [43:52] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	41, // 15: quartet.gateway.v1.AskResponse.comparison:type_name -> quartet.specialist.v1.Comparison
+	42, // 16: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
+	43, // 17: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
+	6,  // 18: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
+	44, // 19: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
+	2,  // 20: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
+	9,  // 21: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
+	10, // 22: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
+	11, // 23: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
+	12, // 24: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
+	45, // 25: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	13, // 26: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
+	3,  // 27: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
+	30, // 28: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
+	42, // 29: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
+	46, // 30: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
+	47, // 31: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	5,  // 32: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
+	3,  // 33: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
+	39, // 34: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	39, // 35: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	39, // 36: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 37: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
+	16, // 38: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
+	48, // 39: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
+	1,  // 40: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
+	1,  // 41: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 42: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 43: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
+	2,  // 44: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
+	7,  // 45: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
+	14, // 46: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
+	17, // 47: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
+	19, // 48: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
+	21, // 49: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
+	23, // 50: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
+	25, // 51: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
+	27, // 52: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
+	3,  // 53: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
+	8,  // 54: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
+	15, // 55: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
+	18, // 56: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
+	20, // 57: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
+	22, // 58: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
+	24, // 59: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
+	26, // 60: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
+	28, // 61: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
+	53, // [53:62] is the sub-list for method output_type
+	44, // [44:53] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_quartet_gateway_v1_gateway_proto_init() }

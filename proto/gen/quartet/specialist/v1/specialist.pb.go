@@ -11,6 +11,7 @@ package specialistv1
 
 import (
 	v11 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	v14 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	v1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	v12 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	v13 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
@@ -1060,7 +1061,9 @@ type Answer struct {
 	// Actions on other_orders, in the same order. Absent or as many.
 	OtherOrderActions []*v12.OrderActions `protobuf:"bytes,22,rep,name=other_order_actions,json=otherOrderActions,proto3" json:"other_order_actions,omitempty"`
 	// What confidence is computed from, beside finish_reason, claims and clarifying_question. Absent: the confidence was not computed.
-	Evidence      *Evidence `protobuf:"bytes,23,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	Evidence *Evidence `protobuf:"bytes,23,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	// Products side by side, if the shopper asked for a comparison. Absent: none.
+	Comparison    *Comparison `protobuf:"bytes,24,opt,name=comparison,proto3" json:"comparison,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1252,6 +1255,13 @@ func (x *Answer) GetOtherOrderActions() []*v12.OrderActions {
 func (x *Answer) GetEvidence() *Evidence {
 	if x != nil {
 		return x.Evidence
+	}
+	return nil
+}
+
+func (x *Answer) GetComparison() *Comparison {
+	if x != nil {
+		return x.Comparison
 	}
 	return nil
 }
@@ -1477,7 +1487,19 @@ type ProductChoice struct {
 	// Address of the product's page. May be empty.
 	Url string `protobuf:"bytes,8,opt,name=url,proto3" json:"url,omitempty"`
 	// Brand in the catalog. May be empty.
-	Brand         string `protobuf:"bytes,9,opt,name=brand,proto3" json:"brand,omitempty"`
+	Brand string `protobuf:"bytes,9,opt,name=brand,proto3" json:"brand,omitempty"`
+	// Price before a markdown, of the variant that has price. Absent: no markdown.
+	ListPrice *v1.Money `protobuf:"bytes,10,opt,name=list_price,json=listPrice,proto3" json:"list_price,omitempty"`
+	// Addresses of images, the most important first, at most 3. May be empty.
+	ImageUrls []string `protobuf:"bytes,11,rep,name=image_urls,json=imageUrls,proto3" json:"image_urls,omitempty"`
+	// What customers think of the product. Absent: it has no ratings.
+	Rating *v14.Rating `protobuf:"bytes,12,opt,name=rating,proto3" json:"rating,omitempty"`
+	// Keywords in the catalog, at most 10. May be empty.
+	Tags []string `protobuf:"bytes,13,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Age of the people that the product is for. Unspecified: anyone's.
+	AgeGroup v14.AgeGroup `protobuf:"varint,14,opt,name=age_group,json=ageGroup,proto3,enum=quartet.catalog.v1.AgeGroup" json:"age_group,omitempty"`
+	// Whom the product is for, beside age_group. May be empty.
+	Audience      string `protobuf:"bytes,15,opt,name=audience,proto3" json:"audience,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1575,6 +1597,167 @@ func (x *ProductChoice) GetBrand() string {
 	return ""
 }
 
+func (x *ProductChoice) GetListPrice() *v1.Money {
+	if x != nil {
+		return x.ListPrice
+	}
+	return nil
+}
+
+func (x *ProductChoice) GetImageUrls() []string {
+	if x != nil {
+		return x.ImageUrls
+	}
+	return nil
+}
+
+func (x *ProductChoice) GetRating() *v14.Rating {
+	if x != nil {
+		return x.Rating
+	}
+	return nil
+}
+
+func (x *ProductChoice) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *ProductChoice) GetAgeGroup() v14.AgeGroup {
+	if x != nil {
+		return x.AgeGroup
+	}
+	return v14.AgeGroup(0)
+}
+
+func (x *ProductChoice) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+// Comparison puts products side by side.
+type Comparison struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Products in the order of the comparison, 2 to 5. They are among Answer.products, or were asked for by name.
+	Products []*ProductChoice `protobuf:"bytes,1,rep,name=products,proto3" json:"products,omitempty"`
+	// Facts, first those in which the products differ.
+	Facts         []*ComparedFact `protobuf:"bytes,2,rep,name=facts,proto3" json:"facts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Comparison) Reset() {
+	*x = Comparison{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Comparison) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Comparison) ProtoMessage() {}
+
+func (x *Comparison) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
+func (*Comparison) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Comparison) GetProducts() []*ProductChoice {
+	if x != nil {
+		return x.Products
+	}
+	return nil
+}
+
+func (x *Comparison) GetFacts() []*ComparedFact {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+// ComparedFact is one fact of the compared products.
+type ComparedFact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the fact, such as "weight".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The value of each product, in their order, such as "310 g". Empty: the catalog does not say.
+	Values []string `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	// True when the values are not all the same.
+	Differs       bool `protobuf:"varint,3,opt,name=differs,proto3" json:"differs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComparedFact) Reset() {
+	*x = ComparedFact{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComparedFact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComparedFact) ProtoMessage() {}
+
+func (x *ComparedFact) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComparedFact.ProtoReflect.Descriptor instead.
+func (*ComparedFact) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ComparedFact) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ComparedFact) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *ComparedFact) GetDiffers() bool {
+	if x != nil {
+		return x.Differs
+	}
+	return false
+}
+
 // PromotionChoice is the promotion that a specialist proposes.
 type PromotionChoice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1594,7 +1777,7 @@ type PromotionChoice struct {
 
 func (x *PromotionChoice) Reset() {
 	*x = PromotionChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1789,7 @@ func (x *PromotionChoice) String() string {
 func (*PromotionChoice) ProtoMessage() {}
 
 func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1802,7 @@ func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromotionChoice.ProtoReflect.Descriptor instead.
 func (*PromotionChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PromotionChoice) GetCode() string {
@@ -1676,7 +1859,7 @@ type SuggestedAction struct {
 
 func (x *SuggestedAction) Reset() {
 	*x = SuggestedAction{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1871,7 @@ func (x *SuggestedAction) String() string {
 func (*SuggestedAction) ProtoMessage() {}
 
 func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1884,7 @@ func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestedAction.ProtoReflect.Descriptor instead.
 func (*SuggestedAction) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SuggestedAction) GetAction() isSuggestedAction_Action {
@@ -1808,7 +1991,7 @@ type ApplyPromotion struct {
 
 func (x *ApplyPromotion) Reset() {
 	*x = ApplyPromotion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +2003,7 @@ func (x *ApplyPromotion) String() string {
 func (*ApplyPromotion) ProtoMessage() {}
 
 func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +2016,7 @@ func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPromotion.ProtoReflect.Descriptor instead.
 func (*ApplyPromotion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ApplyPromotion) GetCode() string {
@@ -1865,7 +2048,7 @@ type AddToCart struct {
 
 func (x *AddToCart) Reset() {
 	*x = AddToCart{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +2060,7 @@ func (x *AddToCart) String() string {
 func (*AddToCart) ProtoMessage() {}
 
 func (x *AddToCart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +2073,7 @@ func (x *AddToCart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToCart.ProtoReflect.Descriptor instead.
 func (*AddToCart) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AddToCart) GetProductId() string {
@@ -1931,7 +2114,7 @@ type StartReturn struct {
 
 func (x *StartReturn) Reset() {
 	*x = StartReturn{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2126,7 @@ func (x *StartReturn) String() string {
 func (*StartReturn) ProtoMessage() {}
 
 func (x *StartReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2139,7 @@ func (x *StartReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReturn.ProtoReflect.Descriptor instead.
 func (*StartReturn) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StartReturn) GetOrderId() string {
@@ -2007,7 +2190,7 @@ type ChangeOrder struct {
 
 func (x *ChangeOrder) Reset() {
 	*x = ChangeOrder{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2202,7 @@ func (x *ChangeOrder) String() string {
 func (*ChangeOrder) ProtoMessage() {}
 
 func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2215,7 @@ func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeOrder.ProtoReflect.Descriptor instead.
 func (*ChangeOrder) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ChangeOrder) GetOrderId() string {
@@ -2085,7 +2268,7 @@ type ItemChange struct {
 
 func (x *ItemChange) Reset() {
 	*x = ItemChange{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2097,7 +2280,7 @@ func (x *ItemChange) String() string {
 func (*ItemChange) ProtoMessage() {}
 
 func (x *ItemChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2293,7 @@ func (x *ItemChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemChange.ProtoReflect.Descriptor instead.
 func (*ItemChange) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ItemChange) GetItemIndex() int32 {
@@ -2147,7 +2330,7 @@ type HandOff struct {
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2342,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2355,7 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HandOff) GetReason() string {
@@ -2193,7 +2376,7 @@ var File_quartet_specialist_v1_specialist_proto protoreflect.FileDescriptor
 
 const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
-	"&quartet/specialist/v1/specialist.proto\x12\x15quartet.specialist.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1aquartet/cart/v1/cart.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\"\x11\n" +
+	"&quartet/specialist/v1/specialist.proto\x12\x15quartet.specialist.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1aquartet/cart/v1/cart.proto\x1a quartet/catalog/v1/catalog.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\"\x11\n" +
 	"\x0fDescribeRequest\"U\n" +
 	"\x10DescribeResponse\x12A\n" +
 	"\n" +
@@ -2263,7 +2446,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\xe7\t\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\xaa\n" +
+	"\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -2293,7 +2477,10 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x13clarifying_question\x18\x14 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\x12clarifyingQuestion\x129\n" +
 	"\bnot_mine\x18\x15 \x01(\v2\x1e.quartet.specialist.v1.NotMineR\anotMine\x12N\n" +
 	"\x13other_order_actions\x18\x16 \x03(\v2\x1e.quartet.order.v1.OrderActionsR\x11otherOrderActions\x12;\n" +
-	"\bevidence\x18\x17 \x01(\v2\x1f.quartet.specialist.v1.EvidenceR\bevidence\"\xc3\x01\n" +
+	"\bevidence\x18\x17 \x01(\v2\x1f.quartet.specialist.v1.EvidenceR\bevidence\x12A\n" +
+	"\n" +
+	"comparison\x18\x18 \x01(\v2!.quartet.specialist.v1.ComparisonR\n" +
+	"comparison\"\xc3\x01\n" +
 	"\bEvidence\x12\x14\n" +
 	"\x05found\x18\x01 \x01(\x05R\x05found\x12\x14\n" +
 	"\x05empty\x18\x02 \x01(\x05R\x05empty\x12\x12\n" +
@@ -2308,7 +2495,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
 	"specialist\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf2\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xe9\x04\n" +
 	"\rProductChoice\x12\x1d\n" +
 	"\n" +
 	"product_id\x18\x01 \x01(\tR\tproductId\x12\x14\n" +
@@ -2320,10 +2507,27 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x05stock\x18\x06 \x01(\x05R\x05stock\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x10\n" +
 	"\x03url\x18\b \x01(\tR\x03url\x12\x14\n" +
-	"\x05brand\x18\t \x01(\tR\x05brand\x1a:\n" +
+	"\x05brand\x18\t \x01(\tR\x05brand\x127\n" +
+	"\n" +
+	"list_price\x18\n" +
+	" \x01(\v2\x18.quartet.common.v1.MoneyR\tlistPrice\x12\x1d\n" +
+	"\n" +
+	"image_urls\x18\v \x03(\tR\timageUrls\x122\n" +
+	"\x06rating\x18\f \x01(\v2\x1a.quartet.catalog.v1.RatingR\x06rating\x12\x12\n" +
+	"\x04tags\x18\r \x03(\tR\x04tags\x129\n" +
+	"\tage_group\x18\x0e \x01(\x0e2\x1c.quartet.catalog.v1.AgeGroupR\bageGroup\x12\x1a\n" +
+	"\baudience\x18\x0f \x01(\tR\baudience\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa4\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x89\x01\n" +
+	"\n" +
+	"Comparison\x12@\n" +
+	"\bproducts\x18\x01 \x03(\v2$.quartet.specialist.v1.ProductChoiceR\bproducts\x129\n" +
+	"\x05facts\x18\x02 \x03(\v2#.quartet.specialist.v1.ComparedFactR\x05facts\"T\n" +
+	"\fComparedFact\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\x12\x18\n" +
+	"\adiffers\x18\x03 \x01(\bR\adiffers\"\xa4\x01\n" +
 	"\x0fPromotionChoice\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x120\n" +
@@ -2399,7 +2603,7 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
 	(*DescribeRequest)(nil),       // 1: quartet.specialist.v1.DescribeRequest
@@ -2419,85 +2623,95 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*ClarifyingQuestion)(nil),    // 15: quartet.specialist.v1.ClarifyingQuestion
 	(*NotMine)(nil),               // 16: quartet.specialist.v1.NotMine
 	(*ProductChoice)(nil),         // 17: quartet.specialist.v1.ProductChoice
-	(*PromotionChoice)(nil),       // 18: quartet.specialist.v1.PromotionChoice
-	(*SuggestedAction)(nil),       // 19: quartet.specialist.v1.SuggestedAction
-	(*ApplyPromotion)(nil),        // 20: quartet.specialist.v1.ApplyPromotion
-	(*AddToCart)(nil),             // 21: quartet.specialist.v1.AddToCart
-	(*StartReturn)(nil),           // 22: quartet.specialist.v1.StartReturn
-	(*ChangeOrder)(nil),           // 23: quartet.specialist.v1.ChangeOrder
-	(*ItemChange)(nil),            // 24: quartet.specialist.v1.ItemChange
-	(*HandOff)(nil),               // 25: quartet.specialist.v1.HandOff
-	nil,                           // 26: quartet.specialist.v1.ProductChoice.OptionsEntry
-	nil,                           // 27: quartet.specialist.v1.ItemChange.OptionsEntry
-	(*v1.Message)(nil),            // 28: quartet.common.v1.Message
-	(*v11.Cart)(nil),              // 29: quartet.cart.v1.Cart
-	(*v1.Budget)(nil),             // 30: quartet.common.v1.Budget
-	(*v1.Usage)(nil),              // 31: quartet.common.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(*v1.Cost)(nil),               // 34: quartet.common.v1.Cost
-	(*v12.Order)(nil),             // 35: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 36: quartet.policy.v1.Passage
-	(*v12.OrderActions)(nil),      // 37: quartet.order.v1.OrderActions
-	(*v1.Money)(nil),              // 38: quartet.common.v1.Money
-	(*v12.AllowedAction)(nil),     // 39: quartet.order.v1.AllowedAction
-	(*v12.ItemQuantity)(nil),      // 40: quartet.order.v1.ItemQuantity
+	(*Comparison)(nil),            // 18: quartet.specialist.v1.Comparison
+	(*ComparedFact)(nil),          // 19: quartet.specialist.v1.ComparedFact
+	(*PromotionChoice)(nil),       // 20: quartet.specialist.v1.PromotionChoice
+	(*SuggestedAction)(nil),       // 21: quartet.specialist.v1.SuggestedAction
+	(*ApplyPromotion)(nil),        // 22: quartet.specialist.v1.ApplyPromotion
+	(*AddToCart)(nil),             // 23: quartet.specialist.v1.AddToCart
+	(*StartReturn)(nil),           // 24: quartet.specialist.v1.StartReturn
+	(*ChangeOrder)(nil),           // 25: quartet.specialist.v1.ChangeOrder
+	(*ItemChange)(nil),            // 26: quartet.specialist.v1.ItemChange
+	(*HandOff)(nil),               // 27: quartet.specialist.v1.HandOff
+	nil,                           // 28: quartet.specialist.v1.ProductChoice.OptionsEntry
+	nil,                           // 29: quartet.specialist.v1.ItemChange.OptionsEntry
+	(*v1.Message)(nil),            // 30: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 31: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 32: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 33: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 36: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 37: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 38: quartet.policy.v1.Passage
+	(*v12.OrderActions)(nil),      // 39: quartet.order.v1.OrderActions
+	(*v1.Money)(nil),              // 40: quartet.common.v1.Money
+	(*v14.Rating)(nil),            // 41: quartet.catalog.v1.Rating
+	(v14.AgeGroup)(0),             // 42: quartet.catalog.v1.AgeGroup
+	(*v12.AllowedAction)(nil),     // 43: quartet.order.v1.AllowedAction
+	(*v12.ItemQuantity)(nil),      // 44: quartet.order.v1.ItemQuantity
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	3,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
 	4,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
 	5,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	28, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	29, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	30, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	31, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
 	17, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	30, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	32, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
 	9,  // 7: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
 	10, // 8: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
 	11, // 9: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
 	13, // 10: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
 	8,  // 11: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
-	31, // 12: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
+	33, // 12: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
 	12, // 13: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	32, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	33, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	34, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	35, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
 	0,  // 16: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
 	12, // 17: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	31, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	34, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	33, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	33, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	36, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	35, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
 	17, // 21: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
-	18, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	35, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	36, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
-	19, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	37, // 26: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
-	35, // 27: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
+	20, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	37, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	38, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	21, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	39, // 26: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
+	37, // 27: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
 	15, // 28: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
 	16, // 29: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
-	37, // 30: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
+	39, // 30: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
 	14, // 31: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
-	26, // 32: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	38, // 33: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	38, // 34: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	20, // 35: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	21, // 36: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	22, // 37: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	25, // 38: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	23, // 39: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	39, // 40: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	40, // 41: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
-	39, // 42: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	24, // 43: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
-	27, // 44: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
-	1,  // 45: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 46: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 47: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 48: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	47, // [47:49] is the sub-list for method output_type
-	45, // [45:47] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	18, // 32: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
+	28, // 33: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	40, // 34: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	40, // 35: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
+	41, // 36: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
+	42, // 37: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
+	17, // 38: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
+	19, // 39: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
+	40, // 40: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	22, // 41: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	23, // 42: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	24, // 43: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	27, // 44: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	25, // 45: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	43, // 46: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	44, // 47: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	43, // 48: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	26, // 49: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	29, // 50: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	1,  // 51: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	6,  // 52: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	2,  // 53: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	7,  // 54: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	53, // [53:55] is the sub-list for method output_type
+	51, // [51:53] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -2512,7 +2726,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*AnswerResponse_Answer)(nil),
 		(*AnswerResponse_UsageUpdate)(nil),
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[18].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[20].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
@@ -2525,7 +2739,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
