@@ -290,6 +290,9 @@ func TestParametersMayBeNarrowed(t *testing.T) {
 	if shown, _ := answer(t, agentloop.Config{}, tool, call("echo", `{"text":"maybe"}`)); !strings.HasPrefix(shown, "Error: ") {
 		t.Errorf("the narrower schema was not used: %s", shown)
 	}
+	if shown, _ := answer(t, agentloop.Config{}, tool, call("echo", `{"text":"yes","customer":"c-18"}`)); !strings.Contains(shown, "customer: unknown") {
+		t.Errorf("an argument that the tool does not have was taken: %s", shown)
+	}
 }
 
 // Arguments as weak models write them. Each is refused without coercion.

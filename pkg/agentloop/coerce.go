@@ -68,7 +68,7 @@ func (f *fitter) fault(path, format string, args ...any) {
 // object fits the properties of an object.
 func (f *fitter) object(v map[string]any, s *jsonschema.Schema, path string) {
 	join := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
-	closed := s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil
+	closed := isClosed(s)
 	if s.PatternProperties == nil && (closed || s.AdditionalProperties == nil) {
 		for _, given := range slices.Sorted(maps.Keys(v)) {
 			if s.Properties[given] != nil {

@@ -123,7 +123,7 @@ func ExampleNewTool() {
 	orders, err := tool.Run(context.Background(), agentloop.ToolCall{Name: "list_orders", Arguments: `{}`})
 	fmt.Println(orders, err)
 	// Output:
-	// {"type":"object","properties":{"status":{"type":"string","description":"open or closed; leave out for all"}},"additionalProperties":false}
+	// {"type":"object","properties":{"status":{"type":"string","description":"open or closed; leave out for all"}}}
 	// [c-17-1 c-17-2] <nil>
 }
 

@@ -29,7 +29,7 @@ func FuzzCheck(f *testing.F) {
 		List []struct{ N int8 }        `json:"list,omitempty"`
 		More map[string]map[string]any `json:"more,omitempty"`
 	}
-	s := schemaOf(reflect.TypeFor[shape]())
+	s := schemaOf(reflect.TypeFor[shape](), true)
 	f.Fuzz(func(t *testing.T, text string) {
 		found, work, err := findObject(t.Context(), text)
 		if err != nil || work > maxFindWork(text)+len(text)+minDecode {

@@ -78,8 +78,8 @@ func (cfg GenerateConfig) compile(t reflect.Type) (*Loop, *schema, error) {
 	}
 	s, err := (*schema)(nil), error(nil)
 	if cfg.Schema == nil {
-		s = schemaOf(t)
-	} else if s, err = parseSchema(cfg.Schema); err != nil {
+		s = schemaOf(t, false)
+	} else if s, err = parseSchema(cfg.Schema, false); err != nil {
 		return nil, nil, fmt.Errorf("agentloop: GenerateConfig.Schema: %w", err)
 	}
 	loop, err := New(Config{

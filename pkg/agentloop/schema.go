@@ -53,9 +53,16 @@ func cachedSchema(key any, compile func() (*schema, error)) (*schema, error) {
 	return s, nil
 }
 
-// schemaOf derives the schema of a type. It panics if there is none.
-func schemaOf(t reflect.Type) *schema {
-	s, err := cachedSchema(t, func() (*schema, error) {
+// schemaKey is the key of a derived schema in the cache.
+type schemaKey struct {
+	of        reflect.Type
+	arguments bool
+}
+
+// schemaOf derives the schema of a type. It panics if there is none. That of arguments is as strict as any, but its text does not
+// say that an object has no other properties: models read the text with each call, and write none either way.
+func schemaOf(t reflect.Type, arguments bool) *schema {
+	s, err := cachedSchema(schemaKey{t, arguments}, func() (*schema, error) {
 		derived, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
 		if err != nil {
 			return nil, err
@@ -64,9 +71,15 @@ func schemaOf(t reflect.Type) *schema {
 		if derived.Type == "object" && derived.Properties == nil {
 			derived.Properties = map[string]*jsonschema.Schema{} // OpenAI requires the key
 		}
+		if arguments {
+			setClosed(derived, false)
+		}
 		raw, err := json.Marshal(derived)
 		if err != nil {
 			return nil, err
+		}
+		if arguments {
+			setClosed(derived, true)
 		}
 		return compileSchema(raw, derived)
 	})
@@ -76,12 +89,43 @@ func schemaOf(t reflect.Type) *schema {
 	return s
 }
 
-// parseSchema compiles a schema that is given as text.
-func parseSchema(raw json.RawMessage) (*schema, error) {
-	return cachedSchema(string(raw), func() (*schema, error) {
+// setClosed sets whether the objects of a schema that list properties, and say nothing of others, refuse others.
+func setClosed(s *jsonschema.Schema, closed bool) {
+	if s == nil {
+		return
+	}
+	switch {
+	case s.Properties == nil:
+	case closed && s.AdditionalProperties == nil:
+		s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+	case !closed && isClosed(s):
+		s.AdditionalProperties = nil
+	}
+	for _, p := range s.Properties {
+		setClosed(p, closed)
+	}
+	setClosed(s.Items, closed)
+	setClosed(s.AdditionalProperties, closed)
+}
+
+// isClosed reports whether an object refuses properties that the schema does not list.
+func isClosed(s *jsonschema.Schema) bool {
+	return s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil
+}
+
+// parseSchema compiles a schema that is given as text. See setClosed.
+func parseSchema(raw json.RawMessage, closed bool) (*schema, error) {
+	key := string(raw)
+	if closed {
+		key = "closed " + key
+	}
+	return cachedSchema(key, func() (*schema, error) {
 		var parsed jsonschema.Schema
 		if err := json.Unmarshal(raw, &parsed); err != nil {
 			return nil, err
+		}
+		if closed {
+			setClosed(&parsed, true)
 		}
 		return compileSchema(bytes.Clone(raw), &parsed)
 	})

@@ -39,22 +39,22 @@ func TestSchemasAreDerived(t *testing.T) {
 				`"query":{"type":"string","description":"what to look for"},` +
 				`"options":{"type":"object","additionalProperties":{"type":"string"}},` +
 				`"ids":{"type":"array","items":{"type":"string"}},` +
-				`"price":{"type":"object","properties":{"min":{"type":"number","description":"at least"},"max":{"type":"integer"}},"description":"in units of the currency","additionalProperties":false},` +
-				`"ranges":{"type":"array","items":{"type":"object","properties":{"min":{"type":"number","description":"at least"},"max":{"type":"integer"}},"additionalProperties":false}},` +
+				`"price":{"type":"object","properties":{"min":{"type":"number","description":"at least"},"max":{"type":"integer"}},"description":"in units of the currency"},` +
+				`"ranges":{"type":"array","items":{"type":"object","properties":{"min":{"type":"number","description":"at least"},"max":{"type":"integer"}}}},` +
 				`"sorted":{"type":"boolean"},` +
 				`"since":{"type":"string"},` +
 				`"small":{"type":"integer","minimum":0,"maximum":255},` +
-				`"nested":{"type":"object","additionalProperties":{"type":"array","items":{"type":"object","properties":{"min":{"type":"number","description":"at least"},"max":{"type":"integer"}},"additionalProperties":false}}},` +
+				`"nested":{"type":"object","additionalProperties":{"type":"array","items":{"type":"object","properties":{"min":{"type":"number","description":"at least"},"max":{"type":"integer"}}}}},` +
 				`"two":{"type":"array","items":{"type":"integer","minimum":0},"minItems":2,"maxItems":2}` +
-				`},"required":["query","ranges"],"additionalProperties":false}`,
+				`},"required":["query","ranges"]}`,
 		},
 		{
 			"nothing", agentloop.NewTool("now", "", func(context.Context, struct{}) (any, error) { return nil, nil }),
-			`{"type":"object","properties":{},"additionalProperties":false}`,
+			`{"type":"object","properties":{}}`,
 		},
 		{
 			"a pointer", agentloop.NewTool("now", "", func(context.Context, *priceRange) (any, error) { return nil, nil }),
-			`{"type":"object","properties":{"min":{"type":"number","description":"at least"},"max":{"type":"integer"}},"additionalProperties":false}`,
+			`{"type":"object","properties":{"min":{"type":"number","description":"at least"},"max":{"type":"integer"}}}`,
 		},
 		{
 			"a map", agentloop.NewTool("any", "", func(context.Context, map[string]int) (any, error) { return nil, nil }),

@@ -36,11 +36,11 @@ type Tool struct {
 
 // NewTool makes a tool from a function. The schema of the arguments is derived from In, a struct with json tags: a field
 // with omitempty is optional, and the jsonschema tag is the field's description. Arguments are checked against the schema
-// before fn runs. The schema of each In is derived once per process, so tools may be made for every request.
+// before fn runs, and those that In has no field for are refused, which the schema's text leaves out to save tokens. The schema of each In is derived once per process, so tools may be made for every request.
 //
 // NewTool panics if no schema can be derived from In, which is a programming error.
 func NewTool[In, Out any](name, description string, fn func(ctx context.Context, in In) (Out, error)) Tool {
-	s := schemaOf(reflect.TypeFor[In]())
+	s := schemaOf(reflect.TypeFor[In](), true)
 	return Tool{
 		ToolSpec: ToolSpec{Name: name, Description: description, Parameters: s.raw},
 		schema:   s,
@@ -80,7 +80,8 @@ func (t Tool) compile() (Tool, error) {
 		return t, nil
 	}
 	var err error
-	if t.schema, err = parseSchema(t.Parameters); err != nil {
+	narrowed := t.schema != nil // what In has no field for is refused still
+	if t.schema, err = parseSchema(t.Parameters, narrowed); err != nil {
 		return t, fmt.Errorf("tool %q: parameters: %w", t.Name, err)
 	}
 	return t, nil
