@@ -162,13 +162,16 @@ func (c *schema) addLeaves(s *jsonschema.Schema) {
 }
 
 // simplify removes what a derived schema says about Go instead of the arguments: that slices, maps and pointers may be
-// null, and the limits of 32-bit numbers. Models write better arguments from simple types.
+// null, that maps may have anything, and the limits of 32-bit numbers. Models write better arguments from simple types.
 func simplify(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
 	if types := slices.DeleteFunc(s.Types, func(t string) bool { return t == "null" }); len(types) == 1 {
 		s.Type, s.Types = types[0], nil
+	}
+	if reflect.DeepEqual(s.AdditionalProperties, &jsonschema.Schema{}) {
+		s.AdditionalProperties = nil
 	}
 	if s.Maximum != nil && *s.Maximum >= math.MaxInt32 {
 		s.Maximum = nil

@@ -172,8 +172,12 @@ func (p schemaParser) children(s *schema, raw rawSchema, depth int) (err error) 
 			return err
 		}
 	}
-	if extra := strings.TrimSpace(string(raw.AdditionalProperties)); extra != "" && extra != "false" {
-		if s.Values, err = p.parse(raw.AdditionalProperties, depth+1); err != nil {
+	extra := raw.AdditionalProperties
+	if len(extra) == 0 && raw.Properties == nil && s.Type == "object" {
+		extra = json.RawMessage("true") // an object whose properties are not named takes any
+	}
+	if said := strings.TrimSpace(string(extra)); said != "" && said != "false" {
+		if s.Values, err = p.parse(extra, depth+1); err != nil {
 			return err
 		}
 	}
