@@ -61,7 +61,7 @@ var conversations = []conversation{
 	},
 	{
 		name: "the best promotion is chosen with the saving that code computed", message: "any discount I could use?",
-		specialists: []string{suite.Promotions}, tools: []string{"list_active_promotions", "choose_promotion"},
+		specialists: []string{suite.Promotions}, tools: []string{"list_active_promotions"},
 		says: []string{"SAVE20"},
 		check: func(t *testing.T, reply *gatewayv1.AskResponse) {
 			if got := reply.GetPromotion(); got.GetCode() != "SAVE20" || got.GetSaving().GetAmountMinor() != 2000 {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -255,126 +254,39 @@ func purchaseSentence(purchase *promotionv1.QualifyingPurchase) string {
 		purchase.GetCode(), strings.Join(items, " and "), money.Text(purchase.GetCost()), gain)
 }
 
-// chooser holds the choice of one turn. A model that changes its mind changes the proposed action with it.
-type chooser struct {
-	turn   *specialist.Turn
-	offers *specialist.Memo[offers]
-
-	mu     sync.Mutex
-	action *specialistv1.ApplyPromotion // nil before the first choice
-}
-
-type chooseArgs struct {
-	Code   string   `json:"code"`
-	Reason string   `json:"reason" jsonschema:"why, in one sentence for the shopper"`
-	Also   []string `json:"also,omitempty" jsonschema:"the other codes of best_combination"`
-}
-
-type chooseResult struct {
-	Code   string   `json:"code"`
-	Also   []string `json:"also,omitempty"`
-	Title  string   `json:"title"`
-	Saving string   `json:"saving,omitempty"`
-	Reason string   `json:"reason,omitempty"`
-	Note   string   `json:"note,omitempty"`
-}
-
-// Summary says what the result holds, for the call log.
-func (r chooseResult) Summary() string { return strings.TrimSpace(r.Code + " " + r.Saving) }
-
-func (c *chooser) choose(ctx context.Context, in chooseArgs) (chooseResult, error) {
-	o, err := c.offers.Get(ctx)
-	if err != nil {
-		return chooseResult{}, err
-	}
-	p, err := o.picks(in)
-	if err != nil {
-		return chooseResult{}, err
-	}
-	c.record(p)
-	r := chooseResult{Code: p.GetCode(), Also: p.GetAlsoCodes(), Title: p.GetTitle(), Saving: money.Text(p.GetSaving()), Reason: p.GetReason()}
-	if p.GetSaving().GetAmountMinor() == 0 {
-		r.Saving = "" // free shipping whose fee is not known
-	}
-	if len(r.Also) == 0 && o.BestCode != r.Code {
-		r.Note = fmt.Sprintf("%s saves more on this cart.", o.BestCode)
-	}
-	return r, nil
-}
-
-// picks checks a choice of one code, or of several that may be used together.
-func (o offers) picks(in chooseArgs) (*specialistv1.PromotionChoice, error) {
-	first, err := o.pick(in.Code)
-	if err != nil {
-		return nil, err
-	}
-	p := &specialistv1.PromotionChoice{
-		Code: first.GetPromotion().GetCode(), Title: first.GetPromotion().GetTitle(), Saving: first.GetSaving(),
-		Reason: strings.TrimSpace(in.Reason),
-	}
-	set := []*promotionv1.Evaluation{first}
-	for _, code := range in.Also {
-		e, err := o.pick(code)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(set, e) {
-			continue // named twice
-		}
-		for _, other := range set {
-			if !engine.Combinable(other.GetPromotion(), e.GetPromotion()) {
-				return nil, fmt.Errorf("%s does not apply: it cannot be combined with %s. %s",
-					e.GetPromotion().GetCode(), other.GetPromotion().GetCode(), o.advice())
+// choices are what an answer may propose for today's cart: the codes that are worth it, the best combination, and what the shopper's
+// codes come to together.
+func (o offers) choices(asked []string) []*specialistv1.PromotionChoice {
+	var all []*specialistv1.PromotionChoice
+	add := func(codes ...string) {
+		var set []*promotionv1.Evaluation
+		for _, e := range o.Evaluations {
+			if slices.Contains(codes, e.GetPromotion().GetCode()) && engine.WorthChoosing(e) {
+				set = append(set, e)
 			}
 		}
-		set = append(set, e)
-		p.AlsoCodes = append(p.AlsoCodes, e.GetPromotion().GetCode())
+		slices.SortStableFunc(set, func(x, y *promotionv1.Evaluation) int {
+			return cmp.Compare(slices.Index(codes, x.GetPromotion().GetCode()), slices.Index(codes, y.GetPromotion().GetCode()))
+		})
+		if len(set) == 0 {
+			return
+		}
+		p := &specialistv1.PromotionChoice{
+			Code: set[0].GetPromotion().GetCode(), Title: set[0].GetPromotion().GetTitle(), Saving: engine.CombinedSaving(set, o.basket),
+		}
+		for _, e := range set[1:] {
+			p.AlsoCodes = append(p.AlsoCodes, e.GetPromotion().GetCode())
+		}
+		all = append(all, p)
 	}
-	p.Saving = engine.CombinedSaving(set, o.basket)
-	return p, nil
-}
-
-// pick finds an eligible promotion by its code. Its errors tell the model why not, and what it can choose instead.
-func (o offers) pick(code string) (*promotionv1.Evaluation, error) {
-	code = cleanCode(code)
-	at := slices.IndexFunc(o.Evaluations, func(e *promotionv1.Evaluation) bool {
-		return strings.EqualFold(e.GetPromotion().GetCode(), code)
-	})
-	var why string
-	switch {
-	case at < 0:
-		why = fmt.Sprintf("The store has no promotion with the code %q.", code)
-	case !o.Evaluations[at].GetEligible():
-		why = o.Evaluations[at].GetExplanation()
-	case !engine.WorthChoosing(o.Evaluations[at]):
-		why = fmt.Sprintf("%s saves nothing on this cart.", o.Evaluations[at].GetPromotion().GetCode())
-	default:
-		return o.Evaluations[at], nil
+	for _, e := range o.Evaluations {
+		if e.GetEligible() {
+			add(e.GetPromotion().GetCode())
+		}
 	}
-	return nil, fmt.Errorf("%s %s", why, o.advice())
-}
-
-// advice says what can be chosen.
-func (o offers) advice() string {
-	switch codes := o.Combination.GetCodes(); {
-	case o.BestCode == "":
-		return "No promotion is worth choosing now: choose none, and tell the shopper what is missing."
-	case len(codes) > 1:
-		return fmt.Sprintf("The best code for this cart is %s, the best combination %s.", o.BestCode, strings.Join(codes, " with "))
+	add(o.Combination.GetCodes()...)
+	if len(asked) > 1 && o.hasCart {
+		add(o.withCodes(asked).Entered...)
 	}
-	return fmt.Sprintf("The best code for this cart is %s.", o.BestCode)
-}
-
-func (c *chooser) record(p *specialistv1.PromotionChoice) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.turn.SetPromotion(p)
-	if c.action != nil {
-		c.action.Code, c.action.AlsoCodes = p.GetCode(), p.GetAlsoCodes()
-		return
-	}
-	c.action = &specialistv1.ApplyPromotion{Code: p.GetCode(), AlsoCodes: p.GetAlsoCodes()}
-	c.turn.AddActions(&specialistv1.SuggestedAction{
-		Action: &specialistv1.SuggestedAction_ApplyPromotion{ApplyPromotion: c.action},
-	})
+	return all
 }

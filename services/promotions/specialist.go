@@ -37,7 +37,7 @@ func (s *server) definition() specialist.Definition {
 		Keywords:    vocabulary,
 		Prompt:      prompt,
 		Tools:       s.tools,
-		ToolReads:   map[string][]scope.Read{listTool: {scope.ReadPromotions}, chooseTool: {scope.ReadPromotions}},
+		ToolReads:   map[string][]scope.Read{listTool: {scope.ReadPromotions}},
 		Unavailable: s.unavailable,
 		ReadsCart:   true,
 	}
@@ -52,11 +52,7 @@ func (s *server) unavailable(ctx context.Context, sc scope.Scope) (string, error
 	return "This store has no promotions.", nil
 }
 
-// The names of the tools.
-const (
-	listTool   = "list_active_promotions"
-	chooseTool = "choose_promotion"
-)
+const listTool = "list_active_promotions"
 
 const (
 	maxListed    = 4  // promotions that a model is shown unless it asks for all
@@ -67,16 +63,11 @@ const (
 // tools makes the tools of one turn.
 func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
 	read := specialist.Memoise(func(ctx context.Context) (offers, error) { return s.offersFor(ctx, t) })
-	c := &chooser{turn: t, offers: read}
 	return []agentloop.Tool{
 		agentloop.NewTool(listTool,
 			"Lists the store's current promotions, discounts and codes, with what each saves on the shopper's cart now, or what is "+
 				"missing for it to apply. Call it first for any question about offers, codes, discounts or saving money.",
 			s.listPromotions(t, read)),
-		agentloop.NewTool(chooseTool,
-			"Proposes one promotion to the shopper, once, after list_active_promotions: best_code, or the eligible code that the "+
-				"shopper asked for. It does not apply the code.",
-			c.choose),
 	}
 }
 
@@ -87,12 +78,14 @@ type listArgs struct {
 	All     bool              `json:"all,omitempty" jsonschema:"every offer, with terms"`
 }
 
+// listResult begins with the subtotal, so that the best saving follows it: the total with the best code is then the difference of
+// two neighbours, which an answer may state.
 type listResult struct {
+	CartSubtotal string            `json:"cart_subtotal,omitempty"`
 	Promotions   []listedPromotion `json:"promotions"`
 	BestCode     string            `json:"best_code,omitempty"`
 	Together     *together         `json:"best_combination,omitempty"`
 	Cart         []string          `json:"cart,omitempty"` // only with changes
-	CartSubtotal string            `json:"cart_subtotal,omitempty"`
 	WithCodes    *codesResult      `json:"with_codes,omitempty"`
 	Total        int               `json:"total,omitempty"`
 	ExpiredCount int               `json:"expired_count,omitempty"`
@@ -126,11 +119,11 @@ func (r listResult) Summary() string {
 
 type listedPromotion struct {
 	Code        string `json:"code"`
-	Title       string `json:"title"`
-	Offer       string `json:"offer"`
-	Terms       string `json:"terms,omitempty"`
 	Eligible    bool   `json:"eligible"`
 	Saving      string `json:"saving,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Offer       string `json:"offer"`
+	Terms       string `json:"terms,omitempty"`
 	Refused     string `json:"refused,omitempty"`
 	Explanation string `json:"explanation,omitempty"`
 	Missing     string `json:"missing,omitempty"`
@@ -148,6 +141,7 @@ func (s *server) listPromotions(t *specialist.Turn, read *specialist.Memo[offers
 		if err != nil {
 			return listResult{}, err
 		}
+		t.AddPromotions(o.choices(in.Codes)...)
 		if len(in.Changes) > 0 {
 			if s.catalog == nil {
 				return listResult{}, errors.New("carts cannot be changed in thought here: there is no catalog; leave out changes")
@@ -226,9 +220,9 @@ func listEntry(e *promotionv1.Evaluation, full bool) listedPromotion {
 	switch {
 	case full:
 	case e.GetEligible():
-		l.Terms, l.Explanation = "", ""
+		l.Title, l.Terms, l.Explanation = "", "", ""
 	default:
-		l.Terms, l.Missing, l.Refused = "", "", "" // the explanation says it
+		l.Title, l.Terms, l.Missing, l.Refused = "", "", "", "" // the explanation says it
 	}
 	return l
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
@@ -146,43 +147,29 @@ func TestListCutsLongLists(t *testing.T) {
 	}
 }
 
-func TestChoosePromotionRefuses(t *testing.T) {
-	service := stocked(t, walkCarts())
-	tests := []struct{ name, cartID, code, want string }{
-		{"an unknown code", "walk", "NOPE", `The store has no promotion with the code "NOPE". The best code for this cart is TEN.`},
-		{"one that does not apply, with the reason", "walk", "near", "NEAR does not apply: add 11.35 EUR of any items. The best code for this cart is TEN."},
-		{"an expired one", "walk", "OLD", "OLD does not apply: it ended on 15 March 2026. The best code for this cart is TEN."},
-		{"another group's", "walk", "STAFF", "STAFF does not apply: it is for certain customers only. The best code for this cart is TEN."},
-		{"anything on an empty cart", "", "TEN", "TEN does not apply: the cart is empty. No promotion is worth choosing now: choose none, and tell the shopper what is missing."},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			turn := &specialist.Turn{Scope: shopper(tt.cartID), Findings: &specialist.Findings{}}
-			arguments, _ := json.Marshal(chooseArgs{Code: tt.code, Reason: "because"})
-			_, err := servicetest.Run[chooseResult](t.Context(), t, service.data.tools(turn), "choose_promotion", string(arguments))
-			if err == nil || err.Error() != tt.want {
-				t.Errorf("error = %v, want %q", err, tt.want)
-			}
-		})
-	}
+// withCatalog makes the tools of a turn in a store with a catalog.
+func withCatalog(t *testing.T, promotions ...*promotionv1.Promotion) []agentloop.Tool {
+	service, _ := serveCatalog(t, silent(), promotions...)
+	return service.data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}})
 }
 
-// withCatalog serves a store with a catalog.
-func withCatalog(t *testing.T, promotions ...*promotionv1.Promotion) []agentloop.Tool {
+// serveCatalog serves a store with a catalog.
+func serveCatalog(t *testing.T, model agentloop.Model, promotions ...*promotionv1.Promotion) (*Service, *grpc.ClientConn) {
 	t.Helper()
 	service, err := New(Config{
-		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: silent(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }},
+		Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: model, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }},
 		Cart: walkCarts(), Catalog: outdoors(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := promotionv1.NewPromotionServiceClient(servicetest.Serve(t, "promotions", service.Register))
+	conn := servicetest.Serve(t, "promotions", service.Register)
+	client := promotionv1.NewPromotionServiceClient(conn)
 	mustUpsert(t, client, "one", promotions...)
 	if _, err := client.RecordUsage(t.Context(), &promotionv1.RecordUsageRequest{StoreId: "one", OrderId: "o1", CustomerId: "ada", Codes: []string{"ONCE"}}); err != nil {
 		t.Fatal(err)
 	}
-	return service.data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}})
+	return service, conn
 }
 
 func TestListPricesACartWithChangesAndCodes(t *testing.T) {
@@ -228,13 +215,10 @@ func TestListPricesACartWithChangesAndCodes(t *testing.T) {
 }
 
 func TestACodeThatAppliesToAChangedCartOnlyIsNotProposed(t *testing.T) {
-	tools := withCatalog(t, promo("NEAR", percent(1000), minimum(eur(34465))), promo("ONCE", percent(5000), limits(0, 1)))
-	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", `{"changes":[{"product":"peg","add":2}]}`); err != nil {
-		t.Fatal(err)
-	}
-	_, err := servicetest.Run[chooseResult](t.Context(), t, tools, "choose_promotion", `{"code":"NEAR","reason":"it saves most"}`)
-	if err == nil || !strings.HasPrefix(err.Error(), "NEAR does not apply: add 6.00 EUR of any items.") {
-		t.Errorf("error %v", err)
+	model := scripted.New(list(`{"changes":[{"product":"peg","add":2}]}`), scripted.Step{Text: "With two pegs more, NEAR saves 34.46 EUR."})
+	_, conn := serveCatalog(t, model, promo("NEAR", percent(1000), minimum(eur(34465))), promo("ONCE", percent(5000), limits(0, 1)))
+	if a := servicetest.Answer(t, conn, shopper("walk"), "and with two pegs?"); a.GetPromotion() != nil || len(a.GetSuggestedActions()) > 0 {
+		t.Errorf("proposed %v, actions %v", a.GetPromotion(), a.GetSuggestedActions())
 	}
 }
 
@@ -286,7 +270,7 @@ func TestAllToolsOfATurnSeeTheSameOffers(t *testing.T) {
 	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", `{"all":true}`); err != nil {
 		t.Error(err)
 	}
-	if _, err := servicetest.Run[chooseResult](t.Context(), t, tools, "choose_promotion", `{"code":"TEN","reason":"it saves most"}`); err != nil {
+	if _, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", `{"codes":["TEN"]}`); err != nil {
 		t.Error(err)
 	}
 	if carts.reads != 2 {
@@ -305,44 +289,42 @@ func TestToolsHideTheCauseOfAFailure(t *testing.T) {
 	}
 }
 
-// ask runs the specialist over the wire with a scripted model.
-func ask(t *testing.T, steps ...scripted.Step) *specialistv1.Answer {
-	t.Helper()
-	_, conn := serve(t, walkCarts(), scripted.New(steps...))
-	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one",
-		promo("TEN", percent(1000)), promo("SHIP", freeShipping(nil)), promo("TENTS", percent(1), categories("Tents")))
-	return servicetest.Answer(t, conn, shopper("walk"), "any codes?")
+func list(arguments string) scripted.Step {
+	return scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "list_active_promotions", Arguments: arguments}}}
 }
 
-func choice(code string) scripted.Step {
-	return scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "choose_promotion", Arguments: `{"code":"` + code + `","reason":"it saves most"}`}}}
-}
-
-func TestAnswerCarriesTheTypedChoice(t *testing.T) {
-	list := scripted.Step{ToolCalls: []agentloop.ToolCall{{Name: "list_active_promotions"}}}
+func TestAnswerCarriesWhatItsTextProposes(t *testing.T) {
 	tests := []struct {
-		name  string
-		steps []scripted.Step
-		want  *specialistv1.PromotionChoice
+		name, text string
+		want       *specialistv1.PromotionChoice
 	}{
-		{"the saving is computed by code, the code is spelled as the store has it", []scripted.Step{list, choice(" ten "), {Text: "Use TEN, it saves a million."}},
-			&specialistv1.PromotionChoice{Code: "TEN", Title: "Offer TEN", Saving: eur(3386), Reason: "it saves most"}},
-		{"the last choice counts", []scripted.Step{choice("SHIP"), choice("TEN"), {Text: "TEN."}},
-			&specialistv1.PromotionChoice{Code: "TEN", Title: "Offer TEN", Saving: eur(3386), Reason: "it saves most"}},
-		{"a refused choice changes nothing", []scripted.Step{choice("SHIP"), choice("TENTS"), {Text: "Use SHIP; TENTS does not apply."}},
-			&specialistv1.PromotionChoice{Code: "SHIP", Title: "Offer SHIP", Saving: eur(0), Reason: "it saves most"}},
-		{"a code in the text is no choice", []scripted.Step{list, {Text: "TENTS does not apply."}}, nil},
+		{"the saving is computed by code", "Good news. Use ALONE, it saves a million. Soon!",
+			&specialistv1.PromotionChoice{Code: "ALONE", Saving: eur(3725), Reason: "Use ALONE, it saves a million."}},
+		{"of two that do not go together, the one that saves more", "ALONE saves more than TEN.",
+			&specialistv1.PromotionChoice{Code: "ALONE", Saving: eur(3725), Reason: "ALONE saves more than TEN."}},
+		{"the best combination", "Enter FIVE and TEN.",
+			&specialistv1.PromotionChoice{Code: "TEN", AlsoCodes: []string{"FIVE"}, Saving: eur(5079), Reason: "Enter FIVE and TEN."}},
+		{"a code of the best combination alone", "Enter FIVE.",
+			&specialistv1.PromotionChoice{Code: "FIVE", Saving: eur(1693), Reason: "Enter FIVE."}},
+		{"codes that the shopper asked for together", "SHIP and TEN go together.",
+			&specialistv1.PromotionChoice{Code: "SHIP", AlsoCodes: []string{"TEN"}, Saving: eur(3386 + 495), Reason: "SHIP and TEN go together."}},
+		{"beside a code that does not apply", "TENTS does not apply, but SHIP does.",
+			&specialistv1.PromotionChoice{Code: "SHIP", Saving: eur(495), Reason: "TENTS does not apply, but SHIP does."}},
+		{"a code that does not apply is not proposed", "TENTS does not apply.", nil},
+		{"no code", "There is an offer, alone or with another.", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			answer := ask(t, tt.steps...)
-			if diff := cmp.Diff(tt.want, answer.GetPromotion(), protocmp.Transform()); diff != "" {
-				t.Errorf("choice (-want +got):\n%s", diff)
+			_, conn := serve(t, walkCarts(), scripted.New(list(`{"codes":["SHIP","TEN"]}`), scripted.Step{Text: tt.text}))
+			mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", append(combinable(), promo("TENTS", percent(1), categories("Tents")))...)
+			answer := servicetest.Answer(t, conn, shopper("walk"), "any codes?")
+			if diff := cmp.Diff(tt.want, answer.GetPromotion(), protocmp.Transform(), protocmp.IgnoreFields(tt.want, "title")); diff != "" {
+				t.Errorf("promotion (-want +got):\n%s", diff)
 			}
 			var actions []*specialistv1.SuggestedAction
 			if tt.want != nil {
 				actions = []*specialistv1.SuggestedAction{{Action: &specialistv1.SuggestedAction_ApplyPromotion{
-					ApplyPromotion: &specialistv1.ApplyPromotion{Code: tt.want.GetCode()},
+					ApplyPromotion: &specialistv1.ApplyPromotion{Code: tt.want.GetCode(), AlsoCodes: tt.want.GetAlsoCodes()},
 				}}}
 			}
 			if diff := cmp.Diff(actions, answer.GetSuggestedActions(), protocmp.Transform()); diff != "" {
@@ -352,63 +334,24 @@ func TestAnswerCarriesTheTypedChoice(t *testing.T) {
 	}
 }
 
-// several serves a store whose offers can be combined, but not all with all.
-func several(t *testing.T) *Service {
-	t.Helper()
-	service, conn := serve(t, walkCarts(), silent())
-	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one",
+// combinable are offers that can be combined, but not all with all.
+func combinable() []*promotionv1.Promotion {
+	return []*promotionv1.Promotion{
 		promo("TEN", percent(1000), stacks), promo("FIVE", percent(500), stacks), promo("SHIP", freeShipping(eur(495)), stacks, excludes("FIVE")),
-		promo("ALONE", percent(1100)))
-	return service
+		promo("ALONE", percent(1100)),
+	}
 }
 
-func TestTheBestCombinationIsListedAndCanBeChosen(t *testing.T) {
-	tools := func(f *specialist.Findings) []agentloop.Tool {
-		return several(t).data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: f})
-	}
-	list, err := servicetest.Run[listResult](t.Context(), t, tools(&specialist.Findings{}), "list_active_promotions", `{"all":true}`)
+func TestTheBestCombinationIsListed(t *testing.T) {
+	service, conn := serve(t, walkCarts(), silent())
+	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", combinable()...)
+	tools := service.data.tools(&specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}})
+	list, err := servicetest.Run[listResult](t.Context(), t, tools, "list_active_promotions", `{"all":true}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&together{Codes: []string{"TEN", "FIVE"}, Saving: "50.79 EUR"}, list.Together); diff != "" || list.BestCode != "ALONE" {
 		t.Errorf("best %q; combination (-want +got):\n%s", list.BestCode, diff)
-	}
-	tests := []struct {
-		name, arguments string
-		want            chooseResult
-		err             string
-	}{
-		{"all of it, each once, in any case", `{"code":"five","reason":"r","also":["ten","FIVE","TEN"]}`,
-			chooseResult{Code: "FIVE", Also: []string{"TEN"}, Title: "Offer FIVE", Saving: "50.79 EUR", Reason: "r"}, ""},
-		{"one that stands alone", `{"code":"TEN","reason":"r","also":["ALONE"]}`, chooseResult{},
-			"ALONE does not apply: it cannot be combined with TEN. The best code for this cart is ALONE, the best combination TEN with FIVE."},
-		{"two that exclude each other", `{"code":"TEN","reason":"r","also":["SHIP","FIVE"]}`, chooseResult{},
-			"FIVE does not apply: it cannot be combined with SHIP. The best code for this cart is ALONE, the best combination TEN with FIVE."},
-		{"one that does not exist", `{"code":"TEN","reason":"r","also":["NOPE"]}`, chooseResult{},
-			`The store has no promotion with the code "NOPE". The best code for this cart is ALONE, the best combination TEN with FIVE.`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := servicetest.Run[chooseResult](t.Context(), t, tools(&specialist.Findings{}), "choose_promotion", tt.arguments)
-			if diff := cmp.Diff(tt.want, got); diff != "" || (err != nil || tt.err != "") && (err == nil || err.Error() != tt.err) {
-				t.Errorf("error %v, want %q; choice (-want +got):\n%s", err, tt.err, diff)
-			}
-		})
-	}
-}
-
-func TestAnswerCarriesACombination(t *testing.T) {
-	several := agentloop.ToolCall{Name: "choose_promotion", Arguments: `{"code":"TEN","reason":"most","also":["SHIP"]}`}
-	_, conn := serve(t, walkCarts(), scripted.New(scripted.Step{ToolCalls: []agentloop.ToolCall{several}}, scripted.Step{Text: "TEN with SHIP."}))
-	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000), stacks), promo("SHIP", freeShipping(eur(495)), stacks))
-	answer := servicetest.Answer(t, conn, shopper("walk"), "any codes?")
-	want := &specialistv1.PromotionChoice{Code: "TEN", AlsoCodes: []string{"SHIP"}, Title: "Offer TEN", Saving: eur(3386 + 495), Reason: "most"}
-	if diff := cmp.Diff(want, answer.GetPromotion(), protocmp.Transform()); diff != "" {
-		t.Errorf("choice (-want +got):\n%s", diff)
-	}
-	action := answer.GetSuggestedActions()[0].GetApplyPromotion()
-	if diff := cmp.Diff(&specialistv1.ApplyPromotion{Code: "TEN", AlsoCodes: []string{"SHIP"}}, action, protocmp.Transform()); diff != "" {
-		t.Errorf("action (-want +got):\n%s", diff)
 	}
 }
 
@@ -469,7 +412,7 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("a store without promotions has the specialist: %v", s)
 	}
 	mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", promo("TEN", percent(1000)))
-	if s := describe("one"); !s.GetAvailable() || s.GetName() != "promotions" || len(s.GetTools()) != 2 || !s.GetReadsCart() || len(s.GetKeywords()) < 40 {
+	if s := describe("one"); !s.GetAvailable() || s.GetName() != "promotions" || len(s.GetTools()) != 1 || !s.GetReadsCart() || len(s.GetKeywords()) < 40 {
 		t.Errorf("described as %v", s)
 	}
 	if describe("two").GetAvailable() {

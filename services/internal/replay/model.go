@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,7 +77,7 @@ func (m *Model) answer(req *agentloop.Request) scripted.Step {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, Call{role, req})
-	best := best(m.recording.exchanges[m.turn], role, words(question), answers, req.NoToolCalls)
+	best := best(offered(m.recording.exchanges[m.turn], req.Tools), role, words(question), answers, req.NoToolCalls)
 	if best == nil {
 		missed := fmt.Sprintf("turn %s, %s, after %d answers: %q", m.turn, role, answers, text.Cut(question, 200))
 		m.missed = append(m.missed, missed)
@@ -104,6 +106,30 @@ func describe(req *agentloop.Request) (role Role, question string, answers int) 
 		}
 	}
 	return role, question, answers
+}
+
+// offered leaves out the exchanges that call only tools which the request does not offer, because they have gone since the recording.
+// Those after them, in the same conversation, count one answer less.
+func offered(all []exchange, tools []agentloop.ToolSpec) []exchange {
+	gone := func(e exchange) bool {
+		return len(e.toolCalls) > 0 && !slices.ContainsFunc(e.toolCalls, func(c agentloop.ToolCall) bool {
+			return slices.ContainsFunc(tools, func(t agentloop.ToolSpec) bool { return t.Name == c.Name })
+		})
+	}
+	var out []exchange
+	for _, e := range all {
+		if gone(e) {
+			continue
+		}
+		kept := e
+		for _, before := range all {
+			if before.role == e.role && before.answers < e.answers && gone(before) && maps.Equal(before.question, e.question) {
+				kept.answers--
+			}
+		}
+		out = append(out, kept)
+	}
+	return out
 }
 
 // best returns the exchange of a role whose question has the most words in common with a question, after so many answers or, if there

@@ -1,9 +1,11 @@
 package specialist
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -32,13 +34,18 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 		Model:        result.Model,
 		Usage:        usage(result.Usage),
 		Products:     mentioned(f.products, text),
-		Promotion:    f.promotion,
+		Promotion:    proposed(f.promotions, text),
 		Passages:     f.passages,
 		Evidence:     f.evidence(result, verdict),
 
 		Claims: int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
 	}
 	f.setOrders(a)
+	if p := a.GetPromotion(); p != nil {
+		a.SuggestedActions = append(a.SuggestedActions, &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_ApplyPromotion{
+			ApplyPromotion: &specialistv1.ApplyPromotion{Code: p.GetCode(), AlsoCodes: p.GetAlsoCodes()},
+		}})
+	}
 	for i, s := range a.GetSuggestedActions() {
 		if h := s.GetHandOff(); h != nil {
 			a.SuggestedActions[i] = f.handOff(h, turn.SubQuery)
@@ -69,6 +76,38 @@ func mentioned(products []*specialistv1.ProductChoice, text string) []*specialis
 		}
 	}
 	return out
+}
+
+// proposed returns the promotion that a text proposes: of those whose codes it all names, the one that saves most. A code that does
+// not apply is no candidate, whatever the text says of it. The reason is the first sentence that names a code. Nil: none.
+func proposed(candidates []*specialistv1.PromotionChoice, s string) *specialistv1.PromotionChoice {
+	unnamed := func(code string) bool { return mention.Index(s, code) < 0 }
+	best := most(slices.DeleteFunc(slices.Clone(candidates), func(p *specialistv1.PromotionChoice) bool {
+		return unnamed(p.GetCode()) || slices.ContainsFunc(p.GetAlsoCodes(), unnamed)
+	}))
+	if best == nil {
+		return nil
+	}
+	best = proto.CloneOf(best)
+	var split text.Sentences
+	for _, sentence := range append(split.Add(s), split.Rest()) {
+		if mention.Index(sentence, best.GetCode()) >= 0 {
+			best.Reason = strings.TrimSpace(sentence)
+			break
+		}
+	}
+	return best
+}
+
+// most returns the first of the promotions that save most. Nil: there are none.
+func most(promotions []*specialistv1.PromotionChoice) *specialistv1.PromotionChoice {
+	var best *specialistv1.PromotionChoice
+	for _, p := range promotions {
+		if best == nil || p.GetSaving().GetAmountMinor() > best.GetSaving().GetAmountMinor() {
+			best = p
+		}
+	}
+	return best
 }
 
 func usage(u agentloop.Usage) *commonv1.Usage {
@@ -137,7 +176,7 @@ func (f *Findings) fallbackText(language string) string {
 			add(p.GetTitle())
 		}
 	}
-	if p := f.promotion; p != nil {
+	if p := most(f.promotions); p != nil {
 		add(p.GetCode(), ": ", p.GetTitle())
 	}
 	for _, o := range f.orders {

@@ -322,7 +322,8 @@ func TestAtTheDeadlineWithNothingThereIsNoAnswer(t *testing.T) {
 func TestWhatCodeSaysOfFindings(t *testing.T) {
 	def := lamps
 	def.Tools = func(turn *specialist.Turn) []agentloop.Tool {
-		turn.SetPromotion(&specialistv1.PromotionChoice{Code: "GLOW5", Title: "5 % off lamps"})
+		turn.AddPromotions(&specialistv1.PromotionChoice{Code: "DIM1", Title: "1 % off", Saving: eur(10)},
+			&specialistv1.PromotionChoice{Code: "GLOW5", Title: "5 % off lamps", Saving: eur(50)})
 		turn.AddOrder(&orderv1.Order{OrderId: "QT-7", Status: orderv1.OrderStatus_ORDER_STATUS_PARTLY_SHIPPED}, nil)
 		turn.AddPassages(&policyv1.Passage{PolicyTitle: "Returns", Text: "Thirty days. "},
 			&policyv1.Passage{PolicyTitle: "Bulbs", Text: "No returns."}, &policyv1.Passage{PolicyTitle: "Third", Text: "Too many."})

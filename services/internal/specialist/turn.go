@@ -46,17 +46,17 @@ func (t *Turn) Disabled(tool string) bool { return t.disabled[tool] != "" }
 // Findings are the typed results of the tools of one turn. The answer carries them beside the text, so that prices and statuses
 // come from data, not from a model. The zero value is empty and ready. All methods are safe for concurrent use.
 type Findings struct {
-	mu        sync.Mutex
-	products  []*specialistv1.ProductChoice
-	promotion *specialistv1.PromotionChoice
-	orders    []foundOrder
-	passages  []*policyv1.Passage
-	actions   []*specialistv1.SuggestedAction
-	question  *specialistv1.ClarifyingQuestion
-	notMine   *specialistv1.NotMine
-	found     int
-	empty     int
-	near      int
+	mu         sync.Mutex
+	products   []*specialistv1.ProductChoice
+	promotions []*specialistv1.PromotionChoice
+	orders     []foundOrder
+	passages   []*policyv1.Passage
+	actions    []*specialistv1.SuggestedAction
+	question   *specialistv1.ClarifyingQuestion
+	notMine    *specialistv1.NotMine
+	found      int
+	empty      int
+	near       int
 }
 
 // AddProducts adds candidates, best first. Candidates that the final text mentions become the answer's products. Of a product that
@@ -75,11 +75,12 @@ func (f *Findings) AddProducts(products ...*specialistv1.ProductChoice) {
 	}
 }
 
-// SetPromotion sets the chosen promotion; the last choice counts.
-func (f *Findings) SetPromotion(p *specialistv1.PromotionChoice) {
+// AddPromotions adds promotions that the shopper could use now. The one that the final text proposes is the answer's, with the
+// action to apply it. See proposed.
+func (f *Findings) AddPromotions(candidates ...*specialistv1.PromotionChoice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.promotion = p
+	f.promotions = append(f.promotions, candidates...)
 }
 
 // AddOrder adds an order and its possible actions. Orders that the final text names are in the answer. An order that was added

@@ -1036,7 +1036,7 @@ type Answer struct {
 	Duration *durationpb.Duration `protobuf:"bytes,10,opt,name=duration,proto3" json:"duration,omitempty"`
 	// Products that the text names, best first.
 	Products []*ProductChoice `protobuf:"bytes,11,rep,name=products,proto3" json:"products,omitempty"`
-	// The promotion that the specialist chose. Absent: none.
+	// The promotion that the text proposes. Absent: none.
 	Promotion *PromotionChoice `protobuf:"bytes,12,opt,name=promotion,proto3" json:"promotion,omitempty"`
 	// The order that the answer is about; of several that the text names, the one that the tools found last. Absent: none.
 	Order *v12.Order `protobuf:"bytes,13,opt,name=order,proto3" json:"order,omitempty"`
@@ -1767,7 +1767,7 @@ type PromotionChoice struct {
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// Current saving on this cart, computed by code. Zero for free shipping with an unknown fee.
 	Saving *v1.Money `protobuf:"bytes,3,opt,name=saving,proto3" json:"saving,omitempty"`
-	// Reason for the choice.
+	// Reason for the choice: the sentence of the text that names it.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Codes to enter together with it. saving is then the total saving. Empty: none.
 	AlsoCodes     []string `protobuf:"bytes,5,rep,name=also_codes,json=alsoCodes,proto3" json:"also_codes,omitempty"`
