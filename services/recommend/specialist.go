@@ -242,12 +242,12 @@ func (t *turn) present(hits []*catalogv1.Hit, query, note string) similarResult 
 		if len(variants) == 0 {
 			continue
 		}
-		reason := h.GetReason()
-		items = append(items, productview.Item{Product: h.GetProduct(), Variants: variants, Reason: reason})
+		reason, product := h.GetReason(), productview.Localized(h.GetProduct(), t.Language)
+		items = append(items, productview.Item{Product: product, Variants: variants, Reason: reason})
 		if !own {
 			reason = "" // it is English
 		}
-		t.AddProducts(productview.Choice(h.GetProduct(), variants, reason))
+		t.AddProducts(productview.Choice(product, variants, reason))
 	}
 	t.Found(len(items))
 	return similarResult{Products: productview.List(items, query, t.SubQuery), Note: note}

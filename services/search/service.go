@@ -9,12 +9,14 @@ package search
 
 import (
 	"fmt"
+	"log/slog"
 
 	"google.golang.org/grpc"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/state"
 	weaviateclient "github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
@@ -73,6 +75,8 @@ type Service struct {
 	backend    index.Backend
 	searcher   *index.Searcher
 	vocabulary *index.Vocabulary
+	facts      *state.TTLCache[storeFacts]
+	logger     *slog.Logger
 	specialist *specialist.Server
 	// prefetchVersion is true where the backend asks for the version of the catalog, which a turn can do ahead.
 	prefetchVersion bool
@@ -85,7 +89,10 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg.Logger = cfg.Log()
-	s := &Service{store: catalog.Store{Redis: cfg.Redis}, searcher: index.NewSearcher(cfg.Embedder, cfg.Reranker, cfg.Logger), vocabulary: index.NewVocabulary(cfg.Synonyms)}
+	s := &Service{
+		store: catalog.Store{Redis: cfg.Redis}, searcher: index.NewSearcher(cfg.Embedder, cfg.Reranker, cfg.Logger),
+		vocabulary: index.NewVocabulary(cfg.Synonyms), facts: state.NewTTLCache[storeFacts](factsTTL), logger: cfg.Logger,
+	}
 	if cfg.Cluster != nil {
 		s.backend = weaviate.New(s.store, cfg.Cluster, cfg.Embedder, cfg.Logger)
 	} else {

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	_ "embed" // the prompt and the examples
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,6 +45,7 @@ func (s *Service) definition() specialist.Definition {
 		Keywords:  speaksFor,
 		Prompt:    prompt,
 		Tools:     s.tools,
+		FitTools:  s.fitTools,
 		ToolReads: map[string][]scope.Read{catalogTool: {scope.ReadCatalog}},
 		Unavailable: func(ctx context.Context, sc scope.Scope) (string, error) {
 			var reason string
@@ -90,8 +92,8 @@ var speaksFor = map[float64][]string{
 
 // searchArgs are the arguments of search_catalog.
 type searchArgs struct {
-	Query      string         `json:"query" jsonschema:"A few English words, such as: trail running shoes. Or a product id."`
-	Category   string         `json:"category,omitempty"`
+	Query      string         `json:"query" jsonschema:"A few words in the catalog's language, such as: trail running shoes. Or a product id."`
+	Category   string         `json:"category,omitempty" jsonschema:"A category of the store."` // categoryText
 	Brand      string         `json:"brand,omitempty"`
 	MinPrice   *float64       `json:"min_price,omitempty"`
 	MaxPrice   *float64       `json:"max_price,omitempty"`
@@ -100,6 +102,12 @@ type searchArgs struct {
 	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"False lists sold-out products too."`
 	Sort       string         `json:"sort,omitempty" jsonschema:"relevance, price_low_to_high or price_high_to_low."`
 	Limit      int            `json:"limit,omitempty" jsonschema:"Products to list, 1 to 20. Default: 5."`
+}
+
+// bilingualArgs are the arguments of search_catalog where the catalog is in several languages.
+type bilingualArgs struct {
+	searchArgs
+	Translation string `json:"translation,omitempty" jsonschema:"The query in another language of the catalog. Products that match either are found."`
 }
 
 const catalogTool = "search_catalog"
@@ -126,16 +134,27 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	if s.prefetchVersion {
 		version = specialist.Prefetch(t, version).Get
 	}
-	return []agentloop.Tool{
-		agentloop.NewTool(catalogTool, searchDescription, func(ctx context.Context, in searchArgs) (searchResult, error) {
-			return s.searchTool(ctx, t, version, in)
-		}),
-	}
+	search := agentloop.NewTool(catalogTool, searchDescription, func(ctx context.Context, in bilingualArgs) (searchResult, error) {
+		return s.searchTool(ctx, t, version, in)
+	})
+	search.Parameters = oneLanguage // fitTools offers the translation where there is one to make
+	return []agentloop.Tool{search}
+}
+
+// Schemas of search_catalog, for a catalog in one language and for one in several.
+var (
+	oneLanguage      = schemaOf[searchArgs]()
+	severalLanguages = schemaOf[bilingualArgs]()
+)
+
+// schemaOf returns the JSON Schema of a tool's arguments.
+func schemaOf[In any]() json.RawMessage {
+	return agentloop.NewTool(catalogTool, "", func(context.Context, In) (any, error) { return nil, nil }).Parameters
 }
 
 // searchTool runs one search and leaves its products in the turn's findings.
 func (s *Service) searchTool(
-	ctx context.Context, t *specialist.Turn, version index.VersionFunc, in searchArgs,
+	ctx context.Context, t *specialist.Turn, version index.VersionFunc, in bilingualArgs,
 ) (searchResult, error) {
 	in.tidy()
 	if err := in.check(); err != nil {
@@ -144,7 +163,7 @@ func (s *Service) searchTool(
 	var out outcome
 	m := s.searcher.VectorQuery(ctx, s.backend, t.Scope.StoreID, in.Query, sorts[in.Sort])
 	err := s.backend.Read(ctx, t.Scope.StoreID, version, func(v *index.View) (err error) {
-		if out, err = s.look(ctx, v, s.vocabulary.Of(t.Scope.StoreID), in, &m); err == nil {
+		if out, err = s.look(ctx, v, s.vocabulary.Of(t.Scope.StoreID), in, t.SubQuery, &m); err == nil {
 			out.note = strings.TrimSpace(idNote(v, in.Query, out) + " " + out.note)
 		}
 		return err
@@ -158,12 +177,13 @@ func (s *Service) searchTool(
 	limit := min(orDefault(int32(in.Limit), defaultListed), len(out.listed))
 	var items []productview.Item
 	for _, h := range out.listed[:limit] {
-		item := productview.Item{Product: h.Product, Variants: h.Variants}
+		product := productview.Localized(h.Product, t.Language)
+		item := productview.Item{Product: product, Variants: h.Variants}
 		if h.VectorOnly {
 			item.Reason = index.NearInMeaning
 		}
 		items = append(items, item)
-		t.AddProducts(productview.Choice(h.Product, h.Variants, ""))
+		t.AddProducts(productview.Choice(product, h.Variants, ""))
 	}
 	t.Found(out.total)
 	if out.note != "" && len(items) > 0 {
@@ -176,23 +196,26 @@ func (s *Service) searchTool(
 }
 
 // tidy removes invisible characters, and what surrounds an identifier.
-func (in *searchArgs) tidy() {
+func (in *bilingualArgs) tidy() {
 	in.Query, in.Category, in.Brand = catalog.Clean(in.Query), catalog.Clean(in.Category), catalog.Clean(in.Brand)
+	in.Translation = catalog.Clean(in.Translation)
 	if id := asID(in.Query); id != "" {
 		in.Query = id
 	}
 }
 
 // check refuses what no search can be made of, in words that tell the model what to do.
-func (in searchArgs) check() error {
+func (in bilingualArgs) check() error {
 	if _, ok := sorts[in.Sort]; !ok {
 		return fmt.Errorf("sort %q is not known; use relevance, price_low_to_high or price_high_to_low", in.Sort)
 	}
 	if in.Limit < 0 || in.Limit > maxListed {
 		return fmt.Errorf("limit is %d; use 1 to %d", in.Limit, maxListed)
 	}
-	if n := utf8.RuneCountInString(in.Query); n > maxQuery {
-		return fmt.Errorf("query is too long, %d characters; use a few words", n)
+	for name, value := range map[string]string{"query": in.Query, "translation": in.Translation} {
+		if n := utf8.RuneCountInString(value); n > maxQuery {
+			return fmt.Errorf("%s is too long, %d characters; use a few words", name, n)
+		}
 	}
 	for name, value := range map[string]string{"category": in.Category, "brand": in.Brand} {
 		if n := utf8.RuneCountInString(value); n > catalog.MaxName {
@@ -224,9 +247,11 @@ type outcome struct {
 	byID       bool // the product with the identifier that was searched for
 }
 
-// look runs the search that the arguments ask for.
-func (s *Service) look(ctx context.Context, v *index.View, words *index.Vocabulary, in searchArgs, m *index.VectorQuery) (outcome, error) {
-	p := newPlan(v, in)
+// look runs the search that the arguments ask for. ask is what the shopper said.
+func (s *Service) look(
+	ctx context.Context, v *index.View, words *index.Vocabulary, in bilingualArgs, ask string, m *index.VectorQuery,
+) (outcome, error) {
+	p := newPlan(v, in.searchArgs)
 	if es, err := v.Index.Products(ctx, []string{in.Query}); err != nil {
 		return outcome{}, err
 	} else if es[0] != nil {
@@ -235,6 +260,13 @@ func (s *Service) look(ctx context.Context, v *index.View, words *index.Vocabula
 	f, err := s.searcher.Search(ctx, v, v.Query(words, p.text), index.NewFilter(p.filter), sorts[in.Sort], m)
 	if err != nil {
 		return outcome{}, err
+	}
+	if other := otherWords(&v.Statistics, f, in.Translation, ask); other != "" {
+		g, err := v.Search(ctx, v.Query(words, other), index.NewFilter(p.filter), sorts[in.Sort])
+		if err != nil {
+			return outcome{}, err
+		}
+		f = f.Or(g, sorts[in.Sort])
 	}
 	var out outcome
 	if counted := f.Counted(); len(counted) > 0 {
@@ -253,6 +285,19 @@ func (s *Service) look(ctx context.Context, v *index.View, words *index.Vocabula
 	}
 	out.note = strings.TrimSpace(strings.Join(append(p.notes, out.note), " "))
 	return out, nil
+}
+
+// otherWords returns what to search for beside the query: its translation, or else, since models like to ask in English, the
+// shopper's own words if they are in another language of the catalog and the query's are not in the catalog. Empty: nothing.
+func otherWords(all *index.Statistics, f index.Result, translation, ask string) string {
+	if translation != "" || f.Certain() {
+		return translation
+	}
+	spoken := text.Language(ask)
+	if spoken == index.English.Tag || !slices.ContainsFunc(all.CatalogLanguages(), func(l *index.Language) bool { return l.Tag == spoken }) {
+		return ""
+	}
+	return text.Head(ask, maxQuery)
 }
 
 // nearNote says what products are that no word has found.

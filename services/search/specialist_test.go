@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/demo"
@@ -209,9 +211,64 @@ func BenchmarkSearchCatalog(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				turn := &specialist.Turn{Scope: scope.Scope{StoreID: "demo"}, Findings: &specialist.Findings{}}
-				if _, err := service.searchTool(b.Context(), turn, version, in); err != nil {
+				if _, err := service.searchTool(b.Context(), turn, version, bilingualArgs{searchArgs: in}); err != nil {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// TestSearchToolInOtherLanguages calls the tool as models do in stores whose catalogs are not in English, or not in one language.
+func TestSearchToolInOtherLanguages(t *testing.T) {
+	coat := catalogtest.Described("COAT-1", "Dotterel coat", "A warm layer of wool for the coldest of days.", "Coats")
+	mug := catalogtest.Described("MUG-1", "Enamel mug", "The mug is light and it does not break when you drop it.", "Mugs")
+	german := catalogtest.German()
+	for _, p := range german {
+		p.ProductId += "-1" // words are no ids
+	}
+	for name, c := range map[string]struct {
+		products       []*catalogv1.Product
+		ask, arguments string
+		want           []string
+		languages      string // as the definition names them
+	}{
+		"the query is in the catalog's language": {german, "Do you have a coat?", `{"query":"Mantel"}`, []string{"MANTEL-1"}, "in German."},
+		"the shopper's words count if the query's are unknown": {
+			german, "Habt ihr einen Mantel?", `{"query":"coat"}`, []string{"MANTEL-1"}, "in German."},
+		"the shopper's words do not count if the query's are known": {
+			german, "Habt ihr einen Mantel?", `{"query":"Hose"}`, []string{"HOSE-1"}, "in German."},
+		"a word that nobody knows": {german, "Do you have a coat?", `{"query":"coat"}`, nil, "in German."},
+		"both languages of a catalog": {
+			append(german, coat, mug), "Habt ihr einen Mantel?", `{"query":"Mantel","translation":"coat"}`, []string{"COAT-1", "MANTEL-1"},
+			"in German and English."},
+		"a translation that finds nothing": {
+			append(german, coat, mug), "Habt ihr einen Mantel?", `{"query":"Mantel","translation":"overgarment"}`, []string{"MANTEL-1"},
+			"in German and English."},
+		"an English catalog": {[]*catalogv1.Product{coat, mug}, "Habt ihr einen Becher?", `{"query":"mug"}`, []string{"MUG-1"}, "in English."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := backendUnderTest{}.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}})
+			indextest.Put(t, service.store, "s1", c.products...)
+			tools := service.tools(&specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, SubQuery: c.ask, Findings: &specialist.Findings{}})
+			service.fitTools(t.Context(), "s1", tools)
+			if !strings.HasSuffix(tools[0].Description, " The catalog is "+c.languages) {
+				t.Errorf("the description ends in %q", tools[0].Description)
+			}
+			if several := strings.Contains(string(tools[0].Parameters), "translation"); several != strings.Contains(c.languages, " and ") {
+				t.Errorf("a translation is asked for: %v", several)
+			}
+			value, err := tools[0].Run(t.Context(), agentloop.ToolCall{Name: catalogTool, Arguments: c.arguments})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range value.(searchResult).Products {
+				got = append(got, p.ProductID)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("found %v, want %v", got, c.want)
 			}
 		})
 	}

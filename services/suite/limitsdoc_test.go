@@ -27,7 +27,7 @@ var limitBases = map[string]string{
 	"Ask":                 `{"message":"hi"}`,
 	"ListThreads":         `{"customer_id":"ava"}`,
 	"PutStore":            `{"store":{"store_id":"demo","name":"Demo","currency_code":"EUR","routing_keywords":[{"specialist":"search","keyword":{"term":"a","weight":1}}]}}`,
-	"UpsertProducts":      `{"products":[{"product_id":"P1","title":"t","category_path":["a"],"tags":["a"],"attributes":[{"name":"a","text":"a"}],"variants":[{"variant_id":"v","price":{"amount_minor":1,"currency_code":"EUR"}}]}]}`,
+	"UpsertProducts":      `{"products":[{"product_id":"P1","title":"t","category_path":["a"],"tags":["a"],"attributes":[{"name":"a","text":"a"}],"variants":[{"variant_id":"v","price":{"amount_minor":1,"currency_code":"EUR"}}],"translations":[{"language":"de","title":"t"}]}]}`,
 	"UpdateVariants":      `{"updates":[{"product_id":"P1","variant_id":"v","stock":1}]}`,
 	"BatchGetProducts":    `{}`,
 	"SearchProducts":      `{"filter":{}}`,

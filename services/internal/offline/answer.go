@@ -28,8 +28,8 @@ func newWriter(c *conversation, tools []tool) *writer {
 // answerInRE finds the language that a prompt asks for.
 var answerInRE = regexp.MustCompile(`(?m)^Answer in ([A-Z]\w+)`)
 
-// languageNames has the languages of answers by their names in prompts. Any other is answered in English.
-var languageNames = map[string]language{"Spanish": spanish, "German": german, "French": french}
+// languageNames has the languages that the rules know by their names in prompts. In any other, they answer in English.
+var languageNames = map[string]language{"English": english, "Spanish": spanish, "German": german, "French": french}
 
 // answer is the text of the reply.
 func (w *writer) answer() string {

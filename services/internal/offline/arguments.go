@@ -21,6 +21,8 @@ type filler struct {
 	force   bool // fill what is required in any case
 	whole   bool // the schema wants the text itself, not a search query
 
+	languages []language // of the data that is searched; nil: not known, so English
+
 	taken       []span // parts of ask that structured arguments have taken
 	fromResults bool   // an argument came from a tool result
 	chosen      object // the item that an id was taken from

@@ -82,7 +82,7 @@ func (p *planner) find(name string) *profile {
 // fill returns the arguments for a call about clause, nil when one that is required cannot be found, and whether tool
 // results went into them.
 func (p *planner) fill(t *profile, clause text, force bool) (args object, fromResults bool) {
-	f := &filler{ask: clause, context: p.contextOf(clause), found: p.c.all(), now: p.c.now, force: force}
+	f := &filler{ask: clause, context: p.contextOf(clause), found: p.c.all(), now: p.c.now, force: force, languages: t.languages}
 	f.there = p.placeBefore(f.context)
 	if item, at := p.c.pointsAt(clause); item != nil {
 		f.take(at)

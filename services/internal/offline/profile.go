@@ -19,6 +19,25 @@ type profile struct {
 	reluctant bool
 	after     []string
 	free      bool // it takes free text
+	// languages are those of the data that the description says it searches. Nil: it does not say.
+	languages []language
+}
+
+var dataLanguageRE = regexp.MustCompile(`(?i)\b(?:catalog|data|index|documents?) (?:is|are) in (\p{Lu}\p{L}+(?:(?:, | and )\p{Lu}\p{L}+)*)`)
+
+// dataLanguages returns the languages that a description says its data is in.
+func dataLanguages(description string) []language {
+	m := dataLanguageRE.FindStringSubmatch(description)
+	if m == nil {
+		return nil
+	}
+	var out []language
+	for _, name := range strings.Fields(strings.ReplaceAll(m[1], ",", "")) {
+		if l, ok := languageNames[name]; ok {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 var (
@@ -46,7 +65,7 @@ func profiles(tools []tool, system string) []*profile {
 		if err != nil {
 			continue // refused by check
 		}
-		p := &profile{name: t.Function.Name, schema: s, bag: bag{}, text: strings.ToLower(t.Function.Description)}
+		p := &profile{name: t.Function.Name, schema: s, bag: bag{}, text: strings.ToLower(t.Function.Description), languages: dataLanguages(t.Function.Description)}
 		p.first = firstRE.MatchString(p.text)
 		p.prepares = len(s.Required) == 0 && preparesRE.MatchString(p.text)
 		p.reluctant = reluctantRE.MatchString(p.text)

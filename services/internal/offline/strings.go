@@ -13,6 +13,9 @@ import (
 // text returns the string for p, or "" when the question does not say.
 func (f *filler) text(parent string, p property, required, sole bool) string {
 	named := property{strings.Trim(parent+"_"+p.name, "_"), p.schema}
+	if p.name == "translation" {
+		return f.translation()
+	}
 	switch roleOf("", named) {
 	case roleSkip:
 		return ""
@@ -27,7 +30,7 @@ func (f *filler) text(parent string, p property, required, sole bool) string {
 		if len(wishes(words)) == 0 {
 			words = nil // the message says nothing beyond where to look
 		}
-		return strings.Join(words, " ")
+		return strings.Join(f.asSaid(words), " ")
 	case roleReason:
 		return f.reason()
 	case roleID, roleCode:
@@ -128,6 +131,40 @@ func (f *filler) described(p property) string {
 func (f *filler) query() string {
 	if v, ok := quoted(f.ask); ok {
 		return v
+	}
+	return strings.Join(f.asSaid(f.queryWords()), " ")
+}
+
+// keepsWords reports whether the data that is searched is in the shopper's own language.
+func (f *filler) keepsWords() bool {
+	return f.ask.lang != english && slices.Contains(f.languages, f.ask.lang)
+}
+
+// asSaid puts the shopper's own words in the place of their English meanings where the data is in the shopper's language.
+func (f *filler) asSaid(words []string) []string {
+	if !f.keepsWords() {
+		return words
+	}
+	var out []string
+	for _, meaning := range words {
+		said := meaning
+		for _, w := range slices.Concat(f.ask.words, f.context.words) {
+			if slices.Contains(w.gloss, meaning) {
+				said = strings.ToLower(w.raw)
+				break
+			}
+		}
+		if !slices.Contains(out, said) {
+			out = append(out, said)
+		}
+	}
+	return out
+}
+
+// translation is the query in English, for data that is in the shopper's language and in English.
+func (f *filler) translation() string {
+	if !f.keepsWords() || !slices.Contains(f.languages, english) {
+		return ""
 	}
 	return strings.Join(f.queryWords(), " ")
 }

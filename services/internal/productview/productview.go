@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -66,6 +68,34 @@ func List(items []Item, asked ...string) []View {
 		out[i].addDetails(facts, max(minViewBytes, maxListBytes/len(items)))
 	}
 	return out
+}
+
+// Localized returns the product with the texts in a language, a BCP 47 tag, if the store has written them. Else it is the product
+// itself.
+func Localized(p *catalogv1.Product, tag string) *catalogv1.Product {
+	var best *catalogv1.LocalizedText
+	for _, t := range p.GetTranslations() {
+		if strings.EqualFold(t.GetLanguage(), tag) {
+			best = t
+			break
+		}
+		if best == nil && sameLanguage(t.GetLanguage(), tag) {
+			best = t
+		}
+	}
+	if best == nil {
+		return p
+	}
+	p = proto.CloneOf(p)
+	p.Title, p.Description = best.GetTitle(), cmp.Or(best.GetDescription(), p.GetDescription())
+	return p
+}
+
+// sameLanguage reports whether two tags are of one language, in whatever regions.
+func sameLanguage(a, b string) bool {
+	a, _, _ = strings.Cut(a, "-")
+	b, _, _ = strings.Cut(b, "-")
+	return strings.EqualFold(a, b)
 }
 
 // newView returns the view of a product without details.

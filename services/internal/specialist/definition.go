@@ -24,6 +24,9 @@ type Definition struct {
 	Prompt string
 	// Tools makes the tools of one turn, closed over its scope and findings. Nil: none.
 	Tools func(t *Turn) []agentloop.Tool
+	// FitTools changes, in place, what the model reads of the tools to fit the data of a store. What it reads delays the first model
+	// call. Nil: the tools are the same in all stores.
+	FitTools func(ctx context.Context, storeID string, tools []agentloop.Tool)
 	// Unavailable says why the specialist cannot serve the scope's store, in words for the shopper, or "" when it can.
 	// Nil: it always can.
 	Unavailable func(ctx context.Context, s scope.Scope) (string, error)

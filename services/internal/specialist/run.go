@@ -132,7 +132,7 @@ func withSendReserve(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // loop makes the loop of one assignment.
 func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Loop, error) {
-	tools := slices.Concat(s.tools(turn), s.traced(finalTools(turn, s.ownPrompt)))
+	tools := slices.Concat(s.tools(ctx, turn), s.traced(finalTools(turn, s.ownPrompt)))
 	cfg := agentloop.Config{
 		Model: s.deps.Model, System: s.system(turn, req), Tools: tools, MaxSteps: s.def.MaxSteps,
 		Temperature: &temperature, Price: s.deps.Price, Reserve: reserve(ctx), Logger: s.deps.Logger,
@@ -181,11 +181,15 @@ func reserve(ctx context.Context) time.Duration {
 }
 
 // tools makes the traced tools of one turn that are the specialist's own.
-func (s *Server) tools(turn *Turn) []agentloop.Tool {
+func (s *Server) tools(ctx context.Context, turn *Turn) []agentloop.Tool {
 	if s.def.Tools == nil {
 		return nil
 	}
-	return s.traced(slices.DeleteFunc(s.def.Tools(turn), func(t agentloop.Tool) bool { return turn.disabled[t.Name] != "" }))
+	tools := slices.DeleteFunc(s.def.Tools(turn), func(t agentloop.Tool) bool { return turn.disabled[t.Name] != "" })
+	if s.def.FitTools != nil && turn.Scope.StoreID != "" {
+		s.def.FitTools(ctx, turn.Scope.StoreID, tools)
+	}
+	return s.traced(tools)
 }
 
 // traced adds tracing to tools.

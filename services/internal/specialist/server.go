@@ -110,7 +110,7 @@ func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) 
 		}
 		out.Available = out.UnavailableReason == ""
 	}
-	for _, t := range s.tools(&Turn{Scope: sc, Findings: &Findings{}, disabled: s.disabledTools(ctx, sc)}) {
+	for _, t := range s.tools(ctx, &Turn{Scope: sc, Findings: &Findings{}, disabled: s.disabledTools(ctx, sc)}) {
 		out.Tools = append(out.Tools, &specialistv1.ToolInfo{
 			Name: t.Name, Description: t.Description, ParametersJson: string(t.Parameters),
 		})

@@ -140,6 +140,10 @@ func CleanID(id string) string {
 // attributes as they are, since two of them could become equal; validation checks them.
 func normalize(p *catalogv1.Product) {
 	p.Title, p.Description, p.Brand = Clean(p.GetTitle()), Clean(p.GetDescription()), Clean(p.GetBrand())
+	p.Audience = Clean(p.GetAudience())
+	for _, t := range p.GetTranslations() {
+		t.Title, t.Description = Clean(t.GetTitle()), Clean(t.GetDescription())
+	}
 	normalizeAll(p.GetCategoryPath())
 	normalizeAll(p.GetTags())
 	for _, a := range p.GetAttributes() {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/language"
+
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
@@ -26,6 +28,8 @@ const (
 	MaxOptions     = 20 // of a variant, or in a filter
 	maxImages      = 50
 	maxComplements = 100
+	maxLanguages   = 20
+	maxRating      = 5
 	maxStock       = 1<<31 - 1
 	maxPrice       = 1_000_000_000_000     // minor units: a cart of them still adds up
 	maxNumber      = 1_000_000_000_000_000 // of an attribute; beyond, float64 has no fractions to tell apart
@@ -65,7 +69,43 @@ func checkProduct(p *catalogv1.Product) error {
 			c.ID(fmt.Sprintf("complement_ids[%d]", i), id)
 		}
 	}
+	c.Text("audience", p.GetAudience(), 0, MaxName)
+	if catalogv1.AgeGroup_name[int32(p.GetAgeGroup())] == "" {
+		c.Addf("age_group", "is not a known age group")
+	}
+	if r := p.GetRating(); r != nil {
+		CheckRating(&c, "rating.average", r.GetAverage())
+		c.Range("rating.count", int64(r.GetCount()), 1, math.MaxInt32)
+	}
+	checkTranslations(&c, p.GetTranslations())
 	return c.Err()
+}
+
+// CheckRating checks an average of ratings.
+func CheckRating(c *fault.Checker, field string, average float64) {
+	if !(average >= 0 && average <= maxRating) { // nor NaN
+		c.Addf(field, "is %g, must be from 0 to %d", average, maxRating)
+	}
+}
+
+func checkTranslations(c *fault.Checker, translations []*catalogv1.LocalizedText) {
+	if !c.Count("translations", len(translations), maxLanguages) {
+		return
+	}
+	seen := make(map[language.Tag]bool)
+	for i, t := range translations {
+		path := fmt.Sprintf("translations[%d]", i)
+		tag, err := language.Parse(t.GetLanguage())
+		switch {
+		case err != nil || t.GetLanguage() == "":
+			c.Addf(path+".language", "must be a BCP 47 tag, such as \"de\" or \"pt-BR\"")
+		case seen[tag]:
+			c.Addf(path+".language", "is there twice; languages must be unique in the product")
+		}
+		seen[tag] = true
+		c.Text(path+".title", t.GetTitle(), 1, maxTitle)
+		c.Text(path+".description", t.GetDescription(), 0, maxDescription)
+	}
 }
 
 // CheckTexts adds a violation for each text of a list that is empty or longer than MaxName. If the list is too long, it adds that

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -46,6 +47,19 @@ func TestCheckProduct(t *testing.T) {
 		"relative url":             {func(p *catalogv1.Product) { p.Url = "/p/1" }, []string{"url"}},
 		"relative picture":         {func(p *catalogv1.Product) { p.ImageUrls = []string{"https://a.example/1.png", "x"} }, []string{"image_urls[1]"}},
 		"bad complement":           {func(p *catalogv1.Product) { p.ComplementIds = []string{"OK", "not ok"} }, []string{"complement_ids[1]"}},
+		"best rating":              {func(p *catalogv1.Product) { p.Rating = &catalogv1.Rating{Average: 5, Count: 1} }, nil},
+		"rating above the best":    {func(p *catalogv1.Product) { p.Rating = &catalogv1.Rating{Average: 5.1, Count: 1} }, []string{"rating.average"}},
+		"rating that is no number": {func(p *catalogv1.Product) { p.Rating = &catalogv1.Rating{Average: math.NaN(), Count: 1} }, []string{"rating.average"}},
+		"rating by nobody":         {func(p *catalogv1.Product) { p.Rating = &catalogv1.Rating{Average: 4} }, []string{"rating.count"}},
+		"unknown age":              {func(p *catalogv1.Product) { p.AgeGroup = 77 }, []string{"age_group"}},
+		"translation": {func(p *catalogv1.Product) {
+			p.Translations = []*catalogv1.LocalizedText{{Language: "de", Title: "Ding"}, {Language: "de-AT", Title: "Ding"}}
+		}, nil},
+		"translation without language": {func(p *catalogv1.Product) { p.Translations = []*catalogv1.LocalizedText{{Title: "Ding"}} }, []string{"translations[0].language"}},
+		"translation without title":    {func(p *catalogv1.Product) { p.Translations = []*catalogv1.LocalizedText{{Language: "de"}} }, []string{"translations[0].title"}},
+		"two translations into one language": {func(p *catalogv1.Product) {
+			p.Translations = []*catalogv1.LocalizedText{{Language: "de", Title: "Ding"}, {Language: "DE", Title: "Ding"}}
+		}, []string{"translations[1].language"}},
 		"all violations are named": {func(p *catalogv1.Product) { p.Title, p.Variants = "", nil }, []string{"title", "variants"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,7 @@ type Statistics struct {
 	CategoryProducts map[string]int    // folded categories -> products
 	TopCategories    map[string]int    // categories as written that are first in their path -> products
 	Currencies       map[string]int    // -> variants
-	Languages        map[string]int    // tags -> products
+	Languages        map[string]int    // tags -> products that have texts in the language
 }
 
 func NewStatistics() Statistics {
@@ -129,10 +129,21 @@ func (f *Statistics) Add(e *Entry, by int) {
 			adjust(f.Options, name, by)
 		}
 	}
-	adjust(f.Languages, e.Language.Tag, by)
+	for tag := range e.languages() {
+		adjust(f.Languages, tag, by)
+	}
 	if e.isGift() {
 		f.Gifts += by
 	}
+}
+
+// languages are the tags of the languages that the product has texts in.
+func (e *Entry) languages() map[string]bool {
+	out := map[string]bool{e.Language.Tag: true}
+	for _, t := range e.Product.GetTranslations() {
+		out[languageOfTag(t.GetLanguage()).Tag] = true
+	}
+	return out
 }
 
 // SetCurrency finds the currency, once all products are counted.

@@ -60,9 +60,20 @@ type FieldTerms [NumFields][]string
 
 // Analyze takes a product apart. stem puts the stems of a language in place of words.
 func Analyze(p *catalogv1.Product, stem func(*Language, []string) []string) FieldTerms {
+	out := analyze(p, LanguageOf(p), stem)
+	for _, t := range p.GetTranslations() {
+		translated := &catalogv1.Product{Title: t.GetTitle(), Description: t.GetDescription()}
+		for field, terms := range analyze(translated, languageOfTag(t.GetLanguage()), stem) {
+			out[field] = append(out[field], terms...)
+		}
+	}
+	return out
+}
+
+// analyze takes a product in one language apart.
+func analyze(p *catalogv1.Product, l *Language, stem func(*Language, []string) []string) FieldTerms {
 	var out FieldTerms
 	var near []string
-	l := LanguageOf(p)
 	stems := inLanguage(l, stem)
 	add := func(field int, text string) {
 		ws := catalog.Words(text)
@@ -202,6 +213,7 @@ func SameText(a, b *catalogv1.Product) bool {
 	return a.GetTitle() == b.GetTitle() && a.GetBrand() == b.GetBrand() && a.GetDescription() == b.GetDescription() &&
 		slices.Equal(a.GetCategoryPath(), b.GetCategoryPath()) && slices.Equal(a.GetTags(), b.GetTags()) &&
 		slices.EqualFunc(a.GetAttributes(), b.GetAttributes(), func(x, y *catalogv1.Attribute) bool { return proto.Equal(x, y) }) &&
+		slices.EqualFunc(a.GetTranslations(), b.GetTranslations(), func(x, y *catalogv1.LocalizedText) bool { return proto.Equal(x, y) }) &&
 		attributeText(a) == attributeText(b)
 }
 

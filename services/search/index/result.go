@@ -8,6 +8,8 @@ import (
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 )
 
 // Result is everything that a search selects, of which callers show the beginning.
@@ -48,6 +50,36 @@ func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort)
 		}
 	}
 	return out, nil
+}
+
+// Or returns what either of two searches finds that differ in their words. A search that finds only the nearest products counts for
+// nothing beside one that is certain.
+func (f Result) Or(g Result, by catalogv1.Sort) Result {
+	switch {
+	case !g.Certain():
+		return f
+	case !f.Certain() || len(f.Hits) == 0:
+		return g
+	}
+	score := make(map[string]float64)
+	for _, hits := range [...][]Hit{f.Hits, g.Hits} {
+		for i, h := range hits {
+			score[h.ID()] += retrieval.Fused(i)
+		}
+	}
+	found := len(f.Hits)
+	f.Hits = slices.Clone(f.Hits)
+	for _, h := range g.Hits {
+		if !slices.ContainsFunc(f.Hits[:found], func(o Hit) bool { return o.ID() == h.ID() }) {
+			f.Hits = append(f.Hits, h)
+		}
+	}
+	for i := range f.Hits {
+		f.Hits[i].Score = score[f.Hits[i].ID()]
+	}
+	slices.SortStableFunc(f.Hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	SortByPrice(f.Hits, by)
+	return f
 }
 
 // Candidates are what the words alone select, best first.

@@ -87,7 +87,7 @@ func (m *VectorQuery) join(ctx context.Context, f *Result, admits Filter) error 
 	if m.vector == nil || len(f.Query.Terms) == 0 {
 		return nil
 	}
-	hits, near, err := f.matches.Similarities(ctx, f.Constraint, f.Hits, m.vector, admits, !f.certain())
+	hits, near, err := f.matches.Similarities(ctx, f.Constraint, f.Hits, m.vector, admits, !f.Certain())
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (m *VectorQuery) join(ctx context.Context, f *Result, admits Filter) error 
 	return nil
 }
 
-// certain reports whether the words select products, and not only the nearest ones.
-func (f *Result) certain() bool { return f.matched && !f.Partial && !f.Mentioned }
+// Certain reports whether the words select products, and not only the nearest ones.
+func (f *Result) Certain() bool { return f.matched && !f.Partial && !f.Mentioned }
 
 // fuse orders hits by reciprocal rank fusion over both legs. hits has the hits by words first, in order, and then those that
 // only vectors found. A hit of neither leg is dropped.

@@ -226,9 +226,14 @@ var detector = sync.OnceValue(func() *text.Detector {
 // LanguageOf identifies the language of a product by its words. In doubt it is English, and so are bare names.
 func LanguageOf(p *catalogv1.Product) *Language {
 	parts := slices.Concat([]string{p.GetTitle(), text.HeadBytes(p.GetDescription(), markedText)}, p.GetCategoryPath(), p.GetTags())
-	tag := detector().Language(strings.Join(parts, "\n"))
+	return languageOfTag(detector().Language(strings.Join(parts, "\n")))
+}
+
+// languageOfTag returns the language of a BCP 47 tag, English for one that is not among Languages.
+func languageOfTag(tag string) *Language {
+	base, _, _ := strings.Cut(strings.ToLower(tag), "-")
 	for _, l := range Languages {
-		if l.Tag == tag {
+		if l.Tag == base {
 			return l
 		}
 	}
@@ -248,16 +253,20 @@ func (l *Language) CategoryKey(name string) string {
 // language a few that seem to be in another say nothing of what shoppers speak.
 const spokenShare = 0.05
 
-// QueryLanguages returns the languages that queries are read in: those of enough products, the most frequent first. English
-// is always among them.
+// QueryLanguages returns the languages that queries are read in: those of the products, and English in any case.
 func (f *Statistics) QueryLanguages() []*Language {
-	products := 0
-	for _, n := range f.Languages {
-		products += n
+	out := f.CatalogLanguages()
+	if !slices.Contains(out, English) {
+		out = append(out, English)
 	}
+	return out
+}
+
+// CatalogLanguages returns the languages that enough products have texts in, the most frequent first. Nil: there are no products.
+func (f *Statistics) CatalogLanguages() []*Language {
 	var out []*Language
 	for _, l := range Languages {
-		if l == English || float64(f.Languages[l.Tag]) >= spokenShare*float64(products) && products > 0 {
+		if n := f.Languages[l.Tag]; n > 0 && float64(n) >= spokenShare*float64(f.Products) {
 			out = append(out, l)
 		}
 	}

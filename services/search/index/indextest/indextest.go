@@ -50,6 +50,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 		{"queries are read in the language of the catalog", x.testQueriesAreReadInTheLanguageOfTheCatalog},
 		{"categories are named in the plural of their language", x.testCategoriesAreNamedInThePluralOfTheirLanguage},
 		{"catalog in two languages", x.testCatalogInTwoLanguages},
+		{"translated products", x.testTranslatedProducts},
 		{"stray products in another language", x.testStrayProductsInAnotherLanguage},
 		{"stores have synonyms of their own", x.testStoresHaveSynonymsOfTheirOwn},
 		{"what a product is comes before what it is for", x.testWhatAProductIsComesBeforeWhatItIsFor},

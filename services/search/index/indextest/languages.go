@@ -118,6 +118,30 @@ func (x suite) testCatalogInTwoLanguages(t *testing.T) {
 	}
 }
 
+// A product with translations is found in each of their languages.
+func (x suite) testTranslatedProducts(t *testing.T) {
+	boot := catalogtest.Described("P-1", "Avocet hiking boot", "It holds on wet rock.", "Boots")
+	boot.Translations = []*catalogv1.LocalizedText{
+		{Language: "de-CH", Title: "Avocet Wanderstiefel", Description: "Hält auf nassem Fels."},
+		{Language: "es", Title: "Bota de senderismo Avocet"},
+	}
+	v := x.view(t, []*catalogv1.Product{boot, catalogtest.Described("P-2", "Avocet tent", "It stands in a storm.", "Tents")})
+	var spoken []string
+	for _, l := range v.Statistics.CatalogLanguages() {
+		spoken = append(spoken, l.Tag)
+	}
+	if !slices.Equal(spoken, []string{"en", "de", "es"}) {
+		t.Errorf("the catalog is in %v", spoken)
+	}
+	for query, want := range map[string][]string{
+		"hiking boots": {"P-1"}, "habt ihr Wanderstiefel": {"P-1"}, "botas": {"P-1"}, "nasser Fels": {"P-1"}, "Zelt": nil, "tents": {"P-2"},
+	} {
+		if got := HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, want) {
+			t.Errorf("%q finds %v, want %v", query, got, want)
+		}
+	}
+}
+
 // A few products in another language change nothing for English queries, and are found by their very words.
 func (x suite) testStrayProductsInAnotherLanguage(t *testing.T) {
 	products := append(catalogtest.Titled(slices.Repeat([]string{"Kettle"}, 30)...), catalogtest.German()[1])
