@@ -14,6 +14,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
@@ -114,7 +115,7 @@ func (r listResult) Summary() string {
 			eligible++
 		}
 	}
-	return engine.Count(int64(len(r.Promotions)), "promotion") + fmt.Sprintf(", %d apply", eligible)
+	return text.Count(len(r.Promotions), "promotion") + fmt.Sprintf(", %d apply", eligible)
 }
 
 type listedPromotion struct {
@@ -209,7 +210,7 @@ func listEntry(e *promotionv1.Evaluation, full bool) listedPromotion {
 		l.Saving = "" // the fee is not known: "0.00 EUR" would say that it saves nothing
 	}
 	if n := e.GetMissingQuantity(); n > 0 {
-		l.Missing = engine.Count(int64(n), "unit")
+		l.Missing = text.Count(int(n), "unit")
 	}
 	if e.GetRefusalReason() == promotionv1.RefusalReason_REFUSAL_REASON_NOT_STARTED {
 		l.Starts = engine.Day(p.GetStartTime().AsTime())

@@ -4,6 +4,7 @@
 package text
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -51,6 +52,14 @@ func isFolded(s string) bool {
 		}
 	}
 	return true
+}
+
+// Count is a number of things in English, such as "1 item" or "3 items".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // Word is a word of a text.

@@ -8,6 +8,14 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 items", 1: "1 item", 2: "2 items"} {
+		if got := text.Count(n, "item"); got != want {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+}
+
 func TestFold(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

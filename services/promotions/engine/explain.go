@@ -9,6 +9,7 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // explain describes a verdict in one sentence for a shopper.
@@ -40,9 +41,9 @@ func refusalText(e *promotionv1.Evaluation) string {
 		return fmt.Sprintf("add %s of %s", money.Text(e.GetMissingAmount()), items)
 	case promotionv1.RefusalReason_REFUSAL_REASON_QUANTITY_NOT_MET:
 		if p.GetBundle() != nil {
-			return fmt.Sprintf("add %s of the set", Count(int64(e.GetMissingQuantity()), "more product"))
+			return fmt.Sprintf("add %s of the set", text.Count(int(e.GetMissingQuantity()), "more product"))
 		}
-		return fmt.Sprintf("add %s of %s", Count(int64(e.GetMissingQuantity()), "more unit"), items)
+		return fmt.Sprintf("add %s of %s", text.Count(int(e.GetMissingQuantity()), "more unit"), items)
 	case promotionv1.RefusalReason_REFUSAL_REASON_WRONG_ITEMS:
 		if p.GetBundle() != nil {
 			return "the cart has nothing of the set"
@@ -80,7 +81,7 @@ func Offer(p *promotionv1.Promotion) string {
 		conditions = append(conditions, "from "+money.Text(m))
 	}
 	if n := p.GetMinimumQuantity(); n > 1 {
-		conditions = append(conditions, "from "+Count(int64(n), "unit"))
+		conditions = append(conditions, "from "+text.Count(int(n), "unit"))
 	}
 	if len(p.GetScope().GetExcludeProductIds()) > 0 {
 		conditions = append(conditions, "some products excluded")
@@ -139,14 +140,6 @@ func scopeText(s *promotionv1.Scope) string {
 		words = append(words, "selected products")
 	}
 	return strings.Join(words, " or ")
-}
-
-// Count formats a number of things, such as "1 unit" or "3 units".
-func Count(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // percentText formats 1250 basis points as "12.5%".

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quartet-commerce/quartet/services/internal/eval"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // shownConfusions is the number of confused pairs that are printed. JSON has all.
@@ -21,7 +22,7 @@ func (r *Report) Print(w io.Writer, note string) {
 	if r.Model != "" {
 		what += " · model " + r.Model
 	}
-	fmt.Fprintf(w, "%s · %s\n", what, plural(r.Messages, "message"))
+	fmt.Fprintf(w, "%s · %s\n", what, text.Count(r.Messages, "message"))
 	if note != "" {
 		fmt.Fprintln(w, note)
 	}
@@ -86,7 +87,7 @@ func printConfusions(w io.Writer, all []Confusion) {
 	fmt.Fprintf(w, "\n%8s  gold -> decided\n", "messages")
 	for i, c := range wrong {
 		if i == shownConfusions {
-			fmt.Fprintf(w, "%8s  and %s more\n", "", plural(len(wrong)-i, "pair"))
+			fmt.Fprintf(w, "%8s  and %s more\n", "", text.Count(len(wrong)-i, "pair"))
 			break
 		}
 		fmt.Fprintf(w, "%8d  %s\n", c.Messages, sentTo(c.Gold, c.Got))
@@ -113,11 +114,4 @@ func (r Rate) Percent() string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f %%", 100*v)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
