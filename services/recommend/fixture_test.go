@@ -123,6 +123,10 @@ func newFakeCatalog() *fakeCatalog {
 			Variants: []*catalogv1.Variant{variant("std", 995, 30, "")}},
 		{ProductId: "MUG-1", Title: "Camp mug, a gift", CategoryPath: []string{"Gifts"},
 			Variants: []*catalogv1.Variant{variant("red", 1295, 4, "M"), variant("blue", 1195, 1, "L")}},
+		{ProductId: "TENT-1", Title: "Ridge tent", CategoryPath: []string{"Tents"}, Variants: []*catalogv1.Variant{
+			{VariantId: "2-green", Price: eur(30000), Options: map[string]string{"size": "2", "colour": "green"}},
+			{VariantId: "2-red", Price: eur(30000), Options: map[string]string{"size": "2", "colour": "red"}},
+		}},
 	}}}
 }
 

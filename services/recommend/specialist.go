@@ -231,7 +231,7 @@ type similarResult struct {
 }
 
 // Summary says what the result holds, for the call log.
-func (r similarResult) Summary() string { return count(len(r.Products), "product") }
+func (r similarResult) Summary() string { return text.Count(len(r.Products), "product") }
 
 // present puts the hits before the model and into the findings.
 func (t *turn) present(hits []*catalogv1.Hit, query, note string) similarResult {
@@ -262,11 +262,4 @@ func matched(h *catalogv1.Hit) []*catalogv1.Variant {
 		}
 	}
 	return out
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

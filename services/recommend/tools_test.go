@@ -1,6 +1,7 @@
 package recommend
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,6 +87,9 @@ func TestCartContextWithChanges(t *testing.T) {
 		"an item less":                   {`[{"product":"BOOT-1","quantity":0}]`, []string{"1 SOCK-1/std"}, "14.95 EUR", ""},
 		"another variant":                {`[{"product":"BOOT-1","options":{"size":41}}]`, []string{"1 BOOT-1/s42", "1 SOCK-1/std", "1 BOOT-1/s41"}, "344.85 EUR", ""},
 		"a variant that there is not":    {`[{"product":"BOOT-1","options":{"size":"60"}}]`, nil, "", "Fell boot has no variant with size 60; it has: size 41; size 42"},
+		"options of several variants":    {`[{"product":"TENT-1","options":{"size":"2"}}]`, nil, "", "Ridge tent has several variants with size 2: colour green, size 2; colour red, size 2; give all options, and ask the shopper for those that are not known"},
+		"options of one variant":         {`[{"product":"TENT-1","options":{"size":"2","colour":"red"}}]`, []string{"1 BOOT-1/s42", "1 SOCK-1/std", "1 TENT-1/2-red"}, "484.90 EUR", ""},
+		"no product":                     {`[{"product":" ","add":1}]`, nil, "", "product is empty; give the product_id or the exact title"},
 		"a product that there is not":    {`[{"product":"moon boot"}]`, nil, "", `the store has no product "moon boot"; give the product_id or the exact title`},
 		"both add and quantity":          {`[{"product":"BOOT-1","add":1,"quantity":2}]`, nil, "", `both add and quantity are given for "BOOT-1"; give one`},
 		"removing what is not in it":     {`[{"product":"GAITER-1","quantity":0}]`, nil, "", `the cart has no "GAITER-1"; remove only what get_cart_context lists`},
@@ -113,6 +117,15 @@ func TestCartContextWithChanges(t *testing.T) {
 				t.Errorf("the cart itself has changed: %v, %v", after, err)
 			}
 		})
+	}
+}
+
+func TestACatalogThatFailsIsNotAskedForANameInstead(t *testing.T) {
+	call, catalog := toolbox(t, scope.Scope{CartID: "c1"})
+	catalog.err = errors.New("away")
+	_, err := call("get_cart_context", `{"changes":[{"product":"SOCK-1"}]}`)
+	if err == nil || err.Error() != "the catalog cannot be read now; say so, and name no total" || len(catalog.searches) > 0 {
+		t.Errorf("%v after %d searches", err, len(catalog.searches))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // Name of the tool.
@@ -68,7 +69,7 @@ type Item struct {
 }
 
 // Summary says what the result holds, for the call log.
-func (r Result) Summary() string { return count(len(r.Items), "item") }
+func (r Result) Summary() string { return text.Count(len(r.Items), "item") }
 
 // New returns the tool of one turn.
 func New(t *specialist.Turn, cfg Config) agentloop.Tool {
@@ -125,16 +126,16 @@ func view(cart *cartv1.Cart, unseen string, changed bool) Result {
 		}
 	}
 	var notes []string
-	note := func(when bool, text string) {
+	note := func(when bool, sentence string) {
 		if when {
-			notes = append(notes, text)
+			notes = append(notes, sentence)
 		}
 	}
 	note(unseen != "", unseen)
 	note(changed, "This is the cart with the changes. The shopper's cart is as before.")
-	note(unseen == "" && gone > 0, count(gone, "item")+" of the cart can no longer be bought.")
+	note(unseen == "" && gone > 0, text.Count(gone, "item")+" of the cart can no longer be bought.")
 	note(unseen == "" && gone == 0 && len(out.Items) == 0, "The cart is empty.")
-	note(more > 0, fmt.Sprintf("The cart has %s more.", count(more, "item")))
+	note(more > 0, fmt.Sprintf("The cart has %s more.", text.Count(more, "item")))
 	out.Note = strings.Join(notes, " ")
 	return out
 }
@@ -164,11 +165,4 @@ func last(path []string) string {
 		return ""
 	}
 	return path[len(path)-1]
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

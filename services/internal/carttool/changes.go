@@ -1,6 +1,7 @@
 package carttool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ type Change struct {
 	Add      int32          `json:"add,omitempty" jsonschema:"units to add, 1 unless said otherwise"`
 	Quantity *int32         `json:"quantity,omitempty" jsonschema:"units in all; 0 removes it"`
 }
+
+// maxVariants is how many variants an error names.
+const maxVariants = 10
 
 // errCatalog is what a model reads if the catalog fails.
 var errCatalog = errors.New("the catalog cannot be read now; say so, and name no total")
@@ -61,6 +65,9 @@ func resolve(
 	ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID string, cart *cartv1.Cart, change Change,
 ) (*cartv1.CartChange, error) {
 	name := strings.TrimSpace(change.Product)
+	if name == "" {
+		return nil, errors.New("product is empty; give the product_id or the exact title")
+	}
 	if change.Add < 0 {
 		return nil, fmt.Errorf("add is %d for %q; use quantity for how many there are in all, 0 to remove it", change.Add, name)
 	}
@@ -122,16 +129,18 @@ func severalError(name string, all []string) error {
 // find returns the product that a name means: by its id, its title, or else the only one of the best hits of a search whose title has
 // all words of the name.
 func find(ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID, name string) (*catalogv1.Product, error) {
-	byID, err := catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: storeID, ProductIds: []string{name}})
-	if err == nil && len(byID.GetProducts()) == 1 {
-		return byID.GetProducts()[0], nil
+	if fault.ValidID(name) {
+		byID, err := catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: storeID, ProductIds: []string{name}})
+		if err != nil {
+			return nil, cmp.Or(ctx.Err(), errCatalog)
+		}
+		if len(byID.GetProducts()) == 1 {
+			return byID.GetProducts()[0], nil
+		}
 	}
 	found, err := catalog.SearchProducts(ctx, &catalogv1.SearchProductsRequest{StoreId: storeID, Query: text.Cut(name, 200), Limit: 5})
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, errCatalog
+	if err != nil {
+		return nil, cmp.Or(ctx.Err(), errCatalog)
 	}
 	var meant []*catalogv1.Product
 	var all []string
@@ -162,19 +171,27 @@ func names(title, name string) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(w text.Word) bool { return !words[strings.ToLower(w.Text)] })
 }
 
-// variant returns the id of the variant with the options, or "" if no options are given.
+// variant returns the id of the only variant with the options, or "" if no options are given.
 func variant(p *catalogv1.Product, options map[string]any) (string, error) {
 	if len(options) == 0 {
 		return "", nil
 	}
-	var have []string
+	var have, fitting []string
+	id := ""
 	for _, v := range p.GetVariants() {
 		if fits(v.GetOptions(), options) {
-			return v.GetVariantId(), nil
+			id, fitting = v.GetVariantId(), append(fitting, describe(v.GetOptions()))
 		}
-		if len(have) < 10 {
-			have = append(have, describe(v.GetOptions()))
-		}
+		have = append(have, describe(v.GetOptions()))
+	}
+	have, fitting = have[:min(len(have), maxVariants)], fitting[:min(len(fitting), maxVariants)]
+	switch len(fitting) {
+	case 0:
+	case 1:
+		return id, nil
+	default:
+		return "", fmt.Errorf("%s has several variants with %s: %s; give all options, and ask the shopper for those that are not known",
+			p.GetTitle(), describe(plain(options)), strings.Join(fitting, "; "))
 	}
 	return "", fmt.Errorf("%s has no variant with %s; it has: %s", p.GetTitle(), describe(plain(options)), strings.Join(have, "; "))
 }
