@@ -261,7 +261,7 @@ func showOrder(f orders.WithActions, now time.Time) *shownOrder {
 		})
 	}
 	for _, r := range o.GetReturns() {
-		shown.Returns = append(shown.Returns, showReturn(o, r))
+		shown.Returns = append(shown.Returns, showReturn(f, r))
 	}
 	current := currentParcel(o)
 	for _, p := range o.GetFulfilments() {
@@ -300,8 +300,11 @@ var returnText = map[orderv1.ReturnStatus]string{
 	orderv1.ReturnStatus_RETURN_STATUS_REJECTED:  "rejected by the store",
 }
 
-func showReturn(o *orderv1.Order, r *orderv1.Return) shownReturn {
-	shown := shownReturn{Status: returnText[r.GetStatus()], Refund: money.Text(r.GetRefund()), Items: titles(o, r.GetItems())}
+func showReturn(f orders.WithActions, r *orderv1.Return) shownReturn {
+	shown := shownReturn{Status: returnText[r.GetStatus()], Refund: money.Text(r.GetRefund()), Items: titles(f.Order, r.GetItems())}
+	if shown.Refund != "" && f.ReturnRefund != "" && r.GetStatus() != orderv1.ReturnStatus_RETURN_STATUS_REJECTED {
+		shown.Refund += ", to: " + f.ReturnRefund
+	}
 	if r.GetRequestTime() != nil {
 		shown.Requested = dayText(r.GetRequestTime().AsTime())
 	}

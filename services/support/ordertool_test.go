@@ -124,11 +124,14 @@ func TestLookupOrderShowsHowItWasPaidAndWhatCameBack(t *testing.T) {
 		}}
 	})
 	c.haveOrders(t, "one", o)
+	c.haveSettings(t, "one", &orderv1.OrderSettings{Rules: []*orderv1.OrderRule{
+		{Kind: cancelOrder, RefundMethods: []string{"gift card"}}, {Kind: returnItems, RefundMethods: []string{"original payment method"}},
+	}})
 	got, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []shownReturn{{Status: "received by the store; not refunded yet", Requested: "13 March 2026", Items: []string{"Rib socks"}, Refund: got.Order.Total}}
+	want := []shownReturn{{Status: "received by the store; not refunded yet", Requested: "13 March 2026", Items: []string{"Rib socks"}, Refund: got.Order.Total + ", to: original payment method"}}
 	if diff := cmp.Diff(want, got.Order.Returns); diff != "" || got.Order.PaidBy != "card" {
 		t.Errorf("paid by %q, returns (-want +got):\n%s", got.Order.PaidBy, diff)
 	}

@@ -53,6 +53,23 @@ func New(
 type WithActions struct {
 	Order   *orderv1.Order
 	Actions *orderv1.OrderActions
+	// ReturnRefund is the method by which the store refunds returns. Empty: its rules name none, or several.
+	ReturnRefund string
+}
+
+// withActions adds to an order what the customer may ask for, by the store's settings.
+func (r *Repository) withActions(settings *orderv1.OrderSettings, o *orderv1.Order) WithActions {
+	f := WithActions{Order: o, Actions: ActionsFor(settings, o, r.now())}
+	var methods []string
+	for _, rule := range settings.GetRules() {
+		if rule.GetKind() == orderv1.OrderActionKind_ORDER_ACTION_KIND_RETURN {
+			methods = append(methods, rule.GetRefundMethods()...)
+		}
+	}
+	if methods = slices.Compact(methods); len(methods) == 1 {
+		f.ReturnRefund = methods[0]
+	}
+	return f
 }
 
 // open returns the source of a store's orders, and the store's settings. The error is a *fault.Precondition for a store without
@@ -88,7 +105,7 @@ func (r *Repository) Get(ctx context.Context, storeID, customerID, id string) (W
 	if err != nil {
 		return WithActions{}, err
 	}
-	return WithActions{order, ActionsFor(settings, order, r.now())}, nil
+	return r.withActions(settings, order), nil
 }
 
 // List returns up to limit orders of a customer, the newest first, and how many there are.
@@ -109,7 +126,7 @@ func (r *Repository) ListWithActions(ctx context.Context, storeID, customerID st
 	orders, total, err := source.list(ctx, storeID, customerID, limit)
 	var out []WithActions
 	for _, o := range orders {
-		out = append(out, WithActions{o, ActionsFor(settings, o, r.now())})
+		out = append(out, r.withActions(settings, o))
 	}
 	return out, total, err
 }
@@ -131,7 +148,7 @@ func (r *Repository) Guest(ctx context.Context, storeID, id string, p Proof) (Wi
 	if err := r.attempts.succeeded(ctx, storeID, id, p); err != nil {
 		return WithActions{}, err
 	}
-	return WithActions{order, ActionsFor(settings, order, r.now())}, nil
+	return r.withActions(settings, order), nil
 }
 
 // CoPurchases returns up to limit products that were bought together with some products in the store's orders in Redis, each
