@@ -239,3 +239,20 @@ func TestAReplyDoesNotWaitForACartThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// Each answer names the order that was asked for apart from others, and so does the reply.
+func TestTheOrderThatWasAskedForComesFirst(t *testing.T) {
+	h := open(t, nil)
+	h.specialists["support"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+		answer := withOrder("O-10 is late, unlike O-9.", "O-10", ash)
+		answer.OtherOrders = []*orderv1.Order{{OrderId: "O-9"}}
+		return sayAnswer(stream, answer)
+	}
+	var ids []string
+	for _, o := range h.ask("support: O-10").GetOrders() {
+		ids = append(ids, o.GetOrderId())
+	}
+	if !slices.Equal(ids, []string{"O-10", "O-9"}) {
+		t.Errorf("orders %v", ids)
+	}
+}

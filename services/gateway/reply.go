@@ -17,10 +17,10 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
-	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
 
 // defaultHandoffConfidence is the confidence below which a reply recommends a human, unless the store has its own.
@@ -41,28 +41,35 @@ func (s *Service) reply(
 		CreateTime:  timestamppb.New(t.began),
 		RequestId:   t.req.GetRequestId(),
 	}
-	used := usage{sum: &commonv1.Usage{}}
-	used.addRouter(d)
+	var used usage.Sum
+	used.Add(d.GetUsage(), d.GetCost())
+	if !fanout.RouterUsageKnown(d) {
+		used.Unknown()
+	}
 	for _, result := range results {
 		r.Results = append(r.Results, result.Proto())
-		used.addResult(result)
+		spent, complete := result.Usage()
+		used.Add(spent, result.Answer.GetCost())
+		if !complete {
+			used.Unknown()
+		}
 		if result.Err == nil {
 			collect(r, result.Answer)
 		}
 	}
 	if m.Model != nil {
-		used.addMerge(m.Model)
+		used.Add(usage.Of(m.Model.Usage), usage.CostOf(m.Model.Cost))
 	}
 	places := nameProducts(r)
 	r.Promotion = choosePromotion(r.GetText(), results)
 	suggestActions(ctx, r, results, places, run)
-	r.Usage, r.Cost = used.sum, used.cost()
+	r.Usage, r.Cost = cmp.Or(used.Usage(), &commonv1.Usage{}), used.Cost()
 	r.Handoff = handoff(r, results, cmp.Or(t.store.GetHandoffConfidence(), defaultHandoffConfidence))
 	r.Duration = durationpb.New(s.cfg.Now().Sub(t.began))
 	return r
 }
 
-// collect adds the products, orders and passages of an answer, each once. Of two choices of a product, one of a variant counts; of two
+// collect adds the products, orders and passages of an answer, each once, of its orders first the one that was asked for. Of two choices of a product, one of a variant counts; of two
 // questions, the first.
 func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 	if r.ClarifyingQuestion == nil {
@@ -77,7 +84,7 @@ func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 			r.Products[i] = p
 		}
 	}
-	for _, o := range append(slices.Clone(a.GetOtherOrders()), a.GetOrder()) {
+	for _, o := range append([]*orderv1.Order{a.GetOrder()}, a.GetOtherOrders()...) {
 		same := func(q *orderv1.Order) bool { return q.GetOrderId() == o.GetOrderId() }
 		if o != nil && !slices.ContainsFunc(r.Orders, same) {
 			r.Orders = append(r.Orders, o)
@@ -122,62 +129,4 @@ func handoff(r *gatewayv1.AskResponse, results []fanout.Result, below float64) *
 		reasons = append(reasons, fmt.Sprintf("confidence is %.2f, below %.2f", r.GetConfidence(), below))
 	}
 	return &gatewayv1.Handoff{Recommended: len(reasons) > 0, Reason: strings.Join(reasons, "; "), Summary: summary}
-}
-
-// usage sums what the model calls of a turn used and cost.
-type usage struct {
-	sum      *commonv1.Usage
-	micros   int64
-	currency string
-	unknown  bool // the cost of something is unknown, so the sum is too
-}
-
-// add adds a piece of work. Its cost may be nil only if no model was called for it.
-func (u *usage) add(used *commonv1.Usage, c *commonv1.Cost) {
-	u.sum.InputTokens += used.GetInputTokens()
-	u.sum.OutputTokens += used.GetOutputTokens()
-	u.sum.CachedInputTokens += used.GetCachedInputTokens()
-	u.sum.ReasoningOutputTokens += used.GetReasoningOutputTokens()
-	u.sum.ModelCalls += used.GetModelCalls()
-	u.sum.Estimated = u.sum.Estimated || used.GetEstimated()
-	switch {
-	case c == nil && used.GetModelCalls() == 0:
-	case c == nil, u.currency != "" && u.currency != c.GetCurrencyCode():
-		u.unknown = true
-	default:
-		u.micros, u.currency = u.micros+c.GetAmountMicros(), c.GetCurrencyCode()
-	}
-}
-
-// addRouter adds what a decision used. What a router that failed used is unknown.
-func (u *usage) addRouter(d *routerv1.RoutingDecision) {
-	u.add(d.GetUsage(), d.GetCost())
-	u.unknown = u.unknown || !fanout.RouterUsageKnown(d)
-}
-
-// addResult adds what an assignment used. The cost of a failed one is unknown if it called a model, or may have.
-func (u *usage) addResult(r fanout.Result) {
-	used, complete := r.Usage()
-	u.add(used, r.Answer.GetCost())
-	u.unknown = u.unknown || !complete
-}
-
-// addMerge adds the model calls of a merge.
-func (u *usage) addMerge(r *agentloop.Result) {
-	var cost *commonv1.Cost
-	if r.Cost != nil {
-		cost = &commonv1.Cost{AmountMicros: r.Cost.Micros, CurrencyCode: r.Cost.Currency}
-	}
-	u.add(&commonv1.Usage{
-		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens, CachedInputTokens: r.Usage.CachedInputTokens,
-		ReasoningOutputTokens: r.Usage.ReasoningTokens, ModelCalls: int32(r.Usage.ModelCalls), Estimated: r.Usage.Estimated,
-	}, cost)
-}
-
-// cost is the sum, or nil if it is unknown.
-func (u *usage) cost() *commonv1.Cost {
-	if u.unknown || u.currency == "" {
-		return nil
-	}
-	return &commonv1.Cost{AmountMicros: u.micros, CurrencyCode: u.currency}
 }

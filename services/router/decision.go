@@ -19,6 +19,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
@@ -226,12 +227,5 @@ func (r *routing) addUsage(d *routerv1.RoutingDecision, result *agentloop.Result
 		return
 	}
 	d.Model = result.Model
-	u := result.Usage
-	d.Usage = &commonv1.Usage{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedInputTokens: u.CachedInputTokens,
-		ReasoningOutputTokens: u.ReasoningTokens, ModelCalls: int32(u.ModelCalls), Estimated: u.Estimated,
-	}
-	if c := result.Cost; c != nil {
-		d.Cost = &commonv1.Cost{AmountMicros: c.Micros, CurrencyCode: c.Currency}
-	}
+	d.Usage, d.Cost = usage.Of(result.Usage), usage.CostOf(result.Cost)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
 
 const (
@@ -177,7 +178,7 @@ func (b *branch) pass(ctx context.Context, specialist string, ev *specialistv1.A
 	defer b.mu.Unlock()
 	switch e := ev.GetEvent().(type) {
 	case *specialistv1.AnswerResponse_UsageUpdate:
-		b.spent = plus(b.first.GetUsage(), e.UsageUpdate.GetUsage())
+		b.spent = usage.Plus(b.first.GetUsage(), e.UsageUpdate.GetUsage())
 		return
 	case *specialistv1.AnswerResponse_ToolCallFinished:
 		b.calls = append(b.calls, e.ToolCallFinished.GetToolCall())

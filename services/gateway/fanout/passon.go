@@ -1,13 +1,13 @@
 package fanout
 
 import (
-	"cmp"
 	"slices"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
 
 // maxColleagues is the largest number of colleagues that a specialist is told of.
@@ -46,31 +46,9 @@ func (r *Run) passOn(b *branch, a *specialistv1.Answer) string {
 func (b *branch) addFirst(a *specialistv1.Answer) {
 	a.Specialist = b.next
 	a.ToolCalls = slices.Concat(b.first.GetToolCalls(), a.GetToolCalls())
-	a.Cost = plusCost(b.first, a)
-	a.Usage = plus(b.first.GetUsage(), a.GetUsage())
+	var sum usage.Sum
+	sum.Add(b.first.GetUsage(), b.first.GetCost())
+	sum.Add(a.GetUsage(), a.GetCost())
+	a.Usage, a.Cost = sum.Usage(), sum.Cost()
 	a.Duration = durationpb.New(b.first.GetDuration().AsDuration() + a.GetDuration().AsDuration())
-}
-
-// plusCost adds the costs of two answers. Nil: the cost of one that called a model is unknown.
-func plusCost(a, b *specialistv1.Answer) *commonv1.Cost {
-	switch {
-	case a.GetCost() == nil && a.GetUsage().GetModelCalls() == 0:
-		return b.GetCost()
-	case a.GetCost() == nil || a.GetCost().GetCurrencyCode() != b.GetCost().GetCurrencyCode():
-		return nil
-	}
-	return &commonv1.Cost{AmountMicros: a.GetCost().GetAmountMicros() + b.GetCost().GetAmountMicros(), CurrencyCode: a.GetCost().GetCurrencyCode()}
-}
-
-// plus adds usages. Both may be nil.
-func plus(a, b *commonv1.Usage) *commonv1.Usage {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	return &commonv1.Usage{
-		InputTokens: a.GetInputTokens() + b.GetInputTokens(), OutputTokens: a.GetOutputTokens() + b.GetOutputTokens(),
-		CachedInputTokens:     a.GetCachedInputTokens() + b.GetCachedInputTokens(),
-		ReasoningOutputTokens: a.GetReasoningOutputTokens() + b.GetReasoningOutputTokens(),
-		ModelCalls:            a.GetModelCalls() + b.GetModelCalls(), Estimated: a.GetEstimated() || b.GetEstimated(),
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/mention"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
 
 // maxProducts bounds the products of an answer. More than six are a list, not advice.
@@ -32,7 +32,8 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 		Text:         text,
 		FinishReason: finishReason(result.FinishReason),
 		Model:        result.Model,
-		Usage:        usage(result.Usage),
+		Usage:        usage.Of(result.Usage),
+		Cost:         usage.CostOf(result.Cost),
 		Products:     mentioned(f.products, text),
 		Promotion:    proposed(f.promotions, text),
 		Passages:     f.passages,
@@ -56,9 +57,6 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 		a.ClarifyingQuestion = f.question
 	case text == "":
 		a.NotMine = f.notMine
-	}
-	if c := result.Cost; c != nil {
-		a.Cost = &commonv1.Cost{AmountMicros: c.Micros, CurrencyCode: c.Currency}
 	}
 	for _, c := range result.Calls {
 		a.ToolCalls = append(a.ToolCalls, toolCall(c))
@@ -108,13 +106,6 @@ func most(promotions []*specialistv1.PromotionChoice) *specialistv1.PromotionCho
 		}
 	}
 	return best
-}
-
-func usage(u agentloop.Usage) *commonv1.Usage {
-	return &commonv1.Usage{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedInputTokens: u.CachedInputTokens,
-		ReasoningOutputTokens: u.ReasoningTokens, ModelCalls: int32(u.ModelCalls), Estimated: u.Estimated,
-	}
 }
 
 // finishReason returns why an answer with a text ended.

@@ -23,6 +23,13 @@ func asking(text, arguments string) scripted.Step {
 	return scripted.Step{Text: text, ToolCalls: []agentloop.ToolCall{{Name: "ask_shopper", Arguments: arguments}}}
 }
 
+// cutAt is asking where the limit of the output cut the text.
+func cutAt(text, arguments string) scripted.Step {
+	step := asking(text, arguments)
+	step.FinishReason = agentloop.FinishLength
+	return step
+}
+
 func TestAskShopperEndsTheAnswerWithAQuestion(t *testing.T) {
 	const ask = `{"question":"Which activity, and which size?","quick_replies":["Running","Hiking"]}`
 	typed := &specialistv1.ClarifyingQuestion{Text: "Which activity, and which size?", QuickReplies: []string{"Running", "Hiking"}}
@@ -41,6 +48,11 @@ func TestAskShopperEndsTheAnswerWithAQuestion(t *testing.T) {
 		{"a text that asks something else", []scripted.Step{asking("What are they for?", ask)}, "Which activity, and which size?", typed},
 		{"a long text, which was sent already", []scripted.Step{asking(long, ask)}, strings.TrimSpace(long) + "\n\nWhich activity, and which size?", typed},
 		{"after a look-up", []scripted.Step{look("nothing"), asking("", ask)}, "Which activity, and which size?", typed},
+		{"a text that broke off", []scripted.Step{cutAt("Happy to help. We have sh", ask)}, "Happy to help. Which activity, and which size?", typed},
+		{"a long text that broke off", []scripted.Step{cutAt(long+"And we ha", ask)}, strings.TrimSpace(long) + "\n\nWhich activity, and which size?", typed},
+		{"half a sentence", []scripted.Step{cutAt("We have sh", ask)}, "Which activity, and which size?", typed},
+		{"a question without a mark, where the text broke off", []scripted.Step{cutAt("We have sh", `{"question":"Your size"}`)}, "Your size",
+			&specialistv1.ClarifyingQuestion{Text: "Your size"}},
 		{"quick replies are cleaned", []scripted.Step{asking("", string(replies))}, "Which activity, and which size?",
 			&specialistv1.ClarifyingQuestion{Text: typed.GetText(), QuickReplies: []string{"Running", "Hiking", "Road", "Gym"}}},
 		{"an empty question is refused, with the text beside it", []scripted.Step{asking("Hm.", `{"question":" "}`), {Text: "Here are all."}}, "Here are all.", nil},

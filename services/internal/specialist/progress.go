@@ -15,6 +15,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
 
 // prefaceLimit is how much text of a step, in bytes, is buffered until it is clear that the step calls no tools. Models
@@ -72,21 +73,24 @@ func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agent
 	}
 	p.buffer(p.quote.Rest())
 	if question != nil {
-		p.ask(question.GetText())
+		p.ask(question.GetText(), isCut(run))
 	}
 	p.flush()
-	if !isCut(run) || p.sentences.Complete() {
+	if question != nil || !isCut(run) || p.sentences.Complete() {
 		p.flushRest()
 	}
 	return run.Result(), run.Err()
 }
 
-// ask adds a question to the text of the last step, unless the text has it.
-func (p *progress) ask(question string) {
+// ask adds a question to the text of the last step, unless the text has it. Of a text that broke off, the whole sentences count.
+func (p *progress) ask(question string, cut bool) {
 	switch {
 	case strings.Contains(text.OneLine(p.text()+p.sentences.Rest()), question):
 	case p.flushing:
-		p.flushRest()
+		if !cut || p.sentences.Complete() {
+			p.flushRest()
+		}
+		p.sentences = text.Sentences{}
 		p.say("\n\n" + question)
 	default:
 		before := p.pending.String()
@@ -94,8 +98,21 @@ func (p *progress) ask(question string) {
 		if jsonStart.MatchString(before) || templateMark.MatchString(before) {
 			before = ""
 		}
+		if cut {
+			before = wholeSentences(before)
+		}
 		p.buffer(withQuestion(before, question))
 	}
+}
+
+// wholeSentences returns a text without a last sentence that does not end.
+func wholeSentences(t string) string {
+	var split text.Sentences
+	whole := strings.Join(split.Add(t), "")
+	if split.Complete() {
+		whole += split.Rest()
+	}
+	return whole
 }
 
 // isCut reports whether the last text of a run broke off.
@@ -126,7 +143,7 @@ func (p *progress) noteUsage(u agentloop.Usage) {
 		return
 	}
 	p.calls = u.ModelCalls
-	p.pendingUsage = &specialistv1.UsageUpdate{Usage: usage(u)}
+	p.pendingUsage = &specialistv1.UsageUpdate{Usage: usage.Of(u)}
 }
 
 // flushUsage reports the usage of model calls before a further step, which may fail. The answer has the usage of the last call.

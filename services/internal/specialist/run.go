@@ -73,9 +73,9 @@ func (s *Server) answer(
 	case fallback != "":
 		p.write(fallback)
 	case p.stepText() == "" && err != nil:
-		return nil, budgetError(err)
+		return nil, modelError(err)
 	case silent && p.dropped:
-		return nil, agentloop.ErrNoAnswer
+		return nil, modelError(agentloop.ErrNoAnswer)
 	case silent && isCut(run):
 		cutOff := func(r rune) bool { return unicode.IsSpace(r) || text.IsDigit(r) || r == '.' || r == ',' } // half an amount is a wrong one
 		p.write(strings.TrimRightFunc(p.sentences.Rest(), cutOff) + "…")
@@ -110,15 +110,19 @@ func refusal(language string) string {
 	return refusals[base]
 }
 
-// budgetError returns the fault of a budget that does not pay for a first call, and any other error as it is.
-func budgetError(err error) error {
-	if !errors.Is(err, agentloop.ErrBudget) {
-		return err
+// modelError returns the fault of a budget that does not pay for a first call, that of a model that answers nothing, and any other
+// error as it is.
+func modelError(err error) error {
+	switch {
+	case errors.Is(err, agentloop.ErrBudget):
+		return &fault.Exhausted{
+			Reason: commonv1.ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED, What: "budget of the assignment",
+			RetryAfter: fault.NoRetry, Err: err,
+		}
+	case errors.Is(err, agentloop.ErrNoAnswer):
+		return &fault.Unavailable{Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "answer of the model", Err: err}
 	}
-	return &fault.Exhausted{
-		Reason: commonv1.ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED, What: "budget of the assignment",
-		RetryAfter: fault.NoRetry, Err: err,
-	}
+	return err
 }
 
 // withSendReserve returns a context that ends a little before the caller's deadline, so that the answer still reaches the caller.

@@ -241,12 +241,17 @@ func TestAModelThatFailsHandsOverWhatThereIs(t *testing.T) {
 		},
 		"before the tools":          {[]scripted.Step{{Err: broken}}, ""},
 		"after tools found nothing": {[]scripted.Step{look("nothing"), {Err: broken}}, ""},
+		"with nothing at all":       {[]scripted.Step{{}, {}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := ask(t, serve(t, lamps, scripted.New(c.steps...)), question)
 			if c.text == "" {
-				if status.Code(err) != codes.Internal {
-					t.Errorf("error %v", err)
+				want := codes.Internal
+				if name == "with nothing at all" {
+					want = codes.Unavailable
+				}
+				if st := status.Convert(err); st.Code() != want || want == codes.Unavailable && rpc.Reason(st) != "MODEL_UNAVAILABLE" {
+					t.Errorf("error %v, want %v", err, want)
 				}
 				return
 			}
