@@ -128,11 +128,7 @@ func (h *system) connect(t *testing.T) {
 
 func (h *system) loadDemo(t *testing.T) {
 	t.Helper()
-	now := time.Now
-	if h.cfg.Now != nil {
-		now = h.cfg.Now
-	}
-	sets, err := demo.Load(now())
+	sets, err := demo.Load(h.cfg.Time())
 	if err != nil {
 		t.Fatal(err)
 	}

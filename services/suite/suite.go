@@ -92,6 +92,14 @@ type Config struct {
 	Now func() time.Time
 }
 
+// Time returns what the clock of the services says.
+func (c Config) Time() time.Time {
+	if c.Now == nil {
+		return time.Now()
+	}
+	return c.Now()
+}
+
 // Instance is one service, ready to serve.
 type Instance struct {
 	role    string

@@ -167,10 +167,7 @@ func (l *local) loadDemo(ctx context.Context) error {
 		return err
 	}
 	defer closeClients()
-	if l.cfg.Now != nil {
-		return loadDemo(ctx, clients, l.cfg.Now())
-	}
-	return loadDemo(ctx, clients, time.Now())
+	return loadDemo(ctx, clients, l.cfg.Time())
 }
 
 // close drains the services and releases what they used. It may be called once, at any stage of opening.

@@ -31,6 +31,7 @@ type modelFlags struct {
 	provider, url, name, fast, price, fastPrice string
 	fallback                                    string
 	own, ownPrices                              map[string]string // models of specialists, and their prices
+	keyVariables                                map[string]string // by URL, of endpoints whose key is not in keyOf's variable
 	format, reasoningSwitch, tools              string
 	noStream, fastReasoning                     bool
 	idleTimeout                                 time.Duration
@@ -41,6 +42,7 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	fs.StringVar(&m.url, "model-url", "", "`URL` of the model's API, such as http://localhost:8000/v1; also OPENAI_BASE_URL")
 	fs.StringVar(&m.provider, "model-provider", "", "`API` of the models: openai, anthropic or gemini (default: openai; without a URL, names that start with claude- or gemini- decide)")
 	fs.Func("model", "`name` of the model that answers; its key is in OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY. search=NAME, in a further --model or after a comma, is for that specialist alone. NAME@URL or NAME@PROVIDER is elsewhere than the other models", perSpecialist(&m.name, &m.own))
+	fs.Func("model-key-env", "`URL=VARIABLE`: the environment variable of the key of the endpoint at a URL, if it is not its provider's own. Repeat the flag, or separate values by commas", m.addKeyVariable)
 	fs.StringVar(&m.fallback, "fallback-model", "", "`name` of the model to ask when one that answers fails before its answer begins, other than by refusing the request (400), such as gpt-4.1-mini, NAME@URL or NAME@anthropic; what it answers has an unknown cost")
 	fs.StringVar(&m.fast, "fast-model", "", "`name` of the model that classifies messages (default: the value of --model)")
 	fs.Func("model-price", "`price` of a million tokens in and out, and optionally of cached tokens in, such as \"2/8/0.5 USD\"; \"search=0.4/1.6 USD\" for the model of a specialist (default: costs are reported as unknown)", perSpecialist(&m.price, &m.ownPrices))
@@ -52,6 +54,21 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	fs.DurationVar(&m.idleTimeout, "model-idle-timeout", 0, "how long an endpoint may send nothing of an answer before it is asked again; negative: no limit (default "+model.DefaultIdleTimeout.String()+"; no limit with --model-no-stream)")
 	fs.BoolVar(&m.fastReasoning, "fast-model-reasoning", false, "let the model that classifies messages reason, even where it can be asked not to")
 	return m
+}
+
+// addKeyVariable takes URL=VARIABLE, or several of them.
+func (m *modelFlags) addKeyVariable(s string) error {
+	for part := range strings.SplitSeq(s, ",") {
+		at := strings.LastIndexByte(part, '=') // a URL may have one too
+		if at < 0 || !strings.Contains(part[:at], "://") || part[at+1:] == "" {
+			return fmt.Errorf("%q is not of the form URL=VARIABLE, such as http://localhost:8000/v1=LOCAL_KEY", part)
+		}
+		if m.keyVariables == nil {
+			m.keyVariables = make(map[string]string)
+		}
+		m.keyVariables[strings.TrimSpace(part[:at])] = part[at+1:]
+	}
+	return nil
 }
 
 // perSpecialist returns what sets a flag that takes a value for all specialists, and role=value for one of them, separated by commas.
@@ -179,8 +196,13 @@ func (m *modelFlags) open(c model.Config, price string, env environment) (*model
 	if c.URL != "" && m.name == "" && place == "" {
 		return nil, usagef("a model URL is given without --model")
 	}
-	if c.Key = env.get(keyOf[provider]); c.Key == "" && c.URL == "" {
-		return nil, usagef("model %q: %s is not set", c.Name, keyOf[provider])
+	variable := keyOf[provider]
+	own := m.keyVariables[c.URL]
+	if own != "" {
+		variable = own
+	}
+	if c.Key = env.get(variable); c.Key == "" && (c.URL == "" || own != "") {
+		return nil, usagef("model %q: %s is not set", c.Name, variable)
 	}
 	if c.Price, err = parsePrice(price); err != nil {
 		return nil, err

@@ -105,6 +105,49 @@ func TestASpecialistHasAModelOfItsOwn(t *testing.T) {
 	}
 }
 
+// Two endpoints of one API need not have one key.
+func TestAnEndpointHasAKeyOfItsOwn(t *testing.T) {
+	keys := make(map[string]string) // by name of the endpoint
+	endpoint := func(name string) string {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			keys[name] = r.Header.Get("Authorization")
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	common, other := endpoint("common"), endpoint("other")
+	env := environment{get: func(name string) string {
+		return map[string]string{"OPENAI_API_KEY": "one", "OTHER_KEY": "two"}[name]
+	}, err: io.Discard}
+	open := func(variable string) (suite.Config, error) {
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		flags := addModelFlags(fs)
+		var cfg suite.Config
+		if _, err := parse(fs, []string{"--model-url", common, "--model", "a,search=b@" + other, "--model-key-env", other + "=" + variable}, env); err != nil {
+			return cfg, err
+		}
+		return cfg, flags.models(&cfg, env)
+	}
+	cfg, err := open("OTHER_KEY")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*model.Traced{cfg.Model, cfg.Models[suite.Search]} {
+		loop, err := agentloop.New(agentloop.Config{Model: m.Model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = loop.Run(t.Context(), nil, "who are you?") // the endpoint refuses every key
+	}
+	if keys["common"] != "Bearer one" || keys["other"] != "Bearer two" {
+		t.Errorf("the endpoints got %v", keys)
+	}
+	if _, err := open("NO_KEY"); err == nil || !strings.Contains(err.Error(), `model "b": NO_KEY is not set`) {
+		t.Errorf("without the key: %v", err)
+	}
+}
+
 func TestModelFlagsThatCannotHold(t *testing.T) {
 	for want, args := range map[string][]string{
 		`there is no specialist "shoes"; the specialists are: search, recommend, promotions, support`: {"--model", "a", "--model", "shoes=b"},

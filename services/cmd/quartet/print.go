@@ -15,6 +15,8 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // nameWidth is the column of the service's name.
@@ -68,7 +70,7 @@ func (p *printer) event(ev *gatewayv1.AskStreamResponse) {
 			p.line(r.GetAssignment().GetSpecialist(), p.style(red, "failed: "+f.GetCode()), f.GetMessage())
 		}
 		if claims := r.GetAnswer().GetUnsupportedClaims(); len(claims) > 0 {
-			p.line(r.GetAssignment().GetSpecialist(), p.style(red, "not supported: "+strings.Join(claims, ", ")), "of "+count(int(r.GetAnswer().GetClaims()), "claim"))
+			p.line(r.GetAssignment().GetSpecialist(), p.style(red, "not supported: "+strings.Join(claims, ", ")), "of "+text.Count(int(r.GetAnswer().GetClaims()), "claim"))
 		}
 	case *gatewayv1.AskStreamResponse_TextDelta:
 		if !p.talking {
@@ -159,7 +161,7 @@ func totals(a *gatewayv1.AskResponse) string {
 		cost = fmt.Sprintf("%.4f %s", float64(c.GetAmountMicros())/1e6, c.GetCurrencyCode())
 	}
 	parts := []string{
-		count(len(specialists), "specialist"), count(int(u.GetModelCalls()), "model call"), tokens, cost,
+		text.Count(len(specialists), "specialist"), text.Count(int(u.GetModelCalls()), "model call"), tokens, cost,
 		milliseconds(a.GetDuration().AsDuration()), "thread " + a.GetThreadId(),
 	}
 	if id := a.GetRequestId(); id != "" {
@@ -170,13 +172,6 @@ func totals(a *gatewayv1.AskResponse) string {
 		parts = append(parts, "a human should look: "+h.GetReason())
 	}
 	return strings.Join(parts, " · ")
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func milliseconds(d time.Duration) string {
