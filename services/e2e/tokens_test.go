@@ -15,7 +15,7 @@ import (
 // Bounds of what models read, in tokens of the encoding o200k.
 const (
 	maxFixedTokens  = 500 // of a specialist's prompt
-	maxResultTokens = 350 // of a tool result, unless the model asked for more
+	maxResultTokens = 700 // of a tool result, such as five products, unless the model asked for more
 
 	maxTurnTokens = 7000 // of all calls of a turn of two parts, on average; the goal is 5000
 )

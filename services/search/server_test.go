@@ -385,7 +385,7 @@ func TestAnswer(t *testing.T) {
 	answer := servicetest.Answer(t, conn, scope.Scope{StoreID: "s1"}, "trail running shoes in 42 under 100?")
 	want := []*specialistv1.ProductChoice{{
 		ProductId: "SHOE-2", Title: "Moorhen Dash trail running shoe", Brand: "Moorhen", VariantId: "s42", Price: catalogtest.Eur(8995), Stock: 3,
-		Options: map[string]string{"size": "42", "colour": "slate"},
+		Options: map[string]string{"size": "42", "colour": "slate"}, Tags: []string{"trail running", "light"},
 	}}
 	if diff := cmp.Diff(want, answer.GetProducts(), protocmp.Transform()); diff != "" {
 		t.Errorf("products (-want +got):\n%s", diff)

@@ -43,7 +43,10 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 		a.UnsupportedClaims[i] = p.Text(claim)
 	}
 	for _, c := range a.GetProducts() {
-		c.Title, c.Brand, c.Reason, c.Url = p.Text(c.GetTitle()), p.Text(c.GetBrand()), p.Text(c.GetReason()), p.page(c.GetUrl())
+		p.product(c)
+	}
+	if c := a.GetComparison(); c != nil {
+		p.comparison(c)
 	}
 	if c := a.GetPromotion(); c != nil {
 		c.Title, c.Reason = p.Text(c.GetTitle()), p.Text(c.GetReason())
@@ -67,6 +70,27 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 					item.Options[name] = p.Text(value)
 				}
 			}
+		}
+	}
+}
+
+// product checks the words and addresses of a product.
+func (p *Policy) product(c *specialistv1.ProductChoice) {
+	c.Title, c.Brand, c.Reason, c.Url = p.Text(c.GetTitle()), p.Text(c.GetBrand()), p.Text(c.GetReason()), p.page(c.GetUrl())
+	c.Audience = p.Text(c.GetAudience())
+	c.Tags = slices.DeleteFunc(c.GetTags(), func(tag string) bool { return p.Text(tag) != tag })
+	c.ImageUrls = slices.DeleteFunc(c.GetImageUrls(), func(url string) bool { return p.page(url) == "" })
+}
+
+// comparison checks the words and addresses of a comparison.
+func (p *Policy) comparison(c *specialistv1.Comparison) {
+	for _, product := range c.GetProducts() {
+		p.product(product)
+	}
+	for _, fact := range c.GetFacts() {
+		fact.Name = p.Text(fact.GetName())
+		for i, value := range fact.GetValues() {
+			fact.Values[i] = p.Text(value)
 		}
 	}
 }

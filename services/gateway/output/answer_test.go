@@ -106,6 +106,11 @@ func TestAnAnswersFieldsAreChecked(t *testing.T) {
 		Products: []*specialistv1.ProductChoice{
 			{ProductId: hidden, Title: hidden, Reason: bad, Url: "https://evil.example/p", Options: map[string]string{"si\u200bze": "4\u20602"}},
 			{ProductId: "P2", Title: "Tent", Url: "https://shop.example/p"}, {ProductId: "P3", Url: "javascript:alert(1)"},
+			{ProductId: "P4", Audience: bad, Tags: []string{"kids", bad}, ImageUrls: []string{"https://evil.example/1.png", "https://shop.example/2.png"}},
+		},
+		Comparison: &specialistv1.Comparison{
+			Products: []*specialistv1.ProductChoice{{ProductId: "P2", Title: bad, Url: "https://evil.example/p"}},
+			Facts:    []*specialistv1.ComparedFact{{Name: bad, Values: []string{bad, "310 g"}}},
 		},
 		Promotion: &specialistv1.PromotionChoice{Code: hidden, Title: bad, Reason: bad},
 		Order: &orderv1.Order{OrderId: hidden, Items: []*orderv1.OrderItem{{Title: hidden}, {Title: bad}}, Fulfilments: []*orderv1.Fulfilment{
@@ -121,6 +126,11 @@ func TestAnAnswersFieldsAreChecked(t *testing.T) {
 		Products: []*specialistv1.ProductChoice{
 			{ProductId: "xy", Title: "xy", Reason: shown, Options: map[string]string{"size": "42"}},
 			{ProductId: "P2", Title: "Tent", Url: "https://shop.example/p"}, {ProductId: "P3"},
+			{ProductId: "P4", Audience: shown, Tags: []string{"kids"}, ImageUrls: []string{"https://shop.example/2.png"}},
+		},
+		Comparison: &specialistv1.Comparison{
+			Products: []*specialistv1.ProductChoice{{ProductId: "P2", Title: shown}},
+			Facts:    []*specialistv1.ComparedFact{{Name: shown, Values: []string{shown, "310 g"}}},
 		},
 		Promotion: &specialistv1.PromotionChoice{Code: "xy", Title: shown, Reason: shown},
 		Order: &orderv1.Order{OrderId: "xy", Items: []*orderv1.OrderItem{{Title: "xy"}, {Title: shown}}, Fulfilments: []*orderv1.Fulfilment{

@@ -44,6 +44,7 @@ func (w *writer) goods(o object) string {
 		case text == "" || hidden(m.name) || spoken[m.name] || strings.Contains(m.name, "price"):
 		case m.name == "details" || m.name == "description" || m.name == "attributes":
 			parts = append(parts, w.askedFacts(text)...)
+		case m.name == "rating" && !w.asksAbout("rating review"):
 		case m.name == "stock" || m.name == "in_stock":
 			parts = append(parts, w.stock(m.value))
 		case m.name == "availability":
@@ -73,7 +74,7 @@ func (w *writer) held(o object) string {
 }
 
 // spoken are members of goods that have a place of their own in the line.
-var spoken = set("title name label product headline summary options reason why explanation url link")
+var spoken = set("title name label product headline summary options reason why explanation url link about variants")
 
 func (w *writer) stock(v any) string {
 	switch text := scalar(v); {

@@ -9,6 +9,7 @@ package productview
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -26,26 +27,36 @@ import (
 
 // View is a product as a model reads it. Every byte costs tokens in each call that follows, so it leaves out what is there
 // already: the brand and the category that the title names, and what the backend shows beside the text, such as the address.
-// Price is the lowest of the variants; HighestPrice is there when another costs more. VariantID is there when one of several
-// variants is left. Stock counts units over the variants.
+// Price is the lowest of the variants; HighestPrice is there when another costs more, and then Variants has the prices of the options
+// if they are few. VariantID is there when one of several variants is left. Stock counts units over the variants. About is the
+// beginning of the description.
 type View struct {
 	ProductID    string              `json:"product_id"`
 	Title        string              `json:"title"`
 	Brand        string              `json:"brand,omitempty"`
 	Category     string              `json:"category,omitempty"`
+	For          string              `json:"for,omitempty"`
 	Price        string              `json:"price"`
+	ListPrice    string              `json:"list_price,omitempty"`
 	HighestPrice string              `json:"highest_price,omitempty"`
 	VariantID    string              `json:"variant_id,omitempty"`
 	Options      map[string][]string `json:"options,omitempty"`
+	Variants     []string            `json:"variants,omitempty"`
 	Stock        int64               `json:"stock"`
+	Rating       string              `json:"rating,omitempty"`
 	Details      string              `json:"details,omitempty"`
+	About        string              `json:"about,omitempty"`
 	Reason       string              `json:"reason,omitempty"`
 }
 
 // Bounds of the views of a list as JSON, in bytes. Few products are shown in full; of many, each gets its share.
 const (
-	maxListBytes = 1_000
+	maxListBytes = 2_000
 	minViewBytes = 200
+	// minAbout and maxAbout bound the beginning of a description. Less says nothing.
+	minAbout, maxAbout = 40, 600
+	// maxPriced bounds the prices that are listed of one product.
+	maxPriced = 6
 )
 
 // Item is a product to list. Reason says why and may be empty.
@@ -65,7 +76,9 @@ func List(items []Item, asked ...string) []View {
 		slices.SortStableFunc(facts, func(a, b string) int {
 			return cmp.Compare(shared(b, about), shared(a, about))
 		})
-		out[i].addDetails(facts, max(minViewBytes, maxListBytes/len(items)))
+		most := max(minViewBytes, maxListBytes/len(items))
+		out[i].addDetails(facts, most)
+		out[i].addAbout(item.Product.GetDescription(), most)
 	}
 	return out
 }
@@ -104,7 +117,7 @@ func newView(item Item) View {
 	low, high := Lowest(variants), Highest(variants)
 	v := View{
 		ProductID: p.GetProductId(), Title: p.GetTitle(), Price: money.Text(low), Options: optionsOf(variants),
-		Stock: stockOf(variants), Reason: item.Reason,
+		Stock: stockOf(variants), Reason: item.Reason, For: audienceOf(p), Rating: ratingOf(p),
 	}
 	for name, values := range v.Options {
 		v.Options[name] = joinRuns(values)
@@ -116,8 +129,12 @@ func newView(item Item) View {
 	if path := p.GetCategoryPath(); len(path) > 0 && shared(path[len(path)-1], title) == 0 {
 		v.Category = path[len(path)-1]
 	}
+	if list := listPrice(variants); list != nil {
+		v.ListPrice = money.Text(list)
+	}
 	if high.GetAmountMinor() != low.GetAmountMinor() {
 		v.HighestPrice = money.Text(high)
+		v.Variants = priced(variants)
 	}
 	if len(variants) == 1 && len(p.GetVariants()) > 1 {
 		v.VariantID = variants[0].GetVariantId()
@@ -134,6 +151,68 @@ func (v *View) addDetails(facts []string, maxBytes int) {
 		}
 	}
 	v.Details = ""
+}
+
+// addAbout adds the beginning of a description, as much as fits.
+func (v *View) addAbout(description string, maxBytes int) {
+	data, err := json.Marshal(v)
+	room := min(maxBytes-len(data)-len(`,"about":""`), maxAbout)
+	if err != nil || room < minAbout {
+		return
+	}
+	description = strings.Join(strings.Fields(description), " ")
+	if len(description) > room {
+		description = text.HeadBytes(description, room-len("…"))
+		if at := strings.LastIndexByte(description, ' '); at > 0 {
+			description = description[:at]
+		}
+		description = strings.TrimRight(description, " ,;:.") + "…"
+	}
+	v.About = description
+}
+
+// audienceOf says whom a product is for, if not any adult.
+func audienceOf(p *catalogv1.Product) string {
+	age := ""
+	if group := p.GetAgeGroup(); group != catalogv1.AgeGroup_AGE_GROUP_UNSPECIFIED && group != catalogv1.AgeGroup_AGE_GROUP_ADULT {
+		age = strings.ToLower(strings.TrimPrefix(group.String(), "AGE_GROUP_"))
+	}
+	return strings.TrimSpace(age + " " + p.GetAudience())
+}
+
+// ratingOf words a rating: "4.6 of 5 (128)".
+func ratingOf(p *catalogv1.Product) string {
+	r := p.GetRating()
+	if r.GetCount() == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(math.Round(r.GetAverage()*10)/10, 'f', -1, 64) + " of 5 (" + strconv.Itoa(int(r.GetCount())) + ")"
+}
+
+// listPrice returns the price before a markdown of the variant with the lowest price. Nil: there is no markdown.
+func listPrice(variants []*catalogv1.Variant) *commonv1.Money {
+	return slices.MinFunc(variants, byPrice).GetListPrice()
+}
+
+// priced lists what the options cost where some cost more than others, such as "2 l: 59.00 EUR". Nil: there are too
+// many.
+func priced(variants []*catalogv1.Variant) []string {
+	var out []string
+	for _, v := range variants {
+		var options []string
+		for _, name := range slices.Sorted(maps.Keys(v.GetOptions())) {
+			options = append(options, v.GetOptions()[name])
+		}
+		line := cmp.Or(strings.Join(options, " "), v.GetVariantId()) + ": " + money.Text(v.GetPrice())
+		if v.GetStock() == 0 {
+			line += ", sold out"
+		}
+		out = append(out, line)
+	}
+	if len(out) > maxPriced {
+		return nil
+	}
+	return out
 }
 
 // singulars is the set of a text's words, folded and in the singular.
@@ -184,13 +263,21 @@ func follows(a, b string) bool {
 	return errX == nil && errY == nil && y == x+1
 }
 
+// Bounds of what travels beside the text.
+const (
+	maxImages = 3
+	maxTags   = 10
+)
+
 // Choice returns the product as it travels beside the answer's text, with the options that all of the variants share: the
 // size that was asked for, say, and not the colour that is still to be chosen.
 func Choice(p *catalogv1.Product, variants []*catalogv1.Variant, reason string) *specialistv1.ProductChoice {
 	c := &specialistv1.ProductChoice{
 		ProductId: p.GetProductId(), Title: p.GetTitle(), Brand: p.GetBrand(), Price: Lowest(variants),
 		Stock: int32(min(stockOf(variants), math.MaxInt32)), Reason: reason, Url: p.GetUrl(),
-		Options: make(map[string]string),
+		Options: make(map[string]string), ListPrice: listPrice(variants), Rating: p.GetRating(),
+		ImageUrls: p.GetImageUrls()[:min(maxImages, len(p.GetImageUrls()))], Tags: p.GetTags()[:min(maxTags, len(p.GetTags()))],
+		AgeGroup: p.GetAgeGroup(), Audience: p.GetAudience(),
 	}
 	for name, values := range optionsOf(variants) {
 		if len(values) == 1 && everyHas(variants, name) {

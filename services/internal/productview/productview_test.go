@@ -48,7 +48,7 @@ func TestModelReadsOnlyTheGivenVariants(t *testing.T) {
 		"several": {productview.Item{Product: p, Variants: p.GetVariants()[:2], Reason: "is light"}, productview.View{
 			ProductID: "JKT-1", Title: "Drizzle jacket", Brand: "Kestrel",
 			Price: "89.95 EUR", HighestPrice: "99.95 EUR", Options: map[string][]string{"size": {"S", "M"}}, Stock: 5,
-			Details: details, Reason: "is light",
+			Variants: []string{"M: 99.95 EUR", "S: 89.95 EUR"}, Details: details, Reason: "is light",
 		}},
 		"one": {productview.Item{Product: p, Variants: p.GetVariants()[2:]}, productview.View{
 			ProductID: "JKT-1", Title: "Drizzle jacket", Brand: "Kestrel",
@@ -94,7 +94,7 @@ func TestSizesInARowAreARange(t *testing.T) {
 // Of many products each gets less room; what was asked about stays.
 func TestFactsThatWereNotAskedAboutGoFirst(t *testing.T) {
 	p := jacket(variant("a", "M", 9995, 2))
-	for _, name := range []string{"season", "lining", "sleeves", "hood", "pockets", "packs into"} {
+	for _, name := range []string{"season", "lining", "sleeves", "cuffs", "seams", "colour", "hem", "hood", "pockets", "packs into"} {
 		p.Attributes = append(p.Attributes, &catalogv1.Attribute{Name: name, Value: &catalogv1.Attribute_Text{Text: "something of some length"}})
 	}
 	items := []productview.Item{{Product: p, Variants: p.GetVariants()}}
@@ -106,8 +106,45 @@ func TestFactsThatWereNotAskedAboutGoFirst(t *testing.T) {
 	if d := views[4].Details; !strings.HasPrefix(d, "pockets something of some length; waterproof yes") || strings.Contains(d, "packs into") {
 		t.Errorf("one product of five has the details %q", d)
 	}
-	if data, _ := json.Marshal(views); len(data) > 1_010 {
+	if data, _ := json.Marshal(views); len(data) > 2_010 {
 		t.Errorf("five products are %d bytes", len(data))
+	}
+}
+
+// TestModelReadsWhatMakesItRight checks what a model needs so as not to sell a children's bag to an adult.
+func TestModelReadsWhatMakesItRight(t *testing.T) {
+	p := jacket(variant("a", "M", 9995, 2))
+	p.Variants[0].ListPrice = eur(12000)
+	p.AgeGroup, p.Audience = catalogv1.AgeGroup_AGE_GROUP_KIDS, "beginners"
+	p.Rating = &catalogv1.Rating{Average: 4.56, Count: 128}
+	p.Description = strings.Repeat("Sheds rain,\nand packs small. ", 40)
+	item := productview.Item{Product: p, Variants: p.GetVariants()}
+	v := productview.List([]productview.Item{item})[0]
+	if v.For != "kids beginners" || v.ListPrice != "120.00 EUR" || v.Rating != "4.6 of 5 (128)" {
+		t.Errorf("for %q, list price %q, rating %q", v.For, v.ListPrice, v.Rating)
+	}
+	if n := len(v.About); n < 500 || n > 600 || !strings.HasPrefix(v.About, "Sheds rain, and packs small. Sheds") || !strings.HasSuffix(v.About, "…") {
+		t.Errorf("the description of one product is %d bytes: %q", n, v.About)
+	}
+	for _, v := range productview.List(slices.Repeat([]productview.Item{item}, 5)) {
+		if data, _ := json.Marshal(v); len(data) > 400 || v.About == "" {
+			t.Errorf("one of five has %d bytes and is about %q", len(data), v.About)
+		}
+	}
+	if c := productview.Choice(p, p.GetVariants(), ""); c.GetListPrice().GetAmountMinor() != 12000 || c.GetRating().GetCount() != 128 ||
+		c.GetAgeGroup() != p.GetAgeGroup() || c.GetAudience() != "beginners" {
+		t.Errorf("the card lacks something: %v", c)
+	}
+}
+
+func TestTextsInTheShoppersLanguage(t *testing.T) {
+	p := &catalogv1.Product{Title: "Boot", Description: "Warm.", Translations: []*catalogv1.LocalizedText{
+		{Language: "pt", Title: "Bota", Description: "Quente."}, {Language: "pt-BR", Title: "Botina"},
+	}}
+	for tag, want := range map[string]string{"pt": "Bota Quente.", "pt-PT": "Bota Quente.", "pt-br": "Botina Warm.", "de": "Boot Warm.", "": "Boot Warm."} {
+		if l := productview.Localized(p, tag); l.GetTitle()+" "+l.GetDescription() != want {
+			t.Errorf("%q: %q, want %q", tag, l.GetTitle()+" "+l.GetDescription(), want)
+		}
 	}
 }
 
