@@ -244,8 +244,11 @@ type RouteRequest struct {
 	// request and remembers them by it for a limited time. An unknown version without specialists is FAILED_PRECONDITION, reason
 	// SPECIALISTS_UNKNOWN: repeat the request with the specialists. Empty: the specialists are not remembered.
 	SpecialistsVersion string `protobuf:"bytes,5,opt,name=specialists_version,json=specialistsVersion,proto3" json:"specialists_version,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The question that the thread's last reply ended with. A short message without a request of its own goes to the specialist that
+	// asked. Absent: there was none.
+	PendingQuestion *v11.PendingQuestion `protobuf:"bytes,6,opt,name=pending_question,json=pendingQuestion,proto3" json:"pending_question,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RouteRequest) Reset() {
@@ -311,6 +314,13 @@ func (x *RouteRequest) GetSpecialistsVersion() string {
 		return x.SpecialistsVersion
 	}
 	return ""
+}
+
+func (x *RouteRequest) GetPendingQuestion() *v11.PendingQuestion {
+	if x != nil {
+		return x.PendingQuestion
+	}
+	return nil
 }
 
 // RoutingKeyword is a word or phrase of one store, such as the name of its loyalty scheme.
@@ -709,13 +719,14 @@ var File_quartet_router_v1_router_proto protoreflect.FileDescriptor
 
 const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\n" +
-	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\x93\x02\n" +
+	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xe6\x02\n" +
 	"\fRouteRequest\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\ahistory\x18\x02 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12C\n" +
 	"\vspecialists\x18\x03 \x03(\v2!.quartet.specialist.v1.SpecialistR\vspecialists\x12=\n" +
 	"\bkeywords\x18\x04 \x03(\v2!.quartet.router.v1.RoutingKeywordR\bkeywords\x12/\n" +
-	"\x13specialists_version\x18\x05 \x01(\tR\x12specialistsVersion\"j\n" +
+	"\x13specialists_version\x18\x05 \x01(\tR\x12specialistsVersion\x12Q\n" +
+	"\x10pending_question\x18\x06 \x01(\v2&.quartet.specialist.v1.PendingQuestionR\x0fpendingQuestion\"j\n" +
 	"\x0eRoutingKeyword\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -804,32 +815,34 @@ var file_quartet_router_v1_router_proto_goTypes = []any{
 	(*Assignment)(nil),          // 8: quartet.router.v1.Assignment
 	(*v1.Message)(nil),          // 9: quartet.common.v1.Message
 	(*v11.Specialist)(nil),      // 10: quartet.specialist.v1.Specialist
-	(*v11.Keyword)(nil),         // 11: quartet.specialist.v1.Keyword
-	(*v1.Usage)(nil),            // 12: quartet.common.v1.Usage
-	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
-	(*v1.Cost)(nil),             // 14: quartet.common.v1.Cost
+	(*v11.PendingQuestion)(nil), // 11: quartet.specialist.v1.PendingQuestion
+	(*v11.Keyword)(nil),         // 12: quartet.specialist.v1.Keyword
+	(*v1.Usage)(nil),            // 13: quartet.common.v1.Usage
+	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
+	(*v1.Cost)(nil),             // 15: quartet.common.v1.Cost
 }
 var file_quartet_router_v1_router_proto_depIdxs = []int32{
 	9,  // 0: quartet.router.v1.RouteRequest.history:type_name -> quartet.common.v1.Message
 	10, // 1: quartet.router.v1.RouteRequest.specialists:type_name -> quartet.specialist.v1.Specialist
 	4,  // 2: quartet.router.v1.RouteRequest.keywords:type_name -> quartet.router.v1.RoutingKeyword
-	11, // 3: quartet.router.v1.RoutingKeyword.keyword:type_name -> quartet.specialist.v1.Keyword
-	6,  // 4: quartet.router.v1.RouteResponse.decision:type_name -> quartet.router.v1.RoutingDecision
-	0,  // 5: quartet.router.v1.RoutingDecision.stage:type_name -> quartet.router.v1.DecisionStage
-	1,  // 6: quartet.router.v1.RoutingDecision.source:type_name -> quartet.router.v1.DecisionSource
-	8,  // 7: quartet.router.v1.RoutingDecision.assignments:type_name -> quartet.router.v1.Assignment
-	7,  // 8: quartet.router.v1.RoutingDecision.notes:type_name -> quartet.router.v1.DecisionNote
-	12, // 9: quartet.router.v1.RoutingDecision.usage:type_name -> quartet.common.v1.Usage
-	13, // 10: quartet.router.v1.RoutingDecision.duration:type_name -> google.protobuf.Duration
-	14, // 11: quartet.router.v1.RoutingDecision.cost:type_name -> quartet.common.v1.Cost
-	2,  // 12: quartet.router.v1.DecisionNote.kind:type_name -> quartet.router.v1.DecisionNoteKind
-	3,  // 13: quartet.router.v1.RouterService.Route:input_type -> quartet.router.v1.RouteRequest
-	5,  // 14: quartet.router.v1.RouterService.Route:output_type -> quartet.router.v1.RouteResponse
-	14, // [14:15] is the sub-list for method output_type
-	13, // [13:14] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	11, // 3: quartet.router.v1.RouteRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
+	12, // 4: quartet.router.v1.RoutingKeyword.keyword:type_name -> quartet.specialist.v1.Keyword
+	6,  // 5: quartet.router.v1.RouteResponse.decision:type_name -> quartet.router.v1.RoutingDecision
+	0,  // 6: quartet.router.v1.RoutingDecision.stage:type_name -> quartet.router.v1.DecisionStage
+	1,  // 7: quartet.router.v1.RoutingDecision.source:type_name -> quartet.router.v1.DecisionSource
+	8,  // 8: quartet.router.v1.RoutingDecision.assignments:type_name -> quartet.router.v1.Assignment
+	7,  // 9: quartet.router.v1.RoutingDecision.notes:type_name -> quartet.router.v1.DecisionNote
+	13, // 10: quartet.router.v1.RoutingDecision.usage:type_name -> quartet.common.v1.Usage
+	14, // 11: quartet.router.v1.RoutingDecision.duration:type_name -> google.protobuf.Duration
+	15, // 12: quartet.router.v1.RoutingDecision.cost:type_name -> quartet.common.v1.Cost
+	2,  // 13: quartet.router.v1.DecisionNote.kind:type_name -> quartet.router.v1.DecisionNoteKind
+	3,  // 14: quartet.router.v1.RouterService.Route:input_type -> quartet.router.v1.RouteRequest
+	5,  // 15: quartet.router.v1.RouterService.Route:output_type -> quartet.router.v1.RouteResponse
+	15, // [15:16] is the sub-list for method output_type
+	14, // [14:15] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_quartet_router_v1_router_proto_init() }

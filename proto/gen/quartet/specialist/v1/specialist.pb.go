@@ -443,9 +443,11 @@ type AnswerRequest struct {
 	// must answer.
 	Colleagues []string `protobuf:"bytes,11,rep,name=colleagues,proto3" json:"colleagues,omitempty"`
 	// IANA name of the store's time zone, such as "Europe/Berlin". Empty: UTC.
-	TimeZone      string `protobuf:"bytes,12,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	TimeZone string `protobuf:"bytes,12,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// The question with which the specialist ended its last answer, which the sub-query may answer. Absent: it asked nothing.
+	PendingQuestion *PendingQuestion `protobuf:"bytes,13,opt,name=pending_question,json=pendingQuestion,proto3" json:"pending_question,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *AnswerRequest) Reset() {
@@ -560,6 +562,13 @@ func (x *AnswerRequest) GetTimeZone() string {
 		return x.TimeZone
 	}
 	return ""
+}
+
+func (x *AnswerRequest) GetPendingQuestion() *PendingQuestion {
+	if x != nil {
+		return x.PendingQuestion
+	}
+	return nil
 }
 
 // AnswerResponse is one event of the work on an assignment.
@@ -1266,6 +1275,70 @@ func (x *Answer) GetComparison() *Comparison {
 	return nil
 }
 
+// PendingQuestion is a question of a specialist that the shopper has not answered yet.
+type PendingQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the specialist that asked. Required.
+	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
+	// The question. Required.
+	Question *ClarifyingQuestion `protobuf:"bytes,2,opt,name=question,proto3" json:"question,omitempty"`
+	// What the shopper had asked the specialist, in the shopper's words. May be empty.
+	SubQuery      string `protobuf:"bytes,3,opt,name=sub_query,json=subQuery,proto3" json:"sub_query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PendingQuestion) Reset() {
+	*x = PendingQuestion{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PendingQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PendingQuestion) ProtoMessage() {}
+
+func (x *PendingQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PendingQuestion.ProtoReflect.Descriptor instead.
+func (*PendingQuestion) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PendingQuestion) GetSpecialist() string {
+	if x != nil {
+		return x.Specialist
+	}
+	return ""
+}
+
+func (x *PendingQuestion) GetQuestion() *ClarifyingQuestion {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
+
+func (x *PendingQuestion) GetSubQuery() string {
+	if x != nil {
+		return x.SubQuery
+	}
+	return ""
+}
+
 // Evidence counts what the tools of an answer did.
 type Evidence struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1287,7 +1360,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1372,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1385,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Evidence) GetFound() int32 {
@@ -1370,7 +1443,7 @@ type ClarifyingQuestion struct {
 
 func (x *ClarifyingQuestion) Reset() {
 	*x = ClarifyingQuestion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +1455,7 @@ func (x *ClarifyingQuestion) String() string {
 func (*ClarifyingQuestion) ProtoMessage() {}
 
 func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +1468,7 @@ func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClarifyingQuestion.ProtoReflect.Descriptor instead.
 func (*ClarifyingQuestion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ClarifyingQuestion) GetText() string {
@@ -1425,7 +1498,7 @@ type NotMine struct {
 
 func (x *NotMine) Reset() {
 	*x = NotMine{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1510,7 @@ func (x *NotMine) String() string {
 func (*NotMine) ProtoMessage() {}
 
 func (x *NotMine) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1523,7 @@ func (x *NotMine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotMine.ProtoReflect.Descriptor instead.
 func (*NotMine) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NotMine) GetSpecialist() string {
@@ -1506,7 +1579,7 @@ type ProductChoice struct {
 
 func (x *ProductChoice) Reset() {
 	*x = ProductChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1591,7 @@ func (x *ProductChoice) String() string {
 func (*ProductChoice) ProtoMessage() {}
 
 func (x *ProductChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1604,7 @@ func (x *ProductChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProductChoice.ProtoReflect.Descriptor instead.
 func (*ProductChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ProductChoice) GetProductId() string {
@@ -1652,7 +1725,7 @@ type Comparison struct {
 
 func (x *Comparison) Reset() {
 	*x = Comparison{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1737,7 @@ func (x *Comparison) String() string {
 func (*Comparison) ProtoMessage() {}
 
 func (x *Comparison) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1750,7 @@ func (x *Comparison) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
 func (*Comparison) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Comparison) GetProducts() []*ProductChoice {
@@ -1709,7 +1782,7 @@ type ComparedFact struct {
 
 func (x *ComparedFact) Reset() {
 	*x = ComparedFact{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1794,7 @@ func (x *ComparedFact) String() string {
 func (*ComparedFact) ProtoMessage() {}
 
 func (x *ComparedFact) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1807,7 @@ func (x *ComparedFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedFact.ProtoReflect.Descriptor instead.
 func (*ComparedFact) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ComparedFact) GetName() string {
@@ -1777,7 +1850,7 @@ type PromotionChoice struct {
 
 func (x *PromotionChoice) Reset() {
 	*x = PromotionChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +1862,7 @@ func (x *PromotionChoice) String() string {
 func (*PromotionChoice) ProtoMessage() {}
 
 func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +1875,7 @@ func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromotionChoice.ProtoReflect.Descriptor instead.
 func (*PromotionChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PromotionChoice) GetCode() string {
@@ -1859,7 +1932,7 @@ type SuggestedAction struct {
 
 func (x *SuggestedAction) Reset() {
 	*x = SuggestedAction{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1944,7 @@ func (x *SuggestedAction) String() string {
 func (*SuggestedAction) ProtoMessage() {}
 
 func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1957,7 @@ func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestedAction.ProtoReflect.Descriptor instead.
 func (*SuggestedAction) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SuggestedAction) GetAction() isSuggestedAction_Action {
@@ -1991,7 +2064,7 @@ type ApplyPromotion struct {
 
 func (x *ApplyPromotion) Reset() {
 	*x = ApplyPromotion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2076,7 @@ func (x *ApplyPromotion) String() string {
 func (*ApplyPromotion) ProtoMessage() {}
 
 func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2089,7 @@ func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPromotion.ProtoReflect.Descriptor instead.
 func (*ApplyPromotion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ApplyPromotion) GetCode() string {
@@ -2048,7 +2121,7 @@ type AddToCart struct {
 
 func (x *AddToCart) Reset() {
 	*x = AddToCart{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2133,7 @@ func (x *AddToCart) String() string {
 func (*AddToCart) ProtoMessage() {}
 
 func (x *AddToCart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2146,7 @@ func (x *AddToCart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToCart.ProtoReflect.Descriptor instead.
 func (*AddToCart) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AddToCart) GetProductId() string {
@@ -2114,7 +2187,7 @@ type StartReturn struct {
 
 func (x *StartReturn) Reset() {
 	*x = StartReturn{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2199,7 @@ func (x *StartReturn) String() string {
 func (*StartReturn) ProtoMessage() {}
 
 func (x *StartReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2212,7 @@ func (x *StartReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReturn.ProtoReflect.Descriptor instead.
 func (*StartReturn) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StartReturn) GetOrderId() string {
@@ -2190,7 +2263,7 @@ type ChangeOrder struct {
 
 func (x *ChangeOrder) Reset() {
 	*x = ChangeOrder{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2275,7 @@ func (x *ChangeOrder) String() string {
 func (*ChangeOrder) ProtoMessage() {}
 
 func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2288,7 @@ func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeOrder.ProtoReflect.Descriptor instead.
 func (*ChangeOrder) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ChangeOrder) GetOrderId() string {
@@ -2268,7 +2341,7 @@ type ItemChange struct {
 
 func (x *ItemChange) Reset() {
 	*x = ItemChange{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2353,7 @@ func (x *ItemChange) String() string {
 func (*ItemChange) ProtoMessage() {}
 
 func (x *ItemChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2366,7 @@ func (x *ItemChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemChange.ProtoReflect.Descriptor instead.
 func (*ItemChange) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ItemChange) GetItemIndex() int32 {
@@ -2330,7 +2403,7 @@ type HandOff struct {
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2415,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2428,7 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HandOff) GetReason() string {
@@ -2399,7 +2472,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\bToolInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
-	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\xf1\x03\n" +
+	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\xc4\x04\n" +
 	"\rAnswerRequest\x12#\n" +
 	"\rassignment_id\x18\x01 \x01(\tR\fassignmentId\x12\x1b\n" +
 	"\tsub_query\x18\x02 \x01(\tR\bsubQuery\x12\x18\n" +
@@ -2416,7 +2489,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"colleagues\x18\v \x03(\tR\n" +
 	"colleagues\x12\x1b\n" +
-	"\ttime_zone\x18\f \x01(\tR\btimeZone\"\x8d\x03\n" +
+	"\ttime_zone\x18\f \x01(\tR\btimeZone\x12Q\n" +
+	"\x10pending_question\x18\r \x01(\v2&.quartet.specialist.v1.PendingQuestionR\x0fpendingQuestion\"\x8d\x03\n" +
 	"\x0eAnswerResponse\x12T\n" +
 	"\x11tool_call_started\x18\x01 \x01(\v2&.quartet.specialist.v1.ToolCallStartedH\x00R\x0ftoolCallStarted\x12W\n" +
 	"\x12tool_call_finished\x18\x02 \x01(\v2'.quartet.specialist.v1.ToolCallFinishedH\x00R\x10toolCallFinished\x12A\n" +
@@ -2480,7 +2554,13 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\bevidence\x18\x17 \x01(\v2\x1f.quartet.specialist.v1.EvidenceR\bevidence\x12A\n" +
 	"\n" +
 	"comparison\x18\x18 \x01(\v2!.quartet.specialist.v1.ComparisonR\n" +
-	"comparison\"\xc3\x01\n" +
+	"comparison\"\x95\x01\n" +
+	"\x0fPendingQuestion\x12\x1e\n" +
+	"\n" +
+	"specialist\x18\x01 \x01(\tR\n" +
+	"specialist\x12E\n" +
+	"\bquestion\x18\x02 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\bquestion\x12\x1b\n" +
+	"\tsub_query\x18\x03 \x01(\tR\bsubQuery\"\xc3\x01\n" +
 	"\bEvidence\x12\x14\n" +
 	"\x05found\x18\x01 \x01(\x05R\x05found\x12\x14\n" +
 	"\x05empty\x18\x02 \x01(\x05R\x05empty\x12\x12\n" +
@@ -2603,7 +2683,7 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
 	(*DescribeRequest)(nil),       // 1: quartet.specialist.v1.DescribeRequest
@@ -2619,99 +2699,102 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*TextDelta)(nil),             // 11: quartet.specialist.v1.TextDelta
 	(*ToolCall)(nil),              // 12: quartet.specialist.v1.ToolCall
 	(*Answer)(nil),                // 13: quartet.specialist.v1.Answer
-	(*Evidence)(nil),              // 14: quartet.specialist.v1.Evidence
-	(*ClarifyingQuestion)(nil),    // 15: quartet.specialist.v1.ClarifyingQuestion
-	(*NotMine)(nil),               // 16: quartet.specialist.v1.NotMine
-	(*ProductChoice)(nil),         // 17: quartet.specialist.v1.ProductChoice
-	(*Comparison)(nil),            // 18: quartet.specialist.v1.Comparison
-	(*ComparedFact)(nil),          // 19: quartet.specialist.v1.ComparedFact
-	(*PromotionChoice)(nil),       // 20: quartet.specialist.v1.PromotionChoice
-	(*SuggestedAction)(nil),       // 21: quartet.specialist.v1.SuggestedAction
-	(*ApplyPromotion)(nil),        // 22: quartet.specialist.v1.ApplyPromotion
-	(*AddToCart)(nil),             // 23: quartet.specialist.v1.AddToCart
-	(*StartReturn)(nil),           // 24: quartet.specialist.v1.StartReturn
-	(*ChangeOrder)(nil),           // 25: quartet.specialist.v1.ChangeOrder
-	(*ItemChange)(nil),            // 26: quartet.specialist.v1.ItemChange
-	(*HandOff)(nil),               // 27: quartet.specialist.v1.HandOff
-	nil,                           // 28: quartet.specialist.v1.ProductChoice.OptionsEntry
-	nil,                           // 29: quartet.specialist.v1.ItemChange.OptionsEntry
-	(*v1.Message)(nil),            // 30: quartet.common.v1.Message
-	(*v11.Cart)(nil),              // 31: quartet.cart.v1.Cart
-	(*v1.Budget)(nil),             // 32: quartet.common.v1.Budget
-	(*v1.Usage)(nil),              // 33: quartet.common.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
-	(*v1.Cost)(nil),               // 36: quartet.common.v1.Cost
-	(*v12.Order)(nil),             // 37: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 38: quartet.policy.v1.Passage
-	(*v12.OrderActions)(nil),      // 39: quartet.order.v1.OrderActions
-	(*v1.Money)(nil),              // 40: quartet.common.v1.Money
-	(*v14.Rating)(nil),            // 41: quartet.catalog.v1.Rating
-	(v14.AgeGroup)(0),             // 42: quartet.catalog.v1.AgeGroup
-	(*v12.AllowedAction)(nil),     // 43: quartet.order.v1.AllowedAction
-	(*v12.ItemQuantity)(nil),      // 44: quartet.order.v1.ItemQuantity
+	(*PendingQuestion)(nil),       // 14: quartet.specialist.v1.PendingQuestion
+	(*Evidence)(nil),              // 15: quartet.specialist.v1.Evidence
+	(*ClarifyingQuestion)(nil),    // 16: quartet.specialist.v1.ClarifyingQuestion
+	(*NotMine)(nil),               // 17: quartet.specialist.v1.NotMine
+	(*ProductChoice)(nil),         // 18: quartet.specialist.v1.ProductChoice
+	(*Comparison)(nil),            // 19: quartet.specialist.v1.Comparison
+	(*ComparedFact)(nil),          // 20: quartet.specialist.v1.ComparedFact
+	(*PromotionChoice)(nil),       // 21: quartet.specialist.v1.PromotionChoice
+	(*SuggestedAction)(nil),       // 22: quartet.specialist.v1.SuggestedAction
+	(*ApplyPromotion)(nil),        // 23: quartet.specialist.v1.ApplyPromotion
+	(*AddToCart)(nil),             // 24: quartet.specialist.v1.AddToCart
+	(*StartReturn)(nil),           // 25: quartet.specialist.v1.StartReturn
+	(*ChangeOrder)(nil),           // 26: quartet.specialist.v1.ChangeOrder
+	(*ItemChange)(nil),            // 27: quartet.specialist.v1.ItemChange
+	(*HandOff)(nil),               // 28: quartet.specialist.v1.HandOff
+	nil,                           // 29: quartet.specialist.v1.ProductChoice.OptionsEntry
+	nil,                           // 30: quartet.specialist.v1.ItemChange.OptionsEntry
+	(*v1.Message)(nil),            // 31: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 32: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 33: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 34: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 37: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 38: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 39: quartet.policy.v1.Passage
+	(*v12.OrderActions)(nil),      // 40: quartet.order.v1.OrderActions
+	(*v1.Money)(nil),              // 41: quartet.common.v1.Money
+	(*v14.Rating)(nil),            // 42: quartet.catalog.v1.Rating
+	(v14.AgeGroup)(0),             // 43: quartet.catalog.v1.AgeGroup
+	(*v12.AllowedAction)(nil),     // 44: quartet.order.v1.AllowedAction
+	(*v12.ItemQuantity)(nil),      // 45: quartet.order.v1.ItemQuantity
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	3,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
 	4,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
 	5,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	30, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	31, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
-	17, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	32, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
-	9,  // 7: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
-	10, // 8: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
-	11, // 9: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	13, // 10: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
-	8,  // 11: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
-	33, // 12: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
-	12, // 13: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	34, // 14: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	35, // 15: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
-	0,  // 16: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
-	12, // 17: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	33, // 18: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	36, // 19: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	35, // 20: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
-	17, // 21: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
-	20, // 22: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	37, // 23: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	38, // 24: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
-	21, // 25: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	39, // 26: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
-	37, // 27: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
-	15, // 28: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	16, // 29: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
-	39, // 30: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
-	14, // 31: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
-	18, // 32: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
-	28, // 33: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	40, // 34: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	40, // 35: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
-	41, // 36: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
-	42, // 37: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
-	17, // 38: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
-	19, // 39: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
-	40, // 40: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	22, // 41: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	23, // 42: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	24, // 43: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	27, // 44: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	25, // 45: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	43, // 46: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	44, // 47: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
-	43, // 48: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	26, // 49: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
-	29, // 50: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
-	1,  // 51: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 52: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 53: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 54: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	53, // [53:55] is the sub-list for method output_type
-	51, // [51:53] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	31, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	32, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	18, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
+	33, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	14, // 7: quartet.specialist.v1.AnswerRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
+	9,  // 8: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
+	10, // 9: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
+	11, // 10: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	13, // 11: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
+	8,  // 12: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
+	34, // 13: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
+	12, // 14: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	35, // 15: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	36, // 16: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	0,  // 17: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
+	12, // 18: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
+	34, // 19: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	37, // 20: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	36, // 21: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	18, // 22: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
+	21, // 23: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	38, // 24: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	39, // 25: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	22, // 26: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	40, // 27: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
+	38, // 28: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
+	16, // 29: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	17, // 30: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
+	40, // 31: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
+	15, // 32: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
+	19, // 33: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
+	16, // 34: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	29, // 35: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	41, // 36: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	41, // 37: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
+	42, // 38: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
+	43, // 39: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
+	18, // 40: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
+	20, // 41: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
+	41, // 42: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	23, // 43: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	24, // 44: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	25, // 45: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	28, // 46: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	26, // 47: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	44, // 48: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	45, // 49: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	44, // 50: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	27, // 51: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	30, // 52: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	1,  // 53: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	6,  // 54: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	2,  // 55: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	7,  // 56: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	55, // [55:57] is the sub-list for method output_type
+	53, // [53:55] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -2726,7 +2809,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*AnswerResponse_Answer)(nil),
 		(*AnswerResponse_UsageUpdate)(nil),
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[20].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[21].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
@@ -2739,7 +2822,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
