@@ -78,9 +78,9 @@ func (p plan) otherwise(dropped []string, n int, soldOut bool) string {
 func sortNearest(hits []index.Hit, dropped []string) {
 	switch {
 	case slices.Contains(dropped, "max_price"):
-		index.SortByPrice(hits, catalogv1.Sort_SORT_PRICE_ASCENDING)
+		index.SortBy(hits, catalogv1.Sort_SORT_PRICE_ASCENDING)
 	case slices.Contains(dropped, "min_price"):
-		index.SortByPrice(hits, catalogv1.Sort_SORT_PRICE_DESCENDING)
+		index.SortBy(hits, catalogv1.Sort_SORT_PRICE_DESCENDING)
 	}
 }
 

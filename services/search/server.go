@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -16,6 +18,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
@@ -37,6 +40,7 @@ const (
 	maxNames          = 1_000 // categories or brands in a filter
 	maxExcluded       = 2_000 // products in a filter
 	maxHits           = 100
+	defaultListPage   = 50
 	defaultHits       = 10
 	maxAnchors        = 50
 	maxSimilar        = 50
@@ -194,10 +198,9 @@ func (s *server) SearchProducts(
 	c.ID("store_id", req.GetStoreId())
 	c.Text("query", req.GetQuery(), 0, maxQuery)
 	checkFilter(&c, req.GetFilter())
-	if catalogv1.Sort_name[int32(req.GetSort())] == "" {
-		c.Addf("sort", "is not a known order")
-	}
+	checkSort(&c, req.GetSort(), req.GetSortAttribute())
 	c.Range("limit", int64(req.GetLimit()), 0, maxHits)
+	offset := checkOffset(&c, req.GetPageToken())
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -218,12 +221,70 @@ func (s *server) SearchProducts(
 	if m.Leg != "" {
 		legs = append(legs, m.Leg)
 	}
-	if !index.ByPrice(req.GetSort()) {
+	if !index.ByValue(req.GetSort()) {
 		if leg := s.searcher.RerankHits(ctx, req.GetQuery(), f.Hits); leg != "" {
 			legs = append(legs, leg)
 		}
 	}
-	return f.Response(req.GetSort(), orDefault(req.GetLimit(), defaultHits), legs), nil
+	index.SortByAttribute(f.Hits, req.GetSort(), req.GetSortAttribute())
+	end := offset + orDefault(req.GetLimit(), defaultHits)
+	out := f.Response(req.GetSort(), end, legs)
+	out.Hits = out.Hits[min(offset, len(out.Hits)):]
+	if end < len(f.Hits) {
+		out.NextPageToken = pagetoken.New(strconv.Itoa(end))
+	}
+	return out, nil
+}
+
+// checkSort checks an order and the attribute that it is by.
+func checkSort(c *fault.Checker, by catalogv1.Sort, attribute string) {
+	if catalogv1.Sort_name[int32(by)] == "" {
+		c.Addf("sort", "is not a known order")
+	}
+	byAttribute := by == catalogv1.Sort_SORT_ATTRIBUTE_ASCENDING || by == catalogv1.Sort_SORT_ATTRIBUTE_DESCENDING
+	switch {
+	case byAttribute && catalog.NameKey(attribute) == "":
+		c.Addf("sort_attribute", "must name an attribute, since sort is by one")
+	case !byAttribute && attribute != "":
+		c.Addf("sort_attribute", "must be empty unless sort is by an attribute")
+	}
+	c.Text("sort_attribute", attribute, 0, catalog.MaxName)
+}
+
+// checkOffset reads the token of a page of hits: how many come before.
+func checkOffset(c *fault.Checker, token string) int {
+	if token == "" {
+		return 0
+	}
+	parts, ok := pagetoken.Parse(token, 1)
+	if ok {
+		if n, err := strconv.Atoi(parts[0]); err == nil && n >= 0 && n <= math.MaxInt32 {
+			return n
+		}
+	}
+	c.Addf("page_token", "is not a token of this method; use next_page_token of the response before")
+	return 0
+}
+
+// ListProducts implements CatalogService.
+func (s *server) ListProducts(ctx context.Context, req *catalogv1.ListProductsRequest) (*catalogv1.ListProductsResponse, error) {
+	var c fault.Checker
+	c.ID("store_id", req.GetStoreId())
+	c.Range("limit", int64(req.GetLimit()), 0, maxBatchGet)
+	after, ok := catalog.Place{}, true
+	if req.GetPageToken() != "" {
+		if after, ok = catalog.ParsePlace(req.GetPageToken()); !ok {
+			c.Addf("page_token", "is not a token of this method; use next_page_token of the response before")
+		}
+	}
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	products, next, err := s.store.List(ctx, req.GetStoreId(), after, orDefault(req.GetLimit(), defaultListPage))
+	if err != nil {
+		return nil, err
+	}
+	return &catalogv1.ListProductsResponse{Products: products, NextPageToken: next.Token()}, nil
 }
 
 // FindSimilarProducts implements CatalogService.
@@ -301,6 +362,29 @@ func checkFilter(c *fault.Checker, f *catalogv1.Filter) {
 	checkPairs(c, "filter.options", f.GetOptions())
 	checkPairs(c, "filter.attributes", f.GetAttributes())
 	c.Count("filter.exclude_product_ids", len(f.GetExcludeProductIds()), maxExcluded)
+	catalog.CheckRating(c, "filter.min_rating", f.GetMinRating())
+	checkRanges(c, f.GetAttributeRanges())
+}
+
+func checkRanges(c *fault.Checker, ranges []*catalogv1.AttributeRange) {
+	if !c.Count("filter.attribute_ranges", len(ranges), catalog.MaxOptions) {
+		return
+	}
+	for i, r := range ranges {
+		field := fault.At("filter.attribute_ranges", i)
+		c.Text(field+".name", r.GetName(), 1, catalog.MaxName)
+		c.Text(field+".unit", r.GetUnit(), 0, catalog.MaxName)
+		switch {
+		case r.GetName() != "" && catalog.NameKey(r.GetName()) == "":
+			c.Addf(field+".name", "must have a letter or a digit")
+		case r.Min == nil && r.Max == nil:
+			c.Addf(field+".min", "is not set, and max is not either; set one of them")
+		case math.IsNaN(r.GetMin()) || math.IsNaN(r.GetMax()):
+			c.Addf(field+".min", "and max must be numbers")
+		case r.Min != nil && r.Max != nil && r.GetMin() > r.GetMax():
+			c.Addf(field+".max", "is %g, must not be below min, %g", r.GetMax(), r.GetMin())
+		}
+	}
 }
 
 // checkCurrency refuses bounds in a currency that no price of the store is in: they would admit nothing, and not because of

@@ -277,7 +277,7 @@ func (s *Service) look(
 		}
 	}
 	if len(out.listed) == 0 {
-		out.relevant = !index.ByPrice(sorts[in.Sort])
+		out.relevant = !index.ByValue(sorts[in.Sort])
 		out.listed = slices.Clone(f.Hits)
 		if f.HasVectorOnly() {
 			out.note = strings.TrimSpace(out.note + " " + nearNote)

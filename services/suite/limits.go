@@ -36,6 +36,7 @@ var requestBytes = map[string]int{
 	catalogv1.CatalogService_GetProduct_FullMethodName:       4 * kib,
 	catalogv1.CatalogService_BatchGetProducts_FullMethodName: 64 * kib,
 	catalogv1.CatalogService_DeleteProduct_FullMethodName:    4 * kib,
+	catalogv1.CatalogService_ListProducts_FullMethodName:     4 * kib,
 	// Two lists of a thousand names, and two thousand ids.
 	catalogv1.CatalogService_SearchProducts_FullMethodName:      2 * mib,
 	catalogv1.CatalogService_FindSimilarProducts_FullMethodName: 2 * mib,

@@ -61,6 +61,7 @@ var rules = map[string]rule{
 	catalogv1.CatalogService_DeleteProduct_FullMethodName:    {rights: []Right{RightCatalog}},
 	catalogv1.CatalogService_GetProduct_FullMethodName:       {rights: []Right{RightCatalog}, read: scope.ReadCatalog, shared: true},
 	catalogv1.CatalogService_BatchGetProducts_FullMethodName: {rights: []Right{RightCatalog}, read: scope.ReadCatalog, shared: true},
+	catalogv1.CatalogService_ListProducts_FullMethodName:     {rights: []Right{RightCatalog}, read: scope.ReadCatalog, shared: true},
 	catalogv1.CatalogService_SearchProducts_FullMethodName:   {rights: []Right{RightCatalog}, read: scope.ReadCatalog, shared: true},
 	catalogv1.CatalogService_FindSimilarProducts_FullMethodName: {
 		rights: []Right{RightCatalog}, read: scope.ReadCatalog, shared: true},

@@ -369,10 +369,17 @@ func quantity(value string) (amount float64, unit string, ok bool) {
 	if strings.HasPrefix(unit, "-") || strings.HasPrefix(unit, "–") {
 		return amount, "", true // a range, by its start
 	}
-	if m, known := measures[unit]; known {
-		return amount * m.factor, m.unit, true
-	}
+	amount, unit = Smallest(amount, unit)
 	return amount, unit, true
+}
+
+// Smallest returns an amount in the smallest unit of its kind, in lower case.
+func Smallest(amount float64, unit string) (float64, string) {
+	unit = strings.ToLower(unit)
+	if m, known := measures[unit]; known {
+		return amount * m.factor, m.unit
+	}
+	return amount, unit
 }
 
 type measure struct {

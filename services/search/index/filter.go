@@ -9,6 +9,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/productview"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 )
 
@@ -57,6 +58,12 @@ func NewFilter(f *catalogv1.Filter) Filter {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.GetAttributes())) {
 		onProduct("attributes."+name, hasAttribute(name, f.GetAttributes()[name]))
+	}
+	for _, r := range f.GetAttributeRanges() {
+		onProduct("attribute_ranges."+catalog.NameKey(r.GetName()), inRange(r))
+	}
+	if least := f.GetMinRating(); least > 0 {
+		onProduct("min_rating", func(e *Entry) bool { return e.Product.GetRating().GetAverage() >= least })
 	}
 	if f.GetInStock() {
 		onVariant("in_stock", func(e *Entry, i int) bool { return e.Product.GetVariants()[i].GetStock() > 0 })
@@ -174,6 +181,22 @@ func hasOption(name, value string) func(e *Entry, i int) bool {
 	return func(e *Entry, i int) bool {
 		got, ok := e.Options[i][name]
 		return ok && (got == value || name == "colour" && hasWords(got, value))
+	}
+}
+
+// inRange admits products whose numeric attribute lies in a range.
+func inRange(r *catalogv1.AttributeRange) func(e *Entry) bool {
+	name := catalog.NameKey(r.GetName())
+	low, unit := productview.Smallest(r.GetMin(), r.GetUnit())
+	high, _ := productview.Smallest(r.GetMax(), r.GetUnit())
+	return func(e *Entry) bool {
+		amount, own, ok := e.quantity(name)
+		if unit == "" && ok { // then the bounds are in the product's unit
+			amount = e.Attributes[name].GetNumber()
+		} else if own != unit {
+			ok = false
+		}
+		return ok && (r.Min == nil || amount >= low) && (r.Max == nil || amount <= high)
 	}
 }
 

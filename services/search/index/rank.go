@@ -11,6 +11,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/productview"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
 )
 
 // Candidate is a product that the terms of a query select, before any filter.
@@ -333,8 +334,8 @@ func (f Filter) Hits(candidates []Candidate) []Hit {
 	return out
 }
 
-// SortByPrice sorts hits by price if asked to. The order among equals stays.
-func SortByPrice(hits []Hit, by catalogv1.Sort) {
+// SortBy sorts hits by price or by rating if asked to. The order among equals stays.
+func SortBy(hits []Hit, by catalogv1.Sort) {
 	switch by {
 	case catalogv1.Sort_SORT_PRICE_ASCENDING:
 		slices.SortStableFunc(hits, func(a, b Hit) int {
@@ -344,5 +345,54 @@ func SortByPrice(hits []Hit, by catalogv1.Sort) {
 		slices.SortStableFunc(hits, func(a, b Hit) int {
 			return cmp.Compare(productview.Highest(b.Variants).GetAmountMinor(), productview.Highest(a.Variants).GetAmountMinor())
 		})
+	case catalogv1.Sort_SORT_RATING:
+		slices.SortStableFunc(hits, func(a, b Hit) int {
+			x, y := a.Product.GetRating(), b.Product.GetRating()
+			return cmp.Or(cmp.Compare(y.GetAverage(), x.GetAverage()), cmp.Compare(y.GetCount(), x.GetCount()))
+		})
 	}
+}
+
+// SortByAttribute sorts hits by a numeric attribute if asked to. Those without it come last. It returns how many have it.
+func SortByAttribute(hits []Hit, by catalogv1.Sort, name string) int {
+	sign := 1
+	switch by {
+	case catalogv1.Sort_SORT_ATTRIBUTE_ASCENDING:
+	case catalogv1.Sort_SORT_ATTRIBUTE_DESCENDING:
+		sign = -1
+	default:
+		return 0
+	}
+	name = catalog.NameKey(name)
+	have := 0
+	for _, h := range hits {
+		if _, _, ok := h.quantity(name); ok {
+			have++
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b Hit) int {
+		x, _, okA := a.quantity(name)
+		y, _, okB := b.quantity(name)
+		switch {
+		case okA && okB:
+			return sign * cmp.Compare(x, y)
+		case okA:
+			return -1
+		case okB:
+			return 1
+		}
+		return 0
+	})
+	return have
+}
+
+// quantity returns the number of an attribute by its folded name, in the smallest unit of its kind.
+func (e *Entry) quantity(name string) (float64, string, bool) {
+	a := e.Attributes[name]
+	n, ok := a.GetValue().(*catalogv1.Attribute_Number)
+	if !ok {
+		return 0, "", false
+	}
+	amount, unit := productview.Smallest(n.Number, a.GetUnit())
+	return amount, unit, true
 }

@@ -39,7 +39,7 @@ func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort)
 	}
 	sortByScore(admitted)
 	out.Hits = f.Hits(admitted)
-	SortByPrice(out.Hits, by)
+	SortBy(out.Hits, by)
 	if len(out.Hits) == 0 {
 		all, err := out.Candidates(ctx)
 		if err != nil {
@@ -78,7 +78,7 @@ func (f Result) Or(g Result, by catalogv1.Sort) Result {
 		f.Hits[i].Score = score[f.Hits[i].ID()]
 	}
 	slices.SortStableFunc(f.Hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
-	SortByPrice(f.Hits, by)
+	SortBy(f.Hits, by)
 	return f
 }
 
@@ -171,7 +171,7 @@ func (f *Result) Response(by catalogv1.Sort, limit int, legs []string) *catalogv
 	}
 	out.MinPrice, out.MaxPrice = Prices(counted)
 	for _, h := range f.Hits[:min(limit, len(f.Hits))] {
-		if ByPrice(by) {
+		if ByValue(by) {
 			h.Score = 0
 		}
 		out.Hits = append(out.Hits, HitMessage(h, f.Reason(h)))

@@ -60,7 +60,7 @@ type VectorQuery struct {
 // VectorQuery embeds the text. Call it before the catalog is read, since it waits for an endpoint. The leg takes no part in
 // a search ordered by price, or without a text.
 func (h *Searcher) VectorQuery(ctx context.Context, b Backend, storeID, text string, by catalogv1.Sort) VectorQuery {
-	if h.embedder == nil || text == "" || ByPrice(by) {
+	if h.embedder == nil || text == "" || ByValue(by) {
 		return VectorQuery{}
 	}
 	m := VectorQuery{Leg: b.VectorLeg(ctx, storeID)}
@@ -77,8 +77,9 @@ func (h *Searcher) VectorQuery(ctx context.Context, b Backend, storeID, text str
 	return m
 }
 
-func ByPrice(by catalogv1.Sort) bool {
-	return by == catalogv1.Sort_SORT_PRICE_ASCENDING || by == catalogv1.Sort_SORT_PRICE_DESCENDING
+// ByValue reports whether an order is by a value of the products, not by relevance.
+func ByValue(by catalogv1.Sort) bool {
+	return by > catalogv1.Sort_SORT_RELEVANCE
 }
 
 // join orders the hits by words and by vectors. When the words select products with certainty, it adds none, so that counts,

@@ -854,10 +854,12 @@ type AttributeRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the attribute, without regard to case and spelling variants. Required.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Lowest value, inclusive, in the unit of the products. Absent: no lower limit.
+	// Lowest value, inclusive. Absent: no lower limit.
 	Min *float64 `protobuf:"fixed64,2,opt,name=min,proto3,oneof" json:"min,omitempty"`
 	// Highest value, inclusive. Absent: no upper limit.
-	Max           *float64 `protobuf:"fixed64,3,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	Max *float64 `protobuf:"fixed64,3,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	// Unit of min and max, such as "kg", at most 200 characters. Empty: the unit of each product.
+	Unit          string `protobuf:"bytes,4,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -911,6 +913,13 @@ func (x *AttributeRange) GetMax() float64 {
 		return *x.Max
 	}
 	return 0
+}
+
+func (x *AttributeRange) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
 }
 
 // Hit is one product in a result.
@@ -1710,6 +1719,125 @@ func (x *DeleteProductResponse) GetDeleted() bool {
 	return false
 }
 
+// ListProductsRequest names a store.
+type ListProductsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store to read from. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Highest number of products, 1 to 200. Zero: 50. A page of large products may have fewer.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// next_page_token of the response before. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListProductsRequest) Reset() {
+	*x = ListProductsRequest{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListProductsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListProductsRequest) ProtoMessage() {}
+
+func (x *ListProductsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListProductsRequest.ProtoReflect.Descriptor instead.
+func (*ListProductsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListProductsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *ListProductsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListProductsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListProductsResponse carries one page.
+type ListProductsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Products. A product that is there all the time is listed once.
+	Products []*Product `protobuf:"bytes,1,rep,name=products,proto3" json:"products,omitempty"`
+	// Token of the next page. Empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListProductsResponse) Reset() {
+	*x = ListProductsResponse{}
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListProductsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListProductsResponse) ProtoMessage() {}
+
+func (x *ListProductsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListProductsResponse.ProtoReflect.Descriptor instead.
+func (*ListProductsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListProductsResponse) GetProducts() []*Product {
+	if x != nil {
+		return x.Products
+	}
+	return nil
+}
+
+func (x *ListProductsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // SearchProductsRequest is a query over a store's catalog.
 type SearchProductsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1733,7 +1861,7 @@ type SearchProductsRequest struct {
 
 func (x *SearchProductsRequest) Reset() {
 	*x = SearchProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1873,7 @@ func (x *SearchProductsRequest) String() string {
 func (*SearchProductsRequest) ProtoMessage() {}
 
 func (x *SearchProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[20]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1886,7 @@ func (x *SearchProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchProductsRequest.ProtoReflect.Descriptor instead.
 func (*SearchProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{20}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SearchProductsRequest) GetStoreId() string {
@@ -1837,7 +1965,7 @@ type SearchProductsResponse struct {
 
 func (x *SearchProductsResponse) Reset() {
 	*x = SearchProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1977,7 @@ func (x *SearchProductsResponse) String() string {
 func (*SearchProductsResponse) ProtoMessage() {}
 
 func (x *SearchProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[21]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1990,7 @@ func (x *SearchProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchProductsResponse.ProtoReflect.Descriptor instead.
 func (*SearchProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{21}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SearchProductsResponse) GetHits() []*Hit {
@@ -1948,7 +2076,7 @@ type FindSimilarProductsRequest struct {
 
 func (x *FindSimilarProductsRequest) Reset() {
 	*x = FindSimilarProductsRequest{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[22]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2088,7 @@ func (x *FindSimilarProductsRequest) String() string {
 func (*FindSimilarProductsRequest) ProtoMessage() {}
 
 func (x *FindSimilarProductsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[22]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2101,7 @@ func (x *FindSimilarProductsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSimilarProductsRequest.ProtoReflect.Descriptor instead.
 func (*FindSimilarProductsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{22}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FindSimilarProductsRequest) GetStoreId() string {
@@ -2047,7 +2175,7 @@ type KnownComplement struct {
 
 func (x *KnownComplement) Reset() {
 	*x = KnownComplement{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[23]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2187,7 @@ func (x *KnownComplement) String() string {
 func (*KnownComplement) ProtoMessage() {}
 
 func (x *KnownComplement) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[23]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2200,7 @@ func (x *KnownComplement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownComplement.ProtoReflect.Descriptor instead.
 func (*KnownComplement) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{23}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *KnownComplement) GetProductId() string {
@@ -2107,7 +2235,7 @@ type FindSimilarProductsResponse struct {
 
 func (x *FindSimilarProductsResponse) Reset() {
 	*x = FindSimilarProductsResponse{}
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[24]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2247,7 @@ func (x *FindSimilarProductsResponse) String() string {
 func (*FindSimilarProductsResponse) ProtoMessage() {}
 
 func (x *FindSimilarProductsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[24]
+	mi := &file_quartet_catalog_v1_catalog_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2260,7 @@ func (x *FindSimilarProductsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSimilarProductsResponse.ProtoReflect.Descriptor instead.
 func (*FindSimilarProductsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{24}
+	return file_quartet_catalog_v1_catalog_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FindSimilarProductsResponse) GetHits() []*Hit {
@@ -2217,11 +2345,12 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"v\n" +
 	"\x0eAttributeRange\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x03min\x18\x02 \x01(\x01H\x00R\x03min\x88\x01\x01\x12\x15\n" +
-	"\x03max\x18\x03 \x01(\x01H\x01R\x03max\x88\x01\x01B\x06\n" +
+	"\x03max\x18\x03 \x01(\x01H\x01R\x03max\x88\x01\x01\x12\x12\n" +
+	"\x04unit\x18\x04 \x01(\tR\x04unitB\x06\n" +
 	"\x04_minB\x06\n" +
 	"\x04_max\"\x9a\x01\n" +
 	"\x03Hit\x125\n" +
@@ -2280,7 +2409,15 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\n" +
 	"product_id\x18\x02 \x01(\tR\tproductId\"1\n" +
 	"\x15DeleteProductResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"\x86\x02\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"e\n" +
+	"\x13ListProductsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"w\n" +
+	"\x14ListProductsResponse\x127\n" +
+	"\bproducts\x18\x01 \x03(\v2\x1b.quartet.catalog.v1.ProductR\bproducts\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x86\x02\n" +
 	"\x15SearchProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x122\n" +
@@ -2335,14 +2472,15 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\bRelation\x12\x18\n" +
 	"\x14RELATION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13RELATION_COMPLEMENT\x10\x01\x12\x18\n" +
-	"\x14RELATION_ALTERNATIVE\x10\x022\xf9\x05\n" +
+	"\x14RELATION_ALTERNATIVE\x10\x022\xdc\x06\n" +
 	"\x0eCatalogService\x12i\n" +
 	"\x0eUpsertProducts\x12).quartet.catalog.v1.UpsertProductsRequest\x1a*.quartet.catalog.v1.UpsertProductsResponse(\x01\x12i\n" +
 	"\x0eUpdateVariants\x12).quartet.catalog.v1.UpdateVariantsRequest\x1a*.quartet.catalog.v1.UpdateVariantsResponse(\x01\x12[\n" +
 	"\n" +
 	"GetProduct\x12%.quartet.catalog.v1.GetProductRequest\x1a&.quartet.catalog.v1.GetProductResponse\x12m\n" +
 	"\x10BatchGetProducts\x12+.quartet.catalog.v1.BatchGetProductsRequest\x1a,.quartet.catalog.v1.BatchGetProductsResponse\x12d\n" +
-	"\rDeleteProduct\x12(.quartet.catalog.v1.DeleteProductRequest\x1a).quartet.catalog.v1.DeleteProductResponse\x12g\n" +
+	"\rDeleteProduct\x12(.quartet.catalog.v1.DeleteProductRequest\x1a).quartet.catalog.v1.DeleteProductResponse\x12a\n" +
+	"\fListProducts\x12'.quartet.catalog.v1.ListProductsRequest\x1a(.quartet.catalog.v1.ListProductsResponse\x12g\n" +
 	"\x0eSearchProducts\x12).quartet.catalog.v1.SearchProductsRequest\x1a*.quartet.catalog.v1.SearchProductsResponse\x12v\n" +
 	"\x13FindSimilarProducts\x12..quartet.catalog.v1.FindSimilarProductsRequest\x1a/.quartet.catalog.v1.FindSimilarProductsResponseB\xdc\x01\n" +
 	"\x16com.quartet.catalog.v1B\fCatalogProtoP\x01ZJgithub.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1;catalogv1\xa2\x02\x03QCX\xaa\x02\x12Quartet.Catalog.V1\xca\x02\x12Quartet\\Catalog\\V1\xe2\x02\x1eQuartet\\Catalog\\V1\\GPBMetadata\xea\x02\x14Quartet::Catalog::V1b\x06proto3"
@@ -2360,7 +2498,7 @@ func file_quartet_catalog_v1_catalog_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_catalog_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quartet_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_quartet_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_quartet_catalog_v1_catalog_proto_goTypes = []any{
 	(AgeGroup)(0),                       // 0: quartet.catalog.v1.AgeGroup
 	(Sort)(0),                           // 1: quartet.catalog.v1.Sort
@@ -2385,71 +2523,76 @@ var file_quartet_catalog_v1_catalog_proto_goTypes = []any{
 	(*BatchGetProductsResponse)(nil),    // 20: quartet.catalog.v1.BatchGetProductsResponse
 	(*DeleteProductRequest)(nil),        // 21: quartet.catalog.v1.DeleteProductRequest
 	(*DeleteProductResponse)(nil),       // 22: quartet.catalog.v1.DeleteProductResponse
-	(*SearchProductsRequest)(nil),       // 23: quartet.catalog.v1.SearchProductsRequest
-	(*SearchProductsResponse)(nil),      // 24: quartet.catalog.v1.SearchProductsResponse
-	(*FindSimilarProductsRequest)(nil),  // 25: quartet.catalog.v1.FindSimilarProductsRequest
-	(*KnownComplement)(nil),             // 26: quartet.catalog.v1.KnownComplement
-	(*FindSimilarProductsResponse)(nil), // 27: quartet.catalog.v1.FindSimilarProductsResponse
-	nil,                                 // 28: quartet.catalog.v1.Variant.OptionsEntry
-	nil,                                 // 29: quartet.catalog.v1.Filter.OptionsEntry
-	nil,                                 // 30: quartet.catalog.v1.Filter.AttributesEntry
-	(*timestamppb.Timestamp)(nil),       // 31: google.protobuf.Timestamp
-	(*v1.Money)(nil),                    // 32: quartet.common.v1.Money
-	(*v1.ItemError)(nil),                // 33: quartet.common.v1.ItemError
+	(*ListProductsRequest)(nil),         // 23: quartet.catalog.v1.ListProductsRequest
+	(*ListProductsResponse)(nil),        // 24: quartet.catalog.v1.ListProductsResponse
+	(*SearchProductsRequest)(nil),       // 25: quartet.catalog.v1.SearchProductsRequest
+	(*SearchProductsResponse)(nil),      // 26: quartet.catalog.v1.SearchProductsResponse
+	(*FindSimilarProductsRequest)(nil),  // 27: quartet.catalog.v1.FindSimilarProductsRequest
+	(*KnownComplement)(nil),             // 28: quartet.catalog.v1.KnownComplement
+	(*FindSimilarProductsResponse)(nil), // 29: quartet.catalog.v1.FindSimilarProductsResponse
+	nil,                                 // 30: quartet.catalog.v1.Variant.OptionsEntry
+	nil,                                 // 31: quartet.catalog.v1.Filter.OptionsEntry
+	nil,                                 // 32: quartet.catalog.v1.Filter.AttributesEntry
+	(*timestamppb.Timestamp)(nil),       // 33: google.protobuf.Timestamp
+	(*v1.Money)(nil),                    // 34: quartet.common.v1.Money
+	(*v1.ItemError)(nil),                // 35: quartet.common.v1.ItemError
 }
 var file_quartet_catalog_v1_catalog_proto_depIdxs = []int32{
 	7,  // 0: quartet.catalog.v1.Product.attributes:type_name -> quartet.catalog.v1.Attribute
 	6,  // 1: quartet.catalog.v1.Product.variants:type_name -> quartet.catalog.v1.Variant
-	31, // 2: quartet.catalog.v1.Product.update_time:type_name -> google.protobuf.Timestamp
+	33, // 2: quartet.catalog.v1.Product.update_time:type_name -> google.protobuf.Timestamp
 	4,  // 3: quartet.catalog.v1.Product.rating:type_name -> quartet.catalog.v1.Rating
 	0,  // 4: quartet.catalog.v1.Product.age_group:type_name -> quartet.catalog.v1.AgeGroup
 	5,  // 5: quartet.catalog.v1.Product.translations:type_name -> quartet.catalog.v1.LocalizedText
-	28, // 6: quartet.catalog.v1.Variant.options:type_name -> quartet.catalog.v1.Variant.OptionsEntry
-	32, // 7: quartet.catalog.v1.Variant.price:type_name -> quartet.common.v1.Money
-	32, // 8: quartet.catalog.v1.Variant.list_price:type_name -> quartet.common.v1.Money
-	32, // 9: quartet.catalog.v1.Filter.min_price:type_name -> quartet.common.v1.Money
-	32, // 10: quartet.catalog.v1.Filter.max_price:type_name -> quartet.common.v1.Money
-	29, // 11: quartet.catalog.v1.Filter.options:type_name -> quartet.catalog.v1.Filter.OptionsEntry
-	30, // 12: quartet.catalog.v1.Filter.attributes:type_name -> quartet.catalog.v1.Filter.AttributesEntry
+	30, // 6: quartet.catalog.v1.Variant.options:type_name -> quartet.catalog.v1.Variant.OptionsEntry
+	34, // 7: quartet.catalog.v1.Variant.price:type_name -> quartet.common.v1.Money
+	34, // 8: quartet.catalog.v1.Variant.list_price:type_name -> quartet.common.v1.Money
+	34, // 9: quartet.catalog.v1.Filter.min_price:type_name -> quartet.common.v1.Money
+	34, // 10: quartet.catalog.v1.Filter.max_price:type_name -> quartet.common.v1.Money
+	31, // 11: quartet.catalog.v1.Filter.options:type_name -> quartet.catalog.v1.Filter.OptionsEntry
+	32, // 12: quartet.catalog.v1.Filter.attributes:type_name -> quartet.catalog.v1.Filter.AttributesEntry
 	9,  // 13: quartet.catalog.v1.Filter.attribute_ranges:type_name -> quartet.catalog.v1.AttributeRange
 	3,  // 14: quartet.catalog.v1.Hit.product:type_name -> quartet.catalog.v1.Product
 	3,  // 15: quartet.catalog.v1.UpsertProductsRequest.products:type_name -> quartet.catalog.v1.Product
-	33, // 16: quartet.catalog.v1.UpsertProductsResponse.errors:type_name -> quartet.common.v1.ItemError
-	32, // 17: quartet.catalog.v1.VariantUpdate.price:type_name -> quartet.common.v1.Money
-	32, // 18: quartet.catalog.v1.VariantUpdate.list_price:type_name -> quartet.common.v1.Money
+	35, // 16: quartet.catalog.v1.UpsertProductsResponse.errors:type_name -> quartet.common.v1.ItemError
+	34, // 17: quartet.catalog.v1.VariantUpdate.price:type_name -> quartet.common.v1.Money
+	34, // 18: quartet.catalog.v1.VariantUpdate.list_price:type_name -> quartet.common.v1.Money
 	14, // 19: quartet.catalog.v1.UpdateVariantsRequest.updates:type_name -> quartet.catalog.v1.VariantUpdate
-	33, // 20: quartet.catalog.v1.UpdateVariantsResponse.errors:type_name -> quartet.common.v1.ItemError
+	35, // 20: quartet.catalog.v1.UpdateVariantsResponse.errors:type_name -> quartet.common.v1.ItemError
 	3,  // 21: quartet.catalog.v1.GetProductResponse.product:type_name -> quartet.catalog.v1.Product
 	3,  // 22: quartet.catalog.v1.BatchGetProductsResponse.products:type_name -> quartet.catalog.v1.Product
-	8,  // 23: quartet.catalog.v1.SearchProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
-	1,  // 24: quartet.catalog.v1.SearchProductsRequest.sort:type_name -> quartet.catalog.v1.Sort
-	10, // 25: quartet.catalog.v1.SearchProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
-	32, // 26: quartet.catalog.v1.SearchProductsResponse.min_price:type_name -> quartet.common.v1.Money
-	32, // 27: quartet.catalog.v1.SearchProductsResponse.max_price:type_name -> quartet.common.v1.Money
-	11, // 28: quartet.catalog.v1.SearchProductsResponse.facets:type_name -> quartet.catalog.v1.Facet
-	2,  // 29: quartet.catalog.v1.FindSimilarProductsRequest.relation:type_name -> quartet.catalog.v1.Relation
-	8,  // 30: quartet.catalog.v1.FindSimilarProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
-	26, // 31: quartet.catalog.v1.FindSimilarProductsRequest.known_complements:type_name -> quartet.catalog.v1.KnownComplement
-	10, // 32: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
-	12, // 33: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
-	15, // 34: quartet.catalog.v1.CatalogService.UpdateVariants:input_type -> quartet.catalog.v1.UpdateVariantsRequest
-	17, // 35: quartet.catalog.v1.CatalogService.GetProduct:input_type -> quartet.catalog.v1.GetProductRequest
-	19, // 36: quartet.catalog.v1.CatalogService.BatchGetProducts:input_type -> quartet.catalog.v1.BatchGetProductsRequest
-	21, // 37: quartet.catalog.v1.CatalogService.DeleteProduct:input_type -> quartet.catalog.v1.DeleteProductRequest
-	23, // 38: quartet.catalog.v1.CatalogService.SearchProducts:input_type -> quartet.catalog.v1.SearchProductsRequest
-	25, // 39: quartet.catalog.v1.CatalogService.FindSimilarProducts:input_type -> quartet.catalog.v1.FindSimilarProductsRequest
-	13, // 40: quartet.catalog.v1.CatalogService.UpsertProducts:output_type -> quartet.catalog.v1.UpsertProductsResponse
-	16, // 41: quartet.catalog.v1.CatalogService.UpdateVariants:output_type -> quartet.catalog.v1.UpdateVariantsResponse
-	18, // 42: quartet.catalog.v1.CatalogService.GetProduct:output_type -> quartet.catalog.v1.GetProductResponse
-	20, // 43: quartet.catalog.v1.CatalogService.BatchGetProducts:output_type -> quartet.catalog.v1.BatchGetProductsResponse
-	22, // 44: quartet.catalog.v1.CatalogService.DeleteProduct:output_type -> quartet.catalog.v1.DeleteProductResponse
-	24, // 45: quartet.catalog.v1.CatalogService.SearchProducts:output_type -> quartet.catalog.v1.SearchProductsResponse
-	27, // 46: quartet.catalog.v1.CatalogService.FindSimilarProducts:output_type -> quartet.catalog.v1.FindSimilarProductsResponse
-	40, // [40:47] is the sub-list for method output_type
-	33, // [33:40] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	3,  // 23: quartet.catalog.v1.ListProductsResponse.products:type_name -> quartet.catalog.v1.Product
+	8,  // 24: quartet.catalog.v1.SearchProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
+	1,  // 25: quartet.catalog.v1.SearchProductsRequest.sort:type_name -> quartet.catalog.v1.Sort
+	10, // 26: quartet.catalog.v1.SearchProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
+	34, // 27: quartet.catalog.v1.SearchProductsResponse.min_price:type_name -> quartet.common.v1.Money
+	34, // 28: quartet.catalog.v1.SearchProductsResponse.max_price:type_name -> quartet.common.v1.Money
+	11, // 29: quartet.catalog.v1.SearchProductsResponse.facets:type_name -> quartet.catalog.v1.Facet
+	2,  // 30: quartet.catalog.v1.FindSimilarProductsRequest.relation:type_name -> quartet.catalog.v1.Relation
+	8,  // 31: quartet.catalog.v1.FindSimilarProductsRequest.filter:type_name -> quartet.catalog.v1.Filter
+	28, // 32: quartet.catalog.v1.FindSimilarProductsRequest.known_complements:type_name -> quartet.catalog.v1.KnownComplement
+	10, // 33: quartet.catalog.v1.FindSimilarProductsResponse.hits:type_name -> quartet.catalog.v1.Hit
+	12, // 34: quartet.catalog.v1.CatalogService.UpsertProducts:input_type -> quartet.catalog.v1.UpsertProductsRequest
+	15, // 35: quartet.catalog.v1.CatalogService.UpdateVariants:input_type -> quartet.catalog.v1.UpdateVariantsRequest
+	17, // 36: quartet.catalog.v1.CatalogService.GetProduct:input_type -> quartet.catalog.v1.GetProductRequest
+	19, // 37: quartet.catalog.v1.CatalogService.BatchGetProducts:input_type -> quartet.catalog.v1.BatchGetProductsRequest
+	21, // 38: quartet.catalog.v1.CatalogService.DeleteProduct:input_type -> quartet.catalog.v1.DeleteProductRequest
+	23, // 39: quartet.catalog.v1.CatalogService.ListProducts:input_type -> quartet.catalog.v1.ListProductsRequest
+	25, // 40: quartet.catalog.v1.CatalogService.SearchProducts:input_type -> quartet.catalog.v1.SearchProductsRequest
+	27, // 41: quartet.catalog.v1.CatalogService.FindSimilarProducts:input_type -> quartet.catalog.v1.FindSimilarProductsRequest
+	13, // 42: quartet.catalog.v1.CatalogService.UpsertProducts:output_type -> quartet.catalog.v1.UpsertProductsResponse
+	16, // 43: quartet.catalog.v1.CatalogService.UpdateVariants:output_type -> quartet.catalog.v1.UpdateVariantsResponse
+	18, // 44: quartet.catalog.v1.CatalogService.GetProduct:output_type -> quartet.catalog.v1.GetProductResponse
+	20, // 45: quartet.catalog.v1.CatalogService.BatchGetProducts:output_type -> quartet.catalog.v1.BatchGetProductsResponse
+	22, // 46: quartet.catalog.v1.CatalogService.DeleteProduct:output_type -> quartet.catalog.v1.DeleteProductResponse
+	24, // 47: quartet.catalog.v1.CatalogService.ListProducts:output_type -> quartet.catalog.v1.ListProductsResponse
+	26, // 48: quartet.catalog.v1.CatalogService.SearchProducts:output_type -> quartet.catalog.v1.SearchProductsResponse
+	29, // 49: quartet.catalog.v1.CatalogService.FindSimilarProducts:output_type -> quartet.catalog.v1.FindSimilarProductsResponse
+	42, // [42:50] is the sub-list for method output_type
+	34, // [34:42] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_quartet_catalog_v1_catalog_proto_init() }
@@ -2470,7 +2613,7 @@ func file_quartet_catalog_v1_catalog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_catalog_v1_catalog_proto_rawDesc), len(file_quartet_catalog_v1_catalog_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	CatalogService_GetProduct_FullMethodName          = "/quartet.catalog.v1.CatalogService/GetProduct"
 	CatalogService_BatchGetProducts_FullMethodName    = "/quartet.catalog.v1.CatalogService/BatchGetProducts"
 	CatalogService_DeleteProduct_FullMethodName       = "/quartet.catalog.v1.CatalogService/DeleteProduct"
+	CatalogService_ListProducts_FullMethodName        = "/quartet.catalog.v1.CatalogService/ListProducts"
 	CatalogService_SearchProducts_FullMethodName      = "/quartet.catalog.v1.CatalogService/SearchProducts"
 	CatalogService_FindSimilarProducts_FullMethodName = "/quartet.catalog.v1.CatalogService/FindSimilarProducts"
 )
@@ -48,6 +49,8 @@ type CatalogServiceClient interface {
 	BatchGetProducts(ctx context.Context, in *BatchGetProductsRequest, opts ...grpc.CallOption) (*BatchGetProductsResponse, error)
 	// DeleteProduct removes one product. Deleting a product that does not exist succeeds.
 	DeleteProduct(ctx context.Context, in *DeleteProductRequest, opts ...grpc.CallOption) (*DeleteProductResponse, error)
+	// ListProducts returns all products page by page, in an order that writes do not change.
+	ListProducts(ctx context.Context, in *ListProductsRequest, opts ...grpc.CallOption) (*ListProductsResponse, error)
 	// SearchProducts ranks the products that match the query and pass every filter.
 	SearchProducts(ctx context.Context, in *SearchProductsRequest, opts ...grpc.CallOption) (*SearchProductsResponse, error)
 	// FindSimilarProducts ranks products that are alternatives to some anchor products, or complement them.
@@ -118,6 +121,16 @@ func (c *catalogServiceClient) DeleteProduct(ctx context.Context, in *DeleteProd
 	return out, nil
 }
 
+func (c *catalogServiceClient) ListProducts(ctx context.Context, in *ListProductsRequest, opts ...grpc.CallOption) (*ListProductsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListProductsResponse)
+	err := c.cc.Invoke(ctx, CatalogService_ListProducts_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *catalogServiceClient) SearchProducts(ctx context.Context, in *SearchProductsRequest, opts ...grpc.CallOption) (*SearchProductsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SearchProductsResponse)
@@ -156,6 +169,8 @@ type CatalogServiceServer interface {
 	BatchGetProducts(context.Context, *BatchGetProductsRequest) (*BatchGetProductsResponse, error)
 	// DeleteProduct removes one product. Deleting a product that does not exist succeeds.
 	DeleteProduct(context.Context, *DeleteProductRequest) (*DeleteProductResponse, error)
+	// ListProducts returns all products page by page, in an order that writes do not change.
+	ListProducts(context.Context, *ListProductsRequest) (*ListProductsResponse, error)
 	// SearchProducts ranks the products that match the query and pass every filter.
 	SearchProducts(context.Context, *SearchProductsRequest) (*SearchProductsResponse, error)
 	// FindSimilarProducts ranks products that are alternatives to some anchor products, or complement them.
@@ -184,6 +199,9 @@ func (UnimplementedCatalogServiceServer) BatchGetProducts(context.Context, *Batc
 }
 func (UnimplementedCatalogServiceServer) DeleteProduct(context.Context, *DeleteProductRequest) (*DeleteProductResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteProduct not implemented")
+}
+func (UnimplementedCatalogServiceServer) ListProducts(context.Context, *ListProductsRequest) (*ListProductsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListProducts not implemented")
 }
 func (UnimplementedCatalogServiceServer) SearchProducts(context.Context, *SearchProductsRequest) (*SearchProductsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SearchProducts not implemented")
@@ -280,6 +298,24 @@ func _CatalogService_DeleteProduct_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CatalogService_ListProducts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListProductsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CatalogServiceServer).ListProducts(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CatalogService_ListProducts_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CatalogServiceServer).ListProducts(ctx, req.(*ListProductsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CatalogService_SearchProducts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SearchProductsRequest)
 	if err := dec(in); err != nil {
@@ -334,6 +370,10 @@ var CatalogService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteProduct",
 			Handler:    _CatalogService_DeleteProduct_Handler,
+		},
+		{
+			MethodName: "ListProducts",
+			Handler:    _CatalogService_ListProducts_Handler,
 		},
 		{
 			MethodName: "SearchProducts",
