@@ -91,7 +91,7 @@ func (s *Service) askRouter(
 		SpecialistsVersion: s.registry.Version(t.scope.StoreID, specialists),
 	}
 	if th := t.lease.Thread; th != nil {
-		req.History = th.Messages
+		req.History, req.PendingQuestion = th.Messages, th.Pending
 	}
 	sanitized := func(d *routerv1.RoutingDecision) {
 		t.output.Decision(d)

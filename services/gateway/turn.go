@@ -253,7 +253,7 @@ func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 		Output: t.output, Budget: t.budget, Journal: t.lease.Journal, Drains: &t.drains, Emit: emit,
 	}
 	if th := t.lease.Thread; th != nil {
-		ft.History, ft.Summary, ft.Shown = th.Messages, th.Summary, th.Shown
+		ft.History, ft.Summary, ft.Shown, ft.Pending = th.Messages, th.Summary, th.Shown, th.Pending
 	}
 	return ft
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +46,8 @@ const (
 	maxReason = 200
 	// maxName bounds an unknown specialist's name in a note, in characters.
 	maxName = 64
+	// maxQuestion bounds a question that the shopper was asked, in characters.
+	maxQuestion = 300
 	// outputName names the answer's schema.
 	outputName = "route"
 )
@@ -159,10 +162,15 @@ func promptLine(s *specialistv1.Specialist) string {
 
 // systemPrompt returns the prompt for the request.
 func (r *routing) systemPrompt() string {
-	if len(r.req.GetKeywords()) == 0 {
-		return r.set.prompt
+	prompt := r.set.prompt
+	if len(r.req.GetKeywords()) > 0 {
+		prompt = r.set.systemPrompt(r.req.GetKeywords())
 	}
-	return r.set.systemPrompt(r.req.GetKeywords())
+	if p := r.req.GetPendingQuestion(); slices.Contains(r.classifier.Specialists(), p.GetSpecialist()) {
+		prompt += fmt.Sprintf("\n%s has just asked the shopper: %s What answers this question goes to %[1]s.\n",
+			p.GetSpecialist(), strconv.Quote(text.Cut(text.OneLine(p.GetQuestion().GetText()), maxQuestion)))
+	}
+	return prompt
 }
 
 // systemPrompt returns the prompt with one line for each specialist, which includes a store's keywords.

@@ -82,6 +82,7 @@ func newBranch(t *Turn, a *routerv1.Assignment) *branch {
 		request: &specialistv1.AnswerRequest{
 			AssignmentId: a.GetAssignmentId(), SubQuery: a.GetSubQuery(), Message: t.Message, History: t.History,
 			UnavailableReason: unavailable, StoreName: t.StoreName, TimeZone: t.TimeZone, Summary: t.Summary, ShownProducts: t.Shown,
+			PendingQuestion: t.Pending,
 		},
 	}
 }
@@ -109,6 +110,9 @@ func (r *Run) ask(ctx context.Context, b *branch, specialist string, due time.Ti
 	// What is no part of the work that sameWork compares is added to a copy.
 	req := proto.CloneOf(b.request)
 	req.Budget = r.turn.Budget.share(b, req.GetAssignmentId())
+	if req.GetPendingQuestion().GetSpecialist() != specialist {
+		req.PendingQuestion = nil
+	}
 	b.colleagues = r.colleagues(b)
 	req.Colleagues = b.colleagues
 	req.Cart = r.cartFor(ctx, specialist)

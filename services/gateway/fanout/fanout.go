@@ -89,6 +89,7 @@ type Turn struct {
 	Summary   string                        // of the thread so far
 	History   []*commonv1.Message           // oldest first
 	Shown     []*specialistv1.ProductChoice // the products that the shopper saw last
+	Pending   *specialistv1.PendingQuestion // that the last reply ended with; nil: none
 	StoreName string
 	TimeZone  string         // of the store
 	Output    *output.Policy // what may be shown; required

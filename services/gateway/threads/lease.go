@@ -288,13 +288,17 @@ func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.Ask
 	case sc.CustomerID != "":
 		cart = ""
 	}
+	pending := l.pendingAfter(reply)
 	sealedTitle, err := sealer.Seal(titlePlace(sc.StoreID, sc.ThreadID), []byte(title))
 	at := messagePlace(sc.StoreID, sc.ThreadID)
 	question, err1 := sealer.Marshal(at, &commonv1.Message{Role: commonv1.Role_ROLE_USER, Text: message})
 	answer, err2 := sealer.Marshal(at, &commonv1.Message{Role: commonv1.Role_ROLE_ASSISTANT, Text: reply.GetText()})
 	kept, err3 := sealer.Marshal(replyPlace(sc.StoreID, sc.TurnID), reply)
 	shown, err4 := sealer.Marshal(shownPlace(sc.StoreID, sc.ThreadID, sc.CustomerID, cart),
-		&specialistv1.Answer{Products: shownAfter(shownBefore, reply.GetProducts())})
+		&specialistv1.Answer{
+			Products:   shownAfter(shownBefore, reply.GetProducts()),
+			Specialist: pending.GetSpecialist(), ClarifyingQuestion: pending.GetQuestion(), Text: pending.GetSubQuery(),
+		})
 	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
 		return fmt.Errorf("encode turn: %w", err)
 	}
@@ -318,6 +322,27 @@ func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.Ask
 		return NotFound(sc.ThreadID)
 	case outcome != outcomeRecorded:
 		return ErrTakenOver
+	}
+	return nil
+}
+
+// maxPending bounds what the shopper had asked before a question, in characters.
+const maxPending = 2000
+
+// pendingAfter returns the question that a reply ends with, or nil. Of an assignment that answered an earlier question, what the
+// shopper had asked before stays in view.
+func (l *Lease) pendingAfter(reply *gatewayv1.AskResponse) *specialistv1.PendingQuestion {
+	for _, r := range reply.GetResults() {
+		q := r.GetAnswer().GetClarifyingQuestion()
+		if q == nil {
+			continue
+		}
+		p := &specialistv1.PendingQuestion{Specialist: r.GetAssignment().GetSpecialist(), Question: q, SubQuery: r.GetAssignment().GetSubQuery()}
+		if l.Thread != nil && l.Thread.Pending.GetSpecialist() == p.GetSpecialist() {
+			p.SubQuery = l.Thread.Pending.GetSubQuery() + "\n" + p.GetSubQuery()
+		}
+		p.SubQuery = text.Head(p.GetSubQuery(), maxPending)
+		return p
 	}
 	return nil
 }

@@ -86,6 +86,7 @@ type Thread struct {
 	Summary             string                        // of the first turns; until there is one, the title
 	Summarized          int                           // number of turns that the summary covers; 0: it is the title
 	Shown               []*specialistv1.ProductChoice // the products that the shopper saw last
+	Pending             *specialistv1.PendingQuestion // that the last reply ended with; nil: none
 	Messages            []*commonv1.Message           // the last ones, oldest first
 }
 
@@ -144,7 +145,7 @@ func (s *Store) decodeThread(storeID, id string, fields map[string]string, messa
 	}
 	created, err1 := strconv.ParseInt(fields["created"], 10, 64)
 	updated, err2 := strconv.ParseInt(fields["updated"], 10, 64)
-	shown := &specialistv1.Answer{} // for its list of products
+	shown := &specialistv1.Answer{} // for its list of products, and its question
 	err3 := s.cfg.Sealer.Unmarshal(shownPlace(storeID, id, fields["customer"], fields["cart"]), fields["shown"], shown)
 	title, err4 := s.cfg.Sealer.Open(titlePlace(storeID, id), fields["title"])
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
@@ -153,6 +154,9 @@ func (s *Store) decodeThread(storeID, id string, fields map[string]string, messa
 	t := &Thread{
 		ID: id, Customer: fields["customer"], Cart: fields["cart"], Title: string(title), Shown: shown.GetProducts(),
 		Created: time.UnixMilli(created).UTC(), Updated: time.UnixMilli(updated).UTC(),
+	}
+	if q := shown.GetClarifyingQuestion(); q != nil {
+		t.Pending = &specialistv1.PendingQuestion{Specialist: shown.GetSpecialist(), Question: q, SubQuery: shown.GetText()}
 	}
 	t.Turns, _ = strconv.Atoi(fields["turns"]) // absent: 0
 	t.Summary = t.Title

@@ -32,6 +32,7 @@ const (
 	messageLead = "The whole message; you answer one part of it:"
 	lackLead    = "This came to you because the store lacks something. Say so in a few words:"
 	summaryLead = "What was said in the conversation before. Facts may be out of date, so look them up again:"
+	pendingLead = "You had asked the shopper a question, which they may be answering now. What they wanted, and your question:"
 	shownLead   = "Products that were last shown, so that \"the second one\" is number 2. Look a product up by its product_id before you " +
 		"say more of it:"
 )
@@ -57,6 +58,9 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 	}
 	if shown := req.GetShownProducts(); len(shown) > 0 {
 		quote(&b, shownLead, "shown_products", numbered(shown))
+	}
+	if p := req.GetPendingQuestion(); p.GetQuestion().GetText() != "" {
+		quote(&b, pendingLead, "asked", strings.TrimSpace(p.GetSubQuery()+"\n"+p.GetQuestion().GetText()))
 	}
 	if m := req.GetMessage(); m != "" && m != req.GetSubQuery() {
 		quote(&b, messageLead, "message", m)

@@ -66,7 +66,7 @@ func New(def Definition, deps Deps) (*Server, error) {
 		def:           def,
 		deps:          deps,
 		prompt:        prompt,
-		ownPrompt:     promptleak.New(prompt, languageLine(""), messageLead, lackLead, summaryLead, shownLead),
+		ownPrompt:     promptleak.New(prompt, languageLine(""), messageLead, lackLead, summaryLead, shownLead, pendingLead),
 		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
 		keywords:      keywords(def.Keywords),
 		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
@@ -197,6 +197,7 @@ const (
 	maxReason     = 2000
 	maxShown      = 20
 	maxTitle      = 500
+	maxPending    = 2000
 	maxCartItems  = 200 // as many as a cart holds
 	maxColleagues = 32
 )
@@ -212,6 +213,8 @@ func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
 	check.TimeZone("time_zone", req.GetTimeZone())
 	checkShown(&check, req.GetShownProducts())
 	checkColleagues(&check, req.GetColleagues())
+	check.Text("pending_question.question.text", req.GetPendingQuestion().GetQuestion().GetText(), 0, maxQuestion)
+	check.Text("pending_question.sub_query", req.GetPendingQuestion().GetSubQuery(), 0, maxPending)
 	checkCart(&check, req.GetCart(), sc)
 	checkBudget(&check, req.GetBudget())
 	return check.Err()

@@ -347,13 +347,15 @@ func TestPromptSaysWhyAWholeMessageCameHere(t *testing.T) {
 func TestPromptHasWhatTheThreadKnows(t *testing.T) {
 	system := systemOf(t, &specialistv1.AnswerRequest{
 		Message: "how bright is the second one? And my order?", UnavailableReason: `"bright"`,
-		Summary: "Looks for a lamp.",
+		Summary:         "Looks for a lamp.",
+		PendingQuestion: &specialistv1.PendingQuestion{SubQuery: "a lamp", Question: &specialistv1.ClarifyingQuestion{Text: "For which <room>?"}},
 		ShownProducts: []*specialistv1.ProductChoice{
 			{ProductId: "L1", Title: "Dune Lamp", Price: eur(4900)}, {ProductId: "L2", Title: "Reed \"Tall\"\nLamp"}},
 	})
 	for _, want := range []string{
 		"<message>\nhow bright is the second one? And my order?\n</message>\n",
 		"<unavailable>\n\"bright\"\n</unavailable>\n",
+		"<asked>\na lamp\nFor which (room>?\n</asked>\n",
 		"<summary>\nLooks for a lamp.\n</summary>\n",
 		`<shown_products>
 1. {"product_id":"L1","title":"Dune Lamp","price":"49.00 EUR"}

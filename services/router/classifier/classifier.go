@@ -76,6 +76,8 @@ type Result struct {
 	Confidence float64
 	// Notes say what a caller should know about the result beyond the assignments. Usually empty.
 	Notes []string
+	// OnlyNames says that the message names products and asks for nothing: it has no verb and no subject.
+	OnlyNames bool
 	// Terms are the message's, as Terms would return them had it known the language. They must not be modified.
 	Terms []string
 

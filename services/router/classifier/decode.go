@@ -323,6 +323,7 @@ func (d *decoder) result() Result {
 		}
 		out.Assignments = append(out.Assignments, a)
 	}
+	out.OnlyNames = len(d.groups) == 1 && d.groups[0].specialist == d.lexicon.product && d.isBareNoun(0, len(d.words))
 	if len(out.Assignments) > MaxAssignments {
 		out.Assignments = Merge(out.Assignments)
 		out.Notes = append(out.Notes, "many requests; requests for the same specialist were merged")
