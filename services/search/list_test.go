@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -10,9 +11,14 @@ import (
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
+	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
+	"github.com/quartet-commerce/quartet/services/search/index/indextest"
 )
 
 // put writes products over the wire.
@@ -164,5 +170,49 @@ func TestSearchPageByPage(t *testing.T) {
 	req.PageToken = pagetoken.New("1000")
 	if resp, err := c.SearchProducts(t.Context(), req); err != nil || len(resp.GetHits()) > 0 || resp.GetNextPageToken() != "" {
 		t.Errorf("beyond the end: %v, %v", resp, err)
+	}
+}
+
+func TestSearchToolByNumbers(t *testing.T) {
+	service := backendUnderTest{}.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}})
+	indextest.Put(t, service.store, "s1", lamps()...)
+	for name, c := range map[string]struct {
+		arguments string
+		want      []string
+		total     int
+		note      string // a part of it; empty: there is none
+	}{
+		"over 400 lumen":  {`{"query":"headlamp","attributes":{"brightness":">400"},"sort":"brightness_low_to_high"}`, []string{"L-3", "L-2"}, 2, ""},
+		"in another unit": {`{"query":"headlamp","attributes":{"weight":"<= 0.1 kg"},"sort":"rating"}`, []string{"L-1", "L-3"}, 2, ""},
+		"exactly at a strict limit": {`{"query":"headlamp","attributes":{"brightness":"<300"}}`, []string{"L-1", "L-2", "L-4"}, 0,
+			"No headlamps within the bounds of brightness."},
+		"the lightest, and one that does not say": {`{"query":"headlamp","sort":"weight_low_to_high"}`, []string{"L-1", "L-3", "L-2", "L-4"}, 4,
+			"1 of these 4 products say no weight; they come last."},
+		"an order that nobody records": {`{"query":"plain headlamp","sort":"runtime_high_to_low"}`, []string{"L-4"}, 1,
+			`does not record "runtime", so the order is by relevance`},
+		"a range that nobody records": {`{"query":"plain headlamp","attributes":{"runtime":">5 h"}}`, []string{"L-4"}, 1, `does not record "runtime"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tool := service.tools(&specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}})[0]
+			value, err := tool.Run(t.Context(), agentloop.ToolCall{Name: tool.Name, Arguments: c.arguments})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := value.(searchResult)
+			var found []string
+			for _, p := range got.Products {
+				found = append(found, p.ProductID)
+			}
+			if c.total == 0 {
+				slices.Sort(found)
+				c.want = slices.Sorted(slices.Values(c.want))
+			}
+			if !slices.Equal(found, c.want) || got.Total != c.total {
+				t.Errorf("found %v of %d, want %v of %d", found, got.Total, c.want, c.total)
+			}
+			if !strings.Contains(got.Note, c.note) || c.note == "" && got.Note != "" {
+				t.Errorf("note %q, want %q", got.Note, c.note)
+			}
+		})
 	}
 }

@@ -177,6 +177,8 @@ func (p plan) phrase(condition string) string {
 			return "with " + name + " " + value
 		}
 		return "known to be " + name
+	case "attribute_ranges":
+		return "within the bounds of " + name
 	case "max_price":
 		return "at or below " + money.Text(p.filter.GetMaxPrice())
 	case "min_price":

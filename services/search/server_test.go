@@ -21,6 +21,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -261,6 +262,7 @@ func (ix backendUnderTest) testSearchProducts(t *testing.T) {
 			MatchedVariantIds: []string{"s40"}, Reason: "matches trail, running, shoes",
 		}},
 		TotalCount: 2, MinPrice: catalogtest.Eur(8995), MaxPrice: catalogtest.Eur(11995), Legs: []string{"lexical"},
+		NextPageToken: pagetoken.New("1"),
 		Facets: []*catalogv1.Facet{
 			{Name: "category", Value: "Trail running shoes", Count: 2},
 			{Name: "brand", Value: "Kestrel", Count: 1}, {Name: "brand", Value: "Moorhen", Count: 1},

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,9 +100,9 @@ type searchArgs struct {
 	MinPrice   *float64       `json:"min_price,omitempty"`
 	MaxPrice   *float64       `json:"max_price,omitempty"`
 	Options    map[string]any `json:"options,omitempty" jsonschema:"Such as {\"size\": \"42\", \"colour\": \"blue\"}."`
-	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Such as {\"waterproof\": \"true\"}."`
+	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Such as {\"waterproof\": \"true\", \"weight\": \"<=300 g\"}."` // attributesText
 	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"False lists sold-out products too."`
-	Sort       string         `json:"sort,omitempty" jsonschema:"relevance, price_low_to_high or price_high_to_low."`
+	Sort       string         `json:"sort,omitempty" jsonschema:"relevance, rating, price_low_to_high, price_high_to_low, or by a number: weight_low_to_high."`
 	Limit      int            `json:"limit,omitempty" jsonschema:"Products to list, 1 to 20. Default: 5."`
 }
 
@@ -125,6 +127,19 @@ const (
 var sorts = map[string]catalogv1.Sort{
 	"": catalogv1.Sort_SORT_UNSPECIFIED, "relevance": catalogv1.Sort_SORT_RELEVANCE,
 	"price_low_to_high": catalogv1.Sort_SORT_PRICE_ASCENDING, "price_high_to_low": catalogv1.Sort_SORT_PRICE_DESCENDING,
+	"rating": catalogv1.Sort_SORT_RATING,
+}
+
+// order returns the order that the sort argument names, and the attribute that it is by. ok is false for what is no order.
+func (in searchArgs) order() (by catalogv1.Sort, attribute string, ok bool) {
+	if by, ok = sorts[in.Sort]; ok {
+		return by, "", true
+	}
+	if name, up := strings.CutSuffix(in.Sort, "_low_to_high"); up {
+		return catalogv1.Sort_SORT_ATTRIBUTE_ASCENDING, catalog.NameKey(name), catalog.NameKey(name) != ""
+	}
+	name, down := strings.CutSuffix(in.Sort, "_high_to_low")
+	return catalogv1.Sort_SORT_ATTRIBUTE_DESCENDING, catalog.NameKey(name), down && catalog.NameKey(name) != ""
 }
 
 // tools makes the tools of one turn, bound to its store. They see at least what was written before the turn began: what the
@@ -161,7 +176,8 @@ func (s *Service) searchTool(
 		return searchResult{}, err
 	}
 	var out outcome
-	m := s.searcher.VectorQuery(ctx, s.backend, t.Scope.StoreID, in.Query, sorts[in.Sort])
+	by, _, _ := in.order()
+	m := s.searcher.VectorQuery(ctx, s.backend, t.Scope.StoreID, in.Query, by)
 	err := s.backend.Read(ctx, t.Scope.StoreID, version, func(v *index.View) (err error) {
 		if out, err = s.look(ctx, v, s.vocabulary.Of(t.Scope.StoreID), in, t.SubQuery, &m); err == nil {
 			out.note = strings.TrimSpace(idNote(v, in.Query, out) + " " + out.note)
@@ -206,8 +222,8 @@ func (in *bilingualArgs) tidy() {
 
 // check refuses what no search can be made of, in words that tell the model what to do.
 func (in bilingualArgs) check() error {
-	if _, ok := sorts[in.Sort]; !ok {
-		return fmt.Errorf("sort %q is not known; use relevance, price_low_to_high or price_high_to_low", in.Sort)
+	if _, _, ok := in.order(); !ok {
+		return fmt.Errorf("sort %q is not known; use relevance, rating, price_low_to_high, price_high_to_low, or a number that products have, such as weight_low_to_high", text.Cut(in.Sort, maxShown))
 	}
 	if in.Limit < 0 || in.Limit > maxListed {
 		return fmt.Errorf("limit is %d; use 1 to %d", in.Limit, maxListed)
@@ -257,16 +273,19 @@ func (s *Service) look(
 	} else if es[0] != nil {
 		return named(es[0], p), nil
 	}
-	f, err := s.searcher.Search(ctx, v, v.Query(words, p.text), index.NewFilter(p.filter), sorts[in.Sort], m)
+	f, err := s.searcher.Search(ctx, v, v.Query(words, p.text), index.NewFilter(p.filter), p.by, m)
 	if err != nil {
 		return outcome{}, err
 	}
 	if other := otherWords(&v.Statistics, f, in.Translation, ask); other != "" {
-		g, err := v.Search(ctx, v.Query(words, other), index.NewFilter(p.filter), sorts[in.Sort])
+		g, err := v.Search(ctx, v.Query(words, other), index.NewFilter(p.filter), p.by)
 		if err != nil {
 			return outcome{}, err
 		}
-		f = f.Or(g, sorts[in.Sort])
+		f = f.Or(g, p.by)
+	}
+	if n := index.SortByAttribute(f.Hits, p.by, p.attribute); n < len(f.Hits) && p.attribute != "" {
+		p.notes = append(p.notes, fmt.Sprintf("%d of these %d products say no %s; they come last.", len(f.Hits)-n, len(f.Hits), p.attribute))
 	}
 	var out outcome
 	if counted := f.Counted(); len(counted) > 0 {
@@ -277,7 +296,7 @@ func (s *Service) look(
 		}
 	}
 	if len(out.listed) == 0 {
-		out.relevant = !index.ByValue(sorts[in.Sort])
+		out.relevant = !index.ByValue(p.by)
 		out.listed = slices.Clone(f.Hits)
 		if f.HasVectorOnly() {
 			out.note = strings.TrimSpace(out.note + " " + nearNote)
@@ -345,9 +364,11 @@ func shortfall(f index.Result) string {
 
 // plan is a search as the catalog can run it.
 type plan struct {
-	text   string
-	filter *catalogv1.Filter
-	notes  []string // what could not be taken as it was said
+	text      string
+	filter    *catalogv1.Filter
+	by        catalogv1.Sort
+	attribute string   // that the order is by
+	notes     []string // what could not be taken as it was said
 }
 
 // plan fits the arguments to what the catalog knows: models name categories and facts that a store does not keep.
@@ -372,6 +393,10 @@ func newPlan(v *index.View, in searchArgs) plan {
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		p.addFact(v, name, wanted[name])
+	}
+	if p.by, p.attribute, _ = in.order(); p.attribute != "" && v.Statistics.Attributes[p.attribute] == 0 {
+		p.notes = append(p.notes, fmt.Sprintf("The catalog does not record %q, so the order is by relevance.", p.attribute))
+		p.by, p.attribute = catalogv1.Sort_SORT_RELEVANCE, ""
 	}
 	return p
 }
@@ -412,7 +437,10 @@ func (p *plan) restrictCategory(v *index.View, category string) {
 
 // addFact takes a wanted fact as an option or as an attribute, whichever the catalog keeps it as.
 func (p *plan) addFact(v *index.View, name, value string) {
+	bounds := rangeOf(name, value)
 	switch {
+	case bounds != nil && v.Statistics.Attributes[name] > 0:
+		p.filter.AttributeRanges = append(p.filter.AttributeRanges, bounds)
 	case v.Statistics.Options[name] > 0:
 		p.filter.Options[name] = value
 	case v.Statistics.Attributes[name] > 0, v.Statistics.Tags[name] > 0, v.Statistics.Tags[catalog.NameKey(value)] > 0:
@@ -420,6 +448,32 @@ func (p *plan) addFact(v *index.View, name, value string) {
 	default:
 		p.notes = append(p.notes, fmt.Sprintf("The catalog does not record %q, so it was not checked.", name))
 	}
+}
+
+// boundRE is a bound of a number, such as ">=400 lm" or "< 1.5 kg".
+var boundRE = regexp.MustCompile(`^([<>≤≥]=?)\s*(-?\d+(?:\.\d+)?)\s*(\S*)$`)
+
+// rangeOf reads a value that bounds a number. Nil: it bounds none.
+func rangeOf(name, value string) *catalogv1.AttributeRange {
+	m := boundRE.FindStringSubmatch(value)
+	if m == nil {
+		return nil
+	}
+	n, _ := strconv.ParseFloat(m[2], 64) // the expression admits numbers only
+	r := &catalogv1.AttributeRange{Name: name, Unit: m[3]}
+	switch m[1] {
+	case ">":
+		n = math.Nextafter(n, math.Inf(1))
+		fallthrough
+	case ">=", "≥", "≥=":
+		r.Min = &n
+	case "<":
+		n = math.Nextafter(n, math.Inf(-1))
+		fallthrough
+	default:
+		r.Max = &n
+	}
+	return r
 }
 
 // argumentText returns what a model gave as the value of an option or an attribute, and false for what is not one value. Null and

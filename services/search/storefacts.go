@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 type storeFacts struct {
 	languages  []string // English names of the catalog's languages, the most frequent first
 	categories string   // names of categories, separated by semicolons; empty: there are too many to name
+	attributes string   // names of the attributes that most products have, separated by commas; empty: none
 }
 
 const (
@@ -27,10 +29,15 @@ const (
 	factsTTL = 30 * time.Second
 	// maxCategoryBytes bounds the names of categories: about a hundred tokens.
 	maxCategoryBytes = 400
+	// maxAttributes bounds the names of attributes.
+	maxAttributes = 15
 )
 
-// categoryText is what the schema of search_catalog says of a category where the store's are not named.
-const categoryText = "A category of the store."
+// What the schema of search_catalog says of categories and attributes where the store's are not named.
+const (
+	categoryText   = "A category of the store."
+	attributesText = `Such as {"waterproof": "true", "weight": "<=300 g"}.`
+)
 
 // fitTools names the languages and the categories of a store in the definition of search_catalog. Without a catalog, or when it cannot
 // be read, the definition stays as it is: the tool itself says so when it is called.
@@ -67,6 +74,10 @@ func factsOf(all *index.Statistics) storeFacts {
 	if len(facts.categories) > maxCategoryBytes {
 		facts.categories = ""
 	}
+	names = slices.SortedFunc(maps.Keys(all.Attributes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(all.Attributes[b], all.Attributes[a]), strings.Compare(a, b))
+	})
+	facts.attributes = strings.Join(names[:min(maxAttributes, len(names))], ", ")
 	return facts
 }
 
@@ -78,10 +89,17 @@ func (f storeFacts) fit(tool *agentloop.Tool) {
 	if len(f.languages) > 1 {
 		tool.Parameters = severalLanguages
 	}
-	if f.categories == "" {
-		return
+	if f.categories != "" {
+		replaceText(tool, categoryText, "The store has: "+f.categories)
 	}
-	before, _ := json.Marshal(categoryText) // strings always are JSON
-	named, _ := json.Marshal("The store has: " + f.categories)
-	tool.Parameters = json.RawMessage(strings.Replace(string(tool.Parameters), string(before), string(named), 1))
+	if f.attributes != "" {
+		replaceText(tool, attributesText, attributesText+" Recorded: "+f.attributes)
+	}
+}
+
+// replaceText puts one description in the place of another in the schema of a tool's arguments.
+func replaceText(tool *agentloop.Tool, old, replacement string) {
+	before, _ := json.Marshal(old) // strings always are JSON
+	after, _ := json.Marshal(replacement)
+	tool.Parameters = json.RawMessage(strings.Replace(string(tool.Parameters), string(before), string(after), 1))
 }
