@@ -20,14 +20,14 @@ import (
 const maxItemsShown = 20
 
 type orderArgs struct {
-	OrderID string `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it"`
+	OrderID string `json:"order_id,omitempty"`
 	wish
 }
 
 type guestArgs struct {
-	OrderID    string `json:"order_id,omitempty" jsonschema:"number of the order as the shopper wrote it"`
-	Email      string `json:"email,omitempty" jsonschema:"e-mail address given with the order"`
-	PostalCode string `json:"postal_code,omitempty" jsonschema:"postal code given with the order"`
+	OrderID    string `json:"order_id,omitempty"`
+	Email      string `json:"email,omitempty"`
+	PostalCode string `json:"postal_code,omitempty"`
 	wish
 }
 

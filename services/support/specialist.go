@@ -82,11 +82,11 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	tools := []agentloop.Tool{
 		tt.orderTool(),
 		agentloop.NewTool(searchPolicies,
-			"Searches the store's own documents (returns, refunds, shipping, warranty, payment, privacy, contact ...) for any question "+
-				"about the store's rules or services. If nothing is found, try once with other words or in English.",
+			"Searches the store's documents on its rules and services: returns, refunds, shipping, warranty, payment, privacy, contact "+
+				"... If nothing is found, try once with other words or in English.",
 			tt.searchPolicies),
 		agentloop.NewTool("suggest_handoff",
-			"Suggests that a person of the store takes over. Only when the shopper asks for a person or is in distress.",
+			"Suggests that a person takes over, if the shopper asks for one or is in distress.",
 			tt.suggestHandoff),
 	}
 	if t.Cart != nil { // for questions such as how much is missing for free delivery
@@ -100,12 +100,13 @@ func (t *turnTools) orderTool() agentloop.Tool {
 	if t.turn.Scope.CustomerID == "" {
 		return withActionNames(agentloop.NewTool(lookupOrder,
 			"Looks up an order of a shopper who is not signed in, by its number and its e-mail address or postal code: status, items, "+
-				"total, tracking, and what can be done with it now. For any question about the shopper's own order, parcel or delivery.",
+				"delivery, tracking, and what can be done with it. Ask a shopper who names no number to sign in, or for the number and one "+
+				"of the two.",
 			t.lookupGuestOrder))
 	}
 	return withActionNames(agentloop.NewTool(lookupOrder,
-		"Looks up an order of the signed-in shopper by order_id, by item, or else the latest: status, items, total, "+
-			"tracking, and what can be done with it now. For any question about the shopper's own order, parcel or delivery.",
+		"Looks up the shopper's order or parcel, by order_id or item, else the latest: status, items, delivery, tracking, and what can "+
+			"be done with it.",
 		t.lookupOrder))
 }
 
@@ -141,8 +142,8 @@ func (s *Service) forModel(ctx context.Context, cause error, words string) error
 }
 
 type searchArgs struct {
-	Query string `json:"query" jsonschema:"a few words, such as: return unopened shoes"`
-	Full  bool   `json:"full,omitempty" jsonschema:"whole passages, not only sentences that match"`
+	Query string `json:"query" jsonschema:"a few words"`
+	Full  bool   `json:"full,omitempty" jsonschema:"whole passages"`
 }
 
 type searchResult struct {
@@ -254,7 +255,7 @@ func (t *turnTools) passages(ctx context.Context, query string) ([]*policyv1.Pas
 
 type handoffArgs struct {
 	Reason  string `json:"reason"`
-	Summary string `json:"summary,omitempty" jsonschema:"for that person: what is wanted, found, open"`
+	Summary string `json:"summary,omitempty" jsonschema:"what is wanted, found, open"`
 }
 
 // Limits of what the model writes for a person, in characters.

@@ -20,13 +20,13 @@ import (
 
 // wish is what a shopper wants done with an order, as far as they said.
 type wish struct {
-	Item       string            `json:"item,omitempty" jsonschema:"the item in the shopper's words: fleece jacket"`
-	Wants      []string          `json:"wants,omitempty" jsonschema:"what the shopper wants done; leave out when they only ask"`
-	Quantity   int32             `json:"quantity,omitempty" jsonschema:"units of item"`
-	Condition  string            `json:"condition,omitempty" jsonschema:"as the shopper told it"`
+	Item       string            `json:"item,omitempty" jsonschema:"in the shopper's words"`
+	Wants      []string          `json:"wants,omitempty"`
+	Quantity   int32             `json:"quantity,omitempty"`
+	Condition  string            `json:"condition,omitempty"`
 	Reason     string            `json:"reason,omitempty"`
 	NewAddress string            `json:"new_address,omitempty"`
-	Options    map[string]string `json:"options,omitempty" jsonschema:"options wanted instead"`
+	Options    map[string]string `json:"options,omitempty" jsonschema:"wanted instead"`
 }
 
 // Values of wish.Condition.

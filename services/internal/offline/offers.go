@@ -61,7 +61,10 @@ var selfRE = regexp.MustCompile(`^[A-Z0-9-]{3,} (?:does not apply|applies): `)
 
 // refusal words an offer that does not apply: what it is and why not. A reason that was said for another is not repeated.
 func (w *writer) refusal(o object, said map[string]bool) string {
-	name := joinNonEmpty(" ", scalarField(o, "title", "name"), parenthesised(scalarField(o, "code")))
+	name := scalarField(o, "code")
+	if title := scalarField(o, "title", "name"); title != "" {
+		name = joinNonEmpty(" ", title, parenthesised(name))
+	}
 	why := scalarField(o, "explanation", "missing", "reason", "why", "refusal", "description")
 	why = selfRE.ReplaceAllString(why, "")
 	about := scalarField(o, "offer", "terms")
@@ -76,7 +79,7 @@ func (w *writer) refusal(o object, said map[string]bool) string {
 }
 
 func (w *writer) offer(o object) string {
-	code, title := scalarField(o, "code"), scalarField(o, "title", "name", "promotion")
+	code, title := scalarField(o, "code"), scalarField(o, "title", "name", "promotion", "offer")
 	head := title
 	if code != "" {
 		head = fmt.Sprintf(w.say.useCode, code, orElse(title, code))

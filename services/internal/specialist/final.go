@@ -31,7 +31,7 @@ const (
 
 type askArgs struct {
 	Question     string   `json:"question"`
-	QuickReplies []string `json:"quick_replies,omitempty" jsonschema:"up to 4 short answers"`
+	QuickReplies []string `json:"quick_replies,omitempty"`
 }
 
 type notMineArgs struct {
@@ -48,7 +48,7 @@ func finalTools(t *Turn, prompt *promptleak.Prompt) []agentloop.Tool {
 	if len(t.colleagues) == 0 {
 		return []agentloop.Tool{ask}
 	}
-	pass := agentloop.NewTool(notMine, "Passes on what another specialist answers. Write no text beside it.",
+	pass := agentloop.NewTool(notMine, "Passes on, without text, what another specialist answers.",
 		func(_ context.Context, in notMineArgs) (string, error) {
 			t.passOn(&specialistv1.NotMine{Specialist: in.Specialist, Reason: text.Cut(text.OneLine(valid(in.Reason)), maxReason)})
 			return "passed on", nil
