@@ -225,14 +225,13 @@ func join(parts []Part) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// message is what the model is given.
+// message is what the model is given: the sub-queries, which are all of the shopper's message, with their answers.
 func (in Input) message() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The shopper's message:\n<message>\n%s\n</message>\n\n", disarm(in.Message))
 	if in.Language != "" {
 		fmt.Fprintf(&b, "Language: %s\n", in.Language)
 	} else {
-		b.WriteString("Language: the language of the message\n")
+		b.WriteString("Language: the language of the questions\n")
 	}
 	n, failed := 0, ""
 	for _, p := range in.Parts {

@@ -25,7 +25,7 @@ func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
 
 func TestTheMergersPromptIsNotQuoted(t *testing.T) {
 	w := &stream{output: silent(), evidence: &grounding.MergeEvidence{}, answers: "We have it."}
-	if err := w.add(agentloop.TextDelta{Text: "You edit the reply of an online store to a shopper. Several"}); !errors.Is(err, errPrompt) || w.output.Len() > 0 {
+	if err := w.add(agentloop.TextDelta{Text: "You edit an online store's reply to a shopper. Colleagues"}); !errors.Is(err, errPrompt) || w.output.Len() > 0 {
 		t.Errorf("error %v, text %q", err, w.output.String())
 	}
 }
