@@ -66,16 +66,16 @@ func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
 	read := specialist.Memoise(func(ctx context.Context) (offers, error) { return s.offersFor(ctx, t) })
 	return []agentloop.Tool{
 		agentloop.NewTool(listTool,
-			"Lists the store's current promotions, discounts and codes, with what each saves on the shopper's cart now, or what is "+
-				"missing for it to apply. Call it first for any question about offers, codes, discounts or saving money.",
+			"Lists the store's promotions, discounts, offers and codes, with what each saves on the shopper's cart, or why it does "+
+				"not apply.",
 			s.listPromotions(t, read)),
 	}
 }
 
 type listArgs struct {
-	Query   string            `json:"query,omitempty" jsonschema:"a few English words, such as: socks; leave out for all"`
-	Codes   []string          `json:"codes,omitempty" jsonschema:"codes that the shopper names"`
-	Changes []carttool.Change `json:"changes,omitempty" jsonschema:"what if the cart were changed"`
+	Query   string            `json:"query,omitempty" jsonschema:"a kind of product, in English"`
+	Codes   []string          `json:"codes,omitempty"`
+	Changes []carttool.Change `json:"changes,omitempty" jsonschema:"what if"`
 	All     bool              `json:"all,omitempty" jsonschema:"every offer, with terms"`
 }
 

@@ -94,7 +94,7 @@ func (s *Service) readCart(ctx context.Context, storeID, cartID string) (*cartv1
 const similarTool = "similar_products"
 
 const similarDescription = `Finds products that go with, or could replace, those in product_ids, else those in the cart. With a ` +
-	`query alone, as for a gift, it searches the catalog. What is in the cart or sold out is left out.`
+	`query alone, as for a gift, it searches the catalog. Leaves out what is in the cart or sold out.`
 
 const (
 	defaultListed = 4 // as many as the prompt recommends
@@ -105,11 +105,11 @@ const (
 
 // similarArgs are the arguments of similar_products.
 type similarArgs struct {
-	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles of products to start from. Default: the cart."`
-	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words, such as: for rain."`
+	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles. Default: the cart."`
+	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words."`
 	Relation   string   `json:"relation,omitempty" jsonschema:"complement or alternative. Default: both."`
 	MaxPrice   *float64 `json:"max_price,omitempty"`
-	Limit      int      `json:"limit,omitempty" jsonschema:"How many products to list, 1 to 20. Default: 4."`
+	Limit      int      `json:"limit,omitempty" jsonschema:"1 to 20. Default: 4."`
 }
 
 // relations are the values of the relation argument.

@@ -94,16 +94,16 @@ var speaksFor = map[float64][]string{
 
 // searchArgs are the arguments of search_catalog.
 type searchArgs struct {
-	Query      string         `json:"query" jsonschema:"A few words in the catalog's language, such as: trail running shoes. Or a product id."`
+	Query      string         `json:"query" jsonschema:"A few words in the catalog's language, or a product id."`
 	Category   string         `json:"category,omitempty" jsonschema:"A category of the store."` // categoryText
 	Brand      string         `json:"brand,omitempty"`
 	MinPrice   *float64       `json:"min_price,omitempty"`
 	MaxPrice   *float64       `json:"max_price,omitempty"`
-	Options    map[string]any `json:"options,omitempty" jsonschema:"Such as {\"size\": \"42\", \"colour\": \"blue\"}."`
+	Options    map[string]any `json:"options,omitempty" jsonschema:"Such as size, colour."`
 	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Such as {\"waterproof\": \"true\", \"weight\": \"<=300 g\"}."` // attributesText
-	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"False lists sold-out products too."`
-	Sort       string         `json:"sort,omitempty" jsonschema:"relevance, rating, price_low_to_high, price_high_to_low, or by a number: weight_low_to_high."`
-	Limit      int            `json:"limit,omitempty" jsonschema:"Products to list, 1 to 20. Default: 5."`
+	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"False: sold out too."`
+	Sort       string         `json:"sort,omitempty" jsonschema:"rating, price_low_to_high, price_high_to_low, or by a number: weight_low_to_high."`
+	Limit      int            `json:"limit,omitempty" jsonschema:"1 to 20. Default: 5."`
 }
 
 // bilingualArgs are the arguments of search_catalog where the catalog is in several languages.
@@ -114,8 +114,8 @@ type bilingualArgs struct {
 
 const catalogTool = "search_catalog"
 
-const searchDescription = `Searches the store's catalog for products. Returns the best, the number of all matches (total) and ` +
-	`their price range, or the nearest products if none fits.`
+const searchDescription = `Searches the catalog for products. Returns the best, the number of all matches (total) and their price range, or ` +
+	`the nearest if none fits.`
 
 const (
 	defaultListed = 5

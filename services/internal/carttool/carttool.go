@@ -45,7 +45,7 @@ type Config struct {
 
 // args are the arguments of the tool.
 type args struct {
-	Changes []Change `json:"changes,omitempty" jsonschema:"for the cart as it would be; leave out for the cart as it is"`
+	Changes []Change `json:"changes,omitempty" jsonschema:"what if"`
 }
 
 // Result is what the tool returns.

@@ -19,10 +19,10 @@ import (
 
 // Change is a change of a cart as a model writes it.
 type Change struct {
-	Product  string         `json:"product" jsonschema:"product_id, or the title"`
-	Options  map[string]any `json:"options,omitempty" jsonschema:"of the variant, such as {\"size\": \"42\"}"`
-	Add      int32          `json:"add,omitempty" jsonschema:"units to add, 1 unless said otherwise"`
-	Quantity *int32         `json:"quantity,omitempty" jsonschema:"units in all; 0 removes it"`
+	Product  string         `json:"product" jsonschema:"id or title"`
+	Options  map[string]any `json:"options,omitempty"`
+	Add      int32          `json:"add,omitempty" jsonschema:"default 1"`
+	Quantity *int32         `json:"quantity,omitempty" jsonschema:"in all; 0 removes it"`
 }
 
 // maxVariants is how many variants an error names.
