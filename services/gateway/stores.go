@@ -87,6 +87,24 @@ func (s *storeServer) ListStores(ctx context.Context, _ *gatewayv1.ListStoresReq
 	return &gatewayv1.ListStoresResponse{Stores: all}, nil
 }
 
+// DeleteStore implements StoreService.
+func (s *storeServer) DeleteStore(ctx context.Context, req *gatewayv1.DeleteStoreRequest) (*gatewayv1.DeleteStoreResponse, error) {
+	var check fault.Checker
+	check.ID("store_id", req.GetStoreId())
+	if err := check.Err(); err != nil {
+		return nil, err
+	}
+	deleted, err := s.stores.remove(ctx, req.GetStoreId())
+	if err != nil {
+		return nil, err
+	}
+	n, err := state.DeleteKeys(ctx, s.stores.redis, req.GetStoreId())
+	if err != nil {
+		return nil, err
+	}
+	return &gatewayv1.DeleteStoreResponse{Deleted: deleted, KeyCount: n}, nil
+}
+
 // checkStore reports everything that is wrong with a store.
 func checkStore(store *gatewayv1.Store) error {
 	var check fault.Checker
@@ -200,6 +218,12 @@ func (s stores) get(ctx context.Context, id string) (*gatewayv1.Store, error) {
 		return nil, fmt.Errorf("decode store %q: %w", id, err)
 	}
 	return store, nil
+}
+
+// remove deletes a store and reports whether there was one.
+func (s stores) remove(ctx context.Context, id string) (bool, error) {
+	n, err := s.redis.HDel(ctx, storesKey, id).Result()
+	return n > 0, state.Error("delete store", err)
 }
 
 // list returns all stores by id.

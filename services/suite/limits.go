@@ -26,6 +26,7 @@ var requestBytes = map[string]int{
 	gatewayv1.GatewayService_DeleteThread_FullMethodName: 4 * kib,
 	gatewayv1.StoreService_PutStore_FullMethodName:       256 * kib,
 	gatewayv1.StoreService_GetStore_FullMethodName:       4 * kib,
+	gatewayv1.StoreService_DeleteStore_FullMethodName:    4 * kib,
 	gatewayv1.StoreService_ListStores_FullMethodName:     4 * kib,
 
 	routerv1.RouterService_Route_FullMethodName:              4 * mib,

@@ -49,9 +49,10 @@ var rules = map[string]rule{
 	gatewayv1.GatewayService_GetThread_FullMethodName:    {rights: []Right{RightAsk, RightThreads}},
 	gatewayv1.GatewayService_DeleteThread_FullMethodName: {rights: []Right{RightAsk, RightErase}},
 
-	gatewayv1.StoreService_PutStore_FullMethodName:   {rights: []Right{RightStores}},
-	gatewayv1.StoreService_GetStore_FullMethodName:   {enter: true, shared: true},
-	gatewayv1.StoreService_ListStores_FullMethodName: {lists: true, shared: true},
+	gatewayv1.StoreService_PutStore_FullMethodName:    {rights: []Right{RightStores}},
+	gatewayv1.StoreService_DeleteStore_FullMethodName: {rights: []Right{RightStores}},
+	gatewayv1.StoreService_GetStore_FullMethodName:    {enter: true, shared: true},
+	gatewayv1.StoreService_ListStores_FullMethodName:  {lists: true, shared: true},
 
 	routerv1.RouterService_Route_FullMethodName:              {turn: true},
 	specialistv1.SpecialistService_Describe_FullMethodName:   {turn: true},

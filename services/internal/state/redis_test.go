@@ -4,6 +4,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -56,5 +58,37 @@ func TestRealCluster(t *testing.T) {
 	// Keys of one store lie on one slot, so that one command may name several.
 	if err := client.MSet(t.Context(), state.Key("demo", "a"), 1, state.Key("demo", "b"), 2).Err(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestDeleteKeysOfAStore(t *testing.T) {
+	server, err := state.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	for name, client := range map[string]redis.UniversalClient{"one server": open(t, server.URL()), "a cluster": open(t, redistest.Cluster(t))} {
+		t.Run(name, func(t *testing.T) {
+			kept := []string{"quartet:stores", state.Key("demo2", "a"), state.TaggedKey("dem", "o", "a"), state.TaggedKey("x", "demo", "demo")}
+			gone := []string{state.Key("demo", "a")}
+			for i := range 50 {
+				gone = append(gone, state.TaggedKey("demo", strconv.Itoa(i), "b"))
+			}
+			for _, key := range slices.Concat(kept, gone) {
+				if err := client.Set(t.Context(), key, 1, 0).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, want := range []int64{51, 0} {
+				if n, err := state.DeleteKeys(t.Context(), client, "demo"); err != nil || n != want {
+					t.Errorf("%d keys deleted, %v; want %d", n, err, want)
+				}
+			}
+			for i, key := range slices.Concat(kept, gone) {
+				if n := client.Exists(t.Context(), key).Val(); n == 1 != (i < len(kept)) {
+					t.Errorf("%s: %d", key, n)
+				}
+			}
+		})
 	}
 }

@@ -2140,6 +2140,107 @@ func (x *ListStoresResponse) GetStores() []*Store {
 	return nil
 }
 
+// DeleteStoreRequest names one store.
+type DeleteStoreRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store to delete. Required.
+	StoreId       string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteStoreRequest) Reset() {
+	*x = DeleteStoreRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteStoreRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteStoreRequest) ProtoMessage() {}
+
+func (x *DeleteStoreRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteStoreRequest.ProtoReflect.Descriptor instead.
+func (*DeleteStoreRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *DeleteStoreRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+// DeleteStoreResponse reports on a deletion.
+type DeleteStoreResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True when the store existed.
+	Deleted bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// Number of Redis keys that were removed.
+	KeyCount      int64 `protobuf:"varint,2,opt,name=key_count,json=keyCount,proto3" json:"key_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteStoreResponse) Reset() {
+	*x = DeleteStoreResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteStoreResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteStoreResponse) ProtoMessage() {}
+
+func (x *DeleteStoreResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteStoreResponse.ProtoReflect.Descriptor instead.
+func (*DeleteStoreResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *DeleteStoreResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
+func (x *DeleteStoreResponse) GetKeyCount() int64 {
+	if x != nil {
+		return x.KeyCount
+	}
+	return 0
+}
+
 var File_quartet_gateway_v1_gateway_proto protoreflect.FileDescriptor
 
 const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
@@ -2302,7 +2403,12 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\x05store\x18\x01 \x01(\v2\x19.quartet.gateway.v1.StoreR\x05store\"\x13\n" +
 	"\x11ListStoresRequest\"G\n" +
 	"\x12ListStoresResponse\x121\n" +
-	"\x06stores\x18\x01 \x03(\v2\x19.quartet.gateway.v1.StoreR\x06stores*\x9e\x01\n" +
+	"\x06stores\x18\x01 \x03(\v2\x19.quartet.gateway.v1.StoreR\x06stores\"/\n" +
+	"\x12DeleteStoreRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\"L\n" +
+	"\x13DeleteStoreResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1b\n" +
+	"\tkey_count\x18\x02 \x01(\x03R\bkeyCount*\x9e\x01\n" +
 	"\vMergeMethod\x12\x1c\n" +
 	"\x18MERGE_METHOD_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19MERGE_METHOD_PASS_THROUGH\x10\x01\x12\x16\n" +
@@ -2315,12 +2421,13 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\aGetTurn\x12\".quartet.gateway.v1.GetTurnRequest\x1a#.quartet.gateway.v1.GetTurnResponse\x12^\n" +
 	"\vListThreads\x12&.quartet.gateway.v1.ListThreadsRequest\x1a'.quartet.gateway.v1.ListThreadsResponse\x12X\n" +
 	"\tGetThread\x12$.quartet.gateway.v1.GetThreadRequest\x1a%.quartet.gateway.v1.GetThreadResponse\x12a\n" +
-	"\fDeleteThread\x12'.quartet.gateway.v1.DeleteThreadRequest\x1a(.quartet.gateway.v1.DeleteThreadResponse2\x99\x02\n" +
+	"\fDeleteThread\x12'.quartet.gateway.v1.DeleteThreadRequest\x1a(.quartet.gateway.v1.DeleteThreadResponse2\xf9\x02\n" +
 	"\fStoreService\x12U\n" +
 	"\bPutStore\x12#.quartet.gateway.v1.PutStoreRequest\x1a$.quartet.gateway.v1.PutStoreResponse\x12U\n" +
 	"\bGetStore\x12#.quartet.gateway.v1.GetStoreRequest\x1a$.quartet.gateway.v1.GetStoreResponse\x12[\n" +
 	"\n" +
-	"ListStores\x12%.quartet.gateway.v1.ListStoresRequest\x1a&.quartet.gateway.v1.ListStoresResponseB\xdc\x01\n" +
+	"ListStores\x12%.quartet.gateway.v1.ListStoresRequest\x1a&.quartet.gateway.v1.ListStoresResponse\x12^\n" +
+	"\vDeleteStore\x12&.quartet.gateway.v1.DeleteStoreRequest\x1a'.quartet.gateway.v1.DeleteStoreResponseB\xdc\x01\n" +
 	"\x16com.quartet.gateway.v1B\fGatewayProtoP\x01ZJgithub.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1;gatewayv1\xa2\x02\x03QGX\xaa\x02\x12Quartet.Gateway.V1\xca\x02\x12Quartet\\Gateway\\V1\xe2\x02\x1eQuartet\\Gateway\\V1\\GPBMetadata\xea\x02\x14Quartet::Gateway::V1b\x06proto3"
 
 var (
@@ -2336,7 +2443,7 @@ func file_quartet_gateway_v1_gateway_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_gateway_v1_gateway_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_gateway_v1_gateway_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_quartet_gateway_v1_gateway_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_quartet_gateway_v1_gateway_proto_goTypes = []any{
 	(MergeMethod)(0),               // 0: quartet.gateway.v1.MergeMethod
 	(*Store)(nil),                  // 1: quartet.gateway.v1.Store
@@ -2367,68 +2474,70 @@ var file_quartet_gateway_v1_gateway_proto_goTypes = []any{
 	(*GetStoreResponse)(nil),       // 26: quartet.gateway.v1.GetStoreResponse
 	(*ListStoresRequest)(nil),      // 27: quartet.gateway.v1.ListStoresRequest
 	(*ListStoresResponse)(nil),     // 28: quartet.gateway.v1.ListStoresResponse
-	(*v1.RoutingKeyword)(nil),      // 29: quartet.router.v1.RoutingKeyword
-	(*v1.RoutingDecision)(nil),     // 30: quartet.router.v1.RoutingDecision
-	(*v11.ProductChoice)(nil),      // 31: quartet.specialist.v1.ProductChoice
-	(*v11.PromotionChoice)(nil),    // 32: quartet.specialist.v1.PromotionChoice
-	(*v12.Order)(nil),              // 33: quartet.order.v1.Order
-	(*v13.Passage)(nil),            // 34: quartet.policy.v1.Passage
-	(*v11.SuggestedAction)(nil),    // 35: quartet.specialist.v1.SuggestedAction
-	(*v14.Usage)(nil),              // 36: quartet.common.v1.Usage
-	(*v14.Cost)(nil),               // 37: quartet.common.v1.Cost
-	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
-	(*v11.ClarifyingQuestion)(nil), // 40: quartet.specialist.v1.ClarifyingQuestion
-	(*v11.Comparison)(nil),         // 41: quartet.specialist.v1.Comparison
-	(*v1.Assignment)(nil),          // 42: quartet.router.v1.Assignment
-	(*v11.Answer)(nil),             // 43: quartet.specialist.v1.Answer
-	(v14.ErrorReason)(0),           // 44: quartet.common.v1.ErrorReason
-	(*v11.TextDelta)(nil),          // 45: quartet.specialist.v1.TextDelta
-	(*v11.ToolCallStarted)(nil),    // 46: quartet.specialist.v1.ToolCallStarted
-	(*v11.ToolCall)(nil),           // 47: quartet.specialist.v1.ToolCall
-	(*v14.Message)(nil),            // 48: quartet.common.v1.Message
+	(*DeleteStoreRequest)(nil),     // 29: quartet.gateway.v1.DeleteStoreRequest
+	(*DeleteStoreResponse)(nil),    // 30: quartet.gateway.v1.DeleteStoreResponse
+	(*v1.RoutingKeyword)(nil),      // 31: quartet.router.v1.RoutingKeyword
+	(*v1.RoutingDecision)(nil),     // 32: quartet.router.v1.RoutingDecision
+	(*v11.ProductChoice)(nil),      // 33: quartet.specialist.v1.ProductChoice
+	(*v11.PromotionChoice)(nil),    // 34: quartet.specialist.v1.PromotionChoice
+	(*v12.Order)(nil),              // 35: quartet.order.v1.Order
+	(*v13.Passage)(nil),            // 36: quartet.policy.v1.Passage
+	(*v11.SuggestedAction)(nil),    // 37: quartet.specialist.v1.SuggestedAction
+	(*v14.Usage)(nil),              // 38: quartet.common.v1.Usage
+	(*v14.Cost)(nil),               // 39: quartet.common.v1.Cost
+	(*durationpb.Duration)(nil),    // 40: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
+	(*v11.ClarifyingQuestion)(nil), // 42: quartet.specialist.v1.ClarifyingQuestion
+	(*v11.Comparison)(nil),         // 43: quartet.specialist.v1.Comparison
+	(*v1.Assignment)(nil),          // 44: quartet.router.v1.Assignment
+	(*v11.Answer)(nil),             // 45: quartet.specialist.v1.Answer
+	(v14.ErrorReason)(0),           // 46: quartet.common.v1.ErrorReason
+	(*v11.TextDelta)(nil),          // 47: quartet.specialist.v1.TextDelta
+	(*v11.ToolCallStarted)(nil),    // 48: quartet.specialist.v1.ToolCallStarted
+	(*v11.ToolCall)(nil),           // 49: quartet.specialist.v1.ToolCall
+	(*v14.Message)(nil),            // 50: quartet.common.v1.Message
 }
 var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
-	29, // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
-	30, // 1: quartet.gateway.v1.AskResponse.routing:type_name -> quartet.router.v1.RoutingDecision
+	31, // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
+	32, // 1: quartet.gateway.v1.AskResponse.routing:type_name -> quartet.router.v1.RoutingDecision
 	5,  // 2: quartet.gateway.v1.AskResponse.results:type_name -> quartet.gateway.v1.AssignmentResult
 	0,  // 3: quartet.gateway.v1.AskResponse.merge_method:type_name -> quartet.gateway.v1.MergeMethod
-	31, // 4: quartet.gateway.v1.AskResponse.products:type_name -> quartet.specialist.v1.ProductChoice
-	32, // 5: quartet.gateway.v1.AskResponse.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	33, // 6: quartet.gateway.v1.AskResponse.orders:type_name -> quartet.order.v1.Order
-	34, // 7: quartet.gateway.v1.AskResponse.passages:type_name -> quartet.policy.v1.Passage
-	35, // 8: quartet.gateway.v1.AskResponse.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	33, // 4: quartet.gateway.v1.AskResponse.products:type_name -> quartet.specialist.v1.ProductChoice
+	34, // 5: quartet.gateway.v1.AskResponse.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	35, // 6: quartet.gateway.v1.AskResponse.orders:type_name -> quartet.order.v1.Order
+	36, // 7: quartet.gateway.v1.AskResponse.passages:type_name -> quartet.policy.v1.Passage
+	37, // 8: quartet.gateway.v1.AskResponse.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
 	4,  // 9: quartet.gateway.v1.AskResponse.handoff:type_name -> quartet.gateway.v1.Handoff
-	36, // 10: quartet.gateway.v1.AskResponse.usage:type_name -> quartet.common.v1.Usage
-	37, // 11: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
-	38, // 12: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
-	39, // 13: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
-	40, // 14: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	41, // 15: quartet.gateway.v1.AskResponse.comparison:type_name -> quartet.specialist.v1.Comparison
-	42, // 16: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
-	43, // 17: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
+	38, // 10: quartet.gateway.v1.AskResponse.usage:type_name -> quartet.common.v1.Usage
+	39, // 11: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
+	40, // 12: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
+	41, // 13: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
+	42, // 14: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	43, // 15: quartet.gateway.v1.AskResponse.comparison:type_name -> quartet.specialist.v1.Comparison
+	44, // 16: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
+	45, // 17: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
 	6,  // 18: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
-	44, // 19: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
+	46, // 19: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
 	2,  // 20: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
 	9,  // 21: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
 	10, // 22: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
 	11, // 23: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
 	12, // 24: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
-	45, // 25: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	47, // 25: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
 	13, // 26: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
 	3,  // 27: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
-	30, // 28: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
-	42, // 29: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
-	46, // 30: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
-	47, // 31: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	32, // 28: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
+	44, // 29: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
+	48, // 30: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
+	49, // 31: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
 	5,  // 32: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
 	3,  // 33: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
-	39, // 34: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	39, // 35: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	39, // 36: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	41, // 34: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	41, // 35: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	41, // 36: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
 	16, // 37: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
 	16, // 38: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
-	48, // 39: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
+	50, // 39: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
 	1,  // 40: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
 	1,  // 41: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
 	1,  // 42: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
@@ -2442,17 +2551,19 @@ var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	23, // 50: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
 	25, // 51: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
 	27, // 52: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
-	3,  // 53: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
-	8,  // 54: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
-	15, // 55: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
-	18, // 56: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
-	20, // 57: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
-	22, // 58: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
-	24, // 59: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
-	26, // 60: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
-	28, // 61: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
-	53, // [53:62] is the sub-list for method output_type
-	44, // [44:53] is the sub-list for method input_type
+	29, // 53: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
+	3,  // 54: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
+	8,  // 55: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
+	15, // 56: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
+	18, // 57: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
+	20, // 58: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
+	22, // 59: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
+	24, // 60: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
+	26, // 61: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
+	28, // 62: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
+	30, // 63: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
+	54, // [54:64] is the sub-list for method output_type
+	44, // [44:54] is the sub-list for method input_type
 	44, // [44:44] is the sub-list for extension type_name
 	44, // [44:44] is the sub-list for extension extendee
 	0,  // [0:44] is the sub-list for field type_name
@@ -2482,7 +2593,7 @@ func file_quartet_gateway_v1_gateway_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_gateway_v1_gateway_proto_rawDesc), len(file_quartet_gateway_v1_gateway_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -357,9 +357,10 @@ var GatewayService_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	StoreService_PutStore_FullMethodName   = "/quartet.gateway.v1.StoreService/PutStore"
-	StoreService_GetStore_FullMethodName   = "/quartet.gateway.v1.StoreService/GetStore"
-	StoreService_ListStores_FullMethodName = "/quartet.gateway.v1.StoreService/ListStores"
+	StoreService_PutStore_FullMethodName    = "/quartet.gateway.v1.StoreService/PutStore"
+	StoreService_GetStore_FullMethodName    = "/quartet.gateway.v1.StoreService/GetStore"
+	StoreService_ListStores_FullMethodName  = "/quartet.gateway.v1.StoreService/ListStores"
+	StoreService_DeleteStore_FullMethodName = "/quartet.gateway.v1.StoreService/DeleteStore"
 )
 
 // StoreServiceClient is the client API for StoreService service.
@@ -374,6 +375,10 @@ type StoreServiceClient interface {
 	GetStore(ctx context.Context, in *GetStoreRequest, opts ...grpc.CallOption) (*GetStoreResponse, error)
 	// ListStores returns the stores in which the caller has any right, by id.
 	ListStores(ctx context.Context, in *ListStoresRequest, opts ...grpc.CallOption) (*ListStoresResponse, error)
+	// DeleteStore removes a store and all that the services keep of it in Redis: products, carts, promotions, orders, documents, threads
+	// and their turns. This cannot be undone. First the store itself goes, so that no new turn begins. What a turn or a bulk write that
+	// is under way writes meanwhile stays: end them before, or call again. Deleting a store that does not exist succeeds.
+	DeleteStore(ctx context.Context, in *DeleteStoreRequest, opts ...grpc.CallOption) (*DeleteStoreResponse, error)
 }
 
 type storeServiceClient struct {
@@ -414,6 +419,16 @@ func (c *storeServiceClient) ListStores(ctx context.Context, in *ListStoresReque
 	return out, nil
 }
 
+func (c *storeServiceClient) DeleteStore(ctx context.Context, in *DeleteStoreRequest, opts ...grpc.CallOption) (*DeleteStoreResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteStoreResponse)
+	err := c.cc.Invoke(ctx, StoreService_DeleteStore_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StoreServiceServer is the server API for StoreService service.
 // All implementations must embed UnimplementedStoreServiceServer
 // for forward compatibility.
@@ -426,6 +441,10 @@ type StoreServiceServer interface {
 	GetStore(context.Context, *GetStoreRequest) (*GetStoreResponse, error)
 	// ListStores returns the stores in which the caller has any right, by id.
 	ListStores(context.Context, *ListStoresRequest) (*ListStoresResponse, error)
+	// DeleteStore removes a store and all that the services keep of it in Redis: products, carts, promotions, orders, documents, threads
+	// and their turns. This cannot be undone. First the store itself goes, so that no new turn begins. What a turn or a bulk write that
+	// is under way writes meanwhile stays: end them before, or call again. Deleting a store that does not exist succeeds.
+	DeleteStore(context.Context, *DeleteStoreRequest) (*DeleteStoreResponse, error)
 	mustEmbedUnimplementedStoreServiceServer()
 }
 
@@ -444,6 +463,9 @@ func (UnimplementedStoreServiceServer) GetStore(context.Context, *GetStoreReques
 }
 func (UnimplementedStoreServiceServer) ListStores(context.Context, *ListStoresRequest) (*ListStoresResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListStores not implemented")
+}
+func (UnimplementedStoreServiceServer) DeleteStore(context.Context, *DeleteStoreRequest) (*DeleteStoreResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteStore not implemented")
 }
 func (UnimplementedStoreServiceServer) mustEmbedUnimplementedStoreServiceServer() {}
 func (UnimplementedStoreServiceServer) testEmbeddedByValue()                      {}
@@ -520,6 +542,24 @@ func _StoreService_ListStores_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StoreService_DeleteStore_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteStoreRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServiceServer).DeleteStore(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StoreService_DeleteStore_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServiceServer).DeleteStore(ctx, req.(*DeleteStoreRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // StoreService_ServiceDesc is the grpc.ServiceDesc for StoreService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -538,6 +578,10 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListStores",
 			Handler:    _StoreService_ListStores_Handler,
+		},
+		{
+			MethodName: "DeleteStore",
+			Handler:    _StoreService_DeleteStore_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
