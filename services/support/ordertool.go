@@ -130,7 +130,7 @@ func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult,
 	if id != "" || in.Item != "" {
 		limit = maxOthersBeside
 	}
-	r := t.present(f, in.wish)
+	r := t.present(ctx, f, in.wish)
 	r.OtherOrders = otherOrders(latest, total, f.Order.GetOrderId(), limit)
 	return r, nil
 }
@@ -213,7 +213,7 @@ func (t *turnTools) lookupGuestOrder(ctx context.Context, in guestArgs) (orderRe
 	if err != nil {
 		return orderResult{}, t.lookupError(ctx, err)
 	}
-	return t.present(f, in.wish), nil
+	return t.present(ctx, f, in.wish), nil
 }
 
 // lookupError puts a look-up that failed into words for the model.
@@ -232,11 +232,11 @@ func (t *turnTools) lookupError(ctx context.Context, err error) error {
 }
 
 // present leaves an order in the findings, with what can be done with it, and shows it to the model.
-func (t *turnTools) present(f orders.WithActions, in wish) orderResult {
+func (t *turnTools) present(ctx context.Context, f orders.WithActions, in wish) orderResult {
 	t.turn.Found(1)
 	t.turn.AddOrder(f.Order, f.Actions)
 	r := orderResult{Order: showOrder(f, t.service.now())}
-	t.answerWish(f, in, &r)
+	t.answerWish(ctx, f, in, &r)
 	if n := len(f.Order.GetItems()); n > maxItemsShown {
 		r.Note = strings.TrimSpace(fmt.Sprintf("The order has %d items; the first %d are listed. ", n, maxItemsShown) + r.Note)
 	}

@@ -1,6 +1,7 @@
 package support
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -77,7 +78,7 @@ func actionSchema(tool agentloop.Tool) json.RawMessage {
 
 // answerWish says of each action that the shopper wants whether the store's rules allow it for the order, and proposes to the
 // backend those that they allow. What is allowed and not wanted is not proposed, but shown.
-func (t *turnTools) answerWish(f orders.WithActions, in wish, r *orderResult) {
+func (t *turnTools) answerWish(ctx context.Context, f orders.WithActions, in wish, r *orderResult) {
 	wanted := func(kind orderv1.OrderActionKind) bool { return slices.Contains(in.Wants, actionName(kind)) }
 	meant := meantItems(f.Order, t.terms(in.Item))
 	if in.Item == "" {
@@ -90,7 +91,13 @@ func (t *turnTools) answerWish(f orders.WithActions, in wish, r *orderResult) {
 		}
 		r.Order.Asked = append(r.Order.Asked, sentence(allowedText(f.Order, a)))
 		units := unitsMeant(a, meant, in.Quantity)
+		why := ""
+		if comesBack(a.GetKind()) {
+			a, units, why = t.withoutExcluded(ctx, f.Order, a, units)
+		}
 		switch {
+		case why != "" && len(a.GetItems()) == 0:
+			r.Note = "Say that the store's documents exclude it: \"" + strings.TrimRight(why, ".") + "\"."
 		case comesBack(a.GetKind()) && t.used(in):
 			r.Note = "Say from the store's documents (search_policies), without a button, whether used or opened goods can come back."
 		case len(meant) > 0 && len(a.GetItems()) > 0 && len(units) == 0:
@@ -119,6 +126,29 @@ func (t *turnTools) used(in wish) bool {
 		return in.Condition == conditionUsed || in.Condition == conditionOpened
 	}
 	return t.service.policies.SaysUsed(t.turn.SubQuery)
+}
+
+// withoutExcluded leaves out of an action, and of the units that are meant, what the store's documents exclude, and returns the sentence
+// that says so. If all that is meant is excluded, the action has no items.
+func (t *turnTools) withoutExcluded(
+	ctx context.Context, o *orderv1.Order, a *orderv1.AllowedAction, units []*orderv1.ItemQuantity,
+) (*orderv1.AllowedAction, []*orderv1.ItemQuantity, string) {
+	asked := units
+	if len(asked) == 0 {
+		asked = a.GetItems()
+	}
+	excluded, why := t.excluded(ctx, o, asked)
+	if len(excluded) == 0 {
+		return a, units, ""
+	}
+	is := func(u *orderv1.ItemQuantity) bool { return excluded[u.GetItemIndex()] }
+	left := proto.CloneOf(a)
+	left.Items = slices.DeleteFunc(left.GetItems(), is)
+	units = slices.DeleteFunc(units, is)
+	if len(excluded) == len(asked) {
+		left.Items = nil
+	}
+	return left, units, why
 }
 
 // unitsMeant returns the units of an action that are of the items meant. A quantity above zero bounds those of a single item.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -54,10 +55,30 @@ func New(client redis.UniversalClient, embedder Embedder, logger *slog.Logger) *
 	}
 }
 
-// SaysUsed reports whether a text in English, German, Spanish or French says that goods were used or opened. It does not read
-// negations: "I have not opened it" says so too.
+// SaysUsed reports whether a text in English, German, Spanish or French says that goods were used or opened. A negation counts within
+// its clause, for the words that follow it closely: "never opened", "nicht ein einziges Mal getragen", "sin usar", "jamais porté".
 func (r *Repository) SaysUsed(message string) bool {
-	return slices.ContainsFunc(r.words.words(message), func(word string) bool { return slices.Contains(r.words.named(word), usedGoods) })
+	clauses := strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(".,;:!?…()\n", r) })
+	return slices.ContainsFunc(clauses, r.words.saysUsed)
+}
+
+// maxNegated is how many words may stand between a negation and what it negates.
+const maxNegated = 3
+
+// saysUsed is SaysUsed for a clause.
+func (l *lexicon) saysUsed(clause string) bool {
+	negated := -1 // the place of the last negation
+	for i, word := range l.words(clause) {
+		switch {
+		case slices.Contains(negations, word) || strings.HasSuffix(word, "n't"):
+			negated = i
+		case slices.Contains(contrasts, word):
+			negated = -1
+		case slices.Contains(l.named(word), usedGoods) && (negated < 0 || i-negated > maxNegated+1):
+			return true
+		}
+	}
+	return false
 }
 
 // storeIndex is the index of one version of a store's documents.

@@ -107,5 +107,11 @@ func phraseAt(words []string) (string, int) {
 	return words[0], 1
 }
 
+// negations are words that negate those after them, and contrasts words after which a negation no longer counts.
+var (
+	negations = strings.Fields("not never without havent hasnt wasnt werent didnt nicht nie niemals ohne kein keine keinen no nunca jamás sin ni pas jamais sans")
+	contrasts = strings.Fields("but and only though aber sondern und nur pero sino y solo mais et seulement que")
+)
+
 // usedGoods is the place of the topic that goods were used or opened.
 var usedGoods = slices.IndexFunc(topics, func(t topic) bool { return slices.Contains(strings.Fields(t.en), "used") })
