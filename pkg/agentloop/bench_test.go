@@ -121,7 +121,7 @@ func BenchmarkFence(b *testing.B) {
 			b.SetBytes(int64(len(content)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if fence(ToolCall{ID: "call-0-0", Name: "search"}, sanitize(content)) == "" {
+				if fence(sanitize(content)) == "" {
 					b.Fatal("nothing")
 				}
 			}

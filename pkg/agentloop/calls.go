@@ -42,7 +42,7 @@ func (c *Conversation) runTools(ctx context.Context, step int, calls []ToolCall,
 		err = ctx.Err() // if only the time for tools is over, the run goes on to its answer
 	}
 	for _, j := range jobs {
-		text := fence(j.record.ToolCall, j.content)
+		text := fence(j.content)
 		if j.record.Repeated {
 			text = withNote(text, noteRepeated)
 		}

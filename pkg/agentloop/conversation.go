@@ -284,5 +284,5 @@ func answerTo(call ToolCall, answers []Message) Message {
 			return a
 		}
 	}
-	return Message{Role: RoleTool, ToolCallID: call.ID, Text: fence(call, "Error: the call was cancelled, there is no result")}
+	return Message{Role: RoleTool, ToolCallID: call.ID, Text: fence("Error: the call was cancelled, there is no result")}
 }

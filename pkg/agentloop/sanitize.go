@@ -11,21 +11,12 @@ import (
 // Tool results come from outside: a review, a web page, another program's error. The model must not take them for the loop's
 // or the user's words, and they must not hold what a person would not see. So the model reads them sanitized and in a fence:
 //
-//	<tool_result name="search" id="call_0_0">
+//	<tool_result>
 //	{"products":[]}
 //	</tool_result>
 
-// attributeBytes limits a name or an id in a fence.
-const attributeBytes = 100
-
-// escapeAttribute makes a text fit between quotes.
-var escapeAttribute = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ", "\t", " ")
-
-// fence returns what the model reads of a result. Content is sanitized; name and id are as the model wrote them.
-func fence(call ToolCall, content string) string {
-	attribute := func(s string) string { return escapeAttribute.Replace(truncate(sanitize(s), attributeBytes)) }
-	return `<tool_result name="` + attribute(call.Name) + `" id="` + attribute(call.ID) + "\">\n" + content + "\n</tool_result>"
-}
+// fence returns what the model reads of a result, whose content is sanitized. [Message.ToolCallID] says which call it answers.
+func fence(content string) string { return "<tool_result>\n" + content + "\n</tool_result>" }
 
 // withNote appends the loop's own words to a fenced result, in a form that no sanitized result can contain.
 func withNote(result, note string) string { return result + "\n<loop_note text=\"" + note + "\"/>" }

@@ -34,7 +34,7 @@ func Example() {
 	fmt.Println(model.Remaining(), "steps are left")
 	// Output:
 	// It rains in Oslo. <nil>
-	// the model was told: <tool_result name="weather" id="call_0_0">
+	// the model was told: <tool_result>
 	// rain
 	// </tool_result>
 	// 0 steps are left

@@ -144,7 +144,7 @@ func assistantText(m agentloop.Message) string {
 }
 
 // fenced matches a result as the loop writes it: in its fence, maybe followed by the loop's notes.
-var fenced = regexp.MustCompile(`(?s)^<tool_result name="[^"<>]*" id="[^"<>]*">\n(.*)\n</tool_result>((?:\n<loop_note text="[^"<>]*"/>)*)$`)
+var fenced = regexp.MustCompile(`(?s)^<tool_result>\n(.*)\n</tool_result>((?:\n<loop_note text="[^"<>]*"/>)*)$`)
 
 // result returns a tool's result between tags with a mark that does not occur in the result. They replace the loop's fence,
 // which uses the same tag without a mark.

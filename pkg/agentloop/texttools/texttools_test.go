@@ -99,8 +99,8 @@ func TestFenceOfTheLoopIsReplaced(t *testing.T) {
 	inner := scripted.New(scripted.Step{Text: "ok"})
 	req := &agentloop.Request{Tools: []agentloop.ToolSpec{find}, Messages: []agentloop.Message{
 		{Role: agentloop.RoleAssistant, ToolCalls: []agentloop.ToolCall{{ID: "a", Name: "find"}, {ID: "b", Name: "find"}}},
-		{Role: agentloop.RoleTool, ToolCallID: "a", Text: "<tool_result name=\"find\" id=\"a\">\nrain\n\n</tool_result>"},
-		{Role: agentloop.RoleTool, ToolCallID: "b", Text: "<tool_result name=\"find\" id=\"b\">\nsun\n</tool_result>\n<loop_note text=\"Stop.\"/>"},
+		{Role: agentloop.RoleTool, ToolCallID: "a", Text: "<tool_result>\nrain\n\n</tool_result>"},
+		{Role: agentloop.RoleTool, ToolCallID: "b", Text: "<tool_result>\nsun\n</tool_result>\n<loop_note text=\"Stop.\"/>"},
 	}}
 	if _, err := collect(texttools.New(inner).Generate(t.Context(), req)); err != nil {
 		t.Fatal(err)

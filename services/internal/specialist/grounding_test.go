@@ -13,7 +13,7 @@ import (
 
 // result is a tool's message as the loop words it.
 func result(content string) agentloop.Message {
-	return agentloop.Message{Role: agentloop.RoleTool, Text: "<tool_result name=\"look\" id=\"call_0_0\">\n" + content + "\n</tool_result>"}
+	return agentloop.Message{Role: agentloop.RoleTool, Text: "<tool_result>\n" + content + "\n</tool_result>"}
 }
 
 // What the assignment gives supports claims as tools do, and so does what is derived from amounts.
