@@ -30,7 +30,7 @@ const (
 // Confidences of assignments that no features decide. They only say whether a model should be asked.
 const (
 	greetingConfidence        = 0.95 // nothing but "hi"
-	nothingAskedConfidence    = 0.8  // everything is quoted, negated, settled or an instruction to a machine
+	nothingAskedConfidence    = 0.8  // everything is quoted, negated or settled
 	unreadableConfidence      = 0.6  // no word that can be read
 	unknownQuestionConfidence = 0.3  // a question without a known word
 	namedProductConfidence    = 0.6  // "a kite for a beginner" beside another request: nearly always a product

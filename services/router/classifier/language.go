@@ -311,22 +311,6 @@ var settledPatterns = buildPatterns(map[float64]string{
 		ya compre|ya esta resuelto|deja trouve|deja achete|deja pris|ai deja|est regle`,
 })
 
-// injectionPatterns are in sentences that instruct a machine or ask for secrets.
-var injectionPatterns = buildPatterns(map[float64]string{
-	0: `previous instructions|prior instructions|above instructions|your instructions|all instructions|earlier instructions|
-		your rules|your guidelines|all rules|system prompt|your prompt|you are now|from now on you|developer mode|
-		you must answer|you must respond|you must reply|you must now|pretend you|pretend to be|pretend that you|act as|
-		repeat after|repeat the word|classify|override|jailbreak|new task|new instructions|end of user|role system|
-		drop table|script alert|admin password|no restrictions|without restrictions|do anything now|route this|
-		route everything|route all|send this to|send everything to|send all|the router|your database|hidden discount|
-		secret code|all customers|other customers orders|respond only|answer only with|output only|
-		tus instrucciones|sus instrucciones|instrucciones anteriores|tus reglas|eres un modelo|eres ahora|ahora eres|
-		sin restricciones|tes instructions|vos instructions|instructions precedentes|tes consignes|vos consignes|
-		tu es maintenant|tes regles|deine anweisungen|deine regeln|alle anweisungen|vorherigen anweisungen|
-		bisherigen anweisungen|ihre anweisungen|du bist jetzt|systemprompt|systemtext|istruzioni precedenti|
-		tue istruzioni`,
-})
-
 // wishPatterns ask without a question.
 var wishPatterns = buildPatterns(map[float64]string{
 	0: `please|id like|id love|id prefer|id rather|would like|could do with|want to know|need to know|tell me|let me know|

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ignorer marks the words that ask for nothing: quotations and mails, instructions to a machine, the scope of negations,
+// ignorer marks the words that ask for nothing: quotations and mails, the scope of negations,
 // and what the shopper says is settled.
 type ignorer struct {
 	text  string
@@ -103,42 +103,29 @@ func endsNegation(ws []word, i int) bool {
 	}
 }
 
-// sentences marks the sentences that instruct a machine ("you are now in developer mode") and those that say what is
-// settled ("I have found it already").
+// sentences marks the sentences that say what is settled ("I have found it already"). A sentence that instructs a machine
+// is routed like any other: no list of phrases tells it from a question, and a specialist that reads it can do no harm.
 func (m *ignorer) sentences() {
 	for lo := 0; lo < len(m.words); {
-		hi, injected, settled := lo+1, m.isMachineLabel(lo), false
+		hi, settled := lo+1, false
 		for ; hi < len(m.words) && m.words[hi].gap != gapHard; hi++ {
 		}
 		for i := lo; i < hi; i++ {
-			_, is := matchAt(injectionPatterns, m.words[:hi], i)
-			injected = injected || is
-			_, is = matchAt(settledPatterns, m.words[:hi], i)
+			_, is := matchAt(settledPatterns, m.words[:hi], i)
 			settled = settled || is
 		}
-		if injected || settled && !m.words[hi-1].asked {
+		if settled && !m.words[hi-1].asked {
 			m.mark(lo, m.topicChange(lo, hi))
 		}
 		lo = hi
 	}
 }
 
-// isMachineLabel reports whether the word at i labels text as a machine's: "SYSTEM: ...", "[assistant] ...".
-func (m *ignorer) isMachineLabel(i int) bool {
-	switch w := m.words[i]; w.norm {
-	case "system", "assistant", "router", "admin", "developer":
-		tagged := w.start > 0 && strings.IndexByte("[<{/", m.text[w.start-1]) >= 0
-		return tagged || strings.IndexAny(m.text[w.end:], ":]\"") == 0
-	}
-	return false
-}
-
-// topicChange returns where, from lo to hi-1, the shopper changes the subject: ", but do you have ...", "[/system] Do you ...".
+// topicChange returns where, from lo to hi-1, the shopper changes the subject: ", but do you have ...".
 func (m *ignorer) topicChange(lo, hi int) int {
 	for i := lo + 1; i < hi; i++ {
 		w := m.words[i]
-		closed := strings.ContainsAny(m.text[m.words[i-1].end:w.start], "]}>")
-		if closed || w.is(contrast) || w.gap == gapComma && w.is(auxiliary|questionWord) {
+		if w.is(contrast) || w.gap == gapComma && w.is(auxiliary|questionWord) {
 			return i
 		}
 	}
