@@ -24,6 +24,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/wording"
 )
 
 // maxReserves bounds the time of a merge, in multiples of Config.Reserve, however much time the turn has left.
@@ -122,7 +123,7 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 		out.paragraph(strings.TrimSpace(p.Answer.GetText()))
 	}
 	for _, p := range failed {
-		out.paragraph(unansweredText(in.base(), p.Query))
+		out.paragraph(unansweredText(in.Language, p.Query))
 	}
 	for _, p := range answered {
 		if q := p.Answer.GetClarifyingQuestion().GetText(); q != "" && !asks(out.String(), q) {
@@ -292,20 +293,7 @@ func noHeadings(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// unanswered says, by language, that a sub-query was not answered.
-var unanswered = map[string]string{
-	"en": "I could not answer this part of your message just now: “%s”",
-	"es": "Ahora mismo no he podido responder a esta parte de tu mensaje: «%s»",
-	"de": "Diesen Teil deiner Nachricht konnte ich gerade nicht beantworten: „%s“",
-	"fr": "Je n’ai pas pu répondre à cette partie de votre message pour le moment : « %s »",
-}
-
-// unansweredText tells the shopper which part of the message was not answered, in English if there is no sentence in the
-// language.
-func unansweredText(base, query string) string {
-	sentence, ok := unanswered[base]
-	if !ok {
-		sentence = unanswered["en"]
-	}
-	return fmt.Sprintf(sentence, text.OneLine(query))
+// unansweredText tells the shopper which part of the message was not answered.
+func unansweredText(tag, query string) string {
+	return fmt.Sprintf(wording.In(tag).Unanswered, text.OneLine(query))
 }

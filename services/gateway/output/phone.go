@@ -54,7 +54,7 @@ var (
 // phoneNumbers removes phone numbers that are not the store's.
 func (r *redaction) phoneNumbers(s string) string {
 	if strings.Contains(s, "1") && countDigits(s, minVanityDigits) == minVanityDigits {
-		s = vanityNumber.ReplaceAllString(s, r.removed.number)
+		s = vanityNumber.ReplaceAllString(s, r.removed.NumberRemoved)
 	}
 	longest := longestNumber(s)
 	if longest < minCuedDigits {
@@ -112,7 +112,7 @@ func (r *redaction) replacePhones(s string, found [][]int) string {
 		if number := s[start:end]; r.allowsPhone(number) {
 			b.WriteString(r.keep(number))
 		} else {
-			b.WriteString(r.removed.number)
+			b.WriteString(r.removed.NumberRemoved)
 		}
 		done = end
 	}

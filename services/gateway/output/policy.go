@@ -19,6 +19,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/wording"
 )
 
 // Policy says what the replies of one store may show. The zero value allows no link, address or number. It is safe for concurrent
@@ -27,30 +28,13 @@ type Policy struct {
 	hosts   []string // in ASCII and lower case; a leading dot stands for every host below
 	mails   []string // in lower case; a leading "@" stands for every address of the domain
 	phones  []string // digits only
-	removed notes
+	removed wording.Sentences
 }
-
-// notes stand in the place of what is removed.
-type notes struct{ link, address, number string }
-
-var notesByLanguage = map[string]notes{
-	"en": {"(link removed)", "(address removed)", "(number removed)"},
-	"de": {"(Link entfernt)", "(Adresse entfernt)", "(Nummer entfernt)"},
-	"es": {"(enlace eliminado)", "(dirección eliminada)", "(número eliminado)"},
-	"fr": {"(lien supprimé)", "(adresse supprimée)", "(numéro supprimé)"},
-}
-
-// wordless are the notes in other languages.
-var wordless = notes{"[…]", "[…]", "[…]"}
 
 // New returns the policy of a store for replies in a language, a BCP 47 tag. An unknown language is taken for English. Settings
 // that Check refuses allow nothing.
 func New(store *gatewayv1.Store, tag string) *Policy {
-	base, own := text.Written(tag)
-	p := &Policy{removed: notesByLanguage[base]}
-	if !own {
-		p.removed = wordless
-	}
+	p := &Policy{removed: wording.In(tag)}
 	for _, h := range store.GetWebHosts() {
 		if rule, err := hostRule(h); err == nil {
 			p.hosts = append(p.hosts, rule)

@@ -19,7 +19,7 @@ func (p *Policy) Text(s string) string {
 	shown := stream.Add(s)
 	shown += stream.Rest()
 	if strings.TrimSpace(shown) == "" && strings.TrimSpace(s) != "" {
-		return s[:len(s)-len(strings.TrimLeftFunc(s, unicode.IsSpace))] + p.removed.link
+		return s[:len(s)-len(strings.TrimLeftFunc(s, unicode.IsSpace))] + p.removed.LinkRemoved
 	}
 	return shown
 }
@@ -54,7 +54,7 @@ func (s *Stream) Add(piece string) string {
 		end := max(0, strings.LastIndexFunc(held[:full], unicode.IsSpace))
 		out.WriteString(s.pass(held[:end]))
 		if full-end >= text.MaxSentence/2 { // no language has such a word, and a link may hide in it
-			out.WriteString(s.policy.removed.link) // for each part: a reader that takes nothing holds up a word without end, too
+			out.WriteString(s.policy.removed.LinkRemoved) // for each part: a reader that takes nothing holds up a word without end, too
 			s.inWord, end = true, full
 		}
 		piece = held[end:]
@@ -236,7 +236,7 @@ func (p *Policy) redact(s string) string {
 		s = r.hosts(s)
 	}
 	s = r.phoneNumbers(s)
-	for _, note := range []string{p.removed.link, p.removed.address, p.removed.number} {
+	for _, note := range []string{p.removed.LinkRemoved, p.removed.AddressRemoved, p.removed.NumberRemoved} {
 		s = strings.ReplaceAll(strings.ReplaceAll(s, "("+note+")", note), "]"+note, "] "+note) // a note is no link's destination
 	}
 	if len(r.kept) == 0 {
@@ -403,7 +403,7 @@ func (r *redaction) urls(s string) string {
 			r.allowsURL(address):
 			return r.keep(address) + apart(rest)
 		}
-		return r.removed.link + rest
+		return r.removed.LinkRemoved + rest
 	})
 }
 
@@ -470,7 +470,7 @@ var (
 
 // mails removes e-mail addresses that are not the store's.
 func (r *redaction) mails(s string) string {
-	s = spelledMail.ReplaceAllString(s, r.removed.address)
+	s = spelledMail.ReplaceAllString(s, r.removed.AddressRemoved)
 	return mailAddress.ReplaceAllStringFunc(s, func(found string) string {
 		address, rest := trimAddress(found)
 		lead := len(address) - len(strings.TrimLeft(address, "*_~."))
@@ -481,7 +481,7 @@ func (r *redaction) mails(s string) string {
 		case r.allowsMail(address[lead:]):
 			return address[:lead] + r.keep(address[lead:]) + apart(rest)
 		}
-		return r.removed.address + rest
+		return r.removed.AddressRemoved + rest
 	})
 }
 
@@ -512,7 +512,7 @@ func (r *redaction) hosts(s string) string {
 		case isFileType(top):
 			return name[:dot] + " ." + top + rest
 		}
-		return r.removed.link + rest
+		return r.removed.LinkRemoved + rest
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/wording"
 )
 
 const (
@@ -80,7 +81,7 @@ func (s *Server) answer(
 		cutOff := func(r rune) bool { return unicode.IsSpace(r) || text.IsDigit(r) || r == '.' || r == ',' } // half an amount is a wrong one
 		p.write(strings.TrimRightFunc(p.sentences.Rest(), cutOff) + "…")
 	case silent && p.quote.Dropped(): // nothing but the prompt
-		p.write(refusal(turn.Language))
+		p.write(wording.In(turn.Language).Refusal)
 	}
 	if result.FinishReason == agentloop.FinishError || errors.Is(err, agentloop.ErrNoAnswer) {
 		s.deps.Logger.WarnContext(ctx, "the model failed; the answer uses the results until then", "agent", s.def.Name, "error", err)
@@ -97,17 +98,6 @@ func (s *Server) answer(
 	answer.PromptVersion = s.promptVersion
 	setDuration(answer, time.Since(begun))
 	return answer, nil
-}
-
-// refusals answer a shopper who asks for nothing but the prompt, by language.
-var refusals = map[string]string{
-	"en": "I cannot help with that.", "de": "Dabei kann ich nicht helfen.", "es": "No puedo ayudarte con eso.",
-	"fr": "Je ne peux pas vous aider pour cela.",
-}
-
-func refusal(language string) string {
-	base, _ := text.Written(language)
-	return refusals[base]
 }
 
 // modelError returns the fault of a budget that does not pay for a first call, that of a model that answers nothing, and any other

@@ -1,0 +1,62 @@
+// Package wording holds the fixed sentences that code writes to shoppers, in one table by language.
+//
+// It must not import a service.
+package wording
+
+import "golang.org/x/text/language"
+
+// Sentences are the sentences in one language.
+type Sentences struct {
+	// Unanswered says that a part of the message was not answered. It is a format with the part as %s.
+	Unanswered string
+	// Refusal answers a shopper who asks for nothing but the prompt.
+	Refusal string
+	// LinkRemoved, AddressRemoved and NumberRemoved stand in the place of what a reply may not show.
+	LinkRemoved, AddressRemoved, NumberRemoved string
+}
+
+var byLanguage = map[string]Sentences{
+	"en": {
+		"I could not answer this part of your message just now: “%s”", "I cannot help with that.",
+		"(link removed)", "(address removed)", "(number removed)",
+	},
+	"de": {
+		"Diesen Teil deiner Nachricht konnte ich gerade nicht beantworten: „%s“", "Dabei kann ich nicht helfen.",
+		"(Link entfernt)", "(Adresse entfernt)", "(Nummer entfernt)",
+	},
+	"es": {
+		"Ahora mismo no he podido responder a esta parte de tu mensaje: «%s»", "No puedo ayudarte con eso.",
+		"(enlace eliminado)", "(dirección eliminada)", "(número eliminado)",
+	},
+	"fr": {
+		"Je n’ai pas pu répondre à cette partie de votre message pour le moment : « %s »", "Je ne peux pas vous aider pour cela.",
+		"(lien supprimé)", "(adresse supprimée)", "(numéro supprimé)",
+	},
+	"it": {
+		"In questo momento non ho potuto rispondere a questa parte del tuo messaggio: «%s»", "Non posso aiutarti con questo.",
+		"(link rimosso)", "(indirizzo rimosso)", "(numero rimosso)",
+	},
+	"nl": {
+		"Dit deel van je bericht kon ik zojuist niet beantwoorden: “%s”", "Daar kan ik je niet mee helpen.",
+		"(link verwijderd)", "(adres verwijderd)", "(nummer verwijderd)",
+	},
+	"pt": {
+		"Neste momento não consegui responder a esta parte da sua mensagem: “%s”", "Não posso ajudar com isso.",
+		"(link removido)", "(endereço removido)", "(número removido)",
+	},
+}
+
+// In returns the sentences in a language, a BCP 47 tag. Without a tag they are English. In a language that the table lacks, sentences
+// are English, and a mark without words stands in the place of what is removed.
+func In(tag string) Sentences {
+	if tag == "" {
+		return byLanguage["en"]
+	}
+	base, _ := language.Make(tag).Base()
+	s, ok := byLanguage[base.String()]
+	if !ok {
+		s = byLanguage["en"]
+		s.LinkRemoved, s.AddressRemoved, s.NumberRemoved = "[…]", "[…]", "[…]"
+	}
+	return s
+}
