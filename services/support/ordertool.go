@@ -75,7 +75,7 @@ type shownOrder struct {
 
 type shownItem struct {
 	Title    string            `json:"title"`
-	Quantity int32             `json:"quantity"`
+	Quantity int32             `json:"quantity,omitempty"` // unless it is 1
 	Options  map[string]string `json:"options,omitempty"`
 	Price    string            `json:"price"`
 }
@@ -256,9 +256,11 @@ func showOrder(f orders.WithActions, now time.Time) *shownOrder {
 		PaidBy:   o.GetPaymentKind(),
 	}
 	for _, item := range o.GetItems()[:min(len(o.GetItems()), maxItemsShown)] {
-		shown.Items = append(shown.Items, shownItem{
-			Title: item.GetTitle(), Quantity: item.GetQuantity(), Options: item.GetOptions(), Price: money.Text(item.GetUnitPrice()),
-		})
+		s := shownItem{Title: item.GetTitle(), Options: item.GetOptions(), Price: money.Text(item.GetUnitPrice())}
+		if item.GetQuantity() != 1 {
+			s.Quantity = item.GetQuantity()
+		}
+		shown.Items = append(shown.Items, s)
 	}
 	for _, r := range o.GetReturns() {
 		shown.Returns = append(shown.Returns, showReturn(f, r))

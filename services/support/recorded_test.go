@@ -219,6 +219,10 @@ func TestAReturnIsProposedUnlessTheGoodsWereUsed(t *testing.T) {
 	if !strings.Contains(asked, "condition: unused, with labels on") {
 		t.Errorf("the store's condition is not told: %s", asked)
 	}
+	if all := strings.Join(c.look(t, "demo", "ben", "", `{"wants":["return","exchange"]}`).Order.Asked, " "); strings.Count(all, "condition: unused") != 1 ||
+		!strings.HasSuffix(all, "; on the same condition.") {
+		t.Errorf("the condition of both is not told once: %s", all)
+	}
 	if next := c.look(t, "demo", "ben", "", "").Order.NextStep; !strings.Contains(next, "condition: unused") {
 		t.Errorf("nor in the next step: %s", next)
 	}

@@ -100,7 +100,7 @@ func TestLookupOrderShowsWhatAShopperAsksFor(t *testing.T) {
 	want := orderResult{Order: &shownOrder{
 		OrderID: "Q-1", Status: "partly on its way", Placed: "10 March 2026", Total: "149.00 EUR",
 		NextStep: "The parcel should arrive by 17 March 2026. It can be followed on the tracking page. The rest has not left yet.",
-		Items:    []shownItem{{Title: "Nimbolt Walker", Quantity: 1, Options: map[string]string{"size": "42"}, Price: "149.00 EUR"}},
+		Items:    []shownItem{{Title: "Nimbolt Walker", Options: map[string]string{"size": "42"}, Price: "149.00 EUR"}},
 		Tracking: &shownParcel{Status: "on its way", Carrier: "Tidepost", TrackingNumber: "T2", URL: "https://tidepost.example/T2", EstimatedDelivery: "17 March 2026"},
 		Parcels:  []shownParcel{{Status: "delivered", Carrier: "Tidepost", TrackingNumber: "T1", Delivered: "14 March 2026"}},
 	}}

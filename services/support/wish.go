@@ -84,12 +84,18 @@ func (t *turnTools) answerWish(ctx context.Context, f orders.WithActions, in wis
 	if in.Item == "" {
 		meant = meantItems(f.Order, t.terms(t.turn.SubQuery))
 	}
+	conditions := make(map[string]bool) // that are said
 	for _, a := range f.Actions.GetAllowed() {
+		words, condition := allowedText(f.Order, a), conditionText(a)
+		if condition != "" && conditions[condition] {
+			words = strings.Replace(words, condition, "; on the same condition", 1)
+		}
+		conditions[condition] = true
 		if !wanted(a.GetKind()) {
-			r.Order.Possible = append(r.Order.Possible, allowedText(f.Order, a))
+			r.Order.Possible = append(r.Order.Possible, words)
 			continue
 		}
-		r.Order.Asked = append(r.Order.Asked, sentence(allowedText(f.Order, a)))
+		r.Order.Asked = append(r.Order.Asked, sentence(words))
 		units := unitsMeant(a, meant, in.Quantity)
 		why := ""
 		if comesBack(a.GetKind()) {
