@@ -20,6 +20,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/wording"
 	"github.com/quartet-commerce/quartet/services/support/policies"
 )
 
@@ -279,5 +280,5 @@ func (t *turnTools) suggestHandoff(_ context.Context, in handoffArgs) (handoffRe
 			}},
 		})
 	}
-	return handoffResult{Note: "A person of the store can take over: it can be confirmed below. Nobody has taken over yet."}, nil
+	return handoffResult{Note: wording.In(t.turn.Language).PersonOffered}, nil
 }
