@@ -160,11 +160,11 @@ func (r searchResult) Summary() string {
 	return fmt.Sprintf("%d passages", len(r.Passages))
 }
 
+// shownPassage is a passage as a model reads it. Its address travels beside the answer's text.
 type shownPassage struct {
 	Policy  string `json:"policy"`
 	Section string `json:"section,omitempty"`
 	Text    string `json:"text"`
-	URL     string `json:"url,omitempty"`
 }
 
 func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchResult, error) {
@@ -192,7 +192,7 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 		if !in.Full {
 			shown = excerpt(p.GetText(), query)
 		}
-		r.Passages = append(r.Passages, shownPassage{Policy: p.GetPolicyTitle(), Section: p.GetSection(), Text: shown, URL: p.GetUrl()})
+		r.Passages = append(r.Passages, shownPassage{Policy: p.GetPolicyTitle(), Section: p.GetSection(), Text: shown})
 		if t.first("passage " + p.GetPolicyId() + "\n" + p.GetSection() + "\n" + p.GetText()) {
 			t.turn.AddPassages(p)
 		}
