@@ -63,7 +63,8 @@ func (c *fakeCatalog) SearchProducts(
 	c.searches = append(c.searches, req)
 	out := new(catalogv1.SearchProductsResponse)
 	for _, p := range c.products[req.GetStoreId()] {
-		if !strings.Contains(strings.ToLower(p.GetTitle()), strings.ToLower(req.GetQuery())) {
+		if !strings.Contains(strings.ToLower(p.GetTitle()), strings.ToLower(req.GetQuery())) ||
+			slices.Contains(req.GetFilter().GetExcludeProductIds(), p.GetProductId()) {
 			continue
 		}
 		out.TotalCount++

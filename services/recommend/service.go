@@ -17,6 +17,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
+	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/recommend/carts"
 )
 
@@ -56,7 +57,8 @@ type Service struct {
 	carts      *carts.Repository
 	cart       cartv1.CartServiceClient // of the store's own; may be nil
 	catalog    catalogv1.CatalogServiceClient
-	orders     CoPurchases // may be nil
+	orders     CoPurchases               // may be nil
+	languages  *state.TTLCache[[]string] // of the stores' catalogs
 	logger     *slog.Logger
 	specialist *specialist.Server
 }
@@ -73,7 +75,7 @@ func New(cfg Config) (*Service, error) {
 	s := &Service{
 		carts:   carts.New(cfg.Redis, cfg.Sealer, cfg.Catalog, cfg.CartTTL),
 		cart:    cfg.Cart,
-		catalog: cfg.Catalog, orders: cfg.Orders, logger: cfg.Logger,
+		catalog: cfg.Catalog, orders: cfg.Orders, logger: cfg.Logger, languages: state.NewTTLCache[[]string](languagesTTL),
 	}
 	var err error
 	s.specialist, err = specialist.New(s.definition(), cfg.Deps)

@@ -83,7 +83,7 @@ func TestTheSpecialistOfAStoreWithoutCarts(t *testing.T) {
 		conn := servicetest.Serve(t, "recommend", service.Register)
 		withoutCart(t, cartv1.NewCartServiceClient(conn), true)
 		described, err := specialistv1.NewSpecialistServiceClient(conn).Describe(servicetest.Context(t, conn, sc), &specialistv1.DescribeRequest{})
-		if err != nil || len(described.GetSpecialist().GetTools()) != 1 || described.GetSpecialist().GetTools()[0].GetName() != "similar_products" {
+		if err != nil || len(described.GetSpecialist().GetTools()) != 2 || described.GetSpecialist().GetTools()[0].GetName() != "similar_products" {
 			t.Errorf("%s: described as %v, %v", name, described, err)
 		}
 		answer := servicetest.Answer(t, conn, sc, "a gift?")

@@ -11,10 +11,12 @@ import (
 	"google.golang.org/grpc"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/productview"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
@@ -26,13 +28,16 @@ type similarRequest struct {
 	storeID  string
 	cart     carttool.Cart
 	anchors  []string
-	unknown  []string // names that match no product of the catalog
-	noMatch  bool     // the query matches no product of the catalog
+	titles   []string        // of the anchors, as far as they are known
+	lowest   *commonv1.Money // price of the anchors that the model named
+	unknown  []string        // names that match no product of the catalog
+	noMatch  bool            // the query matches no product of the catalog
 	query    string
 	relation catalogv1.Relation
 	language string // of reasons, one that code writes
 	filter   *catalogv1.Filter
 	limit    int
+	notes    []string // for the model
 }
 
 // request combines the arguments with the shopper's cart. Products in the cart are never proposed.
@@ -48,8 +53,13 @@ func (t *turn) request(ctx context.Context, in similarArgs, cart carttool.Cart) 
 	for _, item := range cart.GetItems() {
 		r.filter.ExcludeProductIds = append(r.filter.ExcludeProductIds, item.GetProductId())
 	}
-	if err := r.resolveAnchors(ctx, in.ProductIDs); err != nil {
-		return nil, err
+	if in.fromCart {
+		r.anchorByCart()
+	}
+	if len(r.anchors) == 0 || len(in.ProductIDs) > 0 {
+		if err := r.resolveAnchors(ctx, in.ProductIDs); err != nil {
+			return nil, err
+		}
 	}
 	if in.MaxPrice != nil {
 		code, err := r.currency(ctx)
@@ -57,6 +67,9 @@ func (t *turn) request(ctx context.Context, in similarArgs, cart carttool.Cart) 
 			return nil, err
 		}
 		r.filter.MaxPrice = money.FromMajor(*in.MaxPrice, code)
+	}
+	if most := r.filter.GetMaxPrice(); in.Cheaper && r.lowest.GetAmountMinor() > 0 && (most == nil || r.lowest.GetAmountMinor() <= most.GetAmountMinor()) {
+		r.filter.MaxPrice = &commonv1.Money{AmountMinor: r.lowest.GetAmountMinor() - 1, CurrencyCode: r.lowest.GetCurrencyCode()}
 	}
 	return r, nil
 }
@@ -75,10 +88,18 @@ func (r *similarRequest) resolveAnchors(ctx context.Context, names []string) err
 		}
 	}
 	if len(r.anchors) == 0 && (r.query == "" || r.relation == catalogv1.Relation_RELATION_COMPLEMENT) {
-		held := r.filter.GetExcludeProductIds()
-		r.anchors = held[max(0, len(held)-maxAnchors):] // the latest additions
+		r.anchorByCart()
 	}
 	return nil
+}
+
+// anchorByCart starts from the latest additions to the cart.
+func (r *similarRequest) anchorByCart() {
+	held := r.filter.GetExcludeProductIds()
+	r.anchors = slices.Clone(held[max(0, len(held)-maxAnchors):])
+	for _, item := range r.cart.GetItems() {
+		r.titles = append(r.titles, item.GetTitle())
+	}
 }
 
 // resolve finds the products that the model named, by id or by title.
@@ -88,7 +109,7 @@ func (r *similarRequest) resolve(ctx context.Context, names []string) error {
 		return fmt.Errorf("look up products: %w", err)
 	}
 	for _, p := range resp.GetProducts() {
-		r.anchors = append(r.anchors, p.GetProductId())
+		r.addAnchor(p)
 	}
 	for _, name := range resp.GetMissingProductIds() {
 		found, err := r.search(ctx, &catalogv1.SearchProductsRequest{Query: name, Limit: 1})
@@ -96,12 +117,20 @@ func (r *similarRequest) resolve(ctx context.Context, names []string) error {
 			return err
 		}
 		if hits := found.GetHits(); len(hits) > 0 {
-			r.anchors = append(r.anchors, hits[0].GetProduct().GetProductId())
+			r.addAnchor(hits[0].GetProduct())
 		} else {
 			r.unknown = append(r.unknown, name)
 		}
 	}
 	return nil
+}
+
+// addAnchor adds a product to start from.
+func (r *similarRequest) addAnchor(p *catalogv1.Product) {
+	r.anchors, r.titles = append(r.anchors, p.GetProductId()), append(r.titles, p.GetTitle())
+	if price := productview.Lowest(p.GetVariants()); r.lowest == nil || price.GetAmountMinor() < r.lowest.GetAmountMinor() {
+		r.lowest = price
+	}
 }
 
 // anchorByTitle makes the product that the query names by its title the anchor: a complement of a teapot is not a teapot.
@@ -159,7 +188,11 @@ func (r *similarRequest) run(ctx context.Context) ([]*catalogv1.Hit, string, err
 		if err != nil {
 			return nil, "", fmt.Errorf("find similar products: %w", err)
 		}
-		hits = resp.GetHits()
+		if hits = resp.GetHits(); len(hits) > 0 && r.query != "" && !r.noMatch && !r.namesAnchor() {
+			if hits, err = r.preferMatches(ctx, hits); err != nil {
+				return nil, "", err
+			}
+		}
 	}
 	if len(hits) == 0 && r.query != "" {
 		resp, err := r.search(ctx, &catalogv1.SearchProductsRequest{Query: r.query, Filter: r.without(r.anchors), Limit: int32(r.limit)})
@@ -190,6 +223,10 @@ func (r *similarRequest) note(hits []*catalogv1.Hit) string {
 	var parts []string
 	if r.cart.Unseen == reasonFailed {
 		parts = append(parts, reasonFailed+" Some of this may be in it already.")
+	}
+	parts = append(parts, r.notes...)
+	if held := r.heldByQuery(); len(held) > 0 {
+		parts = append(parts, "In the cart already: "+strings.Join(held, ", ")+".")
 	}
 	if len(r.unknown) > 0 {
 		parts = append(parts, "The store has no product called "+strings.Join(r.unknown, ", ")+".")
@@ -261,6 +298,9 @@ func (s *Service) coPurchases(ctx context.Context, storeID string, products []st
 
 // relation returns the relation that the model asked for. Without one, the shopper's own words decide.
 func (t *turn) relation(in similarArgs) catalogv1.Relation {
+	if in.Cheaper && in.Relation == "" {
+		return catalogv1.Relation_RELATION_ALTERNATIVE
+	}
 	if in.Relation == "" && asksForComplement(t.SubQuery) {
 		return catalogv1.Relation_RELATION_COMPLEMENT
 	}

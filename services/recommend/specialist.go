@@ -40,9 +40,10 @@ func (s *Service) definition() specialist.Definition {
 		Keywords:      vocabulary,
 		Prompt:        prompt,
 		Tools:         s.tools,
+		FitTools:      s.fitTools,
 		Unavailable:   s.unavailable,
 		DisabledTools: s.disabledTools,
-		ToolReads:     map[string][]scope.Read{carttool.Name: {scope.ReadCarts}, similarTool: {scope.ReadCatalog}},
+		ToolReads:     map[string][]scope.Read{carttool.Name: {scope.ReadCarts}, similarTool: {scope.ReadCatalog}, catalogTool: {scope.ReadCatalog}},
 		ReadsCart:     true,
 	}
 }
@@ -93,8 +94,11 @@ func (s *Service) readCart(ctx context.Context, storeID, cartID string) (*cartv1
 
 const similarTool = "similar_products"
 
-const similarDescription = `Finds products that go with, or could replace, those in product_ids, else those in the cart. With a ` +
-	`query alone, as for a gift, it searches the catalog. Leaves out what is in the cart or sold out.`
+const similarDescription = `Finds products that go with, or could replace, those in product_ids. Leaves out what is in the cart or ` +
+	`sold out.`
+
+// cartAnchor stands among product_ids for what is in the cart.
+const cartAnchor = "cart"
 
 const (
 	defaultListed = 4 // as many as the prompt recommends
@@ -105,11 +109,14 @@ const (
 
 // similarArgs are the arguments of similar_products.
 type similarArgs struct {
-	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles. Default: the cart."`
-	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few English words."`
+	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles; or cart, for what is in it."`
+	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few words."`
 	Relation   string   `json:"relation,omitempty" jsonschema:"complement or alternative. Default: both."`
 	MaxPrice   *float64 `json:"max_price,omitempty"`
+	Cheaper    bool     `json:"cheaper,omitempty" jsonschema:"Only alternatives that cost less than product_ids."`
 	Limit      int      `json:"limit,omitempty" jsonschema:"1 to 20. Default: 4."`
+
+	fromCart bool // product_ids name the cart
 }
 
 // relations are the values of the relation argument.
@@ -140,6 +147,7 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	return []agentloop.Tool{
 		carttool.New(t, carttool.Config{Read: u.cart.Get, Catalog: s.catalog}),
 		agentloop.NewTool(similarTool, similarDescription, u.similar),
+		agentloop.NewTool(catalogTool, catalogDescription, u.searchCatalog),
 	}
 }
 
@@ -179,11 +187,15 @@ func (t *turn) similar(ctx context.Context, in similarArgs) (similarResult, erro
 	if err := in.check(); err != nil {
 		return similarResult{}, err
 	}
+	in.ProductIDs = slices.DeleteFunc(in.ProductIDs, func(id string) bool {
+		in.fromCart = in.fromCart || strings.EqualFold(strings.TrimSpace(id), cartAnchor)
+		return strings.EqualFold(strings.TrimSpace(id), cartAnchor)
+	})
 	cart, err := t.cart.Get(ctx)
-	if in.Query = strings.TrimSpace(in.Query); in.Query == "" && len(in.ProductIDs) == 0 && t.seeksGift() {
+	if in.Query = strings.TrimSpace(in.Query); in.Query == "" && len(in.ProductIDs) == 0 && !in.fromCart && t.seeksGift() {
 		in.Query, in.Relation = "gift", ""
 	}
-	if err != nil && (ctx.Err() != nil || len(in.ProductIDs) == 0 && in.Query == "") {
+	if err != nil && (ctx.Err() != nil || len(in.ProductIDs) == 0 && (in.Query == "" || in.fromCart)) {
 		return similarResult{}, err
 	} else if err != nil {
 		cart.Unseen = reasonFailed

@@ -3,6 +3,7 @@ package recommend
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -344,7 +345,7 @@ func TestDescribe(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := resp.GetSpecialist()
-		if s.GetName() != "recommend" || s.GetAvailable() != available || len(s.GetTools()) != 2 || !s.GetReadsCart() {
+		if s.GetName() != "recommend" || s.GetAvailable() != available || len(s.GetTools()) != 3 || !s.GetReadsCart() {
 			t.Errorf("store %s: %s, available %v, %d tools", store, s.GetName(), s.GetAvailable(), len(s.GetTools()))
 		}
 		if n := len(s.GetKeywords()); n < 40 || n > 400 {
@@ -403,6 +404,107 @@ func TestTitled(t *testing.T) {
 	} {
 		if got := namedByTitle(c.title, c.query); got != c.want {
 			t.Errorf("%q, %q: %v, want %v", c.title, c.query, got, c.want)
+		}
+	}
+}
+
+func TestSearchCatalog(t *testing.T) {
+	for name, c := range map[string]struct {
+		arguments string
+		want      []string // ids; a plus says that it is in the cart
+		note      string
+	}{
+		"what is in the cart is said to be there": {`{"query":"sock"}`, []string{"SOCK-1+"}, ""},
+		"what is not": {`{"query":"mug","max_price":50,"sort":"rating"}`, []string{"MUG-1"}, ""},
+		"nothing":     {`{"query":"kayak"}`, nil, "Nothing in stock matches."},
+		"sold out":    {`{"query":"tent"}`, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call, _ := toolbox(t, scope.Scope{CartID: "c1"}, item("SOCK-1", "std", 1))
+			value, err := call("search_catalog", c.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := value.(similarResult)
+			var found []string
+			for _, p := range got.Products {
+				id := p.ProductID
+				if p.InCart {
+					id += "+"
+				}
+				found = append(found, id)
+			}
+			if !slices.Equal(found, c.want) || got.Note != c.note {
+				t.Errorf("found %v, note %q; want %v, %q", found, got.Note, c.want, c.note)
+			}
+		})
+	}
+	call, _ := toolbox(t, scope.Scope{})
+	for arguments, advice := range map[string]string{
+		`{"query":"a","sort":"best"}`:                "use relevance",
+		`{"query":"a","limit":21}`:                   "use 1 to 20",
+		`{"query":"a","min_price":2,"max_price":1}`:  "swap them",
+		`{"query":"a","min_price":-2,"max_price":1}`: "zero or more",
+	} {
+		if _, err := call("search_catalog", arguments); err == nil || !strings.Contains(err.Error(), advice) {
+			t.Errorf("%s: error %v does not say %q", arguments, err, advice)
+		}
+	}
+}
+
+// TestAQueryBesideProductsCounts gives similar_products words beside products to start from.
+func TestAQueryBesideProductsCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		arguments string
+		first     string
+		notes     []string
+	}{
+		"a related product matches":          {`{"product_ids":["BOOT-1"],"query":"wax"}`, "WAX-1", nil},
+		"no product matches":                 {`{"product_ids":["BOOT-1"],"query":"kayak"}`, "WAX-1", []string{`Nothing in stock matches "kayak"; these go by the products alone.`}},
+		"what matches is in the cart":        {`{"product_ids":["BOOT-1"],"query":"socks"}`, "WAX-1", []string{"In the cart already: Trail sock."}},
+		"the query names what to start from": {`{"product_ids":["BOOT-1"],"query":"boots"}`, "WAX-1", nil},
+		"the cart is what to start from":     {`{"product_ids":["cart"],"query":"mug"}`, "MUG-1", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call, catalog := toolbox(t, scope.Scope{CartID: "c1"}, item("SOCK-1", "std", 1))
+			value, err := call("similar_products", c.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := value.(similarResult)
+			if len(got.Products) == 0 || got.Products[0].ProductID != c.first {
+				t.Errorf("%+v, want %s first", got, c.first)
+			}
+			for _, note := range c.notes {
+				if !strings.Contains(got.Note, note) {
+					t.Errorf("note %q does not say %q", got.Note, note)
+				}
+			}
+			if c.notes == nil && got.Note != "" {
+				t.Errorf("note %q, want none", got.Note)
+			}
+			if len(catalog.similar) != 1 {
+				t.Errorf("%d requests for related products", len(catalog.similar))
+			}
+		})
+	}
+}
+
+// TestCheaperAlternatives bounds the price by that of the product that the shopper has named.
+func TestCheaperAlternatives(t *testing.T) {
+	for arguments, want := range map[string]int64{
+		`{"product_ids":["BOOT-1"],"cheaper":true}`:                 15994,
+		`{"product_ids":["BOOT-1"],"cheaper":true,"max_price":100}`: 10000,
+		`{"product_ids":["BOOT-1"],"cheaper":true,"max_price":500}`: 15994,
+		`{"product_ids":["BOOT-1"],"relation":"alternative"}`:       0,
+	} {
+		call, catalog := toolbox(t, scope.Scope{})
+		if _, err := call("similar_products", arguments); err != nil {
+			t.Fatal(err)
+		}
+		got := catalog.similar[0]
+		if got.GetFilter().GetMaxPrice().GetAmountMinor() != want || got.GetRelation() != catalogv1.Relation_RELATION_ALTERNATIVE {
+			t.Errorf("%s: %v, want at most %d", arguments, got, want)
 		}
 	}
 }

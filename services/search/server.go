@@ -206,10 +206,15 @@ func (s *server) SearchProducts(
 	}
 	req.Query = catalog.Clean(req.GetQuery())
 	var f index.Result
+	var languages []string
 	m := s.searcher.VectorQuery(ctx, s.backend, req.GetStoreId(), req.GetQuery(), req.GetSort())
 	err := s.backend.Read(ctx, req.GetStoreId(), nil, func(v *index.View) (err error) {
 		if err := checkCurrency(v, req.GetFilter()); err != nil {
 			return err
+		}
+		languages = nil
+		for _, l := range v.Statistics.CatalogLanguages() {
+			languages = append(languages, l.Tag)
 		}
 		f, err = s.searcher.Search(ctx, v, v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery()), index.NewFilter(req.GetFilter()), req.GetSort(), &m)
 		return err
@@ -229,6 +234,7 @@ func (s *server) SearchProducts(
 	index.SortByAttribute(f.Hits, req.GetSort(), req.GetSortAttribute())
 	end := offset + orDefault(req.GetLimit(), defaultHits)
 	out := f.Response(req.GetSort(), end, legs)
+	out.Languages = languages
 	out.Hits = out.Hits[min(offset, len(out.Hits)):]
 	if end < len(f.Hits) {
 		out.NextPageToken = pagetoken.New(strconv.Itoa(end))

@@ -262,7 +262,7 @@ func (ix backendUnderTest) testSearchProducts(t *testing.T) {
 			MatchedVariantIds: []string{"s40"}, Reason: "matches trail, running, shoes",
 		}},
 		TotalCount: 2, MinPrice: catalogtest.Eur(8995), MaxPrice: catalogtest.Eur(11995), Legs: []string{"lexical"},
-		NextPageToken: pagetoken.New("1"),
+		NextPageToken: pagetoken.New("1"), Languages: []string{"en"},
 		Facets: []*catalogv1.Facet{
 			{Name: "category", Value: "Trail running shoes", Count: 2},
 			{Name: "brand", Value: "Kestrel", Count: 1}, {Name: "brand", Value: "Moorhen", Count: 1},
@@ -298,7 +298,7 @@ func (ix backendUnderTest) testNothingFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := &catalogv1.SearchProductsResponse{ExcludedMostBy: tc.want, Legs: []string{"lexical"}}
+			want := &catalogv1.SearchProductsResponse{ExcludedMostBy: tc.want, Legs: []string{"lexical"}, Languages: []string{"en"}}
 			if diff := cmp.Diff(want, resp, protocmp.Transform(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -163,7 +163,8 @@ func (p *planner) due(t *profile, clause text, fromResults bool) bool {
 	if at == 0 && (fromResults || waited || p.onlyPreparation(fit)) {
 		return true
 	}
-	if fromResults && fit[at].score >= 0.5*fit[0].score {
+	answered := fit[0].tool.free && p.c.calls(fit[0].tool.name) > 0 && len(t.schema.Required) == 0 // t can do without the results of a search
+	if fromResults && !answered && fit[at].score >= 0.5*fit[0].score {
 		return true
 	}
 	// The best tool asked to come first and has been called: now the next best has its turn.

@@ -43,6 +43,7 @@ type View struct {
 	Options      map[string][]string `json:"options,omitempty"`
 	Variants     []string            `json:"variants,omitempty"`
 	Stock        int64               `json:"stock"`
+	InCart       bool                `json:"in_cart,omitempty"`
 	Rating       string              `json:"rating,omitempty"`
 	Details      string              `json:"details,omitempty"`
 	About        string              `json:"about,omitempty"`

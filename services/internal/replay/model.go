@@ -93,7 +93,7 @@ func describe(req *agentloop.Request) (role Role, question string, answers int) 
 		role = Router
 	}
 	for _, tool := range req.Tools {
-		if r, ok := roleOfTool[tool.Name]; ok {
+		if r, ok := roleOfTool[tool.Name]; ok && (r != Search || role == Merge) { // recommend searches too
 			role = r
 		}
 	}

@@ -36,7 +36,7 @@ const (
 	Merge      Role = "merge"
 )
 
-// roleOfTool tells a specialist by a tool that only this specialist has.
+// roleOfTool tells a specialist by a tool that only this specialist has, or search by one that recommend has too.
 var roleOfTool = map[string]Role{
 	"search_catalog": Search, "similar_products": Recommend, "list_active_promotions": Promotions, "search_policies": Support,
 }

@@ -1959,6 +1959,8 @@ type SearchProductsResponse struct {
 	Legs []string `protobuf:"bytes,7,rep,name=legs,proto3" json:"legs,omitempty"`
 	// Token of the next hits. Empty: these are the last.
 	NextPageToken string `protobuf:"bytes,8,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// BCP 47 tags of the languages that the catalog is in, the most frequent first. Empty: the store has no products.
+	Languages     []string `protobuf:"bytes,9,rep,name=languages,proto3" json:"languages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2047,6 +2049,13 @@ func (x *SearchProductsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *SearchProductsResponse) GetLanguages() []string {
+	if x != nil {
+		return x.Languages
+	}
+	return nil
 }
 
 // FindSimilarProductsRequest asks for complements or alternatives to some products.
@@ -2426,7 +2435,7 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x05limit\x18\x05 \x01(\x05R\x05limit\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x06 \x01(\tR\tpageToken\x12%\n" +
-	"\x0esort_attribute\x18\a \x01(\tR\rsortAttribute\"\xed\x02\n" +
+	"\x0esort_attribute\x18\a \x01(\tR\rsortAttribute\"\x8b\x03\n" +
 	"\x16SearchProductsResponse\x12+\n" +
 	"\x04hits\x18\x01 \x03(\v2\x17.quartet.catalog.v1.HitR\x04hits\x12\x1f\n" +
 	"\vtotal_count\x18\x02 \x01(\x05R\n" +
@@ -2436,7 +2445,8 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x06facets\x18\x05 \x03(\v2\x19.quartet.catalog.v1.FacetR\x06facets\x12(\n" +
 	"\x10excluded_most_by\x18\x06 \x01(\tR\x0eexcludedMostBy\x12\x12\n" +
 	"\x04legs\x18\a \x03(\tR\x04legs\x12&\n" +
-	"\x0fnext_page_token\x18\b \x01(\tR\rnextPageToken\"\xe0\x02\n" +
+	"\x0fnext_page_token\x18\b \x01(\tR\rnextPageToken\x12\x1c\n" +
+	"\tlanguages\x18\t \x03(\tR\tlanguages\"\xe0\x02\n" +
 	"\x1aFindSimilarProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vproduct_ids\x18\x02 \x03(\tR\n" +
