@@ -68,3 +68,26 @@ func TestARecordedCallIsFoundByItsQuestion(t *testing.T) {
 		t.Errorf("missed %q, %d calls", m.Missed(), len(m.Calls()))
 	}
 }
+
+func TestCallsOfToolsThatAreGoneAreLeftOut(t *testing.T) {
+	m := recording(t, "strong").Model()
+	m.Choose("03") // in the recording, list_active_promotions, then choose_promotion, then the text
+	req := &agentloop.Request{
+		Messages: []agentloop.Message{{Role: agentloop.RoleUser, Text: "Is there any discount code that works on my cart right now?"},
+			{Role: agentloop.RoleAssistant}, {Role: agentloop.RoleTool}},
+		Tools: []agentloop.ToolSpec{{Name: "list_active_promotions"}},
+	}
+	for _, want := range []bool{false, true} {
+		text, calls := "", 0
+		for c, err := range m.Generate(t.Context(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, calls = text+c.Text, calls+len(c.ToolCalls)
+		}
+		if chose := calls > 0; chose != want || strings.Contains(text, "SAVE20") == want {
+			t.Errorf("%d tools: %d calls, text %q", len(req.Tools), calls, text)
+		}
+		req.Tools = append(req.Tools, agentloop.ToolSpec{Name: "choose_promotion"})
+	}
+}
