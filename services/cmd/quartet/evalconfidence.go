@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 	level := logLevel(fs, slog.LevelError) // recorded mistakes of a model are warnings
 	asJSON := fs.Bool("json", false, "print only the figures, as one JSON object")
 	train := fs.Bool("train", false, "fit new weights of the evidence, and print them with the figures of a cross-validation")
+	record := fs.String("record", "", "write the replies of today to this `file`, to be judged, and measure nothing")
 	folders, err := parse(fs, args, env)
 	if err != nil {
 		return err
@@ -44,6 +46,9 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 			return err
 		}
 		outcomes = append(outcomes, more...)
+	}
+	if *record != "" {
+		return writeReplies(*record, outcomes)
 	}
 	var replies []confidence.Reply
 	failed, missed := 0, 0
@@ -71,6 +76,15 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 	}
 	report.Print(env.out)
 	return nil
+}
+
+// writeReplies writes the replies of today for people to judge.
+func writeReplies(file string, outcomes []replay.Outcome) error {
+	var lines bytes.Buffer
+	if err := replay.Write(&lines, outcomes); err != nil {
+		return err
+	}
+	return os.WriteFile(file, lines.Bytes(), 0o644)
 }
 
 // features returns the features of the answers of a reply. A failed part has none.
