@@ -19,12 +19,10 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
+	"github.com/quartet-commerce/quartet/services/internal/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
-
-// defaultHandoffConfidence is the confidence below which a reply recommends a human, unless the store has its own.
-const defaultHandoffConfidence = 0.4
 
 // reply composes what the backend gets.
 func (s *Service) reply(
@@ -37,7 +35,7 @@ func (s *Service) reply(
 		TraceId:     telemetry.TraceID(ctx),
 		Routing:     d,
 		MergeMethod: m.Method,
-		Confidence:  confidence(results),
+		Confidence:  confidenceOf(results),
 		CreateTime:  timestamppb.New(t.began),
 		RequestId:   t.req.GetRequestId(),
 	}
@@ -64,7 +62,7 @@ func (s *Service) reply(
 	r.Promotion = choosePromotion(r.GetText(), results)
 	suggestActions(ctx, r, results, places, run)
 	r.Usage, r.Cost = cmp.Or(used.Usage(), &commonv1.Usage{}), used.Cost()
-	r.Handoff = handoff(r, results, cmp.Or(t.store.GetHandoffConfidence(), defaultHandoffConfidence))
+	r.Handoff = handoff(r, results, cmp.Or(t.store.GetHandoffConfidence(), confidence.HandoffBelow))
 	r.Duration = durationpb.New(s.cfg.Now().Sub(t.began))
 	return r
 }
@@ -100,13 +98,13 @@ func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
 	}
 }
 
-// confidence is the lowest confidence of the results; a failed one counts 0. A reply is only as good as its worst part.
-func confidence(results []fanout.Result) float64 {
-	lowest := 1.0
-	for _, b := range results {
-		lowest = min(lowest, max(b.Answer.GetConfidence(), 0))
+// confidenceOf is the confidence in the answers of the results; a failed result counts 0.
+func confidenceOf(results []fanout.Result) float64 {
+	all := make([]float64, len(results))
+	for i, r := range results {
+		all[i] = r.Answer.GetConfidence()
 	}
-	return lowest
+	return confidence.OfReply(all...)
 }
 
 // handoff recommends a human if a part is missing, a specialist suggests it, or the confidence is below the store's limit.

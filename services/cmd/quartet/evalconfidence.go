@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
-	score "github.com/quartet-commerce/quartet/services/internal/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/eval/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/replay"
@@ -18,16 +17,18 @@ import (
 )
 
 const evalConfidenceAbout = `Sends recorded messages to the demo stores again, answers the model calls as the recorded model did, and compares the confidence
-of the replies with what people said about the recorded ones. A folder has messages.jsonl, exchanges.jsonl, parts.json,
-replies.jsonl and labels.jsonl. docs/evaluation.md defines each figure.`
+of the replies with what people said about the recorded ones. A folder has messages.jsonl, replies.jsonl and labels.jsonl, and the
+calls of the model in exchanges.jsonl and parts.json. Without these two, the replies in replies.jsonl are measured as they are.
+docs/evaluation.md defines each figure.`
 
 // runEvalConfidence measures the confidence of replies.
 func runEvalConfidence(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("eval", "confidence FOLDER...", evalConfidenceAbout, env)
 	level := logLevel(fs, slog.LevelError) // recorded mistakes of a model are warnings
 	asJSON := fs.Bool("json", false, "print only the figures, as one JSON object")
-	train := fs.Bool("train", false, "fit new weights of the evidence, and print them with the figures of a cross-validation")
-	record := fs.String("record", "", "write the replies of today to this `file`, to be judged, and measure nothing")
+	train := fs.Bool("train", false, "fit new weights of the evidence, and print them with the figures of replies that they were not fitted to")
+	hold := fs.String("hold", "", "with --train: fit nothing to the replies of this `store`, and report them apart")
+	record := fs.String("record", "", "send the messages of one folder, write the replies to this `file`, to be judged, and measure nothing")
 	folders, err := parse(fs, args, env)
 	if err != nil {
 		return err
@@ -35,36 +36,50 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 	if len(folders) == 0 {
 		return usagef("give at least one folder, such as: quartet eval confidence recordings/strong recordings/weak")
 	}
-	var outcomes []replay.Outcome
+	var replies, held []confidence.Reply
+	failed, missed := 0, 0
 	for _, folder := range folders {
 		recording, err := replay.Read(os.DirFS(folder))
 		if err != nil {
 			return usagef("%s: %w", folder, err)
 		}
-		more, err := replayed(ctx, recording, *level, env)
-		if err != nil {
-			return err
+		var outcomes []replay.Outcome
+		if recording.HasCalls() || *record != "" {
+			outcomes, err = replayed(ctx, recording, *level, env)
+			if err != nil {
+				return err
+			}
+		} else {
+			for _, turn := range recording.Turns() {
+				outcomes = append(outcomes, replay.Outcome{Turn: turn, Now: turn.Reply})
+			}
 		}
-		outcomes = append(outcomes, more...)
-	}
-	if *record != "" {
-		return writeReplies(*record, outcomes)
-	}
-	var replies []confidence.Reply
-	failed, missed := 0, 0
-	for _, o := range outcomes {
-		missed += len(o.Missed)
-		switch {
-		case o.Err != nil:
-			failed++
-		case o.Label != "":
-			replies = append(replies, confidence.Reply{
-				Confidence: o.Now.GetConfidence(), HandedOff: o.Now.GetHandoff().GetRecommended(), Label: o.Label, Answers: features(o.Now),
-			})
+		if *record != "" {
+			return writeReplies(*record, outcomes)
+		}
+		for _, o := range outcomes {
+			missed += len(o.Missed)
+			switch reply := confidence.Judged(filepath.Base(folder), o.Label, o.Now); {
+			case o.Err != nil || o.Now == nil:
+				failed++
+			case o.Label == "":
+			case *train && o.Ask.GetStoreId() == *hold:
+				held = append(held, reply)
+			default:
+				replies = append(replies, reply)
+			}
 		}
 	}
 	if *train {
-		return trained(replies, *asJSON, env)
+		report, err := confidence.Study(replies, held)
+		switch {
+		case err != nil:
+			return err
+		case *asJSON:
+			return printReportJSON(env.out, report)
+		}
+		report.Print(env.out)
+		return nil
 	}
 	report, err := confidence.Measure(replies)
 	if err != nil {
@@ -85,45 +100,6 @@ func writeReplies(file string, outcomes []replay.Outcome) error {
 		return err
 	}
 	return os.WriteFile(file, lines.Bytes(), 0o644)
-}
-
-// features returns the features of the answers of a reply. A failed part has none.
-func features(reply *gatewayv1.AskResponse) []score.Features {
-	var all []score.Features
-	for _, result := range reply.GetResults() {
-		if a := result.GetAnswer(); a != nil {
-			all = append(all, score.FeaturesOf(a))
-		}
-	}
-	return all
-}
-
-// trained prints weights for judged replies, and the figures of weights that were fitted to other replies.
-func trained(replies []confidence.Reply, asJSON bool, env environment) error {
-	weights, err := confidence.Train(replies)
-	if err != nil {
-		return err
-	}
-	validated, err := confidence.CrossValidate(replies)
-	if err != nil {
-		return err
-	}
-	report, err := confidence.Measure(validated)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printReportJSON(env.out, struct {
-			Weights   score.Weights      `json:"weights"`
-			Validated *confidence.Report `json:"validated"`
-		}{weights, report})
-	}
-	for i, name := range score.Names {
-		fmt.Fprintf(env.out, "%6.2f  %s\n", weights[i], name)
-	}
-	fmt.Fprintln(env.out, "\nCross-validation:")
-	report.Print(env.out)
-	return nil
 }
 
 // replayed sends the messages of a recording to services of its own, in this process.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,13 +37,35 @@ func TestConfidenceTellsGoodRepliesFromBadOnes(t *testing.T) {
 	if r.Replies != 52 || r.Failed > 0 || r.AUC == nil || *r.AUC < 0.8 || r.Brier == nil || *r.Brier > 0.15 {
 		t.Errorf("figures %+v", r)
 	}
-	var trained struct {
-		Weights   []float64
-		Validated confidence.Report
+	var trained confidence.Results
+	runJSON(t, &trained, append(args, "--train", "--hold", "tea", "../../internal/eval/confidence/testdata/offline")...)
+	if v := trained.Validated; v.Replies+trained.Held.Replies != 202 || *v.AUC < 0.69 || *v.Brier > *v.BrierOfMean-0.02 {
+		t.Errorf("cross-validated: %+v", v)
 	}
-	runJSON(t, &trained, append(args, "--train", "../../internal/eval/confidence/testdata/offline")...)
-	if v := trained.Validated; len(trained.Weights) == 0 || v.Replies != 122 || *v.Brier >= *v.BrierOfMean {
-		t.Errorf("with unseen replies: %+v", trained)
+	if h := trained.Held; *h.AUC < 0.8 || *h.Brier > *h.BrierOfMean-0.04 {
+		t.Errorf("store held out: %+v", h)
+	}
+}
+
+func TestEvalConfidenceRecordsRepliesToBeJudged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const message = `{"n":"01","store_id":"demo","message":"Do you sell kayaks?"}`
+	if err := os.WriteFile(filepath.Join(dir, "messages.jsonl"), []byte(message+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replies := filepath.Join(dir, "replies.jsonl")
+	if code, _, stderr := quartet(t.Context(), nil, "eval", "confidence", "--record", replies, dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	label := `{"n":"01","verdict":"good"}` + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "labels.jsonl"), []byte(label), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var r confidence.Report
+	runJSON(t, &r, "eval", "confidence", "--json", dir)
+	if r.Replies != 1 || r.Labels["good"] != 1 || *r.Brier == 0 || r.Handoff.Replies != 0 {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -61,7 +61,7 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 	for _, c := range result.Calls {
 		a.ToolCalls = append(a.ToolCalls, toolCall(c))
 	}
-	a.Confidence = confidence.Of(a)
+	a.Confidence = confidence.Of(turn.SubQuery, a)
 	return a
 }
 

@@ -235,7 +235,7 @@ func TestAnAnswerCountsItsEvidence(t *testing.T) {
 			if got := r.answer.GetEvidence(); !proto.Equal(got, tt.want) {
 				t.Errorf("evidence is %v, want %v", got, tt.want)
 			}
-			if got, want := r.answer.GetConfidence(), confidence.Of(r.answer); got != want {
+			if got, want := r.answer.GetConfidence(), confidence.Of(question.GetSubQuery(), r.answer); got != want {
 				t.Errorf("confidence is %v, want %v from the answer alone", got, want)
 			}
 		})

@@ -4,6 +4,10 @@ package confidence
 import (
 	"fmt"
 	"io"
+	"slices"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/eval"
@@ -20,7 +24,7 @@ const (
 var quality = map[string]float64{"good": 1, "flawed": 0.5, labelBad: 0}
 
 // thresholds are those for which Measure counts what a human would get.
-var thresholds = []float64{0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
+var thresholds = []float64{0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8}
 
 // Reply is a judged reply.
 type Reply struct {
@@ -30,8 +34,33 @@ type Reply struct {
 	HandedOff bool
 	// Label is "good", "flawed" or "bad".
 	Label string
-	// Answers are the features of the reply's answers. Only for training.
+	// Source says where the reply is from, such as the name of a recording.
+	Source string
+	// Answers are the features of the reply's answers.
 	Answers []confidence.Features
+	// Failed reports whether a part of the reply has no answer. Its confidence is then 0.
+	Failed bool
+}
+
+// Judged returns a reply with its label and its confidence by today's weights.
+func Judged(source, label string, reply *gatewayv1.AskResponse) Reply {
+	r := Reply{Source: source, Label: label}
+	var all []float64
+	for _, result := range reply.GetResults() {
+		a := result.GetAnswer()
+		if a == nil {
+			r.Failed = true
+			all = append(all, 0)
+			continue
+		}
+		asked := result.GetAssignment().GetSubQuery()
+		r.Answers = append(r.Answers, confidence.FeaturesOf(asked, a))
+		all = append(all, confidence.Of(asked, a))
+	}
+	r.Confidence = confidence.OfReply(all...)
+	r.HandedOff = r.Failed || r.Confidence < confidence.HandoffBelow ||
+		slices.ContainsFunc(reply.GetSuggestedActions(), func(a *specialistv1.SuggestedAction) bool { return a.GetHandOff() != nil })
+	return r
 }
 
 // Report is what Measure found. A nil figure has nothing to count.
@@ -168,7 +197,7 @@ func (r *Report) Print(w io.Writer) {
 	eval.Table(w, rows)
 	rows = [][]string{{"handoff", "replies", "precision", "recall"}}
 	for _, h := range append([]Handoff{r.Handoff}, r.Thresholds...) {
-		name := fmt.Sprintf("confidence below %.1f", h.Below)
+		name := fmt.Sprintf("confidence below %.2f", h.Below)
 		if h.Below == 0 {
 			name = "recommended"
 		}

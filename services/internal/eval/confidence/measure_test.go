@@ -30,7 +30,7 @@ func TestMeasureComparesConfidenceWithLabels(t *testing.T) {
 	near(t, "AUC", r.AUC, 3.5/4)                     // one pair is equal
 	near(t, "handoff precision", r.Handoff.Precision, 0.5)
 	near(t, "handoff recall", r.Handoff.Recall, 0.5)
-	h := r.Thresholds[1]
+	h := r.Thresholds[2]
 	if h.Below != 0.4 || h.Replies != 2 {
 		t.Errorf("threshold %+v", h)
 	}
@@ -42,7 +42,7 @@ func TestMeasureComparesConfidenceWithLabels(t *testing.T) {
 	near(t, "quality of the last bin", last.Quality, 1)
 	var out bytes.Buffer
 	r.Print(&out)
-	for _, want := range []string{"5 judged replies: 2 good, 1 flawed, 2 bad", "0.2 to 0.4", "confidence below 0.4"} {
+	for _, want := range []string{"5 judged replies: 2 good, 1 flawed, 2 bad", "0.2 to 0.4", "confidence below 0.40"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -61,20 +61,37 @@ func TestMeasureWithoutRepliesHasNoFigures(t *testing.T) {
 
 func TestTrainingLearnsWhatTellsGoodFromBad(t *testing.T) {
 	var replies []Reply
-	for range 20 {
-		supported, unsupported := confidence.Features{1, 0, 1}, confidence.Features{1, 0, 0, 1}
-		replies = append(replies, Reply{Label: "good", Answers: []confidence.Features{supported}},
-			Reply{Label: "bad", Answers: []confidence.Features{supported, unsupported}})
+	for i := range 20 {
+		source := []string{"one", "two"}[i%2]
+		supported, unsupported := confidence.Features{0: 1, 4: 1}, confidence.Features{0: 1}
+		replies = append(replies, Reply{Source: source, Label: "good", Answers: []confidence.Features{supported}},
+			Reply{Source: source, Label: "bad", Answers: []confidence.Features{supported, unsupported}})
 	}
-	validated, err := CrossValidate(replies)
+	held := []Reply{{Label: "bad", Answers: []confidence.Features{{0: 1, 4: 1}}, Failed: true}}
+	s, err := Study(replies, held)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Measure(validated)
-	if err != nil || *r.AUC != 1 || *r.Brier > 0.1 {
-		t.Errorf("AUC %v, Brier %v, error %v", *r.AUC, *r.Brier, err)
+	if len(s.Unseen) != 7 { // two ways, each for all and for both sources, and the store
+		t.Fatalf("parts %+v", s.Unseen)
 	}
-	if _, err := Train([]Reply{{Label: "fine"}}); err == nil {
+	for _, p := range s.Unseen[:6] {
+		if *p.Report.AUC != 1 || *p.Report.Brier > 0.1 {
+			t.Errorf("%s: AUC %v, Brier %v", p.Name, *p.Report.AUC, *p.Report.Brier)
+		}
+	}
+	near(t, "Brier of the failed reply", s.Held.Brier, 0)
+	for _, p := range s.Without {
+		if worse := *p.Report.Brier > *s.Validated.Brier+0.01; worse && !strings.Contains(p.Name, "claim") {
+			t.Errorf("without %q, which says nothing: Brier %v, with it %v", p.Name, *p.Report.Brier, *s.Validated.Brier)
+		}
+	}
+	var out bytes.Buffer
+	s.Print(&out)
+	if !strings.Contains(out.String(), "by the other sources: two") {
+		t.Error(out.String())
+	}
+	if _, err := Study([]Reply{{Label: "fine"}}, nil); err == nil {
 		t.Error("an unknown label is accepted")
 	}
 }

@@ -1027,7 +1027,7 @@ type Answer struct {
 	Specialist string `protobuf:"bytes,1,opt,name=specialist,proto3" json:"specialist,omitempty"`
 	// The text, in the shopper's language. Empty only if not_mine is set.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// Confidence in the answer, 0 to 1, computed from evidence: tool results, errors, limits reached and claims.
+	// Confidence in the answer, 0 to 1, computed from the sub-query and evidence: tool results, claims and limits reached.
 	Confidence float64 `protobuf:"fixed64,3,opt,name=confidence,proto3" json:"confidence,omitempty"`
 	// Reason why the answer ended.
 	FinishReason FinishReason `protobuf:"varint,4,opt,name=finish_reason,json=finishReason,proto3,enum=quartet.specialist.v1.FinishReason" json:"finish_reason,omitempty"`
@@ -1069,7 +1069,7 @@ type Answer struct {
 	NotMine *NotMine `protobuf:"bytes,21,opt,name=not_mine,json=notMine,proto3" json:"not_mine,omitempty"`
 	// Actions on other_orders, in the same order. Absent or as many.
 	OtherOrderActions []*v12.OrderActions `protobuf:"bytes,22,rep,name=other_order_actions,json=otherOrderActions,proto3" json:"other_order_actions,omitempty"`
-	// What confidence is computed from, beside finish_reason, claims and clarifying_question. Absent: the confidence was not computed.
+	// What confidence is computed from, beside the sub-query, text, tool_calls, claims and finish_reason. Absent: it was not computed.
 	Evidence *Evidence `protobuf:"bytes,23,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	// Products side by side, if the shopper asked for a comparison. Absent: none.
 	Comparison    *Comparison `protobuf:"bytes,24,opt,name=comparison,proto3" json:"comparison,omitempty"`
