@@ -65,7 +65,7 @@ type placedAction struct {
 
 // suggestActions sets the actions of a reply, in the order of the text. Of what the specialists propose, those about something that
 // the text names stay, and any handover. Each product that the text names can be added to the cart, if it is in stock and neither in
-// the cart nor in an order of the reply. If there are too many, those that no specialist proposed go first.
+// the cart nor in an order that the turn has read. If there are too many, those that no specialist proposed go first.
 func suggestActions(ctx context.Context, r *gatewayv1.AskResponse, results []fanout.Result, places []int, run *fanout.Run) {
 	var all []placedAction
 	var handOff *specialistv1.SuggestedAction
@@ -169,7 +169,7 @@ func addToCart(ctx context.Context, r *gatewayv1.AskResponse, there []placedActi
 	}
 	var out []placedAction
 	for i, p := range r.GetProducts() {
-		if p.GetStock() <= 0 || inCart(cart, p) || inOrders(r.GetOrders(), p) {
+		if p.GetStock() <= 0 || inCart(cart, p) || ordered(r, p) {
 			continue
 		}
 		a := &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_AddToCart{
@@ -186,8 +186,14 @@ func inCart(cart *cartv1.Cart, p *specialistv1.ProductChoice) bool {
 	return slices.ContainsFunc(cart.GetItems(), func(item *cartv1.CartItem) bool { return item.GetProductId() == p.GetProductId() })
 }
 
-func inOrders(orders []*orderv1.Order, p *specialistv1.ProductChoice) bool {
-	return slices.ContainsFunc(orders, func(o *orderv1.Order) bool {
+// ordered reports whether a product is in an order that the turn has read.
+func ordered(r *gatewayv1.AskResponse, p *specialistv1.ProductChoice) bool {
+	for _, result := range r.GetResults() {
+		if slices.Contains(result.GetAnswer().GetOrderedProductIds(), p.GetProductId()) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.GetOrders(), func(o *orderv1.Order) bool {
 		return slices.ContainsFunc(o.GetItems(), func(item *orderv1.OrderItem) bool { return item.GetProductId() == p.GetProductId() })
 	})
 }

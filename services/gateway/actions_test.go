@@ -240,6 +240,28 @@ func TestAReplyDoesNotWaitForACartThatHangs(t *testing.T) {
 	})
 }
 
+// What the shopper has ordered already is not offered again, in an order that the reply does not show too. Who asks for it gets it.
+func TestWhatWasOrderedIsNotOffered(t *testing.T) {
+	for _, asksForIt := range []bool{false, true} {
+		h := newFixture(t, miniredis.RunT(t))
+		h.stockCarts()
+		h.start()
+		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+			answer := &specialistv1.Answer{Text: "The Orrowby Linnet 18 day pack.", Products: []*specialistv1.ProductChoice{linnet}}
+			if asksForIt {
+				answer.SuggestedActions = []*specialistv1.SuggestedAction{addAction(linnet)}
+			}
+			return sayAnswer(stream, answer)
+		}
+		h.specialists["support"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+			return sayAnswer(stream, &specialistv1.Answer{Text: "Your order is on its way.", OrderedProductIds: []string{linnet.GetProductId()}})
+		}
+		if got := actionsOf(h.ask("search: a pack | support: my order")); (got != "") != asksForIt {
+			t.Errorf("asked for: %v, actions %q", asksForIt, got)
+		}
+	}
+}
+
 // Each answer names the order that was asked for apart from others, and so does the reply.
 func TestTheOrderThatWasAskedForComesFirst(t *testing.T) {
 	h := open(t, nil)

@@ -115,6 +115,13 @@ func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult,
 	if err != nil {
 		return orderResult{}, t.lookupError(ctx, err)
 	}
+	for _, f := range latest {
+		if f.Order.GetStatus() != orderv1.OrderStatus_ORDER_STATUS_CANCELLED && f.Order.GetStatus() != orderv1.OrderStatus_ORDER_STATUS_RETURNED {
+			for _, item := range f.Order.GetItems() {
+				t.turn.AddOrdered(item.GetProductId())
+			}
+		}
+	}
 	f, note, err := t.chooseOrder(ctx, id, in.Item, latest)
 	if err != nil {
 		return orderResult{}, t.lookupError(ctx, err)

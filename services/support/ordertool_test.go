@@ -136,3 +136,17 @@ func TestLookupOrderShowsHowItWasPaidAndWhatCameBack(t *testing.T) {
 		t.Errorf("paid by %q, returns (-want +got):\n%s", got.Order.PaidBy, diff)
 	}
 }
+
+// A reply must not offer what was ordered already, in whichever order.
+func TestTheAnswerSaysWhatWasOrdered(t *testing.T) {
+	c := serve(t, scripted.New(call("lookup_order", `{"order_id":"Q-1"}`), scripted.Step{Text: "Q-1 is being prepared."}))
+	product := func(id string) func(*orderv1.Order) {
+		return func(o *orderv1.Order) { o.Items[0].ProductId = id }
+	}
+	c.haveOrders(t, "one", order("Q-1", "ada", 1, product("P-1")), order("Q-2", "ada", 2, product("P-2")),
+		order("Q-3", "ada", 3, product("P-3"), in(orderv1.OrderStatus_ORDER_STATUS_CANCELLED)), order("Q-4", "bo", 1, product("P-4")))
+	answer := servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: "ada"}, "where is Q-1?")
+	if got := answer.GetOrderedProductIds(); !slices.Equal(got, []string{"P-1", "P-2"}) {
+		t.Errorf("ordered %v", got)
+	}
+}

@@ -39,7 +39,8 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 		Passages:     f.passages,
 		Evidence:     f.evidence(result, verdict),
 
-		Claims: int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
+		OrderedProductIds: f.ordered,
+		Claims:            int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
 	}
 	f.setOrders(a)
 	if p := a.GetPromotion(); p != nil {

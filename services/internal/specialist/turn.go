@@ -54,6 +54,7 @@ type Findings struct {
 	actions    []*specialistv1.SuggestedAction
 	question   *specialistv1.ClarifyingQuestion
 	notMine    *specialistv1.NotMine
+	ordered    []string // products
 	found      int
 	empty      int
 	near       int
@@ -90,6 +91,17 @@ func (f *Findings) AddOrder(o *orderv1.Order, possible *orderv1.OrderActions) {
 	defer f.mu.Unlock()
 	f.orders = slices.DeleteFunc(f.orders, func(old foundOrder) bool { return old.order.GetOrderId() == o.GetOrderId() })
 	f.orders = append(f.orders, foundOrder{o, possible})
+}
+
+// AddOrdered notes products that the customer has ordered, also of orders that the answer is not about.
+func (f *Findings) AddOrdered(productIDs ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, id := range productIDs {
+		if !slices.Contains(f.ordered, id) {
+			f.ordered = append(f.ordered, id)
+		}
+	}
 }
 
 // AddPassages adds policy passages that the answer may quote.

@@ -1072,9 +1072,12 @@ type Answer struct {
 	// What confidence is computed from, beside the sub-query, text, tool_calls, claims and finish_reason. Absent: it was not computed.
 	Evidence *Evidence `protobuf:"bytes,23,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	// Products side by side, if the shopper asked for a comparison. Absent: none.
-	Comparison    *Comparison `protobuf:"bytes,24,opt,name=comparison,proto3" json:"comparison,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Comparison *Comparison `protobuf:"bytes,24,opt,name=comparison,proto3" json:"comparison,omitempty"`
+	// Products of the customer's orders that the tools have read, whether the text names the orders or not. Cancelled and returned
+	// orders do not count.
+	OrderedProductIds []string `protobuf:"bytes,25,rep,name=ordered_product_ids,json=orderedProductIds,proto3" json:"ordered_product_ids,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Answer) Reset() {
@@ -1271,6 +1274,13 @@ func (x *Answer) GetEvidence() *Evidence {
 func (x *Answer) GetComparison() *Comparison {
 	if x != nil {
 		return x.Comparison
+	}
+	return nil
+}
+
+func (x *Answer) GetOrderedProductIds() []string {
+	if x != nil {
+		return x.OrderedProductIds
 	}
 	return nil
 }
@@ -2520,7 +2530,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\xaa\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\xda\n" +
 	"\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
@@ -2554,7 +2564,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\bevidence\x18\x17 \x01(\v2\x1f.quartet.specialist.v1.EvidenceR\bevidence\x12A\n" +
 	"\n" +
 	"comparison\x18\x18 \x01(\v2!.quartet.specialist.v1.ComparisonR\n" +
-	"comparison\"\x95\x01\n" +
+	"comparison\x12.\n" +
+	"\x13ordered_product_ids\x18\x19 \x03(\tR\x11orderedProductIds\"\x95\x01\n" +
 	"\x0fPendingQuestion\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
