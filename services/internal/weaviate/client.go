@@ -1,5 +1,6 @@
 // Package weaviate is a client of a Weaviate cluster: collections with tenants, objects, and queries by filter and by vector.
-// It speaks REST and GraphQL over net/http; the official Go client would bring the server's whole module graph along.
+// It speaks REST and GraphQL over net/http; the official Go client would bring the server's models along, with them go-openapi and
+// a MongoDB driver.
 //
 // It knows nothing of products and imports no service.
 package weaviate
@@ -82,6 +83,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Nodes is how many nodes there are.
 func (c *Client) Nodes() int { return len(c.nodes) }
+
+// Node tells the nodes apart that calls went to.
+func (c *Client) Node() int64 { return c.at.Load() }
 
 // Next turns to another node, for one whose answers are out of date. Behind one address there may be several.
 func (c *Client) Next() {

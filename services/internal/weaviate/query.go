@@ -165,8 +165,15 @@ type Select struct {
 	Where Where
 	// Near orders them by the cosine with this vector, the nearest first, and leaves out those without one. Empty: no order.
 	Near []float32
-	// Limit is how many, at most MaxHits.
-	Limit int
+	// Words order them by BM25, the best first, and leave out those without any of the words. Empty: no order.
+	Words []string
+	// Weights are the properties that have the words, such as "title^6".
+	Weights []string
+	// Sort is a number that they are ordered by. Empty: by nothing.
+	Sort       string
+	Descending bool
+	// Limit is how many, after Offset; both together are at most MaxHits.
+	Limit, Offset int
 	// Properties of text that are returned.
 	Properties []string
 	// Vectors returns those too.
@@ -187,13 +194,30 @@ type Hit struct {
 
 // Find returns the objects of a tenant that are wanted.
 func (c *Client) Find(ctx context.Context, collection, tenant string, s Select) ([]Hit, error) {
-	near, extra := "", "id"
+	order, extra := "", "id"
 	if len(s.Near) > 0 {
 		raw, err := json.Marshal(s.Near)
 		if err != nil {
 			return nil, fmt.Errorf("find: %w", err)
 		}
-		near, extra = ",nearVector:{vector:"+string(raw)+"}", extra+" distance"
+		order, extra = ",nearVector:{vector:"+string(raw)+"}", extra+" distance"
+	}
+	if len(s.Words) > 0 {
+		weights, err := json.Marshal(s.Weights)
+		if err != nil {
+			return nil, fmt.Errorf("find: %w", err)
+		}
+		order += fmt.Sprintf(",bm25:{query:%s,properties:%s}", quote(strings.Join(s.Words, " ")), weights)
+	}
+	if s.Sort != "" {
+		direction := "asc"
+		if s.Descending {
+			direction = "desc"
+		}
+		order += fmt.Sprintf(",sort:[{path:[%s],order:%s}]", quote(s.Sort), direction)
+	}
+	if s.Offset > 0 {
+		order += fmt.Sprintf(",offset:%d", s.Offset)
 	}
 	if s.Vectors {
 		extra += " vector"
@@ -203,7 +227,7 @@ func (c *Client) Find(ctx context.Context, collection, tenant string, s Select) 
 		within = longTime
 	}
 	a, err := c.query(ctx, "find", fmt.Sprintf("{Get{%s(tenant:%s,limit:%d%s%s){%s _additional{%s}}}}",
-		collection, quote(tenant), s.Limit, near, s.Where.argument(), strings.Join(s.Properties, " "), extra), within)
+		collection, quote(tenant), s.Limit, order, s.Where.argument(), strings.Join(s.Properties, " "), extra), within)
 	if err != nil {
 		return nil, err
 	}

@@ -226,8 +226,8 @@ func (emptyIndex) Any(_ context.Context, needs ...Constraint) ([]bool, error) {
 	return make([]bool, len(needs)), nil
 }
 func (emptyIndex) Count(context.Context, Constraint) (int, error) { return 0, nil }
-func (emptyIndex) Candidates(context.Context, Constraint, Filter) ([]Candidate, error) {
-	return nil, nil
+func (emptyIndex) Candidates(context.Context, Constraint, Filter, catalogv1.Sort) ([]Candidate, bool, error) {
+	return nil, false, nil
 }
 func (emptyIndex) Similarities(_ context.Context, _ Constraint, hits []Hit, _ embed.Vector, _ Filter, _ bool) ([]Hit, []Similarity, error) {
 	return hits, nil, nil

@@ -11,6 +11,8 @@ import (
 	"math/bits"
 	"slices"
 
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 )
 
@@ -79,11 +81,11 @@ type Index interface {
 type Matches interface {
 	// Any reports for each constraint whether a product meets it.
 	Any(ctx context.Context, needs ...Constraint) ([]bool, error)
-	// Count returns how many products meet a constraint.
+	// Count returns how many products meet a constraint, among the best of the query where a backend ranks no more.
 	Count(ctx context.Context, n Constraint) (int, error)
 	// Candidates returns the products that meet a constraint, in no particular order. It may leave out products that the
-	// filter does not admit.
-	Candidates(ctx context.Context, n Constraint, f Filter) ([]Candidate, error)
+	// filter does not admit. With more, there are others, which come later in the order.
+	Candidates(ctx context.Context, n Constraint, f Filter, by catalogv1.Sort) (found []Candidate, more bool, err error)
 	// Similarities compares the vectors of the hits, which meet the constraint, with the vector of a query. Hits without a
 	// vector have no similarity. With others, it adds the nearest products that pass the filter to the hits.
 	Similarities(ctx context.Context, n Constraint, hits []Hit, query embed.Vector, admits Filter, others bool) ([]Hit, []Similarity, error)

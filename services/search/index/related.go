@@ -104,7 +104,7 @@ func (s *relatedSearch) read(ctx context.Context, known []*catalogv1.KnownComple
 		return err
 	}
 	for _, n := range []Constraint{named, {SimilarTo: s.anchors}} {
-		candidates, err := p.Candidates(ctx, n, s.filter)
+		candidates, _, err := p.Candidates(ctx, n, s.filter, catalogv1.Sort_SORT_RELEVANCE)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,9 @@ import (
 type Result struct {
 	Query Query
 	Selection
-	Hits    []Hit
+	Hits []Hit
+	// More is true when more products match than Hits has.
+	More    bool
 	matches Matches // valid within the read
 	// excludedBy is the condition that left nothing of the candidates. Empty: something was left, or no word matched.
 	excludedBy string
@@ -33,10 +35,11 @@ func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort)
 	if out.Selection, err = v.rank(ctx, q, p); err != nil || !out.matched {
 		return out, err
 	}
-	admitted, err := p.Candidates(ctx, out.Constraint, f)
+	admitted, more, err := p.Candidates(ctx, out.Constraint, f, by)
 	if err != nil {
 		return Result{}, err
 	}
+	out.More = more
 	sortByScore(admitted)
 	out.Hits = f.Hits(admitted)
 	SortBy(out.Hits, by)
@@ -87,7 +90,7 @@ func (f *Result) Candidates(ctx context.Context) ([]Candidate, error) {
 	if !f.matched {
 		return nil, nil
 	}
-	all, err := f.matches.Candidates(ctx, f.Constraint, Filter{})
+	all, _, err := f.matches.Candidates(ctx, f.Constraint, Filter{}, catalogv1.Sort_SORT_RELEVANCE)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +171,7 @@ func (f *Result) Response(by catalogv1.Sort, limit int, legs []string) *catalogv
 		Facets:         Facets(counted),
 		ExcludedMostBy: f.excludedBy,
 		Legs:           legs,
+		MoreMatches:    f.More,
 	}
 	out.MinPrice, out.MaxPrice = Prices(counted)
 	for _, h := range f.Hits[:min(limit, len(f.Hits))] {

@@ -237,7 +237,7 @@ func (p *matches) Count(_ context.Context, n index.Constraint) (int, error) {
 	return out, nil
 }
 
-func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filter) ([]index.Candidate, error) {
+func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filter, _ catalogv1.Sort) ([]index.Candidate, bool, error) {
 	var out []index.Candidate
 	for _, c := range p.matches {
 		if n.Met(p.query, c.Entry, c.Match) {
@@ -246,7 +246,7 @@ func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filt
 		}
 	}
 	if !n.NeedsNoTerm() {
-		return out, nil
+		return out, false, nil
 	}
 	seen := make(map[*index.Entry]bool, len(p.matches))
 	for _, c := range p.matches {
@@ -257,7 +257,7 @@ func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filt
 			out = append(out, index.Candidate{Entry: e})
 		}
 	}
-	return out, nil
+	return out, false, nil
 }
 
 // Similarities implements index.Matches: it compares every product that may be a hit.

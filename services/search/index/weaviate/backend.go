@@ -1,7 +1,8 @@
-// Package weaviate is the backend that keeps the stores' products in a Weaviate cluster which all replicas share. A manifest
-// in Redis says which objects of the cluster count, so that a writer that comes late changes nothing.
+// Package weaviate is the backend that keeps the stores' products in a Weaviate cluster which all replicas share. The cluster
+// selects the best products by words, filters and vectors; the replica ranks those by package index's means. A manifest in Redis
+// says which products the cluster has.
 //
-// Ranking, filters and counts are package index's. The package must not import package memory.
+// The package must not import package memory.
 package weaviate
 
 import (
@@ -28,14 +29,11 @@ import (
 // version of a catalog brings the cluster up to date. A replica itself holds no catalog, only statistics and the products
 // that it used last.
 type Backend struct {
-	store    catalog.Store
-	client   *weaviate.Client
-	phrases  phraseTable
-	schema   int
-	embedder index.Embedder // nil: there are no vectors
-	logger   *slog.Logger
-	// pageSize is how many objects one answer holds.
-	pageSize  int
+	store     catalog.Store
+	client    *weaviate.Client
+	schema    int
+	embedder  index.Embedder // nil: there are no vectors
+	logger    *slog.Logger
 	documents *documentCache
 
 	ctx    context.Context // of what goes on in the background
@@ -59,7 +57,7 @@ type storeState struct {
 	revision   int64  // of the sums that the statistics are made of
 	statistics index.Statistics
 	means      [index.NumFields]float64
-	counts     *countCache
+	counted    int64 // the node that is known to have all products of the statistics, plus one
 }
 
 const (
@@ -77,7 +75,7 @@ var errIncomplete = errors.New("a node of the search index lacks products")
 // New returns a backend over what s holds, in the cluster of client, which the caller owns. A nil embedder makes no vectors. Close it.
 func New(s catalog.Store, client *weaviate.Client, embedder index.Embedder, logger *slog.Logger) *Backend {
 	c := &Backend{
-		store: s, client: client, phrases: newPhraseTable(), schema: clusterSchema, pageSize: weaviate.MaxHits, embedder: embedder, logger: logger, documents: newDocumentCache(),
+		store: s, client: client, schema: clusterSchema, embedder: embedder, logger: logger, documents: newDocumentCache(),
 		stores: make(map[string]*storeState),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -197,13 +195,20 @@ func (c *Backend) view(ctx context.Context, storeID string) (*index.View, string
 		if s.statistics, s.means, err = m.statistics(ctx, st.active); err != nil {
 			return nil, "", err
 		}
-		if s.collection != st.active {
-			s.counts = new(countCache)
+		s.collection, s.revision, s.counted = st.active, st.sums[st.active], 0
+	}
+	if node := c.client.Node() + 1; s.counted != node {
+		n, err := c.client.Count(ctx, st.active, tenant(storeID), weaviate.Where{})
+		if err != nil {
+			return nil, st.active, err
 		}
-		s.collection, s.revision = st.active, st.sums[st.active]
+		if n[0] < s.statistics.Products {
+			return nil, st.active, fmt.Errorf("%w: %d of %d", errIncomplete, n[0], s.statistics.Products)
+		}
+		s.counted = node
 	}
 	v := &index.View{Statistics: s.statistics}
-	v.Index = &storeIndex{backend: c, manifest: m, collection: st.active, statistics: s.statistics, means: s.means, version: st.indexed[st.active], counts: s.counts}
+	v.Index = &storeIndex{backend: c, manifest: m, collection: st.active, statistics: s.statistics, means: s.means}
 	return v, st.active, nil
 }
 

@@ -84,28 +84,33 @@ func attributeCondition(name, value string) weaviate.Where {
 
 // termConditions are the conditions of the terms of a query, as tokens of objects.
 type termConditions struct {
+	// has and strong hold for all objects that have the term. For a phrase, they hold for objects, too, that have its words apart.
 	has, strong []weaviate.Where
-	// rough are the terms whose conditions hold for objects, too, that lack them.
-	rough index.TermSet
+	// words are all stems, for the cluster to rank by.
+	words []string
 }
 
-// newTermConditions makes conditions of expansions. Rows tell the phrases that all stores have; of those of one store, which may change at
-// any time, they only tell the words.
-func newTermConditions(expansions [][]index.Expansion, told phraseTable) termConditions {
+// newTermConditions makes conditions of expansions. Without phrases, no object meets them that lacks the term.
+func newTermConditions(expansions [][]index.Expansion, phrases bool) termConditions {
 	var out termConditions
-	for i, fs := range expansions {
+	words := make(map[string]bool)
+	for _, fs := range expansions {
 		var all, strong []string // tokens
 		var apart, strongApart []weaviate.Where
 		for _, f := range fs {
-			if len(f.Stems) > 1 && !told.has(f.Stems) {
-				apart, strongApart = append(apart, hasAll(propWords, f.Stems)), append(strongApart, hasAll(propStrong, f.Stems))
-				out.rough = out.rough.Add(i)
-				continue
+			for _, s := range f.Stems {
+				words[s] = true
 			}
-			token := tokenOf(f)
-			strong = append(strong, token)
-			if !f.Strong {
-				all = append(all, token)
+			switch {
+			case len(f.Stems) > 1 && !phrases:
+			case len(f.Stems) > 1:
+				apart, strongApart = append(apart, hasAll(propWords, f.Stems)), append(strongApart, hasAll(propStrong, f.Stems))
+			case f.Joined:
+				strong = append(strong, joinedToken(f.Stems[0]))
+			case f.Strong:
+				strong = append(strong, f.Stems[0])
+			default:
+				strong, all = append(strong, f.Stems[0]), append(all, f.Stems[0])
 			}
 		}
 		isStrong := weaviate.Any(append(strongApart, weaviate.HasAny(propStrong, strong...))...)
@@ -116,6 +121,7 @@ func newTermConditions(expansions [][]index.Expansion, told phraseTable) termCon
 		}
 		out.has = append(out.has, weaviate.Any(has...))
 	}
+	out.words = sorted(words)
 	return out
 }
 
@@ -127,22 +133,11 @@ func hasAll(property string, tokens []string) weaviate.Where {
 	return weaviate.All(all...)
 }
 
-func tokenOf(f index.Expansion) string {
-	switch {
-	case f.Joined:
-		return joinedToken(f.Stems[0])
-	case len(f.Stems) == 1:
-		return f.Stems[0]
-	}
-	return phraseToken(f.Stems)
-}
-
 // maxWays bounds the clauses that say "so many of these".
 const maxWays = 64
 
-// constraint is a condition that every object of a product meets which meets the constraint. exact is true when no other
-// object meets it.
-func (t termConditions) constraint(q index.Query, n index.Constraint) (w weaviate.Where, exact bool) {
+// constraint is a condition that every object of a product meets which meets the constraint.
+func (t termConditions) constraint(q index.Query, n index.Constraint) weaviate.Where {
 	var all []weaviate.Where
 	for i := range t.has {
 		switch {
@@ -158,24 +153,15 @@ func (t termConditions) constraint(q index.Query, n index.Constraint) (w weaviat
 	if n.Categories != nil {
 		all = append(all, keysCondition(categoryKey, n.Categories))
 	}
-	if n.ProductIDs != nil {
-		all = append(all, weaviate.HasAny(propProduct, n.ProductIDs...))
-	}
 	if n.SimilarTo != nil {
 		all = append(all, t.similarTo(n.SimilarTo))
 	}
-	ways, exact := t.atLeast(q, n)
-	return weaviate.All(append(all, ways)...), exact && !n.Measures && !t.inexact(n)
-}
-
-// inexact reports whether the constraint has a term whose condition is only approximate.
-func (t termConditions) inexact(n index.Constraint) bool {
-	return t.rough != 0 && (n.AnyStrong || n.MinTerms > 0 || t.rough&(n.Terms|n.Strong) != 0)
+	return weaviate.All(append(all, t.atLeast(q, n))...)
 }
 
 // atLeast is the condition that an object has so many of the required terms. Where that takes too many clauses, it asks for
 // less: one of every group of terms that is one larger than the number that may be missing.
-func (t termConditions) atLeast(q index.Query, n index.Constraint) (w weaviate.Where, exact bool) {
+func (t termConditions) atLeast(q index.Query, n index.Constraint) weaviate.Where {
 	var open []weaviate.Where
 	k := n.MinTerms
 	for i := range t.has {
@@ -188,17 +174,17 @@ func (t termConditions) atLeast(q index.Query, n index.Constraint) (w weaviate.W
 		}
 	}
 	if k <= 0 {
-		return weaviate.Where{}, true
+		return weaviate.Where{}
 	}
 	if choices(len(open), k) <= maxWays {
-		return atLeastOf(open, k), true
+		return atLeastOf(open, k)
 	}
 	group := len(open) - k + 1
 	var all []weaviate.Where
 	for i := range open {
 		all = append(all, weaviate.Any(append(slices.Clone(open[i:min(i+group, len(open))]), open[:max(0, i+group-len(open))]...)...))
 	}
-	return weaviate.All(all...), false
+	return weaviate.All(all...)
 }
 
 // choices is how many choices there are of k out of n.
@@ -239,57 +225,4 @@ func (t termConditions) similarTo(of []*index.Entry) weaviate.Where {
 		return shared
 	}
 	return weaviate.Any(shared, weaviate.All(t.has...))
-}
-
-// phraseTable are the synonyms of several words that the service knows by itself, in the stems of every language. Rows in a cluster
-// tell which of them a field has.
-type phraseTable struct {
-	known map[string]bool
-	first map[string][][]string // by their first stems
-}
-
-func newPhraseTable() phraseTable {
-	out := phraseTable{known: make(map[string]bool), first: make(map[string][][]string)}
-	for _, x := range index.NewVocabulary(nil).Lexicons {
-		for _, alternatives := range []map[string][]string{x.Synonyms, x.Implied} {
-			for _, meaningTheSame := range alternatives {
-				for _, phrase := range meaningTheSame {
-					out.add(catalog.Words(phrase))
-				}
-			}
-		}
-	}
-	return out
-}
-
-func (p phraseTable) add(ws []string) {
-	if len(ws) < 2 {
-		return
-	}
-	for _, stems := range (index.Term{Languages: index.Languages}).Phrases(ws) {
-		if !p.has(stems) {
-			p.known[phraseToken(stems)] = true
-			p.first[stems[0]] = append(p.first[stems[0]], stems)
-		}
-	}
-}
-
-// has reports whether a phrase is one of them.
-func (p phraseTable) has(stems []string) bool { return p.known[phraseToken(stems)] }
-
-// in returns those of which a field has all the words.
-func (p phraseTable) in(field []string) [][]string {
-	there := make(map[string]bool, len(field))
-	for _, s := range field {
-		there[s] = true
-	}
-	var out [][]string
-	for s := range there {
-		for _, stems := range p.first[s] {
-			if !slices.ContainsFunc(stems, func(s string) bool { return !there[s] }) {
-				out = append(out, stems)
-			}
-		}
-	}
-	return out
 }

@@ -4,31 +4,35 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"time"
 
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/productview"
 	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// storeIndex is the index.Index of a store in a cluster, as one read sees it. The cluster selects objects by words, filters
-// and vectors. The products come from Redis, and are checked again here.
+const (
+	// ranked is how many products a query of the cluster returns: those that the replica ranks, counts and filters by variant.
+	ranked = 200
+	// settled is how many products a search by price wants whose place is sure. A product's lowest price in the cluster may be that
+	// of a variant that the filter does not admit.
+	settled = 20
+	// maxPages bounds the queries for that.
+	maxPages = 5
+)
+
+// storeIndex is the index.Index of a store in a cluster, as one read sees it. The cluster finds the best products by words,
+// filters and vectors. They come from Redis, and are checked and ranked here.
 type storeIndex struct {
 	backend    *Backend
 	manifest   manifest
 	collection string
-	version    int64 // of the catalog, at least
 	statistics index.Statistics
 	means      [index.NumFields]float64
-	counts     *countCache
-}
-
-func (s *storeIndex) count(ctx context.Context, conditions ...weaviate.Where) ([]int, error) {
-	return s.backend.client.Count(ctx, s.collection, tenant(s.manifest.storeID), conditions...)
 }
 
 // Products reads Redis, and asks the cluster for identifiers that are written in another case.
@@ -53,7 +57,7 @@ func (s *storeIndex) Products(ctx context.Context, ids []string) ([]*index.Entry
 	if len(folded) == 0 {
 		return out, nil
 	}
-	objects, err := s.find(ctx, weaviate.HasAny(propKeys, folded...))
+	objects, _, err := s.find(ctx, weaviate.Select{Where: weaviate.HasAny(propKeys, folded...)})
 	if err != nil {
 		return nil, err
 	}
@@ -69,148 +73,288 @@ func (s *storeIndex) Products(ctx context.Context, ids []string) ([]*index.Entry
 	return out, nil
 }
 
-// find returns the products of the objects that meet a condition.
-func (s *storeIndex) find(ctx context.Context, w weaviate.Where) ([]*document, error) {
-	parts := 1
-	if w.None() { // then it is known how many there are
-		parts = min(buckets, 1+2*s.statistics.Products/s.backend.pageSize)
+// find returns the first products that a query finds. With more, there may be others.
+func (s *storeIndex) find(ctx context.Context, q weaviate.Select) (found []*document, more bool, err error) {
+	q.Limit, q.Properties = ranked, []string{propProduct, propHash}
+	hits, err := s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), q)
+	if err != nil {
+		return nil, false, err
 	}
-	var hits []weaviate.Hit
-	for i := range parts {
-		more, err := s.page(ctx, w, i*buckets/parts, (i+1)*buckets/parts-1)
-		if err != nil {
-			return nil, err
-		}
-		hits = append(hits, more...)
-	}
-	return s.documents(ctx, hits)
+	found, err = s.documents(ctx, hits)
+	return found, len(hits) == ranked, err
 }
 
-// page returns the objects that meet a condition, of a range of buckets. Where there are more than one answer may hold, it halves
-// the range.
-func (s *storeIndex) page(ctx context.Context, w weaviate.Where, first, last int) ([]weaviate.Hit, error) {
-	part := w
-	if first > 0 || last < buckets-1 {
-		part = weaviate.All(w, weaviate.AtLeast(propBucket, float64(first)), weaviate.AtMost(propBucket, float64(last)))
+// documents returns the products of objects, in order. One that was written meanwhile is as it is now; only what the cluster knows
+// is cached.
+func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*document, error) {
+	all := make([]*document, len(hits))
+	var ids []string
+	var at []int
+	for i, h := range hits {
+		if all[i] = s.backend.documents.get(h.ID + h.Text[propHash]); all[i] == nil {
+			ids, at = append(ids, h.Text[propProduct]), append(at, i)
+		}
 	}
-	hits, err := s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), weaviate.Select{
-		Where: part, Limit: s.backend.pageSize, Properties: []string{propProduct, propVersion},
-	})
-	if err != nil || len(hits) < s.backend.pageSize || first == last {
-		return hits, err
-	}
-	middle := (first + last) / 2
-	low, err := s.page(ctx, w, first, middle)
+	products, err := s.backend.store.Get(ctx, s.manifest.storeID, ids)
 	if err != nil {
 		return nil, err
 	}
-	high, err := s.page(ctx, w, middle+1, last)
-	return append(low, high...), err
+	for n, p := range products {
+		if p == nil {
+			continue
+		}
+		d, h := newDocument(index.NewEntry(p)), hits[at[n]]
+		if productHash(p) == h.Text[propHash] {
+			s.backend.documents.put(h.ID+h.Text[propHash], d)
+		}
+		all[at[n]] = d
+	}
+	return slices.DeleteFunc(all, func(d *document) bool { return d == nil }), nil
 }
 
-// documents returns the products of objects, each once and as of its newest object. An object that no longer counts leads to
-// the product as it is now, which is checked like all others; only objects that count are cached.
-func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*document, error) {
-	newest := make(map[string]*document, len(hits))
-	take := func(st *document) {
-		if old := newest[st.ID()]; old == nil || old.version < st.version {
-			newest[st.ID()] = st
-		}
-	}
-	var missing []weaviate.Hit
-	for _, h := range hits {
-		if st := s.backend.documents.get(h.ID); st != nil {
-			take(st)
-		} else {
-			missing = append(missing, h)
-		}
-	}
-	for len(missing) > 0 {
-		batch := missing[:min(batchSize, len(missing))]
-		missing = missing[len(batch):]
-		ids := make([]string, len(batch))
-		for i, h := range batch {
-			ids[i] = h.Text[propProduct]
-		}
-		records, err := s.manifest.records(ctx, s.collection, ids)
-		if err != nil {
-			return nil, err
-		}
-		products, err := s.backend.store.Get(ctx, s.manifest.storeID, ids)
-		if err != nil {
-			return nil, err
-		}
-		for i, h := range batch {
-			if products[i] == nil {
-				continue
-			}
-			version, _ := strconv.ParseInt(h.Text[propVersion], 10, 64) // zero for what is no number
-			st := newDocument(index.NewEntry(products[i]), version)
-			if records[i] != nil && records[i].Row == h.ID {
-				s.backend.documents.put(h.ID, st)
-			}
-			take(st)
-		}
-	}
-	out := make([]*document, 0, len(newest))
-	for _, st := range newest {
-		out = append(out, st)
-	}
-	return out, nil
-}
-
-// Match reads the terms: in which expansions products have them, and how many do.
+// Match asks the cluster for the best products by the words of the query.
 func (s *storeIndex) Match(ctx context.Context, q index.Query) (index.Matches, error) {
-	p := &termMatches{index: s, query: q}
+	p := &termMatches{index: s, query: q, more: true}
 	for i := range q.Terms {
 		p.score.expansions = append(p.score.expansions, index.Expansions(q.Terms, i))
 	}
 	p.score.terms, p.score.means = q.Terms, s.means
-	p.conditions = newTermConditions(p.score.expansions, s.backend.phrases)
-	total, err := s.count(ctx, weaviate.Where{})
-	if err != nil {
+	p.setConditions()
+	if len(q.Terms) == 0 {
+		return p, nil
+	}
+	if err := p.fetch(ctx); err != nil {
 		return nil, err
 	}
-	if total[0] < s.statistics.Products {
-		return nil, fmt.Errorf("%w: %d of %d", errIncomplete, total[0], s.statistics.Products)
+	misspelt, err := p.correct(ctx)
+	if err == nil && misspelt {
+		p.setConditions()
+		err = p.fetch(ctx)
 	}
-	counts, err := s.recentCounts(ctx, p.conditions.has...)
+	return p, err
+}
+
+// termMatches are the best products of a query, and how to ask the cluster for others.
+type termMatches struct {
+	index      *storeIndex
+	query      index.Query
+	score      scorer
+	conditions termConditions // that all products meet which have the terms
+	sure       termConditions // that only such products meet
+	found      []index.Candidate
+	have       []int // of each term: how many of those found have it
+	more       bool  // the cluster has more than found
+}
+
+func (p *termMatches) setConditions() {
+	p.conditions, p.sure = newTermConditions(p.score.expansions, true), newTermConditions(p.score.expansions, false)
+}
+
+// fetch finds the best products. The rarity of a term is that among them, and so is at least what it is in the store; the
+// cluster, which knows it, has ranked rare terms first.
+func (p *termMatches) fetch(ctx context.Context) error {
+	documents, more, err := p.index.find(ctx, weaviate.Select{Words: p.conditions.words, Weights: weights})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	again := false
-	for i, t := range q.Terms {
-		if counts[i] > 0 {
+	p.more, p.have = more, make([]int, len(p.query.Terms))
+	p.score.rarity = make([]float64, len(p.query.Terms))
+	for _, d := range documents {
+		for i := range p.query.Terms {
+			if p.score.has(d, i) {
+				p.have[i]++
+			}
+		}
+	}
+	for i, n := range p.have {
+		p.score.rarity[i] = retrieval.IDF(float64(p.index.statistics.Products), float64(n))
+	}
+	p.found = p.candidates(documents, index.Constraint{MinTerms: 0})
+	return nil
+}
+
+// candidates are those of the products that meet a constraint.
+func (p *termMatches) candidates(documents []*document, n index.Constraint) []index.Candidate {
+	var out []index.Candidate
+	for _, d := range documents {
+		m := index.Match{ProductID: d.ID()}
+		if p.score.rarity != nil {
+			m = p.score.match(d)
+		}
+		if !n.Met(p.query, d.Entry, m) {
 			continue
 		}
-		for _, word := range t.Correctable() {
-			near, err := s.similarStems(ctx, word, retrieval.Typos(word))
+		c := index.Candidate{Entry: d.Entry, Match: m}
+		if len(p.query.Terms) > 0 {
+			c.Score = index.Relevance(m, len(p.query.Terms))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// correct adds to terms that no product has those that they may be, misspelt. It reports whether there are any.
+func (p *termMatches) correct(ctx context.Context) (bool, error) {
+	any := false
+	for i, t := range p.query.Terms {
+		if p.have[i] > 0 {
+			continue
+		}
+		words := t.Correctable()
+		if len(words) == 0 {
+			continue
+		}
+		if p.more {
+			there, err := p.ask(ctx, p.conditions.has[i])
 			if err != nil {
-				return nil, err
+				return false, err
+			}
+			if there[0] {
+				continue
+			}
+		}
+		for _, word := range words {
+			near, err := p.index.similarStems(ctx, word, retrieval.Typos(word))
+			if err != nil {
+				return false, err
 			}
 			for _, other := range near {
 				p.score.expansions[i] = append(p.score.expansions[i], index.Expansion{Stems: []string{other}, Weight: index.TypoShare, Strong: true})
+				any = true
 			}
-			again = again || len(near) > 0
 		}
 	}
-	if again {
-		p.conditions = newTermConditions(p.score.expansions, s.backend.phrases)
-		if counts, err = s.recentCounts(ctx, p.conditions.has...); err != nil {
-			return nil, err
+	return any, nil
+}
+
+func (p *termMatches) ask(ctx context.Context, conditions ...weaviate.Where) ([]bool, error) {
+	return p.index.backend.client.Any(ctx, p.index.collection, tenant(p.index.manifest.storeID), conditions...)
+}
+
+// Any looks among the best products, and asks the cluster for what they do not meet.
+func (p *termMatches) Any(ctx context.Context, needs ...index.Constraint) ([]bool, error) {
+	out := make([]bool, len(needs))
+	var conditions []weaviate.Where
+	var at []int
+	for i, n := range needs {
+		out[i] = slices.ContainsFunc(p.found, func(c index.Candidate) bool { return n.Met(p.query, c.Entry, c.Match) })
+		if !out[i] && p.more && !n.Measures {
+			conditions, at = append(conditions, p.sure.constraint(p.query, n)), append(at, i)
 		}
 	}
-	for i := range q.Terms {
-		p.score.rarity = append(p.score.rarity, retrieval.IDF(float64(total[0]), float64(counts[i])))
+	if len(conditions) == 0 {
+		return out, nil
 	}
-	return p, nil
+	met, err := p.ask(ctx, conditions...)
+	for i, ok := range met {
+		out[at[i]] = ok
+	}
+	return out, err
+}
+
+// Count counts among the best products.
+func (p *termMatches) Count(_ context.Context, n index.Constraint) (int, error) {
+	count := 0
+	for _, c := range p.found {
+		if n.Met(p.query, c.Entry, c.Match) {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// Candidates are among the best products if those are all. Otherwise it asks the cluster for the best that meet the constraint and
+// the filter.
+func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f index.Filter, by catalogv1.Sort) ([]index.Candidate, bool, error) {
+	if n.ProductIDs != nil {
+		return p.named(ctx, n)
+	}
+	if !p.more && !n.NeedsNoTerm() {
+		return slices.DeleteFunc(slices.Clone(p.found), func(c index.Candidate) bool { return !n.Met(p.query, c.Entry, c.Match) }), false, nil
+	}
+	q := weaviate.Select{
+		Where: weaviate.All(p.conditions.constraint(p.query, n), filterCondition(f)), Words: p.conditions.words, Weights: weights,
+	}
+	switch {
+	case n.SimilarTo != nil:
+		q.Words = similarWords(n.SimilarTo, q.Words)
+	case n.NeedsNoTerm():
+		q.Words = nil
+	}
+	switch by {
+	case catalogv1.Sort_SORT_PRICE_ASCENDING, catalogv1.Sort_SORT_PRICE_DESCENDING:
+		return p.byPrice(ctx, q, n, f, by)
+	case catalogv1.Sort_SORT_RATING:
+		q.Words, q.Sort, q.Descending = nil, propRating, true
+	}
+	documents, more, err := p.index.find(ctx, q)
+	return p.candidates(documents, n), more, err
+}
+
+// byPrice finds products in the order of their prices, until the places of the first ones are sure.
+func (p *termMatches) byPrice(
+	ctx context.Context, q weaviate.Select, n index.Constraint, f index.Filter, by catalogv1.Sort,
+) (out []index.Candidate, more bool, err error) {
+	q.Words, q.Sort = nil, propLow
+	price := func(h index.Hit) int64 { return productview.Lowest(h.Variants).GetAmountMinor() }
+	if q.Descending = by == catalogv1.Sort_SORT_PRICE_DESCENDING; q.Descending {
+		q.Sort = propHigh
+		price = func(h index.Hit) int64 { return -productview.Highest(h.Variants).GetAmountMinor() }
+	}
+	for range maxPages {
+		var documents []*document
+		if documents, more, err = p.index.find(ctx, q); err != nil || len(documents) == 0 {
+			return out, more, err
+		}
+		out = append(out, p.candidates(documents, n)...)
+		last := price(index.Hit{Variants: documents[len(documents)-1].Product.GetVariants()})
+		sure := 0
+		for _, h := range f.Hits(out) {
+			if price(h) <= last {
+				sure++
+			}
+		}
+		if !more || sure >= settled {
+			break
+		}
+		q.Offset += ranked
+	}
+	return out, more, nil
+}
+
+// named are the products of identifiers.
+func (p *termMatches) named(ctx context.Context, n index.Constraint) ([]index.Candidate, bool, error) {
+	products, err := p.index.backend.store.Get(ctx, p.index.manifest.storeID, n.ProductIDs)
+	var documents []*document
+	for _, product := range products {
+		if product != nil {
+			documents = append(documents, newDocument(index.NewEntry(product)))
+		}
+	}
+	return p.candidates(documents, n), false, err
+}
+
+// similarWords are the words of the titles and tags of products, and some more.
+func similarWords(of []*index.Entry, more []string) []string {
+	words := make(map[string]bool)
+	for _, w := range more {
+		words[w] = true
+	}
+	for _, e := range of {
+		for _, text := range append([]string{e.Product.GetTitle()}, e.Product.GetTags()...) {
+			for _, w := range catalog.Words(text) {
+				words[e.Language.Stem(w)] = true
+			}
+		}
+	}
+	return sorted(words)
 }
 
 // similarStems are stems that differ in at most n letters, not in the first one.
 func (s *storeIndex) similarStems(ctx context.Context, word string, n int) ([]string, error) {
 	all, err := s.manifest.stems(ctx, s.collection, string([]rune(word)[:1]))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("similar words: %w", err)
 	}
 	return slices.DeleteFunc(all, func(other string) bool { return !withinEdits(word, other, n) }), nil
 }
@@ -221,163 +365,23 @@ func withinEdits(a, b string, n int) bool {
 	if max(len(x)-len(y), len(y)-len(x)) > n {
 		return false
 	}
-	object := make([]int, len(y)+1)
-	for j := range object {
-		object[j] = j
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
 	}
 	for i, r := range x {
-		diagonal := object[0]
-		object[0] = i + 1
+		diagonal := row[0]
+		row[0] = i + 1
 		for j, s := range y {
 			change := diagonal
 			if r != s {
 				change++
 			}
-			diagonal = object[j+1]
-			object[j+1] = min(change, object[j]+1, object[j+1]+1)
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
 		}
 	}
-	return object[len(y)] <= n
-}
-
-// termMatches asks the cluster.
-type termMatches struct {
-	index      *storeIndex
-	query      index.Query
-	score      scorer
-	conditions termConditions
-}
-
-// Any asks for all constraints at once. Where a condition is only approximate, it fetches the products and checks them.
-func (p *termMatches) Any(ctx context.Context, needs ...index.Constraint) ([]bool, error) {
-	out := make([]bool, len(needs))
-	var conditions []weaviate.Where
-	var at []int
-	for i, n := range needs {
-		w, exact := p.conditions.constraint(p.query, n)
-		if exact {
-			conditions, at = append(conditions, w), append(at, i)
-			continue
-		}
-		candidates, err := p.Candidates(ctx, n, index.Filter{})
-		if err != nil {
-			return nil, err
-		}
-		out[i] = len(candidates) > 0
-	}
-	if len(conditions) == 0 {
-		return out, nil
-	}
-	met, err := p.index.backend.client.Any(ctx, p.index.collection, tenant(p.index.manifest.storeID), conditions...)
-	if err != nil {
-		return nil, err
-	}
-	for i, ok := range met {
-		out[at[i]] = ok
-	}
-	return out, nil
-}
-
-func (p *termMatches) Count(ctx context.Context, n index.Constraint) (int, error) {
-	w, exact := p.conditions.constraint(p.query, n)
-	if exact {
-		counts, err := p.index.exactCounts(ctx, w)
-		if err != nil {
-			return 0, err
-		}
-		return counts[0], nil
-	}
-	candidates, err := p.Candidates(ctx, n, index.Filter{})
-	return len(candidates), err
-}
-
-func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f index.Filter) ([]index.Candidate, error) {
-	if n.ProductIDs != nil && len(n.ProductIDs) == 0 {
-		return nil, nil
-	}
-	w, _ := p.conditions.constraint(p.query, n)
-	objects, err := p.index.find(ctx, weaviate.All(w, filterCondition(f)))
-	if err != nil {
-		return nil, err
-	}
-	var out []index.Candidate
-	for _, object := range objects {
-		m := p.score.match(object)
-		if !n.Met(p.query, object.Entry, m) {
-			continue
-		}
-		c := index.Candidate{Entry: object.Entry, Match: m}
-		if len(p.query.Terms) > 0 {
-			c.Score = index.Relevance(m, len(p.query.Terms))
-		}
-		out = append(out, c)
-	}
-	return out, nil
-}
-
-const (
-	// countTime is how long a number serves as about right.
-	countTime = time.Minute
-	// countsKept bounds the numbers of a store that are remembered.
-	countsKept = 10_000
-)
-
-// countCache remembers how many objects of a collection meet conditions: to count them, the cluster reads each of them.
-type countCache struct {
-	mu     sync.Mutex
-	counts map[weaviate.Where]cachedCount
-}
-
-// cachedCount is a number, and as of when.
-type cachedCount struct {
-	n       int
-	version int64 // of the catalog
-	at      time.Time
-}
-
-// exactCounts counts the objects that meet each condition.
-func (s *storeIndex) exactCounts(ctx context.Context, conditions ...weaviate.Where) ([]int, error) {
-	return s.cachedCounts(ctx, func(t cachedCount) bool { return t.version == s.version }, conditions)
-}
-
-// recentCounts counts the objects that meet each condition, or returns a count of the last minute. A count of zero is always
-// current.
-func (s *storeIndex) recentCounts(ctx context.Context, conditions ...weaviate.Where) ([]int, error) {
-	return s.cachedCounts(ctx, func(t cachedCount) bool {
-		return t.version == s.version || t.n > 0 && time.Since(t.at) < countTime
-	}, conditions)
-}
-
-func (s *storeIndex) cachedCounts(ctx context.Context, serves func(cachedCount) bool, conditions []weaviate.Where) ([]int, error) {
-	out := make([]int, len(conditions))
-	var unknown []weaviate.Where
-	var at []int
-	s.counts.mu.Lock()
-	for i, w := range conditions {
-		if told, ok := s.counts.counts[w]; ok && serves(told) {
-			out[i] = told.n
-		} else {
-			unknown, at = append(unknown, w), append(at, i)
-		}
-	}
-	s.counts.mu.Unlock()
-	if len(unknown) == 0 {
-		return out, nil
-	}
-	numbers, err := s.count(ctx, unknown...)
-	if err != nil {
-		return nil, err
-	}
-	s.counts.mu.Lock()
-	defer s.counts.mu.Unlock()
-	for i, n := range numbers {
-		if s.counts.counts == nil || len(s.counts.counts) >= countsKept {
-			s.counts.counts = make(map[weaviate.Where]cachedCount)
-		}
-		s.counts.counts[unknown[i]] = cachedCount{n, s.version, time.Now()}
-		out[at[i]] = n
-	}
-	return out, nil
+	return row[len(y)] <= n
 }
 
 // SimilarIDs implements index.Index. The cluster does not compare identifiers by their letters.

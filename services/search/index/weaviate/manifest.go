@@ -16,9 +16,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// manifest says in Redis what a cluster's collection holds of a store: the object that counts for each product, and
-// statistics of all products. Objects that it does not name are orphans. The cluster has no compare-and-set, and Redis has:
-// a writer that comes late cannot replace a newer object.
+// manifest says in Redis what a cluster's collection holds of a store: its products, and statistics of them all. The writer of a
+// collection holds a lease.
 type manifest struct {
 	rdb     redis.UniversalClient
 	storeID string
@@ -41,14 +40,11 @@ func leaseError(err error) error {
 	return state.Error("write index", err)
 }
 
-// record is a product in the manifest. The record of a deleted product keeps its version, so that no late writer brings it
-// back.
+// record is a product in the manifest.
 type record struct {
-	Version int64  `json:"v"`
-	Row     string `json:"r"` // id; empty: deleted
-	Hash    string `json:"h"` // of what the product says
-	Text    string `json:"t"` // of what is embedded of it
-	Sums    string `json:"s"` // what it adds to the sums
+	Hash string `json:"h"` // of what the product says
+	Text string `json:"t"` // of what is embedded of it
+	Sums string `json:"s"` // what it adds to the sums
 }
 
 // status is the state of a store's catalog in Redis and in the cluster.
@@ -63,10 +59,10 @@ type status struct {
 
 func (m manifest) statusKey() string { return state.Key(m.storeID, "index", "status") }
 
-// keys are all that belong to a collection: objects, sums, stems, pending.
+// keys are all that belong to a collection: records, sums, stems.
 func (m manifest) keys(collection string) []string {
 	var out []string
-	for _, part := range [...]string{"objects", "sums", "stems", "pending"} {
+	for _, part := range [...]string{"records", "sums", "stems"} {
 		out = append(out, state.Key(m.storeID, "index", collection, part))
 	}
 	return out
@@ -109,31 +105,19 @@ func (m manifest) status(ctx context.Context) (status, error) {
 	return st, nil
 }
 
-// commitScript takes objects into the manifest. KEYS: lease, records, statistics, status. ARGV: token, collection, version,
-// then for each product its id and its record. It returns the objects that no longer count or never did.
+// commitScript takes products into the manifest. KEYS: lease, records, sums, status. ARGV: token, collection, then for each product
+// its id and its record, which is empty for one that is gone.
 var commitScript = redis.NewScript(checkLease + `
-local orphans, version, sums = {}, tonumber(ARGV[3]), {}
-local indexed = tonumber(redis.call('HGET', KEYS[4], ARGV[2] .. ' version') or '0')
-local function add(some, by)
-  if some == '' then return end
-  for field, n in pairs(cjson.decode(some)) do sums[field] = (sums[field] or 0) + by * n end
+local sums, changed = {}, false
+local function add(raw, by)
+  if not raw or raw == '' then return end
+  for field, n in pairs(cjson.decode(cjson.decode(raw).s)) do sums[field] = (sums[field] or 0) + by * n end
 end
-for i = 4, #ARGV, 2 do
-  local old, new = {v = 0, r = '', s = ''}, cjson.decode(ARGV[i + 1])
-  local raw = redis.call('HGET', KEYS[2], ARGV[i])
-  if raw then old = cjson.decode(raw) end
-  if old.v > version or indexed > version then
-    if new.r ~= '' and new.r ~= old.r then table.insert(orphans, new.r) end
-  else
-    if old.r ~= '' and old.r ~= new.r then table.insert(orphans, old.r) end
-    if old.s ~= new.s then
-      add(old.s, -1)
-      add(new.s, 1)
-    end
-    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
-  end
+for i = 3, #ARGV, 2 do
+  add(redis.call('HGET', KEYS[2], ARGV[i]), -1)
+  add(ARGV[i + 1], 1)
+  if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[2], ARGV[i]) else redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
 end
-local changed = false
 for field, n in pairs(sums) do
   if n ~= 0 then
     changed = true
@@ -141,22 +125,23 @@ for field, n in pairs(sums) do
   end
 end
 if changed then redis.call('HINCRBY', KEYS[4], ARGV[2] .. ' sums', 1) end
-return orphans`)
+return 0`)
 
-// commit takes products into the manifest, as of a version, and returns the orphans.
-func (m manifest) commit(ctx context.Context, collection string, version int64, products map[string]record) ([]string, error) {
-	args := []any{m.token, collection, version}
+// commit takes products into the manifest, nil for those that are gone.
+func (m manifest) commit(ctx context.Context, collection string, products map[string]*record) error {
+	args := []any{m.token, collection}
 	for id, l := range products {
-		l.Version = version
-		raw, err := json.Marshal(l)
-		if err != nil {
-			return nil, fmt.Errorf("commit to index: %w", err)
+		raw := []byte{}
+		if l != nil {
+			var err error
+			if raw, err = json.Marshal(l); err != nil {
+				return fmt.Errorf("commit to index: %w", err)
+			}
 		}
 		args = append(args, id, raw)
 	}
 	keys := m.keys(collection)
-	orphans, err := commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey()}, args...).StringSlice()
-	return orphans, leaseError(err)
+	return leaseError(commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey()}, args...).Err())
 }
 
 // records returns what the manifest says of products, nil where it says nothing.
@@ -220,26 +205,6 @@ return 0`)
 func (m manifest) forget(ctx context.Context, collection string) error {
 	keys := append([]string{m.leaseKey(collection), m.statusKey()}, m.keys(collection)...)
 	return leaseError(forgetScript.Run(ctx, m.rdb, keys, m.token, collection).Err())
-}
-
-// addPending notes the objects that are about to be written, with the product of each, until they are committed.
-func (m manifest) addPending(ctx context.Context, collection string, objects map[string]string) error {
-	pairs := make([]any, 0, 2*len(objects))
-	for object, product := range objects {
-		pairs = append(pairs, object, product)
-	}
-	return state.Error("write index", m.rdb.HSet(ctx, m.keys(collection)[3], pairs...).Err())
-}
-
-// clearPending forgets the pending objects.
-func (m manifest) clearPending(ctx context.Context, collection string) error {
-	return state.Error("write index", m.rdb.Del(ctx, m.keys(collection)[3]).Err())
-}
-
-// pending are the objects that were about to be written and were not committed, with the product of each.
-func (m manifest) pending(ctx context.Context, collection string) (map[string]string, error) {
-	all, err := m.rdb.HGetAll(ctx, m.keys(collection)[3]).Result()
-	return all, state.Error("read index", err)
 }
 
 // addStems adds stems that a misspelt word may stand for. They stay when the last product with them goes: a stem that no

@@ -3,7 +3,6 @@ package weaviate
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,38 +18,49 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// A product is one object of the cluster: the stems of its words and the keys of its statistics, each cut by our own code, so that
-// the cluster finds by whole words what the index in memory finds. A object is never changed: a product that is written again gets
-// a new one, and the old one goes.
+// A product is one object of the cluster, named by store and product id: the stems of its words, cut by our own code, which the
+// cluster ranks by, and the keys of its filters.
 
 // clusterSchema numbers the layout of a object, and with it the collection. Raise it with every change to properties, to tokens,
 // or to what words and keys are made of; the next start then fills a new collection while searches go on in the old one.
-const clusterSchema = 3
+const clusterSchema = 4
 
-// Properties of a object.
+// Properties of an object. Beside them, it has the searched fields by their names.
 const (
 	propProduct  = "product"  // product id
-	propVersion  = "version"  // of the catalog when the object was made
+	propHash     = "hash"     // of the product
 	propWords    = "words"    // tokens of all searched fields
 	propStrong   = "strong"   // tokens of the strong ones
-	propKeys     = "keys"     // statistics that filters ask for
+	propKeys     = "keys"     // names and values that filters ask for
 	propLow      = "low"      // lowest price, in minor units of any currency
 	propHigh     = "high"     // highest price
+	propRating   = "rating"   // average
 	propStock    = "stock"    // whether any variant is in stock
-	propBucket   = "bucket"   // 0 to buckets-1, by the product id
 	propEmbedded = "embedded" // whether it has a vector
 )
 
-// buckets cut a store into parts, for queries that find more than one answer may hold.
-const buckets = 4096
+// pairsWeight is the weight of neighbours as one word.
+const pairsWeight = 1
+
+// weights are the fields that the cluster ranks by, as it takes them: "title^6".
+var weights = func() []string {
+	var out []string
+	for i, f := range index.Fields {
+		switch weight := f.Weight; {
+		case i == index.PairsField:
+			weight = pairsWeight
+			fallthrough
+		case weight > 0:
+			out = append(out, fmt.Sprintf("%s^%g", f.Name, weight))
+		}
+	}
+	return out
+}()
 
 // properties are those of the collection.
 func properties() []weaviate.Property {
-	text := func(name string) weaviate.Property {
-		return weaviate.Property{Name: name, DataType: []string{"text"}, Tokenization: "field", Filterable: true}
-	}
-	tokens := func(name string) weaviate.Property {
-		return weaviate.Property{Name: name, DataType: []string{"text"}, Tokenization: "whitespace", Filterable: true}
+	text := func(name, tokenization string) weaviate.Property {
+		return weaviate.Property{Name: name, DataType: []string{"text"}, Tokenization: tokenization, Filterable: true}
 	}
 	number := func(name string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"number"}, Filterable: true, Ranged: true}
@@ -58,19 +68,26 @@ func properties() []weaviate.Property {
 	flag := func(name string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"boolean"}, Filterable: true}
 	}
-	version := text(propVersion)
-	version.Filterable = false
-	return []weaviate.Property{
-		text(propProduct), version, tokens(propWords), tokens(propStrong), tokens(propKeys), number(propLow), number(propHigh), flag(propStock),
-		number(propBucket), flag(propEmbedded),
+	product, hash := text(propProduct, "field"), text(propHash, "field")
+	product.Filterable, hash.Filterable = false, false
+	out := []weaviate.Property{
+		product, hash, text(propWords, "whitespace"), text(propStrong, "whitespace"), text(propKeys, "whitespace"),
+		number(propLow), number(propHigh), number(propRating), flag(propStock), flag(propEmbedded),
 	}
+	for _, w := range weights {
+		name, _, _ := strings.Cut(w, "^")
+		field := text(name, "whitespace")
+		field.Filterable, field.Searchable = false, true
+		out = append(out, field)
+	}
+	return out
 }
 
 // objectNamespace is where the names of objects come from.
 var objectNamespace = uuid.MustParse("5e7b7cf6-6f4f-4d43-9a53-9f2c1b9b7d10")
 
-// object is the object of a product as of a version of its store's catalog.
-func (c *Backend) object(storeID string, e *index.Entry, ps index.FieldTerms, version int64) weaviate.Object {
+// newObject is the object of a product.
+func newObject(storeID string, e *index.Entry, ps index.FieldTerms) weaviate.Object {
 	low, high, stock := int64(0), int64(0), false
 	for i, v := range e.Product.GetVariants() {
 		amount := v.GetPrice().GetAmountMinor()
@@ -79,18 +96,23 @@ func (c *Backend) object(storeID string, e *index.Entry, ps index.FieldTerms, ve
 		}
 		low, high, stock = min(low, amount), max(high, amount), stock || v.GetStock() > 0
 	}
-	all, strong := c.tokens(ps)
-	return weaviate.Object{ID: objectID(storeID, e.Product, version), Properties: map[string]any{
-		propProduct: e.ID(), propVersion: strconv.FormatInt(version, 10),
+	all, strong := tokens(ps)
+	properties := map[string]any{
+		propProduct: e.ID(), propHash: productHash(e.Product),
 		propWords: strings.Join(all, " "), propStrong: strings.Join(strong, " "), propKeys: strings.Join(keysOf(e), " "),
-		propLow: low, propHigh: high, propStock: stock, propBucket: bucket(e.ID()), propEmbedded: false,
-	}}
+		propLow: low, propHigh: high, propRating: e.Product.GetRating().GetAverage(), propStock: stock, propEmbedded: false,
+	}
+	for i, f := range index.Fields {
+		if f.Weight > 0 || i == index.PairsField {
+			properties[f.Name] = strings.Join(ps[i], " ")
+		}
+	}
+	return weaviate.Object{ID: objectID(storeID, e.ID()), Properties: properties}
 }
 
-// objectID names the object of a product as of a version. All writers name the same product alike; two writers
-// that read different products at one version write different objects, of which the manifest names one.
-func objectID(storeID string, p *catalogv1.Product, version int64) string {
-	return uuid.NewSHA1(objectNamespace, []byte(storeID+"/"+productHash(p)+"/"+strconv.FormatInt(version, 10))).String()
+// objectID names the object of a product. All replicas name it alike, and write it in place of the one before.
+func objectID(storeID, productID string) string {
+	return uuid.NewSHA1(objectNamespace, []byte(storeID+"/"+productID)).String()
 }
 
 // productHash identifies what a product says.
@@ -99,42 +121,27 @@ func productHash(p *catalogv1.Product) string {
 	return uuid.NewSHA1(objectNamespace, raw).String()
 }
 
-func bucket(productID string) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(productID)) // never fails
-	return int(h.Sum32() % buckets)
-}
-
-// tokens are what words of queries are compared with. Beside the stems of the fields that are searched, they are the neighbours
-// that a compound may mean, and the phrases that are synonyms.
-func (c *Backend) tokens(ps index.FieldTerms) (all, strong []string) {
+// tokens are what words of queries must be: the stems of the fields that are searched, and the neighbours that a compound may mean.
+func tokens(ps index.FieldTerms) (all, strong []string) {
 	every, sure := make(map[string]bool), make(map[string]bool)
-	add := func(token string, isStrong bool) {
-		every[token] = true
-		if isStrong {
-			sure[token] = true
-		}
-	}
 	for i, f := range index.Fields {
-		if f.Weight == 0 {
-			continue
-		}
 		for _, s := range ps[i] {
-			add(s, f.Strong)
-		}
-		for _, stems := range c.phrases.in(ps[i]) {
-			add(phraseToken(stems), f.Strong)
+			if f.Weight > 0 {
+				every[s] = true
+			}
+			if f.Weight > 0 && f.Strong {
+				sure[s] = true
+			}
 		}
 	}
 	for _, s := range ps[index.PairsField] {
-		add(joinedToken(s), true)
+		sure[joinedToken(s)] = true
 	}
 	return sorted(every), sorted(sure)
 }
 
-// Tokens that are no stem begin with a mark that no stem has.
-func joinedToken(stem string) string    { return "+" + stem }
-func phraseToken(stems []string) string { return "~" + strings.Join(stems, "~") }
+// joinedToken begins with a mark that no stem has.
+func joinedToken(stem string) string { return "+" + stem }
 
 // Keys of statistics, each with a letter for its kind. They are tokens too: one word each.
 func categoryKey(name string) string      { return factKey("c:", name) }
@@ -215,15 +222,14 @@ func runs(text string) []string {
 	return out
 }
 
-// newRecord is what the manifest says of a product and its object.
-func newRecord(object string, e *index.Entry, ps index.FieldTerms) (record, error) {
+// newRecord is what the manifest says of a product.
+func newRecord(e *index.Entry, ps index.FieldTerms) (record, error) {
 	sums, err := json.Marshal(statisticsOf(e, ps)) // in the order of the keys
 	if err != nil {
 		return record{}, fmt.Errorf("product %q: %w", e.ID(), err)
 	}
 	return record{
-		Row: object, Hash: productHash(e.Product), Text: uuid.NewSHA1(objectNamespace, []byte(index.Text(e.Product))).String(),
-		Sums: string(sums),
+		Hash: productHash(e.Product), Text: uuid.NewSHA1(objectNamespace, []byte(index.Text(e.Product))).String(), Sums: string(sums),
 	}, nil
 }
 

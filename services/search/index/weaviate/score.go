@@ -13,7 +13,6 @@ import (
 // document is a product as the cache of this backend keeps it: with the stems of its fields.
 type document struct {
 	*index.Entry
-	version int64
 	stems   []fieldStem // by stem
 	lengths [index.NumFields]int
 }
@@ -25,8 +24,8 @@ type fieldStem struct {
 	times uint8
 }
 
-func newDocument(e *index.Entry, version int64) *document {
-	s := &document{Entry: e, version: version}
+func newDocument(e *index.Entry) *document {
+	s := &document{Entry: e}
 	times := make(map[fieldStem]int)
 	for f, stems := range index.Analyze(e.Product, stemAll) {
 		s.lengths[f] = len(stems)
@@ -73,6 +72,14 @@ type scorer struct {
 	expansions [][]index.Expansion // of each term
 	rarity     []float64           // of each term
 	means      [index.NumFields]float64
+}
+
+// has reports whether a product has term i.
+func (sc *scorer) has(s *document, i int) bool {
+	return slices.ContainsFunc(sc.expansions[i], func(f index.Expansion) bool {
+		_, _, ok := sc.expansion(s, f)
+		return ok
+	})
 }
 
 // match is what one product has of the terms.

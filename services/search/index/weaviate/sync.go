@@ -64,6 +64,7 @@ func timeoutError(ctx context.Context) error {
 
 // catchUpNow takes turns with other replicas.
 func (c *Backend) catchUpNow(ctx context.Context, m manifest) error {
+	var late []string // products that a writer of this replica wrote when it had no lease any more, perhaps
 	for {
 		st, err := m.status(ctx)
 		if err != nil {
@@ -73,12 +74,19 @@ func (c *Backend) catchUpNow(ctx context.Context, m manifest) error {
 		if collection == "" {
 			collection = c.collection()
 		}
-		if st.version == 0 || st.active != "" && st.indexed[collection] == st.version {
+		if len(late) == 0 && (st.version == 0 || st.active != "" && st.indexed[collection] == st.version) {
 			return nil
 		}
+		var touched []string
 		done, err := c.leased(ctx, m, collection, func(ctx context.Context, w *writer) error {
+			defer func() { touched = w.touched }()
 			if now, err := m.status(ctx); err != nil || now.active != st.active {
 				return err // another collection has taken its place
+			}
+			if len(late) > 0 {
+				if err := w.rewrite(ctx, late); err != nil {
+					return err
+				}
 			}
 			if err := w.catchUp(ctx); err != nil || st.active != "" {
 				return err
@@ -88,6 +96,7 @@ func (c *Backend) catchUpNow(ctx context.Context, m manifest) error {
 		if done || err != nil {
 			return err
 		}
+		late = append(late, touched...)
 		if err := pause(ctx, leasePoll); err != nil {
 			return err
 		}

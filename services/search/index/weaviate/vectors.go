@@ -69,7 +69,7 @@ func (c *Backend) embedAll(ctx context.Context, m manifest) error {
 	s := &storeIndex{backend: c, manifest: m, collection: c.collection()}
 	for {
 		hits, err := c.client.Find(ctx, s.collection, tenant(m.storeID), weaviate.Select{
-			Where: weaviate.Is(propEmbedded, false), Limit: index.EmbedBatch, Properties: []string{propProduct, propVersion},
+			Where: weaviate.Is(propEmbedded, false), Limit: index.EmbedBatch, Properties: []string{propProduct, propHash},
 		})
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (c *Backend) embedAll(ctx context.Context, m manifest) error {
 }
 
 // setVectors writes the objects again with their vectors, under the lease: an object that has gone in the meantime must not
-// come back. It returns how many it wrote; orphans need no vector.
+// come back. It returns how many it wrote; what was written meanwhile comes with the next batch.
 func (c *Backend) setVectors(ctx context.Context, m manifest, products []*document, vectors []embed.Vector) (n int, err error) {
 	err = c.write(ctx, m, c.collection(), func(ctx context.Context, w *writer) error {
 		ids := make([]string, len(products))
@@ -106,10 +106,10 @@ func (c *Backend) setVectors(ctx context.Context, m manifest, products []*docume
 		}
 		var objects []weaviate.Object
 		for i, p := range products {
-			object := c.object(m.storeID, p.Entry, index.Analyze(p.Product, stemAll), p.version)
-			if records[i] == nil || records[i].Row != object.ID {
+			if records[i] == nil || records[i].Hash != productHash(p.Product) {
 				continue
 			}
+			object := newObject(m.storeID, p.Entry, index.Analyze(p.Product, stemAll))
 			object.Vector, object.Properties[propEmbedded] = vectors[i], true
 			objects = append(objects, object)
 		}
@@ -121,25 +121,23 @@ func (c *Backend) setVectors(ctx context.Context, m manifest, products []*docume
 	return n, err
 }
 
-// keepVectors gives new objects the vectors of the objects that they replace, where the text is the same: a change of price or stock
+// keepVectors gives objects the vectors of the objects that they replace, where the text is the same: a change of price or stock
 // makes none.
-func (w *writer) keepVectors(ctx context.Context, objects []weaviate.Object, batch map[string]record, old []*record) error {
+func (w *writer) keepVectors(ctx context.Context, objects []weaviate.Object, batch map[string]*record, old []*record, ids []string) error {
 	if w.embedder == nil {
 		return nil
 	}
-	before := make(map[string]string) // text -> object that had it
-	var ids []string
-	for _, l := range old {
-		if l != nil && l.Row != "" {
-			before[l.Text] = l.Row
-			ids = append(ids, l.Row)
+	var same []string
+	for i, l := range old {
+		if now := batch[ids[i]]; l != nil && now != nil && l.Text == now.Text {
+			same = append(same, objectID(w.storeID, ids[i]))
 		}
 	}
-	if len(ids) == 0 {
+	if len(same) == 0 {
 		return nil
 	}
 	hits, err := w.client.Find(ctx, w.collection, tenant(w.storeID), weaviate.Select{
-		Where: weaviate.HasAny("id", ids...), Limit: len(ids), Properties: []string{propProduct}, Vectors: true,
+		Where: weaviate.HasAny("id", same...), Limit: len(same), Properties: []string{propProduct}, Vectors: true,
 	})
 	if err != nil {
 		return fmt.Errorf("read vectors: %w", err)
@@ -149,8 +147,7 @@ func (w *writer) keepVectors(ctx context.Context, objects []weaviate.Object, bat
 		vectors[h.ID] = h.Vector
 	}
 	for i := range objects {
-		id, _ := objects[i].Properties[propProduct].(string)
-		if v := vectors[before[batch[id].Text]]; len(v) > 0 {
+		if v := vectors[objects[i].ID]; len(v) > 0 {
 			objects[i].Vector, objects[i].Properties[propEmbedded] = v, true
 		}
 	}
@@ -167,7 +164,7 @@ func (p *termMatches) Similarities(
 		n.at[h.ID()] = i
 	}
 	if len(n.hits) > 0 {
-		w, _ := p.conditions.constraint(p.query, need)
+		w := p.conditions.constraint(p.query, need)
 		near, err := s.nearest(ctx, query, weaviate.All(w, filterCondition(admits)), len(n.hits))
 		if err != nil {
 			return nil, nil, err
@@ -238,6 +235,6 @@ func (n *vectorSearch) others(ctx context.Context) error {
 // nearest returns the objects that meet a condition and are nearest to a vector.
 func (s *storeIndex) nearest(ctx context.Context, query embed.Vector, w weaviate.Where, n int) ([]weaviate.Hit, error) {
 	return s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), weaviate.Select{
-		Where: w, Near: query, Limit: min(n, s.backend.pageSize), Properties: []string{propProduct, propVersion},
+		Where: w, Near: query, Limit: min(n, weaviate.MaxHits), Properties: []string{propProduct, propHash},
 	})
 }

@@ -3,6 +3,7 @@ package weaviate
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,6 +33,8 @@ type writer struct {
 	*Backend
 	manifest
 	collection string
+	touched    []string // products that it wrote or deleted
+	force      bool     // to write products that the manifest has
 }
 
 // catchUp brings the collection to the version of the catalog.
@@ -46,9 +49,6 @@ func (w *writer) catchUp(ctx context.Context) error {
 	}
 	if have == st.version {
 		return nil
-	}
-	if err := w.deleteOrphans(ctx); err != nil {
-		return err
 	}
 	c, err := w.Backend.store.Changes(ctx, w.storeID, st.positions[w.collection])
 	if err != nil {
@@ -107,61 +107,75 @@ func (w *writer) gone(ctx context.Context, c catalog.Change) ([]string, error) {
 	}
 }
 
-// deleteOrphans deletes the objects of writers that did not finish.
-func (w *writer) deleteOrphans(ctx context.Context) error {
-	begun, err := w.pending(ctx, w.collection)
-	if err != nil || len(begun) == 0 {
-		return err
-	}
-	var objects, products []string
-	for object, product := range begun {
-		objects, products = append(objects, object), append(products, product)
-	}
-	records, err := w.records(ctx, w.collection, products)
+// rewrite writes products again as they are now, whatever the manifest says.
+func (w *writer) rewrite(ctx context.Context, ids []string) error {
+	products, err := w.Backend.store.Get(ctx, w.storeID, ids)
 	if err != nil {
 		return err
 	}
-	var orphans []string
-	for i, l := range records {
-		if l == nil || l.Row != objects[i] {
-			orphans = append(orphans, objects[i])
+	var there []*catalogv1.Product
+	var gone []string
+	for i, p := range products {
+		if p != nil {
+			there = append(there, p)
+		} else {
+			gone = append(gone, ids[i])
 		}
 	}
-	if err := w.drop(ctx, orphans); err != nil {
-		return err
+	w.force = true
+	defer func() { w.force = false }()
+	return w.writeAll(ctx, there, gone)
+}
+
+// absent are records of products that are gone.
+func absent(ids []string) map[string]*record {
+	out := make(map[string]*record, len(ids))
+	for _, id := range ids {
+		out[id] = nil
 	}
-	return w.clearPending(ctx, w.collection)
+	return out
 }
 
 // apply writes a change, and then says that the collection has it.
 func (w *writer) apply(ctx context.Context, c catalog.Change, gone []string) error {
-	group, batches := errgroup.WithContext(ctx)
-	group.SetLimit(writersAtOnce)
-	for put := c.Put; len(put) > 0; {
-		batch := put[:min(writeBatch, len(put))]
-		put = put[len(batch):]
-		group.Go(func() error { return w.put(batches, c.Position.Version, batch) })
-	}
-	for removed := gone; len(removed) > 0; {
-		batch := make(map[string]record)
-		for _, id := range removed[:min(writeBatch, len(removed))] {
-			batch[id] = record{}
-		}
-		removed = removed[min(writeBatch, len(removed)):]
-		group.Go(func() error { return w.commitBatch(batches, c.Position.Version, batch) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err := w.clearPending(ctx, w.collection); err != nil {
+	if err := w.writeAll(ctx, c.Put, gone); err != nil {
 		return err
 	}
 	return w.setPosition(ctx, w.collection, c.Position)
 }
 
-// put writes products as of a version: first their objects, then the manifest, and then it deletes the old objects. What
-// breaks off in between leaves orphans only.
-func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.Product) error {
+// writeAll writes and deletes products. It notes them first: if the lease is lost meanwhile, a late call may have undone what
+// another replica wrote.
+func (w *writer) writeAll(ctx context.Context, put []*catalogv1.Product, gone []string) error {
+	for _, p := range put {
+		w.touched = append(w.touched, p.GetProductId())
+	}
+	w.touched = append(w.touched, gone...)
+	group, batches := errgroup.WithContext(ctx)
+	group.SetLimit(writersAtOnce)
+	for batch := range slices.Chunk(put, writeBatch) {
+		group.Go(func() error { return w.put(batches, batch) })
+	}
+	for batch := range slices.Chunk(gone, writeBatch) {
+		group.Go(func() error { return w.delete(batches, batch) })
+	}
+	return group.Wait()
+}
+
+// delete deletes products. The manifest goes first: the cluster then never has less than it says.
+func (w *writer) delete(ctx context.Context, ids []string) error {
+	objects := make([]string, len(ids))
+	for i, id := range ids {
+		objects[i] = objectID(w.storeID, id)
+	}
+	if err := w.commit(ctx, w.collection, absent(ids)); err != nil {
+		return err
+	}
+	return w.client.Delete(ctx, w.collection, tenant(w.storeID), objects)
+}
+
+// put writes products, and then says so in the manifest. What breaks off in between is written again.
+func (w *writer) put(ctx context.Context, products []*catalogv1.Product) error {
 	ids := make([]string, len(products))
 	for i, p := range products {
 		ids[i] = p.GetProductId()
@@ -170,26 +184,23 @@ func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.P
 	if err != nil {
 		return err
 	}
-	batch, objects := make(map[string]record), make([]weaviate.Object, 0, len(products))
-	begun, stems := make(map[string]string), make(map[string]bool)
+	batch, objects := make(map[string]*record), make([]weaviate.Object, 0, len(products))
+	stems := make(map[string]bool)
 	for i, p := range products {
-		object, l, err := w.prepare(p, version, stems)
+		object, l, err := w.prepare(p, stems)
 		if err != nil {
 			return err
 		}
-		if old[i] != nil && old[i].Row != "" && old[i].Hash == l.Hash {
+		if old[i] != nil && old[i].Hash == l.Hash && !w.force {
 			continue // it says what it said
 		}
-		batch[p.GetProductId()], begun[object.ID] = l, p.GetProductId()
+		batch[p.GetProductId()] = &l
 		objects = append(objects, object)
 	}
 	if len(objects) == 0 {
 		return nil
 	}
-	if err := w.keepVectors(ctx, objects, batch, old); err != nil {
-		return err
-	}
-	if err := w.addPending(ctx, w.collection, begun); err != nil {
+	if err := w.keepVectors(ctx, objects, batch, old, ids); err != nil {
 		return err
 	}
 	if err := w.client.Put(ctx, w.collection, tenant(w.storeID), objects); err != nil {
@@ -198,11 +209,11 @@ func (w *writer) put(ctx context.Context, version int64, products []*catalogv1.P
 	if err := w.addStems(ctx, w.collection, stems); err != nil {
 		return err
 	}
-	return w.commitBatch(ctx, version, batch)
+	return w.commit(ctx, w.collection, batch)
 }
 
 // prepare makes the object of a product, and what the manifest says of it.
-func (w *writer) prepare(p *catalogv1.Product, version int64, stems map[string]bool) (weaviate.Object, record, error) {
+func (w *writer) prepare(p *catalogv1.Product, stems map[string]bool) (weaviate.Object, record, error) {
 	e, ps := index.NewEntry(p), index.Analyze(p, stemAll)
 	for i, f := range index.Fields {
 		if f.Weight == 0 || !f.Strong {
@@ -214,28 +225,6 @@ func (w *writer) prepare(p *catalogv1.Product, version int64, stems map[string]b
 			}
 		}
 	}
-	object := w.object(w.storeID, e, ps, version)
-	l, err := newRecord(object.ID, e, ps)
-	return object, l, err
-}
-
-// commitBatch takes products into the manifest and deletes the objects that do not count any more.
-func (w *writer) commitBatch(ctx context.Context, version int64, batch map[string]record) error {
-	orphans, err := w.commit(ctx, w.collection, version, batch)
-	if err != nil {
-		return err
-	}
-	return w.drop(ctx, orphans)
-}
-
-// drop deletes objects.
-func (w *writer) drop(ctx context.Context, objects []string) error {
-	for len(objects) > 0 {
-		batch := objects[:min(writeBatch, len(objects))]
-		objects = objects[len(batch):]
-		if err := w.client.Delete(ctx, w.collection, tenant(w.storeID), batch); err != nil {
-			return err
-		}
-	}
-	return nil
+	l, err := newRecord(e, ps)
+	return newObject(w.storeID, e, ps), l, err
 }

@@ -1960,7 +1960,10 @@ type SearchProductsResponse struct {
 	// Token of the next hits. Empty: these are the last.
 	NextPageToken string `protobuf:"bytes,8,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// BCP 47 tags of the languages that the catalog is in, the most frequent first. Empty: the store has no products.
-	Languages     []string `protobuf:"bytes,9,rep,name=languages,proto3" json:"languages,omitempty"`
+	Languages []string `protobuf:"bytes,9,rep,name=languages,proto3" json:"languages,omitempty"`
+	// More products match than were counted: total_count, prices and facets are of the first ones in the order. Only a search cluster
+	// sets it.
+	MoreMatches   bool `protobuf:"varint,10,opt,name=more_matches,json=moreMatches,proto3" json:"more_matches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2056,6 +2059,13 @@ func (x *SearchProductsResponse) GetLanguages() []string {
 		return x.Languages
 	}
 	return nil
+}
+
+func (x *SearchProductsResponse) GetMoreMatches() bool {
+	if x != nil {
+		return x.MoreMatches
+	}
+	return false
 }
 
 // FindSimilarProductsRequest asks for complements or alternatives to some products.
@@ -2435,7 +2445,7 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x05limit\x18\x05 \x01(\x05R\x05limit\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x06 \x01(\tR\tpageToken\x12%\n" +
-	"\x0esort_attribute\x18\a \x01(\tR\rsortAttribute\"\x8b\x03\n" +
+	"\x0esort_attribute\x18\a \x01(\tR\rsortAttribute\"\xae\x03\n" +
 	"\x16SearchProductsResponse\x12+\n" +
 	"\x04hits\x18\x01 \x03(\v2\x17.quartet.catalog.v1.HitR\x04hits\x12\x1f\n" +
 	"\vtotal_count\x18\x02 \x01(\x05R\n" +
@@ -2446,7 +2456,9 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x10excluded_most_by\x18\x06 \x01(\tR\x0eexcludedMostBy\x12\x12\n" +
 	"\x04legs\x18\a \x03(\tR\x04legs\x12&\n" +
 	"\x0fnext_page_token\x18\b \x01(\tR\rnextPageToken\x12\x1c\n" +
-	"\tlanguages\x18\t \x03(\tR\tlanguages\"\xe0\x02\n" +
+	"\tlanguages\x18\t \x03(\tR\tlanguages\x12!\n" +
+	"\fmore_matches\x18\n" +
+	" \x01(\bR\vmoreMatches\"\xe0\x02\n" +
 	"\x1aFindSimilarProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vproduct_ids\x18\x02 \x03(\tR\n" +
