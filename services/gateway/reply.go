@@ -68,8 +68,11 @@ func (s *Service) reply(
 }
 
 // collect adds the products, orders and passages of an answer, each once, of its orders first the one that was asked for. Of two choices of a product, one of a variant counts; of two
-// questions, the first.
+// questions or comparisons, the first.
 func collect(r *gatewayv1.AskResponse, a *specialistv1.Answer) {
+	if r.Comparison == nil {
+		r.Comparison = a.GetComparison()
+	}
 	if r.ClarifyingQuestion == nil {
 		r.ClarifyingQuestion = a.GetClarifyingQuestion()
 	}

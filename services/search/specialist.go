@@ -48,7 +48,7 @@ func (s *Service) definition() specialist.Definition {
 		Prompt:    prompt,
 		Tools:     s.tools,
 		FitTools:  s.fitTools,
-		ToolReads: map[string][]scope.Read{catalogTool: {scope.ReadCatalog}},
+		ToolReads: map[string][]scope.Read{catalogTool: {scope.ReadCatalog}, compareTool: {scope.ReadCatalog}},
 		Unavailable: func(ctx context.Context, sc scope.Scope) (string, error) {
 			var reason string
 			err := s.backend.Read(ctx, sc.StoreID, nil, func(v *index.View) error {
@@ -153,7 +153,10 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 		return s.searchTool(ctx, t, version, in)
 	})
 	search.Parameters = oneLanguage // fitTools offers the translation where there is one to make
-	return []agentloop.Tool{search}
+	compare := agentloop.NewTool(compareTool, compareDescription, func(ctx context.Context, in compareArgs) (comparedFacts, error) {
+		return s.compare(ctx, t, version, in)
+	})
+	return []agentloop.Tool{search, compare}
 }
 
 // Schemas of search_catalog, for a catalog in one language and for one in several.

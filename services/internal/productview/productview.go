@@ -400,16 +400,20 @@ var letterSizes = [...]string{"xxs", "xs", "s", "m", "l", "xl", "xxl", "xxxl"}
 func facts(p *catalogv1.Product) []string {
 	var out []string
 	for _, a := range p.GetAttributes() {
-		fact := a.GetName() + " "
-		switch v := a.GetValue().(type) {
-		case *catalogv1.Attribute_Text:
-			fact += v.Text
-		case *catalogv1.Attribute_Number:
-			fact += strings.TrimSpace(strconv.FormatFloat(v.Number, 'f', -1, 64) + " " + a.GetUnit())
-		case *catalogv1.Attribute_Flag:
-			fact += map[bool]string{true: "yes", false: "no"}[v.Flag]
-		}
-		out = append(out, fact)
+		out = append(out, a.GetName()+" "+valueOf(a))
 	}
 	return out
+}
+
+// valueOf words the value of an attribute.
+func valueOf(a *catalogv1.Attribute) string {
+	switch v := a.GetValue().(type) {
+	case *catalogv1.Attribute_Text:
+		return v.Text
+	case *catalogv1.Attribute_Number:
+		return strings.TrimSpace(strconv.FormatFloat(v.Number, 'f', -1, 64) + " " + a.GetUnit())
+	case *catalogv1.Attribute_Flag:
+		return map[bool]string{true: "yes", false: "no"}[v.Flag]
+	}
+	return ""
 }

@@ -42,6 +42,9 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 		OrderedProductIds: f.ordered,
 		Claims:            int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
 	}
+	if len(mentioned(f.compared.GetProducts(), text)) > 1 {
+		a.Comparison = f.compared
+	}
 	f.setOrders(a)
 	if p := a.GetPromotion(); p != nil {
 		a.SuggestedActions = append(a.SuggestedActions, &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_ApplyPromotion{

@@ -52,6 +52,7 @@ type Findings struct {
 	orders     []foundOrder
 	passages   []*policyv1.Passage
 	actions    []*specialistv1.SuggestedAction
+	compared   *specialistv1.Comparison
 	question   *specialistv1.ClarifyingQuestion
 	notMine    *specialistv1.NotMine
 	ordered    []string // products
@@ -125,6 +126,13 @@ func (f *Findings) ReplaceAction(old, replacement *specialistv1.SuggestedAction)
 	if i := slices.Index(f.actions, old); i >= 0 {
 		f.actions[i] = replacement
 	}
+}
+
+// SetComparison sets the products side by side; the last comparison counts. It is in the answer if the text names two of the products.
+func (f *Findings) SetComparison(c *specialistv1.Comparison) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.compared = c
 }
 
 // Near notes that a lookup found something, but nothing that has all that was asked for.
