@@ -354,11 +354,11 @@ func TestATurnSurvivesItsRouter(t *testing.T) {
 		route func(*routerv1.RouteRequest, routeStream) error
 		want  string
 	}{
-		{"it fails", func(*routerv1.RouteRequest, routeStream) error { return errors.New("bug") }, "support says shoes please."},
-		{"it says nothing", func(*routerv1.RouteRequest, routeStream) error { return nil }, "support says shoes please."},
+		{"it fails", func(*routerv1.RouteRequest, routeStream) error { return errors.New("bug") }, "search says shoes please."},
+		{"it says nothing", func(*routerv1.RouteRequest, routeStream) error { return nil }, "search says shoes please."},
 		{"it decides on nothing", func(_ *routerv1.RouteRequest, s routeStream) error {
 			return s.Send(&routerv1.RouteResponse{Decision: &routerv1.RoutingDecision{Stage: routerv1.DecisionStage_DECISION_STAGE_FINAL}})
-		}, "support says shoes please."},
+		}, "search says shoes please."},
 		{"it fails after a provisional decision", func(_ *routerv1.RouteRequest, s routeStream) error {
 			return errors.Join(s.Send(&routerv1.RouteResponse{Decision: provisional}), errors.New("bug"))
 		}, "search says shoes."},

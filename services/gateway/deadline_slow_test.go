@@ -102,7 +102,7 @@ func TestAHangingRouterCostsAThirdOfTheTime(t *testing.T) {
 		}
 		h.start()
 		reply, took, err := h.askWithin(15*time.Second, "shoes")
-		if err != nil || reply.GetText() != "support says shoes." || took > 6*time.Second {
+		if err != nil || reply.GetText() != "search says shoes." || took > 6*time.Second {
 			t.Errorf("after %v: %v, %v", took, reply, err)
 		}
 	})

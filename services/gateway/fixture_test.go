@@ -120,10 +120,11 @@ func split(message string) *routerv1.RoutingDecision {
 // fakeSpecialist says "NAME says SUB-QUERY." unless told otherwise.
 type fakeSpecialist struct {
 	specialistv1.UnimplementedSpecialistServiceServer
-	name     string
-	cart     bool // it reads the cart
-	describe func(context.Context) error
-	answer   func(*specialistv1.AnswerRequest, answerStream) error
+	name      string
+	cart      bool                     // it reads the cart
+	published *specialistv1.Specialist // what it describes itself with; nil: a plain text
+	describe  func(context.Context) error
+	answer    func(*specialistv1.AnswerRequest, answerStream) error
 
 	mu       sync.Mutex
 	requests []*specialistv1.AnswerRequest
@@ -135,6 +136,9 @@ func (f *fakeSpecialist) Describe(ctx context.Context, _ *specialistv1.DescribeR
 		if err := f.describe(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if f.published != nil {
+		return &specialistv1.DescribeResponse{Specialist: f.published}, nil
 	}
 	return &specialistv1.DescribeResponse{Specialist: &specialistv1.Specialist{
 		Name: f.name, Purpose: "Answers what concerns " + f.name + ".", Available: true,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
 const (
@@ -31,8 +33,8 @@ const (
 	specialistsUnknown = "SPECIALISTS_UNKNOWN"
 )
 
-// route returns the final decision: the journal's if the turn is resumed, or else the router's. A router that fails costs the
-// split, not the turn: its provisional decision counts if there was one, or else the whole message goes to the catch-all.
+// route returns the final decision: the journal's if the turn is resumed, or else the router's. If the router fails, its
+// provisional decision counts if there was one, or else the gateway runs the router's classifier itself.
 //
 // Provisional is called with the provisional decision as soon as it comes, sanitized like the final one.
 func (s *Service) route(
@@ -58,10 +60,11 @@ func (s *Service) route(
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("route: %w", ctx.Err())
-	case err != nil && decision == nil:
-		decision = &routerv1.RoutingDecision{}
 	case err == nil && len(decision.GetAssignments()) == 0:
 		err = errors.New("the router decided on nothing")
+	}
+	if len(decision.GetAssignments()) == 0 {
+		decision = s.classify(t, specialists)
 	}
 	if err != nil {
 		why := "router failed: " + rpc.Status(err).Message()
@@ -89,9 +92,16 @@ func (s *Service) askRouter(
 	req := &routerv1.RouteRequest{
 		Message: t.req.GetMessage(), Keywords: t.store.GetRoutingKeywords(),
 		SpecialistsVersion: s.registry.Version(t.scope.StoreID, specialists),
+		SignedIn:           t.scope.CustomerID != "",
+	}
+	if zone, err := time.LoadLocation(t.store.GetTimeZone()); err == nil {
+		req.Date = s.cfg.Now().In(zone).Format(time.DateOnly)
 	}
 	if th := t.lease.Thread; th != nil {
-		req.History, req.PendingQuestion = th.Messages, th.Pending
+		req.History, req.PendingQuestion, req.ShownProducts = th.Messages, th.Pending, th.Shown
+		if th.Summarized > 0 {
+			req.Summary = th.Summary
+		}
 	}
 	sanitized := func(d *routerv1.RoutingDecision) {
 		t.output.Decision(d)
@@ -144,6 +154,53 @@ func (s *Service) routeOnce(
 			}
 		}
 	}
+}
+
+// classify returns the decision of the router's classifier, which needs no model and no router, on what the specialists published.
+// What it gives to a specialist that is not available goes to the catch-all, as with the router.
+func (s *Service) classify(t *turn, specialists []*specialistv1.Specialist) *routerv1.RoutingDecision {
+	in := classifier.Input{Message: t.req.GetMessage()}
+	if th := t.lease.Thread; th != nil {
+		for _, m := range th.Messages {
+			if m.GetRole() == commonv1.Role_ROLE_USER {
+				in.History = append(in.History, m.GetText())
+			}
+		}
+	}
+	found := s.classifiers.of(s.registry.Version(t.scope.StoreID, specialists), specialists).
+		WithKeywords(t.store.GetRoutingKeywords()).Classify(in)
+	decision := &routerv1.RoutingDecision{Certainty: found.Confidence}
+	for _, from := range found.Assignments {
+		a := &routerv1.Assignment{
+			Specialist: from.Specialist, SubQuery: from.SubQuery, Reason: from.Reason, Confidence: from.Confidence,
+			Certain: from.Confidence >= classifier.DefaultThreshold,
+		}
+		i := slices.IndexFunc(specialists, func(o *specialistv1.Specialist) bool { return o.GetName() == a.GetSpecialist() })
+		if stand := catchAllOf(specialists); !specialists[i].GetAvailable() && stand != a.GetSpecialist() {
+			a.RemappedFrom, a.Specialist = a.GetSpecialist(), stand
+			a.Reason = strings.TrimSuffix(a.GetRemappedFrom()+" is not available: "+specialists[i].GetUnavailableReason(), ": ")
+		}
+		decision.Assignments = append(decision.Assignments, a)
+	}
+	return decision
+}
+
+// classifiers keeps the classifier that was used last: stores with the same specialists share it, and it takes milliseconds to
+// make. The zero value is ready to use.
+type classifiers struct {
+	mu      sync.Mutex
+	version string
+	last    *classifier.Classifier
+}
+
+// of returns the classifier of specialists, whose version may be unknown: "".
+func (c *classifiers) of(version string, specialists []*specialistv1.Specialist) *classifier.Classifier {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || version == "" || version != c.version {
+		c.version, c.last = version, classifier.New(specialists)
+	}
+	return c.last
 }
 
 // isProvisional reports whether a decision is one to speculate on.

@@ -1,9 +1,18 @@
 package gateway
 
 import (
+	"encoding/json"
+	"errors"
+	"os"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
 // A router that has lost what it knew costs an attempt within the turn, and no turn its split.
@@ -44,5 +53,81 @@ func TestARouterThatRefusesEvenWhatItIsSentHasFailed(t *testing.T) {
 	}
 	if n := len(h.router.requests) - before; n != 2 {
 		t.Errorf("it was asked %d times, want once without the specialists and once with them", n)
+	}
+}
+
+// published are the suite's specialists as they describe themselves. A test of services/e2e keeps the file current.
+func published(t *testing.T) (all []*specialistv1.Specialist) {
+	t.Helper()
+	data, err := os.ReadFile("../router/testdata/specialists.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raws []json.RawMessage
+	if err := json.Unmarshal(data, &raws); err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range raws {
+		s := &specialistv1.Specialist{}
+		if err := protojson.Unmarshal(raw, s); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestWithoutARouterEveryPartGoesToItsSpecialist(t *testing.T) {
+	const four = "Do you have waterproof tents, what goes with the stove in my cart, is there a discount code, and where is my order QT-10031?"
+	for _, c := range []struct {
+		name, off string
+		want      []string
+	}{
+		{"all are there", "", []string{"search: Do you have waterproof tents", "recommend: what goes with the stove in my cart",
+			"promotions: is there a discount code", "support: where is my order QT-10031?"}},
+		{"the store has no promotions", "promotions", []string{"search: Do you have waterproof tents", "recommend: what goes with the stove in my cart",
+			"support for promotions: is there a discount code", "support: where is my order QT-10031?"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newFixture(t, miniredis.RunT(t))
+			for _, s := range published(t) {
+				s.Available = s.GetName() != c.off
+				h.specialists[s.GetName()].published = s
+			}
+			h.router.route = func(*routerv1.RouteRequest, routeStream) error { return errors.New("dead") }
+			h.start()
+			d := h.ask(four).GetRouting()
+			var got []string
+			for _, a := range d.GetAssignments() {
+				name := a.GetSpecialist()
+				if a.GetRemappedFrom() != "" {
+					name += " for " + a.GetRemappedFrom()
+				}
+				got = append(got, name+": "+a.GetSubQuery())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("assignments (-want +got):\n%s", diff)
+			}
+			if n := d.GetNotes(); len(n) != 1 || n[0].GetKind() != routerv1.DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED ||
+				d.GetSource() != routerv1.DecisionSource_DECISION_SOURCE_FALLBACK {
+				t.Errorf("source %v, notes %v", d.GetSource(), n)
+			}
+		})
+	}
+}
+
+// What a model needs to know what "it" and "the second one" are.
+func TestTheRouterIsToldWhatTheConversationIsAbout(t *testing.T) {
+	h := open(t, nil)
+	stock(h)
+	first := h.ask("search: shoes")
+	req := &gatewayv1.AskRequest{StoreId: "demo", ThreadId: first.GetThreadId(), Message: "support: can I return the second one?"}
+	if _, err := h.client.Ask(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	got := h.router.lastRequest()
+	if len(got.GetHistory()) != 2 || len(got.GetShownProducts()) != 2 || got.GetShownProducts()[1].GetTitle() != "Fell Fox" ||
+		len(got.GetDate()) != len("2026-11-22") || got.GetSignedIn() {
+		t.Errorf("the request: %v", got)
 	}
 }

@@ -25,15 +25,16 @@ const instrumentation = "github.com/quartet-commerce/quartet/services/gateway"
 
 // Service serves GatewayService and StoreService. It is safe for concurrent use.
 type Service struct {
-	cfg       Config
-	limiter   *limiter
-	stores    stores
-	threads   *threads.Store
-	summaries *threads.Summarizer
-	registry  *registry.Registry
-	fanout    *fanout.Fanout
-	merger    *merge.Merger
-	tracer    trace.Tracer
+	cfg         Config
+	limiter     *limiter
+	stores      stores
+	threads     *threads.Store
+	summaries   *threads.Summarizer
+	registry    *registry.Registry
+	classifiers classifiers
+	fanout      *fanout.Fanout
+	merger      *merge.Merger
+	tracer      trace.Tracer
 }
 
 // New returns a service, or an error that says what is missing in the configuration. It starts nothing and makes no call.

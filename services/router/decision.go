@@ -101,7 +101,8 @@ func (r *routing) decide(ctx context.Context, provisional func(*routerv1.Routing
 	}
 	if err == nil {
 		d, err = r.byModel(answer, len(result.Steps))
-	} else {
+	}
+	if err != nil && !errors.As(err, new(*fault.Unavailable)) {
 		why := modelFailure(err)
 		r.cfg.Logger.WarnContext(ctx, "routing model failed; the classifier decides", slog.String("cause", why.GetText()))
 		r.cfg.Logger.DebugContext(ctx, "routing model's error", slog.Any("error", err))
@@ -238,7 +239,7 @@ func modelFailure(err error) *routerv1.DecisionNote {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		kind, cause = routerv1.DecisionNoteKind_DECISION_NOTE_KIND_TIMED_OUT, "the model did not answer in time"
-	case errors.Is(err, agentloop.ErrBadOutput):
+	case errors.Is(err, agentloop.ErrBadOutput), errors.Is(err, errNothingToAnswer):
 		cause = "the model's answer was not valid"
 	case errors.Is(err, agentloop.ErrNoAnswer):
 		cause = "the model gave no answer"

@@ -42,6 +42,8 @@ const (
 	// maxHistory and maxHistoryText bound the conversation that the model reads, in messages and in characters of each.
 	maxHistory     = 6
 	maxHistoryText = 1000
+	// maxTitle bounds a product's title in the prompt, in characters.
+	maxTitle = 100
 	// maxReason bounds a model's reason, in characters.
 	maxReason = 200
 	// maxName bounds an unknown specialist's name in a note, in characters.
@@ -77,10 +79,10 @@ const (
 		`"confidence":{"type":"number"}},` +
 		`"required":["specialist","sub_query","reason","confidence"],"additionalProperties":false}}},` +
 		`"required":["assignments"],"additionalProperties":false}`
-	// acceptedSchema leaves to the repair what is missing.
+	// acceptedSchema asks for what the repair cannot do without.
 	acceptedSchema = `{"type":"object","properties":{"assignments":{"type":"array","minItems":1,"items":{"type":"object",` +
-		`"properties":{"specialist":{"type":"string"},"sub_query":{"type":"string"},"reason":{"type":"string"}}}}},` +
-		`"required":["assignments"]}`
+		`"properties":{"specialist":{"type":"string"},"sub_query":{"type":"string","minLength":1},"reason":{"type":"string"}},` +
+		`"required":["specialist","sub_query"]}}},"required":["assignments"]}`
 )
 
 // outputSchema returns the schema that a model is asked for.
@@ -118,7 +120,7 @@ func (r *routing) ask(ctx context.Context) (classification, *agentloop.Result, e
 	if err != nil {
 		return answer, result, fmt.Errorf("classify message: %w", err)
 	}
-	for i := range answer.Assignments { // the repair fills in what is missing
+	for i := range answer.Assignments { // the repair drops what has nothing to answer
 		a := &answer.Assignments[i]
 		if ownPrompt.Repeats(a.Reason) {
 			a.Reason = ""
@@ -160,18 +162,41 @@ func promptLine(s *specialistv1.Specialist) string {
 	return b.String()
 }
 
-// systemPrompt returns the prompt for the request.
+// systemPrompt returns the prompt for the request. Providers cache what prompts begin with, so the fixed part is first, then what
+// changes with the store, the day and the thread.
 func (r *routing) systemPrompt() string {
-	prompt := r.set.prompt
+	var b strings.Builder
+	b.WriteString(r.set.prompt)
 	if len(r.req.GetKeywords()) > 0 {
-		prompt = r.set.systemPrompt(r.req.GetKeywords())
+		b.Reset()
+		b.WriteString(r.set.systemPrompt(r.req.GetKeywords()))
+	}
+	who := "The shopper is not signed in."
+	if r.req.GetSignedIn() {
+		who = "The shopper is signed in."
+	}
+	if day, err := time.Parse(time.DateOnly, r.req.GetDate()); err == nil {
+		who = day.Format("Today is Monday, 2 January 2006. ") + who
+	}
+	fmt.Fprintf(&b, "\n%s\n", who)
+	if summary := r.req.GetSummary(); summary != "" {
+		fmt.Fprintf(&b, "Said before: %s\n", quoted(summary, maxHistoryText))
+	}
+	if shown := r.req.GetShownProducts(); len(shown) > 0 {
+		b.WriteString("Products last shown:\n")
+		for i, p := range shown {
+			fmt.Fprintf(&b, "%d. %s\n", i+1, quoted(p.GetTitle(), maxTitle))
+		}
 	}
 	if p := r.req.GetPendingQuestion(); slices.Contains(r.classifier.Specialists(), p.GetSpecialist()) {
-		prompt += fmt.Sprintf("\n%s has just asked the shopper: %s What answers this question goes to %[1]s.\n",
-			p.GetSpecialist(), strconv.Quote(text.Cut(text.OneLine(p.GetQuestion().GetText()), maxQuestion)))
+		fmt.Fprintf(&b, "%s has just asked the shopper: %s What answers this question goes to %[1]s.\n",
+			p.GetSpecialist(), quoted(p.GetQuestion().GetText(), maxQuestion))
 	}
-	return prompt
+	return b.String()
 }
+
+// quoted writes a text from outside as one line between quotation marks, cut to a length in characters.
+func quoted(s string, limit int) string { return strconv.Quote(text.Cut(text.OneLine(s), limit)) }
 
 // systemPrompt returns the prompt with one line for each specialist, which includes a store's keywords.
 func (s *specialistSet) systemPrompt(keywords []*routerv1.RoutingKeyword) string {

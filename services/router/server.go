@@ -1,8 +1,8 @@
 // Package router serves RouterService: it decides which specialists answer which part of a shopper's message.
 //
 // The classifier splits and assigns a message without a model. When it is certain of every part, its result is the
-// decision. Otherwise the router sends that result as provisional and asks a model; the model's answer is repaired where
-// it leaves the shopper's words or forgets a part. When the model fails, is late or absent, the classifier's result
+// decision. Otherwise the router sends that result as provisional and asks a model, whose word stands: a part is added only
+// if no word of it is in the model's answer. When the model fails, is late or absent, the classifier's result
 // stands. No part of a message is dropped.
 //
 // The package must not import another service or read the environment. Between requests it keeps compiled classifiers
@@ -134,6 +134,8 @@ const (
 	maxSpecialists = 32
 	// maxKeywords bounds a store's keywords.
 	maxKeywords = 200
+	// maxShown bounds the products that the shopper saw last, as in AnswerRequest.
+	maxShown = 20
 )
 
 var specialistName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
@@ -148,6 +150,7 @@ func checkRequest(req *routerv1.RouteRequest) error {
 		c.Addf("specialists", "is empty; pass what SpecialistService.Describe returns for each specialist")
 	}
 	c.Count("keywords", len(req.GetKeywords()), maxKeywords)
+	c.Count("shown_products", len(req.GetShownProducts()), maxShown)
 	if !c.Count("specialists", len(specialists), maxSpecialists) {
 		return c.Err()
 	}

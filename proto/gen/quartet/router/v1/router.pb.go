@@ -142,13 +142,13 @@ type DecisionNoteKind int32
 const (
 	// Not set; never sent.
 	DecisionNoteKind_DECISION_NOTE_KIND_UNSPECIFIED DecisionNoteKind = 0
-	// The model's answer needed a correction round, or a sub-query was changed back to the shopper's words.
+	// The model's answer needed a correction round, or an assignment in it had nothing to answer and was dropped.
 	DecisionNoteKind_DECISION_NOTE_KIND_REPAIRED DecisionNoteKind = 1
-	// The model named an unknown specialist; the catch-all replaces it.
+	// The model named an unknown specialist; the classifier's choice replaces it.
 	DecisionNoteKind_DECISION_NOTE_KIND_UNKNOWN_SPECIALIST DecisionNoteKind = 2
 	// The right specialist is not available; another one replaces it. remapped_from names the right one.
 	DecisionNoteKind_DECISION_NOTE_KIND_REMAPPED DecisionNoteKind = 3
-	// The model left out a part of the message; the classifier's assignment for that part was added.
+	// The model left out a part of the message of which the classifier is certain, or an order number or a code; it was added.
 	DecisionNoteKind_DECISION_NOTE_KIND_RESTORED DecisionNoteKind = 4
 	// The model timed out; the classifier decided.
 	DecisionNoteKind_DECISION_NOTE_KIND_TIMED_OUT DecisionNoteKind = 5
@@ -162,7 +162,7 @@ const (
 	DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED DecisionNoteKind = 9
 	// A specialist is unreachable and was never described, so it is not offered. Set by the gateway.
 	DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING DecisionNoteKind = 10
-	// The router failed. Its provisional decision is final if there is one; else the catch-all gets the message. Set by the
+	// The router failed. Its provisional decision is final if there is one; else the gateway's own classifier decides. Set by the
 	// gateway.
 	DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED DecisionNoteKind = 11
 )
@@ -247,8 +247,16 @@ type RouteRequest struct {
 	// The question that the thread's last reply ended with. A short message without a request of its own goes to the specialist that
 	// asked. Absent: there was none.
 	PendingQuestion *v11.PendingQuestion `protobuf:"bytes,6,opt,name=pending_question,json=pendingQuestion,proto3" json:"pending_question,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Summary of the messages before history. Empty: history is complete.
+	Summary string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	// Products last shown to the shopper, in that order, to resolve references such as "the second one". At most 20.
+	ShownProducts []*v11.ProductChoice `protobuf:"bytes,8,rep,name=shown_products,json=shownProducts,proto3" json:"shown_products,omitempty"`
+	// Whether the shopper is signed in. Only a signed-in shopper's latest order can be found without its number.
+	SignedIn bool `protobuf:"varint,9,opt,name=signed_in,json=signedIn,proto3" json:"signed_in,omitempty"`
+	// Today's date in the store's time zone, such as "2026-11-22". Empty: unknown.
+	Date          string `protobuf:"bytes,10,opt,name=date,proto3" json:"date,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RouteRequest) Reset() {
@@ -321,6 +329,34 @@ func (x *RouteRequest) GetPendingQuestion() *v11.PendingQuestion {
 		return x.PendingQuestion
 	}
 	return nil
+}
+
+func (x *RouteRequest) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *RouteRequest) GetShownProducts() []*v11.ProductChoice {
+	if x != nil {
+		return x.ShownProducts
+	}
+	return nil
+}
+
+func (x *RouteRequest) GetSignedIn() bool {
+	if x != nil {
+		return x.SignedIn
+	}
+	return false
+}
+
+func (x *RouteRequest) GetDate() string {
+	if x != nil {
+		return x.Date
+	}
+	return ""
 }
 
 // RoutingKeyword is a word or phrase of one store, such as the name of its loyalty scheme.
@@ -719,14 +755,19 @@ var File_quartet_router_v1_router_proto protoreflect.FileDescriptor
 
 const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\n" +
-	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xe6\x02\n" +
+	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xfe\x03\n" +
 	"\fRouteRequest\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\ahistory\x18\x02 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12C\n" +
 	"\vspecialists\x18\x03 \x03(\v2!.quartet.specialist.v1.SpecialistR\vspecialists\x12=\n" +
 	"\bkeywords\x18\x04 \x03(\v2!.quartet.router.v1.RoutingKeywordR\bkeywords\x12/\n" +
 	"\x13specialists_version\x18\x05 \x01(\tR\x12specialistsVersion\x12Q\n" +
-	"\x10pending_question\x18\x06 \x01(\v2&.quartet.specialist.v1.PendingQuestionR\x0fpendingQuestion\"j\n" +
+	"\x10pending_question\x18\x06 \x01(\v2&.quartet.specialist.v1.PendingQuestionR\x0fpendingQuestion\x12\x18\n" +
+	"\asummary\x18\a \x01(\tR\asummary\x12K\n" +
+	"\x0eshown_products\x18\b \x03(\v2$.quartet.specialist.v1.ProductChoiceR\rshownProducts\x12\x1b\n" +
+	"\tsigned_in\x18\t \x01(\bR\bsignedIn\x12\x12\n" +
+	"\x04date\x18\n" +
+	" \x01(\tR\x04date\"j\n" +
 	"\x0eRoutingKeyword\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -816,33 +857,35 @@ var file_quartet_router_v1_router_proto_goTypes = []any{
 	(*v1.Message)(nil),          // 9: quartet.common.v1.Message
 	(*v11.Specialist)(nil),      // 10: quartet.specialist.v1.Specialist
 	(*v11.PendingQuestion)(nil), // 11: quartet.specialist.v1.PendingQuestion
-	(*v11.Keyword)(nil),         // 12: quartet.specialist.v1.Keyword
-	(*v1.Usage)(nil),            // 13: quartet.common.v1.Usage
-	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
-	(*v1.Cost)(nil),             // 15: quartet.common.v1.Cost
+	(*v11.ProductChoice)(nil),   // 12: quartet.specialist.v1.ProductChoice
+	(*v11.Keyword)(nil),         // 13: quartet.specialist.v1.Keyword
+	(*v1.Usage)(nil),            // 14: quartet.common.v1.Usage
+	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
+	(*v1.Cost)(nil),             // 16: quartet.common.v1.Cost
 }
 var file_quartet_router_v1_router_proto_depIdxs = []int32{
 	9,  // 0: quartet.router.v1.RouteRequest.history:type_name -> quartet.common.v1.Message
 	10, // 1: quartet.router.v1.RouteRequest.specialists:type_name -> quartet.specialist.v1.Specialist
 	4,  // 2: quartet.router.v1.RouteRequest.keywords:type_name -> quartet.router.v1.RoutingKeyword
 	11, // 3: quartet.router.v1.RouteRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
-	12, // 4: quartet.router.v1.RoutingKeyword.keyword:type_name -> quartet.specialist.v1.Keyword
-	6,  // 5: quartet.router.v1.RouteResponse.decision:type_name -> quartet.router.v1.RoutingDecision
-	0,  // 6: quartet.router.v1.RoutingDecision.stage:type_name -> quartet.router.v1.DecisionStage
-	1,  // 7: quartet.router.v1.RoutingDecision.source:type_name -> quartet.router.v1.DecisionSource
-	8,  // 8: quartet.router.v1.RoutingDecision.assignments:type_name -> quartet.router.v1.Assignment
-	7,  // 9: quartet.router.v1.RoutingDecision.notes:type_name -> quartet.router.v1.DecisionNote
-	13, // 10: quartet.router.v1.RoutingDecision.usage:type_name -> quartet.common.v1.Usage
-	14, // 11: quartet.router.v1.RoutingDecision.duration:type_name -> google.protobuf.Duration
-	15, // 12: quartet.router.v1.RoutingDecision.cost:type_name -> quartet.common.v1.Cost
-	2,  // 13: quartet.router.v1.DecisionNote.kind:type_name -> quartet.router.v1.DecisionNoteKind
-	3,  // 14: quartet.router.v1.RouterService.Route:input_type -> quartet.router.v1.RouteRequest
-	5,  // 15: quartet.router.v1.RouterService.Route:output_type -> quartet.router.v1.RouteResponse
-	15, // [15:16] is the sub-list for method output_type
-	14, // [14:15] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	12, // 4: quartet.router.v1.RouteRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
+	13, // 5: quartet.router.v1.RoutingKeyword.keyword:type_name -> quartet.specialist.v1.Keyword
+	6,  // 6: quartet.router.v1.RouteResponse.decision:type_name -> quartet.router.v1.RoutingDecision
+	0,  // 7: quartet.router.v1.RoutingDecision.stage:type_name -> quartet.router.v1.DecisionStage
+	1,  // 8: quartet.router.v1.RoutingDecision.source:type_name -> quartet.router.v1.DecisionSource
+	8,  // 9: quartet.router.v1.RoutingDecision.assignments:type_name -> quartet.router.v1.Assignment
+	7,  // 10: quartet.router.v1.RoutingDecision.notes:type_name -> quartet.router.v1.DecisionNote
+	14, // 11: quartet.router.v1.RoutingDecision.usage:type_name -> quartet.common.v1.Usage
+	15, // 12: quartet.router.v1.RoutingDecision.duration:type_name -> google.protobuf.Duration
+	16, // 13: quartet.router.v1.RoutingDecision.cost:type_name -> quartet.common.v1.Cost
+	2,  // 14: quartet.router.v1.DecisionNote.kind:type_name -> quartet.router.v1.DecisionNoteKind
+	3,  // 15: quartet.router.v1.RouterService.Route:input_type -> quartet.router.v1.RouteRequest
+	5,  // 16: quartet.router.v1.RouterService.Route:output_type -> quartet.router.v1.RouteResponse
+	16, // [16:17] is the sub-list for method output_type
+	15, // [15:16] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_quartet_router_v1_router_proto_init() }

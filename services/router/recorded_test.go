@@ -1,0 +1,85 @@
+package router
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
+	"github.com/quartet-commerce/quartet/services/internal/replay"
+	"github.com/quartet-commerce/quartet/services/router/classifier"
+)
+
+// decision is what became of a recorded message: what the model said, as "specialist: sub-query", and the decisions.
+type decision struct {
+	class, id, message string
+	said               []string
+	provisional, final *routerv1.RoutingDecision
+}
+
+// recorded routes the recorded messages for which there is a model's answer.
+func recorded(t *testing.T) (all []decision) {
+	t.Helper()
+	for _, class := range []string{"strong", "weak"} {
+		recording, err := replay.Read(os.DirFS(filepath.Dir(publicdata.Path(t, "llm/"+class+"/messages.jsonl"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, turn := range recording.Turns() {
+			m := recording.Model()
+			m.Choose(turn.ID)
+			d := decision{class: class, id: turn.ID, message: turn.Ask.GetMessage()}
+			model := fakeModel{func(ctx context.Context, req *agentloop.Request) (string, error) {
+				said := ""
+				for c, err := range m.Generate(ctx, req) {
+					if err != nil {
+						return "", err
+					}
+					said += c.Text
+				}
+				answer, _, err := agentloop.Generate[classification](ctx, agentloop.GenerateConfig{
+					Model: says(said), Name: outputName, Schema: json.RawMessage(acceptedSchema), MaxOutputTokens: maxOutputTokens,
+				}, nil, d.message)
+				for _, a := range answer.Assignments {
+					d.said = append(d.said, a.Specialist+": "+a.SubQuery)
+				}
+				return said, err
+			}}
+			got := route(t, Config{Model: model, AlwaysAskModel: true}, request(d.message))
+			if d.provisional, d.final = got[0], got[len(got)-1]; len(d.said) > 0 {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// Language models routed every recorded message right, so what they said is what was asked for: no part is added, lost or changed
+// but for words that are no content.
+func TestWhatRecordedModelsSaidStands(t *testing.T) {
+	all := recorded(t)
+	for _, d := range all {
+		var want, got [][]string
+		for _, a := range d.final.GetAssignments() {
+			got = append(got, append(classifier.ContentTerms(a.GetSubQuery()), a.GetSpecialist()))
+		}
+		for _, said := range d.said {
+			name, query, _ := strings.Cut(said, ": ")
+			want = append(want, append(classifier.ContentTerms(query), name))
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("%s %s: the model said %q, and the router decided %q", d.class, d.id, d.said, assignments(d.final))
+		}
+	}
+	if len(all) < 30 {
+		t.Errorf("%d recorded answers, want at least 30", len(all))
+	}
+}
