@@ -22,6 +22,9 @@ var ErrNotRecorded = errors.New("replay: not recorded")
 // minOverlap is the share of common words from which two sub-queries count as the same. Splitting a message anew moves a few words.
 const minOverlap = 0.2
 
+// sameMessage is the share of common words from which a question is the whole message.
+const sameMessage = 0.9
+
 // pieceSize is the length of the pieces in which texts are sent, in characters.
 const pieceSize = 12
 
@@ -77,7 +80,11 @@ func (m *Model) answer(req *agentloop.Request) scripted.Step {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, Call{role, req})
-	best := best(offered(m.recording.exchanges[m.turn], req.Tools), role, words(question), answers, req.NoToolCalls)
+	usable := offered(m.recording.exchanges[m.turn], req.Tools)
+	best := best(usable, role, words(question), minOverlap, answers, req.NoToolCalls)
+	if best == nil { // the sub-query may be in another language than the message, which was the recorded question
+		best = bestOfMessage(usable, role, req, answers)
+	}
 	if best == nil {
 		missed := fmt.Sprintf("turn %s, %s, after %d answers: %q", m.turn, role, answers, text.Cut(question, 200))
 		m.missed = append(m.missed, missed)
@@ -132,16 +139,29 @@ func offered(all []exchange, tools []agentloop.ToolSpec) []exchange {
 	return out
 }
 
+// bestOfMessage returns the exchange whose question was the whole message that the system prompt has, or nil.
+func bestOfMessage(all []exchange, role Role, req *agentloop.Request, answers int) *exchange {
+	if len(req.Messages) == 0 || role == Merge {
+		return nil
+	}
+	_, rest, _ := strings.Cut(req.Messages[0].Text, "<message>")
+	message, _, found := strings.Cut(rest, "</message>")
+	if !found {
+		return nil
+	}
+	return best(all, role, words(message), sameMessage, answers, req.NoToolCalls)
+}
+
 // best returns the exchange of a role whose question has the most words in common with a question, after so many answers or, if there
-// is none, after the most answers below that. With textOnly, it calls no tools. Nil: there is none.
-func best(all []exchange, role Role, question map[string]bool, answers int, textOnly bool) *exchange {
+// is none, after the most answers below that, if at least that share of words is common. With textOnly, it calls no tools. Nil: there is none.
+func best(all []exchange, role Role, question map[string]bool, least float64, answers int, textOnly bool) *exchange {
 	var found *exchange
 	var overlap float64
 	for i, e := range all {
 		o := jaccard(e.question, question)
 		switch {
 		case e.role != role || e.answers > answers && !textOnly || textOnly && len(e.toolCalls) > 0:
-		case role != Merge && o < minOverlap:
+		case role != Merge && o < least:
 		case found == nil, o > overlap, o == overlap && e.answers > found.answers:
 			found, overlap = &all[i], o
 		}
