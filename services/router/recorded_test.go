@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,5 +82,34 @@ func TestWhatRecordedModelsSaidStands(t *testing.T) {
 	}
 	if len(all) < 30 {
 		t.Errorf("%d recorded answers, want at least 30", len(all))
+	}
+}
+
+// Run-ahead starts the provisional assignments above a confidence. The test logs how many of them the recorded models confirm, in
+// messages that the router asks a model about, and fails if hardly any is confirmed: then the words of a confirmed part changed.
+func TestRunAheadOnRecordedAnswers(t *testing.T) {
+	all := recorded(t)
+	for _, least := range []float64{0, 0.5, 0.6, 0.7, 0.8, 0.85} {
+		started, confirmed, rightSpecialist := 0, 0, 0
+		for _, d := range all {
+			for _, p := range d.provisional.GetAssignments() {
+				if d.provisional.GetCertainty() >= DefaultCertainThreshold || p.GetConfidence() < least {
+					continue
+				}
+				started++
+				same := func(a *routerv1.Assignment) bool { return a.GetAssignmentId() == p.GetAssignmentId() }
+				its := func(a *routerv1.Assignment) bool { return a.GetSpecialist() == p.GetSpecialist() }
+				if slices.ContainsFunc(d.final.GetAssignments(), same) {
+					confirmed++
+				}
+				if slices.ContainsFunc(d.final.GetAssignments(), its) {
+					rightSpecialist++
+				}
+			}
+		}
+		t.Logf("confidence %.2f and above: %d started, %d confirmed, %d for a specialist that the model chose too", least, started, confirmed, rightSpecialist)
+		if least == 0 && 4*confirmed < started {
+			t.Errorf("%d of %d are confirmed, want at least a quarter", confirmed, started)
+		}
 	}
 }
