@@ -82,3 +82,22 @@ func TestStoresAreAskedInTheirLanguage(t *testing.T) {
 		})
 	}
 }
+
+// TestSuperlativesAreOrdersOfNumbers asks the demo store for what is the most or the least of something other than its price.
+func TestSuperlativesAreOrdersOfNumbers(t *testing.T) {
+	h := newSystem(t)
+	for message, order := range map[string]string{
+		"What is the lightest tent under 300?": "weight_low_to_high",
+		"which sleeping bag is the warmest?":   "comfort_temperature_low_to_high",
+		"which is the best rated backpack?":    "rating",
+	} {
+		reply := h.ask(t, message)
+		calls := reply.GetResults()[0].GetAnswer().GetToolCalls()
+		if len(calls) == 0 || !strings.Contains(calls[0].GetArgumentsJson(), `"sort":"`+order+`"`) || len(reply.GetProducts()) == 0 {
+			t.Errorf("%s: %v", message, calls)
+		}
+	}
+	if reply := h.ask(t, "compare the Lea 2 and the Gazeway"); len(reply.GetComparison().GetProducts()) != 2 {
+		t.Errorf("the reply has no comparison: %v", reply)
+	}
+}

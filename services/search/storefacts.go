@@ -30,7 +30,7 @@ const (
 	// maxCategoryBytes bounds the names of categories: about a hundred tokens.
 	maxCategoryBytes = 400
 	// maxAttributes bounds the names of attributes.
-	maxAttributes = 15
+	maxAttributes = 20
 )
 
 // What the schema of search_catalog says of categories and attributes where the store's are not named.

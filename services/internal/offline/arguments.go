@@ -22,6 +22,7 @@ type filler struct {
 	whole   bool // the schema wants the text itself, not a search query
 
 	languages []language // of the data that is searched; nil: not known, so English
+	recorded  string     // what the description of the tool's attributes says
 
 	taken       []span // parts of ask that structured arguments have taken
 	fromResults bool   // an argument came from a tool result

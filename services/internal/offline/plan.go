@@ -83,6 +83,11 @@ func (p *planner) find(name string) *profile {
 // results went into them.
 func (p *planner) fill(t *profile, clause text, force bool) (args object, fromResults bool) {
 	f := &filler{ask: clause, context: p.contextOf(clause), found: p.c.all(), now: p.c.now, force: force, languages: t.languages}
+	for _, prop := range t.schema.Properties {
+		if prop.name == "attributes" {
+			f.recorded = prop.Description
+		}
+	}
 	f.there = p.placeBefore(f.context)
 	if item, at := p.c.pointsAt(clause); item != nil {
 		f.take(at)

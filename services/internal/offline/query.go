@@ -9,7 +9,7 @@ import (
 // fillers are words around the thing that is looked for. They are dropped as long as something else is left.
 var fillers = set(`gift gifts present presents idea ideas item items product products thing things stuff option options kind kinds type types sort sorts suggestion suggestions recommendation recommendations
 	recommend recommended suggest store shop site website range selection catalog catalogue dad daddy father mom mum mother wife husband friend friends brother sister son daughter girlfriend boyfriend
-	partner uncle aunt grandma grandpa nephew niece colleague boss love loves loving like likes enjoy enjoys enjoying fan good best nice great perfect decent suitable buy buying bought purchase sell selling sold add put carry stock available
+	partner uncle aunt grandma grandpa nephew niece colleague boss love loves loving like likes enjoy enjoys enjoying fan good best rated nice great perfect decent suitable buy buying bought purchase sell selling sold add put carry stock available
 	birthday christmas anniversary budget euro euros eur dollar dollars usd pound pounds gbp money spend cart basket piece pieces pair pairs hear detail details information info
 	colour colours color colors size sizes number customer interested happy today search list`)
 

@@ -16,6 +16,9 @@ func (f *filler) text(parent string, p property, required, sole bool) string {
 	if p.name == "translation" {
 		return f.translation()
 	}
+	if v := f.ranking(); p.name == "sort" && v != "" {
+		return v
+	}
 	switch roleOf("", named) {
 	case roleSkip:
 		return ""
@@ -159,6 +162,26 @@ func (f *filler) asSaid(words []string) []string {
 		}
 	}
 	return out
+}
+
+// rankings are orders by a number, by the superlatives that ask for them.
+var rankings = map[string]struct{ attribute, order string }{
+	"lightest": {"weight", "low_to_high"}, "heaviest": {"weight", "high_to_low"}, "brightest": {"brightness", "high_to_low"},
+	"warmest": {"comfort temperature", "low_to_high"}, "largest": {"capacity", "high_to_low"}, "biggest": {"capacity", "high_to_low"},
+	"smallest": {"capacity", "low_to_high"},
+}
+
+// ranking is the order that a superlative asks for, by a number that the tool says is recorded, or by rating.
+func (f *filler) ranking() string {
+	for i, w := range f.ask.words {
+		if r, ok := rankings[w.norm]; ok && strings.Contains(f.recorded, r.attribute) {
+			return strings.ReplaceAll(r.attribute, " ", "_") + "_" + r.order
+		}
+		if w.norm == "rated" && i > 0 && (f.ask.words[i-1].norm == "best" || f.ask.words[i-1].norm == "top" || f.ask.words[i-1].norm == "highest") {
+			return "rating"
+		}
+	}
+	return ""
 }
 
 // translation is the query in English, for data that is in the shopper's language and in English.
