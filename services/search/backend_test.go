@@ -1,9 +1,12 @@
 package search
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
@@ -32,6 +35,24 @@ func TestServiceInCluster(t *testing.T) {
 	}
 	t.Cleanup(client.Close)
 	backendUnderTest{client: client}.suite(t)
+	t.Run("the model hears that there are more", backendUnderTest{client: client}.testModelHearsThatThereAreMore)
+}
+
+func (ix backendUnderTest) testModelHearsThatThereAreMore(t *testing.T) {
+	s := ix.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}})
+	var lamps []*catalogv1.Product
+	for i := range 250 {
+		lamps = append(lamps, catalogtest.Thing(fmt.Sprintf("LAMP-%d", i), fmt.Sprintf("lamp %d", i)))
+	}
+	indextest.Put(t, s.store, "s1", lamps...)
+	tool := s.tools(&specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}})[0]
+	value, err := tool.Run(t.Context(), agentloop.ToolCall{Name: tool.Name, Arguments: `{"query":"lamp"}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := value.(searchResult); got.Total != 200 || !strings.Contains(got.Note, "More products match: total and prices are of the first 200.") {
+		t.Errorf("%d products, note %q", got.Total, got.Note)
+	}
 }
 
 func (ix backendUnderTest) suite(t *testing.T) {

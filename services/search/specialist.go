@@ -290,6 +290,9 @@ func (s *Service) look(
 	if n := index.SortByAttribute(f.Hits, p.by, p.attribute); n < len(f.Hits) && p.attribute != "" {
 		p.notes = append(p.notes, fmt.Sprintf("%d of these %d products say no %s; they come last.", len(f.Hits)-n, len(f.Hits), p.attribute))
 	}
+	if f.More {
+		p.notes = append(p.notes, fmt.Sprintf("More products match: total and prices are of the first %d.", len(f.Counted())))
+	}
 	var out outcome
 	if counted := f.Counted(); len(counted) > 0 {
 		out = outcome{total: len(counted), priceRange: rangeText(counted), note: shortfall(f)}

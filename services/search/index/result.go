@@ -71,7 +71,7 @@ func (f Result) Or(g Result, by catalogv1.Sort) Result {
 		}
 	}
 	found := len(f.Hits)
-	f.Hits = slices.Clone(f.Hits)
+	f.Hits, f.More = slices.Clone(f.Hits), f.More || g.More
 	for _, h := range g.Hits {
 		if !slices.ContainsFunc(f.Hits[:found], func(o Hit) bool { return o.ID() == h.ID() }) {
 			f.Hits = append(f.Hits, h)
