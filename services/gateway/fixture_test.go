@@ -111,7 +111,7 @@ func split(message string) *routerv1.RoutingDecision {
 	for i, part := range strings.Split(message, " | ") {
 		name, query, _ := strings.Cut(part, ": ")
 		d.Assignments = append(d.Assignments, &routerv1.Assignment{
-			AssignmentId: fmt.Sprintf("a%d", i+1), Specialist: name, SubQuery: query, Reason: "the test says so",
+			AssignmentId: fmt.Sprintf("a%d", i+1), Specialist: name, SubQuery: query, Reason: "the test says so", Confidence: 0.8,
 		})
 	}
 	return d

@@ -76,6 +76,8 @@ func TestConfirmedBranchesHaveStartedBeforeTheRoutingIsFinal(t *testing.T) {
 	const both = "search: shoes | support: returns"
 	other := split(both)
 	other.Assignments[1].AssignmentId, other.Assignments[1].SubQuery = "a3", "refunds"
+	doubtful := guess(both)
+	doubtful.Assignments[1].Confidence = 0.6
 	surer := split(both)
 	surer.Assignments[0].Confidence = 0.99
 	toldWhy := split(both)
@@ -99,6 +101,7 @@ func TestConfirmedBranchesHaveStartedBeforeTheRoutingIsFinal(t *testing.T) {
 		{"only the reason changes", RunAheadAlways, guess(both), toldWhy, 2 * time.Second, 2},
 		{"it would stand in for another", RunAheadAlways, guess(both), standIn, 3 * time.Second, 3},
 		{"nothing is right", RunAheadAlways, guess("recommend: hats"), split(both), 3 * time.Second, 3},
+		{"what is doubtful waits", RunAheadAlways, doubtful, split(both), 3 * time.Second, 2},
 		{"nothing runs ahead", RunAheadOff, guess(both), split(both), 3 * time.Second, 2},
 		{"only what is certain runs ahead", RunAheadCertain, sure, split(both), 3 * time.Second, 2},
 		{"and that is all that is needed", RunAheadCertain, sure, split("search: shoes"), 2 * time.Second, 1},

@@ -21,7 +21,7 @@ type RunAhead string
 // The modes of run-ahead. Replies are the same in all of them; what differs is how soon they come, and how many tokens are
 // spent on branches that the final routing does not confirm.
 const (
-	// RunAheadAlways starts a branch for every provisional assignment.
+	// RunAheadAlways starts a branch for every provisional assignment with a confidence of at least two thirds.
 	RunAheadAlways RunAhead = "always"
 	// RunAheadCertain starts branches for the assignments that the router says it is certain of.
 	RunAheadCertain RunAhead = "certain"
@@ -35,6 +35,8 @@ func (r RunAhead) Valid() bool {
 }
 
 const (
+	// minConfidence is the confidence from which a provisional assignment may start: it pays if wrong less than one time in three.
+	minConfidence = 2.0 / 3
 	// maxWaste is the share of the tokens of speculative branches that may be wasted. Above it, speculation pauses.
 	maxWaste = 0.3
 	// wasteWindow is the number of recent branches that the share is computed from.
@@ -87,7 +89,9 @@ func newSpeculation(mode RunAhead, meter metric.Meter, log *slog.Logger) (*specu
 }
 
 // wants reports whether a provisional assignment may start.
-func (s *speculation) wants(a *routerv1.Assignment) bool { return a.GetCertain() || !s.certainOnly }
+func (s *speculation) wants(a *routerv1.Assignment) bool {
+	return a.GetCertain() || !s.certainOnly && a.GetConfidence() >= minConfidence
+}
 
 // count counts a speculative branch that has ended, and the tokens that it is known to have spent.
 func (s *speculation) count(ctx context.Context, confirmed bool, tokens int64) {
