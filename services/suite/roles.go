@@ -136,7 +136,7 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 
 func buildRouter(cfg Config, _ *dialer) (registrar, error) {
 	c := router.Config{Logger: cfg.Logger, AlwaysAskModel: cfg.AlwaysAskModel}
-	if cfg.FastModel != nil {
+	if cfg.FastModel != nil && !cfg.RulesOnly {
 		c.Model, c.Price = cfg.FastModel.Model, cfg.FastModel.Price
 	}
 	return router.New(c)

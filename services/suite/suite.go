@@ -44,6 +44,9 @@ type Config struct {
 	// FastModel classifies messages and sums up threads. Nil: the router goes by its rules alone, and a thread's first
 	// message serves as its summary.
 	FastModel *model.Traced
+	// RulesOnly lets the router go by its classifier alone, although there is a FastModel: one that follows rules itself, such as
+	// the offline model, would only make a decision worse.
+	RulesOnly bool
 	// Peers are the targets of the services by role, such as "dns:///search:7302". Under Cart there may be a cart service that
 	// replaces the recommend service's carts. A role without a target is in this process, and is reached through Network.
 	Peers map[string]string

@@ -62,7 +62,7 @@ type routingFlags struct {
 
 func addRoutingFlags(fs *flag.FlagSet) *routingFlags {
 	f := &routingFlags{models: addModelFlags(fs), level: logLevel(fs, slog.LevelWarn)}
-	fs.StringVar(&f.router, "router", routerRules, "`router` that decides: rules, the classifier without a model; auto, the model where the classifier is not certain, as in a deployment; or model, always the model. The model is the fast one, or the offline model if none is configured")
+	fs.StringVar(&f.router, "router", routerRules, "`router` that decides: rules, the classifier without a model; auto, the model where the classifier is not certain, as in a deployment; or model, always the model. The model is the fast one. If none is configured, auto is rules, and model the offline model")
 	fs.IntVar(&f.parallel, "parallel", 4, "`number` of messages that are routed at once; the classifier alone routes one at a time")
 	fs.BoolVar(&f.json, "json", false, "print only the figures, as one JSON object")
 	fs.BoolVar(&f.misses, "misses", false, "print each message that was routed wrong")
@@ -164,7 +164,7 @@ func (f *routingFlags) newRouter(ctx context.Context, cfg suite.Config, env envi
 		b.names = append(b.names, s.GetName())
 	}
 	rc := router.Config{Logger: cfg.Logger, AlwaysAskModel: f.router == routerModel}
-	if f.router != routerRules {
+	if f.router == routerModel || f.router == routerAuto && !cfg.RulesOnly {
 		rc.Model, rc.Price = cfg.FastModel.Model, cfg.FastModel.Price
 		b.cfg.Parallel = f.parallel
 		if _, b.model = f.models.names(); !f.models.real(env) {

@@ -95,7 +95,7 @@ func TestEvalAsJSONTellsTheRoutersApart(t *testing.T) {
 	set := writeSet(t, smallSet+`{"id":"four","text":"blorp zank","gold":["support"]}`)
 	for _, want := range []evaluated{
 		{Router: "rules", BySource: map[string]int{"rules": 3, "model": 0, "fallback": 1}},
-		{Router: "auto", Model: offlineFast, BySource: map[string]int{"rules": 3, "model": 1, "fallback": 0}},
+		{Router: "auto", BySource: map[string]int{"rules": 3, "model": 0, "fallback": 1}},
 		{Router: "model", Model: offlineFast, BySource: map[string]int{"rules": 0, "model": 4, "fallback": 0}},
 	} {
 		t.Run(want.Router, func(t *testing.T) {

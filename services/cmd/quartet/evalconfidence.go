@@ -108,7 +108,7 @@ func replayed(ctx context.Context, recording *replay.Recording, level slog.Level
 	env.get = func(string) string { return "" } // no other model answers
 	l, err := openLocal(ctx, localConfig{models: &modelFlags{}, logger: newLogger(env, level), demo: true, tune: func(cfg *suite.Config) {
 		if recording.HasCalls() { // else the offline model answers
-			cfg.Model, cfg.FastModel = &model.Traced{Model: m}, &model.Traced{Model: m}
+			cfg.Model, cfg.FastModel, cfg.RulesOnly = &model.Traced{Model: m}, &model.Traced{Model: m}, false
 		}
 		cfg.Now = recording.Clock()
 		cfg.Gateway.RunAhead = "off" // an early branch asks what was not recorded

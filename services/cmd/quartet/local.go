@@ -226,6 +226,7 @@ func startOffline(ctx context.Context, cfg *suite.Config, logger *slog.Logger) (
 	if err := errors.Join(err, fastErr); err != nil {
 		return nil, errors.Join(err, lis.Close())
 	}
+	cfg.RulesOnly = true
 	done := make(chan error, 1)
 	go func() { done <- offline.Serve(ctx, lis, server) }()
 	return func() error { return <-done }, nil
