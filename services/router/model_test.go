@@ -17,6 +17,7 @@ import (
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
@@ -233,4 +234,24 @@ func TestCancellingStopsTheModel(t *testing.T) {
 			t.Errorf("the model was stopped after %v", took)
 		}
 	})
+}
+
+// Providers cache what prompts begin with, so the conversation comes after what is the same for all.
+func TestThePromptTellsTheConversationAfterItsFixedPart(t *testing.T) {
+	var system string
+	model := fakeModel{func(_ context.Context, req *agentloop.Request) (string, error) {
+		system = req.Messages[0].Text
+		return given("support", unsureMessage), nil
+	}}
+	req := request(unsureMessage)
+	req.Summary, req.SignedIn, req.Date = "Asked for\nboots.", true, "2026-11-22"
+	req.ShownProducts = []*specialistv1.ProductChoice{{Title: "Boot one"}, {Title: "Boot\ntwo"}}
+	route(t, Config{Model: model}, req)
+	set, _ := newSpecialistCache().build(four)
+	rest, ok := strings.CutPrefix(system, set.prompt)
+	want := "\nToday is Sunday, 22 November 2026. The shopper is signed in.\nSaid before: \"Asked for boots.\"\n" +
+		"Products last shown:\n1. \"Boot one\"\n2. \"Boot two\"\n"
+	if !ok || rest != want {
+		t.Errorf("after the fixed part: %q, want %q", rest, want)
+	}
 }
