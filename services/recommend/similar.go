@@ -164,6 +164,7 @@ func (r *similarRequest) search(
 	if err != nil {
 		return nil, fmt.Errorf("search products: %w", err)
 	}
+	resp.Hits = slices.DeleteFunc(resp.Hits, (*catalogv1.Hit).GetPartial)
 	return resp, nil
 }
 

@@ -287,6 +287,8 @@ func (s *Service) look(
 		}
 		f = f.Or(g, p.by)
 	}
+	loose := f.Loose()
+	f.DropLoose()
 	if n := index.SortByAttribute(f.Hits, p.by, p.attribute); n < len(f.Hits) && p.attribute != "" {
 		p.notes = append(p.notes, fmt.Sprintf("%d of these %d products say no %s; they come last.", len(f.Hits)-n, len(f.Hits), p.attribute))
 	}
@@ -300,6 +302,10 @@ func (s *Service) look(
 		if out, err = nearestProducts(ctx, v, f, p); err != nil {
 			return outcome{}, err
 		}
+	}
+	if len(out.listed) == 0 && len(f.Hits) == 0 && len(loose) > 0 {
+		out.listed = loose[:min(maxNearest, len(loose))]
+		out.note = fmt.Sprintf("%s The products listed have only some of the words, the first not %s.", out.note, quote(f.Lacks(loose[0])))
 	}
 	if len(out.listed) == 0 {
 		out.relevant = !index.ByValue(p.by)

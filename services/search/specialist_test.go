@@ -273,3 +273,13 @@ func TestSearchToolInOtherLanguages(t *testing.T) {
 		})
 	}
 }
+
+func TestSearchToolListsTheNearestWhenAWordIsUnknown(t *testing.T) {
+	result, err := callTool(t, `{"query":"tent zeppelin"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Total != 0 || len(result.Products) == 0 || !strings.Contains(result.Note, `the first not "zeppelin"`) {
+		t.Errorf("%d in total, %d listed, note %q; want tents, not counted, and the word that they lack", result.Total, len(result.Products), result.Note)
+	}
+}

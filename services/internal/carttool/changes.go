@@ -145,6 +145,9 @@ func find(ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID, 
 	var meant []*catalogv1.Product
 	var all []string
 	for _, hit := range found.GetHits() {
+		if hit.GetPartial() {
+			continue
+		}
 		if p := hit.GetProduct(); strings.EqualFold(p.GetTitle(), name) {
 			return p, nil
 		} else if names(p.GetTitle(), name) {

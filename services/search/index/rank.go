@@ -321,6 +321,7 @@ type Hit struct {
 	Candidate
 	Variants   []*catalogv1.Variant
 	VectorOnly bool // found by its meaning alone
+	Loose      bool // does not meet the words of the query
 }
 
 // Hits applies the filter to the candidates and keeps their order.

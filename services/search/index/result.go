@@ -32,12 +32,30 @@ func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort)
 		return Result{}, err
 	}
 	out := Result{Query: q, matches: p}
-	if out.Selection, err = v.rank(ctx, q, p); err != nil || !out.matched {
+	if out.Selection, err = v.rank(ctx, q, p); err != nil {
 		return out, err
 	}
-	admitted, more, err := p.Candidates(ctx, out.Constraint, f, by)
+	if out.matched {
+		if err := out.selectHits(ctx, f, by); err != nil {
+			return Result{}, err
+		}
+	}
+	if ByValue(by) || len(q.Terms) == 0 {
+		return out, nil
+	}
+	best, err := p.Best(ctx, f, bestSize)
 	if err != nil {
 		return Result{}, err
+	}
+	out.Hits = Rerank(q, out.Hits, best, f, v.Grams)
+	return out, nil
+}
+
+// selectHits finds the products that meet the words and pass the filter.
+func (out *Result) selectHits(ctx context.Context, f Filter, by catalogv1.Sort) error {
+	admitted, more, err := out.matches.Candidates(ctx, out.Constraint, f, by)
+	if err != nil {
+		return err
 	}
 	out.More = more
 	sortByScore(admitted)
@@ -46,13 +64,13 @@ func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort)
 	if len(out.Hits) == 0 {
 		all, err := out.Candidates(ctx)
 		if err != nil {
-			return Result{}, err
+			return err
 		}
 		if out.matched = len(all) > 0; out.matched { // else what had matched was replaced in between
 			out.excludedBy = f.MostRestrictive(Entries(all))
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // Or returns what either of two searches finds that differ in their words. A search that finds only the nearest products counts for
@@ -64,6 +82,8 @@ func (f Result) Or(g Result, by catalogv1.Sort) Result {
 	case !f.Certain() || len(f.Hits) == 0:
 		return g
 	}
+	f.DropLoose()
+	g.DropLoose()
 	score := make(map[string]float64)
 	for _, hits := range [...][]Hit{f.Hits, g.Hits} {
 		for i, h := range hits {
@@ -178,7 +198,11 @@ func (f *Result) Response(by catalogv1.Sort, limit int, legs []string) *catalogv
 		if ByValue(by) {
 			h.Score = 0
 		}
-		out.Hits = append(out.Hits, HitMessage(h, f.Reason(h)))
+		m := HitMessage(h, f.Reason(h))
+		if h.Loose {
+			m.Partial, m.UnmetWords = true, f.Lacks(h)
+		}
+		out.Hits = append(out.Hits, m)
 	}
 	return out
 }

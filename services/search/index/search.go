@@ -92,6 +92,9 @@ func (m *VectorQuery) join(ctx context.Context, f *Result, admits Filter) error 
 	if err != nil {
 		return err
 	}
+	if f.Certain() {
+		near = slices.DeleteFunc(near, func(s Similarity) bool { return hits[s.Hit].Loose })
+	}
 	slices.SortStableFunc(near, func(a, b Similarity) int { return cmp.Compare(b.Cosine, a.Cosine) })
 	f.Hits = fuse(hits, near)
 	return nil
@@ -120,12 +123,34 @@ func fuse(hits []Hit, near []Similarity) []Hit {
 	return hits
 }
 
-// Counted are the hits that words have found. Counts, prices and facets are of them.
+// Counted are the hits that meet the words. Counts, prices and facets are of them.
 func (f *Result) Counted() []Hit {
-	if !f.HasVectorOnly() {
-		return f.Hits
+	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return h.VectorOnly || h.Loose })
+}
+
+// Loose are the hits that do not meet the words of the query but have at least half of them. None: some products meet them, also if
+// the filter excludes those.
+func (f *Result) Loose() []Hit {
+	if f.matched {
+		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return h.VectorOnly })
+	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return !h.Loose || 2*h.Terms.Len() < len(f.Query.Terms) })
+}
+
+// Lacks are the words that the hit does not have, as the shopper wrote them.
+func (f *Result) Lacks(h Hit) []string {
+	var out []string
+	for i, t := range f.Query.Terms {
+		if !h.Terms.Has(i) {
+			out = append(out, t.Text)
+		}
+	}
+	return out
+}
+
+// DropLoose drops the hits that do not meet the words of the query.
+func (f *Result) DropLoose() {
+	f.Hits = slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return h.Loose })
 }
 
 // HasVectorOnly reports whether some hits were found by vectors alone.

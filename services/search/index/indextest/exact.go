@@ -63,7 +63,7 @@ func (x suite) exactOverWords(t *testing.T, products []*catalogv1.Product) {
 			t.Fatal(err)
 		}
 		var selected []*catalogv1.Product
-		for _, h := range all.Hits {
+		for _, h := range all.Counted() {
 			selected = append(selected, h.Product)
 		}
 		if len(selected) == 0 || all.More {

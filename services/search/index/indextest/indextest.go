@@ -133,7 +133,7 @@ func HitIDs(t *testing.T, v *index.View, text string, f *catalogv1.Filter, by ca
 		t.Fatal(err)
 	}
 	var out []string
-	for _, h := range result.Hits {
+	for _, h := range result.Counted() {
 		out = append(out, h.ID())
 	}
 	return out

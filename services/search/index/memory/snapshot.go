@@ -25,6 +25,7 @@ type snapshot struct {
 	folded     map[string]string // catalog.IDKey -> product id
 	index      lexicalIndex
 	statistics index.Statistics
+	grams      index.GramCounts
 	vectors    *vectorStore                   // nil: there are none
 	titles     atomic.Pointer[[]*index.Entry] // all, when they were last asked for; nil after a change
 }
@@ -35,7 +36,9 @@ func newSnapshot(words lexicalIndex) *snapshot {
 }
 
 // view is the snapshot as a read sees it.
-func (v *snapshot) view() *index.View { return &index.View{Statistics: v.statistics, Index: v} }
+func (v *snapshot) view() *index.View {
+	return &index.View{Statistics: v.statistics, Index: v, Grams: &v.grams}
+}
 
 // product looks a product up by an identifier as models write it. Nil: there is none.
 func (v *snapshot) product(id string) *index.Entry {
@@ -101,6 +104,7 @@ func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
 		v.entries[e.ID()] = e
 		v.folded[catalog.IDKey(e.ID())] = e.ID()
 		v.statistics.Add(e, 1)
+		v.grams.Add(p)
 	}
 	v.statistics.SetCurrency()
 	v.titles.Store(nil)
@@ -258,6 +262,27 @@ func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filt
 		}
 	}
 	return out, false, nil
+}
+
+// Best implements index.Matches.
+func (p *matches) Best(_ context.Context, f index.Filter, n int) ([]index.Candidate, error) {
+	byScore := func(a, b index.Candidate) int {
+		return cmp.Or(cmp.Compare(b.Match.Score, a.Match.Score), index.ByTitle(a.Entry, b.Entry))
+	}
+	var out []index.Candidate
+	var floor float64 // a lower score is not among the best
+	for _, c := range p.matches {
+		if c.Match.Score < floor || len(f.Admit(c.Entry)) == 0 {
+			continue
+		}
+		if out = append(out, c); len(out) == 2*n {
+			slices.SortFunc(out, byScore)
+			out = out[:n]
+			floor = out[n-1].Match.Score
+		}
+	}
+	slices.SortFunc(out, byScore)
+	return out[:min(n, len(out))], nil
 }
 
 // Similarities implements index.Matches: it compares every product that may be a hit.

@@ -1,6 +1,7 @@
 package weaviate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -289,6 +290,13 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 	}
 	documents, more, err := p.index.find(ctx, q)
 	return p.candidates(documents, n), more, err
+}
+
+// Best implements index.Matches by the best products of the query.
+func (p *termMatches) Best(_ context.Context, f index.Filter, n int) ([]index.Candidate, error) {
+	out := slices.DeleteFunc(slices.Clone(p.found), func(c index.Candidate) bool { return len(f.Admit(c.Entry)) == 0 })
+	slices.SortStableFunc(out, func(a, b index.Candidate) int { return cmp.Compare(b.Match.Score, a.Match.Score) })
+	return out[:min(n, len(out))], nil
 }
 
 // byPrice finds products in the order of their prices, until the places of the first ones are sure.

@@ -933,7 +933,11 @@ type Hit struct {
 	MatchedVariantIds []string `protobuf:"bytes,3,rep,name=matched_variant_ids,json=matchedVariantIds,proto3" json:"matched_variant_ids,omitempty"`
 	// Reason for the hit, in words for the shopper, such as "goes with Lea 2 tent". English unless the request names a language. May be
 	// empty.
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The product does not meet the query: it lacks words, or is not the thing that they name. total_count does not count it.
+	Partial bool `protobuf:"varint,5,opt,name=partial,proto3" json:"partial,omitempty"`
+	// Words of the query that a partial hit lacks, as the shopper wrote them. May be empty.
+	UnmetWords    []string `protobuf:"bytes,6,rep,name=unmet_words,json=unmetWords,proto3" json:"unmet_words,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -994,6 +998,20 @@ func (x *Hit) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Hit) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
+}
+
+func (x *Hit) GetUnmetWords() []string {
+	if x != nil {
+		return x.UnmetWords
+	}
+	return nil
 }
 
 // Facet counts the matches with one value.
@@ -1941,10 +1959,12 @@ func (x *SearchProductsRequest) GetSortAttribute() string {
 // SearchProductsResponse carries the best hits and figures about all matches.
 type SearchProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The best hits, at most limit. If the query's words match poorly and the leg "vector" took part, they include products near in
-	// meaning; their reason says so.
+	// The best hits, at most limit. In the order of relevance, a missing word demotes a product and does not exclude it, so they include
+	// partial hits. If the words match poorly and the leg "vector" took part, they
+	// include products near in meaning; their reason says so.
 	Hits []*Hit `protobuf:"bytes,1,rep,name=hits,proto3" json:"hits,omitempty"`
-	// Number of matches in the whole catalog. Products that are only near in meaning do not count, here and in prices and facets.
+	// Number of products in the whole catalog that meet the query and the filter. Partial hits and products that are only near in
+	// meaning do not count, here and in prices and facets.
 	TotalCount int32 `protobuf:"varint,2,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`
 	// Lowest price of the admitted variants of all matches. Absent: no match.
 	MinPrice *v1.Money `protobuf:"bytes,3,opt,name=min_price,json=minPrice,proto3" json:"min_price,omitempty"`
@@ -2371,12 +2391,15 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x03max\x18\x03 \x01(\x01H\x01R\x03max\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x04 \x01(\tR\x04unitB\x06\n" +
 	"\x04_minB\x06\n" +
-	"\x04_max\"\x9a\x01\n" +
+	"\x04_max\"\xd5\x01\n" +
 	"\x03Hit\x125\n" +
 	"\aproduct\x18\x01 \x01(\v2\x1b.quartet.catalog.v1.ProductR\aproduct\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12.\n" +
 	"\x13matched_variant_ids\x18\x03 \x03(\tR\x11matchedVariantIds\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"G\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
+	"\apartial\x18\x05 \x01(\bR\apartial\x12\x1f\n" +
+	"\vunmet_words\x18\x06 \x03(\tR\n" +
+	"unmetWords\"G\n" +
 	"\x05Facet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x14\n" +

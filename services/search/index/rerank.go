@@ -1,0 +1,178 @@
+package index
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
+	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/search/catalog"
+)
+
+const (
+	// bestSize is how many products are ranked that may lack words of the query.
+	bestSize = 200
+)
+
+// GramCounts counts in how many of some products each character n-gram is. The zero value has counted none.
+type GramCounts struct {
+	products int
+	having   map[string]int
+}
+
+const (
+	// gramSample is the part of all products that is counted, one in so many, by the hash of the id.
+	gramSample = 8
+	// leastSample is how many products must be counted for the rarity of an n-gram to be that among them.
+	leastSample = 100
+)
+
+// Add counts a product if it is one of the sample. Products that are removed or replaced still count, which hardly matters.
+func (g *GramCounts) Add(p *catalogv1.Product) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(p.GetProductId())) // never fails
+	if h.Sum32()%gramSample != 0 {
+		return
+	}
+	if g.having == nil {
+		g.having = make(map[string]int)
+	}
+	g.products++
+	grams := make(map[string]bool)
+	for _, w := range nameWords(p) {
+		eachGram(w, func(gram string) { grams[gram] = true })
+	}
+	for gram := range grams {
+		g.having[gram]++
+	}
+}
+
+// The weights of a linear model over three features, each from 0 to 1: the score by words (BM25F) and by character n-grams (BM25 over
+// what names the candidates), in parts of the highest, and the place among the products that meet the query. They were fitted to judged
+// queries, as docs/search.md says.
+const (
+	wordsWeight   = 2.5
+	gramsWeight   = 2
+	readingWeight = 2.5
+	// readingRank is how slowly places lose worth, as in reciprocal rank fusion.
+	readingRank = 60
+	// gramsLength is b of BM25.
+	gramsLength = 0.75
+)
+
+// Rerank orders the hits that meet the query, which are in order, together with the best products by words. Those of the latter that do
+// not meet it are marked as loose.
+func Rerank(q Query, strict []Hit, best []Candidate, f Filter, counts *GramCounts) []Hit {
+	hits := slices.Clone(strict)
+	met := make(map[string]bool, len(strict))
+	for i := range hits {
+		met[hits[i].ID()] = true
+		hits[i].Score = readingWeight * readingRank / float64(readingRank+i)
+	}
+	for _, c := range best {
+		if met[c.ID()] {
+			continue
+		}
+		if variants := f.Admit(c.Entry); len(variants) > 0 {
+			c.Score = 0
+			hits = append(hits, Hit{Candidate: c, Variants: variants, Loose: true})
+		}
+	}
+	// Those that meet the query and come late in that order stay behind.
+	ranked := slices.Concat(hits[:min(bestSize, len(strict))], hits[len(strict):])
+	behind := hits[min(bestSize, len(strict)):len(strict)]
+	words, grams := make([]float64, len(ranked)), q.gramScores(ranked, counts)
+	for i, h := range ranked {
+		words[i] = h.Match.Score
+	}
+	scale(words)
+	scale(grams)
+	for i := range ranked {
+		ranked[i].Score += wordsWeight*words[i] + gramsWeight*grams[i]
+	}
+	slices.SortStableFunc(ranked, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), ByTitle(a.Entry, b.Entry))
+	})
+	return append(ranked, behind...)
+}
+
+// scale divides by the highest, if there is one above zero.
+func scale(scores []float64) {
+	if len(scores) == 0 {
+		return
+	}
+	if highest := slices.Max(scores); highest > 0 {
+		for i := range scores {
+			scores[i] /= highest
+		}
+	}
+}
+
+// gramScores are BM25 over character n-grams, whose rarity is that in the sample. They are zero without one: in small stores. By them words count that are inflected, misspelt, or
+// parts of a compound.
+func (q Query) gramScores(hits []Hit, counts *GramCounts) []float64 {
+	out := make([]float64, len(hits))
+	if counts == nil || counts.products < leastSample {
+		return out
+	}
+	var wanted []string
+	for _, t := range q.Terms {
+		eachGram(t.Text, func(g string) { wanted = append(wanted, g) })
+	}
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	at := make(map[string]int, len(wanted))
+	for i, g := range wanted {
+		at[g] = i
+	}
+	frequencies := make([][]int, len(hits))
+	lengths := make([]int, len(hits))
+	total := 0
+	for n, h := range hits {
+		frequencies[n] = make([]int, len(wanted))
+		for _, w := range nameWords(h.Product) {
+			eachGram(w, func(g string) {
+				lengths[n]++
+				if i, ok := at[g]; ok {
+					frequencies[n][i]++
+				}
+			})
+		}
+		total += lengths[n]
+	}
+	mean := float64(total) / float64(max(1, len(hits)))
+	rarity := make([]float64, len(wanted))
+	for i, g := range wanted {
+		rarity[i] = retrieval.IDF(float64(counts.products), float64(counts.having[g]))
+	}
+	for n := range hits {
+		norm := retrieval.LengthNorm(gramsLength, float64(lengths[n])/max(1, mean))
+		for i, f := range frequencies[n] {
+			out[n] += rarity[i] * retrieval.Saturate(float64(f), norm)
+		}
+	}
+	return out
+}
+
+// eachGram calls fn with the runs of three and four bytes of a word with a space at both ends.
+func eachGram(word string, fn func(gram string)) {
+	word = " " + word + " "
+	for n := 3; n <= 4; n++ {
+		for i := range max(0, len(word)-n+1) {
+			fn(word[i : i+n])
+		}
+	}
+}
+
+// nameWords are the words of what names a product: title, brand, categories, and the beginning of the description.
+func nameWords(p *catalogv1.Product) []string {
+	parts := append([]string{p.GetTitle(), p.GetBrand(), text.Head(p.GetDescription(), longestCaption)}, p.GetCategoryPath()...)
+	for _, t := range p.GetTranslations() {
+		parts = append(parts, t.GetTitle())
+	}
+	return catalog.Words(strings.Join(parts, " "))
+}

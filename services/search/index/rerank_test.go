@@ -1,0 +1,57 @@
+package index
+
+import (
+	"fmt"
+	"testing"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+)
+
+func titled(id, title string, score float64, terms TermSet) Candidate {
+	e := NewEntry(&catalogv1.Product{ProductId: id, Title: title, Variants: []*catalogv1.Variant{{VariantId: "std"}}})
+	return Candidate{Entry: e, Match: Match{ProductID: id, Score: score, Terms: terms}}
+}
+
+func hit(c Candidate) Hit { return Hit{Candidate: c, Variants: c.Product.GetVariants()} }
+
+func order(hits []Hit) string {
+	var out string
+	for _, h := range hits {
+		out += h.ID()
+		if h.Loose {
+			out += "?"
+		}
+		out += " "
+	}
+	return out
+}
+
+func TestAMissingWordDemotesAndDoesNotExclude(t *testing.T) {
+	q := Query{Terms: []Term{{Text: "laptop"}, {Text: "uni"}}, Head: -1}
+	both, one := titled("BOTH", "Laptop for uni", 4, 3), titled("ONE", "Laptop", 3, 1)
+	if got := order(Rerank(q, []Hit{hit(both)}, []Candidate{one, both}, Filter{}, nil)); got != "BOTH ONE? " {
+		t.Errorf("order %q, want the one that meets the query first and the other marked", got)
+	}
+	if got := order(Rerank(q, nil, []Candidate{one}, Filter{}, nil)); got != "ONE? " {
+		t.Errorf("order %q, want the nearest product although none meets the query", got)
+	}
+	none := NewFilter(&catalogv1.Filter{Brands: []string{"Kestrel"}})
+	if got := order(Rerank(q, nil, []Candidate{one}, none, nil)); got != "" {
+		t.Errorf("order %q, want none: the filter is no word", got)
+	}
+}
+
+func TestLettersInCommonDecideAmongEqualsInLargeStores(t *testing.T) {
+	q := Query{Terms: []Term{{Text: "moniter"}}, Head: -1}
+	best := []Candidate{titled("A", "A garden hose", 1, 1), titled("B", "Flat monitor", 1, 1)}
+	counts := new(GramCounts)
+	for i := range 2_000 {
+		counts.Add(&catalogv1.Product{ProductId: fmt.Sprint("P-", i), Title: "Garden thing"})
+	}
+	if got := order(Rerank(q, nil, best, Filter{}, counts)); got != "B? A? " {
+		t.Errorf("with a sample: order %q, want the word that is nearly the same first", got)
+	}
+	if got := order(Rerank(q, nil, best, Filter{}, new(GramCounts))); got != "A? B? " {
+		t.Errorf("without a sample: order %q, want that of the titles", got)
+	}
+}
