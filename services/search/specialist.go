@@ -349,14 +349,26 @@ func (s *Service) rerankListed(ctx context.Context, text string, all []index.Hit
 
 // named is the outcome of a look-up by product id: the product, in any stock.
 func named(e *index.Entry, p plan) outcome {
-	variants := index.NewFilter(p.filter).Admit(e)
-	var note string
-	if len(variants) == 0 {
-		variants = e.Product.GetVariants()
-		note = "The product is listed with all its variants: none of them meets every condition."
+	h := index.Hit{Candidate: index.Candidate{Entry: e}, Variants: index.NewFilter(p.filter).Admit(e)}
+	notes := p.notes // such as that no product of the store has a colour to choose
+	if len(h.Variants) == 0 {
+		h.Variants = e.Product.GetVariants()
+		notes = append(notes, "The product is listed with all its variants: none of them meets every condition.")
+		for _, name := range slices.Sorted(maps.Keys(p.filter.GetOptions())) {
+			option := index.NewFilter(&catalogv1.Filter{Options: map[string]string{name: p.filter.GetOptions()[name]}})
+			if len(option.Admit(e)) > 0 {
+				continue
+			}
+			note := fmt.Sprintf("It does not come in %s %s", name, p.filter.GetOptions()[name])
+			if values := optionValues([]index.Hit{h}, name); values != "" {
+				note += "; there is " + values
+			}
+			notes = append(notes, note+".")
+		}
 	}
-	h := index.Hit{Candidate: index.Candidate{Entry: e}, Variants: variants}
-	return outcome{listed: []index.Hit{h}, total: 1, priceRange: rangeText([]index.Hit{h}), note: note, byID: true}
+	return outcome{
+		listed: []index.Hit{h}, total: 1, priceRange: rangeText([]index.Hit{h}), note: strings.Join(notes, " "), byID: true,
+	}
 }
 
 // shortfall says how the hits fall short of the words. Empty: they do not.

@@ -283,3 +283,18 @@ func TestSearchToolListsTheNearestWhenAWordIsUnknown(t *testing.T) {
 		t.Errorf("%d in total, %d listed, note %q; want tents, not counted, and the word that they lack", result.Total, len(result.Products), result.Note)
 	}
 }
+
+func TestALookUpByIDSaysWhichOptionTheProductDoesNotHave(t *testing.T) {
+	for arguments, want := range map[string]string{
+		`{"query":"SHOE-1","options":{"size":"99"}}`:      "It does not come in size 99; there is ",
+		`{"query":"SHOE-1","options":{"fabric":"tweed"}}`: `does not record "fabric"`,
+	} {
+		result, err := callTool(t, arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Products) != 1 || !strings.Contains(result.Note, want) {
+			t.Errorf("%s: %d products, note %q; want one and %q", arguments, len(result.Products), result.Note, want)
+		}
+	}
+}
