@@ -86,7 +86,7 @@ type Matches interface {
 	// Candidates returns the products that meet a constraint, in no particular order. It may leave out products that the
 	// filter does not admit. With more, there are others, which come later in the order.
 	Candidates(ctx context.Context, n Constraint, f Filter, by catalogv1.Sort) (found []Candidate, more bool, err error)
-	// Best returns the n products with the highest scores that pass the filter, whatever terms they lack.
+	// Best returns the n products with the highest scores that have a term and pass the filter, whatever other terms they lack.
 	Best(ctx context.Context, f Filter, n int) ([]Candidate, error)
 	// Similarities compares the vectors of the hits, which meet the constraint, with the vector of a query. Hits without a
 	// vector have no similarity. With others, it adds the nearest products that pass the filter to the hits.

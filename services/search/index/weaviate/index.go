@@ -294,7 +294,7 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 
 // Best implements index.Matches by the best products of the query.
 func (p *termMatches) Best(_ context.Context, f index.Filter, n int) ([]index.Candidate, error) {
-	out := slices.DeleteFunc(slices.Clone(p.found), func(c index.Candidate) bool { return len(f.Admit(c.Entry)) == 0 })
+	out := slices.DeleteFunc(slices.Clone(p.found), func(c index.Candidate) bool { return c.Terms == 0 || len(f.Admit(c.Entry)) == 0 })
 	slices.SortStableFunc(out, func(a, b index.Candidate) int { return cmp.Compare(b.Match.Score, a.Match.Score) })
 	return out[:min(n, len(out))], nil
 }
