@@ -99,7 +99,7 @@ func callerOf(body []byte) string {
 	switch system := req.Messages[0].Content; {
 	case len(req.Tools) > 0:
 		return "another specialist"
-	case strings.HasPrefix(system, "You edit the reply"):
+	case strings.HasPrefix(system, "You edit an online store's reply"):
 		return "merge"
 	case strings.HasPrefix(system, "You keep the notes"):
 		return "notes"
