@@ -4,7 +4,7 @@
 //	go run ./examples/travel
 //	OPENAI_API_KEY=... go run ./examples/travel --model gpt-4.1-mini
 //
-// Without a key and a URL it starts Quartet's offline model, which follows rules and is not a language model.
+// Without a key and a URL a script answers in place of a model; the loop and the tools are the same.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/openai"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 )
 
 // scenario is one message of the conversation and what it shows.
@@ -108,14 +109,9 @@ func start(ctx context.Context, args []string, getenv func(string) string, out i
 		return err
 	}
 	if cfg.BaseURL == "" && cfg.APIKey == "" {
-		fmt.Fprintln(out, "No --url and no OPENAI_API_KEY: building and starting Quartet's offline model (the first time, this takes a minute).\n"+
-			"It follows rules and is not a language model; its answers repeat what the tools return.")
-		url, stop, err := startOffline(ctx)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		cfg.BaseURL = url
+		fmt.Fprintln(out, "No --url and no OPENAI_API_KEY: a script answers in place of a model. The loop and the tools are real.")
+		today := time.Now()
+		return converse(ctx, scripted.New(script(today)...), today, printer{out})
 	}
 	model, err := openai.New(cfg)
 	if err != nil {
@@ -124,14 +120,12 @@ func start(ctx context.Context, args []string, getenv func(string) string, out i
 	return converse(ctx, model, time.Now(), printer{out})
 }
 
-const offlineModel = "quartet-offline"
-
 // parse reads the flags. The key comes only from the environment, because command lines show in the process list.
 func parse(args []string, getenv func(string) string, out io.Writer) (openai.Config, error) {
 	cfg := openai.Config{APIKey: getenv("OPENAI_API_KEY")}
 	fs := flag.NewFlagSet("travel", flag.ContinueOnError)
 	fs.StringVar(&cfg.BaseURL, "url", getenv("OPENAI_BASE_URL"), "`URL` of an endpoint that speaks Chat Completions, up to /v1 (env OPENAI_BASE_URL)")
-	fs.StringVar(&cfg.Model, "model", offlineModel, "`name` of the model")
+	fs.StringVar(&cfg.Model, "model", "", "`name` of the model")
 	fs.SetOutput(io.Discard) // main prints errors once
 	err := fs.Parse(args)
 	switch {
@@ -144,8 +138,8 @@ func parse(args []string, getenv func(string) string, out io.Writer) (openai.Con
 		return cfg, err
 	case fs.NArg() > 0:
 		return cfg, fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	case cfg.BaseURL == "" && cfg.APIKey != "" && cfg.Model == offlineModel:
-		return cfg, errors.New("--model is missing: OPENAI_API_KEY is set, and OpenAI has no " + offlineModel)
+	case cfg.Model == "" && (cfg.BaseURL != "" || cfg.APIKey != ""):
+		return cfg, errors.New("--model is missing: name one that the endpoint has")
 	}
 	return cfg, nil
 }
