@@ -61,10 +61,11 @@ func Load(now time.Time) ([]Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open demo data: %w", err)
 	}
-	return load(data, now)
+	return Read(data, now)
 }
 
-func load(data fs.FS, now time.Time) ([]Dataset, error) {
+// Read returns the stores of a folder with the layout of the demo's own, as Load does.
+func Read(data fs.FS, now time.Time) ([]Dataset, error) {
 	r := reader{files: data, now: now}
 	stores := read[gatewayv1.Store](&r, "stores.jsonl")
 	sets := make([]Dataset, 0, len(stores))

@@ -185,7 +185,7 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			sets, err := load(tt.files, testNow)
+			sets, err := Read(tt.files, testNow)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || sets != nil {
 				t.Errorf("load = %v, %v; want nothing and an error with %q", sets, err, tt.want)
 			}

@@ -1,249 +1,406 @@
 package offline
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// writer words an answer from what is known.
-type writer struct {
-	c     *conversation
-	tools []tool
-	say   *phrasebook
-	lang  language
-	// speaks is what the question is about.
-	speaks terms
-}
-
-func newWriter(c *conversation, tools []tool) *writer {
-	lang := c.question.lang
-	if m := answerInRE.FindStringSubmatch(c.system); m != nil {
-		lang = languageNames[m[1]]
-	}
-	return &writer{c: c, tools: tools, say: phrases[lang], lang: lang, speaks: termsOf(c.question)}
-}
-
-// answerInRE finds the language that a prompt asks for.
-var answerInRE = regexp.MustCompile(`(?m)^Answer in ([A-Z]\w+)`)
-
-// languageNames has the languages that the rules know by their names in prompts. In any other, they answer in English.
-var languageNames = map[string]language{"English": english, "Spanish": spanish, "German": german, "French": french}
-
-// answer is the text of the reply.
-func (w *writer) answer() string {
-	results := w.relevant()
-	if len(results) == 0 {
-		return w.withoutResults()
-	}
-	var parts, failures, empty []string
-	for _, r := range results {
-		if e := failure(r.value); e != "" {
-			failures = appendNew(failures, w.told(e))
-			continue
-		}
-		if isEmpty(r.value) && (note(r.value) == "" || quotesNothing(r.value)) {
-			empty = appendNew(empty, w.nothing(r))
-			continue
-		}
-		parts = appendNew(parts, w.render(r))
-	}
-	if len(requests(w.c.question)) == 1 {
-		parts = append(failures, parts...) // what went wrong is the answer, what follows is second best
-	} else {
-		parts = append(parts, failures...)
-	}
-	if len(parts) == 0 || len(requests(w.c.question)) > 1 {
-		parts = append(parts, empty...)
-	}
-	if len(parts) == 0 {
-		return w.say.unknown // results that hold no words
-	}
-	return strings.Join(parts, "\n\n")
-}
-
-// quotesNothing recognises the result of a search among texts.
-func quotesNothing(v any) bool {
-	o, ok := v.(object)
-	return ok && has(o, "passages", "policies", "articles", "documents", "answers", "faqs")
-}
-
-var (
-	toolPrefixRE = regexp.MustCompile(`^[a-z]+(?:_[a-z]+)+:\s*`)
-	askThemRE    = regexp.MustCompile(`(?i)[:;,.]?\s*ask (?:the |this )?(?:customer|shopper|user|them) to `)
-	sayItRE      = regexp.MustCompile(`(?i)[;:,.]\s*(?:say so|tell them|do not|don't|say that|name no)\b.*$`)
+// shownProducts and shownOffers are how many lines a list of them has.
+const (
+	shownProducts = 5
+	shownOffers   = 6
+	shownPassages = 2
 )
 
-// told is an error in words for the reader: without the tool's name and what the model is told to do. What is a sentence
-// of its own stands as it is.
-func (w *writer) told(e string) string {
-	e = sayItRE.ReplaceAllString(toolPrefixRE.ReplaceAllString(strings.TrimSpace(e), ""), "")
-	e = askThemRE.ReplaceAllString(e, ". Please ")
-	if isUpper(e) && strings.Contains(e, " ") {
-		return sentence(e)
-	}
-	return fmt.Sprintf(w.say.failed, sentence(e))
+// say words a sentence of the model's own in the conversation's language.
+func (c *conversation) say(key string, args ...any) string {
+	return fmt.Sprintf(sayings[c.lang][key], args...)
 }
 
-func appendNew(list []string, s string) []string {
-	if s == "" || slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
-}
-
-func (w *writer) withoutResults() string {
-	q := w.c.question
-	flat := flatten(q)
-	switch {
-	case !isSmallTalk(q):
-	case regexp.MustCompile(` (who are you|what are you|are you (a|an|human|real)|what can you|how can you|quien eres|que puedes|wer bist|wer sind|was kannst|qui es tu|qui etes) `).MatchString(flat + " "):
-		return w.say.who
-	case regexp.MustCompile(` (bye|goodbye|adios|hasta luego|tschuss|wiedersehen|au revoir) `).MatchString(flat):
-		return w.say.bye
-	case regexp.MustCompile(` (thanks|thank|thx|cheers|gracias|danke|dank|merci|great|perfect|cool|ok|okay) `).MatchString(flat):
-		return w.say.welcome
-	default:
-		if name := storeName(w.c.system); name != "" {
-			return fmt.Sprintf(w.say.helloStore, name)
-		}
-		return w.say.hello
-	}
-	if item, _ := w.c.pointsAt(w.c.question); item != nil {
-		return sentence(w.item(item))
-	}
-	if told := w.advice(); told != "" {
-		return told
-	}
-	if len(w.tools) == 0 {
-		return w.say.cannot
-	}
-	if need := w.missing(); need != "" {
-		return fmt.Sprintf(w.say.missing, need)
-	}
-	return w.say.unknown
-}
-
-// missing names the arguments that the best tool lacks.
-func (w *writer) missing() string {
-	p := newPlanner(w.c, w.tools)
-	fit := p.ranked(w.c.question)
-	if len(fit) == 0 || fit[0].score < clearScore {
-		return ""
-	}
-	best := fit[0].tool
-	f := &filler{ask: w.c.question, context: w.c.context, found: w.c.all(), now: w.c.now}
+// answer is the text after the last call, or without any.
+func (c *conversation) answer() string {
 	var out []string
-	for _, prop := range best.schema.Properties {
-		if best.schema.requires(prop.name) && f.property("", prop, true, len(best.schema.Required) == 1) == nil && f.fallback(prop) == nil {
-			out = append(out, w.say.label(prop.name))
+	add := func(s string) {
+		if s = strings.TrimSpace(s); s != "" && !slices.Contains(out, s) {
+			out = append(out, s)
 		}
 	}
-	return strings.Join(out, ", ")
+	switch {
+	case len(c.done) > 0:
+	case is("greeting", c.ask):
+		return c.say("hello") + " " + c.say("help")
+	case is("thanks", c.ask):
+		return c.say("thanks")
+	case is("cart", c.ask) && !c.has(cartContext) && (c.has(similar) || c.has(promotions)):
+		return c.say("unseenCart")
+	default:
+		return c.say("offtopic")
+	}
+	apology := is("problem", c.ask) && (c.called(policies) || c.called(lookupOrder))
+	unknown := false
+	for _, r := range c.done {
+		o := r.object()
+		switch {
+		case r.name == askShopper:
+			q, _ := r.args["question"].(string)
+			add(q)
+		case r.name == searchCatalog && c.called(similar):
+			// it was looked up for what is like it
+		case !r.ok && r.name == lookupOrder:
+			add(c.say("signIn"))
+		case !r.ok && r.name == compareProducts && len(c.done) > 1:
+		case !r.ok && r.name == cartContext && wanted(c.ask, "add") != "":
+			add(c.say("noChange"))
+		case !r.ok && slices.ContainsFunc(c.done, func(o result) bool { return o.ok && o.name == r.name }):
+		case !r.ok:
+			add(c.say("failed"))
+		case has(o, "passages"):
+			if len(list(o["passages"])) == 0 || str(o, "note") != "" {
+				unknown = true
+			} else {
+				add(c.passages(o))
+			}
+		case has(o, "order") || has(o, "other_orders") || r.name == lookupOrder:
+			add(c.order(r, o))
+		case has(o, "promotions") && len(list(o["promotions"])) == 0 && len(c.done) > 1:
+		case has(o, "promotions"):
+			add(c.offers(r, o))
+		case has(o, "products"):
+			add(c.products(r, o))
+		case has(o, "items") || r.name == cartContext:
+			if !c.called(similar) || len(list(o["items"])) == 0 {
+				add(c.cart(r, o))
+			}
+		case r.name == handoff:
+			add(c.say("person"))
+		default:
+			add(rendered(r, o))
+		}
+	}
+	if unknown && len(out) == 0 {
+		if apology || mineRE.MatchString(c.ask) || wanted(c.ask, "rule", "status", "return", "cancel", "exchange") != "" {
+			add(c.say("unknown"))
+		} else {
+			return c.say("offtopic")
+		}
+	}
+	if apology {
+		out = append([]string{c.say("sorry")}, out...)
+		return strings.Join(out, " ")
+	}
+	return strings.Join(out, "\n\n")
 }
 
-var storeRE = regexp.MustCompile(`(?im)^[\W_]*(?:store|shop)(?: name)?\s*[:=]\s*["']?([^"'\n.,;(]{1,60})`)
+func has(o map[string]any, key string) bool { return o[key] != nil }
 
-func storeName(system string) string {
-	if m := storeRE.FindStringSubmatch(system); m != nil {
-		return strings.TrimSpace(m[1])
+func str(o map[string]any, key string) string {
+	switch v := o[key].(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return ""
 }
 
-func (w *writer) nothing(r result) string {
-	if quotesNothing(r.value) {
-		return w.say.unknown
-	}
-	if args, ok := r.args.(object); ok {
-		for _, a := range args {
-			if roleOf("", property{a.name, &schema{Type: "string"}}) == roleQuery && scalar(a.value) != "" {
-				return fmt.Sprintf(w.say.none, "\""+scalar(a.value)+"\"")
-			}
-		}
-	}
-	return w.say.nonePlain
-}
+func list(v any) []any { l, _ := v.([]any); return l }
 
-// relevant leaves out results that later ones replace: empty searches that were repeated, and lists from which a later call
-// took its arguments.
-func (w *writer) relevant() []result {
-	all := w.c.turn.results
-	var out []result
-	for i, r := range all {
-		replaced := w.repeatsNothing(r, all[:i])
-		for _, later := range all[i+1:] {
-			if failure(later.value) != "" || isEmpty(later.value) {
-				continue
-			}
-			if later.tool == r.tool && (isEmpty(r.value) || failure(r.value) != "") {
-				replaced = true
-			}
-			if chosen := consumed(r, later); chosen != nil {
-				replaced = true
-			}
-		}
-		if !replaced {
-			out = append(out, w.enriched(r, all[:i]))
+func dict(v any) map[string]any { m, _ := v.(map[string]any); return m }
+
+// texts are the strings of a list.
+func texts(v any) []string {
+	var out []string
+	for _, e := range list(v) {
+		if s, ok := e.(string); ok {
+			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// repeatsNothing reports whether a search that found nothing came after another that said as much.
-func (w *writer) repeatsNothing(r result, before []result) bool {
-	return isEmpty(r.value) && slices.ContainsFunc(before, func(b result) bool {
-		said := note(b.value) != "" && len(requests(w.c.question)) == 1
-		return b.tool == r.tool && isEmpty(b.value) && (note(r.value) == "" || said)
-	})
+var leadingPriceRE = regexp.MustCompile(`^\d+(?:\.\d+)?`)
+
+func price(p map[string]any) float64 { return number(leadingPriceRE.FindString(str(p, "price"))) }
+
+// within reports whether a product's price is in the bounds that were asked for. What is near may be outside of them.
+func within(p, args map[string]any) bool {
+	price := price(p)
+	most, _ := args["max_price"].(float64)
+	least, _ := args["min_price"].(float64)
+	return (most == 0 || price <= most) && price >= least
 }
 
-// enriched adds the facts of a chosen item to the result of the call that chose it.
-func (w *writer) enriched(r result, before []result) result {
-	own, ok := r.value.(object)
-	if !ok || len(lists(own)) > 0 || failure(own) != "" {
-		return r
-	}
-	for _, b := range before {
-		item := consumed(b, r)
-		if item == nil {
-			continue
+func (c *conversation) products(r result, o map[string]any) string {
+	var lines []string
+	for _, e := range list(o["products"]) {
+		if p := dict(e); within(p, r.args) && len(lines) < shownProducts {
+			lines = append(lines, c.product(p))
 		}
-		merged := slices.Clone(item)
-		for _, m := range own { // the later fact is the true one
-			at := slices.IndexFunc(merged, func(f field) bool { return f.name == m.name })
-			switch {
-			case m.name == "ok":
-			case at >= 0:
-				merged[at] = m
-			default:
-				merged = append(merged, m)
-			}
-		}
-		r.value = merged
 	}
-	return r
+	total := int(number(str(o, "total")))
+	query, _ := r.args["query"].(string)
+	_, searched := o["total"]
+	head := ""
+	switch {
+	case len(lines) == 0 && !searched:
+		return c.say("noneFits")
+	case len(lines) == 0:
+		none := c.say("none", query)
+		if m := catalogRE.FindStringSubmatch(c.toolText(r.name)); m != nil && c.lang != "en" {
+			return none + " " + c.say("noneLanguage", m[1])
+		}
+		return none + " " + c.say("help")
+	case r.name == compareProducts:
+		return strings.Join(lines, "\n")
+	case !searched:
+		head = c.say("goes")
+	case total == 0:
+		head = c.say("near")
+	case countRE.MatchString(c.ask):
+		head = c.say("count", strconv.Itoa(total))
+	case r.args["sort"] != nil:
+		return lines[0][2:] + "\n" + strings.Join(lines[1:min(len(lines), 3)], "\n")
+	case total == 1:
+		head = c.say("fitOne")
+	case total > len(lines):
+		head = c.say("fit", strconv.Itoa(total))
+	default:
+		head = c.say("fitAll", strconv.Itoa(total))
+	}
+	return head + "\n" + strings.Join(lines, "\n")
 }
 
-// consumed returns the item of r that a later call took an argument from, nil if it took none. Arguments that hold free
-// text do not count.
-func consumed(r, later result) object {
-	args, ok := later.args.(object)
-	if !ok {
-		return nil
+var catalogRE = regexp.MustCompile(`catalog is in (\w+)`)
+
+func (c *conversation) product(p map[string]any) string {
+	price := str(p, "price")
+	if has(p, "highest_price") {
+		price = c.say("from", price)
 	}
-	for _, a := range args {
-		switch roleOf("", property{a.name, &schema{Type: "string"}}) {
-		case roleQuery, roleReason, roleOther, roleName, rolePlace:
-			continue
+	line := "- " + str(p, "title") + ", " + price
+	options := dict(p["options"])
+	var choices []string
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		switch values := texts(options[name]); {
+		case len(values) == 1:
+			line += ", " + name + " " + values[0]
+		case len(values) > 1:
+			choices = append(choices, name+": "+strings.Join(values, ", "))
 		}
-		from := findings{results: []result{r}}
-		for _, c := range from.named(a.name) {
-			if slices.Contains(scalars(a.value), c.value) {
-				return c.item
+	}
+	if has(p, "stock") {
+		if stock := str(p, "stock"); stock == "0" {
+			line += ", " + c.say("soldOut")
+		} else {
+			line += ", " + c.say("inStock", stock)
+		}
+	}
+	if len(choices) > 0 {
+		line += " (" + strings.Join(choices, "; ") + ")"
+	}
+	return line + "."
+}
+
+func (c *conversation) cart(r result, o map[string]any) string {
+	var items []string
+	for _, e := range list(o["items"]) {
+		items = append(items, item(dict(e)))
+	}
+	changing := wanted(c.ask, "add", "remove")
+	head := "cart"
+	var out []string
+	if changing != "" {
+		out = append(out, c.say("noChange"))
+	}
+	if has(r.args, "changes") {
+		head = "wouldBe"
+	}
+	switch {
+	case len(items) == 0 && strings.Contains(str(o, "note"), "empty"):
+		out = append(out, c.say("emptyCart"))
+	case len(items) == 0:
+		out = append(out, c.say("unseenCart"))
+	default:
+		out = append(out, c.say(head, strings.Join(items, "; ")))
+	}
+	if total := str(o, "subtotal"); total != "" && len(items) > 0 {
+		out = append(out, c.say("subtotal", total))
+	}
+	return strings.Join(out, " ")
+}
+
+// item is a line of a cart or an order.
+func item(i map[string]any) string {
+	s := str(i, "title")
+	if n := str(i, "quantity"); n != "" && n != "1" {
+		s = n + " × " + s
+	}
+	var details []string
+	options := dict(i["options"])
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		details = append(details, name+" "+str(options, name))
+	}
+	if price := str(i, "price"); price != "" {
+		details = append(details, price)
+	}
+	if len(details) > 0 {
+		s += " (" + strings.Join(details, ", ") + ")"
+	}
+	return s
+}
+
+func (c *conversation) order(r result, o map[string]any) string {
+	order := dict(o["order"])
+	asked, _ := r.args["order_id"].(string)
+	id := str(order, "order_id")
+	if id == "" || asked != "" && !strings.HasSuffix(strings.ToUpper(id), strings.ToUpper(asked)) {
+		out := c.say("noOrder")
+		if asked != "" {
+			out = c.say("noSuch", asked)
+		}
+		if others := texts(o["other_orders"]); len(others) > 0 {
+			out += " " + c.say("others", strings.Join(others, "; "))
+		}
+		return out
+	}
+	out := texts(order["asked"])
+	out = append(out, c.say("order", id, str(order, "status")))
+	if c.lang == "en" {
+		out = append(out, str(order, "next_step"))
+	}
+	if t := dict(order["tracking"]); t != nil {
+		if by := str(t, "estimated_delivery"); by != "" && c.lang != "en" {
+			out = append(out, c.say("expected", by))
+		}
+		var parts []string
+		for _, key := range []string{"carrier", "tracking_number", "url"} {
+			if v := str(t, key); v != "" {
+				parts = append(parts, v)
+			}
+		}
+		if len(parts) > 0 {
+			out = append(out, c.say("tracking", strings.Join(parts, ", ")))
+		}
+	}
+	var items []string
+	for _, e := range list(order["items"]) {
+		i := dict(e)
+		delete(i, "price")
+		items = append(items, item(i))
+	}
+	if len(items) > 0 {
+		out = append(out, c.say("holds", strings.Join(items, "; ")+" ("+c.say("placed", str(order, "placed"), str(order, "total"))+")"))
+	}
+	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), " ")
+}
+
+func (c *conversation) offers(r result, o map[string]any) string {
+	named := texts(r.args["codes"])
+	var lines, out []string
+	for _, e := range list(o["promotions"]) {
+		p := dict(e)
+		code, offer, saving := str(p, "code"), str(p, "offer"), str(p, "saving")
+		switch {
+		case slices.Contains(named, code) && p["eligible"] == true && saving != "":
+			out = append(out, c.say("applies", code, offer, saving))
+		case slices.Contains(named, code) && p["eligible"] == true:
+			out = append(out, c.say("offer", code, offer)+".")
+		case slices.Contains(named, code) && str(p, "explanation") != "":
+			out = append(out, str(p, "explanation"))
+		case slices.Contains(named, code):
+			out = append(out, c.say("refused", code))
+		}
+		line := "- " + c.say("offer", code, offer)
+		if saving != "" {
+			line += " (" + c.say("saves", saving) + ")"
+		} else if e := str(p, "explanation"); e != "" {
+			line += ". " + strings.TrimSuffix(e, ".")
+		}
+		if len(lines) < shownOffers {
+			lines = append(lines, line+".")
+		}
+	}
+	for _, code := range named {
+		if !strings.Contains(strings.Join(out, " "), code) {
+			out = append(out, c.say("noCode", code))
+		}
+	}
+	best := str(o, "best_code")
+	switch {
+	case len(named) > 0:
+		return strings.Join(out, " ")
+	case has(r.args, "all") || has(r.args, "query"):
+		if len(lines) == 0 {
+			return c.say("noOffer")
+		}
+		return c.say("offers") + "\n" + strings.Join(lines, "\n")
+	case best == "" && len(lines) == 0:
+		return c.say("noOffer")
+	case best == "" && !has(o, "cart_subtotal"):
+		return c.say("unseenCart") + " " + c.say("offers") + "\n" + strings.Join(lines, "\n")
+	case best == "":
+		return c.say("noOffer") + " " + c.say("offers") + "\n" + strings.Join(lines, "\n")
+	}
+	for _, e := range list(o["promotions"]) {
+		if p := dict(e); str(p, "code") == best {
+			out = append(out, c.say("best", best, str(p, "offer"), str(p, "saving")))
+			if ends := str(p, "ends"); ends != "" {
+				out = append(out, c.say("until", ends))
 			}
 		}
 	}
-	return nil
+	if t := dict(o["best_combination"]); t != nil {
+		out = append(out, c.say("together", strings.Join(texts(t["codes"]), ", "), str(t, "saving")))
+	}
+	return strings.Join(out, " ")
+}
+
+func (c *conversation) passages(o map[string]any) string {
+	title, body, n := "", "", 0
+	for _, e := range list(o["passages"]) {
+		p := dict(e)
+		if title == "" {
+			title = str(p, "policy")
+		}
+		if str(p, "policy") == title && n < shownPassages {
+			body += " " + plaintext.OneLine(str(p, "text"))
+			n++
+		}
+	}
+	return c.say("from policy", title, strings.TrimSpace(body))
+}
+
+// rendered is a result of another shape: its members by name; a value that was an argument comes first.
+func rendered(r result, o map[string]any) string {
+	if o == nil {
+		var s string
+		if json.Unmarshal([]byte(r.body), &s) == nil {
+			return s
+		}
+		return r.body
+	}
+	head := ""
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		v := str(o, key)
+		switch {
+		case v == "" || key == "note":
+		case slices.ContainsFunc(slices.Collect(maps.Values(r.args)), func(a any) bool { return a == v }):
+			head = v
+		default:
+			parts = append(parts, strings.ReplaceAll(key, "_", " ")+" "+v)
+		}
+	}
+	if head == "" && len(parts) > 0 {
+		k, v, _ := strings.Cut(parts[0], " ")
+		return strings.ToUpper(k[:1]) + k[1:] + ": " + strings.Join(append([]string{v}, parts[1:]...), ", ") + "."
+	}
+	return head + ": " + strings.Join(parts, ", ") + "."
 }

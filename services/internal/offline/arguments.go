@@ -1,342 +1,205 @@
 package offline
 
 import (
-	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// filler finds the arguments of one tool call.
-type filler struct {
-	ask     text
-	context text      // what was asked before, for a question that leans on it
-	found   *findings // what tools have returned
-	there   string    // the place that "there" means
-	now     time.Time
-	priced  bool // the tool has arguments for prices, so words for them are no part of a query
-	force   bool // fill what is required in any case
-	whole   bool // the schema wants the text itself, not a search query
-
-	languages []language // of the data that is searched; nil: not known, so English
-	recorded  string     // what the description of the tool's attributes says
-
-	taken       []span // parts of ask that structured arguments have taken
-	fromResults bool   // an argument came from a tool result
-	chosen      object // the item that an id was taken from
-	item        object // what the question points at, of what was shown before
+// request is what a text says of a product apart from its name: the readers take their part out of rest.
+type request struct {
+	rest     string
+	min, max float64
+	options  map[string]any
+	attrs    map[string]any
+	sort     string
+	count    bool
 }
 
-// role is what a property is for, told by its name and its type.
-type role int
-
 const (
-	roleOther role = iota
-	roleQuery
-	roleReason
-	rolePriceMin
-	rolePriceMax
-	roleLimit
-	roleSkip
-	roleID
-	roleCode
-	roleDate
-	rolePlace
-	roleFrom
-	roleTo
-	roleContact
-	rolePostal
-	roleLanguage
-	roleCurrency
-	roleOptions
-	roleSize
-	roleColour
-	roleName
+	amount   = `(?:[€$£]\s?)?(\d{1,6}(?:[.,]\d{1,2})?)\s?(?:€|\$|£|euros?\b|eur\b|dollars?\b|usd\b|bucks\b|pounds?\b|quid\b|gbp\b|libras\b|dólares\b|livres\b)?`
+	currency = `(?:[€$£]\s?(\d{1,6}(?:[.,]\d{1,2})?)|(\d{1,6}(?:[.,]\d{1,2})?)\s?(?:€|\$|£|euros?\b|eur\b|dollars?\b|usd\b|bucks\b|pounds?\b|quid\b|gbp\b|libras\b|dólares\b|livres\b))`
 )
 
 var (
-	queryNames  = set("query queries q search text keyword keywords term terms question topic topics prompt input phrase words needs need subject interest message request looking symptoms problem description content utterance expression ingredient ingredients")
-	reasonNames = set("reason why explanation rationale justification because note comment motive")
-	placeNames  = set("city location place town country region address area destination airport station venue where")
-	nameNames   = set("name title author artist person brand customer actor director genre user username owner assignee")
-	limitNames  = set("limit top k n max_results maximum_results results count page_size size_limit num number_of_results how_many")
-	skipNames   = set("page offset cursor skip page_token verbose debug locale timezone tz format fields")
-	codeNames   = set("code coupon voucher isbn sku reference ref number barcode tracking")
+	betweenRE = regexp.MustCompile(`(?i)(?:between|from|zwischen|von|entre|de)\s+` + amount + `\s*(?:and|to|und|bis|et|à|y|a|-|–)\s*` + amount)
+	maxRE     = regexp.MustCompile(`(?i)(?:under|below|less than|cheaper than|up to|at most|max(?:imum)?\.?|no more than|not more than|within|unter|bis(?: zu)?|höchstens|maximal|weniger als|moins de|jusqu'à|menos de|hasta|por debajo de|máximo)\s+(?:of\s+)?` + amount)
+	minRE     = regexp.MustCompile(`(?i)(?:over|above|more than|at least|min(?:imum)?\.?|über|ab|mindestens|mehr als|plus de|au moins|más de|al menos|desde)\s+` + amount)
+	moneyRE   = regexp.MustCompile(`(?i)(?:for\s+|für\s+|pour\s+|por\s+)?` + currency + `(?:\s+or less|\s+max)?`)
+	// unitRE begins what makes a number no price.
+	unitRE   = regexp.MustCompile(`(?i)^\s?(?:[gmlwv]\b|kg|mg|cm|mm|km|ml|cl|lb|oz|inch|lit[re]|gram|lumen|volt|watt|mah|days?|weeks?|hours?|years?|people|person|°|%)`)
+	sizeRE   = regexp.MustCompile(`(?i)(?:\bin\s+)?(?:\ba\s+)?\b(?:size|sizes|größe|groesse|gr\.|taille|pointure|talla|número)\s+(\d+(?:[.,-]\d+)?|[smlSML]|[xX]{1,3}[sSlL]|\d[xX][lL])(?:$|[^\pL\pN])`)
+	letterRE = regexp.MustCompile(`(?:\b(?:in|for)(?: an?)?\s+|,\s*)(X{0,3}[SL]|M|\dXL)\b`)
+	colourRE = words(`black white red blue green grey gray yellow orange pink purple brown beige navy schwarz(e[rsnm]?)? weiß(e[rsnm]?)? rot(e[rsnm]?)? blau(e[rsnm]?)? grün(e[rsnm]?)? grau(e[rsnm]?)? gelb(e[rsnm]?)? noire?s? blanc(he)?s? rouges? bleue?s? verte?s? grise?s? jaunes? negr[oa]s? blanc[oa]s? roj[oa]s? azul(es)? verdes? gris(es)? amarill[oa]s?`)
+	personRE = regexp.MustCompile(`(?i)\b(\d{1,2}|one|two|three|four|five|six|eight)[- ](?:person|persons|people|man)\b`)
+	flagRE   = regexp.MustCompile(`\{"(\w+)": ?"true"`)
+	countRE  = words(`how_many number_of wie_?viele combien_d\S* cu[aá]nt[oa]s`)
+
+	offerWordsRE = words(`free_codes? (promo(tion(al)?)?_)?codes? coupons? vouchers? discounts? deals? offers? promos? promotions? savings? save use apply applies work works valid off rabatt\pL* gutschein\pL* aktion\pL* angebot\pL* r[eé]ductions? remises? offres? bons? descuentos? ofertas? cup[oó]n(es)? c[oó]digos?`)
+
+	idRE       = regexp.MustCompile(`\b[A-Z]{1,4}-?\d{3,}\b|#\d{3,}\b|\b\d{4,}\b`)
+	codeRE     = regexp.MustCompile(`\b[A-Z][A-Z0-9]{3,}\b|(?i:code)\s+([A-Za-z]+\d+)\b`)
+	quantityRE = regexp.MustCompile(`(?i)(?:^|\s)(\d{1,2}|two|three|four|five|six|zwei|drei|vier|deux|trois|quatre|dos|tres|cuatro)(?:\s+of(?:\s+the)?)?\s+`)
+	numbers    = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "zwei": 2, "drei": 3, "vier": 4, "deux": 2, "trois": 3, "quatre": 4, "dos": 2, "tres": 3, "cuatro": 4}
 )
 
-// roleOf tells what the property with this name is for. parent is the name of the object it is in, if any.
-func roleOf(parent string, p property) role {
-	ws := nameWords(p.name)
-	if len(ws) == 0 {
-		return roleOther
-	}
-	has := func(names map[string]bool) bool {
-		return slices.ContainsFunc(ws, func(w string) bool { return names[w] })
-	}
-	joined, last := strings.Join(ws, "_"), ws[len(ws)-1]
-	switch {
-	case skipNames[joined]:
-		return roleSkip
-	case p.Type == "number" || p.Type == "integer":
-		return numberRole(strings.Join(append(nameWords(parent), ws...), "_"), joined, p.Description)
-	case p.Type == "object" && p.Values != nil && len(p.Properties) == 0:
-		return roleOptions
-	case p.Type == "array" && p.Items != nil && p.Items.Type == "object" && isPairSchema(p.Items):
-		return roleOptions
-	case has(reasonNames):
-		return roleReason
-	case strings.HasPrefix(p.Format, "date") || has(set("date day when departure arrival checkin checkout until deadline")):
-		return roleDate
-	case has(set("postal postcode zip zipcode")):
-		return rolePostal
-	case p.Format == "email" || p.Format == "uri" || has(set("email mail url link phone website")):
-		return roleContact
-	case last == "id" || last == "ids" || last == "uuid":
-		return roleID
-	case has(set("language lang")):
-		return roleLanguage
-	case has(set("currency currencies")) || strings.Contains(strings.ToLower(p.Description), "iso 4217"):
-		return roleCurrency
-	case ws[0] == "from" || has(set("origin source start")):
-		return roleFrom
-	case ws[0] == "to" || has(set("destination target end")):
-		return roleTo
-	case has(codeNames):
-		return roleCode
-	}
-	return wordRole(ws, has)
+var colours = map[string]string{"schwarz": "black", "weiß": "white", "rot": "red", "blau": "blue", "grün": "green", "grau": "grey", "gelb": "yellow", "noir": "black",
+	"blanc": "white", "roug": "red", "bleu": "blue", "vert": "green", "gris": "grey", "jaun": "yellow", "negr": "black", "roj": "red", "azul": "blue", "verd": "green", "amarill": "yellow"}
+
+var sorts = []struct {
+	words *regexp.Regexp
+	by    string
+}{
+	{words(`cheapest least_expensive lowest_priced? most_affordable günstigste\pL* billigste\pL* (le|la|les)_(plus_abordable|moins_ch[eè]re?s?) (más|mas)_barat\pL+`), "price_low_to_high"},
+	{words(`most_expensive dearest priciest highest_priced? teuerste\pL* plus_ch[eè]re?s? (más|mas)_car\pL+`), "price_high_to_low"},
+	{words(`best_rated top_rated highest_rated best_reviews? am_besten_bewertet\pL* mieux_noté\pL* mejor_valorad\pL+`), "rating"},
+	{words(`lightest leichteste\pL* plus_l[eé]g[eè]re?s? más_liger\pL+`), "weight_low_to_high"},
+	{words(`heaviest schwerste\pL* plus_lourde?s? más_pesad\pL+`), "weight_high_to_low"},
+	{words(`warmest wärmste\pL* plus_chaude?s?`), "comfort_temperature_low_to_high"},
+	{words(`brightest hellste\pL*`), "brightness_high_to_low"},
+	{words(`largest biggest größte\pL* plus_grande?s? más_grandes?`), "capacity_high_to_low"},
+	{words(`smallest kleinste\pL* plus_petite?s? más_pequeñ\pL+`), "capacity_low_to_high"},
 }
 
-func wordRole(ws []string, has func(map[string]bool) bool) role {
-	switch {
-	case has(set("size talla")):
-		return roleSize
-	case has(set("color colour")):
-		return roleColour
-	case has(placeNames):
-		return rolePlace
-	case has(nameNames):
-		return roleName
-	case has(queryNames):
-		return roleQuery
+// talk are words about shopping that name no product, in four languages, beside the stop words of the languages.
+var talk = set(`have has had got sell sells selling carry stock stocked offer need needs want wants wanted looking look searching search find show me buy get please pls could would can any some
+	available availability left price prices priced cost costs much many how what's whats what which where is are it its it's they them there does do did you your i i'd i'm we us my hi hello hey the a an of for in on with and or
+	something anything thing things kind good nice cheap cheaper expensive best budget under over euro euros eur dollar dollars usd pounds gbp size sizes colour colours color colors come comes still also tell about like
+	interested recommend suggest give lighter heavier better bigger smaller difference between compare versus vs too than not right now today go goes well ideas idea gift gifts present presents son daughter wife husband mum mom dad friend mother father
+	similar alternative alternatives instead put add place remove delete take cart basket bag someone person number
+	haben hast habt ihr gibt gibts verkauft verkaufen suche suchen brauche möchte will hätte zeig zeigen bitte kostet kosten preis verfügbar vorrätig sie ihr ich es ein eine einen einem einer der die das den dem und oder mit für in unter günstig günstige etwas auch noch größe farbe euch
+	avez-vous avez vous vendez-vous y a-t-il est-ce cherche besoin veux voudrais montrez prix coûte combien disponible disponibles stock je tu il un une des les le la de du et ou avec pour en sous vendez taille couleur avoir s'il plaît plait
+	tenéis teneis tienen tienes tiene hay busco buscando necesito quiero quisiera precio cuesta cuánto cuanto disponible vendéis venden una uno unos unas el la los las de del y o con para en por favor talla color me algún alguna algo`)
+
+func set(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(s) {
+		out[w] = true
 	}
-	return roleOther
+	return out
 }
 
-// numberRole tells price bounds, limits and counts apart. full includes the name of the enclosing object.
-func numberRole(full, own, description string) role {
-	price := regexp.MustCompile(`price|cost|budget|spend|fare|amount`).MatchString(full) || strings.Contains(strings.ToLower(description), "price")
-	switch {
-	case limitNames[own]:
-		return roleLimit
-	case price && regexp.MustCompile(`max|upper|high|under|below|less|lte?\b|budget|to$|spend`).MatchString(full):
-		return rolePriceMax
-	case price && regexp.MustCompile(`min|lower|low|over|above|gte?\b|from`).MatchString(full):
-		return rolePriceMin
-	case skipNames[own]:
-		return roleSkip
-	}
-	return roleOther
+func number(s string) float64 {
+	f, _ := strconv.ParseFloat(strings.Replace(s, ",", ".", 1), 64) // the patterns match only numbers
+	return f
 }
 
-// isPairSchema recognises {"name": ..., "value": ...}.
-func isPairSchema(s *schema) bool {
-	if len(s.Properties) != 2 {
-		return false
-	}
-	names := s.Properties[0].name + " " + s.Properties[1].name
-	return strings.Contains(names, "value") && regexp.MustCompile(`name|key|attribute|option|property`).MatchString(names)
-}
-
-// arguments fills the schema of a tool. It reports false if a required property cannot be filled.
-func (f *filler) arguments(s *schema) (object, bool) {
-	f.priced = slices.ContainsFunc(s.Properties, func(p property) bool {
-		r := roleOf("", p)
-		return r == rolePriceMax || r == rolePriceMin
-	})
-	return f.members("", s)
-}
-
-// members fills the properties of an object: those with a shape of their own first, free text from what is left.
-func (f *filler) members(parent string, s *schema) (object, bool) {
-	values := make([]any, len(s.Properties))
-	free := func(p property) bool {
-		r := roleOf(parent, p)
-		return len(p.Enum) == 0 && (r == roleQuery || r == roleReason || r == roleOther && (p.Type == "string" || p.Type == "array"))
-	}
-	for _, second := range []bool{false, true} {
-		for i, p := range s.Properties {
-			if free(p) == second {
-				values[i] = f.property(parent, p, s.requires(p.name), len(s.Required) == 1)
-			}
-		}
-	}
-	var out object
-	for i, p := range s.Properties {
-		if values[i] == nil && s.requires(p.name) {
-			if values[i] = f.fallback(p); values[i] == nil {
-				return nil, false
-			}
-		}
-		if values[i] != nil {
-			out = append(out, field{p.name, values[i]})
-		}
-	}
-	return out, true
-}
-
-// property returns the value for p or nil. sole says that p is the only required property.
-func (f *filler) property(parent string, p property, required, sole bool) any {
-	if len(p.Enum) > 0 && (p.Type == "string" || p.Type == "") {
-		return f.enum(p, required)
-	}
-	switch p.Type {
-	case "boolean":
-		return f.boolean(p)
-	case "number", "integer":
-		return f.number(parent, p, required, sole)
-	case "array":
-		return f.array(p, required)
-	case "object":
-		if flags := exampleFlags(p); len(flags) > 0 {
-			return f.flags(flags)
-		}
-		if roleOf(parent, p) == roleOptions {
-			return f.options(p)
-		}
-		sub, ok := f.members(p.name, p.schema)
-		if !ok || len(sub) == 0 {
-			return nil
-		}
-		return sub
-	case "string":
-		if v := f.text(parent, p, required, sole); v != "" {
-			if p.MaxLength > 0 {
-				v = plaintext.Head(v, p.MaxLength)
-			}
-			return v
-		}
-	}
-	return nil
-}
-
-// fallback fills what is required but was not said.
-func (f *filler) fallback(p property) any {
-	if p.Default != nil {
-		return p.Default
-	}
-	if p.Nullable {
-		return nullValue{}
-	}
-	switch {
-	case len(p.Enum) > 0:
-		return neutral(p.Enum)
-	case p.Type == "boolean":
-		return false
-	case p.Type == "array" && f.force:
-		return []any{}
-	case p.Type == "object" && (f.force || len(p.Required) == 0):
-		return object{}
-	case !f.force:
-		return nil
-	case p.Type == "number" || p.Type == "integer":
-		return math.Max(0, deref(p.Minimum))
-	}
-	if q := strings.Join(salient(f.ask, nil), " "); q != "" {
-		return q
-	}
-	return strings.TrimSpace(f.ask.raw)
-}
-
-// nullValue is a JSON null that is a value all the same.
-type nullValue struct{}
-
-// MarshalJSON writes null.
-func (nullValue) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
-
-func deref(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
-}
-
-func neutral(values []string) string {
-	for _, v := range values {
-		for _, w := range nameWords(v) {
-			if w == "other" || w == "unknown" || w == "none" || w == "neutral" || w == "general" || w == "any" || w == "auto" || w == "relevance" {
-				return v
-			}
-		}
-	}
-	return values[0]
-}
-
-var exampleFlagRE = regexp.MustCompile(`"([A-Za-z_]+)"\s*:\s*"?true\b`)
-
-// exampleFlags returns the facts that the description of a free object gives as true in its examples.
-func exampleFlags(p property) []string {
-	if len(p.Properties) > 0 {
+// take removes what re matches from the rest and returns its groups. A match that a unit follows is no price.
+func (r *request) take(re *regexp.Regexp) []string {
+	at := re.FindStringSubmatchIndex(r.rest)
+	if at == nil || unitRE.MatchString(r.rest[at[1]:]) {
 		return nil
 	}
+	var groups []string
+	for i := 2; i < len(at); i += 2 {
+		if at[i] >= 0 {
+			groups = append(groups, r.rest[at[i]:at[i+1]])
+		}
+	}
+	r.rest = r.rest[:at[0]] + " , " + r.rest[at[1]:]
+	return groups
+}
+
+// readRequest takes money, sizes, colours and orders of results out of a text.
+func readRequest(s, toolText string) *request {
+	r := &request{rest: s, options: map[string]any{}, attrs: map[string]any{}}
+	for _, by := range sorts {
+		number := strings.NewReplacer("_low_to_high", "", "_high_to_low", "").Replace(by.by)
+		if by.words.MatchString(r.rest) && (number == "price" || number == "rating" || strings.Contains(toolText, strings.ReplaceAll(number, "_", " "))) {
+			r.sort = by.by
+			r.rest = by.words.ReplaceAllString(r.rest, " ")
+			break
+		}
+	}
+	if r.count = countRE.MatchString(r.rest); r.count {
+		r.rest = countRE.ReplaceAllString(r.rest, " ")
+	}
+	if g := r.take(betweenRE); len(g) == 2 {
+		r.min, r.max = number(g[0]), number(g[1])
+	} else if g := r.take(maxRE); len(g) == 1 {
+		r.max = number(g[0])
+	} else if g := r.take(minRE); len(g) == 1 {
+		r.min = number(g[0])
+	} else if g := r.take(moneyRE); len(g) == 1 {
+		r.max = number(g[0])
+	}
+	if g := r.take(sizeRE); len(g) == 1 {
+		r.options["size"] = strings.ToUpper(g[0])
+	} else if g := r.take(letterRE); len(g) == 1 {
+		r.options["size"] = g[0]
+	}
+	if m := colourRE.FindString(r.rest); m != "" {
+		name := strings.ToLower(strings.Trim(m, " ,.?!;:()"))
+		for stem, english := range colours {
+			if strings.HasPrefix(name, stem) {
+				name = english
+			}
+		}
+		r.options["colour"] = name
+		r.rest = strings.Replace(r.rest, m, " , ", 1)
+	}
+	if strings.Contains(toolText, "persons") {
+		if g := r.take(personRE); len(g) == 1 {
+			n := numbers[strings.ToLower(g[0])]
+			if n == 0 {
+				n = int(number(g[0]))
+			}
+			r.attrs["persons"] = strconv.Itoa(n)
+		}
+	}
+	for _, m := range flagRE.FindAllStringSubmatch(strings.ReplaceAll(toolText, `\"`, `"`), -1) {
+		if re := words(m[1]); re.MatchString(r.rest) {
+			r.attrs[m[1]] = "true"
+			r.rest = re.ReplaceAllString(r.rest, " ")
+		}
+	}
+	return r
+}
+
+// productWords are the words of a text that may name a product.
+func productWords(s, lang string) []string {
 	var out []string
-	for _, m := range exampleFlagRE.FindAllStringSubmatch(p.Description, -1) {
-		out = append(out, m[1])
+	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" ,.?!;:()\"“”„«»¿¡", r) }) {
+		low := strings.ToLower(w)
+		if !talk[low] && !plaintext.IsStopWord(lang, low) && strings.Trim(w, "-–'’") != "" {
+			out = append(out, w)
+		}
 	}
 	return out
 }
 
-// flags sets the facts that the question names. Its words stay in the query, where they do no harm.
-func (f *filler) flags(names []string) any {
-	var out object
-	for i, w := range f.ask.words {
-		for _, name := range names {
-			if slices.Contains(w.gloss, strings.ToLower(name)) && (i == 0 || !denials[f.ask.words[i-1].norm]) {
-				out = append(out, field{name, "true"})
+// identifiers are the order numbers of a text.
+func identifiers(s string) []string { return idRE.FindAllString(s, -1) }
+
+// codes are the promotion codes of a text.
+func codes(s string) []string {
+	var out []string
+	for _, m := range codeRE.FindAllStringSubmatch(s, -1) {
+		code := m[0]
+		if m[1] != "" {
+			code = strings.ToUpper(m[1])
+		}
+		if s != strings.ToUpper(s) || strings.ContainsAny(code, "0123456789") {
+			if !slices.Contains(out, code) {
+				out = append(out, code)
 			}
 		}
-	}
-	if len(out) == 0 {
-		return nil
 	}
 	return out
 }
 
-// take claims a part of the question for a structured argument.
-func (f *filler) take(spans ...span) { f.taken = append(f.taken, spans...) }
-
-// options fills free keys with sizes and colours.
-func (f *filler) options(p property) any {
-	found := slices.DeleteFunc(optionPairs(f.ask), func(o pair) bool { return covered(f.taken, word{start: o.start, end: o.end}) })
-	if len(found) == 0 {
-		return nil
+// quantity is the number of things that a text speaks of, 1 if it names none, and the text without it.
+func quantity(s string) (int, string) {
+	at := quantityRE.FindStringSubmatchIndex(s)
+	if at == nil {
+		return 1, s
 	}
-	var out object
-	for _, o := range found {
-		key := o.key
-		if d := strings.ToLower(p.Description); key == "colour" && strings.Contains(d, "color") && !strings.Contains(d, "colour") {
-			key = "color"
-		}
-		out = append(out, field{key, o.value})
-		f.take(o.span)
+	n := numbers[strings.ToLower(s[at[2]:at[3]])]
+	if n == 0 {
+		n = int(number(s[at[2]:at[3]]))
 	}
-	if p.Type == "object" {
-		return out
-	}
-	var list []any
-	for _, o := range out {
-		var item object
-		for _, q := range p.Items.Properties {
-			if strings.Contains(q.name, "value") {
-				item = append(item, field{q.name, o.value})
-			} else {
-				item = append(item, field{q.name, o.name})
-			}
-		}
-		list = append(list, item)
-	}
-	return list
+	return max(n, 1), s[:at[0]] + " " + s[at[1]:]
 }

@@ -1,414 +1,473 @@
 package offline
 
 import (
+	"encoding/json"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 )
 
+// maxParallel is how many calls one step makes.
+const maxParallel = 4
+
+// Names of the suite's tools. Other tools are called by their schemas alone.
 const (
-	maxRounds   = 3
-	maxParallel = 4
-	// clearScore is what a tool must reach when there are many to choose from.
-	clearScore = 0.75
+	searchCatalog   = "search_catalog"
+	compareProducts = "compare_products"
+	similar         = "similar_products"
+	cartContext     = "get_cart_context"
+	promotions      = "list_active_promotions"
+	lookupOrder     = "lookup_order"
+	policies        = "search_policies"
+	handoff         = "suggest_handoff"
+	askShopper      = "ask_shopper"
+	notMine         = "not_mine"
 )
 
-// planner chooses the tools to call next.
-type planner struct {
-	c       *conversation
-	tools   []*profile
-	bags    []bag
-	clauses []text
-}
+// orderWants are the intents that lookup_order takes as wants.
+var orderWants = map[string]string{"cancel": "cancel", "return": "return", "exchange": "exchange", "change_address": "change_address"}
 
-func newPlanner(c *conversation, tools []tool) *planner {
-	p := &planner{c: c, tools: profiles(tools, c.system)}
-	for _, t := range p.tools {
-		p.bags = append(p.bags, t.bag)
-	}
-	p.clauses = requests(c.question)
-	return p
-}
-
-// plan returns the calls of the next step; none when it is time to answer.
-func (p *planner) plan(required bool, name string) []toolCall {
-	if name != "" {
-		return p.forced(name)
-	}
-	var picks []pick
-	switch {
-	case p.c.rounds >= maxRounds:
-	case p.c.rounds == 0 && !isSmallTalk(p.c.question):
-		picks = p.open()
-	case p.c.rounds > 0:
-		picks = append(p.broader(), p.followUps()...)
-	}
-	if len(picks) == 0 && required && p.c.rounds == 0 {
-		return p.forced(p.ranked(p.c.question)[0].tool.name)
-	}
-	return wire(picks)
-}
-
-// pick is a call that is about to be made.
-type pick struct {
-	tool *profile
+type call struct {
+	name string
 	args object
 }
 
-func wire(picks []pick) []toolCall {
+// plan is the calls of the next step, none when the answer can be written.
+func (c *conversation) plan(forced string, required bool) []toolCall {
+	var picks []call
+	switch {
+	case c.called(askShopper) || len(c.done) >= 2*maxParallel:
+	case forced != "":
+		picks = c.generic(forced)
+	case c.has(similar):
+		picks = c.planRecommend()
+	case c.has(searchCatalog):
+		picks = c.planSearch()
+	case c.has(promotions):
+		picks = c.planPromotions()
+	case c.has(lookupOrder) || c.has(policies):
+		picks = c.planSupport()
+	default:
+		picks = c.generic("")
+	}
+	if len(picks) == 0 && required && len(c.done) == 0 {
+		picks = c.generic(c.tools[0].Function.Name)
+	}
 	var out []toolCall
-	for _, k := range picks {
-		args := k.args
-		if args == nil {
-			args = object{}
-		}
-		out = append(out, toolCall{Type: "function", Function: functionCall{Name: k.tool.name, Arguments: string(encode(args))}})
-	}
-	return out
-}
-
-// forced calls a tool whether it fits or not.
-func (p *planner) forced(name string) []toolCall {
-	t := p.find(name)
-	args, _ := p.fill(t, p.c.question, true)
-	return wire([]pick{{t, args}})
-}
-
-func (p *planner) find(name string) *profile {
-	at := slices.IndexFunc(p.tools, func(t *profile) bool { return t.name == name })
-	return p.tools[max(at, 0)]
-}
-
-// fill returns the arguments for a call about clause, nil when one that is required cannot be found, and whether tool
-// results went into them.
-func (p *planner) fill(t *profile, clause text, force bool) (args object, fromResults bool) {
-	f := &filler{ask: clause, context: p.contextOf(clause), found: p.c.all(), now: p.c.now, force: force, languages: t.languages}
-	for _, prop := range t.schema.Properties {
-		if prop.name == "attributes" {
-			f.recorded = prop.Description
-		}
-	}
-	f.there = p.placeBefore(f.context)
-	if item, at := p.c.pointsAt(clause); item != nil {
-		f.take(at)
-		if t.deals(item) {
-			f.item = item
-		}
-	}
-	args, ok := f.arguments(t.schema)
-	if !ok {
-		return nil, false
-	}
-	if args == nil {
-		args = object{}
-	}
-	return args, f.fromResults
-}
-
-// contextOf is what a clause may lean on: the clause of the message before it, or what was asked before.
-func (p *planner) contextOf(clause text) text {
-	if before := preceding(p.c.question.raw, clause.raw); before != "" {
-		return readAs(before, p.c.question.lang)
-	}
-	return p.c.context
-}
-
-type scored struct {
-	tool  *profile
-	score float64
-}
-
-// ranked orders the tools by how well they fit.
-func (p *planner) ranked(clause text) []scored {
-	speaks := termsOf(clause)
-	if leansOnContext(clause) { // "and in blue?" is still about what was asked before
-		for s, w := range termsOf(p.contextOf(clause)) {
-			speaks.add(s, 0.6*w)
-		}
-	}
-	loose := p.looseWords(clause)
-	var out []scored
-	for _, t := range p.tools {
-		s := speaks.overlap(t.bag, p.bags)
-		if t.free && loose {
-			s += 0.8 // words that no tool knows must be what is looked for
-		}
-		s += p.shape(t, clause)
-		if t.reluctant {
-			s *= 0.7
-		}
-		out = append(out, scored{t, s})
-	}
-	slices.SortStableFunc(out, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
-	return out
-}
-
-// shape speaks for a tool with an argument that only this question can fill: an order number, a place, a quantity.
-func (p *planner) shape(t *profile, clause text) float64 {
-	sum, asks := 0.0, asksCurrency(clause)
-	for _, prop := range t.schema.Properties {
-		f := &filler{ask: clause, found: nil, now: p.c.now}
-		switch r := roleOf("", prop); {
-		case r == roleID && f.identifier(prop) != "", r == roleCode && f.code() != "", r == rolePostal && f.postalCode() != "", r == roleCurrency && asks && f.currency(prop) != "":
-			sum += 1.5
-		case r == roleDate || r == rolePlace || r == roleFrom || r == roleTo || r == roleCurrency || r == roleLanguage || r == roleContact:
-			if prop.Type == "string" && f.text("", prop, false, false) != "" {
-				sum += 0.5
+	for _, p := range picks {
+		if len(out) < maxParallel && c.has(p.name) {
+			args := p.args
+			if args == nil {
+				args = object{}
 			}
-		case r == rolePriceMax && f.property("", prop, false, false) != nil:
-			sum += 0.4
-		}
-	}
-	return sum
-}
-
-// looseWords reports whether the clause has content that no tool's description knows.
-func (p *planner) looseWords(clause text) bool {
-	for _, w := range salient(clause, nil) {
-		if fillers[w] || priceFillers[w] {
-			continue
-		}
-		known := false
-		for _, b := range p.bags {
-			known = known || b.weigh(stem(w)) > 0
-		}
-		if !known {
-			return true
-		}
-	}
-	return false
-}
-
-// fitting returns the tools that a clause speaks of, the best first.
-func (p *planner) fitting(clause text) []scored {
-	all := p.ranked(clause)
-	least := clearScore
-	if len(all) <= 2 {
-		least = 0.01
-	}
-	var out []scored
-	for _, s := range all {
-		if s.score >= least && s.score >= 0.45*all[0].score {
-			out = append(out, s)
+			out = append(out, toolCall{Type: "function", Function: functionCall{Name: p.name, Arguments: string(encode(args))}})
 		}
 	}
 	return out
 }
 
-// open makes the first calls: the best tool for each clause, or what must come before it.
-func (p *planner) open() []pick {
-	var out []pick
-	for _, clause := range p.clauses {
-		if isSmallTalk(clause) {
-			continue
-		}
-		if wish := p.wish(clause); len(wish) > 0 {
-			for _, k := range wish {
-				out = addPick(out, k)
-			}
-			continue
-		}
-		fit := p.fitting(clause)
-		if len(fit) == 0 {
-			continue
-		}
-		if each := p.compared(fit[0].tool, clause); len(each) > 0 {
-			for _, k := range each {
-				out = addPick(out, k)
-			}
-			continue
-		}
-		k, ok := p.firstCall(fit, clause)
-		if !ok {
-			continue
-		}
-		out = addPick(out, k)
-		if also, ok := p.beside(k, clause); ok {
-			out = addPick(out, also)
-		}
-	}
-	return out[:min(len(out), maxParallel)]
+// question asks the shopper, where that is offered.
+func (c *conversation) question(text string) []call {
+	return []call{{askShopper, object{{"question", text}}}}
 }
 
-// beside is a second call for a clause whose first took an id: "return order 1042" is about the order and about returns.
-func (p *planner) beside(k pick, clause text) (pick, bool) {
-	rest := clause.raw
-	for _, id := range identifiers(clause) {
-		if slices.ContainsFunc(k.args, func(f field) bool { return scalar(f.value) == id.value || scalar(f.value) == "#"+id.value }) {
-			rest = strings.Replace(rest, clause.raw[id.start:id.end], "", 1)
+func (c *conversation) small() bool { return is("greeting", c.ask) || is("thanks", c.ask) }
+
+// passOn is the call that leaves a text to the specialist that its words ask for, nil if they ask for none or it is not offered.
+func (c *conversation) passOn(to ...string) []call {
+	for _, name := range to {
+		asks := false
+		switch name {
+		case "search":
+			asks = comparedRE.MatchString(c.ask) && !is("cart", c.ask)
+		case "promotions":
+			asks = is("offer", c.ask)
+		case "recommend":
+			asks = is("cart", c.ask)
+		case "support":
+			asks = wanted(c.ask, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "status") != ""
+		}
+		if asks && c.has(notMine) && strings.Contains(c.toolText(notMine), strconv.Quote(name)) {
+			return []call{{notMine, object{{"specialist", name}}}}
 		}
 	}
-	if rest == clause.raw {
-		return pick{}, false
-	}
-	for _, w := range clause.words {
-		if slices.ContainsFunc(w.gloss, func(g string) bool { return sources[g] }) {
-			rest = strings.Replace(rest, w.raw, "", 1)
-		}
-	}
-	left := readAs(rest, clause.lang)
-	words := wishes(salient(left, nil))
-	if len(words) == 0 || !slices.ContainsFunc(words, func(w string) bool { return p.knows(w, k.tool) }) {
-		return pick{}, false
-	}
-	if fit := p.fitting(left); len(fit) > 0 && fit[0].tool != k.tool && fit[0].tool.free {
-		if args, _ := p.fill(fit[0].tool, left, false); args != nil {
-			return pick{fit[0].tool, args}, true
-		}
-	}
-	return pick{}, false
+	return nil
 }
 
-// knows reports whether a tool other than t speaks of the word.
-func (p *planner) knows(w string, t *profile) bool {
-	return slices.ContainsFunc(p.tools, func(o *profile) bool { return o != t && o.bag.weigh(stem(w)) > 0 })
+// toolText is the definition of a tool, for what it says of its data.
+func (c *conversation) toolText(name string) string {
+	for _, t := range c.tools {
+		if t.Function.Name == name {
+			return t.Function.Description + string(t.Function.Parameters)
+		}
+	}
+	return ""
 }
 
-// addPick adds a call, unless one like it with as many or more arguments is there; the fuller one stays.
-func addPick(picks []pick, k pick) []pick {
-	for i, old := range picks {
-		if old.tool != k.tool {
-			continue
-		}
-		if within(k.args, old.args) {
-			return picks
-		}
-		if within(old.args, k.args) {
-			picks[i] = k
-			return picks
-		}
-		if proves(old.args) != proves(k.args) { // "my order is 1042. My postal code is ..." is one call
-			picks[i].args = union(old.args, k.args)
-			return picks
-		}
-	}
-	return append(picks, k)
-}
+var (
+	sentenceRE = regexp.MustCompile(`[.?!;]\s+`)
+	comparedRE = regexp.MustCompile(`(?i)(?:^|.*?\b)(?:compare|compared|difference between|which|vergleich\pL*|unterschied zwischen|comparez|comparar?|diferencia entre)\b[^,:]*?[,:]?\s+(\S.*?),?\s+(?:or|and|with|vs\.?|versus|oder|und|ou|et|o|y)\s+(.+)$`)
+	pronounRE  = words(`it them they that_one those_ones this_one the_(first|second|third|last)_?(one)? es ihn das_da l[ea]_deuxi[eè]me celui-ci ese esos`)
+	ordinalRE  = regexp.MustCompile(`(?i)\b(?:(first|erste\w*|premi[eè]re?|primer\w*)|(second|zweite\w*|deuxi[eè]me|segund\w*)|(third|dritte\w*|troisi[eè]me|tercer\w*))\b`)
+	listedRE   = regexp.MustCompile(`(?m)^- ([^\n]+?), [^\n,]*\d`)
+)
 
-// proves reports whether arguments say nothing but how somebody is reached, or where they live.
-func proves(args object) bool {
-	return len(args) > 0 && !slices.ContainsFunc(args, func(f field) bool {
-		r := roleOf("", property{f.name, &schema{Type: "string"}})
-		return r != roleContact && r != rolePostal
-	})
-}
-
-// union is a with what only b has.
-func union(a, b object) object {
-	out := slices.Clone(a)
-	for _, f := range b {
-		if _, there := a.get(f.name); !there {
-			out = append(out, f)
+func (c *conversation) planSearch() []call {
+	if len(c.done) == 1 && !c.done[0].ok && c.done[0].name == compareProducts {
+		var out []call
+		for _, name := range texts(c.done[0].args["product_ids"]) {
+			out = append(out, call{searchCatalog, object{{"query", name}}})
 		}
+		return out
 	}
-	return out
-}
-
-// within reports whether all of a is in b.
-func within(a, b object) bool {
-	return !slices.ContainsFunc(a, func(f field) bool {
-		v, ok := b.get(f.name)
-		return !ok || !sameJSON(v, f.value)
-	})
-}
-
-// firstCall picks the call for one clause: what asks to come first, what the best tool comes after, the best tool itself,
-// or one that may return what the best tool lacks.
-func (p *planner) firstCall(fit []scored, clause text) (pick, bool) {
-	for _, t := range p.tools {
-		if t.first || t.prepares && t.concerns(clause) {
-			if args, _ := p.fill(t, clause, false); args != nil {
-				return pick{t, args}, true
-			}
-		}
-	}
-	best := fit[0].tool
-	for _, name := range best.after {
-		if args, _ := p.fill(p.find(name), clause, false); args != nil {
-			return pick{p.find(name), args}, true
-		}
-	}
-	if args, _ := p.fill(best, clause, false); args != nil {
-		return pick{best, args}, true
-	}
-	if t := p.provider(best); t != nil {
-		if args, _ := p.fill(t, clause, false); args != nil {
-			return pick{t, args}, true
-		}
-	}
-	for _, s := range fit[1:] {
-		if args, _ := p.fill(s.tool, clause, false); args != nil {
-			return pick{s.tool, args}, true
-		}
-	}
-	return pick{}, false
-}
-
-// provider finds a tool without required arguments that may return what t lacks: its name shares a noun with an argument
-// of t, or t's description speaks of it.
-func (p *planner) provider(t *profile) *profile {
-	var best *profile
-	score := 0.0
-	wanted := bag{}
-	wanted.addText(t.text, 1)
-	for _, name := range t.schema.Required {
-		for _, w := range nameWords(name) {
-			wanted[stem(w)] = 2
-		}
-	}
-	for _, other := range p.tools {
-		if other == t || len(other.schema.Required) > 0 {
-			continue
-		}
-		s := 0.0
-		for _, w := range nameWords(other.name) {
-			s += wanted[stem(w)]
-		}
-		if best == nil || s > score {
-			best, score = other, s
-		}
-	}
-	return best
-}
-
-var comparesRE = regexp.MustCompile(`(?i)^.*?\b(?:compare|comparing|difference between|comparar?|diferencia entre|vergleiche?|unterschied zwischen|comparez|comparer|différence entre)\b|\b(?:versus|vs)\b`)
-
-// compared makes a look-up for each of the two things that a clause compares: one query for both would find neither.
-func (p *planner) compared(t *profile, clause text) []pick {
-	var rest string
-	if m := whichRE.FindStringSubmatch(clause.raw); m != nil {
-		rest = m[1]
-	} else if comparesRE.MatchString(clause.raw) {
-		rest = comparesRE.ReplaceAllString(clause.raw, " , ")
-	}
-	if !t.free || rest == "" {
+	if len(c.done) > 0 || c.small() {
 		return nil
 	}
-	var out []pick
-	for part := range strings.SplitSeq(andRE.ReplaceAllString(rest, ","), ",") {
-		one := readAs(tidy(part), clause.lang)
-		if len(wishes(salient(one, nil))) == 0 {
-			continue
-		}
-		if args, _ := p.fill(t, one, false); args != nil {
-			out = append(out, pick{t, args})
+	if is("person", c.ask) && len(productWords(c.ask, c.lang)) < 3 {
+		if k := c.passOn("support"); k != nil {
+			return k
 		}
 	}
-	if len(out) < 2 {
-		return nil
+	if is("cart", c.ask) && !is("problem", c.ask) {
+		if k := c.passOn("recommend"); k != nil && len(productWords(readRequest(c.ask, "").rest, c.lang)) == 0 {
+			return k
+		}
 	}
-	return out[:min(len(out), maxParallel)]
+	var out []call
+	parts := sentenceRE.Split(c.ask, -1)
+	if m := comparedRE.FindStringSubmatch(c.ask); m != nil && properRE.MatchString(c.ask) {
+		parts = []string{m[1], m[2]}
+		if first, second := productWords(m[1], c.lang), productWords(m[2], c.lang); c.has(compareProducts) && len(first) > 0 && len(second) > 0 {
+			return []call{{compareProducts, object{{"product_ids", []any{strings.Join(first, " "), strings.Join(second, " ")}}}}}
+		}
+	}
+	for _, part := range parts {
+		if args := c.productQuery(part); args != nil {
+			out = append(out, call{searchCatalog, args})
+		}
+	}
+	if len(out) == 0 {
+		return c.question(c.say("what"))
+	}
+	return out
 }
 
-// whichRE is "which is better, a or b?".
-var whichRE = regexp.MustCompile(`(?i)^\W*(?:which|what|cuál|welche\w*|quel\w*)\b[^,:]*[,:](.+\s(?:or|o|oder|ou)\s.+)$`)
+// productQuery is the arguments of a search for what a text describes, nil if it describes nothing.
+func (c *conversation) productQuery(s string) object {
+	r := readRequest(s, c.toolText(searchCatalog))
+	name := productWords(r.rest, c.lang)
+	if len(name) == 0 || pronounRE.MatchString(s) && len(name) < 2 {
+		name = append(c.meant(s), name...)
+	}
+	if len(name) == 0 {
+		return nil
+	}
+	out := object{{"query", strings.Join(name, " ")}}
+	if r.min > 0 {
+		out = append(out, field{"min_price", r.min})
+	}
+	if r.max > 0 {
+		out = append(out, field{"max_price", r.max})
+	}
+	if len(r.options) > 0 {
+		out = append(out, field{"options", r.options})
+	}
+	if len(r.attrs) > 0 {
+		out = append(out, field{"attributes", r.attrs})
+	}
+	if r.sort != "" {
+		out = append(out, field{"sort", r.sort})
+	}
+	return out
+}
 
-var andRE = regexp.MustCompile(`(?i)\s(?:and|or|o|oder|ou|with|to|y|con|und|mit|et|avec)\s`)
+// meant is what a pronoun stands for: a line of the last answer's list, or what was asked before.
+func (c *conversation) meant(s string) []string {
+	listed := listedRE.FindAllStringSubmatch(c.told, -1)
+	if m := ordinalRE.FindStringSubmatch(s); m != nil {
+		for i, g := range m[1:] {
+			if g != "" && i < len(listed) {
+				return strings.Fields(listed[i][1])
+			}
+		}
+	}
+	if len(listed) == 1 {
+		return strings.Fields(listed[0][1])
+	}
+	return productWords(readRequest(c.before, "").rest, c.lang)
+}
+
+func (c *conversation) planRecommend() []call {
+	if c.small() {
+		return nil
+	}
+	r := readRequest(c.ask, "")
+	name := strings.Join(productWords(r.rest, c.lang), " ")
+	limit := func(args object) object {
+		if r.max > 0 {
+			args = append(args, field{"max_price", r.max})
+		}
+		return args
+	}
+	want := wanted(c.ask, "add", "remove", "gift", "alternative", "pairs", "cart")
+	aboutCart := is("cart", c.ask)
+	if (aboutCart || want == "pairs" && name == "") && want != "gift" && want != "alternative" && !c.has(cartContext) {
+		return nil
+	}
+	named := c.properName(r.rest)
+	if want == "pairs" && name != "" && !aboutCart {
+		named = name
+	}
+	switch {
+	case len(c.done) > 0:
+		if want == "add" && !c.done[0].ok && len(c.done) == 1 {
+			_, rest := quantity(c.ask)
+			return []call{{searchCatalog, c.productQuery(rest)}}
+		}
+		if want == "pairs" && c.called(cartContext) && !c.called(similar) && named == "" && len(list(c.done[0].object()["items"])) > 0 {
+			return []call{{similar, limit(object{{"relation", "complement"}})}}
+		}
+		if found := list(c.done[0].object()["products"]); len(c.done) == 1 && cheaperRE.MatchString(c.ask) && c.called(searchCatalog) && len(found) > 0 {
+			p := dict(found[0])
+			return []call{{similar, object{{"product_ids", []any{str(p, "product_id")}}, {"relation", "alternative"}, {"max_price", price(p) - 0.01}}}}
+		}
+		return nil
+	case want == "add":
+		n, rest := quantity(c.ask)
+		product := strings.Join(productWords(rest, c.lang), " ")
+		if product == "" {
+			return c.question(c.say("what"))
+		}
+		return []call{{cartContext, object{{"changes", []any{object{{"product", product}, {"add", n}}}}}}}
+	case want == "remove" || want == "cart":
+		return []call{{cartContext, nil}}
+	case want == "gift":
+		if name == "" {
+			name = "gift"
+		}
+		return []call{{similar, limit(object{{"query", name}})}}
+	case want == "alternative" && name != "" && cheaperRE.MatchString(c.ask):
+		return []call{{searchCatalog, object{{"query", name}}}}
+	case want == "alternative" && name != "":
+		return []call{{similar, limit(object{{"product_ids", []any{name}}, {"relation", "alternative"}})}}
+	case want == "pairs" && named != "":
+		return []call{{similar, limit(object{{"product_ids", []any{named}}, {"relation", "complement"}})}}
+	case want == "pairs" || aboutCart:
+		return []call{{cartContext, nil}}
+	case want == "" && c.passOn("search") != nil:
+		return c.passOn("search")
+	case name != "":
+		return []call{{similar, limit(object{{"query", name}})}}
+	}
+	return []call{{cartContext, nil}}
+}
+
+var cheaperRE = words(`cheaper less_expensive günstiger\pL* billiger\pL* moins_ch[eè]re?s? más_barat\pL+`)
+
+var properRE = regexp.MustCompile(`\p{Lu}[\pL\pN'-]+(?: (?:\p{Lu}[\pL\pN'-]*|\d+))+`)
+
+// properName is a name of several capitalised words within a text.
+func (c *conversation) properName(s string) string { return properRE.FindString(s) }
+
+func (c *conversation) planPromotions() []call {
+	if len(c.done) > 0 {
+		if has(c.done[0].args, "query") && len(c.done) == 1 && len(list(c.done[0].object()["promotions"])) == 0 {
+			return []call{{promotions, nil}}
+		}
+		return nil
+	}
+	if c.small() {
+		return nil
+	}
+	if len(codes(c.ask)) == 0 && !is("offer", c.ask) && !is("pairs", c.ask) {
+		return c.passOn("support", "recommend")
+	}
+	var args object
+	if found := codes(c.ask); len(found) > 0 {
+		args = append(args, field{"codes", found})
+	}
+	if len(args) == 0 && is("all", c.ask) {
+		args = append(args, field{"all", true})
+	}
+	if name := productWords(offerWordsRE.ReplaceAllString(c.ask, "  "), c.lang); len(name) > 0 && len(args) == 0 && !is("cart", c.ask) {
+		args = append(args, field{"query", strings.Join(name, " ")})
+	}
+	return []call{{promotions, args}}
+}
+
+// wishRE says that something is wanted done, not only known.
+var wishRE = words(`(i|we)_(want|need|would_like|wish)_to i'd_like_to (ich|wir)_(möchte|will|wollen)\pL* je_(veux|voudrais|souhaite) (quiero|quisiera|deseo)`)
+
+var mineRE = words(`my our meine?[nmrs]? unsere?[nmr]? mon ma mes notre nos mi mis nuestr[oa]s? the_order this_order`)
+
+func (c *conversation) planSupport() []call {
+	if len(c.done) > 0 {
+		return nil
+	}
+	var out []call
+	for _, part := range sentenceRE.Split(c.ask, -1) {
+		if is("greeting", part) || is("thanks", part) {
+			continue
+		}
+		for _, one := range c.planSupportPart(part) {
+			out = addCall(out, one)
+		}
+	}
+	return out
+}
+
+func addCall(calls []call, k call) []call {
+	for _, old := range calls {
+		if old.name == k.name && string(encode(old.args)) == string(encode(k.args)) {
+			return calls
+		}
+	}
+	return append(calls, k)
+}
+
+func (c *conversation) planSupportPart(s string) []call {
+	ids := identifiers(s)
+	mine := mineRE.MatchString(s) || len(ids) > 0
+	order := c.proof(s)
+	if len(ids) > 0 {
+		order = append(order, field{"order_id", strings.TrimPrefix(ids[0], "#")})
+	}
+	want := wanted(s, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "status", "cart")
+	name := strings.Join(productWords(idRE.ReplaceAllString(s, " "), c.lang), " ")
+	if !c.has(lookupOrder) && (want == "status" || orderWants[want] != "") {
+		name += " contact"
+		ids, want = nil, ""
+	}
+	rules := call{policies, object{{"query", name}}}
+	switch {
+	case want == "person":
+		return []call{{handoff, object{{"reason", s}}}}
+	case orderWants[want] != "" && (mine || wishRE.MatchString(s)) && !is("rule", s):
+		if item := c.ownItem(s); item != "" && len(ids) == 0 {
+			order = append(order, field{"item", item})
+		}
+		order = append(order, field{"wants", []any{orderWants[want]}}, field{"reason", s})
+		return []call{{lookupOrder, order}, rules}
+	case want == "status" && (mine || !is("rule", s)):
+		return []call{{lookupOrder, order}}
+	case want == "" && len(ids) > 0:
+		return []call{{lookupOrder, order}}
+	case want == "cart":
+		return []call{{cartContext, nil}}
+	case name != "":
+		return []call{rules}
+	}
+	return nil
+}
+
+var (
+	emailRE  = regexp.MustCompile(`[^\s@,;:<>()]+@[^\s@,;:<>()]+\.\pL+`)
+	postalRE = regexp.MustCompile(`(?i)(?:post(?:al)? ?code|zip(?: code)?|plz|postleitzahl|code postal|código postal)\s*(?:is|ist|est|es|:)?\s*([A-Z0-9-]{3,8})`)
+)
+
+// proof is what a guest shows to see an order, where lookup_order takes it.
+func (c *conversation) proof(s string) object {
+	out := object{}
+	takes := c.toolText(lookupOrder)
+	if m := emailRE.FindString(s); m != "" {
+		for _, name := range []string{"email", "contact"} {
+			if strings.Contains(takes, strconv.Quote(name)) {
+				out = append(out, field{name, strings.TrimRight(m, ".")})
+			}
+		}
+	}
+	if m := postalRE.FindStringSubmatch(s); m != nil && strings.Contains(takes, `"postal_code"`) {
+		out = append(out, field{"postal_code", m[1]})
+	}
+	return out
+}
+
+var ownItemRE = regexp.MustCompile(`(?i)\b(?:my|our|meine?[nmrs]?|mon|ma|mes|mis?)\s+((?:[\pL'-]+\s?){1,4}?)(?:$|[,.?!]|\s+(?:for|because|in|to|that|i|which|from|für|pour|por|zurück)\b)`)
+
+// ownItem is the thing that a text calls the shopper's own, unless that is an order.
+func (c *conversation) ownItem(s string) string {
+	m := ownItemRE.FindStringSubmatch(s)
+	if m == nil || is("status", m[1]) || is("change_address", s) {
+		return ""
+	}
+	return strings.Join(productWords(m[1], c.lang), " ")
+}
+
+// generic calls tools that the suite does not have by what their schemas require: it takes the one whose words the question
+// has, or the named one.
+func (c *conversation) generic(name string) []call {
+	if len(c.done) > 0 || c.ask == "" {
+		return nil
+	}
+	best, most := -1, 0
+	for i, t := range c.tools {
+		score := 0
+		for _, w := range productWords(strings.ReplaceAll(t.Function.Name, "_", " ")+" "+t.Function.Description, "en") {
+			if len(w) > 3 && strings.Contains(strings.ToLower(c.ask), strings.ToLower(strings.TrimSuffix(w, "s"))) {
+				score++
+			}
+		}
+		if t.Function.Name == name || name == "" && (score > most || len(c.tools) == 1 && strings.Contains(string(t.Function.Parameters), `"required"`) && capitalRE.MatchString(c.ask)) {
+			best, most = i, score
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	var s struct {
+		Properties map[string]struct {
+			Type string
+			Enum []string
+		}
+		Required []string
+	}
+	if json.Unmarshal(c.tools[best].Function.Parameters, &s) != nil {
+		return nil
+	}
+	var out []call
+	for _, subject := range c.subjects() {
+		args := object{}
+		for _, key := range s.Required {
+			if v := requiredValue(s.Properties[key].Type, s.Properties[key].Enum, subject); v != nil {
+				args = append(args, field{key, v})
+			}
+		}
+		out = addCall(out, call{c.tools[best].Function.Name, args})
+	}
+	return out
+}
+
+// requiredValue is a value for a required argument.
+func requiredValue(kind string, enum []string, subject string) any {
+	switch {
+	case len(enum) > 0:
+		return enum[0]
+	case kind == "string":
+		return subject
+	case kind == "integer" || kind == "number":
+		n, _ := quantity(" " + subject)
+		return n
+	case kind == "array":
+		return []any{subject}
+	case kind == "boolean":
+		return true
+	}
+	return object{}
+}
+
+var capitalRE = regexp.MustCompile(`.\b(\p{Lu}[\pL'-]+(?:(?: (?:de|la|los|of|the|von))* \p{Lu}[\pL'-]+)*)`)
+
+// subjects are the names in the question, else its words without those of talk.
+func (c *conversation) subjects() []string {
+	var out []string
+	for _, m := range capitalRE.FindAllStringSubmatch(c.ask, maxParallel) {
+		out = append(out, m[1])
+	}
+	if name := productWords(c.ask, c.lang); len(out) == 0 && len(name) > 0 {
+		return []string{strings.Join(name, " ")}
+	}
+	if len(out) == 0 {
+		return []string{c.ask}
+	}
+	return out
+}

@@ -1,15 +1,17 @@
 // Package offline is a chat model that follows rules instead of weights, behind an OpenAI-compatible HTTP server. It answers in
 // a fresh clone without a key, and in tests over the real wire format.
 //
-// The API is [New], which returns an HTTP handler, and [Serve]. Inside there are two layers. The HTTP layer (server.go,
-// stream.go, wire.go, validate.go) knows nothing of language. The rules start at respond in reply.go, a pure function from a
-// request and a time to a reply.
+// The API is [New], which returns an HTTP handler, and [Serve]. The HTTP layer (server.go, stream.go, wire.go, validate.go) knows
+// nothing of language. The rules start at respond in respond.go, a pure function from a request to a reply:
 //
-// The rules read only the request: the conversation, the offered tools and their JSON schemas. They know no tool and no store
-// by name, so they serve any specialist. They make up no facts: an answer holds what the tool results hold, or the prompt's own
-// list of advice.
+//   - intents.go: what a shopper may want, by patterns in English, German, French and Spanish, and the sentences of the replies
+//   - arguments.go: money, sizes, colours, numbers and codes in a message
+//   - plan.go: which tools of the suite an intent calls; other tools are called by their schemas
+//   - answer.go: one template for each shape of result
+//   - route.go: routing requests, which the router's classifier decides
 //
-// The package must not import other packages of this repository except text.
+// The model makes up no facts and translates nothing. What it cannot read it says, and it says what it can help with. A real
+// language model understands what no pattern here has.
 package offline
 
 import (
@@ -150,7 +152,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest, size int) {
 	now := time.Now()
-	rep := respond(req, now)
+	rep := respond(req)
 	n := s.replies.Add(1)
 	for i := range rep.calls {
 		rep.calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)

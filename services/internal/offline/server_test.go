@@ -123,8 +123,9 @@ func TestStreamSaysTheSameAsTheWhole(t *testing.T) {
 	if finish != openai.FinishReasonToolCalls || used == nil || used.CompletionTokens != want.Usage.CompletionTokens {
 		t.Errorf("finish %q, usage %+v, want as %+v", finish, used, want.Usage)
 	}
-	if len(calls) != 1 || calls[0].Function != want.Choices[0].Message.ToolCalls[0].Function || calls[0].ID == "" {
-		t.Errorf("streamed calls %+v, want %+v", calls, want.Choices[0].Message.ToolCalls)
+	whole := want.Choices[0].Message.ToolCalls
+	if len(calls) != 2 || len(whole) != 2 || calls[0].Function != whole[0].Function || calls[1].Function != whole[1].Function || calls[0].ID == "" {
+		t.Errorf("streamed calls %+v, want %+v", calls, whole)
 	}
 
 	req = weatherRequest("hello!")

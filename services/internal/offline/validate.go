@@ -45,7 +45,7 @@ func checkTools(req *chatRequest) *apiError {
 		if t.Function.Name == "" {
 			return invalid(param+".name", "a tool needs a name")
 		}
-		if _, err := parseSchema(t.Function.Parameters); err != nil {
+		if err := checkSchema(t.Function.Parameters); err != nil {
 			return invalid(param+".parameters", "invalid schema for function %q: %v", t.Function.Name, err)
 		}
 	}
@@ -66,7 +66,7 @@ func checkFormat(f *responseFormat) *apiError {
 	if f.JSONSchema == nil || len(f.JSONSchema.Schema) == 0 {
 		return invalid("response_format", "response_format json_schema needs a schema")
 	}
-	if _, err := parseSchema(f.JSONSchema.Schema); err != nil {
+	if err := checkSchema(f.JSONSchema.Schema); err != nil {
 		return invalid("response_format", "invalid schema: %v", err)
 	}
 	return nil
@@ -142,4 +142,16 @@ func toolChoice(raw json.RawMessage) (mode choiceMode, name string) {
 		return choiceInvalid, ""
 	}
 	return choiceRequired, one.Function.Name
+}
+
+// checkSchema refuses a schema that is no JSON object. No schema at all is one without properties.
+func checkSchema(raw json.RawMessage) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	return json.Unmarshal(raw, &s)
 }

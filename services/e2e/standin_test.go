@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"bufio"
+	"embed"
+	"flag"
+	"io/fs"
+	"strings"
+	"testing"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/demo"
+	"github.com/quartet-commerce/quartet/services/internal/load"
+)
+
+//go:embed testdata/standin
+var standinFiles embed.FS
+
+var showScenarios = flag.String("scenarios", "", "print the replies that miss in this half: seen, unread or both")
+
+// scenario is a line of scenarios.txt.
+type scenario struct {
+	store, customer, message string
+	wants, bans              []string
+	unread                   bool
+}
+
+func scenarios(t *testing.T) []scenario {
+	t.Helper()
+	f, err := standinFiles.Open("testdata/standin/scenarios.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []scenario
+	lines := map[string]int{}
+	for in := bufio.NewScanner(f); in.Scan(); {
+		line := in.Text()
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		head, checks, ok := strings.Cut(line, " => ")
+		who, message, ok2 := strings.Cut(head, ": ")
+		store, customer, ok3 := strings.Cut(who, " ")
+		if !ok || !ok2 || !ok3 {
+			t.Fatalf("not a scenario: %s", line)
+		}
+		s := scenario{store: store, customer: strings.TrimPrefix(customer, "-"), message: message, unread: lines[store]%2 == 1}
+		lines[store]++
+		for c := range strings.SplitSeq(checks, ";") {
+			if c = strings.ToLower(strings.TrimSpace(c)); strings.HasPrefix(c, "!") {
+				s.bans = append(s.bans, c[1:])
+			} else {
+				s.wants = append(s.wants, c)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// misses are the wants that a reply lacks, and bans are what it must not say and says.
+func (s scenario) judge(reply string) (misses, bans []string) {
+	reply = strings.ToLower(reply)
+	for _, want := range s.wants {
+		if !containsAny(reply, strings.Split(want, "|")...) {
+			misses = append(misses, want)
+		}
+	}
+	for _, ban := range s.bans {
+		if strings.Contains(reply, ban) {
+			bans = append(bans, ban)
+		}
+	}
+	return misses, bans
+}
+
+// The offline model answers most everyday messages in three stores of different trades, and hardly one absurdly: with an order,
+// a price or a promise that was not asked for.
+func TestEverydayMessagesToTheOfflineModel(t *testing.T) {
+	h := newSystem(t)
+	files, err := fs.Sub(standinFiles, "testdata/standin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets, err := demo.Read(files, h.cfg.Time())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range sets {
+		if err := load.Demo(t.Context(), h.data, set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type figure struct{ right, absurd, all int }
+	figures := map[string]*figure{}
+	for _, s := range scenarios(t) {
+		half := "seen"
+		if s.unread {
+			half = "unread"
+		}
+		f := figures[s.store+" "+half]
+		if f == nil {
+			f = &figure{}
+			figures[s.store+" "+half] = f
+		}
+		f.all++
+		reply, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: s.store, CustomerId: s.customer, Message: s.message})
+		if err != nil {
+			t.Errorf("%s: %v", s.message, err)
+			continue
+		}
+		misses, bans := s.judge(reply.GetText())
+		if len(bans) > 0 {
+			f.absurd++
+		} else if len(misses) == 0 {
+			f.right++
+		}
+		if len(misses)+len(bans) > 0 && (*showScenarios == half || *showScenarios == "both") {
+			t.Logf("%s %s: %s\nlacks %q, says %q:\n%s\n", s.store, s.customer, s.message, misses, bans, reply.GetText())
+			for _, r := range reply.GetResults() {
+				t.Log(r.GetAssignment().GetSpecialist(), r.GetAnswer().GetToolCalls())
+			}
+		}
+	}
+	for name, f := range figures {
+		// The floors are below what is measured, by the 2 or 3 messages by which another change to search or routing may move it.
+		if floor := map[bool]int{false: 85, true: 70}[strings.HasSuffix(name, "unread")]; 100*f.right < floor*f.all {
+			t.Errorf("%s: %d of %d are right, want %d %%", name, f.right, f.all, floor)
+		}
+		if f.absurd > 1 {
+			t.Errorf("%s: %d replies are absurd", name, f.absurd)
+		}
+		t.Logf("%s: %d of %d right, %d absurd", name, f.right, f.all, f.absurd)
+	}
+}

@@ -1,0 +1,210 @@
+package offline
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// reply is the answer of the rules: text, or tool calls.
+type reply struct {
+	text   string
+	calls  []toolCall
+	finish string
+}
+
+// respond answers a valid request. It is a pure function of its argument.
+func respond(req *chatRequest) reply {
+	c := readConversation(req)
+	mode, forced := toolChoice(req.ToolChoice)
+	if len(req.Tools) > 0 && mode != choiceNone {
+		calls := c.plan(forced, mode == choiceRequired)
+		if req.ParallelToolCalls != nil && !*req.ParallelToolCalls {
+			calls = calls[:min(len(calls), 1)]
+		}
+		if len(calls) > 0 {
+			return reply{calls: calls, finish: "tool_calls"}
+		}
+	}
+	switch {
+	case req.ResponseFormat != nil && req.ResponseFormat.JSONSchema != nil:
+		return limited(string(encode(c.form(req.ResponseFormat.JSONSchema.Schema))), req)
+	case notesRE.MatchString(c.raw):
+		return limited(takeNotes(c.raw), req)
+	case sectionRE.MatchString(c.raw):
+		return limited(joinSections(c.raw), req)
+	}
+	return limited(c.answer(), req)
+}
+
+// limited cuts a text at the request's limit of output tokens.
+func limited(text string, req *chatRequest) reply {
+	tokens := req.MaxCompletionTokens
+	if tokens == 0 {
+		tokens = req.MaxTokens
+	}
+	if limit := 4 * tokens; tokens > 0 && len(text) > limit {
+		return reply{text: plaintext.HeadBytes(text, limit), finish: "length"}
+	}
+	return reply{text: text, finish: "stop"}
+}
+
+// conversation is what the rules read of a request.
+type conversation struct {
+	system string
+	lang   string // "en", "de", "fr" or "es"; others are answered in English
+	raw    string // the last user message as it is
+	ask    string // what is asked, in one line
+	before string // the user message before
+	told   string // the last answer before the question
+	tools  []tool
+	done   []result // calls since the question, with their results
+}
+
+// result is a call and what came of it.
+type result struct {
+	name string
+	args map[string]any
+	body string
+	ok   bool // body is JSON
+}
+
+var (
+	languageRE = regexp.MustCompile(`(?m)^(?:Answer in [^(\n]*\(|Language: )([a-z]{2})`)
+	fenceRE    = regexp.MustCompile(`(?s)^\s*<tool_result[^>]*>(.*?)</tool_result>.*$`)
+	// notAskedRE is what a caller puts around the shopper's words.
+	notAskedRE = regexp.MustCompile(`(?s)<message>.*?</message>|</?[a-z_]+>`)
+)
+
+func readConversation(req *chatRequest) *conversation {
+	c := &conversation{tools: req.Tools}
+	last := -1
+	for i, m := range req.Messages {
+		switch m.Role {
+		case "system", "developer":
+			c.system += string(m.Content) + "\n"
+		case "user":
+			if last >= 0 && isNote(req.Messages[i-1], string(m.Content)) {
+				continue
+			}
+			if last = i; c.raw != "" {
+				c.before = c.raw
+			}
+			c.raw = string(m.Content)
+		}
+	}
+	calls := map[string]toolCall{}
+	for i, m := range req.Messages {
+		for _, call := range m.ToolCalls {
+			calls[call.ID] = call
+		}
+		switch {
+		case m.Role == "assistant" && i < last && m.Content != "":
+			c.told = string(m.Content)
+		case m.Role == "tool" && i > last:
+			call := calls[m.ToolCallID]
+			r := result{name: call.Function.Name, body: strings.TrimSpace(fenceRE.ReplaceAllString(string(m.Content), "$1"))}
+			_ = json.Unmarshal([]byte(call.Function.Arguments), &r.args) // arguments of a hostile endpoint may be no JSON
+			r.ok = json.Valid([]byte(r.body)) && !strings.HasPrefix(r.body, `{"error"`)
+			c.done = append(c.done, r)
+		}
+	}
+	c.ask = plaintext.OneLine(notAskedRE.ReplaceAllString(c.raw, " "))
+	if m := languageRE.FindStringSubmatch(c.system + c.raw); m != nil {
+		c.lang = m[1]
+	} else {
+		c.lang = plaintext.Language(c.ask)
+	}
+	if _, known := sayings[c.lang]; !known {
+		c.lang = "en"
+	}
+	// What follows a question of the model's own completes what was asked before it.
+	if strings.HasSuffix(strings.TrimSpace(c.told), "?") && c.before != "" && !offersHelp(c.told) {
+		c.ask = plaintext.OneLine(c.before) + ", " + c.ask
+	}
+	return c
+}
+
+// isNote reports whether a user message comes from the program that runs the loop: one right after tool results, or after nothing
+// that was said.
+func isNote(before message, text string) bool {
+	return before.Role == "tool" || before.Role != "system" && (before.Content == "" || before.Role == "user") && strings.Contains(text, "Answer the last message")
+}
+
+// has reports whether a tool is offered.
+func (c *conversation) has(name string) bool {
+	for _, t := range c.tools {
+		if t.Function.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// called reports whether a tool was called since the question.
+func (c *conversation) called(name string) bool {
+	for _, r := range c.done {
+		if r.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// object is the JSON object of a result, nil if it is none.
+func (r result) object() map[string]any {
+	var out map[string]any
+	if !r.ok || json.Unmarshal([]byte(r.body), &out) != nil {
+		return nil
+	}
+	return out
+}
+
+var (
+	sectionRE = regexp.MustCompile(`(?m)^##+[ \t]*Section\b[^\n]*$`)
+	notesRE   = regexp.MustCompile(`(?s)<notes>\n?(.*?)\n?</notes>`)
+	spokenRE  = regexp.MustCompile(`(?s)<(shopper|store|assistant)>\n?(.*?)\n?</(?:shopper|store|assistant)>`)
+)
+
+// joinSections puts the sections of a merge request one after another, each paragraph once.
+func joinSections(whole string) string {
+	var out []string
+	seen := map[string]bool{}
+	for i, body := range sectionRE.Split(whole, -1) {
+		for p := range strings.SplitSeq(body, "\n\n") {
+			if p = strings.TrimSpace(p); i > 0 && p != "" && !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+const (
+	mostNotes = 8
+	maxNote   = 160
+)
+
+// takeNotes writes a thread's summary: the notes so far and a line for each new message of the shopper, the latest ones.
+func takeNotes(whole string) string {
+	var lines []string
+	for line := range strings.Lines(notesRE.FindStringSubmatch(whole)[1]) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	for _, m := range spokenRE.FindAllStringSubmatch(whole, -1) {
+		who := "Store: "
+		if m[1] == "shopper" {
+			who = "Shopper: "
+		}
+		line := who + plaintext.Cut(plaintext.OneLine(m[2]), maxNote)
+		if !strings.Contains(strings.Join(lines, "\n"), line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-mostNotes):], "\n")
+}

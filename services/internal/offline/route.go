@@ -1,0 +1,68 @@
+package offline
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+	"github.com/quartet-commerce/quartet/services/router/classifier"
+)
+
+// specialistRE is a specialist in a routing prompt.
+var (
+	specialistRE = regexp.MustCompile(`(?m)^- ([a-z][a-z0-9_-]*): (.*?)(?: Examples: (.*))?$`)
+	exampleRE    = regexp.MustCompile(`"([^"]+)"`)
+)
+
+// form is the JSON that a response schema asks for. The only form that the suite asks for is a routing, which the router's own
+// classifier decides; of another, every required member is there and empty.
+func (c *conversation) form(raw json.RawMessage) any {
+	var s struct {
+		Properties map[string]struct{ Type string }
+		Required   []string
+	}
+	_ = json.Unmarshal(raw, &s) // check has parsed it
+	if _, routes := s.Properties["assignments"]; routes {
+		return c.route()
+	}
+	out := object{}
+	for _, key := range s.Required {
+		switch s.Properties[key].Type {
+		case "string":
+			out = append(out, field{key, c.ask})
+		case "array":
+			out = append(out, field{key, []any{}})
+		case "integer", "number":
+			out = append(out, field{key, 0})
+		case "boolean":
+			out = append(out, field{key, false})
+		default:
+			out = append(out, field{key, object{}})
+		}
+	}
+	return out
+}
+
+func (c *conversation) route() object {
+	var list []*specialistv1.Specialist
+	_, after, _ := strings.Cut(c.system, "Specialists:")
+	for _, m := range specialistRE.FindAllStringSubmatch(after, -1) {
+		s := &specialistv1.Specialist{Name: m[1], Purpose: m[2], Available: true}
+		for _, e := range exampleRE.FindAllStringSubmatch(m[3], -1) {
+			s.Examples = append(s.Examples, e[1])
+		}
+		list = append(list, s)
+	}
+	out := []any{}
+	if len(list) > 0 && c.ask != "" {
+		var history []string
+		if c.before != "" {
+			history = append(history, c.before)
+		}
+		for _, a := range classifier.New(list).Classify(classifier.Input{Message: c.ask, History: history}).Assignments {
+			out = append(out, object{{"specialist", a.Specialist}, {"sub_query", a.SubQuery}, {"reason", a.Reason}, {"confidence", a.Confidence}})
+		}
+	}
+	return object{{"assignments", out}}
+}
