@@ -154,7 +154,7 @@ func (l *local) openModels(ctx context.Context, c localConfig, env environment) 
 		return err
 	}
 	l.closers = append(l.closers, func() error { cancel(); return wait() })
-	l.notes = append(l.notes, "model offline (rules, not a language model; set OPENAI_API_KEY or --model-url)")
+	l.notes = append(l.notes, offlineNote)
 	return nil
 }
 
@@ -317,3 +317,7 @@ func dialData(cfg suite.Config) (load.Clients, func(), error) {
 	}
 	return clients, closeAll, nil
 }
+
+// offlineNote says what answers, and what another model would change.
+const offlineNote = "model offline (rules, not a language model; a real one understands any wording and translates: set OPENAI_API_KEY, ANTHROPIC_API_KEY or " +
+	"GEMINI_API_KEY with --model, or --model-url)"
