@@ -167,15 +167,6 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (o object) get(name string) (any, bool) {
-	for _, f := range o {
-		if f.name == name {
-			return f.value, true
-		}
-	}
-	return nil, false
-}
-
 // encode is JSON without HTML escaping. All values here can be marshalled.
 func encode(v any) []byte {
 	var b bytes.Buffer
