@@ -60,7 +60,7 @@ func scenarios(t *testing.T) []scenario {
 	return out
 }
 
-// misses are the wants that a reply lacks, and bans are what it must not say and says.
+// judge returns the wants that a reply lacks, and what it says although it must not.
 func (s scenario) judge(reply string) (misses, bans []string) {
 	reply = strings.ToLower(reply)
 	for _, want := range s.wants {
@@ -76,7 +76,7 @@ func (s scenario) judge(reply string) (misses, bans []string) {
 	return misses, bans
 }
 
-// The offline model answers most everyday messages in three stores of different trades, and hardly one absurdly: with an order,
+// The offline model answers most everyday messages in three stores of different trades, and none absurdly: with an order,
 // a price or a promise that was not asked for.
 func TestEverydayMessagesToTheOfflineModel(t *testing.T) {
 	h := newSystem(t)
@@ -125,11 +125,11 @@ func TestEverydayMessagesToTheOfflineModel(t *testing.T) {
 		}
 	}
 	for name, f := range figures {
-		// The floors are below what is measured, by the 2 or 3 messages by which another change to search or routing may move it.
-		if floor := map[bool]int{false: 85, true: 70}[strings.HasSuffix(name, "unread")]; 100*f.right < floor*f.all {
+		// The floors leave room for a message or two that a change to search or routing moves.
+		if floor := map[bool]int{false: 85, true: 80}[strings.HasSuffix(name, "unread")]; 100*f.right < floor*f.all {
 			t.Errorf("%s: %d of %d are right, want %d %%", name, f.right, f.all, floor)
 		}
-		if f.absurd > 1 {
+		if f.absurd > 0 {
 			t.Errorf("%s: %d replies are absurd", name, f.absurd)
 		}
 		t.Logf("%s: %d of %d right, %d absurd", name, f.right, f.all, f.absurd)

@@ -161,7 +161,7 @@ func (c *conversation) products(r result, o map[string]any) string {
 		return strings.Join(lines, "\n")
 	case !searched:
 		head = c.say("goes")
-	case total == 0:
+	case total == 0 || !names(o, query):
 		head = c.say("near")
 	case countRE.MatchString(c.ask):
 		head = c.say("count", strconv.Itoa(total))
@@ -175,6 +175,21 @@ func (c *conversation) products(r result, o map[string]any) string {
 		head = c.say("fitAll", strconv.Itoa(total))
 	}
 	return head + "\n" + strings.Join(lines, "\n")
+}
+
+// names reports whether the title, the kind or the id of a product has a word of the query. If none has, the words were found in
+// descriptions alone, such as a bag's that a laptop fits into.
+func names(o map[string]any, query string) bool {
+	for _, e := range list(o["products"]) {
+		p := dict(e)
+		have := plaintext.Fold(str(p, "title") + " " + str(p, "category") + " " + str(p, "product_id"))
+		for w := range strings.FieldsSeq(query) {
+			if strings.Contains(have, plaintext.Fold(plaintext.Singular(w))) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var catalogRE = regexp.MustCompile(`catalog is in (\w+)`)

@@ -120,6 +120,9 @@ func (c *conversation) planSearch() []call {
 		}
 		return out
 	}
+	if len(c.done) == 1 && c.done[0].ok && len(list(c.done[0].object()["products"])) == 0 {
+		return c.passOn("support", "promotions")
+	}
 	if len(c.done) > 0 || c.small() {
 		return nil
 	}
@@ -225,7 +228,7 @@ func (c *conversation) planRecommend() []call {
 			return []call{{searchCatalog, c.productQuery(rest)}}
 		}
 		if want == "pairs" && c.called(cartContext) && !c.called(similar) && named == "" && len(list(c.done[0].object()["items"])) > 0 {
-			return []call{{similar, limit(object{{"relation", "complement"}})}}
+			return []call{{similar, limit(nil)}}
 		}
 		if found := list(c.done[0].object()["products"]); len(c.done) == 1 && cheaperRE.MatchString(c.ask) && c.called(searchCatalog) && len(found) > 0 {
 			p := dict(found[0])
@@ -254,8 +257,8 @@ func (c *conversation) planRecommend() []call {
 		return []call{{similar, limit(object{{"product_ids", []any{named}}, {"relation", "complement"}})}}
 	case want == "pairs" || aboutCart:
 		return []call{{cartContext, nil}}
-	case want == "" && c.passOn("search") != nil:
-		return c.passOn("search")
+	case want == "" && c.passOn("search", "support") != nil:
+		return c.passOn("search", "support")
 	case name != "":
 		return []call{{similar, limit(object{{"query", name}})}}
 	}
