@@ -1,0 +1,40 @@
+package offline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestArgumentsAreReadByTypeAndUnit(t *testing.T) {
+	type read struct {
+		Words, Size, Colour, Sort string
+		Min, Max                  float64
+	}
+	for message, want := range map[string]read{
+		"a lamp under 60 euro":                   {Words: "lamp", Max: 60},
+		"lamps between 20 and 35.50 EUR":         {Words: "lamps", Min: 20, Max: 35.5},
+		"lamp over $20":                          {Words: "lamp", Min: 20},
+		"a mug for £8":                           {Words: "mug", Max: 8},
+		"ein Becher bis 12,50 €":                 {Words: "Becher", Max: 12.5},
+		"a rucksack under 800 g":                 {Words: "rucksack 800 g"},
+		"red gloves in size 42":                  {Words: "gloves", Size: "42", Colour: "red"},
+		"gloves in L":                            {Words: "gloves", Size: "L"},
+		"gants noirs en taille 9":                {Words: "gants", Size: "9", Colour: "black"},
+		"what is your cheapest kettle?":          {Words: "kettle", Sort: "price_low_to_high"},
+		"do you have the Nimbrel Wisp 1 please?": {Words: "Nimbrel Wisp 1"},
+	} {
+		r := readRequest(message, "")
+		lang := map[bool]string{true: "de", false: "en"}[strings.HasPrefix(message, "ein ")]
+		if strings.HasPrefix(message, "gants") {
+			lang = "fr"
+		}
+		got := read{Words: strings.Join(productWords(r.rest, lang), " "), Sort: r.sort, Min: r.min, Max: r.max}
+		got.Size, _ = r.options["size"].(string)
+		got.Colour, _ = r.options["colour"].(string)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", message, diff)
+		}
+	}
+}
