@@ -126,7 +126,8 @@ func (c *conversation) planSearch() []call {
 	if len(c.done) > 0 || c.small() {
 		return nil
 	}
-	if is("person", c.ask) && len(productWords(c.ask, c.lang)) < 3 {
+	ownOrder := orderWants[wanted(c.ask, "cancel", "exchange", "change_address", "return")] != "" && mineRE.MatchString(c.ask)
+	if ownOrder || is("person", c.ask) && len(productWords(c.ask, c.lang)) < 3 {
 		if k := c.passOn("support"); k != nil {
 			return k
 		}
