@@ -23,6 +23,9 @@ func publicSet(t *testing.T, file string, text, kind int, gold string) []routing
 	var messages []routing.Message
 	seen := make(map[string]bool)
 	for i, row := range rows[1:] {
+		if kind >= 0 && (i+1)%20 == 0 {
+			continue // the classifier was fitted to these; see its trainer
+		}
 		m := routing.Message{Line: i + 2, ID: fmt.Sprint(i + 2), Text: row[text], Gold: []string{gold}}
 		if kind >= 0 {
 			m.Kind = row[kind]

@@ -1,16 +1,23 @@
-// Package classifier splits a shopper's message into sub-queries and assigns each to a specialist, without a model. It
-// learns from what the specialists publish (keywords and examples) and from nothing else, so a fifth specialist needs
-// no code here.
+// Package classifier splits a shopper's message into sub-queries and assigns each to a specialist, without a language model.
 //
-// Classify works in stages, one file each: normalise (words, stems), language, negation scope, noun phrases, segments,
-// scores (keywords and naive Bayes), decoding into assignments, references to earlier parts, calibrated confidence.
+// Classify works in stages, one file each: normalise (words), segment (clauses), feature (hashed features of clauses and of the
+// places between them), chain (the probabilities of specialists and of sets of them), keyword (what specialists and stores
+// publish), calibrate (confidence). The weights come from labelled messages: the program in train fits them.
 //
 // The package must not import a service, read the environment or keep state between calls.
 package classifier
 
 import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
@@ -18,32 +25,52 @@ const (
 	MaxMessage = 8000
 	// MaxAssignments is how many assignments a message has at most, unless there are more specialists than that.
 	MaxAssignments = 8
+	// CatchAllName gets greetings, nonsense and whatever fits no other; without it, the last specialist does.
+	CatchAllName = "support"
+	// productName is the specialist whose requests may be nothing but the name of a thing.
+	productName = "search"
+	// maxCandidates is how many specialists a message is divided among; of more, those that score highest. The chain's cost
+	// doubles with each.
+	maxCandidates = 7
 )
 
-// Classifier classifies messages for a fixed set of specialists. It is immutable and safe for concurrent use. Use New to
-// make one.
-type Classifier struct{ lexicon *lexicon }
-
-// New compiles what specialists publish, of which there must be at least one. It keeps no reference to them.
-func New(specialists []*specialistv1.Specialist) *Classifier {
-	return &Classifier{newLexicon(specialists)}
+// Classifier classifies messages for a fixed set of specialists. It is immutable and safe for concurrent use. Use New to make
+// one.
+type Classifier struct {
+	names     []string
+	catchAll  int
+	chain     *chain // its labels are the names, in order
+	keywords  keywords
+	redefined map[string]bool // single stems that the store gives a meaning of its own
 }
 
-// WithKeywords returns a classifier that also knows a store's own keywords, and shares everything else with c. A store's
-// keyword replaces the specialist's keyword with the same stems. Keywords for unknown specialists do not speak for
-// anyone.
-func (c *Classifier) WithKeywords(keywords []*routerv1.RoutingKeyword) *Classifier {
-	if len(keywords) == 0 {
+// New makes a classifier for specialists, of which there must be at least one. The weights of the specialists that the
+// built-in model knows are used as they are. Those of others are fitted to their examples, and their keywords count. New keeps
+// no reference to its argument.
+func New(specialists []*specialistv1.Specialist) *Classifier {
+	c := &Classifier{names: namesOf(specialists), keywords: published(specialists, fitted().names), chain: fitted().forSpecialists(specialists)}
+	if c.catchAll = slices.Index(c.names, CatchAllName); c.catchAll < 0 {
+		c.catchAll = len(c.names) - 1
+	}
+	return c
+}
+
+// WithKeywords returns a classifier that also knows a store's own keywords, and shares everything else with c. A single word
+// counts as the store says and no longer as the model learned it. Keywords for unknown specialists do not speak for anyone.
+func (c *Classifier) WithKeywords(own []*routerv1.RoutingKeyword) *Classifier {
+	if len(own) == 0 {
 		return c
 	}
-	return &Classifier{c.lexicon.withKeywords(keywords)}
+	out := *c
+	out.keywords, out.redefined = c.keywords.with(own, c.names)
+	return &out
 }
 
 // Specialists returns the names of the specialists in the order given to New. The result must not be modified.
-func (c *Classifier) Specialists() []string { return c.lexicon.names }
+func (c *Classifier) Specialists() []string { return c.names }
 
 // CatchAll returns the name of the specialist that gets whatever fits no other: "support", or else the last one.
-func (c *Classifier) CatchAll() string { return c.lexicon.names[c.lexicon.catchAll] }
+func (c *Classifier) CatchAll() string { return c.names[c.catchAll] }
 
 // Input is a message to classify.
 type Input struct {
@@ -57,12 +84,12 @@ type Input struct {
 type Assignment struct {
 	// Specialist is one of the classifier's specialists.
 	Specialist string
-	// SubQuery is the part in the shopper's words. Where a pronoun stands for something in another part, that follows in
-	// brackets. Never empty.
+	// SubQuery is the part in the shopper's words. Where a pronoun stands for something in an earlier part, that part follows
+	// in brackets. Never empty.
 	SubQuery string
 	// Reason says in a few words why.
 	Reason string
-	// Confidence is the estimated probability that the specialist is right, 0 to 1.
+	// Confidence is the estimated probability that the specialist should get a part, 0 to 1.
 	Confidence float64
 	// Start is where the part begins in the message, in bytes.
 	Start int
@@ -72,20 +99,217 @@ type Assignment struct {
 type Result struct {
 	// Assignments cover the message in its order. Never empty.
 	Assignments []Assignment
-	// Confidence is the lowest of the assignments' confidences, 0 to 1.
+	// Confidence is the estimated probability that the set of specialists is right, 0 to 1.
 	Confidence float64
 	// Notes say what a caller should know about the result beyond the assignments. Usually empty.
 	Notes []string
-	// OnlyNames says that the message names products and asks for nothing: it has no verb and no subject.
+	// OnlyNames says that the message names products and asks for nothing in words: it has no verb and no subject.
 	OnlyNames bool
-	// Terms are the message's, as Terms would return them had it known the language. They must not be modified.
+	// Terms are those of the message, as Terms returns them. They must not be modified.
 	Terms []string
 
-	features features // of the assignment with the lowest confidence; zero if no features decided
+	calibration calibration // the features of the confidence
 }
 
+// nothingConfidence is the confidence in a result for a message without a word.
+const nothingConfidence = 0.6
+
+// doubtful bounds the confidence where two questions became one part: the second one may be lost.
+const doubtful = 0.9
+
 // Classify splits and assigns a message.
-func (c *Classifier) Classify(in Input) Result { return decode(c.lexicon, in) }
+func (c *Classifier) Classify(in Input) Result {
+	out := Result{Terms: Terms(in.Message)}
+	var earlier []string
+	if n := len(in.History); n > 0 {
+		earlier = []string{"any"}
+		for _, a := range c.Classify(Input{Message: in.History[n-1]}).Assignments {
+			earlier = append(earlier, a.Specialist)
+		}
+	}
+	ws := splitWords(in.Message)
+	if len(ws) == 0 {
+		out.Confidence = nothingConfidence
+		out.Assignments = []Assignment{{Specialist: c.CatchAll(), SubQuery: cmp.Or(strings.TrimSpace(in.Message), in.Message),
+			Reason: "nothing that can be read", Confidence: nothingConfidence}}
+		return out
+	}
+	cs := clauses(ws)
+	reasons := make([][]keyword, len(cs))
+	prepared := prepare(ws, cs, c.redefined, earlier)
+	prepared.prior = c.keywords.priors(in.Message, ws, cs, c.chain.labels, func(i int, k keyword) { reasons[i] = append(reasons[i], k) })
+	m, candidates := c.candidates(&prepared)
+	p := m.potentials(prepared)
+	probabilities := m.setProbabilities(p)
+	set := mostProbable(probabilities)
+	out.calibration = calibrationInput(probabilities[set], set, len(cs), len(ws), earlier != nil)
+	out.Confidence = fitted().calibration.confidence(out.calibration)
+	for _, part := range parts(m.labeling(p, set), m.labels-1) {
+		lo, hi := cs[part.lo].lo, cs[part.hi-1].hi
+		a := Assignment{
+			Specialist: c.names[candidates[part.label]], SubQuery: excerpt(in.Message, ws, lo, hi), Start: ws[lo].start,
+			Reason:     reason(reasons[part.lo:part.hi], candidates[part.label]),
+			Confidence: min(1, max(out.Confidence, probabilityOf(probabilities, part.label))),
+		}
+		out.Assignments = append(out.Assignments, withAntecedent(a, out.Assignments))
+	}
+	out.OnlyNames = len(out.Assignments) == 1 && out.Assignments[0].Specialist == productName &&
+		!slices.ContainsFunc(ws, func(w word) bool { return w.asked || openers[w.norm] && !leadIns[w.norm] })
+	if strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 {
+		out.Confidence = min(out.Confidence, doubtful)
+		out.Assignments[0].Confidence = out.Confidence
+	}
+	if len(out.Assignments) > MaxAssignments {
+		out.Assignments = Merge(out.Assignments)
+		out.Notes = append(out.Notes, "many requests; requests for the same specialist were merged")
+	}
+	return out
+}
+
+// prepare makes the input of a chain, without keywords.
+func prepare(ws []word, cs []clause, ignored map[string]bool, earlier []string) input {
+	var in input
+	for i := range cs {
+		in.clauses = append(in.clauses, clauseFeatures(ws, cs, i, ignored, earlier))
+		if i > 0 {
+			in.edges = append(in.edges, edgeFeatures(ws, cs, i))
+		}
+	}
+	return in
+}
+
+// candidates returns a chain over the specialists that score highest and their numbers. It narrows the input's priors to them.
+func (c *Classifier) candidates(in *input) (*chain, []int) {
+	all := make([]int, len(c.names))
+	best := make([]float64, len(c.names))
+	for l := range all {
+		all[l], best[l] = l, math.Inf(-1)
+	}
+	if len(all) <= maxCandidates {
+		return c.chain, all
+	}
+	for i, fs := range in.clauses {
+		for l := range best {
+			score := dot(c.chain.clause[l], fs)
+			if in.prior != nil {
+				score += in.prior[i][l]
+			}
+			best[l] = max(best[l], score)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(best[b], best[a]) })
+	all = all[:maxCandidates]
+	labels := append(slices.Clone(all), len(c.names))
+	for i, prior := range in.prior {
+		in.prior[i] = pick(prior, labels)
+	}
+	m := &chain{labels: len(labels), clause: pick(c.chain.clause, labels), edge: c.chain.edge}
+	for _, row := range pick(c.chain.pair, labels) {
+		m.pair = append(m.pair, pick(row, labels))
+	}
+	return m, all
+}
+
+// pick returns the elements at some places.
+func pick[T any](all []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = all[k]
+	}
+	return out
+}
+
+// mostProbable returns the most probable set that is not empty: a message goes somewhere.
+func mostProbable(probabilities []float64) int {
+	best := 1
+	for set := range probabilities {
+		if set > 0 && probabilities[set] > probabilities[best] {
+			best = set
+		}
+	}
+	return best
+}
+
+// probabilityOf returns the probability that a specialist is in the set.
+func probabilityOf(probabilities []float64, label int) float64 {
+	var sum float64
+	for set, p := range probabilities {
+		if set>>label&1 == 1 {
+			sum += p
+		}
+	}
+	return sum
+}
+
+// part is a run of clauses for one label: clauses from lo to hi-1.
+type part struct{ lo, hi, label int }
+
+// parts joins neighbouring clauses with the same label. What is background belongs to the part after it, or else before it.
+func parts(labels []int, background int) []part {
+	var out []part
+	for i, l := range labels {
+		switch n := len(out) - 1; {
+		case n >= 0 && (out[n].label == l || out[n].label == background):
+			out[n].hi, out[n].label = i+1, l
+		default:
+			out = append(out, part{i, i + 1, l})
+		}
+	}
+	if n := len(out) - 1; n > 0 && out[n].label == background {
+		out[n-1].hi = out[n].hi
+		out = out[:n]
+	}
+	return slices.DeleteFunc(joined(out), func(p part) bool { return p.label == background })
+}
+
+// joined joins neighbouring parts with the same label, as they are once the background between them has gone.
+func joined(ps []part) []part {
+	var out []part
+	for _, p := range ps {
+		if n := len(out) - 1; n >= 0 && out[n].label == p.label {
+			out[n].hi = p.hi
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// withAntecedent adds in brackets what a pronoun in the part may stand for: the last part before of the same specialist, or
+// else the last one.
+func withAntecedent(a Assignment, before []Assignment) Assignment {
+	if len(before) == 0 || !HasPronoun(a.SubQuery) {
+		return a
+	}
+	from := before[len(before)-1]
+	for _, b := range slices.Backward(before) {
+		if b.Specialist == a.Specialist {
+			from = b
+			break
+		}
+	}
+	about, _, _ := strings.Cut(from.SubQuery, " (about: ")
+	if about = strings.TrimRight(text.OneLine(about), " ?!."); len(a.SubQuery)+len(about) < MaxMessage-12 {
+		a.SubQuery += " (about: " + about + ")"
+	}
+	return a
+}
+
+// reason says in words what speaks for a label.
+func reason(found [][]keyword, label int) string {
+	var terms []string
+	for _, ks := range found {
+		for _, k := range ks {
+			if term := strconv.Quote(k.term); k.label == label && !slices.Contains(terms, term) {
+				terms = append(terms, term)
+			}
+		}
+	}
+	if len(terms) == 0 {
+		return "resembles examples"
+	}
+	return strings.Join(terms, ", ")
+}
 
 // Merge joins the assignments of each specialist into one, on a line each, in the order of their first ones. The
 // confidence is the lowest of those joined.

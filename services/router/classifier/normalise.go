@@ -3,247 +3,175 @@ package classifier
 import (
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// word is one word of a text.
+// word is one word of a message.
 type word struct {
-	start, end int     // bytes in the text
-	norm       string  // folded
-	stem       string  // norm without common endings
-	senses     *senses // nil: the word is in no vocabulary
-	class      class
-	gap        gap  // what stands between the word before and this one
-	upper      bool // begins with a capital letter
-	asked      bool // a question mark follows before the next word
+	start, end int    // bytes in the message
+	norm       string // folded; numbers and codes by their shape
+	gap        gap    // what stands between the word before and this one
+	asked      bool   // a question mark follows before the next word
+	quoted     bool   // stands in quotation marks or a quoted mail
 }
 
 // gap is what stands between two words.
 type gap uint8
 
 const (
-	gapNone  gap = iota // white space, hyphens and the like
-	gapComma            // a comma, a colon, a dash, a bracket: a sentence may go on
-	gapHard             // the end of a sentence or a line
+	gapSpace    gap = iota // white space, hyphens and the like
+	gapComma               // a comma, a colon, a dash, a bracket: a sentence may go on
+	gapStop                // the end of a sentence
+	gapQuestion            // the end of a question
+	gapLine                // the end of a line
 )
-
-// content reports whether the word is a content word: no function word and no politeness.
-func (w word) content() bool { return w.class&(function|greeting|filler) == 0 }
-
-// is reports whether the word is of one of the classes.
-func (w word) is(c class) bool { return w.class&c != 0 }
 
 // splitWords finds the words of a message.
 func splitWords(message string) []word {
 	found := text.Words(message)
 	ws := make([]word, len(found))
 	for i, f := range found {
-		first, _ := utf8.DecodeRuneInString(message[f.Start:])
-		w := word{start: f.Start, end: f.End, norm: f.Text, stem: stem(f.Text), senses: meanings[f.Text], upper: unicode.IsUpper(first)}
-		if w.senses != nil {
-			w.class = w.senses.any()
-		}
-		if shape := shapeOf(message, f.Start, f.End); shape != "" {
-			w.stem = shape
-		}
+		ws[i] = word{start: f.Start, end: f.End, norm: shape(f.Text)}
 		if i > 0 {
-			before := &ws[i-1]
-			w.gap = gapBetween(message, *before, f.Start)
-			before.asked = w.gap == gapHard && strings.ContainsAny(message[before.end:f.Start], "?？؟")
+			ws[i].gap = gapOf(message[ws[i-1].end:f.Start])
+			ws[i-1].asked = ws[i].gap == gapQuestion
 		}
-		ws[i] = w
 	}
 	if n := len(ws); n > 0 {
-		ws[n-1].asked = strings.ContainsAny(message[ws[n-1].end:], "?？؟")
+		ws[n-1].asked = strings.ContainsAny(message[ws[n-1].end:], questionMarks)
 	}
+	markQuoted(message, ws)
 	return ws
 }
 
-// gapBetween returns the kind of the gap between a word and the next one, which starts at next.
-func gapBetween(text string, prev word, next int) gap {
-	between := text[prev.end:next]
-	if between == " " || between == "" {
-		return gapNone
-	}
-	if between == ", " {
+const questionMarks = "?？؟"
+
+func gapOf(between string) gap {
+	switch {
+	case between == " " || between == "":
+		return gapSpace
+	case strings.ContainsAny(between, questionMarks+"¿"):
+		return gapQuestion
+	case strings.ContainsAny(between, "\n\r"):
+		return gapLine
+	case strings.ContainsAny(between, "!;！。；…¡") || strings.HasPrefix(between, ".") && len(between) > 1:
+		return gapStop
+	case strings.ContainsAny(between, ",:()[]/–—、，\"“”„«»") || strings.Contains(between, " - "):
 		return gapComma
 	}
-	if strings.ContainsAny(between, "?!;？！。；…؟¿¡") {
-		return gapHard
-	}
-	if strings.Contains(between, "..") || strings.HasPrefix(between, ".") && len(between) > 1 && !abbreviations[prev.norm] {
-		return gapHard
-	}
-	if strings.ContainsAny(between, "\n\r") && !prev.is(determiner|preposition|conjunction|possessive) {
-		return gapHard // a line that breaks after "the" or "in" is only wrapped
-	}
-	if strings.ContainsAny(between, ",:()–—、，") || strings.Contains(between, " - ") {
-		return gapComma
-	}
-	return gapNone
+	return gapSpace
 }
 
-// abbreviations are words whose full stop ends no sentence.
-var abbreviations = map[string]bool{
-	"approx": true, "no": true, "nr": true, "num": true, "mr": true, "mrs": true, "dr": true, "vs": true, "etc": true,
-	"ca": true, "z": true, "b": true, "e": true, "g": true, "i": true, "p": true, "ej": true, "max": true, "min": true,
-	"incl": true, "inkl": true, "bzw": true, "art": true,
-}
-
-// stem cuts common endings off a folded word, so that its forms in English, Spanish, German and French meet. It needs no
-// language, because keywords and examples are too short to tell theirs. Stems are compared only with stems.
-func stem(s string) string {
-	if len(s) < 4 || s[0] <= '9' {
-		return s
+// shape returns a word without digits as it is, and else what stands for all words with such digits.
+func shape(w string) string {
+	digits, others := 0, 0
+	for _, r := range w {
+		if text.IsDigit(r) {
+			digits++
+		} else {
+			others++
+		}
 	}
 	switch {
-	case len(s) > 4 && strings.HasSuffix(s, "ies"):
-		return s[:len(s)-3] + "y"
-	case len(s) > 7 && strings.HasSuffix(s, "ungen"):
-		return s[:len(s)-2]
-	case len(s) > 6 && strings.HasSuffix(s, "ing"):
-		return undouble(s[:len(s)-3])
-	case len(s) > 5 && strings.HasSuffix(s, "ed") && !strings.HasSuffix(s, "eed"):
-		return undouble(s[:len(s)-2])
-	case len(s) > 5 && (strings.HasSuffix(s, "sses") || strings.HasSuffix(s, "shes") || strings.HasSuffix(s, "ches") ||
-		strings.HasSuffix(s, "xes")):
-		return s[:len(s)-2]
-	case s[len(s)-1] == 's' && !strings.HasSuffix(s, "ss") && !strings.HasSuffix(s, "us") && !strings.HasSuffix(s, "is"):
-		s = s[:len(s)-1]
+	case digits == 0:
+		return w
+	case others == 0 && digits >= 4:
+		return "0000" // an order number, a year
+	case others == 0:
+		return "0"
+	case others > digits:
+		return "a0" // a code, a model
 	}
-	if len(s) > 6 && (strings.HasSuffix(s, "rlo") || strings.HasSuffix(s, "rla")) {
-		return s[:len(s)-2] // "devolverla", "devolverlos"
-	}
-	if len(s) > 4 && s[len(s)-1] == 'e' {
-		s = s[:len(s)-1]
-	}
-	return s
+	return "0a" // a measure
 }
 
-// undouble turns "shipp" into "ship", and takes a final e off as stem does.
-func undouble(s string) string {
-	n := len(s)
-	if n > 3 && s[n-1] == s[n-2] && s[n-1] != 'l' && s[n-1] != 's' {
-		return s[:n-1]
-	}
-	if n > 4 && s[n-1] == 'e' {
-		return s[:n-1]
-	}
-	return s
-}
+// minQuote is how many words a quotation has at least. Fewer may be a name, as in "a sign that says SALE".
+const minQuote = 4
 
-// oneEdit reports whether a and b are one typing error apart: a letter too many, one too few, two swapped, or, in words of
-// six letters and more, one wrong.
-func oneEdit(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(b) == len(a)+1 {
-		return a[i:] == b[i+1:]
-	}
-	if len(a) != len(b) || i == len(a) {
-		return false
-	}
-	if i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:] {
-		return true
-	}
-	return len(a) >= 6 && a[i+1:] == b[i+1:]
-}
-
-// keyboardRows are the rows of letters on a keyboard.
-var keyboardRows = [...]string{"qwertyuiop", "asdfghjkl", "zxcvbnm"}
-
-// gibberish reports whether a folded word is a run of neighbouring keys, one letter over and over, or has no vowel.
-func gibberish(s string) bool {
-	if len(s) < 3 || s[0] <= '9' {
-		return false
-	}
-	for _, row := range keyboardRows {
-		if strings.Contains(row, s[:min(4, len(s))]) {
-			return true
+// markQuoted marks the words in quotation marks and on lines that begin with '>'.
+func markQuoted(message string, ws []word) {
+	mark := func(from, to int) {
+		before := func(w word, at int) int { return w.start - at }
+		lo, _ := slices.BinarySearchFunc(ws, from, before)
+		hi, _ := slices.BinarySearchFunc(ws, to, before)
+		for i := lo; i < hi && hi-lo >= minQuote; i++ {
+			ws[i].quoted = true
 		}
 	}
-	if strings.Count(s, s[:1]) == len(s) {
-		return true
+	for at := 0; at < len(message); {
+		open := strings.IndexAny(message[at:], "\"“„«")
+		if open < 0 {
+			break
+		}
+		open += at
+		end := strings.IndexAny(message[open+1:], "\"”“»")
+		if end < 0 {
+			break
+		}
+		mark(open, open+1+end)
+		at = open + 2 + end
 	}
-	return s[0] < utf8.RuneSelf && len(s) >= 4 && !strings.ContainsAny(s, "aeiouy0123456789")
+	at := 0
+	for line := range strings.Lines(message) {
+		if strings.HasPrefix(strings.TrimSpace(line), ">") {
+			mark(at, at+len(line))
+		}
+		at += len(line)
+	}
 }
-
-// Stems of words that are known by their shape. They stand for all such words in examples and messages.
-const (
-	codeShape   = "<code>"   // "SAVE20": three capitals and more, then digits
-	numberShape = "<number>" // the "10031" of "QT-10031" and "#10031"
-	shareShape  = "<share>"  // the "20" of "20%"
-)
-
-// shapeOf returns the stem of a word that is known by its shape, or "".
-func shapeOf(text string, start, end int) string {
-	w := text[start:end]
-	if last := w[len(w)-1]; last < '0' || last > '9' {
-		return ""
-	}
-	letters := strings.TrimRight(w, "0123456789")
-	switch anyNumber := len(w) - len(letters); {
-	case len(letters) == 0 && (strings.HasPrefix(text[end:], "%") || strings.HasPrefix(text[end:], " %")):
-		return shareShape
-	case len(letters) >= 3 && strings.Trim(letters, capitals) == "":
-		return codeShape
-	case len(letters) > 0 || anyNumber < 4 || start == 0:
-		return ""
-	case text[start-1] == '#' || text[start-1] == '-' && start > 1 && strings.IndexByte(capitals, text[start-2]) >= 0:
-		return numberShape
-	}
-	return ""
-}
-
-const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // Terms returns the stems of a text's content words, or of all words if there are no content words: sorted, each once.
-func Terms(text string) []string { return termsOf(splitWords(text)) }
-
-// ContentTerms returns the stems of a text's content words: sorted, each once. May be empty.
-func ContentTerms(text string) []string { return contentTerms(splitWords(text)) }
-
-func termsOf(ws []word) []string {
-	if stems := contentTerms(ws); len(stems) > 0 {
+func Terms(s string) []string {
+	if stems := ContentTerms(s); len(stems) > 0 {
 		return stems
 	}
-	return stemsOf(ws, func(word) bool { return true })
+	return stems(s, func(string) bool { return true })
 }
 
-func contentTerms(ws []word) []string { return stemsOf(ws, word.content) }
+// ContentTerms returns the stems of a text's words that are no stop words of the text's language: sorted, each once. May be
+// empty.
+func ContentTerms(s string) []string {
+	tag := text.Language(s)
+	return stems(s, func(word string) bool { return !text.IsStopWord(tag, word) && !text.IsStopWord("en", word) })
+}
 
-func stemsOf(ws []word, counts func(word) bool) []string {
-	stems := make([]string, 0, len(ws))
-	for _, w := range ws {
-		if counts(w) {
-			stems = append(stems, w.stem)
+func stems(s string, counts func(word string) bool) []string {
+	var out []string
+	for _, w := range text.Words(s) {
+		if counts(w.Text) {
+			out = append(out, stem(w.Text))
 		}
 	}
-	slices.Sort(stems)
-	return slices.Compact(stems)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
+
+// stem is text.Stem for words whose language is not known, such as keywords. Stems are compared with stems only.
+func stem(w string) string { return text.Stem("en", w) }
 
 // Normalise returns the words of a text in lower case, without accents and marks, joined by spaces.
-func Normalise(text string) string {
-	var b strings.Builder
-	for i, w := range splitWords(text) {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(w.norm)
+func Normalise(s string) string {
+	var words []string
+	for _, w := range text.Words(s) {
+		words = append(words, w.Text)
 	}
-	return b.String()
+	return strings.Join(words, " ")
 }
 
-// HasPronoun reports whether a text has a word that stands for something said before, such as "it" or "those".
-func HasPronoun(text string) bool {
-	return slices.ContainsFunc(splitWords(text), func(w word) bool { return w.is(pronoun) })
+// pronouns stand for something said before.
+var pronouns = wordSet(`it its them they those these that this one ones es ihn ihm sie diese dieser dieses davon dafur damit
+	lo la los las ese esa eso esto esta il elle le les ca cela celui celle ceci y`)
+
+// HasPronoun reports whether a text has a word that may stand for something said before, such as "it" or "those".
+func HasPronoun(s string) bool {
+	return slices.ContainsFunc(text.Words(s), func(w text.Word) bool { return pronouns[w.Text] })
+}
+
+func wordSet(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
 }

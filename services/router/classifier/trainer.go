@@ -1,0 +1,215 @@
+package classifier
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+)
+
+// Sample is a labelled message.
+type Sample struct {
+	Input
+	// Gold are the specialists that should get a part. Empty: the message asks for nothing.
+	Gold []string
+	// Weight is how much the sample counts: 1 for a message as a shopper writes it.
+	Weight float64
+	// Source says who wrote it. Empty: the description of a specialist, which every fit may use.
+	Source string
+}
+
+// epochs is how often the fit reads the samples.
+const epochs = 12
+
+// Train fits a model to samples and returns its file. It writes to progress how many messages of each source are right if the
+// model is fitted to the other sources; the calibration is fitted to these.
+func Train(specialists []*specialistv1.Specialist, samples []Sample, progress io.Writer) ([]byte, error) {
+	names := namesOf(specialists)
+	published := published(specialists, names)
+	var sources []string
+	for _, s := range samples {
+		if s.Source != "" && !slices.Contains(sources, s.Source) {
+			sources = append(sources, s.Source)
+		}
+		for _, g := range s.Gold {
+			if !slices.Contains(names, g) {
+				return nil, fmt.Errorf("%q is labelled %s, which is none of %s", s.Message, g, strings.Join(names, ", "))
+			}
+		}
+	}
+	var features []calibration
+	var right []bool
+	var from []string // their sources
+	for _, left := range sources {
+		m := trainModel(names, published, slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Source == left }))
+		n, hits := 0, 0
+		for _, s := range samples {
+			if s.Source != left || s.Weight < 1 {
+				continue
+			}
+			f, hit := m.decide(s)
+			features, right, from = append(features, f), append(right, hit), append(from, left)
+			if n++; hit {
+				hits++
+			}
+		}
+		fmt.Fprintf(progress, "%-16s %4d messages; right if fitted to the others: %.3f\n", left, n, float64(hits)/float64(n))
+	}
+	m := trainModel(names, published, samples)
+	m.calibration = fitCalibration(features, right)
+	fmt.Fprintf(progress, "calibration: %.3f\n", m.calibration)
+	for _, source := range sources {
+		for _, threshold := range []float64{0.8, 0.9, 0.95} {
+			all, certain, hits := 0, 0, 0
+			for i, f := range features {
+				if from[i] != source {
+					continue
+				}
+				if all++; m.calibration.confidence(f) >= threshold {
+					if certain++; right[i] {
+						hits++
+					}
+				}
+			}
+			fmt.Fprintf(progress, "%-16s from %.2f on: certain of %.3f, of these right %.3f\n", source, threshold,
+				float64(certain)/float64(all), float64(hits)/float64(max(certain, 1)))
+		}
+	}
+	return m.encode(), nil
+}
+
+// trainModel fits a chain twice: what the first one says of earlier messages is a feature of the second one.
+func trainModel(names []string, published keywords, samples []Sample) *model {
+	samples = slices.Concat(samples, join(samples))
+	m := &model{names: names, chain: newChain(len(names) + 1), published: published}
+	for round := range 2 {
+		examples := make([]example, len(samples))
+		for i, s := range samples {
+			var earlier []string
+			if round > 0 {
+				earlier = m.earlier(s.History)
+			}
+			in, _, _ := m.prepare(s.Message, earlier)
+			examples[i] = example{in: in, set: m.set(s.Gold), weight: s.Weight}
+		}
+		next := newChain(len(names) + 1)
+		next.fit(examples, epochs)
+		m.chain = next
+	}
+	return m
+}
+
+// prepare makes the input for a message.
+func (m *model) prepare(message string, earlier []string) (input, []word, []clause) {
+	ws := splitWords(message)
+	cs := clauses(ws)
+	in := prepare(ws, cs, nil, earlier)
+	in.prior = m.published.priors(message, ws, cs, m.chain.labels, func(int, keyword) {})
+	return in, ws, cs
+}
+
+// set returns the set of specialists as bits.
+func (m *model) set(specialists []string) int {
+	set := 0
+	for _, s := range specialists {
+		set |= 1 << slices.Index(m.names, s)
+	}
+	return set
+}
+
+// decide returns the calibration's features of the decision on a sample, and whether it is right.
+func (m *model) decide(s Sample) (calibration, bool) {
+	earlier := m.earlier(s.History)
+	in, ws, cs := m.prepare(s.Message, earlier)
+	if len(ws) == 0 {
+		return calibration{}, true
+	}
+	probabilities := m.chain.setProbabilities(m.chain.potentials(in))
+	set := mostProbable(probabilities)
+	return calibrationInput(probabilities[set], set, len(cs), len(ws), earlier != nil), set == m.set(s.Gold)
+}
+
+// earlier returns what a message's features say of the last earlier message: "any", and its specialists. Nil: there is none.
+func (m *model) earlier(history []string) []string {
+	if len(history) == 0 {
+		return nil
+	}
+	out := []string{"any"}
+	in, ws, _ := m.prepare(history[len(history)-1], nil)
+	if len(ws) == 0 {
+		return out
+	}
+	set := mostProbable(m.chain.setProbabilities(m.chain.potentials(in)))
+	for l, name := range m.names {
+		if set>>l&1 == 1 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+const (
+	joinedSamples  = 3000
+	joinedWeight   = 0.7
+	shortestJoined = 8 // bytes of a part
+	longestJoined  = 120
+)
+
+// joiners stand between two requests, the commonest more than once.
+var joiners = []string{". ", ". ", "? ", ", ", ", ", " and ", " and ", ", and ", "\n", " - ", " also ", "; ", " & "}
+
+// join makes messages of several requests from messages of one: labelled sets have too few of them to learn where one
+// request ends.
+func join(samples []Sample) []Sample {
+	r := rand.New(rand.NewPCG(3, 4))
+	var gold []string
+	single := map[string][]string{} // messages by specialist; of the background under ""
+	for _, s := range samples {
+		n := len(s.Message)
+		switch {
+		case len(s.History) > 0 || n <= shortestJoined || n >= longestJoined || len(s.Gold) > 1:
+		case len(s.Gold) == 0:
+			single[""] = append(single[""], s.Message)
+		default:
+			if !slices.Contains(gold, s.Gold[0]) {
+				gold = append(gold, s.Gold[0])
+			}
+			single[s.Gold[0]] = append(single[s.Gold[0]], s.Message)
+		}
+	}
+	if len(gold) < 3 {
+		return nil
+	}
+	oneOf := func(all []string) string { return all[r.IntN(len(all))] }
+	out := make([]Sample, joinedSamples)
+	for i := range out {
+		chosen := 2
+		if r.IntN(4) == 0 {
+			chosen = 3
+		}
+		labels := pick(gold, r.Perm(len(gold))[:chosen])
+		if r.IntN(4) == 0 {
+			labels[1] = labels[0]
+		}
+		message := ""
+		if len(single[""]) > 0 && r.IntN(4) == 0 {
+			message = oneOf(single[""]) + ". "
+		}
+		for k, label := range labels {
+			if k > 0 {
+				joiner := oneOf(joiners)
+				if joiner == "? " || joiner == ". " || r.IntN(2) == 0 {
+					message = strings.TrimRight(message, "?.! ")
+				}
+				message = strings.TrimRight(message, " ") + joiner
+			}
+			message += oneOf(single[label])
+		}
+		slices.Sort(labels)
+		out[i] = Sample{Input: Input{Message: message}, Gold: slices.Compact(labels), Weight: joinedWeight}
+	}
+	return out
+}
