@@ -37,11 +37,10 @@ const (
 // Classifier classifies messages for a fixed set of specialists. It is immutable and safe for concurrent use. Use New to make
 // one.
 type Classifier struct {
-	names     []string
-	catchAll  int
-	chain     *chain // its labels are the names, in order
-	keywords  keywords
-	redefined map[string]bool // single stems that the store gives a meaning of its own
+	names    []string
+	catchAll int
+	chain    *chain // its labels are the names, in order
+	keywords keywords
 }
 
 // New makes a classifier for specialists, of which there must be at least one. The weights of the specialists that the
@@ -55,14 +54,14 @@ func New(specialists []*specialistv1.Specialist) *Classifier {
 	return c
 }
 
-// WithKeywords returns a classifier that also knows a store's own keywords, and shares everything else with c. A single word
-// counts as the store says and no longer as the model learned it. Keywords for unknown specialists do not speak for anyone.
+// WithKeywords returns a classifier that also knows a store's own keywords, and shares everything else with c. Their words
+// count as the store says and no longer as the model learned them. Keywords for unknown specialists do not speak for anyone.
 func (c *Classifier) WithKeywords(own []*routerv1.RoutingKeyword) *Classifier {
 	if len(own) == 0 {
 		return c
 	}
 	out := *c
-	out.keywords, out.redefined = c.keywords.with(own, c.names)
+	out.keywords = c.keywords.with(own, c.names)
 	return &out
 }
 
@@ -114,8 +113,12 @@ type Result struct {
 // nothingConfidence is the confidence in a result for a message without a word.
 const nothingConfidence = 0.6
 
-// doubtful bounds the confidence where two questions became one part: the second one may be lost.
-const doubtful = 0.9
+// doubtful bounds the confidence where two questions became one part, so that one may be lost, and in a message of at most
+// fewWords after another, which may be an answer.
+const (
+	doubtful = 0.9
+	fewWords = 3
+)
 
 // Classify splits and assigns a message.
 func (c *Classifier) Classify(in Input) Result {
@@ -135,29 +138,35 @@ func (c *Classifier) Classify(in Input) Result {
 		return out
 	}
 	cs := clauses(ws)
-	reasons := make([][]keyword, len(cs))
-	prepared := prepare(ws, cs, c.redefined, earlier)
-	prepared.prior = c.keywords.priors(in.Message, ws, cs, c.chain.labels, func(i int, k keyword) { reasons[i] = append(reasons[i], k) })
+	matches := c.keywords.find(in.Message, ws)
+	prepared := prepare(ws, cs, matches, c.chain.labels, earlier)
 	m, candidates := c.candidates(&prepared)
 	p := m.potentials(prepared)
 	probabilities := m.setProbabilities(p)
 	set := mostProbable(probabilities)
 	out.calibration = calibrationInput(probabilities[set], set, len(cs), len(ws), earlier != nil)
 	out.Confidence = fitted().calibration.confidence(out.calibration)
+	if probabilities[0] > probabilities[set] {
+		out.Assignments = []Assignment{{Specialist: c.CatchAll(), SubQuery: excerpt(in.Message, ws, 0, len(ws)), Start: ws[0].start,
+			Reason: "asks for nothing", Confidence: out.Confidence}}
+		return out
+	}
 	for _, part := range parts(m.labeling(p, set), m.labels-1) {
 		lo, hi := cs[part.lo].lo, cs[part.hi-1].hi
 		a := Assignment{
 			Specialist: c.names[candidates[part.label]], SubQuery: excerpt(in.Message, ws, lo, hi), Start: ws[lo].start,
-			Reason:     reason(reasons[part.lo:part.hi], candidates[part.label]),
+			Reason:     reason(within(clause{lo, hi}, matches), candidates[part.label]),
 			Confidence: min(1, max(out.Confidence, probabilityOf(probabilities, part.label))),
 		}
 		out.Assignments = append(out.Assignments, withAntecedent(a, out.Assignments))
 	}
 	out.OnlyNames = len(out.Assignments) == 1 && out.Assignments[0].Specialist == productName &&
 		!slices.ContainsFunc(ws, func(w word) bool { return w.asked || openers[w.norm] && !leadIns[w.norm] })
-	if strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 {
+	if strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 || earlier != nil && len(ws) <= fewWords {
 		out.Confidence = min(out.Confidence, doubtful)
-		out.Assignments[0].Confidence = out.Confidence
+		for i := range out.Assignments {
+			out.Assignments[i].Confidence = min(out.Assignments[i].Confidence, doubtful)
+		}
 	}
 	if len(out.Assignments) > MaxAssignments {
 		out.Assignments = Merge(out.Assignments)
@@ -166,14 +175,25 @@ func (c *Classifier) Classify(in Input) Result {
 	return out
 }
 
-// prepare makes the input of a chain, without keywords.
-func prepare(ws []word, cs []clause, ignored map[string]bool, earlier []string) input {
+// prepare makes the input of a chain. Words of a store's own keywords have no features.
+func prepare(ws []word, cs []clause, matches []match, labels int, earlier []string) input {
 	var in input
-	for i := range cs {
+	ignored := make([]bool, len(ws))
+	for _, m := range matches {
+		for i := m.lo; i < m.hi && m.own; i++ {
+			ignored[i] = true
+		}
+	}
+	for i, c := range cs {
 		in.clauses = append(in.clauses, clauseFeatures(ws, cs, i, ignored, earlier))
 		if i > 0 {
 			in.edges = append(in.edges, edgeFeatures(ws, cs, i))
 		}
+		prior := make([]float64, labels)
+		for _, m := range within(c, matches) {
+			prior[m.label] += m.logOdds
+		}
+		in.prior = append(in.prior, prior)
 	}
 	return in
 }
@@ -296,13 +316,11 @@ func withAntecedent(a Assignment, before []Assignment) Assignment {
 }
 
 // reason says in words what speaks for a label.
-func reason(found [][]keyword, label int) string {
+func reason(matches []match, label int) string {
 	var terms []string
-	for _, ks := range found {
-		for _, k := range ks {
-			if term := strconv.Quote(k.term); k.label == label && !slices.Contains(terms, term) {
-				terms = append(terms, term)
-			}
+	for _, m := range matches {
+		if term := strconv.Quote(m.term); m.label == label && m.logOdds > 0 && !slices.Contains(terms, term) {
+			terms = append(terms, term)
 		}
 	}
 	if len(terms) == 0 {

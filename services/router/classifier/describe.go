@@ -8,9 +8,11 @@ import (
 
 const (
 	// describedEpochs is how often New reads the examples of a specialist that the model does not know.
-	describedEpochs = 4
+	describedEpochs = 10
 	// maxContrast is how many examples of each other specialist it is told apart from.
 	maxContrast = 250
+	// maxExampleWeight bounds how much an example of a specialist with few of them counts.
+	maxExampleWeight = 10
 )
 
 // forSpecialists returns the chain for specialists. Labels that the model knows have its weights; the weights of others are
@@ -18,13 +20,15 @@ const (
 func (m *model) forSpecialists(specialists []*specialistv1.Specialist) *chain {
 	n := len(specialists)
 	out := &chain{labels: n + 1, edge: m.chain.edge}
-	from, free := make([]int, n+1), make([]bool, n+1) // the label in the model, or -1
+	from := make([]int, n+1)  // the label in the model, or -1
+	free := make([]bool, n+1) // the label's weights are fitted here
 	for l := range from {
 		from[l] = len(m.names) // the background
 		if l < n {
 			from[l] = slices.Index(m.names, specialists[l].GetName())
 		}
-		if free[l] = from[l] < 0; free[l] {
+		if from[l] < 0 {
+			free[l] = len(specialists[l].GetExamples()) > 0
 			out.clause = append(out.clause, make([]float32, clauseBuckets))
 		} else {
 			out.clause = append(out.clause, m.chain.clause[from[l]])
@@ -65,12 +69,17 @@ func (m *model) pairWeight(a, b int, same bool) float32 {
 type labelled struct {
 	features []feature
 	label    int
+	weight   float64
 }
 
 // describedExamples returns the examples of the specialists to fit, and some of the others.
 func describedExamples(specialists []*specialistv1.Specialist, free []bool) []labelled {
 	var out []labelled
 	for l, s := range specialists {
+		weight := 1.0
+		if free[l] { // a few examples stand against many
+			weight = min(max(maxContrast/float64(len(s.GetExamples())), 1), maxExampleWeight)
+		}
 		for i, e := range s.GetExamples() {
 			if !free[l] && i == maxContrast {
 				break
@@ -80,7 +89,7 @@ func describedExamples(specialists []*specialistv1.Specialist, free []bool) []la
 				continue
 			}
 			whole := []clause{{0, len(ws)}}
-			out = append(out, labelled{clauseFeatures(ws, whole, 0, nil, nil), l})
+			out = append(out, labelled{clauseFeatures(ws, whole, 0, make([]bool, len(ws)), nil), l, weight})
 		}
 	}
 	return out

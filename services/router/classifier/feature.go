@@ -38,9 +38,9 @@ const (
 	formValue = 0.5
 )
 
-// clauseFeatures returns the features of clause i. Stems in ignored have no features. Earlier holds the specialists of the
+// clauseFeatures returns the features of clause i. Ignored words have no features. Earlier holds the specialists of the
 // shopper's message before.
-func clauseFeatures(ws []word, cs []clause, i int, ignored map[string]bool, earlier []string) []feature {
+func clauseFeatures(ws []word, cs []clause, i int, ignored []bool, earlier []string) []feature {
 	c := cs[i]
 	fs := make([]feature, 0, 12*(c.hi-c.lo)+16)
 	add := func(kind, s string, value float32) {
@@ -50,8 +50,8 @@ func clauseFeatures(ws []word, cs []clause, i int, ignored map[string]bool, earl
 	if c.lo > 0 && ws[c.lo].gap == gapSpace {
 		before = ws[c.lo-1].norm
 	}
-	for _, w := range ws[c.lo:c.hi] {
-		if ignored[stem(w.norm)] {
+	for at, w := range ws[c.lo:c.hi] {
+		if ignored[c.lo+at] {
 			before = ""
 			continue
 		}
@@ -72,7 +72,7 @@ func clauseFeatures(ws []word, cs []clause, i int, ignored map[string]bool, earl
 		fs[k].value *= scale
 	}
 	add("p", before+" $", pairValue*scale)
-	if !ignored[stem(ws[c.lo].norm)] {
+	if !ignored[c.lo] {
 		add("first", ws[c.lo].norm, formValue)
 		if c.lo+1 < c.hi {
 			add("first two", ws[c.lo].norm+" "+ws[c.lo+1].norm, formValue)

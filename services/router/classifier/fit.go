@@ -133,7 +133,7 @@ func (m *chain) fitLabels(examples []labelled, free []bool) {
 				}
 				if free[l] && math.Abs(gradient) > 1e-3 {
 					for _, f := range e.features {
-						move(m.clause[l], squares[l], f.bucket, gradient*float64(f.value))
+						move(m.clause[l], squares[l], f.bucket, e.weight*gradient*float64(f.value))
 					}
 				}
 			}

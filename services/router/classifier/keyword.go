@@ -1,6 +1,7 @@
 package classifier
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -16,6 +17,7 @@ type keyword struct {
 	stems   []string
 	label   int
 	logOdds float64
+	own     bool // a store added it
 }
 
 // Log odds for a weight of 1. What specialists of the model publish only helps the weights that were fitted beside it; what a
@@ -67,53 +69,47 @@ func namesOf(specialists []*specialistv1.Specialist) []string {
 	return names
 }
 
-// with returns the keywords with those of a store, which replace keywords with the same label and stems. It also returns the
-// single stems that the store gives a meaning of its own.
-func (ks keywords) with(own []*routerv1.RoutingKeyword, names []string) (merged keywords, redefined map[string]bool) {
-	merged, redefined = keywords{}, map[string]bool{}
-	for first, all := range ks {
-		merged[first] = all
-	}
+// with returns the keywords with those of a store, which replace keywords with the same label and stems.
+func (ks keywords) with(own []*routerv1.RoutingKeyword, names []string) keywords {
+	merged := maps.Clone(ks)
 	for _, o := range own {
 		k := newKeyword(slices.Index(names, o.GetSpecialist()), o.GetKeyword(), ownLogOdds)
-		if len(k.stems) == 0 {
-			continue
-		}
-		if len(k.stems) == 1 {
-			redefined[k.stems[0]] = true
-		}
-		if k.label < 0 {
+		if k.own = true; k.label < 0 || len(k.stems) == 0 {
 			continue
 		}
 		same := func(x keyword) bool { return x.label == k.label && slices.Equal(x.stems, k.stems) }
 		merged[k.stems[0]] = append(slices.DeleteFunc(slices.Clone(merged[k.stems[0]]), same), k)
 	}
-	return merged, redefined
+	return merged
 }
 
-// priors returns what the keywords of each clause add to the log odds of each label; nil if there are no keywords. found is
-// called with each keyword of a positive weight and its clause.
-func (ks keywords) priors(message string, ws []word, cs []clause, labels int, found func(clause int, k keyword)) [][]float64 {
-	if len(ks) == 0 {
-		return nil
-	}
+// match is a keyword in a message: the words from lo to hi-1.
+type match struct {
+	lo, hi int
+	keyword
+}
+
+// find returns the keywords of a message. What overlaps with a store's own does not count.
+func (ks keywords) find(message string, ws []word) []match {
+	var out []match
 	stems := make([]string, len(ws))
 	for i, w := range ws {
 		stems[i] = stem(text.Fold(message[w.start:w.end]))
 	}
-	out := make([][]float64, len(cs))
-	for i, c := range cs {
-		out[i] = make([]float64, labels)
-		for at := c.lo; at < c.hi; at++ {
-			for _, k := range ks[stems[at]] {
-				if at+len(k.stems) <= len(ws) && slices.Equal(k.stems, stems[at:at+len(k.stems)]) {
-					out[i][k.label] += k.logOdds
-					if k.logOdds > 0 {
-						found(i, k)
-					}
-				}
+	for i := range ws {
+		for _, k := range ks[stems[i]] {
+			if hi := i + len(k.stems); hi <= len(ws) && slices.Equal(k.stems, stems[i:hi]) {
+				out = append(out, match{i, hi, k})
 			}
 		}
 	}
-	return out
+	all := slices.Clone(out)
+	return slices.DeleteFunc(out, func(m match) bool {
+		return !m.own && slices.ContainsFunc(all, func(o match) bool { return o.own && o.lo < m.hi && m.lo < o.hi })
+	})
+}
+
+// within returns the matches that begin in a clause.
+func within(c clause, matches []match) []match {
+	return slices.DeleteFunc(slices.Clone(matches), func(m match) bool { return m.lo < c.lo || m.lo >= c.hi })
 }

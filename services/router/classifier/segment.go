@@ -15,7 +15,7 @@ var openers = wordSet(`
 	und oder aber was wie wo wann warum welche welcher kann konnen gibt habt haben ist darf ich wir
 	et ou mais que quel quelle quels quelles quand comment combien pourquoi puis avez est je nous
 	y o pero cual cuando donde como cuanto cuanta puedo teneis tienen hay
-	e ma och og en i oraz men maar`)
+	e ma och og oraz men maar`)
 
 // minClause is how many words stand before an opener at least.
 const minClause = 3
@@ -41,10 +41,13 @@ func clauses(ws []word) []clause {
 var leadIns = wordSet("and also plus und auch et aussi y tambien e anche og och en ook oraz then")
 
 // excerpt returns the words from lo to hi-1 as they stand in the message, with the marks that belong to them and without
-// what joins them to the words before.
+// what joins them to the words before and after.
 func excerpt(message string, ws []word, lo, hi int) string {
 	for lo > 0 && lo < hi-1 && leadIns[ws[lo].norm] {
 		lo++
+	}
+	for hi < len(ws) && hi-1 > lo && leadIns[ws[hi-1].norm] {
+		hi--
 	}
 	start, end, floor := ws[lo].start, len(message), 0
 	if lo > 0 {

@@ -62,28 +62,26 @@ func Train(specialists []*specialistv1.Specialist, samples []Sample, progress io
 	m.calibration = fitCalibration(features, right)
 	fmt.Fprintf(progress, "calibration: %.3f\n", m.calibration)
 	for _, source := range sources {
-		for _, threshold := range []float64{0.8, 0.9, 0.95} {
-			all, certain, hits := 0, 0, 0
-			for i, f := range features {
-				if from[i] != source {
-					continue
-				}
-				if all++; m.calibration.confidence(f) >= threshold {
-					if certain++; right[i] {
-						hits++
-					}
+		all, certain, hits := 0, 0, 0
+		for i, f := range features {
+			if from[i] != source {
+				continue
+			}
+			if all++; m.calibration.confidence(f) >= DefaultThreshold {
+				if certain++; right[i] {
+					hits++
 				}
 			}
-			fmt.Fprintf(progress, "%-16s from %.2f on: certain of %.3f, of these right %.3f\n", source, threshold,
-				float64(certain)/float64(all), float64(hits)/float64(max(certain, 1)))
 		}
+		fmt.Fprintf(progress, "%-16s certain of %.3f, of these right %.3f\n", source,
+			float64(certain)/float64(all), float64(hits)/float64(max(certain, 1)))
 	}
 	return m.encode(), nil
 }
 
 // trainModel fits a chain twice: what the first one says of earlier messages is a feature of the second one.
 func trainModel(names []string, published keywords, samples []Sample) *model {
-	samples = slices.Concat(samples, join(samples))
+	samples = slices.Concat(samples, join(samples), changeSubject(samples))
 	m := &model{names: names, chain: newChain(len(names) + 1), published: published}
 	for round := range 2 {
 		examples := make([]example, len(samples))
@@ -106,9 +104,7 @@ func trainModel(names []string, published keywords, samples []Sample) *model {
 func (m *model) prepare(message string, earlier []string) (input, []word, []clause) {
 	ws := splitWords(message)
 	cs := clauses(ws)
-	in := prepare(ws, cs, nil, earlier)
-	in.prior = m.published.priors(message, ws, cs, m.chain.labels, func(int, keyword) {})
-	return in, ws, cs
+	return prepare(ws, cs, m.published.find(message, ws), m.chain.labels, earlier), ws, cs
 }
 
 // set returns the set of specialists as bits.
@@ -147,6 +143,26 @@ func (m *model) earlier(history []string) []string {
 		if set>>l&1 == 1 {
 			out = append(out, name)
 		}
+	}
+	return out
+}
+
+// subjectChanges is how many messages get an earlier one that has nothing to do with them.
+const subjectChanges = 1500
+
+// changeSubject makes messages that do not lean on an earlier one: in labelled sets, most messages with a history do.
+func changeSubject(samples []Sample) []Sample {
+	r := rand.New(rand.NewPCG(5, 6))
+	var alone []Sample
+	for _, s := range samples {
+		if len(s.History) == 0 && len(s.Gold) > 0 {
+			alone = append(alone, s)
+		}
+	}
+	out := make([]Sample, subjectChanges)
+	for i := range out {
+		out[i] = alone[r.IntN(len(alone))]
+		out[i].History = []string{alone[r.IntN(len(alone))].Message}
 	}
 	return out
 }
