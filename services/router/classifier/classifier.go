@@ -120,16 +120,12 @@ const (
 	fewWords = 3
 )
 
+// unclear is the probability below which a message goes to the specialist of the message before.
+const unclear = 0.4
+
 // Classify splits and assigns a message.
 func (c *Classifier) Classify(in Input) Result {
 	out := Result{Terms: Terms(in.Message)}
-	var earlier []string
-	if n := len(in.History); n > 0 {
-		earlier = []string{"any"}
-		for _, a := range c.Classify(Input{Message: in.History[n-1]}).Assignments {
-			earlier = append(earlier, a.Specialist)
-		}
-	}
 	ws := splitWords(in.Message)
 	if len(ws) == 0 {
 		out.Confidence = nothingConfidence
@@ -139,13 +135,20 @@ func (c *Classifier) Classify(in Input) Result {
 	}
 	cs := clauses(ws)
 	matches := c.keywords.find(in.Message, ws)
-	prepared := prepare(ws, cs, matches, c.chain.labels, earlier)
+	prepared := prepare(ws, cs, matches, c.chain.labels)
 	m, candidates := c.candidates(&prepared)
 	p := m.potentials(prepared)
 	probabilities := m.setProbabilities(p)
 	set := mostProbable(probabilities)
-	out.calibration = calibrationInput(probabilities[set], set, len(cs), len(ws), earlier != nil)
+	out.calibration = calibrationInput(probabilities[set], set, len(cs), len(ws), len(in.History) > 0)
 	out.Confidence = fitted().calibration.confidence(out.calibration)
+	if n := len(in.History); n > 0 && probabilities[set] < unclear {
+		if before := c.Classify(Input{Message: in.History[n-1]}); len(Merge(before.Assignments)) == 1 {
+			out.Assignments = []Assignment{{Specialist: before.Assignments[0].Specialist, SubQuery: excerpt(in.Message, ws, 0, len(ws)),
+				Start: ws[0].start, Reason: "follows up on the message before", Confidence: out.Confidence}}
+			return out
+		}
+	}
 	if probabilities[0] > probabilities[set] {
 		out.Assignments = []Assignment{{Specialist: c.CatchAll(), SubQuery: excerpt(in.Message, ws, 0, len(ws)), Start: ws[0].start,
 			Reason: "asks for nothing", Confidence: out.Confidence}}
@@ -162,7 +165,7 @@ func (c *Classifier) Classify(in Input) Result {
 	}
 	out.OnlyNames = len(out.Assignments) == 1 && out.Assignments[0].Specialist == productName &&
 		!slices.ContainsFunc(ws, func(w word) bool { return w.asked || openers[w.norm] && !leadIns[w.norm] })
-	if strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 || earlier != nil && len(ws) <= fewWords {
+	if strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 || len(in.History) > 0 && len(ws) <= fewWords {
 		out.Confidence = min(out.Confidence, doubtful)
 		for i := range out.Assignments {
 			out.Assignments[i].Confidence = min(out.Assignments[i].Confidence, doubtful)
@@ -176,7 +179,7 @@ func (c *Classifier) Classify(in Input) Result {
 }
 
 // prepare makes the input of a chain. Words of a store's own keywords have no features.
-func prepare(ws []word, cs []clause, matches []match, labels int, earlier []string) input {
+func prepare(ws []word, cs []clause, matches []match, labels int) input {
 	var in input
 	ignored := make([]bool, len(ws))
 	for _, m := range matches {
@@ -185,7 +188,7 @@ func prepare(ws []word, cs []clause, matches []match, labels int, earlier []stri
 		}
 	}
 	for i, c := range cs {
-		in.clauses = append(in.clauses, clauseFeatures(ws, cs, i, ignored, earlier))
+		in.clauses = append(in.clauses, clauseFeatures(ws, cs, i, ignored))
 		if i > 0 {
 			in.edges = append(in.edges, edgeFeatures(ws, cs, i))
 		}

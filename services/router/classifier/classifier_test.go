@@ -220,9 +220,9 @@ func invoices() *specialistv1.Specialist {
 func TestASpecialistThatTheModelDoesNotKnow(t *testing.T) {
 	l := New(append(specialists(), invoices()))
 	for message, want := range map[string][]string{
-		"could you correct the VAT number on the bill?":                    {"invoices"},
-		"do you sell kayaks?":                                              {"search"},
-		"where is my order?":                                               {"support"},
+		"the VAT number on the last bill is wrong": {"invoices"},
+		"do you sell kayaks?":                      {"search"},
+		"where is my order?":                       {"support"},
 		"Do you sell headlamps? And the tax on the last invoice is wrong.": {"invoices", "search"},
 	} {
 		if r := classify(l, message); !slices.Equal(names(r), want) {

@@ -65,7 +65,7 @@ func (m *model) pairWeight(a, b int, same bool) float32 {
 	return sum / n
 }
 
-// labelled is a published example.
+// labelled is a clause of a published example.
 type labelled struct {
 	features []feature
 	label    int
@@ -85,11 +85,10 @@ func describedExamples(specialists []*specialistv1.Specialist, free []bool) []la
 				break
 			}
 			ws := splitWords(e)
-			if len(ws) == 0 {
-				continue
+			cs := clauses(ws)
+			for k := range cs {
+				out = append(out, labelled{clauseFeatures(ws, cs, k, make([]bool, len(ws))), l, weight})
 			}
-			whole := []clause{{0, len(ws)}}
-			out = append(out, labelled{clauseFeatures(ws, whole, 0, make([]bool, len(ws)), nil), l, weight})
 		}
 	}
 	return out

@@ -38,9 +38,8 @@ const (
 	formValue = 0.5
 )
 
-// clauseFeatures returns the features of clause i. Ignored words have no features. Earlier holds the specialists of the
-// shopper's message before.
-func clauseFeatures(ws []word, cs []clause, i int, ignored []bool, earlier []string) []feature {
+// clauseFeatures returns the features of clause i. Ignored words have no features.
+func clauseFeatures(ws []word, cs []clause, i int, ignored []bool) []feature {
 	c := cs[i]
 	fs := make([]feature, 0, 12*(c.hi-c.lo)+16)
 	add := func(kind, s string, value float32) {
@@ -101,13 +100,6 @@ func clauseFeatures(ws []word, cs []clause, i int, ignored []bool, earlier []str
 		add("quoted", "", 1)
 	}
 	add("bias", "", 1)
-	const short = 8 // words of a message that may lean on the one before
-	for _, specialist := range earlier {
-		add("earlier", specialist, 1)
-		if len(ws) < short {
-			add("short, earlier", specialist, 1)
-		}
-	}
 	return fs
 }
 

@@ -79,32 +79,24 @@ func Train(specialists []*specialistv1.Specialist, samples []Sample, progress io
 	return m.encode(), nil
 }
 
-// trainModel fits a chain twice: what the first one says of earlier messages is a feature of the second one.
+// trainModel fits a chain to samples.
 func trainModel(names []string, published keywords, samples []Sample) *model {
-	samples = slices.Concat(samples, join(samples), changeSubject(samples))
+	samples = slices.Concat(samples, join(samples))
 	m := &model{names: names, chain: newChain(len(names) + 1), published: published}
-	for round := range 2 {
-		examples := make([]example, len(samples))
-		for i, s := range samples {
-			var earlier []string
-			if round > 0 {
-				earlier = m.earlier(s.History)
-			}
-			in, _, _ := m.prepare(s.Message, earlier)
-			examples[i] = example{in: in, set: m.set(s.Gold), weight: s.Weight}
-		}
-		next := newChain(len(names) + 1)
-		next.fit(examples, epochs)
-		m.chain = next
+	examples := make([]example, len(samples))
+	for i, s := range samples {
+		in, _, _ := m.prepare(s.Message)
+		examples[i] = example{in: in, set: m.set(s.Gold), weight: s.Weight}
 	}
+	m.chain.fit(examples, epochs)
 	return m
 }
 
 // prepare makes the input for a message.
-func (m *model) prepare(message string, earlier []string) (input, []word, []clause) {
+func (m *model) prepare(message string) (input, []word, []clause) {
 	ws := splitWords(message)
 	cs := clauses(ws)
-	return prepare(ws, cs, m.published.find(message, ws), m.chain.labels, earlier), ws, cs
+	return prepare(ws, cs, m.published.find(message, ws), m.chain.labels), ws, cs
 }
 
 // set returns the set of specialists as bits.
@@ -118,53 +110,13 @@ func (m *model) set(specialists []string) int {
 
 // decide returns the calibration's features of the decision on a sample, and whether it is right.
 func (m *model) decide(s Sample) (calibration, bool) {
-	earlier := m.earlier(s.History)
-	in, ws, cs := m.prepare(s.Message, earlier)
+	in, ws, cs := m.prepare(s.Message)
 	if len(ws) == 0 {
 		return calibration{}, true
 	}
 	probabilities := m.chain.setProbabilities(m.chain.potentials(in))
 	set := mostProbable(probabilities)
-	return calibrationInput(probabilities[set], set, len(cs), len(ws), earlier != nil), set == m.set(s.Gold)
-}
-
-// earlier returns what a message's features say of the last earlier message: "any", and its specialists. Nil: there is none.
-func (m *model) earlier(history []string) []string {
-	if len(history) == 0 {
-		return nil
-	}
-	out := []string{"any"}
-	in, ws, _ := m.prepare(history[len(history)-1], nil)
-	if len(ws) == 0 {
-		return out
-	}
-	set := mostProbable(m.chain.setProbabilities(m.chain.potentials(in)))
-	for l, name := range m.names {
-		if set>>l&1 == 1 {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// subjectChanges is how many messages get an earlier one that has nothing to do with them.
-const subjectChanges = 1500
-
-// changeSubject makes messages that do not lean on an earlier one: in labelled sets, most messages with a history do.
-func changeSubject(samples []Sample) []Sample {
-	r := rand.New(rand.NewPCG(5, 6))
-	var alone []Sample
-	for _, s := range samples {
-		if len(s.History) == 0 && len(s.Gold) > 0 {
-			alone = append(alone, s)
-		}
-	}
-	out := make([]Sample, subjectChanges)
-	for i := range out {
-		out[i] = alone[r.IntN(len(alone))]
-		out[i].History = []string{alone[r.IntN(len(alone))].Message}
-	}
-	return out
+	return calibrationInput(probabilities[set], set, len(cs), len(ws), len(s.History) > 0), set == m.set(s.Gold)
 }
 
 const (
