@@ -15,6 +15,8 @@ type Sample struct {
 	Input
 	// Gold are the specialists that should get a part. Empty: the message asks for nothing.
 	Gold []string
+	// Part says that the sample is a part of a message, as a specialist is asked. Figures leave it out.
+	Part bool
 	// Weight is how much the sample counts: 1 for a message as a shopper writes it.
 	Weight float64
 	// Source says who wrote it. Empty: the description of a specialist, which every fit may use.
@@ -47,7 +49,7 @@ func Train(specialists []*specialistv1.Specialist, samples []Sample, progress io
 		m := trainModel(names, published, slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Source == left }))
 		n, hits := 0, 0
 		for _, s := range samples {
-			if s.Source != left || s.Weight < 1 {
+			if s.Source != left || s.Part {
 				continue
 			}
 			f, hit := m.decide(s)

@@ -31,6 +31,7 @@ var sources = []struct{ name, file string }{
 const (
 	subQueryWeight = 0.7
 	exampleWeight  = 0.5
+	publicWeight   = 0.3
 )
 
 func main() {
@@ -128,7 +129,7 @@ func read(source, file string) ([]classifier.Sample, error) {
 		for _, p := range m.Parts {
 			if p.SubQuery != m.Text {
 				out = append(out, classifier.Sample{
-					Input: classifier.Input{Message: p.SubQuery}, Gold: []string{p.Specialist}, Weight: subQueryWeight, Source: source,
+					Input: classifier.Input{Message: p.SubQuery}, Gold: []string{p.Specialist}, Weight: subQueryWeight, Source: source, Part: true,
 				})
 			}
 		}
@@ -153,7 +154,7 @@ func serviceRequests(file string) ([]classifier.Sample, error) {
 	var out []classifier.Sample
 	for i := publicEvery; i < len(rows); i += publicEvery {
 		out = append(out, classifier.Sample{
-			Input: classifier.Input{Message: rows[i][1]}, Gold: []string{classifier.CatchAllName}, Weight: 1, Source: "bitext",
+			Input: classifier.Input{Message: rows[i][1]}, Gold: []string{classifier.CatchAllName}, Weight: publicWeight, Source: "bitext",
 		})
 	}
 	return out, nil
