@@ -59,8 +59,11 @@ func newRouting(cfg Config, req *routerv1.RouteRequest, set *specialistSet) *rou
 // one the model decides, which knows the question.
 const maxAnswer = 6
 
+// likely is the confidence from which a short message is a request of its own and no answer.
+const likely = 2.0 / 3
+
 // answers reports whether the message only answers a question: it is one of the suggested replies, or short, asks nothing, and no other
-// specialist is certain, unless only because the message names products: "the shoes, size 42".
+// specialist is likely, unless only because the message names products: "the shoes, size 42".
 func (r *routing) answers(p *specialistv1.PendingQuestion) bool {
 	message := text.Fold(strings.TrimSpace(r.req.GetMessage()))
 	switch {
@@ -72,7 +75,7 @@ func (r *routing) answers(p *specialistv1.PendingQuestion) bool {
 		return false
 	}
 	return r.classified.OnlyNames || !slices.ContainsFunc(r.classified.Assignments, func(a classifier.Assignment) bool {
-		return a.Specialist != p.GetSpecialist() && r.certain(a.Confidence)
+		return a.Specialist != p.GetSpecialist() && a.Confidence >= likely
 	})
 }
 

@@ -72,7 +72,7 @@ func TestModelDecidesWhatTheClassifierIsNotCertainOf(t *testing.T) {
 		Usage: &commonv1.Usage{InputTokens: 100, OutputTokens: 10, ModelCalls: 1},
 		Cost:  &commonv1.Cost{AmountMicros: 110, CurrencyCode: "USD"},
 		Assignments: []*routerv1.Assignment{{
-			AssignmentId: "a3", Specialist: "support", SubQuery: unsureMessage, Reason: "about the store", Confidence: 0.9, Certain: true,
+			AssignmentId: "a3", Specialist: "support", SubQuery: unsureMessage, Reason: "about the store", Confidence: 0.9,
 		}},
 	}
 	if diff := cmp.Diff(want, got[1], protocmp.Transform(), protocmp.IgnoreFields(&routerv1.RoutingDecision{}, "duration")); diff != "" {

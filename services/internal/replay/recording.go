@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -128,10 +129,43 @@ func Read(folder fs.FS) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.readExchanges(folder); !errors.Is(err, fs.ErrNotExist) {
+	if err := r.readExchanges(folder); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return r, nil
+		}
 		return r, err
 	}
-	return r, nil
+	return r, r.addRouting()
+}
+
+// addRouting adds what the router would have got from the model for messages that were routed without asking it: the recorded
+// decision. Today's router may ask where that of the recording did not.
+func (r *Recording) addRouting() error {
+	for _, turn := range r.turns {
+		assignments := turn.Reply.GetRouting().GetAssignments()
+		asked := slices.ContainsFunc(r.exchanges[turn.ID], func(e exchange) bool { return e.role == Router })
+		if asked || len(assignments) == 0 {
+			continue
+		}
+		type part struct {
+			Specialist string  `json:"specialist"`
+			SubQuery   string  `json:"sub_query"`
+			Reason     string  `json:"reason"`
+			Confidence float64 `json:"confidence"`
+		}
+		var answer struct {
+			Assignments []part `json:"assignments"`
+		}
+		for _, a := range assignments {
+			answer.Assignments = append(answer.Assignments, part{a.GetSpecialist(), a.GetSubQuery(), a.GetReason(), a.GetConfidence()})
+		}
+		text, err := json.Marshal(answer)
+		if err != nil {
+			return fmt.Errorf("the routing of %s: %w", turn.ID, err)
+		}
+		r.exchanges[turn.ID] = append(r.exchanges[turn.ID], exchange{role: Router, question: words(turn.Ask.GetMessage()), text: string(text)})
+	}
+	return nil
 }
 
 // HasCalls reports whether the recording has calls of a model. A folder with neither exchanges.jsonl nor parts.json has messages only.

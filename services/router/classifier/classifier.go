@@ -113,11 +113,12 @@ type Result struct {
 // nothingConfidence is the confidence in a result for a message without a word.
 const nothingConfidence = 0.6
 
-// doubtful bounds the confidence where two questions became one part, so that one may be lost, and in a message of at most
-// fewWords after another, which may be an answer.
+// doubtful bounds the confidence where two questions became one part, so that one may be lost, where a clear keyword speaks for a
+// specialist that gets no part, and in a message of at most fewWords after another, which may be an answer.
 const (
-	doubtful = 0.9
-	fewWords = 3
+	doubtful     = 0.9
+	fewWords     = 3
+	clearKeyword = 2 // weight
 )
 
 // unclear is the probability below which a message goes to the specialist of the message before.
@@ -165,7 +166,10 @@ func (c *Classifier) Classify(in Input) Result {
 	}
 	out.OnlyNames = len(out.Assignments) == 1 && out.Assignments[0].Specialist == productName &&
 		!slices.ContainsFunc(ws, func(w word) bool { return w.asked || openers[w.norm] && !leadIns[w.norm] })
-	if strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 || len(in.History) > 0 && len(ws) <= fewWords {
+	left := slices.ContainsFunc(matches, func(m match) bool {
+		return m.weight >= clearKeyword && !slices.ContainsFunc(out.Assignments, func(a Assignment) bool { return a.Specialist == c.names[m.label] })
+	})
+	if left || strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 || len(in.History) > 0 && len(ws) <= fewWords {
 		out.Confidence = min(out.Confidence, doubtful)
 		for i := range out.Assignments {
 			out.Assignments[i].Confidence = min(out.Assignments[i].Confidence, doubtful)

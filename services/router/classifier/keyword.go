@@ -16,6 +16,7 @@ type keyword struct {
 	term    string
 	stems   []string
 	label   int
+	weight  float64
 	logOdds float64
 	own     bool // a store added it
 }
@@ -33,7 +34,8 @@ const maxKeywordWeight = 5
 func newKeyword(label int, k *specialistv1.Keyword, logOdds float64) keyword {
 	out := keyword{term: text.OneLine(k.GetTerm()), label: label}
 	if w := k.GetWeight(); !math.IsNaN(w) {
-		out.logOdds = logOdds * min(max(w, -maxKeywordWeight), maxKeywordWeight)
+		out.weight = min(max(w, -maxKeywordWeight), maxKeywordWeight)
+		out.logOdds = logOdds * out.weight
 	}
 	for _, w := range text.Words(k.GetTerm()) {
 		out.stems = append(out.stems, stem(w.Text))
