@@ -28,8 +28,8 @@ const (
 	maxSetBytes = 1 << 20
 	// maxBases bounds the classifiers of what specialists publish. The four specialists' takes about 3 MiB.
 	maxBases = 16
-	// maxStores bounds the classifiers of stores with own keywords, for each base: about 4 KiB for ten keywords and
-	// 60 KiB for two hundred.
+	// maxStores bounds the classifiers of stores with own keywords, for each base: about 6 KB for ten keywords and
+	// 120 KB for two hundred.
 	maxStores = 4096
 )
 

@@ -39,8 +39,9 @@ const (
 type Classifier struct {
 	names    []string
 	catchAll int
-	chain    *chain // its labels are the names, in order
-	keywords keywords
+	chain    *chain   // its labels are the names, in order
+	keywords keywords // that specialists publish
+	own      keywords // of a store; nil: none
 }
 
 // New makes a classifier for specialists, of which there must be at least one. The weights of the specialists that the
@@ -61,7 +62,7 @@ func (c *Classifier) WithKeywords(own []*routerv1.RoutingKeyword) *Classifier {
 		return c
 	}
 	out := *c
-	out.keywords = c.keywords.with(own, c.names)
+	out.own = ownKeywords(own, c.names)
 	return &out
 }
 
@@ -135,7 +136,7 @@ func (c *Classifier) Classify(in Input) Result {
 		return out
 	}
 	cs := clauses(ws)
-	matches := c.keywords.find(in.Message, ws)
+	matches := find(in.Message, ws, c.keywords, c.own)
 	prepared := prepare(ws, cs, matches, c.chain.labels)
 	m, candidates := c.candidates(&prepared)
 	p := m.potentials(prepared)

@@ -1,7 +1,6 @@
 package classifier
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -71,18 +70,16 @@ func namesOf(specialists []*specialistv1.Specialist) []string {
 	return names
 }
 
-// with returns the keywords with those of a store, which replace keywords with the same label and stems.
-func (ks keywords) with(own []*routerv1.RoutingKeyword, names []string) keywords {
-	merged := maps.Clone(ks)
+// ownKeywords returns a store's keywords. Those of unknown specialists are left out.
+func ownKeywords(own []*routerv1.RoutingKeyword, names []string) keywords {
+	ks := keywords{}
 	for _, o := range own {
 		k := newKeyword(slices.Index(names, o.GetSpecialist()), o.GetKeyword(), ownLogOdds)
-		if k.own = true; k.label < 0 || len(k.stems) == 0 {
-			continue
+		if k.own = true; k.label >= 0 && len(k.stems) > 0 {
+			ks[k.stems[0]] = append(ks[k.stems[0]], k)
 		}
-		same := func(x keyword) bool { return x.label == k.label && slices.Equal(x.stems, k.stems) }
-		merged[k.stems[0]] = append(slices.DeleteFunc(slices.Clone(merged[k.stems[0]]), same), k)
 	}
-	return merged
+	return ks
 }
 
 // match is a keyword in a message: the words from lo to hi-1.
@@ -92,16 +89,18 @@ type match struct {
 }
 
 // find returns the keywords of a message. What overlaps with a store's own does not count.
-func (ks keywords) find(message string, ws []word) []match {
+func find(message string, ws []word, published, own keywords) []match {
 	var out []match
 	stems := make([]string, len(ws))
 	for i, w := range ws {
 		stems[i] = stem(text.Fold(message[w.start:w.end]))
 	}
 	for i := range ws {
-		for _, k := range ks[stems[i]] {
-			if hi := i + len(k.stems); hi <= len(ws) && slices.Equal(k.stems, stems[i:hi]) {
-				out = append(out, match{i, hi, k})
+		for _, ks := range []keywords{published, own} {
+			for _, k := range ks[stems[i]] {
+				if hi := i + len(k.stems); hi <= len(ws) && slices.Equal(k.stems, stems[i:hi]) {
+					out = append(out, match{i, hi, k})
+				}
 			}
 		}
 	}

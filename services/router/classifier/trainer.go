@@ -98,7 +98,7 @@ func trainModel(names []string, published keywords, samples []Sample) *model {
 func (m *model) prepare(message string) (input, []word, []clause) {
 	ws := splitWords(message)
 	cs := clauses(ws)
-	return prepare(ws, cs, m.published.find(message, ws), m.chain.labels), ws, cs
+	return prepare(ws, cs, find(message, ws, m.published, nil), m.chain.labels), ws, cs
 }
 
 // set returns the set of specialists as bits.
