@@ -2,7 +2,7 @@
 //
 // Classify works in stages, one file each: normalise (words), segment (clauses), feature (hashed features of clauses and of the
 // places between them), chain (the probabilities of specialists and of sets of them), keyword (what specialists and stores
-// publish), calibrate (confidence). The weights come from labelled messages: the program in train fits them.
+// publish), calibrate (confidence). The weights come from labelled messages: cmd/trainclassifier fits them.
 //
 // The package must not import a service, read the environment or keep state between calls.
 package classifier

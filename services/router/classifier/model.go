@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-//go:generate go run ./train -o model.bin
+//go:generate go run ../../cmd/trainclassifier -o model.bin
 
 //go:embed model.bin
 var modelFile []byte

@@ -1,4 +1,4 @@
-// Train fits the router's classifier to the labelled messages of the repository and writes its model. Run it by
+// Trainclassifier fits the router's classifier to the labelled messages of the repository and writes its model. Run it by
 //
 //	go generate ./services/router/classifier
 //
@@ -39,7 +39,7 @@ func main() {
 	data := flag.String("data", os.Getenv("QUARTET_DATA"), "the folder of the public data, which has bitext; default: $QUARTET_DATA")
 	flag.Parse()
 	if err := run(*out, *data); err != nil {
-		fmt.Fprintln(os.Stderr, "train:", err)
+		fmt.Fprintln(os.Stderr, "trainclassifier:", err)
 		os.Exit(1)
 	}
 }
