@@ -22,6 +22,8 @@ const (
 // calibrationInput returns the features of a decision.
 func calibrationInput(probability float64, set, clauses, words int, earlier bool) calibration {
 	const most = 6 // log odds
+	// Rounding may leave a probability above 1.
+	probability = min(max(probability, 1e-9), 1-1e-9)
 	f := calibration{calibrationBias: 1, calibrationWords: math.Log1p(float64(words)), calibrationClauses: math.Log1p(float64(clauses))}
 	f[calibrationLogit] = min(max(math.Log(probability/(1-probability)), -most), most)
 	if set&(set-1) != 0 {

@@ -113,6 +113,14 @@ func TestManyRequestsAreMerged(t *testing.T) {
 	}
 }
 
+func TestConfidenceOfCertaintyItself(t *testing.T) {
+	for _, p := range []float64{0, 1, math.Nextafter(1, 2)} {
+		if c := fitted().calibration.confidence(calibrationInput(p, 1, 40, 80, false)); !(c >= 0 && c <= 1) {
+			t.Errorf("a probability of %v gives the confidence %v", p, c)
+		}
+	}
+}
+
 func TestAnySpecialistsWork(t *testing.T) {
 	all := specialists()
 	l := New(all[1:3]) // neither search nor support

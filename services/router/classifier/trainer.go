@@ -1,6 +1,7 @@
 package classifier
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // Sample is a labelled message.
@@ -128,45 +131,53 @@ const (
 	longestJoined  = 120
 )
 
-// joiners stand between two requests, the commonest more than once.
+// joiners stand between two requests, the commonest more than once. " and " is replaced by the word of the language.
 var joiners = []string{". ", ". ", "? ", ", ", ", ", " and ", " and ", ", and ", "\n", " - ", " also ", "; ", " & "}
 
-// join makes messages of several requests from messages of one: labelled sets have too few of them to learn where one
-// request ends.
+// ands are the words for "and" by language.
+var ands = map[string]string{"de": "und", "fr": "et", "es": "y", "it": "e", "nl": "en", "pt": "e", "sv": "och", "pl": "i"}
+
+// join makes messages of several requests from messages of one, in one language: labelled sets have too few of them to learn
+// where one request ends.
 func join(samples []Sample) []Sample {
 	r := rand.New(rand.NewPCG(3, 4))
 	var gold []string
-	single := map[string][]string{} // messages by specialist; of the background under ""
+	var first []string                 // the languages of the messages of one request
+	single := map[[2]string][]string{} // messages by specialist and language; of the background under ""
 	for _, s := range samples {
 		n := len(s.Message)
-		switch {
-		case len(s.History) > 0 || n <= shortestJoined || n >= longestJoined || len(s.Gold) > 1:
-		case len(s.Gold) == 0:
-			single[""] = append(single[""], s.Message)
-		default:
-			if !slices.Contains(gold, s.Gold[0]) {
-				gold = append(gold, s.Gold[0])
-			}
-			single[s.Gold[0]] = append(single[s.Gold[0]], s.Message)
+		if len(s.History) > 0 || n <= shortestJoined || n >= longestJoined || len(s.Gold) > 1 {
+			continue
 		}
+		key := [2]string{"", text.Language(s.Message)}
+		if len(s.Gold) == 1 {
+			key[0] = s.Gold[0]
+			if first = append(first, key[1]); !slices.Contains(gold, key[0]) {
+				gold = append(gold, key[0])
+			}
+		}
+		single[key] = append(single[key], s.Message)
 	}
 	if len(gold) < 3 {
 		return nil
 	}
 	oneOf := func(all []string) string { return all[r.IntN(len(all))] }
-	out := make([]Sample, joinedSamples)
-	for i := range out {
+	var out []Sample
+	for len(out) < joinedSamples {
 		chosen := 2
 		if r.IntN(4) == 0 {
 			chosen = 3
 		}
-		labels := pick(gold, r.Perm(len(gold))[:chosen])
+		labels, language := pick(gold, r.Perm(len(gold))[:chosen]), oneOf(first)
 		if r.IntN(4) == 0 {
 			labels[1] = labels[0]
 		}
+		if slices.ContainsFunc(labels, func(l string) bool { return len(single[[2]string{l, language}]) == 0 }) {
+			continue
+		}
 		message := ""
-		if len(single[""]) > 0 && r.IntN(4) == 0 {
-			message = oneOf(single[""]) + ". "
+		if background := single[[2]string{"", language}]; len(background) > 0 && r.IntN(4) == 0 {
+			message = oneOf(background) + ". "
 		}
 		for k, label := range labels {
 			if k > 0 {
@@ -174,12 +185,12 @@ func join(samples []Sample) []Sample {
 				if joiner == "? " || joiner == ". " || r.IntN(2) == 0 {
 					message = strings.TrimRight(message, "?.! ")
 				}
-				message = strings.TrimRight(message, " ") + joiner
+				message = strings.TrimRight(message, " ") + strings.Replace(joiner, "and", cmp.Or(ands[language], "and"), 1)
 			}
-			message += oneOf(single[label])
+			message += oneOf(single[[2]string{label, language}])
 		}
 		slices.Sort(labels)
-		out[i] = Sample{Input: Input{Message: message}, Gold: slices.Compact(labels), Weight: joinedWeight}
+		out = append(out, Sample{Input: Input{Message: message}, Gold: slices.Compact(labels), Weight: joinedWeight})
 	}
 	return out
 }
