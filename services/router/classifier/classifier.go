@@ -105,10 +105,6 @@ type Result struct {
 	Notes []string
 	// OnlyNames says that the message names products and asks for nothing in words: it has no verb and no subject.
 	OnlyNames bool
-	// Terms are those of the message, as Terms returns them. They must not be modified.
-	Terms []string
-
-	calibration calibration // the features of the confidence
 }
 
 // nothingConfidence is the confidence in a result for a message without a word.
@@ -127,7 +123,7 @@ const unclear = 0.4
 
 // Classify splits and assigns a message.
 func (c *Classifier) Classify(in Input) Result {
-	out := Result{Terms: Terms(in.Message)}
+	var out Result
 	ws := splitWords(in.Message)
 	if len(ws) == 0 {
 		out.Confidence = nothingConfidence
@@ -142,8 +138,7 @@ func (c *Classifier) Classify(in Input) Result {
 	p := m.potentials(prepared)
 	probabilities := m.setProbabilities(p)
 	set := mostProbable(probabilities)
-	out.calibration = calibrationInput(probabilities[set], set, len(cs), len(ws), len(in.History) > 0)
-	out.Confidence = fitted().calibration.confidence(out.calibration)
+	out.Confidence = fitted().calibration.confidence(calibrationInput(probabilities[set], set, len(cs), len(ws), len(in.History) > 0))
 	if n := len(in.History); n > 0 && probabilities[set] < unclear {
 		if before := c.Classify(Input{Message: in.History[n-1]}); len(Merge(before.Assignments)) == 1 {
 			out.Assignments = []Assignment{{Specialist: before.Assignments[0].Specialist, SubQuery: excerpt(in.Message, ws, 0, len(ws)),
@@ -306,7 +301,7 @@ func joined(ps []part) []part {
 // withAntecedent adds in brackets what a pronoun in the part may stand for: the last part before of the same specialist, or
 // else the last one.
 func withAntecedent(a Assignment, before []Assignment) Assignment {
-	if len(before) == 0 || !HasPronoun(a.SubQuery) {
+	if len(before) == 0 || !hasPronoun(a.SubQuery) {
 		return a
 	}
 	from := before[len(before)-1]

@@ -121,25 +121,13 @@ func markQuoted(message string, ws []word) {
 	}
 }
 
-// Terms returns the stems of a text's content words, or of all words if there are no content words: sorted, each once.
-func Terms(s string) []string {
-	if stems := ContentTerms(s); len(stems) > 0 {
-		return stems
-	}
-	return stems(s, func(string) bool { return true })
-}
-
 // ContentTerms returns the stems of a text's words that are no stop words of the text's language: sorted, each once. May be
 // empty.
 func ContentTerms(s string) []string {
-	tag := text.Language(s)
-	return stems(s, func(word string) bool { return !text.IsStopWord(tag, word) && !text.IsStopWord("en", word) })
-}
-
-func stems(s string, counts func(word string) bool) []string {
 	var out []string
+	tag := text.Language(s)
 	for _, w := range text.Words(s) {
-		if counts(w.Text) {
+		if !text.IsStopWord(tag, w.Text) && !text.IsStopWord("en", w.Text) {
 			out = append(out, stem(w.Text))
 		}
 	}
@@ -163,8 +151,8 @@ func Normalise(s string) string {
 var pronouns = wordSet(`it its them they those these that this one ones es ihn ihm sie diese dieser dieses davon dafur damit
 	lo la los las ese esa eso esto esta il elle le les ca cela celui celle ceci y`)
 
-// HasPronoun reports whether a text has a word that may stand for something said before, such as "it" or "those".
-func HasPronoun(s string) bool {
+// hasPronoun reports whether a text has a word that may stand for something said before, such as "it" or "those".
+func hasPronoun(s string) bool {
 	return slices.ContainsFunc(text.Words(s), func(w text.Word) bool { return pronouns[w.Text] })
 }
 

@@ -656,7 +656,7 @@ type Assignment struct {
 	AssignmentId string `protobuf:"bytes,1,opt,name=assignment_id,json=assignmentId,proto3" json:"assignment_id,omitempty"`
 	// Name of the specialist that answers.
 	Specialist string `protobuf:"bytes,2,opt,name=specialist,proto3" json:"specialist,omitempty"`
-	// Part of the message to answer, in the shopper's words. Never empty.
+	// Part of the message to answer, in the shopper's words, or as a model put it. Never empty.
 	SubQuery string `protobuf:"bytes,3,opt,name=sub_query,json=subQuery,proto3" json:"sub_query,omitempty"`
 	// Reason for the choice of the specialist. For a replacement: that the right one is not available, and its unavailable_reason.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
