@@ -9,12 +9,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/eval"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // Rate is a share: N of Of. In JSON it is a number from 0 to 1, or null when Of is zero.
@@ -124,6 +126,12 @@ type Report struct {
 	BySource map[string]int `json:"by_source"`
 	// BySpecialist has every specialist's figures by name.
 	BySpecialist map[string]Specialist `json:"by_specialist"`
+	// Kept is the share of the words with digits (numbers, ids, codes) of the messages that a sub-query has.
+	Kept Rate `json:"kept"`
+	// Reliability compares the certainty of decisions with how many of them are right. Ranges without a decision are left out.
+	Reliability []Range `json:"reliability"`
+	// ByParts has the figures by the number of specialists in gold.
+	ByParts map[string]Summary `json:"by_parts"`
 	// ByKind and ByLanguage have the figures of the messages with a kind or a language.
 	ByKind     map[string]Summary `json:"by_kind"`
 	ByLanguage map[string]Summary `json:"by_language"`
@@ -141,6 +149,8 @@ func Measure(outcomes []Outcome, names []string) *Report {
 	r := &Report{
 		BySource:     map[string]int{"rules": 0, "model": 0, "fallback": 0},
 		BySpecialist: bySpecialist(outcomes, names),
+		ByParts:      groups(outcomes, func(o Outcome) string { return strconv.Itoa(len(o.Gold)) }),
+		Reliability:  reliability(outcomes),
 		ByKind:       groups(outcomes, func(o Outcome) string { return o.Kind }),
 		ByLanguage:   groups(outcomes, func(o Outcome) string { return o.Language }),
 		Confusion:    confusions(outcomes),
@@ -150,6 +160,9 @@ func Measure(outcomes []Outcome, names []string) *Report {
 	for _, o := range outcomes {
 		r.add(o)
 		r.BySource[sourceName(o.Source)]++
+		for _, w := range withDigits(o.Text) {
+			r.Kept.count(slices.Contains(withDigits(strings.Join(o.SubQueries, "\n")), w))
+		}
 		durations = append(durations, o.Duration)
 		if !o.right() {
 			r.Misses = append(r.Misses, Miss{
@@ -160,6 +173,47 @@ func Measure(outcomes []Outcome, names []string) *Report {
 	slices.Sort(durations)
 	r.MedianMicros, r.P99Micros = micros(eval.Quantile(durations, 0.5)), micros(eval.Quantile(durations, 0.99))
 	return r
+}
+
+// Range holds the decisions whose certainty is from From to below To; the last range includes To.
+type Range struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	// Right is the share of right decisions.
+	Right Rate `json:"right"`
+	// Messages is how many decisions there are.
+	Messages int `json:"messages"`
+}
+
+// certaintyBounds are where ranges of certainty begin, and where the last one ends.
+var certaintyBounds = []float64{0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1}
+
+func reliability(outcomes []Outcome) []Range {
+	ranges := []Range{}
+	for i, from := range certaintyBounds[:len(certaintyBounds)-1] {
+		r := Range{From: from, To: certaintyBounds[i+1]}
+		for _, o := range outcomes {
+			if o.Certainty >= from && (o.Certainty < r.To || r.To == 1) {
+				r.Messages++
+				r.Right.count(o.right())
+			}
+		}
+		if r.Messages > 0 {
+			ranges = append(ranges, r)
+		}
+	}
+	return ranges
+}
+
+// withDigits returns the folded words of a text that have a digit.
+func withDigits(s string) []string {
+	var out []string
+	for _, w := range text.Words(s) {
+		if strings.ContainsAny(w.Text, "0123456789") {
+			out = append(out, w.Text)
+		}
+	}
+	return out
 }
 
 // sourceName returns "rules", "model" or "fallback".

@@ -51,6 +51,23 @@ func TestMeasureASet(t *testing.T) {
 	}
 }
 
+func TestMeasureCertaintyAndWhatSubQueriesKeep(t *testing.T) {
+	a, b := decided("search", "search", "rules"), decided("search support", "search", "fallback")
+	a.Text, a.SubQueries, a.Certainty = "boots in 42", []string{"boots in 42"}, 1
+	b.Text, b.SubQueries, b.Certainty = "boots in 43, and where is QT-10031?", []string{"boots in 43"}, 0.85
+	r := Measure([]Outcome{a, b}, four)
+	if want := (Rate{2, 3}); r.Kept != want {
+		t.Errorf("kept %v, want %v", r.Kept, want)
+	}
+	want := []Range{{0.8, 0.9, Rate{0, 1}, 1}, {0.95, 1, Rate{1, 1}, 1}}
+	if diff := cmp.Diff(want, r.Reliability); diff != "" {
+		t.Error(diff)
+	}
+	if one, two := r.ByParts["1"].ExactSetAccuracy, r.ByParts["2"].ExactSetAccuracy; one != (Rate{1, 1}) || two != (Rate{0, 1}) {
+		t.Errorf("one specialist %v, two %v", one, two)
+	}
+}
+
 func TestMeasureEachSpecialist(t *testing.T) {
 	got := Measure([]Outcome{
 		decided("search", "search", "rules"),
@@ -129,6 +146,41 @@ const wantReport = `
       "recall": 1,
       "f1": 1,
       "support": 1
+    }
+  },
+  "kept": null,
+  "reliability": [
+    {
+      "from": 0,
+      "to": 0.2,
+      "right": 1,
+      "messages": 2
+    },
+    {
+      "from": 0.2,
+      "to": 0.4,
+      "right": 0,
+      "messages": 1
+    }
+  ],
+  "by_parts": {
+    "1": {
+      "messages": 2,
+      "exact_set_accuracy": 1,
+      "over_split_rate": 0,
+      "under_split_rate": 0,
+      "certain_share": 1,
+      "certain_share_single": 1,
+      "certain_accuracy": 1
+    },
+    "2": {
+      "messages": 1,
+      "exact_set_accuracy": 0,
+      "over_split_rate": 0,
+      "under_split_rate": 1,
+      "certain_share": 0,
+      "certain_share_single": null,
+      "certain_accuracy": null
     }
   },
   "by_kind": {

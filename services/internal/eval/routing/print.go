@@ -28,6 +28,8 @@ func (r *Report) Print(w io.Writer, note string) {
 	}
 	printSummary(w, r)
 	printSpecialists(w, r.BySpecialist)
+	printReliability(w, r.Reliability)
+	printGroups(w, "specialists", r.ByParts)
 	printGroups(w, "kind", r.ByKind)
 	printGroups(w, "language", r.ByLanguage)
 	printConfusions(w, r.Confusion)
@@ -46,6 +48,7 @@ func printSummary(w io.Writer, r *Report) {
 		{"certain share", r.CertainShare},
 		{"  with one specialist", r.CertainShareSingle},
 		{"certain accuracy", r.CertainAccuracy},
+		{"numbers, ids kept", r.Kept},
 	} {
 		fmt.Fprintf(w, "%-22s  %8s  %d of %d\n", line.name, line.rate.Percent(), line.rate.N, line.rate.Of)
 	}
@@ -59,6 +62,17 @@ func printSpecialists(w io.Writer, figures map[string]Specialist) {
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
 		f := figures[name]
 		rows = append(rows, []string{name, f.Precision.Percent(), f.Recall.Percent(), f.F1.Percent(), strconv.Itoa(f.Support)})
+	}
+	eval.Table(w, rows)
+}
+
+func printReliability(w io.Writer, ranges []Range) {
+	if len(ranges) == 0 {
+		return
+	}
+	rows := [][]string{{"certainty", "messages", "right"}}
+	for _, r := range ranges {
+		rows = append(rows, []string{fmt.Sprintf("%.2f to %.2f", r.From, r.To), strconv.Itoa(r.Messages), r.Right.Percent()})
 	}
 	eval.Table(w, rows)
 }

@@ -51,6 +51,8 @@ type Outcome struct {
 	Message
 	// Got names the decided specialists: sorted, each once.
 	Got []string
+	// SubQueries are what the specialists were asked.
+	SubQueries []string
 	// Certainty of the decision, 0 to 1.
 	Certainty float64
 	// Source of the decision.
@@ -121,6 +123,7 @@ func outcome(m Message, d *routerv1.RoutingDecision) Outcome {
 	}
 	for _, a := range d.GetAssignments() {
 		o.Got = append(o.Got, a.GetSpecialist())
+		o.SubQueries = append(o.SubQueries, a.GetSubQuery())
 	}
 	slices.Sort(o.Got)
 	o.Got = slices.Compact(o.Got)

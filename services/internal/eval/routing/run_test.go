@@ -36,7 +36,7 @@ func decision(stage routerv1.DecisionStage, text string) *routerv1.RouteResponse
 		Notes: []*routerv1.DecisionNote{{Text: "seen"}}, Duration: durationpb.New(time.Millisecond),
 	}
 	for name := range strings.FieldsSeq(text) {
-		d.Assignments = append(d.Assignments, &routerv1.Assignment{Specialist: name})
+		d.Assignments = append(d.Assignments, &routerv1.Assignment{Specialist: name, SubQuery: "for " + name})
 	}
 	return &routerv1.RouteResponse{Decision: d}
 }
@@ -72,7 +72,7 @@ func TestRunKeepsTheFinalDecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Outcome{
-		Got: []string{"search", "support"}, Certainty: 0.5, Source: routerv1.DecisionSource_DECISION_SOURCE_MODEL,
+		Got: []string{"search", "support"}, SubQueries: []string{"for support", "for search", "for support"}, Certainty: 0.5, Source: routerv1.DecisionSource_DECISION_SOURCE_MODEL,
 		Notes: []string{"seen"}, Duration: time.Millisecond,
 	}
 	got[0].Message = Message{}
