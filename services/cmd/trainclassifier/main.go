@@ -21,7 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
-// sources are the sets of labelled messages, with a letter for who wrote them. held.jsonl is not among them.
+// sources are the sets of labelled messages. held.jsonl is not among them: it only measures.
 var sources = []struct{ name, file string }{
 	{"tuned", "../testdata/eval/tuned.jsonl"}, {"structure", "../testdata/eval/more_structure.jsonl"},
 	{"phrasing", "../testdata/eval/more_phrasing.jsonl"}, {"a", "train/train_a.jsonl"}, {"b", "train/train_b.jsonl"}, {"queries", "train/queries.jsonl"}, {"products", "train/products.jsonl"}, {"everyday", "train/everyday.jsonl"},

@@ -25,7 +25,7 @@ const (
 	MaxMessage = 8000
 	// MaxAssignments is how many assignments a message has at most, unless there are more specialists than that.
 	MaxAssignments = 8
-	// CatchAllName gets greetings, nonsense and whatever fits no other; without it, the last specialist does.
+	// CatchAllName gets greetings, nonsense and messages that fit no other specialist; without it, the last specialist does.
 	CatchAllName = "support"
 	// productName is the specialist whose requests may be nothing but the name of a thing.
 	productName = "search"
@@ -69,7 +69,7 @@ func (c *Classifier) WithKeywords(own []*routerv1.RoutingKeyword) *Classifier {
 // Specialists returns the names of the specialists in the order given to New. The result must not be modified.
 func (c *Classifier) Specialists() []string { return c.names }
 
-// CatchAll returns the name of the specialist that gets whatever fits no other: "support", or else the last one.
+// CatchAll returns the name of the specialist that gets messages which fit no other: "support", or else the last one.
 func (c *Classifier) CatchAll() string { return c.names[c.catchAll] }
 
 // Input is a message to classify.

@@ -27,7 +27,7 @@ const (
 	ownLogOdds       = 1.4
 )
 
-// maxKeywordWeight bounds the weight of a keyword, whatever its sign.
+// maxKeywordWeight bounds the weight of a keyword on both sides of zero.
 const maxKeywordWeight = 5
 
 func newKeyword(label int, k *specialistv1.Keyword, logOdds float64) keyword {
