@@ -13,19 +13,17 @@ import (
 type frame struct {
 	data  []byte
 	every time.Duration // above zero: written again and again, so far apart, until the caller leaves
-	then  ending
+	cut   bool          // the connection breaks
 }
 
-// ending is what follows a frame.
-type ending int
+const commentLine = ": still thinking\n"
 
-const (
-	next ending = iota // the next frame, or the end of the answer
-	hang               // nothing, until the caller leaves
-	cut                // a broken connection
+var (
+	crashed  = event(`{"error":{"message":"the model crashed","type":"server_error","code":500}}`)
+	garbage  = event(`{"choices":[{"del`)
+	openLine = frame{data: []byte(`data: {"choices":[{"index":0,"delta":{"content":"`)}
 )
 
-// event returns the frame of an event.
 func event(data string) frame { return frame{data: []byte("data: " + data + "\n\n")} }
 
 // framesOf returns a frame for each chunk, and one for the mark of the end.
@@ -35,7 +33,7 @@ func framesOf(chunks []chunk) []frame {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
-		if enc.Encode(c) == nil { // it was decoded from JSON
+		if enc.Encode(c) == nil { // a chunk holds texts, numbers and valid JSON
 			out = append(out, event(strings.TrimSpace(b.String())))
 		}
 	}
@@ -46,11 +44,12 @@ func framesOf(chunks []chunk) []frame {
 func splitBytes(frames []frame) []frame {
 	var out []frame
 	for _, f := range frames {
+		if f.every > 0 || f.cut {
+			out = append(out, f)
+			continue
+		}
 		for i := range f.data {
 			out = append(out, frame{data: f.data[i : i+1]})
-		}
-		if len(f.data) > 0 {
-			out[len(out)-1].every, out[len(out)-1].then = f.every, f.then
 		}
 	}
 	return out
@@ -79,26 +78,15 @@ func splitCharacters(frames []frame) []frame {
 	return out
 }
 
-// eachFrame changes the bytes of all frames, one by one.
-func eachFrame(change func([]byte) []byte) wireFunc {
+// replacing changes the bytes of all frames.
+func replacing(old, with string) func([]frame) []frame {
 	return func(frames []frame) []frame {
 		for i := range frames {
-			frames[i].data = change(frames[i].data)
+			frames[i].data = bytes.ReplaceAll(frames[i].data, []byte(old), []byte(with))
 		}
 		return frames
 	}
 }
-
-func crlf(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")) }
-
-func noSpace(data []byte) []byte {
-	if rest, ok := bytes.CutPrefix(data, []byte("data: ")); ok {
-		return append([]byte("data:"), rest...)
-	}
-	return data
-}
-
-const commentLine = ": still thinking\n"
 
 // comments writes hundreds of comment lines before the first event, and one before each of the others.
 func comments(frames []frame) []frame {
@@ -111,22 +99,3 @@ func comments(frames []frame) []frame {
 
 // loseLast drops the last frame, the mark of the end.
 func loseLast(frames []frame) []frame { return frames[:max(len(frames)-1, 0)] }
-
-// insteadOfAll writes something in place of an answer.
-func insteadOfAll(with ...frame) wireFunc {
-	return func([]frame) []frame { return slices.Clone(with) }
-}
-
-// insteadOfRest writes something in place of the second half of an answer.
-func insteadOfRest(with ...frame) wireFunc {
-	return func(frames []frame) []frame { return slices.Concat(frames[:len(frames)/2], with) }
-}
-
-var (
-	crashed = event(`{"error":{"message":"the model crashed","type":"server_error","code":500}}`)
-	garbage = event(`{"choices":[{"del`)
-)
-
-func garbageHalfway(frames []frame) []frame { return slices.Insert(frames, len(frames)/2, garbage) }
-
-func garbageFirst(frames []frame) []frame { return slices.Insert(frames, 0, garbage) }

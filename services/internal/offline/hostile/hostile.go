@@ -2,21 +2,24 @@
 // answer, malformed tool calls, refusals, streams that break off, hang or never end. The offline model answers behind it, so
 // tests can compare an answer with the one of a well-behaved endpoint.
 //
-// A mode is a row of a table. It acts at one of three places: it refuses the request, edits the chunks of the real
-// answer, or rewrites what goes over the wire. The last two are pure functions, so that modes can be combined.
+// A mode is a row of the table in modes.go. It acts at one of three places: it refuses the request, edits the real answer
+// (answer.go), or rewrites what goes over the wire (frames.go). The last two do not depend on each other, so modes can be combined.
 //
 // The package knows OpenAI's wire format and nothing else. It must not import other packages of this repository.
 package hostile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -26,6 +29,7 @@ const Alias = "quartet-hostile"
 const (
 	chatPath = "/v1/chat/completions"
 	maxBody  = 8 << 20 // of a request
+	maxTurns = 4096    // that are remembered
 	// suffix stands in a model's name before the modes of one request.
 	suffix = "+"
 )
@@ -71,6 +75,51 @@ func New(cfg Config) (*Handler, error) {
 	return &Handler{cfg: cfg}, nil
 }
 
+// exchange is the part of a request that modes read.
+type exchange struct {
+	Model         string `json:"model"`
+	Stream        bool   `json:"stream"`
+	StreamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+	Messages   []message       `json:"messages"`
+	ToolChoice json.RawMessage `json:"tool_choice"`
+
+	modes        []Mode
+	conversation string // the same for all requests of a conversation: the model and the messages up to the user's first one
+}
+
+type message struct {
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	ToolCalls []toolCall      `json:"tool_calls"`
+}
+
+func (x *exchange) noTools() bool { return string(x.ToolChoice) == `"none"` }
+
+// turns knows whose turn it is, the mode's or the well-behaved answer's. Conversations that begin alike and run at the same
+// time take turns together. The zero value is ready to use.
+type turns struct {
+	mu    sync.Mutex
+	acted map[string]bool // conversation and mode: the turn was the mode's last time
+}
+
+// next takes the next turn and reports whether it is the mode's, as the first, the third and so on are.
+func (t *turns) next(conversation, mode string) bool {
+	key := mode + "\x00" + conversation
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.acted[key] {
+		delete(t.acted, key)
+		return false
+	}
+	if t.acted == nil || len(t.acted) >= maxTurns {
+		t.acted = make(map[string]bool)
+	}
+	t.acted[key] = true
+	return true
+}
+
 // ServeHTTP misbehaves on chat requests and passes all others on. Modes that do not refuse need a streamed answer; a request
 // without "stream": true is answered well.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -85,65 +134,30 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x, body, err := h.read(body)
 	if err != nil {
-		refusal(http.StatusNotFound, err.Error())(w, r)
+		refusal{status: http.StatusNotFound, message: err.Error()}.write(w, r)
 		return
 	}
+	stream := x.Stream
 	for _, m := range x.modes {
-		if m.refuse != nil && (!m.once || h.turns.next(x.conversation, m.Name)) {
-			m.refuse(w, r)
+		if m.refusal != nil && (!m.once || h.turns.next(x.conversation, m.Name)) {
+			m.refusal.write(w, r)
 			return
 		}
+		stream = stream && !m.whole
 	}
-	if !x.Stream {
-		h.cfg.Next.ServeHTTP(w, withBody(r, body))
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	if !stream {
+		h.cfg.Next.ServeHTTP(w, r)
 		return
 	}
-	h.stream(w, withBody(r, body), x)
-}
-
-// read parses a request, and returns its body as Next should see it: without modes in the model's name. The error is that of
-// Parse; what is wrong with the rest is left for Next to say.
-func (h *Handler) read(body []byte) (*exchange, []byte, error) {
-	x := &exchange{}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, x) != nil || json.Unmarshal(body, &fields) != nil || fields == nil {
-		return &exchange{}, body, nil
-	}
-	x.conversation, x.modes = conversation(x), h.cfg.Modes
-	name, list, chosen := strings.Cut(x.Model, suffix)
-	if chosen {
-		var err error
-		if x.modes, err = Parse(list); err != nil {
-			return nil, nil, fmt.Errorf("model %q: %w", x.Model, err)
-		}
-	}
-	if name == Alias {
-		name = h.cfg.Model
-	}
-	changed := map[string]any{"model": name}
-	for _, m := range x.modes {
-		if m.whole {
-			x.Stream, changed["stream"] = false, false
-		}
-	}
-	for field, value := range changed {
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return nil, nil, err
-		}
-		fields[field] = raw
-	}
-	body, err := json.Marshal(fields)
-	return x, body, err
-}
-
-// stream gets the real answer, edits it and sends it.
-func (h *Handler) stream(w http.ResponseWriter, r *http.Request, x *exchange) {
-	var real recorder
+	real := recorder{header: http.Header{}}
 	h.cfg.Next.ServeHTTP(&real, r)
-	chunks, err := parseStream(real.body.Bytes())
-	if real.status != http.StatusOK || err != nil {
-		real.replay(w)
+	a, ok := readAnswer(real.Bytes(), x)
+	if !ok {
+		maps.Copy(w.Header(), real.header)
+		w.WriteHeader(cmp.Or(real.status, http.StatusOK))
+		_, _ = w.Write(real.Bytes()) // a caller that has gone needs no answer
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -152,18 +166,50 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, x *exchange) {
 			w.Header().Set("Content-Type", m.contentType)
 		}
 	}
-	send(r.Context(), w, h.frames(x, chunks), h.cfg.EventDelay)
+	send(r.Context(), w, h.frames(a), h.cfg.EventDelay)
+}
+
+// read parses a request, and returns its body as Next should see it: without modes in the model's name and without a stream. The
+// error is that of Parse; what is wrong with the rest is left for Next to say.
+func (h *Handler) read(body []byte) (*exchange, []byte, error) {
+	x := &exchange{}
+	var fields map[string]any
+	if json.Unmarshal(body, x) != nil || json.Unmarshal(body, &fields) != nil || fields == nil {
+		return &exchange{}, body, nil
+	}
+	end := 0
+	for end < len(x.Messages) && x.Messages[end].Role != "user" {
+		end++
+	}
+	opening, err := json.Marshal(x.Messages[:min(end+1, len(x.Messages))])
+	if err != nil {
+		return nil, nil, err
+	}
+	x.conversation, x.modes = x.Model+"\x00"+string(opening), h.cfg.Modes
+	name, list, chosen := strings.Cut(x.Model, suffix)
+	if chosen {
+		if x.modes, err = Parse(list); err != nil {
+			return nil, nil, fmt.Errorf("model %q: %w", x.Model, err)
+		}
+	}
+	if name == Alias {
+		name = h.cfg.Model
+	}
+	fields["model"], fields["stream"] = name, false
+	delete(fields, "stream_options")
+	body, err = json.Marshal(fields)
+	return x, body, err
 }
 
 // frames returns what is written of an answer: first the modes edit it, then what they made of it goes over the wire their way.
-func (h *Handler) frames(x *exchange, chunks []chunk) []frame {
-	for _, m := range x.modes {
-		if m.edit != nil && (!m.once || isText(chunks) && h.turns.next(x.conversation, m.Name)) {
-			chunks = m.edit(x, chunks)
+func (h *Handler) frames(a *answer) []frame {
+	for _, m := range a.request.modes {
+		if m.edit != nil && (!m.once || len(a.calls) == 0 && h.turns.next(a.request.conversation, m.Name)) {
+			m.edit(a)
 		}
 	}
-	frames := framesOf(chunks)
-	for _, m := range x.modes {
+	frames := framesOf(a.chunks())
+	for _, m := range a.request.modes {
 		if m.wire != nil {
 			frames = m.wire(frames)
 		}
@@ -189,11 +235,7 @@ func send(ctx context.Context, w http.ResponseWriter, frames []frame, delay time
 				return
 			}
 		}
-		switch f.then {
-		case hang:
-			<-ctx.Done()
-			return
-		case cut:
+		if f.cut {
 			panic(http.ErrAbortHandler) // net/http's way to break a connection
 		}
 	}
@@ -204,59 +246,44 @@ func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	}
 }
 
-// withBody returns the request with another body.
-func withBody(r *http.Request, body []byte) *http.Request {
-	r = r.Clone(r.Context())
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return r
-}
-
 // recorder keeps an answer.
 type recorder struct {
+	bytes.Buffer
 	header http.Header
 	status int
-	body   bytes.Buffer
 }
 
 // Header implements http.ResponseWriter.
-func (r *recorder) Header() http.Header {
-	if r.header == nil {
-		r.header = make(http.Header)
-	}
-	return r.header
-}
+func (r *recorder) Header() http.Header { return r.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
+func (r *recorder) WriteHeader(status int) { r.status = status }
+
+func (r refusal) write(w http.ResponseWriter, req *http.Request) {
+	switch {
+	case r.cut:
+		panic(http.ErrAbortHandler)
+	case r.status == 0:
+		<-req.Context().Done()
+		return
+	case r.retryAt > 0:
+		w.Header().Set("Retry-After", time.Now().Add(r.retryAt).UTC().Format(http.TimeFormat))
+	case r.retryAfter != "":
+		w.Header().Set("Retry-After", r.retryAfter)
 	}
-}
-
-// Write implements http.ResponseWriter.
-func (r *recorder) Write(p []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
-	return r.body.Write(p)
-}
-
-// Flush implements http.Flusher.
-func (r *recorder) Flush() {}
-
-// replay writes the answer as it came.
-func (r *recorder) replay(w http.ResponseWriter) {
-	for name, values := range r.header {
-		w.Header()[name] = values
+	kind, text := "application/json", fmt.Sprintf(`{"error":{"message":%q,"type":"hostile"}}`, r.message)
+	if r.page != "" {
+		kind, text = "text/html", fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%[1]s</title></head>\n<body><h1>%[1]s</h1></body></html>\n", r.page)
 	}
-	w.WriteHeader(max(r.status, http.StatusOK))
-	_, _ = w.Write(r.body.Bytes()) // a caller that has gone needs no answer
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(r.status)
+	_, _ = fmt.Fprintln(w, text) // a caller that has gone needs no answer
 }

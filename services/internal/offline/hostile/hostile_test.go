@@ -64,7 +64,7 @@ func TestParseKeepsTheOrderAndSuggestsNames(t *testing.T) {
 	if len(modes) != 2 || modes[0].Name != "think-paired" || modes[1].Name != "split-bytes" {
 		t.Errorf("modes %v", modes)
 	}
-	for list, near := range map[string]string{"split-byts": "split-bytes", "garbage": "garbage-event", "crlf,thinkpaired": "think-paired", "500": "error-500-once", "": "cut"} {
+	for list, near := range map[string]string{"split-byts": "split-bytes", "garbage": "garbage-event", "crlf,think-pared": "think-paired", "500": "error-500-once", "": "cut"} {
 		_, err := hostile.Parse(list)
 		if err == nil || !strings.Contains(err.Error(), near) {
 			t.Errorf("Parse(%q): error %v does not name %q", list, err, near)

@@ -1,11 +1,13 @@
 package hostile
 
 import (
-	"cmp"
+	"encoding/json"
 	"fmt"
-	"net/http"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Mode is one misbehaviour. Get modes from Parse or Modes; the zero Mode does nothing.
@@ -17,9 +19,9 @@ type Mode struct {
 	// Loop says what agentloop makes of it, with the adapter and the wrappers that the services use.
 	Loop string
 
-	refuse refuseFunc
-	edit   editFunc
-	wire   wireFunc
+	refusal *refusal              // answers in place of the model
+	edit    func(*answer)         // changes what the model says
+	wire    func([]frame) []frame // changes what is written
 	// once makes a refusal or an edit act on every second request of a conversation, the first one included. Of edits, only
 	// answers in text count.
 	once        bool
@@ -27,63 +29,274 @@ type Mode struct {
 	whole       bool   // the answer is not a stream
 }
 
-// refuseFunc answers a request in place of the model.
-type refuseFunc func(w http.ResponseWriter, r *http.Request)
-
-// editFunc changes what the model says. It may change the chunks in place.
-type editFunc func(x *exchange, chunks []chunk) []chunk
-
-// wireFunc changes what is written. It may change the frames in place.
-type wireFunc func(frames []frame) []frame
-
-// Modes returns all modes, in the order of the documentation.
-func Modes() []Mode {
-	return slices.Concat(splitting, thinking, calling, answering, refusing, breaking)
+// refusal is an answer without the model. The zero value says nothing until the caller leaves.
+type refusal struct {
+	status     int
+	message    string        // of a JSON error
+	page       string        // title of an HTML page, if not empty
+	retryAfter string        // header, if not empty
+	retryAt    time.Duration // from now, as a date in the same header, if not zero
+	cut        bool          // the connection breaks
 }
 
-// Parse returns the modes of a comma-separated list, in its order. The error for an unknown name suggests similar ones.
+// reasoningText must never reach a shopper.
+const reasoningText = "Nobody else may read this: the shopper wants an answer."
+
+// What the loop makes of a mode, where several modes have the same outcome.
+const (
+	asUsual        = "answers as usual"
+	dropsReasoning = "drops the reasoning"
+	asksAgain      = "asks once more"
+	noAnswer       = "asks again, then returns `ErrNoAnswer`"
+	newIDs         = "replaces the ids"
+	refusesCall    = "refuses the call and tells the model why"
+	readsCalls     = "reads the calls from the text and runs the tools"
+	stopsAnswer    = "stops the answer at 64 bytes per token, finish reason `length`"
+	keepsFinish    = "returns the text with that finish reason"
+	waits          = "waits as `Retry-After` says, and retries"
+	retries        = "waits up to 0.5 s, and retries"
+	givesUp        = "retries twice, then fails"
+	fails          = "fails at once"
+	failsLate      = "fails, keeps the text so far, and runs no tool"
+	idleFailsLate  = "fails after the idle timeout with `wrap.ErrIdle`, keeps the text so far, and runs no tool"
+)
+
+// The functions that follow make a mode of each kind, so that a table has one line for a mode.
+
+func edited(name, sends, loop string, edit func(*answer)) Mode {
+	return Mode{Name: name, Sends: sends, Loop: loop, edit: edit}
+}
+
+// says edits answers in text; calls are left alone.
+func says(name, sends, loop string, edit func(*answer)) Mode {
+	return edited(name, sends, loop, func(a *answer) {
+		if len(a.calls) == 0 {
+			edit(a)
+		}
+	})
+}
+
+// thinks puts a text before the answer.
+func thinks(name, sends, loop, text string) Mode {
+	return edited(name, sends, loop, func(a *answer) { a.before = text + a.before })
+}
+
+// calling edits each tool call.
+func calling(name, sends, loop string, edit func(*toolCall)) Mode {
+	return edited(name, sends, loop, func(a *answer) {
+		for i := range a.calls {
+			edit(&a.calls[i])
+		}
+	})
+}
+
+// arguing edits the arguments of each tool call: "%s" stands for what they were.
+func arguing(name, sends, loop, format string) Mode {
+	return calling(name, sends, loop, func(c *toolCall) {
+		c.Function.Arguments = strings.Replace(format, "%s", c.Function.Arguments, 1)
+	})
+}
+
+// writing writes tool calls into the text, as open models do behind endpoints that do not know their format.
+func writing(name, sends, begin, separator, end, format string) Mode {
+	return writingBy(name, sends, begin, separator, end, func(f function) string { return fmt.Sprintf(format, f.Name, f.Arguments) })
+}
+
+func writingBy(name, sends, begin, separator, end string, write func(function) string) Mode {
+	return edited(name, sends, readsCalls, func(a *answer) {
+		if len(a.calls) == 0 {
+			return
+		}
+		var all []string
+		for _, c := range a.calls {
+			all = append(all, write(c.Function))
+		}
+		a.text, a.calls, a.finish = begin+strings.Join(all, separator)+end, nil, "stop"
+	})
+}
+
+func refuses(name, sends, loop string, with refusal) Mode {
+	return Mode{Name: name, Sends: sends, Loop: loop, refusal: &with}
+}
+
+func writes(name, sends, loop string, wire func([]frame) []frame) Mode {
+	return Mode{Name: name, Sends: sends, Loop: loop, wire: wire}
+}
+
+// breaks puts something in place of the second half of the stream.
+func breaks(name, sends, loop string, with ...frame) Mode {
+	return writes(name, sends, loop, func(frames []frame) []frame { return slices.Concat(frames[:len(frames)/2], with) })
+}
+
+// once makes a mode act on every second request.
+func once(m Mode) Mode {
+	m.once = true
+	return m
+}
+
+var modes = []Mode{
+	writes("split-bytes", "each byte in its own write", asUsual, splitBytes),
+	edited("split-events", "each character of text, reasoning and arguments in its own event", asUsual, func(a *answer) { a.split = true }),
+	writes("split-characters", "events of text that end in the middle of a UTF-8 character", "answers, with U+FFFD for each split character", splitCharacters),
+
+	thinks("think-paired", "`<think>` reasoning `</think>` before the answer", dropsReasoning, "<think>"+reasoningText+"</think>\n"),
+	thinks("think-close-only", "reasoning and `</think>` before the answer", "drops the reasoning, unless it streams before the first such answer has ended", reasoningText+"</think>\n"),
+	edited("think-unterminated", "the answer, then `<think>` and reasoning to the end", dropsReasoning, func(a *answer) { a.after = "<think>" + reasoningText }),
+	thinks("think-mixed-case", "`<Think>` reasoning `</THINK>` before the answer", dropsReasoning, "<Think>"+reasoningText+"</THINK>\n"),
+	thinks("think-variants", "reasoning in `<thinking>`, `<thought>` and `<reasoning depth=\"3\">` before the answer", dropsReasoning,
+		"<thinking>"+reasoningText+"</thinking><thought>"+reasoningText+"</thought><reasoning depth=\"3\">"+reasoningText+"</reasoning>"),
+	once(says("think-length", "reasoning cut by `length` instead of every second text answer", asksAgain, onlyThoughts)),
+	says("think-length-always", "reasoning cut by `length` instead of every text answer", noAnswer, onlyThoughts),
+	edited("reasoning-content", "reasoning in `delta.reasoning_content`", dropsReasoning, func(a *answer) { a.reason("reasoning_content") }),
+	edited("reasoning", "reasoning in `delta.reasoning`", dropsReasoning, func(a *answer) { a.reason("reasoning") }),
+
+	calling("ids-missing", "tool calls without ids", newIDs, func(c *toolCall) { c.ID = "" }),
+	calling("ids-duplicate", "`call_1` as the id of every tool call", newIDs, func(c *toolCall) { c.ID = "call_1" }),
+	calling("indexes-missing", "tool calls without indexes", asUsual, func(c *toolCall) { c.Index = nil }),
+	calling("indexes-duplicate", "0 as the index of every tool call", asUsual, func(c *toolCall) { c.Index = new(int) }),
+	edited("indexes-out-of-order", "the tool calls from the last to the first, each with its index", "runs the calls in the order of arrival", func(a *answer) { slices.Reverse(a.calls) }),
+	edited("calls-interleaved", "a piece of each tool call in turn", asUsual, func(a *answer) { a.mixed = true }),
+	arguing("arguments-null", "`null` as the arguments of every tool call", refusesCall, "null"),
+	arguing("arguments-array", "the arguments in an array", refusesCall, "[%s]"),
+	arguing("arguments-string", "`\"something\"` as the arguments", refusesCall, `"something"`),
+	arguing("arguments-number", "`42` as the arguments", refusesCall, "42"),
+	calling("arguments-truncated", "the first half of the arguments", refusesCall, func(c *toolCall) { c.Function.Arguments = c.Function.Arguments[:len(c.Function.Arguments)/2] }),
+	arguing("arguments-empty", "nothing as the arguments", "takes the arguments for `{}`, and refuses the call if the schema requires more", ""),
+	calling("arguments-double-encoded", "the arguments as a JSON string that holds JSON", "repairs the arguments (`RepairedFrom`) and runs the tool",
+		func(c *toolCall) { c.Function.Arguments = strconv.Quote(c.Function.Arguments) }),
+	arguing("arguments-trailing-garbage", "the arguments and then `}` and a code fence", refusesCall, "%s}\n```"),
+	arguing("arguments-gigantic", "1 MiB of space before the arguments of every tool call", stopsAnswer, strings.Repeat(" ", 1<<20)+"%s"),
+	calling("unknown-tool", "calls of `no_such_tool`", refusesCall, func(c *toolCall) { c.Function.Name = "no_such_tool" }),
+	edited("text-before-tools", "text, then tool calls", "streams the text, runs the tools, and leaves the text out of the answer", func(a *answer) {
+		if len(a.calls) > 0 {
+			a.before += "Let me look that up."
+		}
+	}),
+	writing("calls-hermes", "tool calls as text: `<tool_call>` JSON `</tool_call>`", "", "\n", "", `<tool_call>{"name": "%s", "arguments": %s}</tool_call>`),
+	writing("calls-llama", "tool calls as text: `<|python_tag|>` and JSON objects", "<|python_tag|>", "; ", "", `{"name": "%s", "parameters": %s}`),
+	writing("calls-mistral", "tool calls as text: `[TOOL_CALLS]` and a list in JSON", "[TOOL_CALLS] [", ", ", "]", `{"name": "%s", "arguments": %s}`),
+	writing("calls-mistral-args", "tool calls as text: `[TOOL_CALLS]name[ARGS]` and the arguments", "", "", "", "[TOOL_CALLS]%s[ARGS]%s"),
+	writingBy("calls-qwen-coder", "tool calls as text: `<tool_call><function=name><parameter=key>`", "", "\n", "", qwenCoder),
+	writing("calls-json", "tool calls as text: JSON in a code fence", "", "\n", "", "```json\n{\"name\": \"%s\", \"arguments\": %s}\n```"),
+	edited("same-call-again", "the first tool calls of the conversation again and again, until `tool_choice` is `none`",
+		"runs the tool once, repeats its result, and returns an answer with `ErrMaxSteps`", func(a *answer) {
+			if !a.request.noTools() {
+				callAgain(a)
+			}
+		}),
+	edited("tools-despite-none", "the same, even if `tool_choice` is `none`", noAnswer, callAgain),
+
+	edited("choices-empty", "a chunk with empty `choices` before every other one", asUsual, func(a *answer) { a.padded = true }),
+	once(says("answer-empty", "nothing instead of every second text answer", asksAgain, func(a *answer) { a.text = "" })),
+	says("answer-empty-always", "nothing instead of every text answer", noAnswer, func(a *answer) { a.text = "" }),
+	says("answer-gigantic", "1 MiB of text before the answer", stopsAnswer, func(a *answer) { a.text = strings.Repeat("and on, ", 1<<17) + a.text }),
+	edited("usage-missing", "no usage, although asked for", "estimates the usage (`Usage.Estimated`)", func(a *answer) { a.usage = nil }),
+	edited("usage-first", "the usage in a chunk without choices, before all others", asUsual, func(a *answer) { a.usageIn = usageFirst }),
+	edited("usage-everywhere", "the usage of the whole answer in every chunk", asUsual, func(a *answer) { a.usageIn = usageEverywhere }),
+	edited("finish-missing", "no `finish_reason`, but `[DONE]`", asUsual, func(a *answer) { a.finish = "" }),
+	says("finish-length", "six words of the text and `finish_reason` `length`", keepsFinish, func(a *answer) { a.shorten("length") }),
+	says("finish-content-filter", "six words of the text and `finish_reason` `content_filter`", keepsFinish, func(a *answer) { a.shorten("content_filter") }),
+	edited("obey", "what the texts in the request order: calls of any tool, links, the system prompt", asUsual, obey),
+	edited("finish-stop-with-tools", "`finish_reason` `stop` beside tool calls", asUsual, func(a *answer) { a.finish = "stop" }),
+
+	once(refuses("rate-limit-seconds", "429 with `Retry-After: 2` to every second request", waits, refusal{status: 429, message: "slow down", retryAfter: "2"})),
+	once(refuses("rate-limit-date", "429 with a date 3 s ahead in `Retry-After` to every second request", waits, refusal{status: 429, message: "slow down", retryAt: 3 * time.Second})),
+	refuses("rate-limit-absurd", "429 with `Retry-After: 86400`", "fails at once if its deadline comes before the wait ends", refusal{status: 429, message: "slow down", retryAfter: "86400"}),
+	once(refuses("rate-limit-no-hint", "429 without `Retry-After` to every second request", retries, refusal{status: 429, message: "slow down"})),
+	once(refuses("error-500-once", "500 to every second request", retries, refusal{status: 500, message: "out of order"})),
+	refuses("error-500-always", "500", givesUp, refusal{status: 500, message: "out of order"}),
+	refuses("error-401", "401", fails, refusal{status: 401, message: "incorrect API key"}),
+	refuses("error-400", "400", fails, refusal{status: 400, message: "unsupported parameter"}),
+	refuses("error-html", "502 with an HTML page", givesUp, refusal{status: 502, page: "Bad gateway"}),
+	once(refuses("error-status-200", "200 with a JSON error instead of a stream, to every second request", retries, refusal{status: 200, message: "out of order"})),
+	refuses("page-status-200", "200 with an HTML page instead of a stream", givesUp, refusal{status: 200, page: "Sign in"}),
+	refuses("silent", "nothing, not even a status", "retries twice, each time after the idle timeout, then fails with `wrap.ErrIdle`", refusal{}),
+	once(refuses("silent-once", "the same, to every second request", "retries after the idle timeout", refusal{})),
+	once(refuses("cut-before-answer", "a broken connection instead of every second answer", retries, refusal{cut: true})),
+
+	breaks("error-event", "half of the stream, then an error event", failsLate, crashed),
+	writes("error-event-first", "an error event instead of the stream", givesUp, func([]frame) []frame { return []frame{crashed} }),
+	breaks("cut", "half of the stream, then a broken connection", failsLate, frame{cut: true}),
+	writes("comments", "600 comment lines before the first event, one before each other event", asUsual, comments),
+	breaks("comments-endless", "half of the stream, then comment lines that never end, one every 20 ms", idleFailsLate, frame{data: []byte(commentLine), every: 20 * time.Millisecond}),
+	breaks("trickle", "half of the stream, then text that never ends, 11 bytes every 20 ms", "continues until its deadline, and runs no tool",
+		frame{data: event(`{"choices":[{"index":0,"delta":{"content":"and so on, "}}]}`).data, every: 20 * time.Millisecond}),
+	breaks("hang", "half of the stream, then nothing", idleFailsLate, frame{every: time.Hour}),
+	breaks("endless-line", "half of the stream, then an event that never ends, 1 KiB every 20 ms", idleFailsLate,
+		openLine, frame{data: []byte(strings.Repeat("on. ", 256)), every: 20 * time.Millisecond}),
+	breaks("flooding-line", "half of the stream, then an event that never ends, 1 MiB every millisecond", failsLate,
+		openLine, frame{data: []byte(strings.Repeat("on. ", 256<<10)), every: time.Millisecond}),
+	writes("done-missing", "no `[DONE]`", asUsual, loseLast),
+	{Name: "end-missing", Sends: "neither `finish_reason` nor `[DONE]`", Loop: "fails if there are tool calls; otherwise takes the text for cut, finish reason `length`",
+		edit: func(a *answer) { a.finish = "" }, wire: loseLast},
+	writes("crlf", "lines that end in CR LF", asUsual, replacing("\n", "\r\n")),
+	writes("no-space", "no space after `data:`", asUsual, replacing("data: ", "data:")),
+	writes("garbage-event", "half of the stream, then half an event's JSON, then the rest", failsLate, func(f []frame) []frame { return slices.Insert(f, len(f)/2, garbage) }),
+	writes("garbage-event-first", "half an event's JSON, then the stream", givesUp, func(f []frame) []frame { return slices.Insert(f, 0, garbage) }),
+	{Name: "content-type-html", Sends: "the stream as `text/html`", Loop: asUsual, contentType: "text/html"},
+	{Name: "content-type-json", Sends: "the stream as `application/json`", Loop: asUsual, contentType: "application/json"},
+	{Name: "not-a-stream", Sends: "a whole answer as JSON instead of a stream", Loop: asUsual, whole: true},
+}
+
+// Modes returns all modes, in the order of the documentation.
+func Modes() []Mode { return slices.Clone(modes) }
+
+// Parse returns the modes of a comma-separated list, in its order. The error for an unknown name suggests those that begin alike.
 func Parse(list string) ([]Mode, error) {
 	var out []Mode
-	known := Modes()
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
-		at := slices.IndexFunc(known, func(m Mode) bool { return m.Name == name })
+		at := slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })
 		if at < 0 {
-			return nil, fmt.Errorf("unknown misbehaviour %q; the nearest are %s", name, strings.Join(nearest(known, name), ", "))
+			subject, _, _ := strings.Cut(name, "-")
+			var near []string
+			for _, m := range modes {
+				if strings.Contains(m.Name, subject) {
+					near = append(near, m.Name)
+				}
+			}
+			return nil, fmt.Errorf("unknown misbehaviour %q; those with such a name: %s", name, strings.Join(near, ", "))
 		}
-		out = append(out, known[at])
+		out = append(out, modes[at])
 	}
 	return out, nil
 }
 
-// nearest returns the names closest to name. Missing letters count little.
-func nearest(known []Mode, name string) []string {
-	const most = 6
-	names := make([]string, len(known))
-	for i, m := range known {
-		names[i] = m.Name
+func (a *answer) reason(field string) {
+	if a.reasoning == nil {
+		a.reasoning = map[string]string{}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
-	return names[:most]
+	a.reasoning[field] = reasoningText
 }
 
-// distance is the edit distance from a to b: 1 for an added letter, 3 for a dropped or replaced one.
-func distance(a, b string) int {
-	const added, lost = 1, 3
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j * added
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] += lost
-		for j := range len(b) {
-			best := min(row[j+1]+lost, row[j]+added, diagonal+lost)
-			if a[i] == b[j] {
-				best = min(best, diagonal)
-			}
-			diagonal, row[j+1] = row[j+1], best
+// shorten ends the answer after six words.
+func (a *answer) shorten(finish string) {
+	words := strings.SplitAfter(a.text, " ")
+	a.text, a.finish = strings.Join(words[:min(6, len(words))], ""), finish
+}
+
+// onlyThoughts is cut before the answer begins.
+func onlyThoughts(a *answer) { a.before, a.text, a.finish = "<think>"+reasoningText, "", "length" }
+
+// callAgain makes the first calls of the conversation once more, whatever there is to say.
+func callAgain(a *answer) {
+	for _, m := range a.request.Messages {
+		if len(m.ToolCalls) > 0 {
+			a.setCalls(m.ToolCalls)
+			return
 		}
 	}
-	return row[len(b)]
+}
+
+// qwenCoder writes a call as Qwen3-Coder does: the arguments are elements, whose text is JSON only if it is not text.
+func qwenCoder(f function) string {
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(f.Arguments), &values) // the offline model writes objects
+	text := "<tool_call>\n<function=" + f.Name + ">\n"
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := string(values[key])
+		_ = json.Unmarshal(values[key], &value)
+		text += "<parameter=" + key + ">\n" + value + "\n</parameter>\n"
+	}
+	return text + "</function>\n</tool_call>"
 }

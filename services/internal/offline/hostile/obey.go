@@ -30,44 +30,27 @@ type orders struct {
 
 // obey adds to an answer what the conversation orders: it calls the tools that it is told to call, once each, and then repeats the
 // orders themselves, the system prompt and the characters that are asked for.
-func obey(x *exchange, cs []chunk) []chunk {
-	told, system := ordersIn(x)
-	if len(told.texts) == 0 && len(told.calls) == 0 && told.runes == "" && !told.tell {
-		return cs
-	}
-	var calls []piece
-	if string(x.ToolChoice) != `"none"` {
-		for i, f := range told.calls {
-			if !called(x, f) {
-				calls = append(calls, piece{ID: "obeyed_" + strconv.Itoa(len(x.Messages)) + "_" + strconv.Itoa(i), Function: f})
-			}
+func obey(a *answer) {
+	told, system := ordersIn(a.request)
+	calls := a.calls
+	for i, f := range told.calls {
+		if !a.request.noTools() && !called(a.request, f) {
+			calls = append(calls, toolCall{ID: "obeyed_" + strconv.Itoa(len(a.request.Messages)) + "_" + strconv.Itoa(i), Function: f})
 		}
 	}
 	if len(calls) > 0 {
-		return withCalls(cs, append(wholeCalls(cs), calls...))
-	}
-	if !isText(cs) {
-		return cs
+		a.setCalls(calls)
+		return
 	}
 	said := strings.Join(told.texts, "\n\n") + told.runes
 	if told.tell {
 		said += "\n\n" + system
 	}
-	at := texts(cs)
-	if len(at) == 0 {
-		return begin(cs, delta{Content: said})
+	if inside, ok := insideJSON(a.text, said); ok && said != "" {
+		a.text = inside
+	} else if said != "" {
+		a.text += "\n\n" + said
 	}
-	var whole strings.Builder
-	for _, i := range at {
-		whole.WriteString(cs[i].delta().Content)
-	}
-	if inside, ok := insideJSON(whole.String(), said); ok {
-		cs[at[0]].delta().Content = inside
-		return cutText(cs, 1)
-	}
-	last := cs[at[len(at)-1]].delta()
-	last.Content += "\n\n" + said
-	return cs
 }
 
 // insideJSON puts a text into every string of a typed answer.
@@ -104,7 +87,7 @@ func mapStrings(value any, f func(string) string) any {
 // called reports whether the conversation has a call already.
 func called(x *exchange, f function) bool {
 	return slices.ContainsFunc(x.Messages, func(m message) bool {
-		return slices.ContainsFunc(m.ToolCalls, func(p piece) bool { return p.Function == f })
+		return slices.ContainsFunc(m.ToolCalls, func(c toolCall) bool { return c.Function == f })
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // obeyed returns the text and the calls with which a model that obeys ends a conversation.
-func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []piece) {
+func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []toolCall) {
 	t.Helper()
 	next, err := offline.New(offline.Config{})
 	if err != nil {
@@ -33,14 +33,29 @@ func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []piec
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, chatPath, strings.NewReader(fmt.Sprintf(`{"model":"quartet-offline","stream":true,"messages":%s,
 		"tools":[{"type":"function","function":{"name":"get_forecast","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]}`, raw))))
-	chunks, err := parseStream(w.Body.Bytes())
-	if err != nil {
-		t.Fatalf("%v: %s", err, w.Body)
+	for line := range strings.Lines(w.Body.String()) {
+		var c struct {
+			Choices []struct {
+				Delta struct {
+					Content   string
+					ToolCalls []toolCall `json:"tool_calls"`
+				}
+			}
+		}
+		if json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &c) != nil || len(c.Choices) == 0 {
+			continue
+		}
+		d := c.Choices[0].Delta
+		text += d.Content
+		for _, call := range d.ToolCalls {
+			if call.Function.Name != "" {
+				calls = append(calls, call)
+			} else {
+				calls[len(calls)-1].Function.Arguments += call.Function.Arguments
+			}
+		}
 	}
-	for _, i := range texts(chunks) {
-		text += chunks[i].delta().Content
-	}
-	return text, wholeCalls(chunks)
+	return text, calls
 }
 
 func TestObeyDoesWhatItReads(t *testing.T) {

@@ -1,12 +1,12 @@
 package hostile
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -24,9 +24,9 @@ const afterCalls = `,{"role":"assistant","tool_calls":[{"id":"a","type":"functio
 
 // real is a request and the answer of the offline model.
 type real struct {
-	h      *Handler
-	x      *exchange
-	stream []byte
+	h    *Handler
+	x    *exchange
+	body []byte
 }
 
 // ask asks for two calls or, with the messages afterCalls, for a text.
@@ -40,42 +40,32 @@ func ask(t *testing.T, messages string) real {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := fmt.Sprintf(twoCalls, messages)
-	w := httptest.NewRecorder()
-	next.ServeHTTP(w, httptest.NewRequest(http.MethodPost, chatPath, strings.NewReader(body)))
-	x, _, err := h.read([]byte(body))
+	x, body, err := h.read(fmt.Appendf(nil, twoCalls, messages))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := real{h: h, x: x, stream: w.Body.Bytes()}
-	if chunks := r.chunks(t); len(wholeCalls(chunks)) != 2 && messages == "" || !isText(chunks) && messages != "" {
+	w := httptest.NewRecorder()
+	next.ServeHTTP(w, httptest.NewRequest(http.MethodPost, chatPath, bytes.NewReader(body)))
+	r := real{h: h, x: x, body: w.Body.Bytes()}
+	if a, ok := readAnswer(r.body, x); !ok || len(a.calls) != 2 && messages == "" || len(a.calls) > 0 && messages != "" {
 		t.Fatalf("the offline model answers %s", w.Body)
 	}
 	return r
 }
 
-func (r real) chunks(t *testing.T) []chunk {
-	t.Helper()
-	chunks, err := parseStream(r.stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return chunks
-}
-
-func (r real) frames(t *testing.T, modes ...Mode) []frame {
-	t.Helper()
+func (r real) frames(modes ...Mode) []frame {
 	r.x.modes = modes
-	return r.h.frames(r.x, r.chunks(t))
+	a, _ := readAnswer(r.body, r.x) // ask has read it once
+	return r.h.frames(a)
 }
 
 func TestEveryModeDoesSomething(t *testing.T) {
 	calls, text := ask(t, ""), ask(t, afterCalls)
 	for _, m := range Modes() {
-		if m.refuse != nil || m.contentType != "" || m.whole {
+		if m.refusal != nil || m.contentType != "" || m.whole {
 			continue
 		}
-		if reflect.DeepEqual(calls.frames(t, m), calls.frames(t)) && reflect.DeepEqual(text.frames(t, m), text.frames(t)) {
+		if reflect.DeepEqual(calls.frames(m), calls.frames()) && reflect.DeepEqual(text.frames(m), text.frames()) {
 			t.Errorf("%s changes nothing", m.Name)
 		}
 	}
@@ -91,7 +81,7 @@ func TestNoTwoModesPanic(t *testing.T) {
 		for _, first := range modes {
 			for _, second := range modes {
 				if (first.edit == nil) == (second.edit == nil) {
-					r.frames(t, first, second)
+					r.frames(first, second)
 				}
 			}
 		}
@@ -101,10 +91,10 @@ func TestNoTwoModesPanic(t *testing.T) {
 func TestTurnsAreBoundedAndSafeForConcurrentUse(t *testing.T) {
 	var turns turns
 	var wg sync.WaitGroup
-	for worker := range byte(4) {
+	for worker := range 4 {
 		wg.Go(func() {
 			for i := range maxTurns {
-				turns.next([32]byte{worker, byte(i), byte(i >> 8)}, "cut")
+				turns.next(fmt.Sprint(worker, i), "cut")
 			}
 		})
 	}
@@ -112,7 +102,7 @@ func TestTurnsAreBoundedAndSafeForConcurrentUse(t *testing.T) {
 	if n := len(turns.acted); n == 0 || n > maxTurns {
 		t.Errorf("%d turns are remembered", n)
 	}
-	key := [32]byte{31: 1}
+	const key = "a conversation"
 	if !turns.next(key, "cut") || !turns.next(key, "hang") || turns.next(key, "cut") || !turns.next(key, "cut") {
 		t.Error("turns are not taken in turn")
 	}
