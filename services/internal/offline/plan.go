@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 // maxParallel is how many calls one step makes.
@@ -33,7 +35,7 @@ type call struct {
 }
 
 // plan is the calls of the next step, none when the answer can be written.
-func (c *conversation) plan(forced string, required bool) []toolCall {
+func (c *conversation) plan(forced string, required bool) []wire.ToolCall {
 	var picks []call
 	switch {
 	case c.called(askShopper) || len(c.done) >= 2*maxParallel:
@@ -53,14 +55,10 @@ func (c *conversation) plan(forced string, required bool) []toolCall {
 	if len(picks) == 0 && required && len(c.done) == 0 {
 		picks = c.generic(c.tools[0].Function.Name)
 	}
-	var out []toolCall
+	var out []wire.ToolCall
 	for _, p := range picks {
 		if len(out) < maxParallel && c.has(p.name) {
-			args := p.args
-			if args == nil {
-				args = object{}
-			}
-			out = append(out, toolCall{Type: "function", Function: functionCall{Name: p.name, Arguments: string(encode(args))}})
+			out = append(out, wire.ToolCall{Function: wire.Function{Name: p.name, Arguments: string(wire.Encode(p.args))}})
 		}
 	}
 	return out
@@ -68,7 +66,7 @@ func (c *conversation) plan(forced string, required bool) []toolCall {
 
 // question asks the shopper, where that is offered.
 func (c *conversation) question(text string) []call {
-	return []call{{askShopper, object{{"question", text}}}}
+	return []call{{askShopper, object{"question": text}}}
 }
 
 func (c *conversation) small() bool { return is("greeting", c.ask) || is("thanks", c.ask) }
@@ -88,7 +86,7 @@ func (c *conversation) passOn(to ...string) []call {
 			asks = wanted(c.ask, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "status") != ""
 		}
 		if asks && c.has(notMine) && strings.Contains(c.toolText(notMine), strconv.Quote(name)) {
-			return []call{{notMine, object{{"specialist", name}}}}
+			return []call{{notMine, object{"specialist": name}}}
 		}
 	}
 	return nil
@@ -116,7 +114,7 @@ func (c *conversation) planSearch() []call {
 	if len(c.done) == 1 && !c.done[0].ok && c.done[0].name == compareProducts {
 		var out []call
 		for _, name := range texts(c.done[0].args["product_ids"]) {
-			out = append(out, call{searchCatalog, object{{"query", name}}})
+			out = append(out, call{searchCatalog, object{"query": name}})
 		}
 		return out
 	}
@@ -142,7 +140,7 @@ func (c *conversation) planSearch() []call {
 	if m := comparedRE.FindStringSubmatch(c.ask); m != nil && properRE.MatchString(c.ask) {
 		parts = []string{m[1], m[2]}
 		if first, second := productWords(m[1], c.lang), productWords(m[2], c.lang); c.has(compareProducts) && len(first) > 0 && len(second) > 0 {
-			return []call{{compareProducts, object{{"product_ids", []any{strings.Join(first, " "), strings.Join(second, " ")}}}}}
+			return []call{{compareProducts, object{"product_ids": []any{strings.Join(first, " "), strings.Join(second, " ")}}}}
 		}
 	}
 	for _, part := range parts {
@@ -166,21 +164,21 @@ func (c *conversation) productQuery(s string) object {
 	if len(name) == 0 {
 		return nil
 	}
-	out := object{{"query", strings.Join(name, " ")}}
+	out := object{"query": strings.Join(name, " ")}
 	if r.min > 0 {
-		out = append(out, field{"min_price", r.min})
+		out["min_price"] = r.min
 	}
 	if r.max > 0 {
-		out = append(out, field{"max_price", r.max})
+		out["max_price"] = r.max
 	}
 	if len(r.options) > 0 {
-		out = append(out, field{"options", r.options})
+		out["options"] = r.options
 	}
 	if len(r.attrs) > 0 {
-		out = append(out, field{"attributes", r.attrs})
+		out["attributes"] = r.attrs
 	}
 	if r.sort != "" {
-		out = append(out, field{"sort", r.sort})
+		out["sort"] = r.sort
 	}
 	return out
 }
@@ -209,7 +207,7 @@ func (c *conversation) planRecommend() []call {
 	name := strings.Join(productWords(r.rest, c.lang), " ")
 	limit := func(args object) object {
 		if r.max > 0 {
-			args = append(args, field{"max_price", r.max})
+			args["max_price"] = r.max
 		}
 		return args
 	}
@@ -229,11 +227,11 @@ func (c *conversation) planRecommend() []call {
 			return []call{{searchCatalog, c.productQuery(rest)}}
 		}
 		if want == "pairs" && c.called(cartContext) && !c.called(similar) && named == "" && len(list(c.done[0].object()["items"])) > 0 {
-			return []call{{similar, limit(nil)}}
+			return []call{{similar, limit(object{})}}
 		}
 		if found := list(c.done[0].object()["products"]); len(c.done) == 1 && cheaperRE.MatchString(c.ask) && c.called(searchCatalog) && len(found) > 0 {
 			p := dict(found[0])
-			return []call{{similar, object{{"product_ids", []any{str(p, "product_id")}}, {"relation", "alternative"}, {"max_price", price(p) - 0.01}}}}
+			return []call{{similar, object{"product_ids": []any{str(p, "product_id")}, "relation": "alternative", "max_price": price(p) - 0.01}}}
 		}
 		return nil
 	case want == "add":
@@ -242,28 +240,28 @@ func (c *conversation) planRecommend() []call {
 		if product == "" {
 			return c.question(c.say("what"))
 		}
-		return []call{{cartContext, object{{"changes", []any{object{{"product", product}, {"add", n}}}}}}}
+		return []call{{cartContext, object{"changes": []any{object{"product": product, "add": n}}}}}
 	case want == "remove" || want == "cart":
-		return []call{{cartContext, nil}}
+		return []call{{cartContext, object{}}}
 	case want == "gift":
 		if name == "" {
 			name = "gift"
 		}
-		return []call{{similar, limit(object{{"query", name}})}}
+		return []call{{similar, limit(object{"query": name})}}
 	case want == "alternative" && name != "" && cheaperRE.MatchString(c.ask):
-		return []call{{searchCatalog, object{{"query", name}}}}
+		return []call{{searchCatalog, object{"query": name}}}
 	case want == "alternative" && name != "":
-		return []call{{similar, limit(object{{"product_ids", []any{name}}, {"relation", "alternative"}})}}
+		return []call{{similar, limit(object{"product_ids": []any{name}, "relation": "alternative"})}}
 	case want == "pairs" && named != "":
-		return []call{{similar, limit(object{{"product_ids", []any{named}}, {"relation", "complement"}})}}
+		return []call{{similar, limit(object{"product_ids": []any{named}, "relation": "complement"})}}
 	case want == "pairs" || aboutCart:
-		return []call{{cartContext, nil}}
+		return []call{{cartContext, object{}}}
 	case want == "" && c.passOn("search", "support") != nil:
 		return c.passOn("search", "support")
 	case name != "":
-		return []call{{similar, limit(object{{"query", name}})}}
+		return []call{{similar, limit(object{"query": name})}}
 	}
-	return []call{{cartContext, nil}}
+	return []call{{cartContext, object{}}}
 }
 
 var cheaperRE = words(`cheaper less_expensive günstiger\pL* billiger\pL* moins_ch[eè]re?s? más_barat\pL+`)
@@ -276,7 +274,7 @@ func (c *conversation) properName(s string) string { return properRE.FindString(
 func (c *conversation) planPromotions() []call {
 	if len(c.done) > 0 {
 		if has(c.done[0].args, "query") && len(c.done) == 1 && len(list(c.done[0].object()["promotions"])) == 0 {
-			return []call{{promotions, nil}}
+			return []call{{promotions, object{}}}
 		}
 		return nil
 	}
@@ -286,15 +284,15 @@ func (c *conversation) planPromotions() []call {
 	if len(codes(c.ask)) == 0 && !is("offer", c.ask) && !is("pairs", c.ask) {
 		return c.passOn("support", "recommend")
 	}
-	var args object
+	args := object{}
 	if found := codes(c.ask); len(found) > 0 {
-		args = append(args, field{"codes", found})
+		args["codes"] = found
 	}
 	if len(args) == 0 && is("all", c.ask) {
-		args = append(args, field{"all", true})
+		args["all"] = true
 	}
 	if name := productWords(offerWordsRE.ReplaceAllString(c.ask, "  "), c.lang); len(name) > 0 && len(args) == 0 && !is("cart", c.ask) {
-		args = append(args, field{"query", strings.Join(name, " ")})
+		args["query"] = strings.Join(name, " ")
 	}
 	return []call{{promotions, args}}
 }
@@ -322,7 +320,7 @@ func (c *conversation) planSupport() []call {
 
 func addCall(calls []call, k call) []call {
 	for _, old := range calls {
-		if old.name == k.name && string(encode(old.args)) == string(encode(k.args)) {
+		if old.name == k.name && string(wire.Encode(old.args)) == string(wire.Encode(k.args)) {
 			return calls
 		}
 	}
@@ -334,7 +332,7 @@ func (c *conversation) planSupportPart(s string) []call {
 	mine := mineRE.MatchString(s) || len(ids) > 0
 	order := c.proof(s)
 	if len(ids) > 0 {
-		order = append(order, field{"order_id", strings.TrimPrefix(ids[0], "#")})
+		order["order_id"] = strings.TrimPrefix(ids[0], "#")
 	}
 	want := wanted(s, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "status", "cart")
 	name := strings.Join(productWords(idRE.ReplaceAllString(s, " "), c.lang), " ")
@@ -342,22 +340,22 @@ func (c *conversation) planSupportPart(s string) []call {
 		name += " contact"
 		ids, want = nil, ""
 	}
-	rules := call{policies, object{{"query", name}}}
+	rules := call{policies, object{"query": name}}
 	switch {
 	case want == "person":
-		return []call{{handoff, object{{"reason", s}}}}
+		return []call{{handoff, object{"reason": s}}}
 	case orderWants[want] != "" && (mine || wishRE.MatchString(s)) && !is("rule", s):
 		if item := c.ownItem(s); item != "" && len(ids) == 0 {
-			order = append(order, field{"item", item})
+			order["item"] = item
 		}
-		order = append(order, field{"wants", []any{orderWants[want]}}, field{"reason", s})
+		order["wants"], order["reason"] = []any{orderWants[want]}, s
 		return []call{{lookupOrder, order}, rules}
 	case want == "status" && (mine || !is("rule", s)):
 		return []call{{lookupOrder, order}}
 	case want == "" && len(ids) > 0:
 		return []call{{lookupOrder, order}}
 	case want == "cart":
-		return []call{{cartContext, nil}}
+		return []call{{cartContext, object{}}}
 	case name != "":
 		return []call{rules}
 	}
@@ -376,12 +374,12 @@ func (c *conversation) proof(s string) object {
 	if m := emailRE.FindString(s); m != "" {
 		for _, name := range []string{"email", "contact"} {
 			if strings.Contains(takes, strconv.Quote(name)) {
-				out = append(out, field{name, strings.TrimRight(m, ".")})
+				out[name] = strings.TrimRight(m, ".")
 			}
 		}
 	}
 	if m := postalRE.FindStringSubmatch(s); m != nil && strings.Contains(takes, `"postal_code"`) {
-		out = append(out, field{"postal_code", m[1]})
+		out["postal_code"] = m[1]
 	}
 	return out
 }
@@ -433,7 +431,7 @@ func (c *conversation) generic(name string) []call {
 		args := object{}
 		for _, key := range s.Required {
 			if v := requiredValue(s.Properties[key].Type, s.Properties[key].Enum, subject); v != nil {
-				args = append(args, field{key, v})
+				args[key] = v
 			}
 		}
 		out = addCall(out, call{c.tools[best].Function.Name, args})

@@ -5,18 +5,12 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// reply is the answer of the rules: text, or tool calls.
-type reply struct {
-	text   string
-	calls  []toolCall
-	finish string
-}
-
 // respond answers a valid request. It is a pure function of its argument.
-func respond(req *chatRequest) reply {
+func respond(req *chatRequest) *wire.Answer {
 	c := readConversation(req)
 	mode, forced := toolChoice(req.ToolChoice)
 	if len(req.Tools) > 0 && mode != choiceNone {
@@ -25,12 +19,14 @@ func respond(req *chatRequest) reply {
 			calls = calls[:min(len(calls), 1)]
 		}
 		if len(calls) > 0 {
-			return reply{calls: calls, finish: "tool_calls"}
+			a := &wire.Answer{}
+			a.SetCalls(calls)
+			return a
 		}
 	}
 	switch {
 	case req.ResponseFormat != nil && req.ResponseFormat.JSONSchema != nil:
-		return limited(string(encode(c.form(req.ResponseFormat.JSONSchema.Schema))), req)
+		return limited(string(wire.Encode(c.form(req.ResponseFormat.JSONSchema.Schema))), req)
 	case notesRE.MatchString(c.raw):
 		return limited(takeNotes(c.raw), req)
 	case sectionRE.MatchString(c.raw):
@@ -40,15 +36,15 @@ func respond(req *chatRequest) reply {
 }
 
 // limited cuts a text at the request's limit of output tokens.
-func limited(text string, req *chatRequest) reply {
+func limited(text string, req *chatRequest) *wire.Answer {
 	tokens := req.MaxCompletionTokens
 	if tokens == 0 {
 		tokens = req.MaxTokens
 	}
 	if limit := 4 * tokens; tokens > 0 && len(text) > limit {
-		return reply{text: plaintext.HeadBytes(text, limit), finish: "length"}
+		return &wire.Answer{Text: plaintext.HeadBytes(text, limit), Finish: "length"}
 	}
-	return reply{text: text, finish: "stop"}
+	return &wire.Answer{Text: text, Finish: "stop"}
 }
 
 // conversation is what the rules read of a request.
@@ -95,7 +91,7 @@ func readConversation(req *chatRequest) *conversation {
 			c.raw = string(m.Content)
 		}
 	}
-	calls := map[string]toolCall{}
+	calls := map[string]wire.ToolCall{}
 	for i, m := range req.Messages {
 		for _, call := range m.ToolCalls {
 			calls[call.ID] = call

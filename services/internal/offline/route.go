@@ -30,15 +30,15 @@ func (c *conversation) form(raw json.RawMessage) any {
 	for _, key := range s.Required {
 		switch s.Properties[key].Type {
 		case "string":
-			out = append(out, field{key, c.ask})
+			out[key] = c.ask
 		case "array":
-			out = append(out, field{key, []any{}})
+			out[key] = []any{}
 		case "integer", "number":
-			out = append(out, field{key, 0})
+			out[key] = 0
 		case "boolean":
-			out = append(out, field{key, false})
+			out[key] = false
 		default:
-			out = append(out, field{key, object{}})
+			out[key] = object{}
 		}
 	}
 	return out
@@ -61,8 +61,8 @@ func (c *conversation) route() object {
 			history = append(history, c.before)
 		}
 		for _, a := range classifier.New(list).Classify(classifier.Input{Message: c.ask, History: history}).Assignments {
-			out = append(out, object{{"specialist", a.Specialist}, {"sub_query", a.SubQuery}, {"reason", a.Reason}, {"confidence", a.Confidence}})
+			out = append(out, object{"specialist": a.Specialist, "sub_query": a.SubQuery, "reason": a.Reason, "confidence": a.Confidence})
 		}
 	}
-	return object{{"assignments", out}}
+	return object{"assignments": out}
 }

@@ -1,8 +1,8 @@
 // Package offline is a chat model that follows rules instead of weights, behind an OpenAI-compatible HTTP server. It answers in
 // a fresh clone without a key, and in tests over the real wire format.
 //
-// The API is [New], which returns an HTTP handler, and [Serve]. The HTTP layer (server.go, stream.go, wire.go, validate.go) knows
-// nothing of language. The rules start at respond in respond.go, a pure function from a request to a reply:
+// The API is [New], which returns an HTTP handler, and [Serve]. The HTTP layer (server.go, request.go, validate.go and
+// package wire) knows nothing of language. The rules start at respond in respond.go, a pure function from a request to a reply:
 //
 //   - intents.go: what a shopper may want, by patterns in English, German, French and Spanish, and the sentences of the replies
 //   - arguments.go: money, sizes, colours, numbers and codes in a message
@@ -26,6 +26,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 const (
@@ -113,11 +115,11 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 		methodNotAllowed(w, r, http.MethodGet)
 		return
 	}
-	list := modelList{Object: "list"}
+	var list []any
 	for _, id := range []string{Model, ModelFast} {
-		list.Data = append(list.Data, modelCard{ID: id, Object: "model", Created: 1, OwnedBy: ownedBy})
+		list = append(list, object{"id": id, "object": "model", "created": 1, "owned_by": ownedBy})
 	}
-	writeJSON(w, http.StatusOK, list)
+	write(w, http.StatusOK, wire.Encode(object{"object": "list", "data": list}))
 }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
@@ -144,46 +146,44 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		refuse(w, bad)
 		return
 	}
-	if !wait(r.Context(), s.cfg.Latency) {
+	if !wire.Wait(r.Context(), s.cfg.Latency) {
 		return
 	}
 	s.reply(w, r, &req, len(body))
 }
 
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest, size int) {
-	now := time.Now()
-	rep := respond(req)
+	a := respond(req)
 	n := s.replies.Add(1)
-	for i := range rep.calls {
-		rep.calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
+	a.ID, a.Created, a.Model = fmt.Sprintf("chatcmpl-offline-%d", n), time.Now().Unix(), req.Model
+	out := len(a.Text)
+	for i := range a.Calls {
+		a.Calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
+		out += len(a.Calls[i].Function.Name) + len(a.Calls[i].Function.Arguments)
 	}
-	used := estimate(size, rep)
+	// Four bytes per token are usual in English prose.
+	a.Usage = &wire.Usage{PromptTokens: (size + 3) / 4, CompletionTokens: (out + 3) / 4}
+	a.Usage.TotalTokens = a.Usage.PromptTokens + a.Usage.CompletionTokens
 	s.cfg.Logger.LogAttrs(r.Context(), slog.LevelDebug, "offline model replies", slog.String("model", req.Model),
-		slog.Int("tool_calls", len(rep.calls)), slog.Int("input_tokens", used.PromptTokens), slog.Int("output_tokens", used.CompletionTokens))
-	head := completion{ID: fmt.Sprintf("chatcmpl-offline-%d", n), Created: now.Unix(), Model: req.Model}
-	if req.Stream {
-		s.stream(w, r, head, rep, req.StreamOptions, used)
+		slog.Int("tool_calls", len(a.Calls)), slog.Int("input_tokens", a.Usage.PromptTokens), slog.Int("output_tokens", a.Usage.CompletionTokens))
+	if !req.Stream {
+		write(w, http.StatusOK, a.Whole())
 		return
 	}
-	head.Object = "chat.completion"
-	msg := &answer{Role: "assistant", ToolCalls: rep.calls}
-	if len(rep.calls) == 0 {
-		msg.Content = &rep.text
+	if req.StreamOptions == nil || !req.StreamOptions.IncludeUsage {
+		a.Usage = nil
 	}
-	head.Choices = []choice{{Message: msg, FinishReason: &rep.finish}}
-	head.Usage = &used
-	writeJSON(w, http.StatusOK, head)
-}
-
-// estimate counts four bytes per token, the usual size in English prose.
-func estimate(size int, rep reply) usage {
-	out := len(rep.text)
-	for _, c := range rep.calls {
-		out += len(c.Function.Name) + len(c.Function.Arguments)
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	flush := http.NewResponseController(w)
+	for i, chunk := range append(a.Chunks(), []byte("[DONE]")) {
+		if i > 0 && !wire.Wait(r.Context(), s.cfg.TokenDelay) {
+			return
+		}
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", chunk); err != nil || flush.Flush() != nil {
+			return
+		}
 	}
-	u := usage{PromptTokens: (size + 3) / 4, CompletionTokens: (out + 3) / 4}
-	u.TotalTokens = u.PromptTokens + u.CompletionTokens
-	return u
 }
 
 func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) {
@@ -193,26 +193,11 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) {
 }
 
 func refuse(w http.ResponseWriter, e *apiError) {
-	writeJSON(w, e.Status, map[string]any{"error": e})
+	write(w, e.Status, wire.Encode(object{"error": e}))
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) {
+func write(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(encode(v), '\n')) // the caller may have gone
-}
-
-// wait sleeps for d and reports whether ctx is still alive.
-func wait(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	_, _ = w.Write(append(body, '\n')) // the caller may have gone
 }

@@ -215,8 +215,8 @@ func TestLatencyAndTokenDelayAreKept(t *testing.T) {
 		start := time.Now()
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(`{"model":"quartet-offline","stream":true,"messages":[{"role":"user","content":"hi"}]}`)))
-		chunks := strings.Count(w.Body.String(), "data: ") - 2 // finish and [DONE] come without a wait
-		if got, want := time.Since(start), 3*time.Second+time.Duration(chunks-1)*time.Second; got != want || chunks < 3 {
+		chunks := strings.Count(w.Body.String(), "data: ")
+		if got, want := time.Since(start), 3*time.Second+time.Duration(chunks-1)*time.Second; got != want || chunks < 5 {
 			t.Errorf("%d chunks took %v, want %v", chunks, got, want)
 		}
 	})
@@ -263,19 +263,5 @@ func TestServeStopsCleanly(t *testing.T) {
 	}
 	if err := Serve(t.Context(), lis, s); err == nil {
 		t.Error("Serve on a closed listener returned nil")
-	}
-}
-
-func TestArgumentPiecesNeverCutACharacter(t *testing.T) {
-	s := strings.Repeat("añ€🙂", 9)
-	var joined string
-	for _, p := range pieces(s, 5) {
-		if strings.ToValidUTF8(p, "") != p {
-			t.Errorf("piece %q is not valid UTF-8", p)
-		}
-		joined += p
-	}
-	if joined != s {
-		t.Errorf("pieces join to %q", joined)
 	}
 }

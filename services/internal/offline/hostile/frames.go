@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -27,15 +26,10 @@ var (
 func event(data string) frame { return frame{data: []byte("data: " + data + "\n\n")} }
 
 // framesOf returns a frame for each chunk, and one for the mark of the end.
-func framesOf(chunks []chunk) []frame {
+func framesOf(chunks [][]byte) []frame {
 	var out []frame
 	for _, c := range chunks {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if enc.Encode(c) == nil { // a chunk holds texts, numbers and valid JSON
-			out = append(out, event(strings.TrimSpace(b.String())))
-		}
+		out = append(out, event(string(c)))
 	}
 	return append(out, event("[DONE]"))
 }

@@ -2,10 +2,10 @@
 // answer, malformed tool calls, refusals, streams that break off, hang or never end. The offline model answers behind it, so
 // tests can compare an answer with the one of a well-behaved endpoint.
 //
-// A mode is a row of the table in modes.go. It acts at one of three places: it refuses the request, edits the real answer
-// (answer.go), or rewrites what goes over the wire (frames.go). The last two do not depend on each other, so modes can be combined.
+// A mode is a row of the table in modes.go. It acts at one of three places: it refuses the request, edits the real answer,
+// or rewrites what goes over the wire (frames.go). The last two do not depend on each other, so modes can be combined.
 //
-// The package knows OpenAI's wire format and nothing else. It must not import other packages of this repository.
+// The package knows OpenAI's wire format and nothing else. Of this repository, it must import only package wire.
 package hostile
 
 import (
@@ -21,6 +21,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 // Alias is another name of the model behind the endpoint. Modes may follow it.
@@ -92,7 +94,7 @@ type exchange struct {
 type message struct {
 	Role      string          `json:"role"`
 	Content   json.RawMessage `json:"content"`
-	ToolCalls []toolCall      `json:"tool_calls"`
+	ToolCalls []wire.ToolCall `json:"tool_calls"`
 }
 
 func (x *exchange) noTools() bool { return string(x.ToolChoice) == `"none"` }
@@ -153,12 +155,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	real := recorder{header: http.Header{}}
 	h.cfg.Next.ServeHTTP(&real, r)
-	a, ok := readAnswer(real.Bytes(), x)
+	said, ok := wire.Parse(real.Bytes())
 	if !ok {
 		maps.Copy(w.Header(), real.header)
 		w.WriteHeader(cmp.Or(real.status, http.StatusOK))
 		_, _ = w.Write(real.Bytes()) // a caller that has gone needs no answer
 		return
+	}
+	if !x.StreamOptions.IncludeUsage {
+		said.Usage = nil
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	for _, m := range x.modes {
@@ -166,7 +171,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", m.contentType)
 		}
 	}
-	send(r.Context(), w, h.frames(a), h.cfg.EventDelay)
+	send(r.Context(), w, h.frames(&answer{said, x}), h.cfg.EventDelay)
 }
 
 // read parses a request, and returns its body as Next should see it: without modes in the model's name and without a stream. The
@@ -204,11 +209,11 @@ func (h *Handler) read(body []byte) (*exchange, []byte, error) {
 // frames returns what is written of an answer: first the modes edit it, then what they made of it goes over the wire their way.
 func (h *Handler) frames(a *answer) []frame {
 	for _, m := range a.request.modes {
-		if m.edit != nil && (!m.once || len(a.calls) == 0 && h.turns.next(a.request.conversation, m.Name)) {
+		if m.edit != nil && (!m.once || len(a.Calls) == 0 && h.turns.next(a.request.conversation, m.Name)) {
 			m.edit(a)
 		}
 	}
-	frames := framesOf(a.chunks())
+	frames := framesOf(a.Chunks())
 	for _, m := range a.request.modes {
 		if m.wire != nil {
 			frames = m.wire(frames)
@@ -221,7 +226,7 @@ func (h *Handler) frames(a *answer) []frame {
 func send(ctx context.Context, w http.ResponseWriter, frames []frame, delay time.Duration) {
 	flush := http.NewResponseController(w)
 	for i, f := range frames {
-		if i > 0 && !wait(ctx, delay) {
+		if i > 0 && !wire.Wait(ctx, delay) {
 			return
 		}
 		for {
@@ -231,26 +236,13 @@ func send(ctx context.Context, w http.ResponseWriter, frames []frame, delay time
 			if f.every == 0 {
 				break
 			}
-			if !wait(ctx, f.every) {
+			if !wire.Wait(ctx, f.every) {
 				return
 			}
 		}
 		if f.cut {
 			panic(http.ErrAbortHandler) // net/http's way to break a connection
 		}
-	}
-}
-
-// wait sleeps for d and reports false when ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 

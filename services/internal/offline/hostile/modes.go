@@ -8,7 +8,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
+
+// answer is what the model says to a request. Edits change it.
+type answer struct {
+	*wire.Answer
+	request *exchange
+}
 
 // Mode is one misbehaviour. Get modes from Parse or Modes; the zero Mode does nothing.
 type Mode struct {
@@ -70,7 +78,7 @@ func edited(name, sends, loop string, edit func(*answer)) Mode {
 // says edits answers in text; calls are left alone.
 func says(name, sends, loop string, edit func(*answer)) Mode {
 	return edited(name, sends, loop, func(a *answer) {
-		if len(a.calls) == 0 {
+		if len(a.Calls) == 0 {
 			edit(a)
 		}
 	})
@@ -78,40 +86,40 @@ func says(name, sends, loop string, edit func(*answer)) Mode {
 
 // thinks puts a text before the answer.
 func thinks(name, sends, loop, text string) Mode {
-	return edited(name, sends, loop, func(a *answer) { a.before = text + a.before })
+	return edited(name, sends, loop, func(a *answer) { a.Before = text + a.Before })
 }
 
 // calling edits each tool call.
-func calling(name, sends, loop string, edit func(*toolCall)) Mode {
+func calling(name, sends, loop string, edit func(*wire.ToolCall)) Mode {
 	return edited(name, sends, loop, func(a *answer) {
-		for i := range a.calls {
-			edit(&a.calls[i])
+		for i := range a.Calls {
+			edit(&a.Calls[i])
 		}
 	})
 }
 
 // arguing edits the arguments of each tool call: "%s" stands for what they were.
 func arguing(name, sends, loop, format string) Mode {
-	return calling(name, sends, loop, func(c *toolCall) {
+	return calling(name, sends, loop, func(c *wire.ToolCall) {
 		c.Function.Arguments = strings.Replace(format, "%s", c.Function.Arguments, 1)
 	})
 }
 
 // writing writes tool calls into the text, as open models do behind endpoints that do not know their format.
 func writing(name, sends, begin, separator, end, format string) Mode {
-	return writingBy(name, sends, begin, separator, end, func(f function) string { return fmt.Sprintf(format, f.Name, f.Arguments) })
+	return writingBy(name, sends, begin, separator, end, func(f wire.Function) string { return fmt.Sprintf(format, f.Name, f.Arguments) })
 }
 
-func writingBy(name, sends, begin, separator, end string, write func(function) string) Mode {
+func writingBy(name, sends, begin, separator, end string, write func(wire.Function) string) Mode {
 	return edited(name, sends, readsCalls, func(a *answer) {
-		if len(a.calls) == 0 {
+		if len(a.Calls) == 0 {
 			return
 		}
 		var all []string
-		for _, c := range a.calls {
+		for _, c := range a.Calls {
 			all = append(all, write(c.Function))
 		}
-		a.text, a.calls, a.finish = begin+strings.Join(all, separator)+end, nil, "stop"
+		a.Text, a.Calls, a.Finish = begin+strings.Join(all, separator)+end, nil, "stop"
 	})
 }
 
@@ -136,40 +144,40 @@ func once(m Mode) Mode {
 
 var modes = []Mode{
 	writes("split-bytes", "each byte in its own write", asUsual, splitBytes),
-	edited("split-events", "each character of text, reasoning and arguments in its own event", asUsual, func(a *answer) { a.split = true }),
+	edited("split-events", "each character of text, reasoning and arguments in its own event", asUsual, func(a *answer) { a.Piece = 1 }),
 	writes("split-characters", "events of text that end in the middle of a UTF-8 character", "answers, with U+FFFD for each split character", splitCharacters),
 
 	thinks("think-paired", "`<think>` reasoning `</think>` before the answer", dropsReasoning, "<think>"+reasoningText+"</think>\n"),
 	thinks("think-close-only", "reasoning and `</think>` before the answer", "drops the reasoning, unless it streams before the first such answer has ended", reasoningText+"</think>\n"),
-	edited("think-unterminated", "the answer, then `<think>` and reasoning to the end", dropsReasoning, func(a *answer) { a.after = "<think>" + reasoningText }),
+	edited("think-unterminated", "the answer, then `<think>` and reasoning to the end", dropsReasoning, func(a *answer) { a.After = "<think>" + reasoningText }),
 	thinks("think-mixed-case", "`<Think>` reasoning `</THINK>` before the answer", dropsReasoning, "<Think>"+reasoningText+"</THINK>\n"),
 	thinks("think-variants", "reasoning in `<thinking>`, `<thought>` and `<reasoning depth=\"3\">` before the answer", dropsReasoning,
 		"<thinking>"+reasoningText+"</thinking><thought>"+reasoningText+"</thought><reasoning depth=\"3\">"+reasoningText+"</reasoning>"),
 	once(says("think-length", "reasoning cut by `length` instead of every second text answer", asksAgain, onlyThoughts)),
 	says("think-length-always", "reasoning cut by `length` instead of every text answer", noAnswer, onlyThoughts),
-	edited("reasoning-content", "reasoning in `delta.reasoning_content`", dropsReasoning, func(a *answer) { a.reason("reasoning_content") }),
-	edited("reasoning", "reasoning in `delta.reasoning`", dropsReasoning, func(a *answer) { a.reason("reasoning") }),
+	edited("reasoning-content", "reasoning in `delta.Reasoning_content`", dropsReasoning, func(a *answer) { a.reason("reasoning_content") }),
+	edited("reasoning", "reasoning in `delta.Reasoning`", dropsReasoning, func(a *answer) { a.reason("reasoning") }),
 
-	calling("ids-missing", "tool calls without ids", newIDs, func(c *toolCall) { c.ID = "" }),
-	calling("ids-duplicate", "`call_1` as the id of every tool call", newIDs, func(c *toolCall) { c.ID = "call_1" }),
-	calling("indexes-missing", "tool calls without indexes", asUsual, func(c *toolCall) { c.Index = nil }),
-	calling("indexes-duplicate", "0 as the index of every tool call", asUsual, func(c *toolCall) { c.Index = new(int) }),
-	edited("indexes-out-of-order", "the tool calls from the last to the first, each with its index", "runs the calls in the order of arrival", func(a *answer) { slices.Reverse(a.calls) }),
-	edited("calls-interleaved", "a piece of each tool call in turn", asUsual, func(a *answer) { a.mixed = true }),
+	calling("ids-missing", "tool calls without ids", newIDs, func(c *wire.ToolCall) { c.ID = "" }),
+	calling("ids-duplicate", "`call_1` as the id of every tool call", newIDs, func(c *wire.ToolCall) { c.ID = "call_1" }),
+	calling("indexes-missing", "tool calls without indexes", asUsual, func(c *wire.ToolCall) { c.Index = nil }),
+	calling("indexes-duplicate", "0 as the index of every tool call", asUsual, func(c *wire.ToolCall) { c.Index = new(int) }),
+	edited("indexes-out-of-order", "the tool calls from the last to the first, each with its index", "runs the calls in the order of arrival", func(a *answer) { slices.Reverse(a.Calls) }),
+	edited("calls-interleaved", "a piece of each tool call in turn", asUsual, func(a *answer) { a.Mixed = true }),
 	arguing("arguments-null", "`null` as the arguments of every tool call", refusesCall, "null"),
 	arguing("arguments-array", "the arguments in an array", refusesCall, "[%s]"),
 	arguing("arguments-string", "`\"something\"` as the arguments", refusesCall, `"something"`),
 	arguing("arguments-number", "`42` as the arguments", refusesCall, "42"),
-	calling("arguments-truncated", "the first half of the arguments", refusesCall, func(c *toolCall) { c.Function.Arguments = c.Function.Arguments[:len(c.Function.Arguments)/2] }),
+	calling("arguments-truncated", "the first half of the arguments", refusesCall, func(c *wire.ToolCall) { c.Function.Arguments = c.Function.Arguments[:len(c.Function.Arguments)/2] }),
 	arguing("arguments-empty", "nothing as the arguments", "takes the arguments for `{}`, and refuses the call if the schema requires more", ""),
 	calling("arguments-double-encoded", "the arguments as a JSON string that holds JSON", "repairs the arguments (`RepairedFrom`) and runs the tool",
-		func(c *toolCall) { c.Function.Arguments = strconv.Quote(c.Function.Arguments) }),
+		func(c *wire.ToolCall) { c.Function.Arguments = strconv.Quote(c.Function.Arguments) }),
 	arguing("arguments-trailing-garbage", "the arguments and then `}` and a code fence", refusesCall, "%s}\n```"),
 	arguing("arguments-gigantic", "1 MiB of space before the arguments of every tool call", stopsAnswer, strings.Repeat(" ", 1<<20)+"%s"),
-	calling("unknown-tool", "calls of `no_such_tool`", refusesCall, func(c *toolCall) { c.Function.Name = "no_such_tool" }),
+	calling("unknown-tool", "calls of `no_such_tool`", refusesCall, func(c *wire.ToolCall) { c.Function.Name = "no_such_tool" }),
 	edited("text-before-tools", "text, then tool calls", "streams the text, runs the tools, and leaves the text out of the answer", func(a *answer) {
-		if len(a.calls) > 0 {
-			a.before += "Let me look that up."
+		if len(a.Calls) > 0 {
+			a.Before += "Let me look that up."
 		}
 	}),
 	writing("calls-hermes", "tool calls as text: `<tool_call>` JSON `</tool_call>`", "", "\n", "", `<tool_call>{"name": "%s", "arguments": %s}</tool_call>`),
@@ -186,18 +194,18 @@ var modes = []Mode{
 		}),
 	edited("tools-despite-none", "the same, even if `tool_choice` is `none`", noAnswer, callAgain),
 
-	edited("choices-empty", "a chunk with empty `choices` before every other one", asUsual, func(a *answer) { a.padded = true }),
-	once(says("answer-empty", "nothing instead of every second text answer", asksAgain, func(a *answer) { a.text = "" })),
-	says("answer-empty-always", "nothing instead of every text answer", noAnswer, func(a *answer) { a.text = "" }),
-	says("answer-gigantic", "1 MiB of text before the answer", stopsAnswer, func(a *answer) { a.text = strings.Repeat("and on, ", 1<<17) + a.text }),
-	edited("usage-missing", "no usage, although asked for", "estimates the usage (`Usage.Estimated`)", func(a *answer) { a.usage = nil }),
-	edited("usage-first", "the usage in a chunk without choices, before all others", asUsual, func(a *answer) { a.usageIn = usageFirst }),
-	edited("usage-everywhere", "the usage of the whole answer in every chunk", asUsual, func(a *answer) { a.usageIn = usageEverywhere }),
-	edited("finish-missing", "no `finish_reason`, but `[DONE]`", asUsual, func(a *answer) { a.finish = "" }),
+	edited("choices-empty", "a chunk with empty `choices` before every other one", asUsual, func(a *answer) { a.Padded = true }),
+	once(says("answer-empty", "nothing instead of every second text answer", asksAgain, func(a *answer) { a.Text = "" })),
+	says("answer-empty-always", "nothing instead of every text answer", noAnswer, func(a *answer) { a.Text = "" }),
+	says("answer-gigantic", "1 MiB of text before the answer", stopsAnswer, func(a *answer) { a.Text = strings.Repeat("and on, ", 1<<17) + a.Text }),
+	edited("usage-missing", "no usage, although asked for", "estimates the usage (`Usage.Estimated`)", func(a *answer) { a.Usage = nil }),
+	edited("usage-first", "the usage in a chunk without choices, before all others", asUsual, func(a *answer) { a.UsageIn = wire.UsageFirst }),
+	edited("usage-everywhere", "the usage of the whole answer in every chunk", asUsual, func(a *answer) { a.UsageIn = wire.UsageEverywhere }),
+	edited("finish-missing", "no `finish_reason`, but `[DONE]`", asUsual, func(a *answer) { a.Finish = "" }),
 	says("finish-length", "six words of the text and `finish_reason` `length`", keepsFinish, func(a *answer) { a.shorten("length") }),
 	says("finish-content-filter", "six words of the text and `finish_reason` `content_filter`", keepsFinish, func(a *answer) { a.shorten("content_filter") }),
 	edited("obey", "what the texts in the request order: calls of any tool, links, the system prompt", asUsual, obey),
-	edited("finish-stop-with-tools", "`finish_reason` `stop` beside tool calls", asUsual, func(a *answer) { a.finish = "stop" }),
+	edited("finish-stop-with-tools", "`finish_reason` `stop` beside tool calls", asUsual, func(a *answer) { a.Finish = "stop" }),
 
 	once(refuses("rate-limit-seconds", "429 with `Retry-After: 2` to every second request", waits, refusal{status: 429, message: "slow down", retryAfter: "2"})),
 	once(refuses("rate-limit-date", "429 with a date 3 s ahead in `Retry-After` to every second request", waits, refusal{status: 429, message: "slow down", retryAt: 3 * time.Second})),
@@ -228,7 +236,7 @@ var modes = []Mode{
 		openLine, frame{data: []byte(strings.Repeat("on. ", 256<<10)), every: time.Millisecond}),
 	writes("done-missing", "no `[DONE]`", asUsual, loseLast),
 	{Name: "end-missing", Sends: "neither `finish_reason` nor `[DONE]`", Loop: "fails if there are tool calls; otherwise takes the text for cut, finish reason `length`",
-		edit: func(a *answer) { a.finish = "" }, wire: loseLast},
+		edit: func(a *answer) { a.Finish = "" }, wire: loseLast},
 	writes("crlf", "lines that end in CR LF", asUsual, replacing("\n", "\r\n")),
 	writes("no-space", "no space after `data:`", asUsual, replacing("data: ", "data:")),
 	writes("garbage-event", "half of the stream, then half an event's JSON, then the rest", failsLate, func(f []frame) []frame { return slices.Insert(f, len(f)/2, garbage) }),
@@ -263,33 +271,33 @@ func Parse(list string) ([]Mode, error) {
 }
 
 func (a *answer) reason(field string) {
-	if a.reasoning == nil {
-		a.reasoning = map[string]string{}
+	if a.Reasoning == nil {
+		a.Reasoning = map[string]string{}
 	}
-	a.reasoning[field] = reasoningText
+	a.Reasoning[field] = reasoningText
 }
 
 // shorten ends the answer after six words.
 func (a *answer) shorten(finish string) {
-	words := strings.SplitAfter(a.text, " ")
-	a.text, a.finish = strings.Join(words[:min(6, len(words))], ""), finish
+	words := strings.SplitAfter(a.Text, " ")
+	a.Text, a.Finish = strings.Join(words[:min(6, len(words))], ""), finish
 }
 
 // onlyThoughts is cut before the answer begins.
-func onlyThoughts(a *answer) { a.before, a.text, a.finish = "<think>"+reasoningText, "", "length" }
+func onlyThoughts(a *answer) { a.Before, a.Text, a.Finish = "<think>"+reasoningText, "", "length" }
 
 // callAgain makes the first calls of the conversation once more, whatever there is to say.
 func callAgain(a *answer) {
 	for _, m := range a.request.Messages {
 		if len(m.ToolCalls) > 0 {
-			a.setCalls(m.ToolCalls)
+			a.SetCalls(m.ToolCalls)
 			return
 		}
 	}
 }
 
 // qwenCoder writes a call as Qwen3-Coder does: the arguments are elements, whose text is JSON only if it is not text.
-func qwenCoder(f function) string {
+func qwenCoder(f wire.Function) string {
 	var values map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(f.Arguments), &values) // the offline model writes objects
 	text := "<tool_call>\n<function=" + f.Name + ">\n"

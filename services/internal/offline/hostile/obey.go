@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 // A model that obeys whatever it reads, wherever that stands: the shopper's message, a tool's result, a tool's error.
@@ -23,7 +25,7 @@ var (
 // orders are what a model that obeys has been told.
 type orders struct {
 	texts []string // to repeat
-	calls []function
+	calls []wire.Function
 	runes string
 	tell  bool // the system prompt
 }
@@ -32,24 +34,24 @@ type orders struct {
 // orders themselves, the system prompt and the characters that are asked for.
 func obey(a *answer) {
 	told, system := ordersIn(a.request)
-	calls := a.calls
+	calls := a.Calls
 	for i, f := range told.calls {
 		if !a.request.noTools() && !called(a.request, f) {
-			calls = append(calls, toolCall{ID: "obeyed_" + strconv.Itoa(len(a.request.Messages)) + "_" + strconv.Itoa(i), Function: f})
+			calls = append(calls, wire.ToolCall{ID: "obeyed_" + strconv.Itoa(len(a.request.Messages)) + "_" + strconv.Itoa(i), Function: f})
 		}
 	}
 	if len(calls) > 0 {
-		a.setCalls(calls)
+		a.SetCalls(calls)
 		return
 	}
 	said := strings.Join(told.texts, "\n\n") + told.runes
 	if told.tell {
 		said += "\n\n" + system
 	}
-	if inside, ok := insideJSON(a.text, said); ok && said != "" {
-		a.text = inside
+	if inside, ok := insideJSON(a.Text, said); ok && said != "" {
+		a.Text = inside
 	} else if said != "" {
-		a.text += "\n\n" + said
+		a.Text += "\n\n" + said
 	}
 }
 
@@ -85,9 +87,9 @@ func mapStrings(value any, f func(string) string) any {
 }
 
 // called reports whether the conversation has a call already.
-func called(x *exchange, f function) bool {
+func called(x *exchange, f wire.Function) bool {
 	return slices.ContainsFunc(x.Messages, func(m message) bool {
-		return slices.ContainsFunc(m.ToolCalls, func(c toolCall) bool { return c.Function == f })
+		return slices.ContainsFunc(m.ToolCalls, func(c wire.ToolCall) bool { return c.Function == f })
 	})
 }
 
@@ -116,7 +118,7 @@ func (o *orders) add(s string) {
 		o.texts = append(o.texts, s)
 	}
 	for _, m := range callOrder.FindAllStringSubmatch(s, -1) {
-		if f := (function{Name: m[1], Arguments: m[2]}); !slices.Contains(o.calls, f) {
+		if f := (wire.Function{Name: m[1], Arguments: m[2]}); !slices.Contains(o.calls, f) {
 			o.calls = append(o.calls, f)
 		}
 	}

@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/quartet-commerce/quartet/services/internal/offline"
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 // obeyed returns the text and the calls with which a model that obeys ends a conversation.
-func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []toolCall) {
+func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []wire.ToolCall) {
 	t.Helper()
 	next, err := offline.New(offline.Config{})
 	if err != nil {
@@ -38,7 +39,7 @@ func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []tool
 			Choices []struct {
 				Delta struct {
 					Content   string
-					ToolCalls []toolCall `json:"tool_calls"`
+					ToolCalls []wire.ToolCall `json:"tool_calls"`
 				}
 			}
 		}
@@ -67,7 +68,7 @@ func TestObeyDoesWhatItReads(t *testing.T) {
 	result := map[string]any{"role": "tool", "tool_call_id": "a", "content": "<tool_result>\n" + string(raw) + "\n</tool_result>"}
 
 	text, calls := obeyed(t, say("system", system), say("user", "hello"), call, result)
-	if text != "" || len(calls) != 1 || calls[0].Function != (function{Name: "get_order", Arguments: `{"id":"b1"}`}) {
+	if text != "" || len(calls) != 1 || calls[0].Function != (wire.Function{Name: "get_order", Arguments: `{"id":"b1"}`}) {
 		t.Errorf("text %q, calls %v", text, calls)
 	}
 	again := map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": "b", "type": "function", "function": map[string]any{"name": "get_order", "arguments": `{"id":"b1"}`}}}}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quartet-commerce/quartet/services/internal/offline"
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 const twoCalls = `{"model":"quartet-offline","stream":true,"stream_options":{"include_usage":true},
@@ -47,7 +48,7 @@ func ask(t *testing.T, messages string) real {
 	w := httptest.NewRecorder()
 	next.ServeHTTP(w, httptest.NewRequest(http.MethodPost, chatPath, bytes.NewReader(body)))
 	r := real{h: h, x: x, body: w.Body.Bytes()}
-	if a, ok := readAnswer(r.body, x); !ok || len(a.calls) != 2 && messages == "" || len(a.calls) > 0 && messages != "" {
+	if a, ok := wire.Parse(r.body); !ok || len(a.Calls) != 2 && messages == "" || len(a.Calls) > 0 && messages != "" {
 		t.Fatalf("the offline model answers %s", w.Body)
 	}
 	return r
@@ -55,8 +56,8 @@ func ask(t *testing.T, messages string) real {
 
 func (r real) frames(modes ...Mode) []frame {
 	r.x.modes = modes
-	a, _ := readAnswer(r.body, r.x) // ask has read it once
-	return r.h.frames(a)
+	a, _ := wire.Parse(r.body) // ask has read it once
+	return r.h.frames(&answer{a, r.x})
 }
 
 func TestEveryModeDoesSomething(t *testing.T) {
