@@ -10,7 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/support/orders"
 )
 
-// statusText are the statuses of an order, as facts for a model to word.
+// statusText are the statuses of an order, as facts for a model to word. Package wording has them in other languages.
 var statusText = map[orderv1.OrderStatus]string{
 	orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT:  "waiting for payment",
 	orderv1.OrderStatus_ORDER_STATUS_PROCESSING:       "being prepared",

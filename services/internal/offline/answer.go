@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/wording"
 )
 
 // shownProducts and shownOffers are how many lines a list of them has.
@@ -98,6 +100,17 @@ func (c *conversation) answer() string {
 	return strings.Join(out, "\n\n")
 }
 
+// date says a day as tools write it, "2 January 2026", in the conversation's language.
+func (c *conversation) date(s string) string {
+	day, err := time.Parse("2 January 2006", s)
+	names := strings.Fields(months[c.lang])
+	if err != nil || len(names) == 0 {
+		return s
+	}
+	format := map[string]string{"de": "%d. %s %d", "fr": "%d %s %d", "es": "%d de %s de %d"}[c.lang]
+	return fmt.Sprintf(format, day.Day(), names[day.Month()-1], day.Year())
+}
+
 func has(o map[string]any, key string) bool { return o[key] != nil }
 
 func str(o map[string]any, key string) string {
@@ -161,6 +174,8 @@ func (c *conversation) products(r result, o map[string]any) string {
 		return strings.Join(lines, "\n")
 	case !searched:
 		head = c.say("goes")
+	case readRequest(c.ask, "").unordered:
+		head = c.say("unordered")
 	case total == 0 || !names(o, query):
 		head = c.say("near")
 	case countRE.MatchString(c.ask):
@@ -285,14 +300,19 @@ func (c *conversation) order(r result, o map[string]any) string {
 		}
 		return out
 	}
-	out := texts(order["asked"])
-	out = append(out, c.say("order", id, str(order, "status")))
+	var out []string
+	if c.lang == "en" {
+		out = texts(order["asked"])
+	} else if wants := texts(r.args["wants"]); len(wants) > 0 {
+		out = append(out, c.say(map[bool]string{true: "possible", false: "notHere"}[slices.Contains(texts(o["buttons"]), wants[0])]))
+	}
+	out = append(out, c.say("order", id, wording.OrderStatus(c.lang, str(order, "status"))))
 	if c.lang == "en" {
 		out = append(out, str(order, "next_step"))
 	}
 	if t := dict(order["tracking"]); t != nil {
 		if by := str(t, "estimated_delivery"); by != "" && c.lang != "en" {
-			out = append(out, c.say("expected", by))
+			out = append(out, c.say("expected", c.date(by)))
 		}
 		var parts []string
 		for _, key := range []string{"carrier", "tracking_number", "url"} {
@@ -311,7 +331,7 @@ func (c *conversation) order(r result, o map[string]any) string {
 		items = append(items, item(i))
 	}
 	if len(items) > 0 {
-		out = append(out, c.say("holds", strings.Join(items, "; ")+" ("+c.say("placed", str(order, "placed"), str(order, "total"))+")"))
+		out = append(out, c.say("holds", strings.Join(items, "; ")+" ("+c.say("placed", c.date(str(order, "placed")), str(order, "total"))+")"))
 	}
 	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), " ")
 }
@@ -327,15 +347,18 @@ func (c *conversation) offers(r result, o map[string]any) string {
 			out = append(out, c.say("applies", code, offer, saving))
 		case slices.Contains(named, code) && p["eligible"] == true:
 			out = append(out, c.say("offer", code, offer)+".")
-		case slices.Contains(named, code) && str(p, "explanation") != "":
+		case slices.Contains(named, code) && str(p, "explanation") != "" && c.lang == "en":
 			out = append(out, str(p, "explanation"))
 		case slices.Contains(named, code):
 			out = append(out, c.say("refused", code))
 		}
 		line := "- " + c.say("offer", code, offer)
+		if saving != "" && c.lang != "en" {
+			line = "- " + code
+		}
 		if saving != "" {
 			line += " (" + c.say("saves", saving) + ")"
-		} else if e := str(p, "explanation"); e != "" {
+		} else if e := str(p, "explanation"); e != "" && c.lang == "en" {
 			line += ". " + strings.TrimSuffix(e, ".")
 		}
 		if len(lines) < shownOffers {
@@ -367,7 +390,7 @@ func (c *conversation) offers(r result, o map[string]any) string {
 		if p := dict(e); str(p, "code") == best {
 			out = append(out, c.say("best", best, str(p, "offer"), str(p, "saving")))
 			if ends := str(p, "ends"); ends != "" {
-				out = append(out, c.say("until", ends))
+				out = append(out, c.say("until", c.date(ends)))
 			}
 		}
 	}

@@ -17,24 +17,30 @@ type request struct {
 	attrs    map[string]any
 	sort     string
 	count    bool
+	// unordered: a superlative was asked for that no sort has.
+	unordered bool
 }
 
 const (
+	most     = `(?:under|below|less than|cheaper than|lighter than|up to|at most|max(?:imum)?\.?|no more than|not more than|within|unter|bis(?: zu)?|höchstens|maximal|weniger als|moins de|jusqu'à|menos de|hasta|por debajo de|máximo)\s+(?:of\s+)?`
+	least    = `(?:over|above|more than|at least|min(?:imum)?\.?|über|ab|mindestens|mehr als|plus de|au moins|más de|al menos|desde)\s+`
 	amount   = `(?:[€$£]\s?)?(\d{1,6}(?:[.,]\d{1,2})?)\s?(?:€|\$|£|euros?\b|eur\b|dollars?\b|usd\b|bucks\b|pounds?\b|quid\b|gbp\b|libras\b|dólares\b|livres\b)?`
 	currency = `(?:[€$£]\s?(\d{1,6}(?:[.,]\d{1,2})?)|(\d{1,6}(?:[.,]\d{1,2})?)\s?(?:€|\$|£|euros?\b|eur\b|dollars?\b|usd\b|bucks\b|pounds?\b|quid\b|gbp\b|libras\b|dólares\b|livres\b))`
 )
 
 var (
 	betweenRE = regexp.MustCompile(`(?i)(?:between|from|zwischen|von|entre|de)\s+` + amount + `\s*(?:and|to|und|bis|et|à|y|a|-|–)\s*` + amount)
-	maxRE     = regexp.MustCompile(`(?i)(?:under|below|less than|cheaper than|up to|at most|max(?:imum)?\.?|no more than|not more than|within|unter|bis(?: zu)?|höchstens|maximal|weniger als|moins de|jusqu'à|menos de|hasta|por debajo de|máximo)\s+(?:of\s+)?` + amount)
-	minRE     = regexp.MustCompile(`(?i)(?:over|above|more than|at least|min(?:imum)?\.?|über|ab|mindestens|mehr als|plus de|au moins|más de|al menos|desde)\s+` + amount)
+	maxRE     = regexp.MustCompile(`(?i)` + most + amount)
+	minRE     = regexp.MustCompile(`(?i)` + least + amount)
+	// measureRE is a bound of a quantity that is no price.
+	measureRE = regexp.MustCompile(`(?i)(?:(` + most + `)|` + least + `)(\d{1,6}(?:[.,]\d{1,2})?)\s?(\pL+)`)
 	moneyRE   = regexp.MustCompile(`(?i)(?:for\s+|für\s+|pour\s+|por\s+)?` + currency + `(?:\s+or less|\s+max)?`)
 	// unitRE begins what makes a number no price.
 	unitRE   = regexp.MustCompile(`(?i)^\s?(?:[gmlwv]\b|kg|mg|cm|mm|km|ml|cl|lb|oz|inch|lit[re]|gram|lumen|volt|watt|mah|days?|weeks?|hours?|years?|people|person|°|%)`)
 	sizeRE   = regexp.MustCompile(`(?i)(?:\bin\s+)?(?:\ba\s+)?\b(?:size|sizes|größe|groesse|gr\.|taille|pointure|talla|número)\s+(\d+(?:[.,-]\d+)?|[smlSML]|[xX]{1,3}[sSlL]|\d[xX][lL])(?:$|[^\pL\pN])`)
 	letterRE = regexp.MustCompile(`(?:\b(?:in|for)(?: an?)?\s+|,\s*)(X{0,3}[SL]|M|\dXL)\b`)
 	colourRE = words(`black white red blue green grey gray yellow orange pink purple brown beige navy schwarz(e[rsnm]?)? weiß(e[rsnm]?)? rot(e[rsnm]?)? blau(e[rsnm]?)? grün(e[rsnm]?)? grau(e[rsnm]?)? gelb(e[rsnm]?)? noire?s? blanc(he)?s? rouges? bleue?s? verte?s? grise?s? jaunes? negr[oa]s? blanc[oa]s? roj[oa]s? azul(es)? verdes? gris(es)? amarill[oa]s?`)
-	personRE = regexp.MustCompile(`(?i)\b(\d{1,2}|one|two|three|four|five|six|eight)[- ](?:person|persons|people|man)\b`)
+	personRE = regexp.MustCompile(`(?i)\b(?:(?:for|für|pour|para)\s+(one|two|three|four|five|six|zwei|drei|vier|deux|trois|quatre|dos|tres|cuatro|\d)(?:$|[\s,.?!]+)(?:people|persons|personen|personnes|personas)?|(\d{1,2}|one|two|three|four|five|six|eight)[- ](?:person|persons|people|man)\b)`)
 	flagRE   = regexp.MustCompile(`\{"(\w+)": ?"true"`)
 	countRE  = words(`how_many number_of wie_?viele combien_d\S* cu[aá]nt[oa]s`)
 
@@ -62,6 +68,25 @@ var sorts = []struct {
 	{words(`brightest hellste\pL*`), "brightness_high_to_low"},
 	{words(`largest biggest größte\pL* plus_grande?s? más_grandes?`), "capacity_high_to_low"},
 	{words(`smallest kleinste\pL* plus_petite?s? más_pequeñ\pL+`), "capacity_low_to_high"},
+}
+
+// unorderedRE is a superlative that no sort has, with what it is about at the end of a clause.
+var unorderedRE = regexp.MustCompile(`(?i)(?:\b(?:has|have|with|hat|haben|mit|a|ont|avec|tiene|con)\s+)?\b(?:the|an?|die|den|das|der|la|le|les|el|los|las)\s+(?:(?:long|short|strong|thick|thin|wide|narrow|fast|quiet|new|old|deep|tall|dry|soft|hard|safe|sharp|tough|high|low)e?st|(?:läng|kürz|stärk|dick|dünn|schnell|leise|neu|tief|höch|weich)(?:e?ste)[nrms]?|plus (?:long|court|fort|épais|rapide|récent|haut)\pL*|(?:más) (?:larg|cort|fuerte|rápid|nuev|alt)\pL*)(?:\s[^,.?!;]*)?`)
+
+// measures are units of what a catalog may record beside prices.
+var measures = []struct {
+	attribute, unit string
+	words           *regexp.Regexp
+}{
+	{"weight", "g", words(`g grams? gramm grammes gramos`)},
+	{"weight", "kg", words(`kg kilos? kilograms? kilogramm`)},
+	{"brightness", "lm", words(`lm lumens?`)},
+	{"capacity", "l", words(`l lit(er|re)s? litros?`)},
+	{"volume", "l", words(`l lit(er|re)s? litros?`)},
+	{"power", "W", words(`w watts?`)},
+	{"voltage", "V", words(`v volts?`)},
+	{"length", "cm", words(`cm centimet(er|re)s?`)},
+	{"length", "mm", words(`mm millimet(er|re)s?`)},
 }
 
 // talk are words about shopping that name no product, in four languages, beside the stop words of the languages.
@@ -112,6 +137,21 @@ func readRequest(s, toolText string) *request {
 			r.sort = by.by
 			r.rest = by.words.ReplaceAllString(r.rest, " ")
 			break
+		}
+	}
+	if m := unorderedRE.FindString(r.rest); m != "" && r.sort == "" {
+		r.unordered = true
+		r.rest = strings.Replace(r.rest, m, " , ", 1)
+	}
+	if at := measureRE.FindStringSubmatchIndex(r.rest); at != nil {
+		unit := r.rest[at[6]:at[7]]
+		for _, m := range measures {
+			if m.words.MatchString(unit) && strings.Contains(toolText, m.attribute) {
+				bound := map[bool]string{true: "<=", false: ">="}[at[2] >= 0]
+				r.attrs[m.attribute] = bound + r.rest[at[4]:at[5]] + " " + m.unit
+				r.rest = r.rest[:at[0]] + " , " + r.rest[at[1]:]
+				break
+			}
 		}
 	}
 	if r.count = countRE.MatchString(r.rest); r.count {

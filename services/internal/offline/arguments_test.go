@@ -10,7 +10,9 @@ import (
 func TestArgumentsAreReadByTypeAndUnit(t *testing.T) {
 	type read struct {
 		Words, Size, Colour, Sort string
+		Unordered                 bool
 		Min, Max                  float64
+		Attributes                map[string]any
 	}
 	for message, want := range map[string]read{
 		"a lamp under 60 euro":                   {Words: "lamp", Max: 60},
@@ -18,19 +20,27 @@ func TestArgumentsAreReadByTypeAndUnit(t *testing.T) {
 		"lamp over $20":                          {Words: "lamp", Min: 20},
 		"a mug for £8":                           {Words: "mug", Max: 8},
 		"ein Becher bis 12,50 €":                 {Words: "Becher", Max: 12.5},
-		"a rucksack under 800 g":                 {Words: "rucksack 800 g"},
+		"a rucksack under 800 g":                 {Words: "rucksack", Attributes: map[string]any{"weight": "<=800 g"}},
+		"lamps over 400 lumen":                   {Words: "lamps", Attributes: map[string]any{"brightness": ">=400 lm"}},
+		"a hose under 3 m":                       {Words: "hose 3 m"},
+		"tents for two under 250":                {Words: "tents", Max: 250, Attributes: map[string]any{"persons": "2"}},
+		"ein Zelt für drei Personen":             {Words: "Zelt", Attributes: map[string]any{"persons": "3"}},
+		"lamp with the longest battery life":     {Words: "lamp", Unordered: true},
 		"red gloves in size 42":                  {Words: "gloves", Size: "42", Colour: "red"},
 		"gloves in L":                            {Words: "gloves", Size: "L"},
 		"gants noirs en taille 9":                {Words: "gants", Size: "9", Colour: "black"},
 		"what is your cheapest kettle?":          {Words: "kettle", Sort: "price_low_to_high"},
 		"do you have the Nimbrel Wisp 1 please?": {Words: "Nimbrel Wisp 1"},
 	} {
-		r := readRequest(message, "")
+		r := readRequest(message, "Recorded: persons, weight, brightness")
 		lang := map[bool]string{true: "de", false: "en"}[strings.HasPrefix(message, "ein ")]
 		if strings.HasPrefix(message, "gants") {
 			lang = "fr"
 		}
-		got := read{Words: strings.Join(productWords(r.rest, lang), " "), Sort: r.sort, Min: r.min, Max: r.max}
+		got := read{Words: strings.Join(productWords(r.rest, lang), " "), Sort: r.sort, Min: r.min, Max: r.max, Unordered: r.unordered}
+		if len(r.attrs) > 0 {
+			got.Attributes = r.attrs
+		}
 		got.Size, _ = r.options["size"].(string)
 		got.Colour, _ = r.options["colour"].(string)
 		if diff := cmp.Diff(want, got); diff != "" {

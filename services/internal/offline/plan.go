@@ -135,6 +135,11 @@ func (c *conversation) planSearch() []call {
 			return k
 		}
 	}
+	if is("offer", c.ask) && len(productWords(offerWordsRE.ReplaceAllString(c.ask, "  "), c.lang)) == 0 {
+		if k := c.passOn("promotions"); k != nil {
+			return k
+		}
+	}
 	var out []call
 	parts := sentenceRE.Split(c.ask, -1)
 	if m := comparedRE.FindStringSubmatch(c.ask); m != nil && properRE.MatchString(c.ask) {

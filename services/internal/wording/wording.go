@@ -3,7 +3,11 @@
 // It must not import a service.
 package wording
 
-import "golang.org/x/text/language"
+import (
+	"cmp"
+
+	"golang.org/x/text/language"
+)
 
 // Sentences are the sentences in one language.
 type Sentences struct {
@@ -53,6 +57,25 @@ var byLanguage = map[string]Sentences{
 		"(link removido)", "(endereço removido)", "(número removido)",
 		"Uma pessoa da loja pode assumir: isso pode ser confirmado abaixo. Ainda ninguém assumiu.",
 	},
+}
+
+// statuses are the words for the status of an order, by the English ones.
+var statuses = map[string]map[string]string{
+	"waiting for payment":   {"de": "wartet auf die Zahlung", "es": "pendiente de pago", "fr": "en attente de paiement", "it": "in attesa di pagamento", "nl": "wacht op betaling", "pt": "à espera de pagamento"},
+	"being prepared":        {"de": "wird vorbereitet", "es": "en preparación", "fr": "en préparation", "it": "in preparazione", "nl": "wordt klaargemaakt", "pt": "em preparação"},
+	"partly on its way":     {"de": "teilweise unterwegs", "es": "en camino en parte", "fr": "en partie en route", "it": "in parte in viaggio", "nl": "gedeeltelijk onderweg", "pt": "parcialmente a caminho"},
+	"on its way":            {"de": "unterwegs", "es": "en camino", "fr": "en route", "it": "in viaggio", "nl": "onderweg", "pt": "a caminho"},
+	"delivered":             {"de": "zugestellt", "es": "entregado", "fr": "livrée", "it": "consegnato", "nl": "bezorgd", "pt": "entregue"},
+	"cancelled":             {"de": "storniert", "es": "cancelado", "fr": "annulée", "it": "annullato", "nl": "geannuleerd", "pt": "cancelado"},
+	"return in progress":    {"de": "Rücksendung läuft", "es": "devolución en curso", "fr": "retour en cours", "it": "reso in corso", "nl": "retour onderweg", "pt": "devolução em curso"},
+	"returned and refunded": {"de": "zurückgesandt und erstattet", "es": "devuelto y reembolsado", "fr": "retournée et remboursée", "it": "reso e rimborsato", "nl": "geretourneerd en terugbetaald", "pt": "devolvido e reembolsado"},
+}
+
+// OrderStatus returns the word for the status of an order in a language, a BCP 47 tag, given the English one that tools return. What
+// the table lacks stays as it is.
+func OrderStatus(tag, english string) string {
+	base, _ := language.Make(tag).Base()
+	return cmp.Or(statuses[english][base.String()], english)
 }
 
 // In returns the sentences in a language, a BCP 47 tag. Without a tag they are English. In a language that the table lacks, sentences

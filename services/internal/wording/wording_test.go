@@ -32,3 +32,17 @@ func TestIn(t *testing.T) {
 		}
 	}
 }
+
+func TestOrderStatus(t *testing.T) {
+	t.Parallel()
+	for english := range statuses {
+		for tag := range byLanguage {
+			if got := OrderStatus(tag, english); got == "" || (got == english) != (tag == "en") {
+				t.Errorf("%s in %s: %q", english, tag, got)
+			}
+		}
+	}
+	if got := OrderStatus("de-AT", "on its way") + OrderStatus("pl", "delivered") + OrderStatus("de", "lost"); got != "unterwegsdeliveredlost" {
+		t.Error(got)
+	}
+}
