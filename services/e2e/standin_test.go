@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"embed"
 	"flag"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -17,37 +18,35 @@ import (
 //go:embed testdata/standin
 var standinFiles embed.FS
 
-var showScenarios = flag.String("scenarios", "", "print the replies that miss in this half: seen, unread or both")
+var showScenarios = flag.String("scenarios", "", "print the replies that miss in this half: seen, held or both")
 
-// scenario is a line of scenarios.txt.
+// scenario is a line of a file of scenarios.
 type scenario struct {
-	store, customer, message string
-	wants, bans              []string
-	unread                   bool
+	store, customer string
+	messages        []string
+	wants, bans     []string
 }
 
-func scenarios(t *testing.T) []scenario {
+func scenarios(t *testing.T, name string) []scenario {
 	t.Helper()
-	f, err := standinFiles.Open("testdata/standin/scenarios.txt")
+	f, err := standinFiles.Open("testdata/standin/" + name + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	var out []scenario
-	lines := map[string]int{}
 	for in := bufio.NewScanner(f); in.Scan(); {
 		line := in.Text()
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		head, checks, ok := strings.Cut(line, " => ")
-		who, message, ok2 := strings.Cut(head, ": ")
+		who, messages, ok2 := strings.Cut(head, ": ")
 		store, customer, ok3 := strings.Cut(who, " ")
 		if !ok || !ok2 || !ok3 {
 			t.Fatalf("not a scenario: %s", line)
 		}
-		s := scenario{store: store, customer: strings.TrimPrefix(customer, "-"), message: message, unread: lines[store]%2 == 1}
-		lines[store]++
+		s := scenario{store: store, customer: strings.TrimPrefix(customer, "-"), messages: strings.Split(messages, " >> ")}
 		for c := range strings.SplitSeq(checks, ";") {
 			if c = strings.ToLower(strings.TrimSpace(c)); strings.HasPrefix(c, "!") {
 				s.bans = append(s.bans, c[1:])
@@ -93,45 +92,48 @@ func TestEverydayMessagesToTheOfflineModel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	type figure struct{ right, absurd, all int }
-	figures := map[string]*figure{}
-	for _, s := range scenarios(t) {
-		half := "seen"
-		if s.unread {
-			half = "unread"
-		}
-		f := figures[s.store+" "+half]
-		if f == nil {
-			f = &figure{}
-			figures[s.store+" "+half] = f
-		}
-		f.all++
-		reply, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: s.store, CustomerId: s.customer, Message: s.message})
-		if err != nil {
-			t.Errorf("%s: %v", s.message, err)
-			continue
-		}
-		misses, bans := s.judge(reply.GetText())
-		if len(bans) > 0 {
-			f.absurd++
-		} else if len(misses) == 0 {
-			f.right++
-		}
-		if len(misses)+len(bans) > 0 && (*showScenarios == half || *showScenarios == "both") {
-			t.Logf("%s %s: %s\nlacks %q, says %q:\n%s\n", s.store, s.customer, s.message, misses, bans, reply.GetText())
-			for _, r := range reply.GetResults() {
-				t.Log(r.GetAssignment().GetSpecialist(), r.GetAnswer().GetToolCalls())
+	for _, half := range []string{"seen", "held"} {
+		type figure struct{ right, absurd, all int }
+		figures := map[string]*figure{}
+		for i, s := range scenarios(t, half) {
+			f := figures[s.store]
+			if f == nil {
+				f = &figure{}
+				figures[s.store] = f
+			}
+			f.all++
+			thread := ""
+			if len(s.messages) > 1 {
+				thread = fmt.Sprint(half, i)
+			}
+			var reply *gatewayv1.AskResponse
+			for _, m := range s.messages {
+				if reply, err = h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: s.store, CustomerId: s.customer, ThreadId: thread, Message: m}); err != nil {
+					t.Fatalf("%s: %v", m, err)
+				}
+			}
+			misses, bans := s.judge(reply.GetText())
+			if len(bans) > 0 {
+				f.absurd++
+			} else if len(misses) == 0 {
+				f.right++
+			}
+			if len(misses)+len(bans) > 0 && (*showScenarios == half || *showScenarios == "both") {
+				t.Logf("%s %s: %s\nlacks %q, says %q:\n%s\n", s.store, s.customer, s.messages, misses, bans, reply.GetText())
+				for _, r := range reply.GetResults() {
+					t.Log(r.GetAssignment().GetSpecialist(), r.GetAnswer().GetToolCalls())
+				}
 			}
 		}
-	}
-	for name, f := range figures {
-		// The floors leave room for a message or two that a change to search or routing moves.
-		if floor := map[bool]int{false: 85, true: 80}[strings.HasSuffix(name, "unread")]; 100*f.right < floor*f.all {
-			t.Errorf("%s: %d of %d are right, want %d %%", name, f.right, f.all, floor)
+		for store, f := range figures {
+			// The floors leave room for a message or two that a change to search or routing moves.
+			if 100*f.right < 80*f.all {
+				t.Errorf("%s, %s: %d of %d are right, want 80 %%", store, half, f.right, f.all)
+			}
+			if f.absurd > 0 {
+				t.Errorf("%s, %s: %d replies are absurd", store, half, f.absurd)
+			}
+			t.Logf("%s, %s: %d of %d right, %d absurd", store, half, f.right, f.all, f.absurd)
 		}
-		if f.absurd > 0 {
-			t.Errorf("%s: %d replies are absurd", name, f.absurd)
-		}
-		t.Logf("%s: %d of %d right, %d absurd", name, f.right, f.all, f.absurd)
 	}
 }

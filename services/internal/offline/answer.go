@@ -18,7 +18,7 @@ import (
 const (
 	shownProducts = 5
 	shownOffers   = 6
-	shownPassages = 2
+	shownPassages = 3
 )
 
 // say words a sentence of the model's own in the conversation's language.
@@ -50,6 +50,7 @@ func (c *conversation) answer() string {
 	for _, r := range c.done {
 		o := r.object()
 		switch {
+		case c.replaced(r):
 		case r.name == askShopper:
 			q, _ := r.args["question"].(string)
 			add(q)
@@ -87,8 +88,8 @@ func (c *conversation) answer() string {
 		}
 	}
 	if unknown && len(out) == 0 {
-		if apology || mineRE.MatchString(c.ask) || wanted(c.ask, "rule", "status", "return", "cancel", "exchange") != "" {
-			add(c.say("unknown"))
+		if apology || mineRE.MatchString(c.ask) || wanted(c.ask, "rule", "topic", "status", "return", "cancel", "exchange") != "" {
+			add(c.say("unknown") + " " + c.say("help"))
 		} else {
 			return c.say("offtopic")
 		}
@@ -109,6 +110,14 @@ func (c *conversation) date(s string) string {
 	}
 	format := map[string]string{"de": "%d. %s %d", "fr": "%d %s %d", "es": "%d de %s de %d"}[c.lang]
 	return fmt.Sprintf(format, day.Day(), names[day.Month()-1], day.Year())
+}
+
+// replaced reports whether a search counts no more: a later, wider one found products, or it is a wider one that found none.
+func (c *conversation) replaced(r result) bool {
+	found := func(r result) bool { return len(list(r.object()["products"])) > 0 }
+	return r.name == searchCatalog && slices.ContainsFunc(c.done, func(o result) bool {
+		return o.name == searchCatalog && (o.step > r.step && found(o) && str(r.object(), "total") == "0" || o.step < r.step && !found(r))
+	})
 }
 
 func has(o map[string]any, key string) bool { return o[key] != nil }
@@ -213,6 +222,11 @@ func (c *conversation) product(p map[string]any) string {
 	price := str(p, "price")
 	if has(p, "highest_price") {
 		price = c.say("from", price)
+	}
+	for _, v := range texts(p["variants"]) {
+		if label, of, ok := strings.Cut(v, ": "); ok && words(strings.ReplaceAll(regexp.QuoteMeta(label), " ", `\s*`)).MatchString(c.ask) {
+			price = label + " " + of
+		}
 	}
 	line := "- " + str(p, "title") + ", " + price
 	options := dict(p["options"])
@@ -401,18 +415,21 @@ func (c *conversation) offers(r result, o map[string]any) string {
 }
 
 func (c *conversation) passages(o map[string]any) string {
-	title, body, n := "", "", 0
-	for _, e := range list(o["passages"]) {
+	var titles []string
+	bodies := map[string]string{}
+	for _, e := range list(o["passages"])[:min(len(list(o["passages"])), shownPassages)] {
 		p := dict(e)
-		if title == "" {
-			title = str(p, "policy")
+		title := str(p, "policy")
+		if bodies[title] == "" {
+			titles = append(titles, title)
 		}
-		if str(p, "policy") == title && n < shownPassages {
-			body += " " + plaintext.OneLine(str(p, "text"))
-			n++
-		}
+		bodies[title] += " " + plaintext.OneLine(str(p, "text"))
 	}
-	return c.say("from policy", title, strings.TrimSpace(body))
+	var out []string
+	for _, title := range titles {
+		out = append(out, c.say("from policy", title, strings.TrimSpace(bodies[title])))
+	}
+	return strings.Join(out, " ")
 }
 
 // rendered is a result of another shape: its members by name; a value that was an argument comes first.

@@ -90,7 +90,7 @@ var measures = []struct {
 }
 
 // talk are words about shopping that name no product, in four languages, beside the stop words of the languages.
-var talk = set(`have has had got sell sells selling carry stock stocked offer need needs want wants wanted looking look searching search find show me buy get please pls could would can any some
+var talk = set(`one ones two three four five six zwei drei vier deux trois quatre dos tres cuatro together combine im yo yet use after have has had got sell sells selling carry stock stocked offer need needs want wants wanted looking look searching search find show me buy get please pls could would can any some
 	available availability left price prices priced cost costs much many how what's whats what which where is are it its it's they them there does do did you your i i'd i'm we us my hi hello hey the a an of for in on with and or
 	something anything thing things kind good nice cheap cheaper expensive best budget under over euro euros eur dollar dollars usd pounds gbp size sizes colour colours color colors come comes still also tell about like
 	interested recommend suggest give lighter heavier better bigger smaller difference between compare versus vs too than not right now today go goes well ideas idea gift gifts present presents son daughter wife husband mum mom dad friend mother father

@@ -17,7 +17,7 @@ func words(pattern string) *regexp.Regexp {
 
 // intents are read from top to bottom: of those that a tool serves, the first that fits counts. "_" is a space.
 var intents = []intent{
-	{"person", words(`(human|person|manager|supervisor|someone|somebody|real_person|agent|representative)(_please)? (talk|speak)_(to|with)_.* complain about_you
+	{"person", words(`(human|(a|an_actual|real|actual|live)_person|manager|supervisor|someone|somebody|real_person|agent|representative)(_please)? (talk|speak)_(to|with)_.* complain about_you
 		mensch(en)? mitarbeiter(in)? jemand(en)? humain conseill(er|[eè]re) (une_)?(vraie_)?personne quelqu'un (una_)?persona humano alguien agente`)},
 	{"greeting", regexp.MustCompile(`(?i)^\W*(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening|day)|hallo|guten (?:tag|morgen|abend)|moin|servus|bonjour|bonsoir|salut|hola|buenos d[ií]as|buenas(?: tardes| noches)?)(?: (?:there|all|everyone|zusammen|à tous))?\W*$`)},
 	{"thanks", regexp.MustCompile(`(?i)^\W*(?:many |ok,? |great,? |perfect,? )?(?:thanks?|thank you|cheers|bye|goodbye|danke|vielen dank|tschüss|merci|au revoir|gracias|adi[oó]s)\b[^?]{0,40}$`)},
@@ -26,9 +26,10 @@ var intents = []intent{
 	{"change_address", words(`(change|update|correct|wrong)_.*address address_.*(change|wrong|update) (adresse_.*|lieferadresse_.*)(ändern|falsch) (chang|modifi)\pL*_.*adresse cambiar_.*direcci[oó]n`)},
 	{"return", words(`return(s|ing|ed|able)? send_.{0,40}back give_.{0,40}back bring_.{0,40}back (zurück|retour)\pL* r[uü]ckgabe\pL* rücksend\pL+ rend(re|u) renvoy\pL+ retour\pL* devol\pL+ devuelv\pL+`)},
 	{"problem", words(`damaged broken faulty defective wrong_(item|size|one|colour|color|product) missing stopped_working does(n't|_not)_work torn leak(s|ing|ed)? beschädigt kaputt defekt falsch\pL* fehlt cass[ée]\pL* abîm\pL* défectueu\pL+ manque roto\pL* rota\pL* dañad\pL+ defectuos\pL+ falta`)},
-	{"rule", words(`policy policies polic[ií]a pol[ií]tica politique richtlinie\pL* how_long how_many_days how_much_(is|does)_(shipping|delivery|postage) (shipping|delivery|postage)_(cost|fee|time)s? do_you_(ship|deliver|match|offer|have_a_(shop|store)) can_(i|you|we)_(pay|repair|deliver|ship) warranty guarantee opening_hours open contact repair price_match privacy
+	{"rule", words(`policy policies polic[ií]a pol[ií]tica politique richtlinie\pL* how_long how_many_days do_you_(ship|deliver|match|offer|have_a_(shop|store)) can_(i|you|we)_(pay|repair|deliver|ship) warranty guarantee opening_hours open contact repair price_match privacy
 		versand\pL* lieferzeit\pL* liefer(n|t|ung) garantie gewährleistung öffnungszeiten kontakt livraison d[eé]lai\pL* horaires garant[ií]a env[ií]o\pL* plazo horario`)},
-	{"status", words(`where_.* status track(ing)? shipped sent arriv\pL+ (my|the|an|our)_(\pL+_)?(order|orders|parcel|package|delivery|refund|payment) order deliver(y|ed) bestellung\pL* paket sendung lieferung wo_(ist|bleibt) commandes? colis où pedidos? paquete d[oó]nde`)},
+	{"topic", words(`shipping delivery postage phone telephone e-?mail`)},
+	{"status", words(`where_.* status track(ing)? on_(its|the|their)_way shipped sent arriv\pL+ (my|the|an|our)_(\pL+_)?(order|orders|parcel|package|delivery|refund|payment) order delivered bestellung\pL* paket sendung lieferung wo_(ist|bleibt) commandes? colis où pedidos? paquete d[oó]nde`)},
 	{"add", words(`(put|add|place|throw)_.* in_den_warenkorb ajoute\pL* mets mettez a[ñn]ad\pL+ agreg\pL+ pon(er)?`)},
 	{"remove", words(`(remove|delete|drop)_.* take_.*_out entfern\pL+ lösch\pL+ enl[eè]v\pL+ retir\pL+ supprim\pL+ quit(a|ar) elimin\pL+`)},
 	{"gift", words(`gifts? presents? birthday christmas geschenk\pL* cadeaux? regalos?`)},
@@ -37,6 +38,21 @@ var intents = []intent{
 	{"offer", words(`codes? coupons? vouchers? discounts? deals? offers? sales? promos? promotions? (free|cheaper)_(shipping|delivery|postage) save rabatt\pL* gutschein\pL* aktion\pL* angebot\pL* r[eé]ductions? remises? offres? promotions? descuentos? ofertas? cup[oó]n(es)? c[oó]digos? promoci[oó]n(es)?`)},
 	{"cart", words(`cart basket bag trolley warenkorb einkaufswagen panier carrito cesta`)},
 	{"all", words(`(all|which|what|every)_(the_)?(codes?|offers?|deals?|promotions?|discounts?|vouchers?|coupons?) (codes|offers|deals)_.*(have|there) welche_.*(codes?|angebote|aktionen|rabatte) quel(le)?s_.*(codes?|offres|promotions) qu[eé]_.*(c[oó]digos|ofertas|descuentos|promociones)`)},
+}
+
+// topics are English words for what shoppers ask of a store's documents in other words or languages: the documents are often English.
+var topics = []struct {
+	words   *regexp.Regexp
+	english string
+}{
+	{words(`shipping postage delivery versand\pL* liefer\pL* livraison exp[eé]di\pL+ env[ií]o\pL* entrega\pL*`), "delivery costs"},
+	{words(`zurück\pL* rückgabe\pL* rücksend\pL+ umtausch\pL* rend(re|u) renvoy\pL+ retour\pL* rembours\pL+ devol\pL+ devuelv\pL+ reembols\pL+`), "return"},
+	{words(`garantie gewährleistung garant[ií]a`), "guarantee warranty"},
+	{words(`öffnungszeiten geöffnet horaires ouvert\pL* horario\pL* abiert\pL+`), "opening hours contact"},
+	{words(`kontakt telefon\pL* erreich\pL+ contact\pL* joindre téléphone teléfono`), "contact"},
+	{words(`beschädigt kaputt defekt ab[iî]m\pL* cass[ée]\pL* défectueu\pL+ roto\pL* rota\pL* dañad\pL+ defectuos\pL+`), "damaged broken faulty guarantee"},
+	{words(`stornier\pL* annul\pL+ cancel\pL+`), "cancel"},
+	{words(`bezahl\pL* zahl(en|ung)\pL* pay(er|ement)\pL* pag(ar|o)\pL*`), "pay"},
 }
 
 // is reports whether a text has the words of an intent.

@@ -83,7 +83,7 @@ func (c *conversation) passOn(to ...string) []call {
 		case "recommend":
 			asks = is("cart", c.ask)
 		case "support":
-			asks = wanted(c.ask, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "status") != ""
+			asks = wanted(c.ask, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "topic", "status") != ""
 		}
 		if asks && c.has(notMine) && strings.Contains(c.toolText(notMine), strconv.Quote(name)) {
 			return []call{{notMine, object{"specialist": name}}}
@@ -118,14 +118,19 @@ func (c *conversation) planSearch() []call {
 		}
 		return out
 	}
-	if len(c.done) == 1 && c.done[0].ok && len(list(c.done[0].object()["products"])) == 0 {
-		return c.passOn("support", "promotions")
+	if len(c.done) == 1 && c.done[0].ok && c.called(searchCatalog) && str(c.done[0].object(), "total") == "0" {
+		if len(list(c.done[0].object()["products"])) == 0 {
+			if k := c.passOn("support", "promotions"); k != nil {
+				return k
+			}
+		}
+		return c.widened()
 	}
 	if len(c.done) > 0 || c.small() {
 		return nil
 	}
-	ownOrder := orderWants[wanted(c.ask, "cancel", "exchange", "change_address", "return")] != "" && mineRE.MatchString(c.ask)
-	if ownOrder || is("person", c.ask) && len(productWords(c.ask, c.lang)) < 3 {
+	ownOrder := wanted(c.ask, "cancel", "exchange", "change_address", "return", "status") != ""
+	if ownOrder && mineRE.MatchString(c.ask) || is("person", c.ask) && len(productWords(c.ask, c.lang)) < 3 {
 		if k := c.passOn("support"); k != nil {
 			return k
 		}
@@ -157,6 +162,30 @@ func (c *conversation) planSearch() []call {
 		return c.question(c.say("what"))
 	}
 	return out
+}
+
+var purposeRE = regexp.MustCompile(`(?i)\s(?:for|für|pour|para)\s.*$`)
+
+// widened is the search after one that found nothing: without what the thing is for, and with a colour as a word of its name. It
+// is nil if that changes nothing.
+func (c *conversation) widened() []call {
+	tried := c.done[0].args
+	text := purposeRE.ReplaceAllString(c.ask, "")
+	args := c.productQuery(text)
+	if args == nil {
+		return nil
+	}
+	if options, _ := args["options"].(map[string]any); options["colour"] != nil {
+		args["query"] = strings.TrimSpace(colourRE.FindString(text)) + " " + args["query"].(string)
+		delete(options, "colour")
+		if len(options) == 0 {
+			delete(args, "options")
+		}
+	}
+	if string(wire.Encode(args)) == string(wire.Encode(tried)) {
+		return nil
+	}
+	return []call{{searchCatalog, args}}
 }
 
 // productQuery is the arguments of a search for what a text describes, nil if it describes nothing.
@@ -303,9 +332,9 @@ func (c *conversation) planPromotions() []call {
 }
 
 // wishRE says that something is wanted done, not only known.
-var wishRE = words(`(i|we)_(want|need|would_like|wish)_to i'd_like_to (ich|wir)_(möchte|will|wollen)\pL* je_(veux|voudrais|souhaite) (quiero|quisiera|deseo)`)
+var wishRE = words(`(want|need|would_like|wish)_to i'd_like_to (ich|wir)_(möchte|will|wollen)\pL* je_(veux|voudrais|souhaite) (quiero|quisiera|deseo)`)
 
-var mineRE = words(`my our meine?[nmrs]? unsere?[nmr]? mon ma mes notre nos mi mis nuestr[oa]s? the_order this_order`)
+var mineRE = words(`i_(have_)?(ordered|bought|received|got) (cancel|return|exchange|send)_(it|them|this|that) my our meine?[nmrs]? unsere?[nmr]? mon ma mes notre nos mi mis nuestr[oa]s? the_order this_order`)
 
 func (c *conversation) planSupport() []call {
 	if len(c.done) > 0 {
@@ -339,11 +368,16 @@ func (c *conversation) planSupportPart(s string) []call {
 	if len(ids) > 0 {
 		order["order_id"] = strings.TrimPrefix(ids[0], "#")
 	}
-	want := wanted(s, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "status", "cart")
+	want := wanted(s, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "topic", "status", "cart")
 	name := strings.Join(productWords(idRE.ReplaceAllString(s, " "), c.lang), " ")
 	if !c.has(lookupOrder) && (want == "status" || orderWants[want] != "") {
 		name += " contact"
 		ids, want = nil, ""
+	}
+	for _, t := range topics {
+		if (c.lang != "en" || is("topic", s)) && t.words.MatchString(s) {
+			name += " " + t.english
+		}
 	}
 	rules := call{policies, object{"query": name}}
 	switch {
@@ -355,7 +389,7 @@ func (c *conversation) planSupportPart(s string) []call {
 		}
 		order["wants"], order["reason"] = []any{orderWants[want]}, s
 		return []call{{lookupOrder, order}, rules}
-	case want == "status" && (mine || !is("rule", s)):
+	case want == "status" || (want == "rule" || want == "topic") && mine && is("status", s):
 		return []call{{lookupOrder, order}}
 	case want == "" && len(ids) > 0:
 		return []call{{lookupOrder, order}}

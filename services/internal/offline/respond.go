@@ -65,6 +65,7 @@ type result struct {
 	args map[string]any
 	body string
 	ok   bool // body is JSON
+	step int  // grows with each step of the loop
 }
 
 var (
@@ -91,8 +92,11 @@ func readConversation(req *chatRequest) *conversation {
 			c.raw = string(m.Content)
 		}
 	}
-	calls := map[string]wire.ToolCall{}
+	calls, step := map[string]wire.ToolCall{}, 0
 	for i, m := range req.Messages {
+		if len(m.ToolCalls) > 0 {
+			step = i
+		}
 		for _, call := range m.ToolCalls {
 			calls[call.ID] = call
 		}
@@ -101,7 +105,7 @@ func readConversation(req *chatRequest) *conversation {
 			c.told = string(m.Content)
 		case m.Role == "tool" && i > last:
 			call := calls[m.ToolCallID]
-			r := result{name: call.Function.Name, body: strings.TrimSpace(fenceRE.ReplaceAllString(string(m.Content), "$1"))}
+			r := result{step: step, name: call.Function.Name, body: strings.TrimSpace(fenceRE.ReplaceAllString(string(m.Content), "$1"))}
 			_ = json.Unmarshal([]byte(call.Function.Arguments), &r.args) // arguments of a hostile endpoint may be no JSON
 			r.ok = json.Valid([]byte(r.body)) && !strings.HasPrefix(r.body, `{"error"`)
 			c.done = append(c.done, r)
