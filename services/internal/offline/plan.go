@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
@@ -77,7 +76,7 @@ func (c *conversation) passOn(to ...string) []call {
 		asks := false
 		switch name {
 		case "search":
-			asks = comparedRE.MatchString(c.ask) && !is("cart", c.ask)
+			asks = (comparedRE.MatchString(c.ask) || c.has(promotions)) && !is("cart", c.ask)
 		case "promotions":
 			asks = is("offer", c.ask)
 		case "recommend":
@@ -316,7 +315,10 @@ func (c *conversation) planPromotions() []call {
 		return nil
 	}
 	if len(codes(c.ask)) == 0 && !is("offer", c.ask) && !is("pairs", c.ask) {
-		return c.passOn("support", "recommend")
+		if k := c.passOn("support", "recommend"); k != nil {
+			return k
+		}
+		return c.passOn("search")
 	}
 	args := object{}
 	if found := codes(c.ask); len(found) > 0 {
@@ -455,45 +457,16 @@ func (c *conversation) generic(name string) []call {
 	if best < 0 {
 		return nil
 	}
-	var s struct {
-		Properties map[string]struct {
-			Type string
-			Enum []string
-		}
-		Required []string
-	}
-	if json.Unmarshal(c.tools[best].Function.Parameters, &s) != nil {
-		return nil
-	}
+	s, _ := readSchema(c.tools[best].Function.Parameters) // check has read it
 	var out []call
 	for _, subject := range c.subjects() {
 		args := object{}
 		for _, key := range s.Required {
-			if v := requiredValue(s.Properties[key].Type, s.Properties[key].Enum, subject); v != nil {
-				args[key] = v
-			}
+			args[key] = s.value(key, subject)
 		}
 		out = addCall(out, call{c.tools[best].Function.Name, args})
 	}
 	return out
-}
-
-// requiredValue is a value for a required argument.
-func requiredValue(kind string, enum []string, subject string) any {
-	switch {
-	case len(enum) > 0:
-		return enum[0]
-	case kind == "string":
-		return subject
-	case kind == "integer" || kind == "number":
-		n, _ := quantity(" " + subject)
-		return n
-	case kind == "array":
-		return []any{subject}
-	case kind == "boolean":
-		return true
-	}
-	return object{}
 }
 
 var capitalRE = regexp.MustCompile(`.\b(\p{Lu}[\pL'-]+(?:(?: (?:de|la|los|of|the|von))* \p{Lu}[\pL'-]+)*)`)

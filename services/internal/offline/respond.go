@@ -13,8 +13,8 @@ import (
 func respond(req *chatRequest) *wire.Answer {
 	c := readConversation(req)
 	mode, forced := toolChoice(req.ToolChoice)
-	if len(req.Tools) > 0 && mode != choiceNone {
-		calls := c.plan(forced, mode == choiceRequired)
+	if len(req.Tools) > 0 && mode != "none" {
+		calls := c.plan(forced, mode == "required")
 		if req.ParallelToolCalls != nil && !*req.ParallelToolCalls {
 			calls = calls[:min(len(calls), 1)]
 		}

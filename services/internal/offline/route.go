@@ -16,30 +16,15 @@ var (
 )
 
 // form is the JSON that a response schema asks for. The only form that the suite asks for is a routing, which the router's own
-// classifier decides; of another, every required member is there and empty.
+// classifier decides; of another, every required member is there.
 func (c *conversation) form(raw json.RawMessage) any {
-	var s struct {
-		Properties map[string]struct{ Type string }
-		Required   []string
-	}
-	_ = json.Unmarshal(raw, &s) // check has parsed it
+	s, _ := readSchema(raw) // check has read it
 	if _, routes := s.Properties["assignments"]; routes {
 		return c.route()
 	}
 	out := object{}
 	for _, key := range s.Required {
-		switch s.Properties[key].Type {
-		case "string":
-			out[key] = c.ask
-		case "array":
-			out[key] = []any{}
-		case "integer", "number":
-			out[key] = 0
-		case "boolean":
-			out[key] = false
-		default:
-			out[key] = object{}
-		}
+		out[key] = s.value(key, c.ask)
 	}
 	return out
 }

@@ -74,11 +74,15 @@ func New(cfg Config) (*Server, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, mux: http.NewServeMux()}
-	s.mux.HandleFunc("/v1/chat/completions", s.chat)
-	s.mux.HandleFunc("/v1/models", s.models)
+	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "unknown_url",
-			Message: fmt.Sprintf("Invalid URL (%s %s)", r.Method, r.URL.Path)})
+		e := &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "unknown_url", Message: fmt.Sprintf("Invalid URL (%s %s)", r.Method, r.URL.Path)}
+		if allow := map[string]string{"/v1/chat/completions": http.MethodPost, "/v1/models": http.MethodGet}[r.URL.Path]; allow != "" {
+			w.Header().Set("Allow", allow)
+			e.Status, e.Code, e.Message = http.StatusMethodNotAllowed, "method_not_supported", fmt.Sprintf("Not allowed to %s on %s; use %s", r.Method, r.URL.Path, allow)
+		}
+		refuse(w, e)
 	})
 	return s, nil
 }
@@ -110,11 +114,7 @@ func Serve(ctx context.Context, lis net.Listener, h http.Handler) error {
 	return nil
 }
 
-func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		methodNotAllowed(w, r, http.MethodGet)
-		return
-	}
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	var list []any
 	for _, id := range []string{Model, ModelFast} {
 		list = append(list, object{"id": id, "object": "model", "created": 1, "owned_by": ownedBy})
@@ -123,10 +123,6 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		methodNotAllowed(w, r, http.MethodPost)
-		return
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		var tooLarge *http.MaxBytesError
@@ -184,12 +180,6 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest,
 			return
 		}
 	}
-}
-
-func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) {
-	w.Header().Set("Allow", allow)
-	refuse(w, &apiError{Status: http.StatusMethodNotAllowed, Type: "invalid_request_error", Code: "method_not_supported",
-		Message: fmt.Sprintf("Not allowed to %s on %s; use %s", r.Method, r.URL.Path, allow)})
 }
 
 func refuse(w http.ResponseWriter, e *apiError) {

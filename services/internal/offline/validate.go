@@ -20,56 +20,39 @@ func invalid(param, format string, args ...any) *apiError {
 
 // check refuses what the real API refuses. It returns nil for a request that can be answered.
 func check(req *chatRequest) *apiError {
-	if req.Model == "" {
+	switch {
+	case req.Model == "":
 		return invalid("model", "you must provide a model parameter")
-	}
-	if req.Model != Model && req.Model != ModelFast {
+	case req.Model != Model && req.Model != ModelFast:
 		return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "model", Code: "model_not_found",
 			Message: fmt.Sprintf("The model %q does not exist; this server has %q and %q", req.Model, Model, ModelFast)}
-	}
-	if len(req.Messages) == 0 {
+	case len(req.Messages) == 0:
 		return invalid("messages", "messages must hold at least one message")
 	}
-	if err := checkTools(req); err != nil {
-		return err
-	}
-	if err := checkFormat(req.ResponseFormat); err != nil {
-		return err
-	}
-	return checkMessages(req.Messages)
-}
-
-func checkTools(req *chatRequest) *apiError {
 	for i, t := range req.Tools {
 		param := fmt.Sprintf("tools[%d].function", i)
 		if t.Function.Name == "" {
 			return invalid(param+".name", "a tool needs a name")
 		}
-		if err := checkSchema(t.Function.Parameters); err != nil {
+		if _, err := readSchema(t.Function.Parameters); err != nil {
 			return invalid(param+".parameters", "invalid schema for function %q: %v", t.Function.Name, err)
 		}
 	}
-	mode, name := toolChoice(req.ToolChoice)
-	if mode == choiceInvalid {
+	switch mode, name := toolChoice(req.ToolChoice); {
+	case mode == "":
 		return invalid("tool_choice", "tool_choice must be none, auto, required or a function")
-	}
-	if name != "" && !slices.ContainsFunc(req.Tools, func(t tool) bool { return t.Function.Name == name }) {
+	case name != "" && !slices.ContainsFunc(req.Tools, func(t tool) bool { return t.Function.Name == name }):
 		return invalid("tool_choice", "tool_choice names %q, which is not in tools", name)
 	}
-	return nil
-}
-
-func checkFormat(f *responseFormat) *apiError {
-	if f == nil || f.Type != "json_schema" {
-		return nil
+	if f := req.ResponseFormat; f != nil && f.Type == "json_schema" {
+		if f.JSONSchema == nil || len(f.JSONSchema.Schema) == 0 {
+			return invalid("response_format", "response_format json_schema needs a schema")
+		}
+		if _, err := readSchema(f.JSONSchema.Schema); err != nil {
+			return invalid("response_format", "invalid schema: %v", err)
+		}
 	}
-	if f.JSONSchema == nil || len(f.JSONSchema.Schema) == 0 {
-		return invalid("response_format", "response_format json_schema needs a schema")
-	}
-	if err := checkSchema(f.JSONSchema.Schema); err != nil {
-		return invalid("response_format", "invalid schema: %v", err)
-	}
-	return nil
+	return checkMessages(req.Messages)
 }
 
 // checkMessages pairs tool calls with their answers: each id is answered exactly once, right after it was asked.
@@ -107,51 +90,55 @@ func unanswered(ids []string) *apiError {
 		"these have no response: %s", strings.Join(ids, ", "))
 }
 
-type choiceMode int
-
-const (
-	choiceAuto choiceMode = iota
-	choiceNone
-	choiceRequired
-	choiceInvalid
-)
-
-// toolChoice reads tool_choice; name is set when one function is demanded.
-func toolChoice(raw json.RawMessage) (mode choiceMode, name string) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return choiceAuto, ""
-	}
-	var word string
-	if json.Unmarshal(raw, &word) == nil {
-		switch word {
-		case "auto":
-			return choiceAuto, ""
-		case "none":
-			return choiceNone, ""
-		case "required":
-			return choiceRequired, ""
-		}
-		return choiceInvalid, ""
-	}
+// toolChoice reads tool_choice as "auto", "none" or "required", "" for anything else; name is set when one function is demanded.
+func toolChoice(raw json.RawMessage) (mode, name string) {
 	var one struct {
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
+		Function struct{ Name string }
 	}
-	if json.Unmarshal(raw, &one) != nil || one.Function.Name == "" {
-		return choiceInvalid, ""
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return "auto", ""
+	case json.Unmarshal(raw, &mode) == nil && slices.Contains([]string{"auto", "none", "required"}, mode):
+		return mode, ""
+	case json.Unmarshal(raw, &one) == nil && one.Function.Name != "":
+		return "required", one.Function.Name
 	}
-	return choiceRequired, one.Function.Name
+	return "", ""
 }
 
-// checkSchema refuses a schema that is no JSON object. No schema at all is one without properties.
-func checkSchema(raw json.RawMessage) error {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
+// schema is what the rules read of a JSON schema.
+type schema struct {
+	Properties map[string]json.RawMessage
+	Required   []string
+}
+
+// readSchema refuses a schema that is no JSON object. No schema at all is one without properties.
+func readSchema(raw json.RawMessage) (s schema, err error) {
+	if len(raw) > 0 && string(raw) != "null" {
+		err = json.Unmarshal(raw, &s)
 	}
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
+	return s, err
+}
+
+// value is a value for a required property: a text, or what a text has of its kind.
+func (s schema) value(property, text string) any {
+	var p struct {
+		Type any // a name or a list of names
+		Enum []any
 	}
-	return json.Unmarshal(raw, &s)
+	_ = json.Unmarshal(s.Properties[property], &p) // what is no object says nothing of its type
+	switch {
+	case len(p.Enum) > 0:
+		return p.Enum[0]
+	case p.Type == "string":
+		return text
+	case p.Type == "integer" || p.Type == "number":
+		n, _ := quantity(" " + text)
+		return n
+	case p.Type == "array":
+		return []any{text}
+	case p.Type == "boolean":
+		return true
+	}
+	return object{}
 }
