@@ -319,5 +319,5 @@ func dialData(cfg suite.Config) (load.Clients, func(), error) {
 }
 
 // offlineNote says what answers, and what another model would change.
-const offlineNote = "model offline (rules, not a language model; a real one understands any wording and translates: set OPENAI_API_KEY, ANTHROPIC_API_KEY or " +
-	"GEMINI_API_KEY with --model, or --model-url)"
+const offlineNote = "model offline (rules, not a language model; a real one understands any wording and translates: set OPENAI_API_KEY, or " +
+	"ANTHROPIC_API_KEY with --model claude-..., GEMINI_API_KEY with --model gemini-..., or --model-url URL --model NAME)"

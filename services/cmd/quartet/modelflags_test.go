@@ -221,3 +221,28 @@ func TestModelFlagsReachTheEndpoint(t *testing.T) {
 		})
 	}
 }
+
+// What the banner of the offline model says to set is enough for a real model.
+func TestTheBannersWaysToARealModelWork(t *testing.T) {
+	_, list, _ := strings.Cut(strings.TrimSuffix(offlineNote, ")"), "set ")
+	ways := strings.Split(strings.ReplaceAll(strings.ReplaceAll(list, ", or ", ", "), "-...", "-x"), ", ")
+	if len(ways) != 4 {
+		t.Fatalf("ways %q", ways)
+	}
+	for _, way := range ways {
+		set := map[string]string{}
+		words := strings.Fields(strings.NewReplacer(" with ", " ", " URL ", " http://127.0.0.1:1/v1 ").Replace(way))
+		if strings.HasSuffix(words[0], "_KEY") {
+			set[words[0]], words = "x", words[1:]
+		}
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		flags := addModelFlags(fs)
+		if err := fs.Parse(words); err != nil {
+			t.Fatal(err)
+		}
+		env := environment{get: func(k string) string { return set[k] }}
+		if err := flags.models(&suite.Config{}, env); err != nil || !flags.real(env) {
+			t.Errorf("%s: a real model answers: %v, error %v", way, flags.real(env), err)
+		}
+	}
+}
