@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/wording"
 )
@@ -116,7 +117,17 @@ func (c *conversation) date(s string) string {
 func (c *conversation) replaced(r result) bool {
 	found := func(r result) bool { return len(list(r.object()["products"])) > 0 }
 	return r.name == searchCatalog && slices.ContainsFunc(c.done, func(o result) bool {
-		return o.name == searchCatalog && (o.step > r.step && found(o) && str(r.object(), "total") == "0" || o.step < r.step && !found(r))
+		return o.name == searchCatalog && (o.step > r.step && found(o) && r.misses() || o.step < r.step && !found(r))
+	})
+}
+
+// misses reports whether no product that a search found has all words of the query.
+func (r result) misses() bool {
+	query, _ := r.args["query"].(string)
+	o := r.object()
+	return str(o, "total") == "0" || !slices.ContainsFunc(list(o["products"]), func(p any) bool {
+		have := plaintext.Fold(string(wire.Encode(p)))
+		return !slices.ContainsFunc(strings.Fields(query), func(w string) bool { return !strings.Contains(have, plaintext.Fold(plaintext.Singular(w))) })
 	})
 }
 

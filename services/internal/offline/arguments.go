@@ -41,7 +41,6 @@ var (
 	letterRE = regexp.MustCompile(`(?:\b(?:in|for)(?: an?)?\s+|,\s*)(X{0,3}[SL]|M|\dXL)\b`)
 	colourRE = words(`black white red blue green grey gray yellow orange pink purple brown beige navy schwarz(e[rsnm]?)? weiß(e[rsnm]?)? rot(e[rsnm]?)? blau(e[rsnm]?)? grün(e[rsnm]?)? grau(e[rsnm]?)? gelb(e[rsnm]?)? noire?s? blanc(he)?s? rouges? bleue?s? verte?s? grise?s? jaunes? negr[oa]s? blanc[oa]s? roj[oa]s? azul(es)? verdes? gris(es)? amarill[oa]s?`)
 	personRE = regexp.MustCompile(`(?i)\b(?:(?:for|für|pour|para)\s+(one|two|three|four|five|six|zwei|drei|vier|deux|trois|quatre|dos|tres|cuatro|\d)(?:$|[\s,.?!]+)(?:people|persons|personen|personnes|personas)?|(\d{1,2}|one|two|three|four|five|six|eight)[- ](?:person|persons|people|man)\b)`)
-	flagRE   = regexp.MustCompile(`\{"(\w+)": ?"true"`)
 	countRE  = words(`how_many number_of wie_?viele combien_d\S* cu[aá]nt[oa]s`)
 
 	offerWordsRE = words(`free_codes? (promo(tion(al)?)?_)?codes? coupons? vouchers? discounts? deals? offers? promos? promotions? savings? save use apply applies work works valid off rabatt\pL* gutschein\pL* aktion\pL* angebot\pL* r[eé]ductions? remises? offres? bons? descuentos? ofertas? cup[oó]n(es)? c[oó]digos?`)
@@ -94,7 +93,7 @@ var talk = set(`one ones two three four five six zwei drei vier deux trois quatr
 	available availability left price prices priced cost costs much many how what's whats what which where is are it its it's they them there does do did you your i i'd i'm we us my hi hello hey the a an of for in on with and or
 	something anything thing things kind good nice cheap cheaper expensive best budget under over euro euros eur dollar dollars usd pounds gbp size sizes colour colours color colors come comes still also tell about like
 	interested recommend suggest give lighter heavier better bigger smaller difference between compare versus vs too than not right now today go goes well ideas idea gift gifts present presents son daughter wife husband mum mom dad friend mother father
-	similar alternative alternatives instead put add place remove delete take cart basket bag someone person number
+	similar alternative alternatives instead put add place remove delete take cart basket someone person number
 	haben hast habt ihr gibt gibts verkauft verkaufen suche suchen brauche möchte will hätte zeig zeigen bitte kostet kosten preis verfügbar vorrätig sie ihr ich es ein eine einen einem einer der die das den dem und oder mit für in unter günstig günstige etwas auch noch größe farbe euch
 	avez-vous avez vous vendez-vous y a-t-il est-ce cherche besoin veux voudrais montrez prix coûte combien disponible disponibles stock je tu il un une des les le la de du et ou avec pour en sous vendez taille couleur avoir s'il plaît plait
 	tenéis teneis tienen tienes tiene hay busco buscando necesito quiero quisiera precio cuesta cuánto cuanto disponible vendéis venden una uno unos unas el la los las de del y o con para en por favor talla color me algún alguna algo`)
@@ -188,12 +187,6 @@ func readRequest(s, toolText string) *request {
 				n = int(number(g[0]))
 			}
 			r.attrs["persons"] = strconv.Itoa(n)
-		}
-	}
-	for _, m := range flagRE.FindAllStringSubmatch(strings.ReplaceAll(toolText, `\"`, `"`), -1) {
-		if re := words(m[1]); re.MatchString(r.rest) {
-			r.attrs[m[1]] = "true"
-			r.rest = re.ReplaceAllString(r.rest, " ")
 		}
 	}
 	return r

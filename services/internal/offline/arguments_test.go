@@ -27,6 +27,7 @@ func TestArgumentsAreReadByTypeAndUnit(t *testing.T) {
 		"ein Zelt für drei Personen":             {Words: "Zelt", Attributes: map[string]any{"persons": "3"}},
 		"lamp with the longest battery life":     {Words: "lamp", Unordered: true},
 		"red gloves in size 42":                  {Words: "gloves", Size: "42", Colour: "red"},
+		"a sleeping bag under 60 euro":           {Words: "sleeping bag", Max: 60},
 		"gloves in L":                            {Words: "gloves", Size: "L"},
 		"gants noirs en taille 9":                {Words: "gants", Size: "9", Colour: "black"},
 		"what is your cheapest kettle?":          {Words: "kettle", Sort: "price_low_to_high"},

@@ -36,7 +36,7 @@ var intents = []intent{
 	{"alternative", words(`similar alternatives? like_the instead_of comparable ähnlich\pL* alternativen? statt similaires? semblables? parecid[oa]s? alternativas?`)},
 	{"pairs", words(`(go|goes|going|fit|fits|pair|pairs|match|matches)_.*(with|together) with_(it|this|these|them|my_.*) what_else .*(buy|need|recommend)_with.* add_to passt_.*zu pass(en|end)_.*zu va_.*avec aller_.*avec pega_con va(n)?_(bien_)?con combina\pL*`)},
 	{"offer", words(`codes? coupons? vouchers? discounts? deals? offers? sales? promos? promotions? (free|cheaper)_(shipping|delivery|postage) save rabatt\pL* gutschein\pL* aktion\pL* angebot\pL* r[eé]ductions? remises? offres? promotions? descuentos? ofertas? cup[oó]n(es)? c[oó]digos? promoci[oó]n(es)?`)},
-	{"cart", words(`cart basket bag trolley warenkorb einkaufswagen panier carrito cesta`)},
+	{"cart", words(`cart basket ((in|to|into|from)_)?(my|the|our)_(shopping_)?bag trolley warenkorb einkaufswagen panier carrito cesta`)},
 	{"all", words(`(all|which|what|every)_(the_)?(codes?|offers?|deals?|promotions?|discounts?|vouchers?|coupons?) (codes|offers|deals)_.*(have|there) welche_.*(codes?|angebote|aktionen|rabatte) quel(le)?s_.*(codes?|offres|promotions) qu[eé]_.*(c[oó]digos|ofertas|descuentos|promociones)`)},
 }
 

@@ -63,9 +63,9 @@ func (c *conversation) plan(forced string, required bool) []wire.ToolCall {
 	return out
 }
 
-// question asks the shopper, where that is offered.
-func (c *conversation) question(text string) []call {
-	return []call{{askShopper, object{"question": text}}}
+// question asks what is meant, where that is offered.
+func (c *conversation) question() []call {
+	return []call{{askShopper, object{"question": c.say("what")}}}
 }
 
 func (c *conversation) small() bool { return is("greeting", c.ask) || is("thanks", c.ask) }
@@ -117,7 +117,7 @@ func (c *conversation) planSearch() []call {
 		}
 		return out
 	}
-	if len(c.done) == 1 && c.done[0].ok && c.called(searchCatalog) && str(c.done[0].object(), "total") == "0" {
+	if len(c.done) == 1 && c.done[0].ok && c.called(searchCatalog) && c.done[0].misses() {
 		if len(list(c.done[0].object()["products"])) == 0 {
 			if k := c.passOn("support", "promotions"); k != nil {
 				return k
@@ -158,20 +158,32 @@ func (c *conversation) planSearch() []call {
 		}
 	}
 	if len(out) == 0 {
-		return c.question(c.say("what"))
+		return c.question()
 	}
 	return out
 }
 
-var purposeRE = regexp.MustCompile(`(?i)\s(?:for|für|pour|para)\s.*$`)
+var (
+	purposeRE = regexp.MustCompile(`(?i)\s(?:for|für|pour|para)\s.*$`)
+	andRE     = regexp.MustCompile(`(?i)\s(?:and|und|et|y)\s`)
+)
 
-// widened is the search after one that found nothing: without what the thing is for, and with a colour as a word of its name. It
-// is nil if that changes nothing.
+// widened are the searches after one that no product answers in full: for each of several things by itself; or without what the thing
+// is for, and with a colour as a word of its name. None if that changes nothing.
 func (c *conversation) widened() []call {
-	tried := c.done[0].args
+	var out []call
+	parts := andRE.Split(c.ask, maxParallel)
+	for _, part := range parts {
+		if r := readRequest(part, ""); len(productWords(r.rest, c.lang)) > 0 {
+			out = append(out, call{searchCatalog, c.productQuery(part)})
+		}
+	}
+	if len(parts) > 1 && len(out) == len(parts) {
+		return out
+	}
 	text := purposeRE.ReplaceAllString(c.ask, "")
 	args := c.productQuery(text)
-	if args == nil {
+	if args == nil || str(c.done[0].object(), "total") != "0" {
 		return nil
 	}
 	if options, _ := args["options"].(map[string]any); options["colour"] != nil {
@@ -181,7 +193,7 @@ func (c *conversation) widened() []call {
 			delete(args, "options")
 		}
 	}
-	if string(wire.Encode(args)) == string(wire.Encode(tried)) {
+	if string(wire.Encode(args)) == string(wire.Encode(c.done[0].args)) {
 		return nil
 	}
 	return []call{{searchCatalog, args}}
@@ -249,14 +261,14 @@ func (c *conversation) planRecommend() []call {
 	if (aboutCart || want == "pairs" && name == "") && want != "gift" && want != "alternative" && !c.has(cartContext) {
 		return nil
 	}
-	named := c.properName(r.rest)
+	named := properRE.FindString(r.rest)
 	if want == "pairs" && name != "" && !aboutCart {
 		named = name
 	}
 	switch {
 	case len(c.done) > 0:
 		if want == "add" && !c.done[0].ok && len(c.done) == 1 {
-			_, rest := quantity(c.ask)
+			_, rest := quantity(bagRE.ReplaceAllString(c.ask, " "))
 			return []call{{searchCatalog, c.productQuery(rest)}}
 		}
 		if want == "pairs" && c.called(cartContext) && !c.called(similar) && named == "" && len(list(c.done[0].object()["items"])) > 0 {
@@ -268,10 +280,10 @@ func (c *conversation) planRecommend() []call {
 		}
 		return nil
 	case want == "add":
-		n, rest := quantity(c.ask)
+		n, rest := quantity(bagRE.ReplaceAllString(c.ask, " "))
 		product := strings.Join(productWords(rest, c.lang), " ")
 		if product == "" {
-			return c.question(c.say("what"))
+			return c.question()
 		}
 		return []call{{cartContext, object{"changes": []any{object{"product": product, "add": n}}}}}
 	case want == "remove" || want == "cart":
@@ -297,12 +309,13 @@ func (c *conversation) planRecommend() []call {
 	return []call{{cartContext, object{}}}
 }
 
+// bagRE is the cart by a name that products have too.
+var bagRE = words(`(in|to|into)_(my|the|our)_(shopping_)?bag`)
+
 var cheaperRE = words(`cheaper less_expensive günstiger\pL* billiger\pL* moins_ch[eè]re?s? más_barat\pL+`)
 
+// properRE is a name of several capitalised words.
 var properRE = regexp.MustCompile(`\p{Lu}[\pL\pN'-]+(?: (?:\p{Lu}[\pL\pN'-]*|\d+))+`)
-
-// properName is a name of several capitalised words within a text.
-func (c *conversation) properName(s string) string { return properRE.FindString(s) }
 
 func (c *conversation) planPromotions() []call {
 	if len(c.done) > 0 {
@@ -386,9 +399,6 @@ func (c *conversation) planSupportPart(s string) []call {
 	case want == "person":
 		return []call{{handoff, object{"reason": s}}}
 	case orderWants[want] != "" && (mine || wishRE.MatchString(s)) && !is("rule", s):
-		if item := c.ownItem(s); item != "" && len(ids) == 0 {
-			order["item"] = item
-		}
 		order["wants"], order["reason"] = []any{orderWants[want]}, s
 		return []call{{lookupOrder, order}, rules}
 	case want == "status" || (want == "rule" || want == "topic") && mine && is("status", s):
@@ -423,17 +433,6 @@ func (c *conversation) proof(s string) object {
 		out["postal_code"] = m[1]
 	}
 	return out
-}
-
-var ownItemRE = regexp.MustCompile(`(?i)\b(?:my|our|meine?[nmrs]?|mon|ma|mes|mis?)\s+((?:[\pL'-]+\s?){1,4}?)(?:$|[,.?!]|\s+(?:for|because|in|to|that|i|which|from|für|pour|por|zurück)\b)`)
-
-// ownItem is the thing that a text calls the shopper's own, unless that is an order.
-func (c *conversation) ownItem(s string) string {
-	m := ownItemRE.FindStringSubmatch(s)
-	if m == nil || is("status", m[1]) || is("change_address", s) {
-		return ""
-	}
-	return strings.Join(productWords(m[1], c.lang), " ")
 }
 
 // generic calls tools that the suite does not have by what their schemas require: it takes the one whose words the question

@@ -106,11 +106,7 @@ func arguing(name, sends, loop, format string) Mode {
 }
 
 // writing writes tool calls into the text, as open models do behind endpoints that do not know their format.
-func writing(name, sends, begin, separator, end, format string) Mode {
-	return writingBy(name, sends, begin, separator, end, func(f wire.Function) string { return fmt.Sprintf(format, f.Name, f.Arguments) })
-}
-
-func writingBy(name, sends, begin, separator, end string, write func(wire.Function) string) Mode {
+func writing(name, sends, begin, separator, end string, write func(wire.Function) string) Mode {
 	return edited(name, sends, readsCalls, func(a *answer) {
 		if len(a.Calls) == 0 {
 			return
@@ -121,6 +117,11 @@ func writingBy(name, sends, begin, separator, end string, write func(wire.Functi
 		}
 		a.Text, a.Calls, a.Finish = begin+strings.Join(all, separator)+end, nil, "stop"
 	})
+}
+
+// as writes a call by a format of its name and its arguments.
+func as(format string) func(wire.Function) string {
+	return func(f wire.Function) string { return fmt.Sprintf(format, f.Name, f.Arguments) }
 }
 
 func refuses(name, sends, loop string, with refusal) Mode {
@@ -180,12 +181,12 @@ var modes = []Mode{
 			a.Before += "Let me look that up."
 		}
 	}),
-	writing("calls-hermes", "tool calls as text: `<tool_call>` JSON `</tool_call>`", "", "\n", "", `<tool_call>{"name": "%s", "arguments": %s}</tool_call>`),
-	writing("calls-llama", "tool calls as text: `<|python_tag|>` and JSON objects", "<|python_tag|>", "; ", "", `{"name": "%s", "parameters": %s}`),
-	writing("calls-mistral", "tool calls as text: `[TOOL_CALLS]` and a list in JSON", "[TOOL_CALLS] [", ", ", "]", `{"name": "%s", "arguments": %s}`),
-	writing("calls-mistral-args", "tool calls as text: `[TOOL_CALLS]name[ARGS]` and the arguments", "", "", "", "[TOOL_CALLS]%s[ARGS]%s"),
-	writingBy("calls-qwen-coder", "tool calls as text: `<tool_call><function=name><parameter=key>`", "", "\n", "", qwenCoder),
-	writing("calls-json", "tool calls as text: JSON in a code fence", "", "\n", "", "```json\n{\"name\": \"%s\", \"arguments\": %s}\n```"),
+	writing("calls-hermes", "tool calls as text: `<tool_call>` JSON `</tool_call>`", "", "\n", "", as(`<tool_call>{"name": "%s", "arguments": %s}</tool_call>`)),
+	writing("calls-llama", "tool calls as text: `<|python_tag|>` and JSON objects", "<|python_tag|>", "; ", "", as(`{"name": "%s", "parameters": %s}`)),
+	writing("calls-mistral", "tool calls as text: `[TOOL_CALLS]` and a list in JSON", "[TOOL_CALLS] [", ", ", "]", as(`{"name": "%s", "arguments": %s}`)),
+	writing("calls-mistral-args", "tool calls as text: `[TOOL_CALLS]name[ARGS]` and the arguments", "", "", "", as("[TOOL_CALLS]%s[ARGS]%s")),
+	writing("calls-qwen-coder", "tool calls as text: `<tool_call><function=name><parameter=key>`", "", "\n", "", qwenCoder),
+	writing("calls-json", "tool calls as text: JSON in a code fence", "", "\n", "", as("```json\n{\"name\": \"%s\", \"arguments\": %s}\n```")),
 	edited("same-call-again", "the first tool calls of the conversation again and again, until `tool_choice` is `none`",
 		"runs the tool once, repeats its result, and returns an answer with `ErrMaxSteps`", func(a *answer) {
 			if !a.request.noTools() {
