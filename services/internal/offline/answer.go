@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -325,11 +326,12 @@ func (c *conversation) order(r result, o map[string]any) string {
 		}
 		return out
 	}
-	var out []string
-	if c.lang == "en" {
-		out = texts(order["asked"])
-	} else if wants := texts(r.args["wants"]); len(wants) > 0 {
-		out = append(out, c.say(map[bool]string{true: "possible", false: "notHere"}[slices.Contains(texts(o["buttons"]), wants[0])]))
+	out := texts(order["asked"])
+	if wants := texts(r.args["wants"]); c.lang != "en" {
+		out = nil
+		if len(wants) > 0 {
+			out = append(out, c.say(map[bool]string{true: "possible", false: "notHere"}[slices.Contains(texts(o["buttons"]), wants[0])]))
+		}
 	}
 	out = append(out, c.say("order", id, wording.OrderStatus(c.lang, str(order, "status"))))
 	if c.lang == "en" {
@@ -362,67 +364,65 @@ func (c *conversation) order(r result, o map[string]any) string {
 }
 
 func (c *conversation) offers(r result, o map[string]any) string {
-	named := texts(r.args["codes"])
-	var lines, out []string
+	named, best := texts(r.args["codes"]), str(o, "best_code")
+	var lines, verdicts, advice []string
 	for _, e := range list(o["promotions"]) {
 		p := dict(e)
-		code, offer, saving := str(p, "code"), str(p, "offer"), str(p, "saving")
-		switch {
-		case slices.Contains(named, code) && p["eligible"] == true && saving != "":
-			out = append(out, c.say("applies", code, offer, saving))
-		case slices.Contains(named, code) && p["eligible"] == true:
-			out = append(out, c.say("offer", code, offer)+".")
-		case slices.Contains(named, code) && str(p, "explanation") != "" && c.lang == "en":
-			out = append(out, str(p, "explanation"))
-		case slices.Contains(named, code):
-			out = append(out, c.say("refused", code))
-		}
+		code, offer, saving, why := str(p, "code"), str(p, "offer"), str(p, "saving"), str(p, "explanation")
 		line := "- " + c.say("offer", code, offer)
-		if saving != "" && c.lang != "en" {
-			line = "- " + code
+		if c.lang != "en" {
+			why = ""
 		}
-		if saving != "" {
+		switch {
+		case saving != "" && c.lang != "en":
+			line = "- " + code + " (" + c.say("saves", saving) + ")"
+		case saving != "":
 			line += " (" + c.say("saves", saving) + ")"
-		} else if e := str(p, "explanation"); e != "" && c.lang == "en" {
-			line += ". " + strings.TrimSuffix(e, ".")
+		case why != "":
+			line += ". " + strings.TrimSuffix(why, ".")
 		}
 		if len(lines) < shownOffers {
 			lines = append(lines, line+".")
 		}
-	}
-	for _, code := range named {
-		if !strings.Contains(strings.Join(out, " "), code) {
-			out = append(out, c.say("noCode", code))
+		switch {
+		case !slices.Contains(named, code):
+		case p["eligible"] != true:
+			verdicts = append(verdicts, cmp.Or(why, c.say("refused", code)))
+		case saving != "":
+			verdicts = append(verdicts, c.say("applies", code, offer, saving))
+		default:
+			verdicts = append(verdicts, c.say("offer", code, offer)+".")
 		}
-	}
-	best := str(o, "best_code")
-	switch {
-	case len(named) > 0:
-		return strings.Join(out, " ")
-	case has(r.args, "all") || has(r.args, "query"):
-		if len(lines) == 0 {
-			return c.say("noOffer")
-		}
-		return c.say("offers") + "\n" + strings.Join(lines, "\n")
-	case best == "" && len(lines) == 0:
-		return c.say("noOffer")
-	case best == "" && !has(o, "cart_subtotal"):
-		return c.say("unseenCart") + " " + c.say("offers") + "\n" + strings.Join(lines, "\n")
-	case best == "":
-		return c.say("noOffer") + " " + c.say("offers") + "\n" + strings.Join(lines, "\n")
-	}
-	for _, e := range list(o["promotions"]) {
-		if p := dict(e); str(p, "code") == best {
-			out = append(out, c.say("best", best, str(p, "offer"), str(p, "saving")))
+		if code == best {
+			advice = append(advice, c.say("best", code, offer, saving))
 			if ends := str(p, "ends"); ends != "" {
-				out = append(out, c.say("until", c.date(ends)))
+				advice = append(advice, c.say("until", c.date(ends)))
 			}
 		}
 	}
-	if t := dict(o["best_combination"]); t != nil {
-		out = append(out, c.say("together", strings.Join(texts(t["codes"]), ", "), str(t, "saving")))
+	for _, code := range named {
+		if !strings.Contains(strings.Join(verdicts, " "), code) {
+			verdicts = append(verdicts, c.say("noCode", code))
+		}
 	}
-	return strings.Join(out, " ")
+	if t := dict(o["best_combination"]); t != nil {
+		advice = append(advice, c.say("together", strings.Join(texts(t["codes"]), ", "), str(t, "saving")))
+	}
+	head := ""
+	switch {
+	case len(named) > 0:
+		return strings.Join(verdicts, " ")
+	case len(lines) == 0:
+		return c.say("noOffer")
+	case has(r.args, "all") || has(r.args, "query"):
+	case best != "":
+		return strings.Join(advice, " ")
+	case has(o, "cart_subtotal"):
+		head = c.say("noOffer") + " "
+	default:
+		head = c.say("unseenCart") + " "
+	}
+	return head + c.say("offers") + "\n" + strings.Join(lines, "\n")
 }
 
 func (c *conversation) passages(o map[string]any) string {

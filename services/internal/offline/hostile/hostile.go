@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ type exchange struct {
 	ToolChoice json.RawMessage `json:"tool_choice"`
 
 	modes        []Mode
-	conversation string // the same for all requests of a conversation: the model and the messages up to the user's first one
+	conversation string // a hash that is the same for all requests of a conversation: the model and the messages up to the user's first one
 }
 
 type message struct {
@@ -190,7 +191,8 @@ func (h *Handler) read(body []byte) (*exchange, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x.conversation, x.modes = x.Model+"\x00"+string(opening), h.cfg.Modes
+	sum := sha256.Sum256(append([]byte(x.Model+"\x00"), opening...))
+	x.conversation, x.modes = string(sum[:]), h.cfg.Modes
 	name, list, chosen := strings.Cut(x.Model, suffix)
 	if chosen {
 		if x.modes, err = Parse(list); err != nil {
