@@ -390,7 +390,7 @@ func (c *conversation) planSupportPart(s string) []call {
 		ids, want = nil, ""
 	}
 	for _, t := range topics {
-		if (c.lang != "en" || is("topic", s)) && t.words.MatchString(s) {
+		if t.words.MatchString(s) {
 			name += " " + t.english
 		}
 	}
