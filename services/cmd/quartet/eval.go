@@ -40,7 +40,7 @@ const evalRoutingAbout = `Routes the messages of a labelled set and compares the
 "-" is stdin. A line is {"id":"m1","text":"where is my order?","gold":["support"]}. Optional fields: "kind" and "language" for
 a breakdown, and "history", the conversation before: a string is the shopper's, else {"role":"assistant","text":"..."}.
 docs/evaluation.md defines each figure. 'quartet eval search --help' is about the search,
-'quartet eval confidence --help' about the confidence of replies.`
+'quartet eval confidence --help' about the confidence of replies, 'quartet eval grounding --help' about the checks of claims.`
 
 const evalSearchAbout = `Loads products into a search service of its own, puts judged queries to it, and compares its ranking with the products that
 people judged relevant: by words alone, and then with each further leg that is configured. Products are JSON Lines as for
@@ -76,6 +76,9 @@ func runEval(ctx context.Context, args []string, env environment) error {
 	}
 	if len(args) > 0 && args[0] == "confidence" {
 		return runEvalConfidence(ctx, args[1:], env)
+	}
+	if len(args) > 0 && args[0] == "grounding" {
+		return runEvalGrounding(ctx, args[1:], env)
 	}
 	return runEvalRouting(ctx, args, env)
 }
@@ -123,7 +126,7 @@ func (f *routingFlags) check(rest []string) error {
 	case len(rest) == 0:
 		return usagef("say what to measure, %s", usage)
 	case rest[0] != "routing":
-		return usagef("cannot measure %q; routing can be measured, %s, and so can search and confidence: quartet eval search --help", rest[0], usage)
+		return usagef("cannot measure %q; routing can be measured, %s, and so can search, confidence and grounding: quartet eval search --help", rest[0], usage)
 	case len(rest) != 2:
 		return usagef("give one file or - for stdin, %s", usage)
 	case !slices.Contains([]string{routerRules, routerModel, routerAuto}, f.router):

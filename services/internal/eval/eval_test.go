@@ -25,3 +25,13 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 }
+
+func TestShare(t *testing.T) {
+	for share, want := range map[Share]string{
+		{0, 0}: "-", {0, 100}: "0.0 % [0.0, 3.7]", {50, 100}: "50.0 % [40.4, 59.6]", {100, 100}: "100.0 % [96.3, 100.0]",
+	} {
+		if got := share.String(); got != want {
+			t.Errorf("%d of %d: %s, want %s", share.N, share.Of, got, want)
+		}
+	}
+}
