@@ -89,8 +89,11 @@ func TestSeveralAnswersAreMergedByTheModelAndTheRestIsJoined(t *testing.T) {
 		{"drops a section", []scripted.Step{{Text: goodShoes}}, goodStart, byBoth},
 		{"drops the other", []scripted.Step{{Text: goodReturns}}, goodReturns + "\n\n" + shoes, byBoth},
 		{"drops all", []scripted.Step{{Text: "Gladly!"}}, "Gladly!\n\n" + joined, byBoth},
-		{"changes a price at once", []scripted.Step{{Text: "The Fell Fox costs 79 €. " + goodReturns}}, joined, byCode},
-		{"changes the period", []scripted.Step{{Text: goodShoes + " You have 14 days. Bye."}}, goodStart, byBoth},
+		{"changes a price at once", []scripted.Step{{Text: "The Fell Fox costs 79 €. " + goodReturns}}, goodReturns + "\n\n" + shoes, byBoth},
+		{"changes the period", []scripted.Step{{Text: goodShoes + " You have 14 days. Bye."}}, goodShoes + " Bye.\n\n" + returns, byBoth},
+		{"invents between", []scripted.Step{{Text: goodShoes + "\n\nIt ships in 14 days. " + goodReturns}}, goodShoes + "\n\n" + goodReturns, byModel},
+		{"refers to what was dropped", []scripted.Step{{Text: "It costs 79 €. It is on sale. " + goodShoes}}, joined, byCode},
+		{"invents most", []scripted.Step{{Text: "It costs 79 €. It ships in 14 days. " + goodMerge}}, joined, byCode},
 		{"invents beside everything", []scripted.Step{{Text: goodMerge + " Call 0800 123."}}, goodMerge, byModel},
 		{"writes broken characters", []scripted.Step{{Text: "\xff\xfe\x00 We have shoes."}}, joined, byCode},
 		{"writes marks of a template", []scripted.Step{{Text: "<|im_start|>assistant We have shoes."}}, joined, byCode},
@@ -185,7 +188,7 @@ func TestOneAnswerNeedsNoModelEvenBesideFailures(t *testing.T) {
 func TestTheCostOfAMergeCounts(t *testing.T) {
 	h := newFixture(t, miniredis.RunT(t))
 	usage := &agentloop.Usage{InputTokens: 1_000_000, OutputTokens: 1_000_000}
-	h.config.Model = scripted.New(scripted.Step{Text: goodMerge, Usage: usage}, scripted.Step{Text: goodShoes + " Or 14 days. Bye", Usage: usage, ChunkSize: 9})
+	h.config.Model = scripted.New(scripted.Step{Text: goodMerge, Usage: usage}, scripted.Step{Text: goodShoes + " Or <b>14 days</b>. Bye", Usage: usage, ChunkSize: 9})
 	h.config.Price = &agentloop.Price{InputMicros: 2_000_000, OutputMicros: 3_000_000, Currency: "USD"}
 	h.start()
 	stock(h)

@@ -30,6 +30,7 @@ type coverage struct{ sections []section }
 // section is an answer, as the coverage check sees it.
 type section struct {
 	query, text string
+	courtesy    bool // an answer that rests on nothing and claims nothing, such as "you're welcome"
 	folded      string
 	features    []feature
 	facts       *grounding.Set
@@ -66,7 +67,7 @@ func newCoverage(answered []Part, sections []*grounding.Section) *coverage {
 
 // newSection returns a section with its titles and its facts, each once, without facts that any text may have.
 func newSection(query string, a *specialistv1.Answer, read *grounding.Section) section {
-	s := section{query: query, text: a.GetText(), folded: fold(a.GetText()), facts: &read.Set}
+	s := section{query: query, text: a.GetText(), courtesy: isCourtesy(a), folded: fold(a.GetText()), facts: &read.Set}
 	for _, name := range names(a) {
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) {
 			s.features = append(s.features, feature{title: name})
@@ -80,6 +81,12 @@ func newSection(query string, a *specialistv1.Answer, read *grounding.Section) s
 		before.AddFacts(f)
 	}
 	return s
+}
+
+// isCourtesy reports whether a specialist answered without a tool and without anything beside the text.
+func isCourtesy(a *specialistv1.Answer) bool {
+	return a.GetEvidence() != nil && len(a.GetToolCalls()) == 0 && a.GetClaims() == 0 &&
+		len(a.GetSuggestedActions()) == 0 && a.GetClarifyingQuestion() == nil
 }
 
 // mergedText is the part of a merged text that was passed on, as the coverage check sees it. The zero value is empty.
@@ -128,12 +135,38 @@ func (c *coverage) covered(i int, merged string, m *mergedText, finished bool) b
 		share = 1
 	}
 	switch {
+	case len(features) == 0 && c.sections[i].courtesy && finished:
+		return true
 	case len(features) == 0:
 		return c.retold(i, merged, m, finished)
 	case own > 0 && float64(ownKept) < share*float64(own):
 		return false
 	}
 	return float64(kept) >= share*float64(len(features))
+}
+
+// unsaid returns the sentences of a section with something that a text lacks; the whole section if the text has nothing of it.
+func (c *coverage) unsaid(i int, m *mergedText, e *grounding.MergeEvidence) string {
+	s := c.sections[i]
+	var lacking []feature
+	for _, f := range s.features {
+		if !f.in(m.folded.String(), &m.facts) {
+			lacking = append(lacking, f)
+		}
+	}
+	if len(lacking) == len(s.features) {
+		return s.text
+	}
+	var out strings.Builder
+	for _, sentence := range sentencesOf(s.text) {
+		var facts grounding.Set
+		facts.Add(e.Read(sentence))
+		folded := fold(sentence)
+		if slices.ContainsFunc(lacking, func(f feature) bool { return f.in(folded, &facts) }) {
+			out.WriteString(sentence)
+		}
+	}
+	return out.String()
 }
 
 // retold reports whether a text has the words of a section without facts. Where the text is in another language than the
@@ -176,8 +209,7 @@ func asks(merged, question string) bool {
 		return true
 	}
 	stems := stemsOf(fold(question))
-	var sentences text.Sentences
-	for _, s := range append(sentences.Add(merged), sentences.Rest()) {
+	for _, s := range sentencesOf(merged) {
 		kept := 0
 		for w := range stemsOf(fold(s)) {
 			if stems[w] {

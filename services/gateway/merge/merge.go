@@ -1,6 +1,6 @@
 // Package merge makes the text of a reply from the answers of the specialists: a single answer passes through; a model
-// writes one text from several. Each sentence of the model is checked before it goes out, and what the model leaves out is
-// added.
+// writes one text from several. Each sentence of the model is checked before it goes out, those without support are dropped, and
+// what the model leaves out is added.
 //
 // The package knows nothing of turns, branches or Redis. It must not import a service.
 package merge
@@ -9,12 +9,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
+	"google.golang.org/protobuf/proto"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -38,7 +40,7 @@ type Config struct {
 	Price *agentloop.Price
 	// Reserve is how long the model may be silent. A merge takes at most twice as long. Required.
 	Reserve time.Duration
-	// Logger gets the reasons for which a model's text was cut short, never customer text. Required.
+	// Logger gets the reasons for which a model's text was cut or shortened, never customer text. Required.
 	Logger *slog.Logger
 }
 
@@ -99,6 +101,7 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 		return m.passThrough(ctx, in)
 	}
 	var answered, failed []Part
+	in.Parts = supportedParts(in.Parts)
 	for _, p := range in.Parts {
 		if p.Answer != nil {
 			answered = append(answered, p)
@@ -108,7 +111,7 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 	}
 	r := Result{Method: gatewayv1.MergeMethod_MERGE_METHOD_JOINED}
 	out := &output{check: in.Check, say: in.Say}
-	missing := answered
+	missing := texts(answered)
 	if m.cfg.Model != nil && len(answered) > 1 {
 		r.Model, missing = m.word(ctx, in, out, answered)
 		switch {
@@ -119,8 +122,8 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 			r.Method = gatewayv1.MergeMethod_MERGE_METHOD_MODEL_AND_JOINED
 		}
 	}
-	for _, p := range missing {
-		out.paragraph(strings.TrimSpace(p.Answer.GetText()))
+	for _, text := range missing {
+		out.paragraph(strings.TrimSpace(text))
 	}
 	for _, p := range failed {
 		out.paragraph(unansweredText(in.Language, p.Query))
@@ -149,8 +152,59 @@ func (m *Merger) passThrough(ctx context.Context, in Input) Result {
 	return Result{Method: gatewayv1.MergeMethod_MERGE_METHOD_PASS_THROUGH, Text: text}
 }
 
-// word has the model word the answers, and returns which of them the text then lacks.
-func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Part) (*agentloop.Result, []Part) {
+// supportedParts returns the parts without the sentences that have an unsupported claim: what a specialist invented is no evidence
+// for the reply. An answer of which nothing is left is no answer.
+func supportedParts(parts []Part) []Part {
+	out := slices.Clone(parts)
+	for i, p := range out {
+		if len(p.Answer.GetUnsupportedClaims()) == 0 {
+			continue
+		}
+		var kept strings.Builder
+		for _, sentence := range sentencesOf(p.Answer.GetText()) {
+			if !slices.ContainsFunc(p.Answer.GetUnsupportedClaims(), func(claim string) bool { return states(sentence, claim) }) {
+				kept.WriteString(sentence)
+			}
+		}
+		if strings.TrimSpace(kept.String()) == "" {
+			out[i].Answer = nil
+			continue
+		}
+		out[i].Answer = proto.CloneOf(p.Answer)
+		out[i].Answer.Text = kept.String()
+	}
+	return out
+}
+
+// states reports whether a sentence has a claim as a whole: "5 EUR" is not stated by "15 EUR", nor "5" by "5.50".
+func states(sentence, claim string) bool {
+	isWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for from := 0; ; {
+		i := strings.Index(sentence[from:], claim)
+		if i < 0 || claim == "" {
+			return false
+		}
+		start, end := from+i, from+i+len(claim)
+		before, after := strings.TrimRight(sentence[:start], ".,"), strings.TrimLeft(sentence[end:], ".,")
+		last, _ := utf8.DecodeLastRuneInString(before)
+		next, _ := utf8.DecodeRuneInString(after)
+		first, _ := utf8.DecodeRuneInString(claim)
+		final, _ := utf8.DecodeLastRuneInString(claim)
+		if !(isWord(last) && isWord(first)) && !(isWord(next) && isWord(final)) {
+			return true
+		}
+		from = start + 1
+	}
+}
+
+// sentencesOf returns the sentences of a text, which add up to it.
+func sentencesOf(s string) []string {
+	var split text.Sentences
+	return append(split.Add(s), split.Rest())
+}
+
+// word has the model word the answers, and returns which of them the text then lacks: whole, or the sentences that it lacks.
+func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Part) (*agentloop.Result, []string) {
 	due := time.Now().Add(maxReserves * m.cfg.Reserve)
 	if in.Due.Before(due) {
 		due = in.Due
@@ -165,11 +219,19 @@ func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Par
 		m.cfg.Logger.WarnContext(ctx, "merge cut short", "store", sc.StoreID, "turn", sc.TurnID, "passed_on_bytes", out.Len(), "error", err)
 	}
 	if out.Len() == 0 {
-		return result, answered
+		return result, texts(answered)
 	}
-	var missing []Part
-	for _, i := range newCoverage(answered, sections).missing(out.String(), &s.merged, err == nil) {
-		missing = append(missing, answered[i])
+	if s.dropped > 0 {
+		m.cfg.Logger.WarnContext(ctx, "sentences of a merge dropped, which no answer supports", "sentences", s.dropped)
+	}
+	var missing []string
+	c := newCoverage(answered, sections)
+	for _, i := range c.missing(out.String(), &s.merged, err == nil) {
+		if err != nil {
+			missing = append(missing, answered[i].Answer.GetText())
+		} else {
+			missing = append(missing, c.unsaid(i, &s.merged, evidence))
+		}
 	}
 	return result, missing
 }
@@ -218,12 +280,15 @@ func (in Input) base() string {
 }
 
 // join puts answers one below the other.
-func join(parts []Part) string {
-	texts := make([]string, len(parts))
+func join(parts []Part) string { return strings.Join(texts(parts), "\n\n") }
+
+// texts returns the texts of answered parts.
+func texts(parts []Part) []string {
+	out := make([]string, len(parts))
 	for i, p := range parts {
-		texts[i] = strings.TrimSpace(p.Answer.GetText())
+		out[i] = strings.TrimSpace(p.Answer.GetText())
 	}
-	return strings.Join(texts, "\n\n")
+	return out
 }
 
 // message is what the model is given: the sub-queries, which are all of the shopper's message, with their answers.

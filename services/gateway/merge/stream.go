@@ -37,17 +37,17 @@ const (
 
 // The reasons for which a model's text is cut. None repeats what the model wrote.
 var (
-	errUngrounded = errors.New("merge: the model wrote a number, code, date or address that no answer has")
-	errMarkup     = errors.New("merge: the model wrote markup or control characters")
-	errPrompt     = errors.New("merge: the model repeats its prompt")
-	errRepeats    = errors.New("merge: the model repeats itself")
-	errTooLong    = errors.New("merge: the model's text is much longer than the answers")
-	errEndless    = errors.New("merge: the model's sentence has no end")
-	errTwoTexts   = errors.New("merge: the model started a second text")
+	errInvents  = errors.New("merge: most sentences of the model have a number, code, date or address that no answer has")
+	errMarkup   = errors.New("merge: the model wrote markup or control characters")
+	errPrompt   = errors.New("merge: the model repeats its prompt")
+	errRepeats  = errors.New("merge: the model repeats itself")
+	errTooLong  = errors.New("merge: the model's text is much longer than the answers")
+	errEndless  = errors.New("merge: the model's sentence has no end")
+	errTwoTexts = errors.New("merge: the model started a second text")
 )
 
-// generate has the model word the answers into a stream. It stops at the first sentence that may not stand. The error says
-// why the text may be incomplete. The result is nil if the model could not be asked.
+// generate has the model word the answers into a stream. Sentences without support are dropped; any other fault ends the text.
+// The error says why the text may be incomplete. The result is nil if the model could not be asked.
 func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.Result, error) {
 	model, maxOutput := m.cfg.Model, 0
 	if in.Budget != nil {
@@ -126,7 +126,10 @@ type stream struct {
 	answers   string // the texts of all answers
 	merged    mergedText
 	sentences text.Sentences
-	step      int // of the run that the text is from
+	step      int    // of the run that the text is from
+	passed    int    // sentences that went out
+	dropped   int    // sentences that no answer supports
+	gap       string // the space before a sentence that was dropped, if it began a line
 }
 
 // add takes a piece of the model's text and passes on the sentences that it completes.
@@ -135,7 +138,7 @@ func (s *stream) add(delta agentloop.TextDelta) error {
 		if s.output.Len() > 0 {
 			return errTwoTexts
 		}
-		s.step, s.sentences = delta.Step, text.Sentences{}
+		s.step, s.sentences, s.dropped, s.gap = delta.Step, text.Sentences{}, 0, ""
 	}
 	for _, sentence := range s.sentences.Add(delta.Text) {
 		if err := s.pass(sentence); err != nil {
@@ -148,7 +151,7 @@ func (s *stream) add(delta agentloop.TextDelta) error {
 	return nil
 }
 
-// pass passes a sentence on if it may stand in the reply.
+// pass passes a sentence on if it may stand in the reply, and drops it if the evidence does not support it.
 func (s *stream) pass(sentence string) error {
 	first := s.output.Len() == 0
 	sentence = strings.TrimRightFunc(sentence, unicode.IsSpace)
@@ -172,9 +175,24 @@ func (s *stream) pass(sentence string) error {
 		return errRepeats
 	}
 	read := s.evidence.Read(line)
-	if !s.evidence.Supports(read) {
-		return errUngrounded
+	space := sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))]
+	startsLine := strings.Contains(space, "\n")
+	baseless := first && s.dropped > 0 && len(read.Facts) == 0 // refers to an opening that was dropped
+	if baseless || !s.evidence.Supports(read) {
+		s.dropped++
+		if s.dropped > 1 && s.dropped > s.passed {
+			return errInvents
+		}
+		if startsLine {
+			s.gap = space
+		}
+		return nil
 	}
+	if s.gap != "" && !startsLine && !first { // what follows a dropped sentence keeps its paragraph
+		sentence = s.gap + sentence[len(space):]
+	}
+	s.gap = ""
+	s.passed++
 	s.output.add(sentence)
 	s.merged.add(sentence, read)
 	return nil
