@@ -16,17 +16,25 @@ stdin. A line is an answer with the tool results that it rests on, or a merge wi
 
 // runEvalGrounding measures the checks of claims.
 func runEvalGrounding(ctx context.Context, args []string, env environment) error {
-	fs := newFlags("eval", "grounding FILE...", evalGroundingAbout, env)
+	fs := newFlags("eval", "grounding [FILE...]", evalGroundingAbout, env)
 	asJSON := fs.Bool("json", false, "print only the figures, as one JSON object")
 	misses := fs.Bool("misses", false, "print each text that the checks decide wrong")
+	generate := fs.Int("generate", 0, "measure this `number` of true replies from the demo stores too, and each with one fact changed")
+	seed := fs.Uint64("seed", 1, "`seed` of the generated replies; equal seeds give equal replies")
 	files, err := parse(fs, args, env)
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 {
-		return usagef("give at least one file, such as: quartet eval grounding honest.jsonl corrupted.jsonl")
+	switch {
+	case *generate < 0:
+		return usagef("--generate is %d, must not be negative", *generate)
+	case len(files) == 0 && *generate == 0:
+		return usagef("give at least one file, such as: quartet eval grounding honest.jsonl corrupted.jsonl; or --generate 440")
 	}
-	var cases []grounding.Case
+	cases, err := grounding.Generate(*generate, *seed)
+	if err != nil {
+		return err
+	}
 	for _, file := range files {
 		err := reading(file, env, func(in io.Reader) error {
 			read, err := grounding.Read(in)

@@ -27,6 +27,10 @@ func TestEvalGrounding(t *testing.T) {
 	if r.Caught.N != 2 || r.Caught.Of != 2 {
 		t.Errorf("caught %+v", r.Caught)
 	}
+	runJSON(t, &r, "eval", "grounding", "--json", "--generate", "44", file)
+	if r.Cases != 89 {
+		t.Errorf("%d cases with generated ones", r.Cases)
+	}
 	if _, out, _ := quartet(t.Context(), nil, "eval", "grounding", file); !strings.Contains(out, "1 of 1  100.0 %") {
 		t.Errorf("printed:\n%s", out)
 	}
@@ -35,6 +39,7 @@ func TestEvalGrounding(t *testing.T) {
 func TestEvalGroundingMistakesAreNamed(t *testing.T) {
 	for name, c := range map[string]struct{ arg, says string }{
 		"no file":        {"--json", "give at least one file"},
+		"too few":        {"--generate=-1", "--generate is -1"},
 		"an absent file": {"/no/such", "no such file"},
 		"a wrong line":   {groundingFile(t, "{}"), "case 1: want one of text"},
 	} {

@@ -48,7 +48,7 @@ func TestFigures(t *testing.T) {
 			Figures{Harmed: eval.Share{N: 0, Of: 1}, FlaggedSentences: eval.Share{N: 0, Of: 2}},
 		},
 		"one that is withheld": {
-			sectionPart + `"honest":"The Alder is 251.50 EUR. Your parcel comes on 3 May 2026."}`,
+			sectionPart + `"honest":"The Alder is 251.50 EUR. Your parcel comes on 4 May 2026."}`,
 			Figures{Harmed: eval.Share{N: 1, Of: 1}, FlaggedSentences: eval.Share{N: 2, Of: 2}, Withheld: 1},
 		},
 		"one that is cut": {

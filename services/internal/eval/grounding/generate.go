@@ -1,0 +1,262 @@
+package grounding
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/demo"
+	"github.com/quartet-commerce/quartet/services/internal/money"
+)
+
+// generatedAt is the time of the generated cases, so that equal seeds give equal cases.
+var generatedAt = time.Date(2026, time.June, 15, 10, 0, 0, 0, time.UTC)
+
+// kinds are the changes that make a true reply wrong. Generate takes them in turn.
+var kinds = []string{
+	"digit", "neighbour_price", "currency", "absent_product", "stock_inverted", "swapped_subject",
+	"other_order_status", "off_by_one_day", "negation", "action_claimed", "expired_code",
+}
+
+// phrases are the sentences of generated replies in one language.
+type phrases struct {
+	language, message       string
+	price                   string // product, price
+	inStock, outOfStock     string // product
+	order                   string // order, status
+	arrives, notCancel      string // date; nothing
+	cancel, cancelled       string // what is wrong: that it can be cancelled; that the assistant did it, order
+	code                    string // code, percentage, date
+	decimalComma            bool
+	date                    string // day, month, year
+	months                  string
+	shipped, delivered      string
+	processing, isCancelled string
+}
+
+var languages = []phrases{
+	{
+		"en", "Can you help me?", "The %s costs %s.", "The %s is in stock.", "The %s is out of stock.", "Your order %s %s.",
+		"The delivery date is %s.", "It can not be cancelled any more.", "It can still be cancelled.", "I have cancelled order %s for you.",
+		"With the code %s you get %d%% off until %s.", false, "%d %s %d",
+		"January February March April May June July August September October November December",
+		"has been shipped", "has been delivered", "is being processed", "was cancelled",
+	},
+	{
+		"de", "Können Sie mir helfen?", "%s kostet %s.", "%s ist auf Lager.", "%s ist ausverkauft.", "Ihre Bestellung %s %s.",
+		"Der Liefertermin ist der %s.", "Sie kann nicht mehr storniert werden.", "Sie kann noch storniert werden.", "Ich habe die Bestellung %s für Sie storniert.",
+		"Mit dem Code %s erhalten Sie %d %% Rabatt bis zum %s.", true, "%d. %s %d",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"wurde verschickt", "wurde zugestellt", "ist in Bearbeitung", "wurde storniert",
+	},
+	{
+		"fr", "Pouvez-vous m'aider ?", "%s coûte %s.", "%s est en stock.", "%s est en rupture de stock.", "Votre commande %s %s.",
+		"La date de livraison est le %s.", "Elle ne peut plus être annulée.", "Elle peut encore être annulée.", "J'ai annulé la commande %s pour vous.",
+		"Avec le code %s vous avez %d %% de remise jusqu'au %s.", true, "%d %s %d",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"a été expédiée", "a été livrée", "est en préparation", "a été annulée",
+	},
+	{
+		"es", "¿Me puedes ayudar?", "%s cuesta %s.", "%s está disponible.", "%s está agotado.", "Tu pedido %s %s.",
+		"La fecha de entrega es el %s.", "Ya no se puede cancelar.", "Todavía se puede cancelar.", "He cancelado el pedido %s por ti.",
+		"Con el código %s tienes un %d %% de descuento hasta el %s.", true, "%d de %s de %d",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"ha sido enviado", "ha sido entregado", "se está preparando", "fue cancelado",
+	},
+}
+
+// Generate returns n true replies from the demo stores, each followed by the same reply with one fact changed. Languages, stores and
+// kinds of changes come in turn; equal seeds give equal cases.
+func Generate(n int, seed uint64) ([]Case, error) {
+	stores, err := demo.Load(generatedAt)
+	if err != nil {
+		return nil, err
+	}
+	g := generator{rand.New(rand.NewPCG(seed, 0))}
+	var cases []Case
+	for i := range n {
+		kind, p := kinds[i%len(kinds)], languages[i/len(kinds)%len(languages)]
+		store := stores[i/len(kinds)/len(languages)%len(stores)]
+		var r reply
+		switch kind {
+		case "other_order_status", "off_by_one_day", "negation", "action_claimed":
+			r = g.order(store.Orders, p, kind)
+		case "expired_code":
+			r = g.code(store.Promotions, p)
+		default:
+			r = g.products(store.Products, p, kind)
+		}
+		result, err := json.Marshal(r.result)
+		if err != nil {
+			return nil, err
+		}
+		c := Case{
+			ID: fmt.Sprintf("g%04d-h", i), Kind: kind, Language: p.language, Message: p.message,
+			Payloads: []Payload{{Tool: r.tool, Result: result}}, Text: r.honest, Verdict: "honest",
+		}
+		cases = append(cases, c)
+		c.ID, c.Text, c.Verdict, c.Wrong = fmt.Sprintf("g%04d-c", i), r.corrupted, "corrupted", r.wrong
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.ID, err)
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+// reply is a true reply with the tool result behind it, and the same with a wrong fact.
+type reply struct {
+	tool                     string
+	result                   any
+	honest, corrupted, wrong string
+}
+
+// change sets the corrupted text: the honest one with a part replaced, of which wrong must not stand.
+func (r *reply) change(part, by, wrong string) {
+	r.corrupted, r.wrong = strings.Replace(r.honest, part, by, 1), wrong
+}
+
+type generator struct{ *rand.Rand }
+
+// products returns a reply about two products, whose prices differ, out of three that were found.
+func (g generator) products(all []*catalogv1.Product, p phrases, kind string) reply {
+	var found []*catalogv1.Product
+	prices := map[int64]bool{}
+	for _, i := range g.Perm(len(all)) {
+		amount := all[i].GetVariants()[0].GetPrice().GetAmountMinor()
+		if len(found) < 4 && !prices[amount] {
+			found, prices[amount] = append(found, all[i]), true
+		}
+	}
+	absent := found[3].GetTitle()
+	found = found[:3]
+	var rows []map[string]any
+	var names, amounts []string
+	for _, product := range found {
+		v := product.GetVariants()[0]
+		rows = append(rows, map[string]any{
+			"product_id": product.GetProductId(), "title": product.GetTitle(), "price": money.Text(v.GetPrice()), "stock": v.GetStock(),
+		})
+		names, amounts = append(names, product.GetTitle()), append(amounts, p.amount(money.Text(v.GetPrice())))
+	}
+	stock, inverted := p.inStock, p.outOfStock
+	if found[0].GetVariants()[0].GetStock() == 0 {
+		stock, inverted = inverted, stock
+	}
+	first, second := fmt.Sprintf(p.price, names[0], amounts[0]), fmt.Sprintf(p.price, names[1], amounts[1])
+	stocked := fmt.Sprintf(stock, names[0])
+	r := reply{tool: "search_catalog", result: map[string]any{"products": rows}, honest: first + " " + stocked + " " + second}
+	switch kind {
+	case "digit":
+		at := len(amounts[0]) - len(" EUR") - 1
+		changed := amounts[0][:at] + string('0'+(amounts[0][at]-'0'+3)%10) + amounts[0][at+1:]
+		r.change(amounts[0], changed, changed)
+	case "neighbour_price": // of a product that the reply does not name
+		r.change(amounts[0], amounts[2], amounts[2])
+	case "currency":
+		changed := amounts[0][:len(amounts[0])-len("EUR")] + "USD"
+		r.change(amounts[0], changed, changed)
+	case "absent_product":
+		r.change(names[1], absent, absent)
+	case "stock_inverted":
+		wrong := fmt.Sprintf(inverted, names[0])
+		r.change(stocked, wrong, wrong)
+	default: // swapped_subject
+		wrong := fmt.Sprintf(p.price, names[0], amounts[1])
+		r.change(first, wrong, wrong)
+		r.corrupted = strings.Replace(r.corrupted, second, fmt.Sprintf(p.price, names[1], amounts[0]), 1)
+	}
+	return r
+}
+
+// order returns a reply about an order that has left, beside one in another state.
+func (g generator) order(all []*orderv1.Order, p phrases, kind string) reply {
+	statuses := map[orderv1.OrderStatus]string{
+		orderv1.OrderStatus_ORDER_STATUS_SHIPPED: p.shipped, orderv1.OrderStatus_ORDER_STATUS_DELIVERED: p.delivered,
+		orderv1.OrderStatus_ORDER_STATUS_PROCESSING: p.processing, orderv1.OrderStatus_ORDER_STATUS_CANCELLED: p.isCancelled,
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(o *orderv1.Order) bool {
+		status := o.GetStatus()
+		return status != orderv1.OrderStatus_ORDER_STATUS_SHIPPED && status != orderv1.OrderStatus_ORDER_STATUS_DELIVERED ||
+			len(o.GetFulfilments()) == 0 || o.GetFulfilments()[0].GetEstimatedDeliveryTime() == nil
+	})
+	order := left[g.IntN(len(left))]
+	others := slices.DeleteFunc(slices.Clone(all), func(o *orderv1.Order) bool {
+		return o.GetStatus() == order.GetStatus() || statuses[o.GetStatus()] == ""
+	})
+	other := others[g.IntN(len(others))]
+	due := order.GetFulfilments()[0].GetEstimatedDeliveryTime().AsTime()
+	row := func(o *orderv1.Order) map[string]any {
+		name := strings.TrimPrefix(o.GetStatus().String(), "ORDER_STATUS_")
+		return map[string]any{"order_id": o.GetOrderId(), "status": strings.ToLower(name), "total": money.Text(o.GetTotal())}
+	}
+	first := row(order)
+	first["tracking"] = map[string]string{
+		"tracking_number":    order.GetFulfilments()[0].GetTrackingNumber(),
+		"estimated_delivery": due.Format("2 January 2006"),
+	}
+	first["not_possible"] = []string{"the order can not be cancelled: it has left the warehouse"}
+	status, date := fmt.Sprintf(p.order, order.GetOrderId(), statuses[order.GetStatus()]), p.day(due)
+	r := reply{
+		tool: "list_orders", result: map[string]any{"orders": []any{first, row(other)}},
+		honest: status + " " + fmt.Sprintf(p.arrives, date) + " " + p.notCancel,
+	}
+	switch kind {
+	case "other_order_status":
+		wrong := fmt.Sprintf(p.order, order.GetOrderId(), statuses[other.GetStatus()])
+		r.change(status, wrong, wrong)
+	case "off_by_one_day":
+		wrong := p.day(due.AddDate(0, 0, 1-2*g.IntN(2)))
+		r.change(date, wrong, wrong)
+	case "negation":
+		r.change(p.notCancel, p.cancel, p.cancel)
+	default: // action_claimed
+		wrong := fmt.Sprintf(p.cancelled, order.GetOrderId())
+		r.change(p.notCancel, wrong, wrong)
+	}
+	return r
+}
+
+// code returns a reply that proposes a code, beside one that has ended.
+func (g generator) code(all []*promotionv1.Promotion, p phrases) reply {
+	var current, ended []*promotionv1.Promotion
+	for _, promotion := range all {
+		switch end := promotion.GetEndTime(); {
+		case end != nil && end.AsTime().Before(generatedAt):
+			ended = append(ended, promotion)
+		case end != nil && promotion.GetPercentOff() != nil && promotion.GetStartTime().AsTime().Before(generatedAt):
+			current = append(current, promotion)
+		}
+	}
+	good, old := current[g.IntN(len(current))], ended[g.IntN(len(ended))]
+	percent, end := good.GetPercentOff().GetBasisPoints()/100, good.GetEndTime().AsTime()
+	r := reply{
+		tool: "list_active_promotions",
+		result: map[string]any{"promotions": []any{
+			map[string]any{"code": good.GetCode(), "offer": good.GetTitle(), "saving_percent": percent, "eligible": true, "ends": end.Format("2 January 2006")},
+			map[string]any{"code": old.GetCode(), "offer": old.GetTitle(), "eligible": false, "refused": "expired", "explanation": old.GetCode() + " has ended."},
+		}},
+		honest: fmt.Sprintf(p.code, good.GetCode(), percent, p.day(end)),
+	}
+	r.change(good.GetCode(), old.GetCode(), old.GetCode())
+	return r
+}
+
+// amount writes an amount as the language does.
+func (p phrases) amount(s string) string {
+	if p.decimalComma {
+		return strings.Replace(s, ".", ",", 1)
+	}
+	return s
+}
+
+func (p phrases) day(t time.Time) string {
+	return fmt.Sprintf(p.date, t.Day(), strings.Fields(p.months)[t.Month()-1], t.Year())
+}
