@@ -29,25 +29,17 @@ func nameProducts(r *gatewayv1.AskResponse) []int {
 	return places
 }
 
-// choosePromotion returns the promotion that a reply proposes: of those that the text names, the one that saves most; else the first.
+// choosePromotion returns the promotion that a reply proposes: of those that the text names, the one that saves most. Nil: the text
+// names none, because the merge dropped the sentence or left it out.
 func choosePromotion(text string, results []fanout.Result) *specialistv1.PromotionChoice {
-	var first, best *specialistv1.PromotionChoice
+	var best *specialistv1.PromotionChoice
 	for _, result := range results {
 		p := result.Answer.GetPromotion()
-		if p == nil {
-			continue
-		}
-		if first == nil {
-			first = p
-		}
-		if namesCodes(text, p) && (best == nil || p.GetSaving().GetAmountMinor() > best.GetSaving().GetAmountMinor()) {
+		if p != nil && namesCodes(text, p) && (best == nil || p.GetSaving().GetAmountMinor() > best.GetSaving().GetAmountMinor()) {
 			best = p
 		}
 	}
-	if best != nil {
-		return best
-	}
-	return first
+	return best
 }
 
 // namesCodes reports whether a text names all codes of a promotion.
@@ -115,7 +107,7 @@ func placeOf(r *gatewayv1.AskResponse, places []int, a *specialistv1.SuggestedAc
 		return places[i], true
 	case *specialistv1.SuggestedAction_ApplyPromotion:
 		code := action.ApplyPromotion.GetCode()
-		return mention.Index(r.GetText(), code), code == r.GetPromotion().GetCode() && namesCodes(r.GetText(), r.GetPromotion())
+		return mention.Index(r.GetText(), code), code != "" && code == r.GetPromotion().GetCode()
 	case *specialistv1.SuggestedAction_StartReturn:
 		return placeOfOrder(r, action.StartReturn.GetOrderId())
 	case *specialistv1.SuggestedAction_ChangeOrder:

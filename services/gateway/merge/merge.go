@@ -214,15 +214,15 @@ func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Par
 	evidence, sections := newEvidence(in)
 	s := &stream{output: out, evidence: evidence, answers: join(answered)}
 	result, err := m.generate(ctx, in, s)
+	sc, _ := scope.FromContext(ctx)
 	if err != nil {
-		sc, _ := scope.FromContext(ctx)
 		m.cfg.Logger.WarnContext(ctx, "merge cut short", "store", sc.StoreID, "turn", sc.TurnID, "passed_on_bytes", out.Len(), "error", err)
 	}
 	if out.Len() == 0 {
 		return result, texts(answered)
 	}
 	if s.dropped > 0 {
-		m.cfg.Logger.WarnContext(ctx, "sentences of a merge dropped, which no answer supports", "sentences", s.dropped)
+		m.cfg.Logger.WarnContext(ctx, "merge lost sentences that no answer supports", "store", sc.StoreID, "turn", sc.TurnID, "sentences", s.dropped)
 	}
 	var missing []string
 	c := newCoverage(answered, sections)
