@@ -153,16 +153,20 @@ func (m *Merger) passThrough(ctx context.Context, in Input) Result {
 }
 
 // supportedParts returns the parts without the sentences that have an unsupported claim: what a specialist invented is no evidence
-// for the reply. An answer of which nothing is left is no answer.
+// for the reply. An answer of which nothing is left is no answer. Bare numbers do not count: they are often part of a name, or a
+// difference that a model is right about.
 func supportedParts(parts []Part) []Part {
 	out := slices.Clone(parts)
 	for i, p := range out {
-		if len(p.Answer.GetUnsupportedClaims()) == 0 {
+		claims := slices.DeleteFunc(slices.Clone(p.Answer.GetUnsupportedClaims()), func(claim string) bool {
+			return !strings.ContainsFunc(claim, func(r rune) bool { return unicode.IsLetter(r) || unicode.Is(unicode.Sc, r) || r == '%' })
+		})
+		if len(claims) == 0 {
 			continue
 		}
 		var kept strings.Builder
 		for _, sentence := range sentencesOf(p.Answer.GetText()) {
-			if !slices.ContainsFunc(p.Answer.GetUnsupportedClaims(), func(claim string) bool { return states(sentence, claim) }) {
+			if !slices.ContainsFunc(claims, func(claim string) bool { return states(sentence, claim) }) {
 				kept.WriteString(sentence)
 			}
 		}

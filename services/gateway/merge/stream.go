@@ -176,19 +176,19 @@ func (s *stream) pass(sentence string) error {
 	}
 	read := s.evidence.Read(line)
 	space := sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))]
-	startsLine := strings.Contains(space, "\n")
+	lines := strings.Count(space, "\n")
 	baseless := first && s.dropped > 0 && len(read.Facts) == 0 // refers to an opening that was dropped
 	if baseless || !s.evidence.Supports(read) {
 		s.dropped++
 		if s.dropped > 1 && s.dropped > s.passed {
 			return errInvents
 		}
-		if startsLine {
+		if lines > strings.Count(s.gap, "\n") {
 			s.gap = space
 		}
 		return nil
 	}
-	if s.gap != "" && !startsLine && !first { // what follows a dropped sentence keeps its paragraph
+	if lines < strings.Count(s.gap, "\n") && !first { // what follows a dropped sentence keeps its paragraph
 		sentence = s.gap + sentence[len(space):]
 	}
 	s.gap = ""

@@ -33,11 +33,11 @@ func answering(text string, titles ...string) *specialistv1.Answer {
 }
 
 func TestWhatASpecialistInventedDoesNotReachTheMerge(t *testing.T) {
-	lamp := &specialistv1.Answer{Text: "The Dune Lamp costs 49.00 EUR. It weighs 310 grams.", UnsupportedClaims: []string{"310 grams"}}
+	lamp := &specialistv1.Answer{Text: "The Dune Lamp costs 49.00 EUR. It costs 310 EUR.", UnsupportedClaims: []string{"310 EUR"}}
 	returns := answering("You can return it within 30 days.")
 	const honest = "The Dune Lamp is 49 EUR. Return it within 30 days."
 	for name, text := range map[string]string{
-		"the model repeats it":    "The Dune Lamp is 49 EUR. It weighs 310 grams. Return it within 30 days.",
+		"the model repeats it":    "The Dune Lamp is 49 EUR. It costs 310 EUR. Return it within 30 days.",
 		"the model leaves it out": honest,
 	} {
 		if got := mergedBy(t, text, lamp, returns); got != honest {
@@ -47,11 +47,15 @@ func TestWhatASpecialistInventedDoesNotReachTheMerge(t *testing.T) {
 	if got := mergedBy(t, "<b>", lamp, returns); strings.Contains(got, "310") || !strings.Contains(got, "49.00") {
 		t.Errorf("joined: %q", got)
 	}
-	invented := &specialistv1.Answer{Text: "It weighs 310 grams.", UnsupportedClaims: []string{"310 grams"}}
-	if got := mergedBy(t, "It weighs 310 grams.", invented, returns); strings.Contains(got, "310") || !strings.Contains(got, unansweredText("en", "one thing")) {
+	invented := &specialistv1.Answer{Text: "It costs 310 EUR.", UnsupportedClaims: []string{"310 EUR"}}
+	if got := mergedBy(t, "It costs 310 EUR.", invented, returns); strings.Contains(got, "310") || !strings.Contains(got, unansweredText("en", "one thing")) {
 		t.Errorf("an answer that is all invented: %q", got)
 	}
-	if lamp.Text != "The Dune Lamp costs 49.00 EUR. It weighs 310 grams." {
+	named := &specialistv1.Answer{Text: "Take the Tarn 0.", UnsupportedClaims: []string{"0"}}
+	if got := mergedBy(t, "Take the Tarn 0. Return it within 30 days.", named, returns); !strings.HasPrefix(got, "Take the Tarn 0.") {
+		t.Errorf("a number in a name: %q", got)
+	}
+	if lamp.Text != "The Dune Lamp costs 49.00 EUR. It costs 310 EUR." {
 		t.Error("the answer itself was changed")
 	}
 }
@@ -71,6 +75,10 @@ func TestABadSentenceCostsNoMoreThanItself(t *testing.T) {
 		"what is left lacks whole sentences of it": {
 			"The Dune Lamp is 49 EUR and 40 cm high. The Mesa Lamp is 85 EUR, with a cord of 3.5 metres. Return it within 30 days.",
 			"The Dune Lamp is 49 EUR and 40 cm high. Return it within 30 days.",
+		},
+		"the first item of a list": {
+			"The Dune Lamp is 49 EUR and 40 cm high:\n\n- It was 99 EUR.\n- The Mesa Lamp is 75 EUR.\n- Return it within 30 days.",
+			"The Dune Lamp is 49 EUR and 40 cm high:\n\n- The Mesa Lamp is 75 EUR.\n- Return it within 30 days.",
 		},
 		"the start of a paragraph": {
 			"The Dune Lamp is 49 EUR and 40 cm high.\n\nIt was 99 EUR. The Mesa Lamp is 75 EUR. Return it within 30 days.",
