@@ -161,6 +161,7 @@ func (s *Service) routeOnce(
 func (s *Service) classify(t *turn, specialists []*specialistv1.Specialist) *routerv1.RoutingDecision {
 	in := classifier.Input{Message: t.req.GetMessage()}
 	if th := t.lease.Thread; th != nil {
+		in.Question = th.Pending
 		for _, m := range th.Messages {
 			if m.GetRole() == commonv1.Role_ROLE_USER {
 				in.History = append(in.History, m.GetText())

@@ -116,6 +116,33 @@ func TestWithoutARouterEveryPartGoesToItsSpecialist(t *testing.T) {
 	}
 }
 
+func TestWithoutARouterAnAnswerGoesToTheSpecialistThatAsked(t *testing.T) {
+	for message, want := range map[string]string{"My gift card": "promotions", "the last one": "promotions", "where is my order?": "support"} {
+		t.Run(message, func(t *testing.T) {
+			h := newFixture(t, miniredis.RunT(t))
+			for _, s := range published(t) {
+				h.specialists[s.GetName()].published = s
+			}
+			h.start()
+			h.specialists["promotions"].asks(&specialistv1.ClarifyingQuestion{
+				Text: "Which do you mean?", QuickReplies: []string{"My voucher", "My gift card"},
+			})
+			first := h.ask("promotions: is there anything left on it")
+			if first.GetClarifyingQuestion() == nil {
+				t.Fatal("no question was asked")
+			}
+			h.router.route = func(*routerv1.RouteRequest, routeStream) error { return errors.New("dead") }
+			reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", ThreadId: first.GetThreadId(), Message: message})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := reply.GetRouting().GetAssignments(); len(got) != 1 || got[0].GetSpecialist() != want || got[0].GetSubQuery() != message {
+				t.Errorf("assignments %v, want %s", got, want)
+			}
+		})
+	}
+}
+
 // What a model needs to know what "it" and "the second one" are.
 func TestTheRouterIsToldWhatTheConversationIsAbout(t *testing.T) {
 	h := open(t, nil)

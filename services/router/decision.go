@@ -39,44 +39,14 @@ type routing struct {
 func newRouting(cfg Config, req *routerv1.RouteRequest, set *specialistSet) *routing {
 	r := &routing{cfg: cfg, req: req, set: set, start: time.Now()}
 	r.classifier = set.classifier(req.GetKeywords())
-	in := classifier.Input{Message: req.GetMessage()}
+	in := classifier.Input{Message: req.GetMessage(), Question: req.GetPendingQuestion()}
 	for _, m := range req.GetHistory() {
 		if m.GetRole() == commonv1.Role_ROLE_USER {
 			in.History = append(in.History, m.GetText())
 		}
 	}
 	r.classified = r.classifier.Classify(in)
-	if p := req.GetPendingQuestion(); p != nil && r.answers(p) {
-		r.classified.Assignments = []classifier.Assignment{
-			{Specialist: p.GetSpecialist(), SubQuery: req.GetMessage(), Reason: "answers its question", Confidence: 1},
-		}
-		r.classified.Confidence, r.classified.Notes = 1, nil
-	}
 	return r
-}
-
-// maxAnswer is how many words a message that is no list of things may have to count as nothing but the answer to a question. Of a longer
-// one the model decides, which knows the question.
-const maxAnswer = 6
-
-// likely is the confidence from which a short message is a request of its own and no answer.
-const likely = 2.0 / 3
-
-// answers reports whether the message only answers a question: it is one of the suggested replies, or short, asks nothing, and no other
-// specialist is likely, unless only because the message names products: "the shoes, size 42".
-func (r *routing) answers(p *specialistv1.PendingQuestion) bool {
-	message := text.Fold(strings.TrimSpace(r.req.GetMessage()))
-	switch {
-	case !slices.Contains(r.classifier.Specialists(), p.GetSpecialist()):
-		return false
-	case slices.ContainsFunc(p.GetQuestion().GetQuickReplies(), func(reply string) bool { return text.Fold(reply) == message }):
-		return true
-	case strings.ContainsAny(message, "?？") || len(text.Words(message)) > maxAnswer && !r.classified.OnlyNames:
-		return false
-	}
-	return r.classified.OnlyNames || !slices.ContainsFunc(r.classified.Assignments, func(a classifier.Assignment) bool {
-		return a.Specialist != p.GetSpecialist() && a.Confidence >= likely
-	})
 }
 
 // decide returns the final decision. If a model has to be asked, it first calls provisional with the classifier's.

@@ -78,6 +78,8 @@ type Input struct {
 	Message string
 	// History holds the shopper's earlier messages of the conversation, oldest first. May be empty.
 	History []string
+	// Question is what a specialist has just asked the shopper. Nil: nothing.
+	Question *specialistv1.PendingQuestion
 }
 
 // Assignment is a part of a message and the specialist that should answer it.
@@ -121,8 +123,18 @@ const (
 // unclear is the probability below which a message goes to the specialist of the message before.
 const unclear = 0.4
 
-// Classify splits and assigns a message.
+// Classify splits and assigns a message. What only answers the question goes to the specialist that asked.
 func (c *Classifier) Classify(in Input) Result {
+	out := c.classify(in)
+	if c.answers(in.Message, out, in.Question) {
+		out.Assignments = []Assignment{{Specialist: in.Question.GetSpecialist(), SubQuery: in.Message, Reason: "answers its question", Confidence: 1}}
+		out.Confidence, out.Notes = 1, nil
+	}
+	return out
+}
+
+// classify classifies a message without regard to a question.
+func (c *Classifier) classify(in Input) Result {
 	var out Result
 	ws := splitWords(in.Message)
 	if len(ws) == 0 {
@@ -140,7 +152,7 @@ func (c *Classifier) Classify(in Input) Result {
 	set := mostProbable(probabilities)
 	out.Confidence = fitted().calibration.confidence(calibrationInput(probabilities[set], set, len(cs), len(ws), len(in.History) > 0))
 	if n := len(in.History); n > 0 && probabilities[set] < unclear {
-		if before := c.Classify(Input{Message: in.History[n-1]}); len(Merge(before.Assignments)) == 1 {
+		if before := c.classify(Input{Message: in.History[n-1]}); len(Merge(before.Assignments)) == 1 {
 			out.Assignments = []Assignment{{Specialist: before.Assignments[0].Specialist, SubQuery: excerpt(in.Message, ws, 0, len(ws)),
 				Start: ws[0].start, Reason: "follows up on the message before", Confidence: out.Confidence}}
 			return out
