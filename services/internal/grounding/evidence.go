@@ -27,6 +27,9 @@ type Evidence struct {
 	amounts []claim // in order; only the facts and their values
 	// bare are numbers without a currency that may be amounts, in thousandths.
 	bare []int64
+
+	subjects []*subject // of the results, read for the first claim that needs them
+	common   Set        // what the results and texts say of no subject
 }
 
 // AddResult adds what a tool returned, as JSON or as text. All is added before the first Check.
@@ -42,17 +45,19 @@ type Verdict struct {
 	Claims int
 	// Unsupported is how many of them nothing supports.
 	Unsupported int
+	// Contradicted is how many of these the evidence has, but of another subject: a price of another product.
+	Contradicted int
 	// Texts are the unsupported claims as they stand in the text, each once, at most MaxUnsupported.
 	Texts []string
 }
 
 // Check checks the claims of a text. A claim is supported if it stands in the evidence, in whatever wording, or if it is a
-// derived amount.
+// derived amount. An amount, a percentage or a date that stands there of another subject than the text names has none.
 func (e *Evidence) Check(text string) Verdict {
 	var v Verdict
 	text = "\n" + text // where a number may count the items of a list
 	var d derivation
-	var open []claim
+	var open, supported []claim
 	for _, c := range claimsOf(text) {
 		if v.Claims == MaxChecked {
 			break
@@ -60,8 +65,15 @@ func (e *Evidence) Check(text string) Verdict {
 		v.Claims++
 		if e.supports(c) {
 			d.learn(c)
+			supported = append(supported, c)
 		} else {
 			open = append(open, c)
+		}
+	}
+	for _, c := range supported {
+		if e.contradicts(text, c, &d) {
+			v.Contradicted++
+			v.reject(c)
 		}
 	}
 	if len(open) == 0 {
@@ -73,12 +85,17 @@ func (e *Evidence) Check(text string) Verdict {
 			d.learn(c)
 			continue
 		}
-		v.Unsupported++
-		if len(v.Texts) < MaxUnsupported && !slices.Contains(v.Texts, c.text) {
-			v.Texts = append(v.Texts, c.text)
-		}
+		v.reject(c)
 	}
 	return v
+}
+
+// reject takes in a claim without support.
+func (v *Verdict) reject(c claim) {
+	v.Unsupported++
+	if len(v.Texts) < MaxUnsupported && !slices.Contains(v.Texts, c.text) {
+		v.Texts = append(v.Texts, c.text)
+	}
 }
 
 // claim is a fact that a text must not state without support, or several that are one: the numbers of a range.

@@ -1,0 +1,170 @@
+package grounding
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// subject is a thing that a tool result describes, such as a product, an order or a promotion, with the facts given of it.
+type subject struct {
+	kind  string   // the JSON key of its id: only subjects of one kind are confused with each other
+	name  string   // its title and id, which identify it
+	words []string // of the name, in lower case
+	facts Set      // of the object and those in it
+
+	inherited Set // of the objects around it
+}
+
+// nameKeys are the JSON keys whose values name a subject.
+var nameKeys = []string{"title", "name", "product_id", "order_id", "order_number", "number", "code", "id"}
+
+// subjectReader collects the subjects of tool results.
+type subjectReader struct {
+	subjects []*subject
+	common   strings.Builder // facts of no subject
+}
+
+// subjectsOf returns the subjects of tool results, and the facts that belong to none. A result that is not JSON has none.
+func subjectsOf(results []string) ([]*subject, Set) {
+	var r subjectReader
+	for _, result := range results {
+		var v any
+		if json.Unmarshal([]byte(result), &v) != nil {
+			r.common.WriteString(result + "\n")
+			continue
+		}
+		r.common.WriteString(r.walk(v, "", false))
+	}
+	var common Set
+	common.Add(Read(r.common.String(), ""))
+	return r.subjects, common
+}
+
+// walk reads a JSON value, and returns its text. What an object says directly holds for the objects in it, too: the date of
+// an order is that of its items.
+func (r *subjectReader) walk(v any, inherited string, inSubject bool) string {
+	switch v := v.(type) {
+	case string:
+		return v + "\n"
+	case []any:
+		var all strings.Builder
+		for _, element := range v {
+			all.WriteString(r.walk(element, inherited, inSubject))
+		}
+		return all.String()
+	case map[string]any:
+		kind, name := "", ""
+		var direct, all strings.Builder
+		for _, key := range nameKeys {
+			if s, ok := v[key].(string); ok {
+				name += s + " "
+				if key != "title" && key != "name" && kind == "" {
+					kind = key
+				}
+			}
+		}
+		for _, value := range v {
+			if s, ok := value.(string); ok {
+				direct.WriteString(s + "\n")
+			}
+		}
+		isSubject := kind != ""
+		all.WriteString(direct.String())
+		for _, value := range v {
+			if _, ok := value.(string); !ok {
+				all.WriteString(r.walk(value, inherited+direct.String(), inSubject || isSubject))
+			}
+		}
+		if !isSubject {
+			return all.String()
+		}
+		r.add(kind, strings.TrimSpace(name), all.String(), inherited)
+		if inSubject {
+			return all.String()
+		}
+	}
+	return ""
+}
+
+// add adds facts to the subject of a name.
+func (r *subjectReader) add(kind, name, facts, inherited string) {
+	i := slices.IndexFunc(r.subjects, func(s *subject) bool { return s.kind == kind && s.name == name })
+	if i < 0 {
+		i = len(r.subjects)
+		r.subjects = append(r.subjects, &subject{kind: kind, name: name, words: wordsOf(name)})
+	}
+	r.subjects[i].facts.Add(Read(facts, ""))
+	r.subjects[i].inherited.Add(Read(inherited, ""))
+}
+
+func wordsOf(s string) []string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// contradicts reports whether a claim that the evidence has is true of another subject than the one that its line names. It
+// is sure only if the line names one subject, says nothing of that other one, and the claim follows from no other amount.
+func (e *Evidence) contradicts(text string, c claim, d *derivation) bool {
+	if c.currency == "" && c.Unit != Percent && c.Unit != Date {
+		return false
+	}
+	line := text[strings.LastIndexByte(text[:c.Start], '\n')+1:]
+	line, _, _ = strings.Cut(line, "\n")
+	said := wordsOf(line)
+	if e.subjects == nil {
+		e.subjects, e.common = subjectsOf(e.results)
+		for _, s := range e.texts {
+			e.common.Add(Read(s, ""))
+		}
+	}
+	named := namedIn(said, e.subjects)
+	if named == nil || named.facts.Has(c.Fact) || named.inherited.Has(c.Fact) || e.common.Has(c.Fact) {
+		return false
+	}
+	isOthers := false
+	for _, s := range e.subjects {
+		if s == named || !s.facts.Has(c.Fact) {
+			continue
+		}
+		if s.kind != named.kind || slices.ContainsFunc(s.words, func(w string) bool {
+			return slices.Contains(said, w) && !slices.Contains(named.words, w)
+		}) {
+			return false
+		}
+		isOthers = true
+	}
+	if !isOthers {
+		return false
+	}
+	rest := derivation{percentages: d.percentages, numbers: d.numbers}
+	for _, a := range d.amounts {
+		if !shareOne(a.values, c.values) {
+			rest.amounts = append(rest.amounts, a)
+		}
+	}
+	return !rest.yieldsAmount(e, c) && !rest.yieldsPercentage(e, c)
+}
+
+// namedIn returns the subject of which a line has more words than of any other, and two at least, or nil.
+func namedIn(said []string, subjects []*subject) *subject {
+	var named *subject
+	most := 1
+	for _, s := range subjects {
+		n := 0
+		for _, w := range s.words {
+			if _, found := slices.BinarySearch(said, w); found {
+				n++
+			}
+		}
+		switch {
+		case n > most:
+			named, most = s, n
+		case n == most:
+			named = nil
+		}
+	}
+	return named
+}

@@ -1,0 +1,35 @@
+package grounding
+
+import "testing"
+
+func TestCheckKnowsWhoseFactItIs(t *testing.T) {
+	products := `{"products":[{"product_id":"T-1","title":"Hollin Drift 2 tent","price":"289.00 EUR"},` +
+		`{"product_id":"T-2","title":"Hollin Gale 3 tent","price":"515.00 EUR"}]}`
+	orders := `{"orders":[{"order_id":"QT-1001","placed":"2026-11-02","items":[{"product_id":"T-1","title":"Hollin Drift 2 tent"}]},` +
+		`{"order_id":"QT-1002","placed":"2026-11-09","items":[{"product_id":"T-2","title":"Hollin Gale 3 tent"}]}]}`
+	for _, test := range []struct {
+		name, text   string
+		contradicted int
+	}{
+		{"true list", "- Hollin Drift 2: €289.00\n- Hollin Gale 3: €515.00", 0},
+		{"swapped list", "- Hollin Drift 2: €515.00\n- Hollin Gale 3: €289.00", 2},
+		{"one price twice", "- Hollin Drift 2: 289,00 €\n- Hollin Gale 3: 289,00 €", 1},
+		{"a line names both", "The Hollin Drift 2 is cheaper than the Gale 3 at 515 EUR.", 0},
+		{"no subject", "It costs 515 EUR.", 0},
+		{"difference", "The Hollin Gale 3 costs 515 EUR, 226 EUR more than the other at 289 EUR.", 1},
+		{"what the shopper wrote", "The Hollin Drift 2 is below 400 EUR.", 0},
+		{"other order's date", "Order QT-1001 was placed on 9 November 2026.", 1},
+		{"own date", "Order QT-1001 was placed on 2 November 2026.", 0},
+		{"an item has its order's date", "You ordered the Hollin Gale 3 tent on 9 November 2026.", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var e Evidence
+			e.AddResult(products)
+			e.AddResult(orders)
+			e.AddText("a tent below 400 EUR")
+			if v := e.Check(test.text); v.Contradicted != test.contradicted || v.Unsupported != v.Contradicted {
+				t.Errorf("verdict %+v, want %d contradicted and nothing else unsupported", v, test.contradicted)
+			}
+		})
+	}
+}
