@@ -121,3 +121,30 @@ func anyNeighbours(amounts []claim, is func(a, b claim, x, y int64) bool) bool {
 
 // isRounded reports whether two amounts are the same but for rounding to hundredths.
 func isRounded(a, b int64) bool { return a-b < 10 && b-a < 10 }
+
+// largerUnits are units in which people restate a number of a smaller one.
+var largerUnits = map[string]struct {
+	smaller string
+	times   int64
+}{"kg": {"g", 1000}, "l": {"ml", 1000}, "m": {"cm", 100}, "cm": {"mm", 10}, "km": {"m", 1000}}
+
+// yieldsConversion reports whether a claim is a number of the evidence in a larger unit, perhaps rounded to its decimals:
+// 1840 g are 1.84 kg and 1.8 kg.
+func (e *Evidence) yieldsConversion(c claim) bool {
+	larger, ok := largerUnits[c.Unit]
+	if !ok || !c.IsNumber() || len(c.others) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(e.facts, func(f Fact) bool {
+		return f.Unit == larger.smaller && slices.ContainsFunc(f.values(), func(small int64) bool {
+			return slices.ContainsFunc(c.values, func(v int64) bool {
+				step := int64(1)
+				for step < thousand/10 && v%(step*10) == 0 {
+					step *= 10
+				}
+				diff := v - small/larger.times
+				return max(diff, -diff)*2 <= step && (v%thousand != 0 || v*larger.times == small)
+			})
+		})
+	})
+}

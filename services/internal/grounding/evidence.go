@@ -81,7 +81,7 @@ func (e *Evidence) Check(text string) Verdict {
 	}
 	d.countItems(text)
 	for _, c := range open {
-		if d.yieldsCount(e, c) || d.yieldsAmount(e, c) || d.yieldsPercentage(e, c) {
+		if d.yieldsCount(e, c) || e.yieldsConversion(c) || d.yieldsAmount(e, c) || d.yieldsPercentage(e, c) {
 			d.learn(c)
 			continue
 		}

@@ -2,6 +2,7 @@ package grounding
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -65,16 +66,17 @@ func (r *subjectReader) walk(v any, inherited string, inSubject bool) string {
 				}
 			}
 		}
-		for _, value := range v {
-			if s, ok := value.(string); ok {
+		keys := slices.Sorted(maps.Keys(v)) // so that equal results read alike
+		for _, key := range keys {
+			if s, ok := v[key].(string); ok {
 				direct.WriteString(s + "\n")
 			}
 		}
 		isSubject := kind != ""
 		all.WriteString(direct.String())
-		for _, value := range v {
-			if _, ok := value.(string); !ok {
-				all.WriteString(r.walk(value, inherited+direct.String(), inSubject || isSubject))
+		for _, key := range keys {
+			if _, ok := v[key].(string); !ok {
+				all.WriteString(r.walk(v[key], inherited+direct.String(), inSubject || isSubject))
 			}
 		}
 		if !isSubject {
@@ -99,8 +101,9 @@ func (r *subjectReader) add(kind, name, facts, inherited string) {
 	r.subjects[i].inherited.Add(Read(inherited, ""))
 }
 
+// wordsOf returns the words of a text, each once and sorted. An id such as QT-1001 is one.
 func wordsOf(s string) []string {
-	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' })
 	slices.Sort(words)
 	return slices.Compact(words)
 }
@@ -130,7 +133,7 @@ func (e *Evidence) contradicts(text string, c claim, d *derivation) bool {
 			continue
 		}
 		if s.kind != named.kind || slices.ContainsFunc(s.words, func(w string) bool {
-			return slices.Contains(said, w) && !slices.Contains(named.words, w)
+			return slices.Contains(said, w) && !slices.Contains(named.words, w) && strings.ContainsFunc(w, unicode.IsLetter)
 		}) {
 			return false
 		}
@@ -148,7 +151,7 @@ func (e *Evidence) contradicts(text string, c claim, d *derivation) bool {
 	return !rest.yieldsAmount(e, c) && !rest.yieldsPercentage(e, c)
 }
 
-// namedIn returns the subject of which a line has more words than of any other, and two at least, or nil.
+// namedIn returns the subject of which a line has more words than of any other, and two or an id, or nil.
 func namedIn(said []string, subjects []*subject) *subject {
 	var named *subject
 	most := 1
@@ -157,6 +160,9 @@ func namedIn(said []string, subjects []*subject) *subject {
 		for _, w := range s.words {
 			if _, found := slices.BinarySearch(said, w); found {
 				n++
+				if strings.ContainsFunc(w, unicode.IsLetter) && strings.ContainsFunc(w, unicode.IsDigit) {
+					n++ // an id
+				}
 			}
 		}
 		switch {

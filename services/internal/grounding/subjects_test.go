@@ -4,7 +4,7 @@ import "testing"
 
 func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 	products := `{"products":[{"product_id":"T-1","title":"Hollin Drift 2 tent","price":"289.00 EUR"},` +
-		`{"product_id":"T-2","title":"Hollin Gale 3 tent","price":"515.00 EUR"}]}`
+		`{"product_id":"T-2","title":"Hollin Gale 3 tent","price":"515.00 EUR","details":"persons 3; weight 1840 g"}]}`
 	orders := `{"orders":[{"order_id":"QT-1001","placed":"2026-11-02","items":[{"product_id":"T-1","title":"Hollin Drift 2 tent"}]},` +
 		`{"order_id":"QT-1002","placed":"2026-11-09","items":[{"product_id":"T-2","title":"Hollin Gale 3 tent"}]}]}`
 	for _, test := range []struct {
@@ -15,6 +15,7 @@ func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 		{"swapped list", "- Hollin Drift 2: €515.00\n- Hollin Gale 3: €289.00", 2},
 		{"one price twice", "- Hollin Drift 2: 289,00 €\n- Hollin Gale 3: 289,00 €", 1},
 		{"a line names both", "The Hollin Drift 2 is cheaper than the Gale 3 at 515 EUR.", 0},
+		{"a digit of the other's name", "- Hollin Drift 2: €515.00, for up to 3 people", 1},
 		{"no subject", "It costs 515 EUR.", 0},
 		{"difference", "The Hollin Gale 3 costs 515 EUR, 226 EUR more than the other at 289 EUR.", 1},
 		{"what the shopper wrote", "The Hollin Drift 2 is below 400 EUR.", 0},
@@ -31,5 +32,15 @@ func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 				t.Errorf("verdict %+v, want %d contradicted and nothing else unsupported", v, test.contradicted)
 			}
 		})
+	}
+}
+
+func TestCheckConvertsUnits(t *testing.T) {
+	for text, unsupported := range map[string]int{"It weighs 1.84 kg.": 0, "Er wiegt 1,8 kg.": 0, "It weighs 1.7 kg.": 1, "It weighs 2 kg.": 1} {
+		var e Evidence
+		e.AddResult(`{"details":"weight 1840 g"}`)
+		if v := e.Check(text); v.Unsupported != unsupported {
+			t.Errorf("Check(%q) = %+v, want %d unsupported", text, v, unsupported)
+		}
 	}
 }
