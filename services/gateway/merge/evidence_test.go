@@ -40,6 +40,32 @@ func TestASentenceMayOnlySayWhatTheAnswersSay(t *testing.T) {
 	}
 }
 
+func TestAmountsAndPeriodsMayBeDerived(t *testing.T) {
+	const answers = "The Alder is 249.50 EUR, the Cedar 149.00 EUR, the Fir 69.95 EUR. TENT20 takes 20 % off. The warranty is 2 years, returns take 14 days."
+	for text, want := range map[string]bool{
+		"The Cedar (149.00 EUR) and the Fir (69.95 EUR) come to 218.95 EUR.": true,
+		"The Cedar (149.00 EUR) and the Fir (69.95 EUR) come to 228.95 EUR.": false,
+		"The three come to 468.45 EUR.":                                      false, // of amounts that the sentence does not name
+		"With 20 % off, the Cedar is 119.20 EUR instead of 149.00 EUR.":      true,
+		"With 20 % off, the Cedar is 118.20 EUR instead of 149.00 EUR.":      false,
+		"With twenty percent off, the Cedar is 119.20 EUR, not 149.00 EUR.":  true,
+		"You get thirty percent off.":                                        false,
+		"Two Cedars at 149.00 EUR are 298.00 EUR.":                           true,
+		"The Fir is about 70 EUR.":                                           true,
+		"The Fir is 70 EUR.":                                                 false,
+		"The Fir is about 90 EUR.":                                           false,
+		"The warranty is 24 months.":                                         true,
+		"The warranty is 36 months.":                                         false,
+		"Send it back within two weeks.":                                     true,
+		"Send it back within 5 weeks.":                                       false,
+	} {
+		e := evidenceOf(Input{Message: "Tents?", Language: "en"}, &specialistv1.Answer{Text: answers})
+		if got := e.Supports(e.Read(text)); got != want {
+			t.Errorf("Supports(%q) = %v", text, got)
+		}
+	}
+}
+
 func TestWhatTheShopperWroteMayBeQuotedButDecidesNothing(t *testing.T) {
 	tests := []struct {
 		name, message, answer, text string

@@ -61,8 +61,9 @@ func (d *derivation) yieldsCount(e *Evidence, c claim) bool {
 	return slices.ContainsFunc(d.counts, func(listed int64) bool { return listed > 0 && (n == listed || e.hasTotal(n+listed)) })
 }
 
-// yieldsAmount reports whether a claim is an amount that can be derived from others.
-func (d *derivation) yieldsAmount(e *Evidence, c claim) bool {
+// yieldsAmount reports whether a claim is an amount that can be derived from others, or from two that follow each other in the
+// evidence.
+func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {
 	if c.currency == "" {
 		return false
 	}
@@ -88,14 +89,14 @@ func (d *derivation) yieldsAmount(e *Evidence, c claim) bool {
 				return true
 			}
 		}
-		return anyNeighbours(e.amounts, func(a, b claim, x, y int64) bool {
+		return anyNeighbours(evidence, func(a, b claim, x, y int64) bool {
 			return (v == x-y || v == y-x) && sameCurrency(c.currency, a.currency) && sameCurrency(c.currency, b.currency)
 		})
 	})
 }
 
 // yieldsPercentage reports whether a claim is by how many whole percent an amount is less than another.
-func (d *derivation) yieldsPercentage(e *Evidence, c claim) bool {
+func (d *derivation) yieldsPercentage(evidence []claim, c claim) bool {
 	if c.Unit != Percent {
 		return false
 	}
@@ -104,7 +105,7 @@ func (d *derivation) yieldsPercentage(e *Evidence, c claim) bool {
 			low, high := min(x, y), max(x, y)
 			return high > low && v == ((high-low)*100+high/2)/high*thousand
 		}
-		return anyNeighbours(e.amounts, less) || anyNeighbours(d.amounts, less)
+		return anyNeighbours(evidence, less) || anyNeighbours(d.amounts, less)
 	})
 }
 
@@ -119,6 +120,19 @@ func anyNeighbours(amounts []claim, is func(a, b claim, x, y int64) bool) bool {
 	return false
 }
 
+// isAbout reports whether a claim rounds an amount and says so: "about 70 EUR" for 69.95 EUR.
+func isAbout(c claim, amounts []claim) bool {
+	return c.currency != "" && approximate[c.Left] > 0 && slices.ContainsFunc(amounts, func(a claim) bool {
+		return len(a.values) > 0 && sameCurrency(c.currency, a.currency) && slices.ContainsFunc(c.values, func(v int64) bool {
+			diff := v - a.values[0]
+			return max(diff, -diff) <= a.values[0]/roundedShare
+		})
+	})
+}
+
+// roundedShare is the part of an amount by which people round it.
+const roundedShare = 40
+
 // isRounded reports whether two amounts are the same but for rounding to hundredths.
 func isRounded(a, b int64) bool { return a-b < 10 && b-a < 10 }
 
@@ -128,23 +142,59 @@ var largerUnits = map[string]struct {
 	times   int64
 }{"kg": {"g", 1000}, "l": {"ml", 1000}, "m": {"cm", 100}, "cm": {"mm", 10}, "km": {"m", 1000}}
 
-// yieldsConversion reports whether a claim is a number of the evidence in a larger unit, perhaps rounded to its decimals:
-// 1840 g are 1.84 kg and 1.8 kg.
-func (e *Evidence) yieldsConversion(c claim) bool {
-	larger, ok := largerUnits[c.Unit]
-	if !ok || !c.IsNumber() || len(c.others) > 0 {
+// isConversion reports whether a claim is a number of the evidence in another unit: 1840 g are 1.84 kg and, rounded, 1.8 kg; 2
+// years are 24 months.
+func isConversion(c claim, evidence []Fact) bool {
+	if !c.IsNumber() || len(c.others) > 0 {
 		return false
 	}
-	return slices.ContainsFunc(e.facts, func(f Fact) bool {
-		return f.Unit == larger.smaller && slices.ContainsFunc(f.values(), func(small int64) bool {
-			return slices.ContainsFunc(c.values, func(v int64) bool {
-				step := int64(1)
-				for step < thousand/10 && v%(step*10) == 0 {
-					step *= 10
-				}
-				diff := v - small/larger.times
-				return max(diff, -diff)*2 <= step && (v%thousand != 0 || v*larger.times == small)
+	larger, isLarger := largerUnits[c.Unit]
+	period, isPeriod := periods[c.Unit]
+	if !isLarger && !isPeriod {
+		return false
+	}
+	return slices.ContainsFunc(evidence, func(f Fact) bool {
+		if isLarger && f.Unit == larger.smaller {
+			return slices.ContainsFunc(f.values(), func(small int64) bool {
+				return slices.ContainsFunc(c.values, func(v int64) bool { return isRestated(v, small, larger.times) })
 			})
+		}
+		other := periods[f.Unit]
+		return isPeriod && other.unit == period.unit && slices.ContainsFunc(f.values(), func(v int64) bool {
+			return slices.ContainsFunc(c.values, func(w int64) bool { return v*other.times == w*period.times })
 		})
 	})
+}
+
+// isRestated reports whether v is a number in a unit that is times as large, perhaps rounded to the decimals of v.
+func isRestated(v, small, times int64) bool {
+	step := int64(1)
+	for step < thousand/10 && v%(step*10) == 0 {
+		step *= 10
+	}
+	diff := v - small/times
+	return max(diff, -diff)*2 <= step && (v%thousand != 0 || v*times == small)
+}
+
+// periods are the words for periods, as Fact.Unit has them, in days or months, which are no whole number of each other.
+var periods = periodWords()
+
+type period struct {
+	unit  string
+	times int64
+}
+
+func periodWords() map[string]period {
+	out := map[string]period{}
+	for words, p := range map[string]period{
+		"day days tag tage jour día días": {"day", 1},
+		"week woch sema":                  {"day", 7},
+		"mont mona mois mes mese":         {"month", 1},
+		"year jahr an ans anné año años":  {"month", 12},
+	} {
+		for _, w := range strings.Fields(words) {
+			out[w] = p
+		}
+	}
+	return out
 }

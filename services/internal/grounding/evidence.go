@@ -81,7 +81,7 @@ func (e *Evidence) Check(text string) Verdict {
 	}
 	d.countItems(text)
 	for _, c := range open {
-		if d.yieldsCount(e, c) || e.yieldsConversion(c) || d.yieldsAmount(e, c) || d.yieldsPercentage(e, c) {
+		if d.yieldsCount(e, c) || isConversion(c, e.facts) || d.yieldsAmount(e.amounts, c) || d.yieldsPercentage(e.amounts, c) || isAbout(c, e.amounts) {
 			d.learn(c)
 			continue
 		}

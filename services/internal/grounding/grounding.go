@@ -17,7 +17,8 @@
 // that counts the items of a list is no fact. Fractions, ordinals in words, Roman numerals and numbers in words from 100 on
 // are not read; in scripts without spaces between words, only digits and signs are.
 //
-// The package does not know what a number is about, whether a sentence denies it, or names in plain words. It knows nothing
+// Evidence knows which product, order or code a number is about where a tool result says so; merges do not. The package does not
+// know whether a sentence denies a fact, nor names in plain words. It knows nothing
 // of shops and models, and must not import a service.
 package grounding
 

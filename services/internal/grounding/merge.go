@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -13,6 +14,7 @@ type MergeEvidence struct {
 	Language string
 
 	sections []*Section
+	amounts  []claim         // of the sections, in order
 	currency Set             // of the store
 	counts   Set             // how many products, items and prices a section has, which a text may state
 	units    map[string]bool // what the sections give numbers of
@@ -67,6 +69,7 @@ func (e *MergeEvidence) AddAnswer(answer string, products int) *Section {
 		}
 		if f.Unit == Money && f.IsNumber() {
 			prices++
+			e.amounts = append(e.amounts, claim{Fact: f, values: f.values()})
 		}
 	}
 	for _, n := range []int{items, prices, products} {
@@ -77,12 +80,24 @@ func (e *MergeEvidence) AddAnswer(answer string, products int) *Section {
 	return s
 }
 
-// Supports reports whether all facts of a text rest on the evidence.
+// Supports reports whether all facts of a text rest on the evidence, or are amounts derived from it.
 func (e *MergeEvidence) Supports(t Text) bool {
+	var said derivation
+	var open []claim
 	for _, f := range t.Facts {
-		if !f.holds(e.has) && !(f.Plain && e.counts.Has(f)) && !e.quotes(f) {
+		c := claim{Fact: f, values: f.values()}
+		if f.holds(e.has) || f.Plain && e.counts.Has(f) || e.quotes(f) {
+			said.learn(c)
+		} else {
+			open = append(open, c)
+		}
+	}
+	for _, c := range open {
+		if !said.yieldsAmount(e.amounts, c) && !said.yieldsPercentage(e.amounts, c) && !isAbout(c, e.amounts) &&
+			!slices.ContainsFunc(e.sections, func(s *Section) bool { return isConversion(c, s.Facts) }) {
 			return false
 		}
+		said.learn(c)
 	}
 	return true
 }

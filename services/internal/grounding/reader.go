@@ -97,8 +97,11 @@ func (r *reader) word(t token) {
 		r.add(Fact{readings: [][]key{{weekdayKey(d)}, {codeKey(whole)}}, Unit: Date}, r.at)
 		return
 	case isNumeral && n > 1:
-		unit, _ := r.unit(r.at)
-		r.add(Fact{readings: [][]key{{countKey(n)}, {codeKey(whole)}}, Unit: unit, Plain: n < 10}, r.at)
+		f := Fact{readings: [][]key{{countKey(n)}, {codeKey(whole)}}, Plain: n < 10}
+		if f.Unit, f.End = r.unit(r.at); f.Unit == Percent { // twenty percent
+			f.readings, f.Plain = [][]key{{{percent, countKey(n).text}}}, false
+		}
+		r.add(f, r.at)
 		return
 	case isNumeral:
 		r.out.words = append(r.out.words, countKey(n))

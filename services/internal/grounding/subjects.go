@@ -148,7 +148,7 @@ func (e *Evidence) contradicts(text string, c claim, d *derivation) bool {
 			rest.amounts = append(rest.amounts, a)
 		}
 	}
-	return !rest.yieldsAmount(e, c) && !rest.yieldsPercentage(e, c)
+	return !rest.yieldsAmount(e.amounts, c) && !rest.yieldsPercentage(e.amounts, c)
 }
 
 // namedIn returns the subject of which a line has more words than of any other, and two or an id, or nil.

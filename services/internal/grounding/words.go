@@ -40,6 +40,9 @@ var (
 var limits = positions([]string{"under below around about over above maximum unter bis etwa rund circa ca über ab maximal höchstens mindestens " +
 	"hasta unos alrededor máximo mínimo environ sous maximum minimum"})
 
+// approximate are the words before an amount that is rounded.
+var approximate = positions([]string{"about around roughly nearly almost approximately knapp fast rund etwa circa ca gut environ presque unos casi aproximadamente"})
+
 var (
 	numerals         = numeralWords()
 	monthOf          = positions(months)
