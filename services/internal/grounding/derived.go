@@ -3,6 +3,8 @@ package grounding
 import (
 	"slices"
 	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
@@ -41,10 +43,19 @@ func (d *derivation) learn(c claim) {
 	}
 }
 
+// learnQuantities takes in the whole numbers of a text, also in words.
+func (d *derivation) learnQuantities(s string) {
+	for _, f := range Read(s, text.Language(s)).Facts {
+		if f.currency == "" && f.Unit != Percent && f.IsNumber() {
+			d.learn(claim{Fact: f, values: f.values()})
+		}
+	}
+}
+
 // countItems counts what a text lists: items of lists and amounts.
-func (d *derivation) countItems(text string) {
+func (d *derivation) countItems(s string) {
 	items := int64(0)
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(s) {
 		if IsItem(strings.TrimLeft(line, " \t"), ".)") {
 			items++
 		}
@@ -92,6 +103,19 @@ func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {
 		return anyNeighbours(evidence, func(a, b claim, x, y int64) bool {
 			return (v == x-y || v == y-x) && sameCurrency(c.currency, a.currency) && sameCurrency(c.currency, b.currency)
 		})
+	})
+}
+
+// yieldsFrom reports whether a claim is a multiple of an amount of the evidence by a quantity that the text names, or what is left of
+// such an amount without one that the text names: "four of them are 7.40 EUR", "without it, the cart is 163 EUR".
+func (d *derivation) yieldsFrom(e *Evidence, c claim) bool {
+	if c.currency == "" || len(c.others) > 0 {
+		return false
+	}
+	has := func(v int64) bool { return e.hasAmount(claim{Fact: c.Fact, values: []int64{v}}) }
+	return slices.ContainsFunc(c.values, func(v int64) bool {
+		return slices.ContainsFunc(d.numbers, func(n int64) bool { return n > 1 && v%n == 0 && has(v/n) }) ||
+			slices.ContainsFunc(d.amounts, func(a claim) bool { return sameCurrency(c.currency, a.currency) && has(v+a.values[0]) })
 	})
 }
 
