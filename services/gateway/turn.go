@@ -262,7 +262,7 @@ func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 func (t *turn) mergeInput(ctx context.Context, results []fanout.Result, emit fanout.Emit) merge.Input {
 	in := merge.Input{
 		Message: t.req.GetMessage(), Language: t.languageTag(), CurrencyCode: t.store.GetCurrencyCode(),
-		Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Check: t.output.Text, Say: emit.Text,
+		Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Check: t.output.Reply, Say: emit.Text,
 	}
 	for _, r := range results {
 		in.Parts = append(in.Parts, merge.Part{Query: r.Assignment.GetSubQuery(), Answer: r.Answer})

@@ -31,7 +31,7 @@ func (p *Policy) Decision(d *routerv1.RoutingDecision) {
 
 // answer checks the words of an answer, its addresses and its suggested actions.
 func (p *Policy) answer(a *specialistv1.Answer) {
-	a.Text = p.Text(a.GetText())
+	a.Text = p.Reply(a.GetText())
 	if q := a.GetClarifyingQuestion(); q != nil {
 		q.Text = p.Text(q.GetText())
 		q.QuickReplies = slices.DeleteFunc(q.GetQuickReplies(), func(s string) bool { return p.Text(s) != s })

@@ -10,12 +10,17 @@ import (
 	"golang.org/x/net/publicsuffix"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // Text returns what of a text may be shown. It is not blank unless s is.
-func (p *Policy) Text(s string) string {
-	stream := p.NewStream()
+func (p *Policy) Text(s string) string { return p.whole(&Stream{policy: p}, s) }
+
+// Reply is Text for what the assistant says to the shopper, where it must not claim to have acted.
+func (p *Policy) Reply(s string) string { return p.whole(p.NewStream(), s) }
+
+func (p *Policy) whole(stream *Stream, s string) string {
 	shown := stream.Add(s)
 	shown += stream.Rest()
 	if strings.TrimSpace(shown) == "" && strings.TrimSpace(s) != "" {
@@ -24,15 +29,17 @@ func (p *Policy) Text(s string) string {
 	return shown
 }
 
-// Stream checks a text that comes in pieces. Get one from Policy.NewStream.
+// Stream checks a reply that comes in pieces. Get one from Policy.NewStream.
 type Stream struct {
 	policy    *Policy
+	isReply   bool
+	corrected bool // a sentence was replaced, because it claimed an action
 	sentences text.Sentences
 	inWord    bool // within a word that is too long to be read, of which nothing is shown
 }
 
 // NewStream returns a Stream.
-func (p *Policy) NewStream() *Stream { return &Stream{policy: p} }
+func (p *Policy) NewStream() *Stream { return &Stream{policy: p, isReply: true} }
 
 // Add takes in a piece and returns what may be shown of the sentences that are complete.
 func (s *Stream) Add(piece string) string {
@@ -75,6 +82,13 @@ func (s *Stream) pass(sentence string) string {
 			return ""
 		}
 		sentence, s.inWord = sentence[end:], false
+	}
+	if s.isReply && grounding.ClaimsAction(sentence) {
+		if s.corrected {
+			return ""
+		}
+		s.corrected = true
+		return sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))] + s.policy.removed.NothingChanged
 	}
 	return s.policy.sentence(sentence)
 }

@@ -188,3 +188,21 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+func TestAReplyClaimsNoAction(t *testing.T) {
+	p := New(&gatewayv1.Store{}, "en")
+	const said = "No problem! I've cancelled order AB-1 for you. I have also refunded it. It cost 20 EUR."
+	if got, want := p.Reply(said), "No problem! Nothing has been changed yet. It cost 20 EUR."; got != want {
+		t.Errorf("Reply: %q, want %q", got, want)
+	}
+	if got := p.Text(said); got != said { // also checks what the shopper wrote
+		t.Errorf("Text: %q", got)
+	}
+	stream, got := p.NewStream(), ""
+	for _, piece := range strings.SplitAfter(said, " ") {
+		got += stream.Add(piece)
+	}
+	if got += stream.Rest(); got != p.Reply(said) {
+		t.Errorf("in pieces: %q", got)
+	}
+}

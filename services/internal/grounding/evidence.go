@@ -39,7 +39,8 @@ func (e *Evidence) AddResult(text string) { e.results = append(e.results, text) 
 func (e *Evidence) AddText(text string) { e.texts = append(e.texts, text) }
 
 // Verdict is what became of the claims of a text. A claim is a number with its currency or percent sign, a date, a time, a
-// code, an id or an address. Numbers in words, months and weekdays without a day, and names in plain words are none.
+// code, an id or an address, and a sentence that claims an action. Numbers in words, months and weekdays without a day, and
+// names in plain words are none.
 type Verdict struct {
 	// Claims is how many claims were checked, at most MaxChecked.
 	Claims int
@@ -76,12 +77,14 @@ func (e *Evidence) Check(text string) Verdict {
 			v.reject(c)
 		}
 	}
+	v.checkActions(text)
 	if len(open) == 0 {
 		return v
 	}
 	d.countItems(text)
+	d.learnQuantities(text)
 	for _, c := range open {
-		if d.yieldsCount(e, c) || isConversion(c, e.facts) || d.yieldsAmount(e.amounts, c) || d.yieldsPercentage(e.amounts, c) || isAbout(c, e.amounts) {
+		if d.yieldsCount(e, c) || d.yieldsFrom(e, c) || isConversion(c, e.facts) || d.yieldsAmount(e.amounts, c) || d.yieldsPercentage(e.amounts, c) || isAbout(c, e.amounts) {
 			d.learn(c)
 			continue
 		}

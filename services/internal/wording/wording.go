@@ -19,43 +19,45 @@ type Sentences struct {
 	LinkRemoved, AddressRemoved, NumberRemoved string
 	// PersonOffered says that a person can take over.
 	PersonOffered string
+	// NothingChanged takes the place of a claim that the assistant did something: it can only propose.
+	NothingChanged string
 }
 
 var byLanguage = map[string]Sentences{
 	"en": {
 		"I could not answer this part of your message just now: “%s”", "I cannot help with that.",
 		"(link removed)", "(address removed)", "(number removed)",
-		"A person of the store can take over: it can be confirmed below. Nobody has taken over yet.",
+		"A person of the store can take over: it can be confirmed below. Nobody has taken over yet.", "Nothing has been changed yet.",
 	},
 	"de": {
 		"Diesen Teil deiner Nachricht konnte ich gerade nicht beantworten: „%s“", "Dabei kann ich nicht helfen.",
 		"(Link entfernt)", "(Adresse entfernt)", "(Nummer entfernt)",
-		"Jemand aus dem Team kann übernehmen: das lässt sich unten bestätigen. Noch hat niemand übernommen.",
+		"Jemand aus dem Team kann übernehmen: das lässt sich unten bestätigen. Noch hat niemand übernommen.", "Bisher wurde nichts geändert.",
 	},
 	"es": {
 		"Ahora mismo no he podido responder a esta parte de tu mensaje: «%s»", "No puedo ayudarte con eso.",
 		"(enlace eliminado)", "(dirección eliminada)", "(número eliminado)",
-		"Una persona de la tienda puede ocuparse: se puede confirmar abajo. Todavía no lo ha hecho nadie.",
+		"Una persona de la tienda puede ocuparse: se puede confirmar abajo. Todavía no lo ha hecho nadie.", "Todavía no se ha cambiado nada.",
 	},
 	"fr": {
 		"Je n’ai pas pu répondre à cette partie de votre message pour le moment : « %s »", "Je ne peux pas vous aider pour cela.",
 		"(lien supprimé)", "(adresse supprimée)", "(numéro supprimé)",
-		"Une personne du magasin peut prendre le relais : cela se confirme ci-dessous. Personne ne l’a encore fait.",
+		"Une personne du magasin peut prendre le relais : cela se confirme ci-dessous. Personne ne l’a encore fait.", "Rien n’a encore été modifié.",
 	},
 	"it": {
 		"In questo momento non ho potuto rispondere a questa parte del tuo messaggio: «%s»", "Non posso aiutarti con questo.",
 		"(link rimosso)", "(indirizzo rimosso)", "(numero rimosso)",
-		"Una persona del negozio può occuparsene: si può confermare qui sotto. Nessuno se ne occupa ancora.",
+		"Una persona del negozio può occuparsene: si può confermare qui sotto. Nessuno se ne occupa ancora.", "Finora non è stato modificato nulla.",
 	},
 	"nl": {
 		"Dit deel van je bericht kon ik zojuist niet beantwoorden: “%s”", "Daar kan ik je niet mee helpen.",
 		"(link verwijderd)", "(adres verwijderd)", "(nummer verwijderd)",
-		"Een medewerker van de winkel kan het overnemen: dat kan hieronder worden bevestigd. Nog niemand heeft het overgenomen.",
+		"Een medewerker van de winkel kan het overnemen: dat kan hieronder worden bevestigd. Nog niemand heeft het overgenomen.", "Er is nog niets gewijzigd.",
 	},
 	"pt": {
 		"Neste momento não consegui responder a esta parte da sua mensagem: “%s”", "Não posso ajudar com isso.",
 		"(link removido)", "(endereço removido)", "(número removido)",
-		"Uma pessoa da loja pode assumir: isso pode ser confirmado abaixo. Ainda ninguém assumiu.",
+		"Uma pessoa da loja pode assumir: isso pode ser confirmado abaixo. Ainda ninguém assumiu.", "Ainda nada foi alterado.",
 	},
 }
 

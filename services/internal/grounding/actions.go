@@ -1,0 +1,102 @@
+package grounding
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// firstPerson is how one language says that the speaker did something or is about to do it.
+type firstPerson struct {
+	starts    []string // folded words before the verb
+	reach     int      // how many words may stand between the start and the verb
+	verbs     map[string]bool
+	negations map[string]bool
+}
+
+// firstPersons are by the base of the language. The verbs are those that change something in a shop; "I found" and "I checked" are true.
+var firstPersons = map[string]firstPerson{
+	"en": newFirstPerson(3, "i have|ive|i just|i already|i will|ill|i am going to|im going to|i am now|im now|i went ahead and",
+		"cancelled canceled changed upgraded updated added removed applied placed booked reserved refunded redirected rerouted "+
+			"forwarded notified informed contacted arranged processed issued sent submitted registered requested passed escalated scheduled "+
+			"extended exchanged activated "+
+			"cancel change upgrade update add remove apply place book reserve refund redirect reroute forward notify inform contact arrange "+
+			"process issue send submit register request pass escalate schedule extend exchange activate", "not never no nothing"),
+	"de": newFirstPerson(14, "ich habe|habe ich|ich hab|hab ich|ich werde|werde ich",
+		"storniert geandert geaendert hinzugefugt hinzugefuegt entfernt bestellt gebucht reserviert erstattet umgeleitet weitergeleitet "+
+			"benachrichtigt informiert veranlasst beauftragt eingelost eingeloest angewendet angewandt gelegt ubermittelt verschickt versendet "+
+			"gesendet verlangert beantragt weitergegeben "+
+			"stornieren andern hinzufugen entfernen bestellen buchen reservieren erstatten umleiten weiterleiten benachrichtigen informieren "+
+			"veranlassen beauftragen einlosen anwenden legen verschicken versenden senden verlangern beantragen weitergeben",
+		"nicht nichts kein keine keinen noch"),
+	"fr": newFirstPerson(3, "j ai|jai|je vais|je viens de|j avais",
+		"annule annulee modifie modifiee change changee ajoute ajoutee retire supprime applique commande reserve rembourse redirige transmis "+
+			"prevenu informe contacte demande envoye enregistre prolonge echange active "+
+			"annuler modifier changer ajouter retirer supprimer appliquer commander reserver rembourser rediriger transmettre prevenir informer "+
+			"contacter demander envoyer enregistrer prolonger echanger activer", "pas rien jamais"),
+	"es": newFirstPerson(2, "he|voy a|acabo de",
+		"cancelado anulado cambiado modificado anadido agregado quitado eliminado aplicado pedido reservado reembolsado redirigido reenviado "+
+			"avisado informado contactado solicitado enviado registrado prolongado activado "+
+			"cancelar anular cambiar modificar anadir agregar quitar eliminar aplicar pedir reservar reembolsar redirigir reenviar avisar "+
+			"informar contactar solicitar enviar registrar prolongar activar", "no nada nunca"),
+}
+
+func newFirstPerson(reach int, starts, verbs, negations string) firstPerson {
+	set := func(words string) map[string]bool {
+		out := map[string]bool{}
+		for _, w := range strings.Fields(words) {
+			out[w] = true
+		}
+		return out
+	}
+	return firstPerson{starts: strings.Split(starts, "|"), reach: reach, verbs: set(verbs), negations: set(negations)}
+}
+
+// ClaimsAction reports whether a sentence says in the first person that something in the shop was changed, or will be: "I have
+// cancelled your order". No tool changes anything, so no such sentence is true. It knows English, German, French and Spanish. What
+// the store did, "we have cancelled your order", may be true and is left to the evidence.
+func ClaimsAction(sentence string) bool {
+	var words []string
+	for _, w := range text.Words(sentence) {
+		words = append(words, w.Text)
+	}
+	for _, lang := range firstPersons {
+		for i := range words {
+			if lang.acts(words[i:]) && (i == 0 || !lang.negations[words[i-1]]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// acts reports whether words begin with a claim of an action.
+func (p firstPerson) acts(words []string) bool {
+	for _, start := range p.starts {
+		first := strings.Fields(start)
+		if len(words) <= len(first) || !slices.Equal(words[:len(first)], first) {
+			continue
+		}
+		for _, w := range words[len(first):min(len(words), len(first)+p.reach+1)] {
+			if p.negations[w] {
+				break
+			}
+			if p.verbs[w] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkActions rejects the sentences that claim an action.
+func (v *Verdict) checkActions(s string) {
+	var sentences text.Sentences
+	for _, sentence := range append(sentences.Add(s), sentences.Rest()) {
+		if v.Claims < MaxChecked && ClaimsAction(sentence) {
+			v.Claims++
+			v.reject(claim{text: strings.TrimSpace(sentence)})
+		}
+	}
+}

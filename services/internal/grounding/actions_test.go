@@ -1,0 +1,35 @@
+package grounding
+
+import "testing"
+
+func TestClaimsAction(t *testing.T) {
+	for sentence, want := range map[string]bool{
+		"No problem! I've cancelled order AB-1 for you.":                         true,
+		"I’ve just added it to your cart.":                                       true,
+		"I will pass it on to the team.":                                         true,
+		"I'll go ahead and apply the code.":                                      true,
+		"Gern, ich habe das Paket aus AB-1 an die Packstation umgeleitet.":       true,
+		"Ich werde die Adresse für dich ändern.":                                 true,
+		"J’ai annulé votre commande.":                                            true,
+		"Je vais transmettre votre demande.":                                     true,
+		"He cancelado tu pedido.":                                                true,
+		"Ya he avisado al almacén.":                                              true,
+		"I can't cancel it from here.":                                           false,
+		"I have not cancelled anything.":                                         false,
+		"I have found three tents.":                                              false,
+		"Order AB-1 was cancelled on 3 May.":                                     false,
+		"We have sent your parcel.":                                              false,
+		"You can confirm it below.":                                              false,
+		"Ich habe nichts storniert.":                                             false,
+		"Ich habe drei Zelte gefunden, die lieferbar sind.":                      false,
+		"Je n'ai pas annulé la commande.":                                        false,
+		"No he cancelado nada.":                                                  false,
+		"Would you like to change it?":                                           false,
+		"The tent I would pick has changed in price.":                            false,
+		"If you like it, I can tell you how to return what you have had changed": false,
+	} {
+		if got := ClaimsAction(sentence); got != want {
+			t.Errorf("ClaimsAction(%q) = %v", sentence, got)
+		}
+	}
+}
