@@ -258,9 +258,9 @@ func (x *lexicon) alternatives(content []string, i int) []string {
 func (x *lexicon) contentWords(ws []string) []string {
 	var out []string
 	for i, w := range ws {
-		unit := len(w) == 1 && !isNumber(w) || peopleUnits[w] && i > 0 && isNumber(ws[i-1]) && !x.isAmount(ws, i-1)
+		people := peopleUnits[w] && i > 0 && isNumber(ws[i-1]) && !x.isAmount(ws, i-1)
 		stops := x.stop[w] && !(w == "down" && x.Language == English && x.isMaterial(ws, i))
-		if !stops && !x.words.prepositions[w] && !x.isAmount(ws, i) && !unit {
+		if !stops && !x.words.prepositions[w] && !x.isAmount(ws, i) && !people {
 			out = append(out, w)
 		}
 	}

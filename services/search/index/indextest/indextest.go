@@ -55,6 +55,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 		{"stores have synonyms of their own", x.testStoresHaveSynonymsOfTheirOwn},
 		{"what a product is comes before what it is for", x.testWhatAProductIsComesBeforeWhatItIsFor},
 		{"words meet however they are written", x.testWordsMeetHoweverTheyAreWritten},
+		{"single letters are words", x.testSingleLettersAreWords},
 		{"captions say what a product is and sentences mention", x.testCaptionsSayWhatAProductIsAndSentencesMention},
 		{"a stray product makes no category", x.testAStrayProductMakesNoCategory},
 		{"filters counts and extremes are exact", x.testFiltersCountsAndExtremesAreExact},

@@ -389,6 +389,14 @@ func (x suite) testWordsMeetHoweverTheyAreWritten(t *testing.T) {
 	}
 }
 
+func (x suite) testSingleLettersAreWords(t *testing.T) {
+	products := catalogtest.Titled("Alkaline batteries C", "Alkaline batteries D")
+	got := HitIDs(t, x.view(t, products), "d batteries", nil, catalogv1.Sort_SORT_UNSPECIFIED)
+	if len(got) == 0 || got[0] != "P-2" {
+		t.Errorf("got %v, want the D batteries first", got)
+	}
+}
+
 func (x suite) testCaptionsSayWhatAProductIsAndSentencesMention(t *testing.T) {
 	caption, sentence := catalogtest.Thing("P-1", "Kestrel K-200"), catalogtest.Thing("P-2", "Kestrel K-300")
 	caption.Description = "Compact kettle, steel, 1.7 l"
