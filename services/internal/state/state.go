@@ -67,9 +67,8 @@ func (a address) client() redis.UniversalClient {
 		Password: a.password,
 		DB:       a.db,
 
-		MasterName:    a.master,
-		IsClusterMode: a.kind == kindCluster,
-		TLSConfig:     a.tls(),
+		MasterName: a.master,
+		TLSConfig:  a.tls(),
 
 		PoolSize:              poolSize,
 		PoolTimeout:           poolTimeout,
@@ -78,6 +77,11 @@ func (a address) client() redis.UniversalClient {
 		ContextTimeoutEnabled: true,
 		// Announcements of maintenance are a feature of one hosted product.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if a.kind == kindCluster {
+		c := o.Cluster()
+		c.ClusterStateReloadInterval = time.Second // else turns fail for up to 10 s after a replica was promoted
+		return redis.NewClusterClient(c)
 	}
 	return redis.NewUniversalClient(o)
 }
