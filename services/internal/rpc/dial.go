@@ -97,10 +97,12 @@ func resolve(target string, n *Network) (string, []grpc.DialOption, error) {
 	switch {
 	case ok && resolver.Get(scheme) == nil:
 		return "", nil, fmt.Errorf("unknown scheme %q", scheme) // gRPC would look all of it up in DNS
+	case ok && scheme == "dns":
+		return target, []grpc.DialOption{grpc.WithResolvers(pollingDNS{})}, nil
 	case ok, strings.HasPrefix(target, "unix:"):
 		return target, nil, nil
 	}
-	return "dns:///" + target, nil, nil
+	return "dns:///" + target, []grpc.DialOption{grpc.WithResolvers(pollingDNS{})}, nil
 }
 
 type (
