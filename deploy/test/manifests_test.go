@@ -152,6 +152,9 @@ func TestBaseServesEveryRole(t *testing.T) {
 		if s.Spec.ClusterIP != corev1.ClusterIPNone {
 			t.Errorf("%s: the Service is not headless, so clients would stick to one pod", role)
 		}
+		if d.Spec.MinReadySeconds < 30 {
+			t.Errorf("%s: an old pod may go %d s after a new one is ready, before clients have seen the new one in DNS", role, d.Spec.MinReadySeconds)
+		}
 		if len(s.Spec.Ports) != 1 {
 			t.Errorf("%s: the Service has %d ports, want 1", role, len(s.Spec.Ports))
 			continue
