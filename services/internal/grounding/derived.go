@@ -10,7 +10,9 @@ import (
 // derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
 // that it names itself, their sum, the difference of two, a multiple, a percentage of one, or one less a percentage; and by
 // what percentage one is less than another. Of two amounts that follow each other in the evidence, such as the price before
-// and now, it may state the difference and the percentage. And it may count what it lists, and the rest of a tool's total.
+// and now, it may state the difference and the percentage. Of any amount of the evidence it may state a multiple by a quantity
+// that it names, the rest without an amount that it names, and a rounding that it calls one. And it may count what it lists, and
+// the rest of a tool's total.
 // Nothing else is derived: with every sum that can be made, almost any amount would be one.
 type derivation struct {
 	amounts     []claim

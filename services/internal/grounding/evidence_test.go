@@ -81,6 +81,24 @@ func TestHonestAnswersAreSupported(t *testing.T) {
 	t.Logf("%d honest answers with %d claims", answers, checked)
 }
 
+func TestCheckDerivesFromQuantitiesAndRests(t *testing.T) {
+	for claim, want := range map[string]bool{
+		"Your four packs come to 7.40 EUR.":                       true,
+		"Your four packs come to 7.60 EUR.":                       false,
+		"Your five packs come to 7.40 EUR.":                       false,
+		"Without the belt (24.95 EUR) the cart comes to 163 EUR.": true,
+		"Without the belt (24.95 EUR) the cart comes to 173 EUR.": false,
+		"That is about 190 EUR in all.":                           true,
+		"That is about 150 EUR in all.":                           false,
+	} {
+		var e grounding.Evidence
+		e.AddResult(`{"items":[{"title":"Pack","price":"1.85 EUR"},{"title":"Belt","price":"24.95 EUR"}],"subtotal":"187.95 EUR"}`)
+		if got := e.Check(claim); (got.Unsupported == 0) != want {
+			t.Errorf("%s: unsupported %q", claim, got.Texts)
+		}
+	}
+}
+
 func TestAChangedFactIsUnsupported(t *testing.T) {
 	for _, kind := range []struct {
 		name   string
