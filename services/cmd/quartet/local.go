@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
@@ -84,7 +85,7 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 		}
 		encrypted = c.seal.describe()
 	}
-	closeState, err := openState(ctx, &l.cfg, c.redis)
+	closeState, err := openState(ctx, &l.cfg, c.redis, state.Open)
 	if err != nil {
 		return l, err
 	}
@@ -232,8 +233,11 @@ func startOffline(ctx context.Context, cfg *suite.Config, logger *slog.Logger) (
 	return func() error { return <-done }, nil
 }
 
+// openRedis connects to the Redis at a URL.
+type openRedis func(ctx context.Context, url string) (redis.UniversalClient, error)
+
 // openState connects to Redis, or starts the embedded server when url is empty. The returned function closes both.
-func openState(ctx context.Context, cfg *suite.Config, url string) (closeState func() error, err error) {
+func openState(ctx context.Context, cfg *suite.Config, url string, open openRedis) (closeState func() error, err error) {
 	state.LogTo(cfg.Logger)
 	closeServer := func() error { return nil }
 	if url == "" {
@@ -243,7 +247,7 @@ func openState(ctx context.Context, cfg *suite.Config, url string) (closeState f
 		}
 		url, closeServer = server.URL(), server.Close
 	}
-	client, err := state.Open(ctx, url)
+	client, err := open(ctx, url)
 	if err != nil {
 		return nil, errors.Join(err, closeServer())
 	}

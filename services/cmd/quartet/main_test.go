@@ -119,10 +119,12 @@ func TestErrorsOfBothModelsAreReportedOnce(t *testing.T) {
 	}
 }
 
-func TestServeWithADeadRedisEndsWithOneLine(t *testing.T) {
+func TestServeWaitsForRedis(t *testing.T) {
 	env := map[string]string{"QUARTET_MODEL_URL": "http://127.0.0.1:1/v1", "QUARTET_MODEL": "m", "QUARTET_REDIS": "redis://:hidden@127.0.0.1:1/0"}
-	code, _, stderr := quartet(t.Context(), env, append([]string{"serve", "search", "--listen", "127.0.0.1:0"}, scopeKeyFlags(t)...)...)
-	if code != 1 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr, "127.0.0.1:1") {
+	ctx, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer stop()
+	code, _, stderr := quartet(ctx, env, append([]string{"serve", "search", "--listen", "127.0.0.1:0"}, scopeKeyFlags(t)...)...)
+	if code != 1 || !strings.Contains(stderr, "waiting for Redis") || !strings.Contains(stderr, "127.0.0.1:1") {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}
 	if strings.Contains(stderr, "hidden") {

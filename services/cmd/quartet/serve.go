@@ -11,8 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
+	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -164,7 +167,10 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if err := f.seal.apply(&cfg); err != nil {
 		return cfg, nothing, err
 	}
-	closeState, err := openState(ctx, &cfg, f.redis)
+	whenUp := func(ctx context.Context, url string) (redis.UniversalClient, error) {
+		return state.OpenWhenUp(ctx, url, logger)
+	}
+	closeState, err := openState(ctx, &cfg, f.redis, whenUp)
 	if err != nil {
 		return cfg, nothing, err
 	}

@@ -28,6 +28,8 @@ const (
 	// poolTimeout is how long a command whose context has no deadline waits for a connection. A crowd waits; that is no
 	// sign of a server that is down.
 	poolTimeout = 30 * time.Second
+	// firstPause and longestPause are how long OpenWhenUp waits between attempts; each pause is twice the one before.
+	firstPause, longestPause = 250 * time.Millisecond, 5 * time.Second
 )
 
 // Open connects to the Redis at url and makes sure that it answers. The forms of url are
@@ -41,22 +43,46 @@ const (
 //
 // The error is one line that names the hosts, never the password. The caller closes the client.
 func Open(ctx context.Context, url string) (redis.UniversalClient, error) {
+	client, _, err := open(ctx, url)
+	return client, err
+}
+
+// OpenWhenUp is Open, but waits for a Redis that cannot be reached yet, as when all pods of a cluster start at once. It logs each
+// attempt. A wrong URL or password is an error at once, and so is the end of ctx.
+func OpenWhenUp(ctx context.Context, url string, log *slog.Logger) (redis.UniversalClient, error) {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		client, mayCome, err := open(ctx, url)
+		if err == nil || !mayCome {
+			return client, err
+		}
+		log.WarnContext(ctx, "waiting for Redis", slog.String("error", err.Error()), slog.Duration("next_attempt_in", pause))
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// open is Open. If there is an error, it reports whether Redis may come up later.
+func open(ctx context.Context, url string) (_ redis.UniversalClient, mayCome bool, _ error) {
 	addr, err := parse(url)
 	if err != nil {
-		return nil, fmt.Errorf("state URL: %w", err)
+		return nil, false, fmt.Errorf("state URL: %w", err)
 	}
 	client := addr.client()
 	if err := redisotel.InstrumentTracing(client, redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false)); err != nil {
-		return nil, errors.Join(fmt.Errorf("trace redis: %w", err), client.Close())
+		return nil, false, errors.Join(fmt.Errorf("trace redis: %w", err), client.Close())
 	}
 	client.AddHook(replyHook{}) // within the tracing, which records errors
 	pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	if err := client.Ping(pingCtx).Err(); err != nil {
 		client.Close() // the ping's error says more
-		return nil, addr.explain(ctx, err)
+		refused := redis.IsAuthError(err) || redis.IsPermissionError(err)
+		return nil, !refused && ctx.Err() == nil, addr.explain(ctx, err)
 	}
-	return client, nil
+	return client, false, nil
 }
 
 // client returns a client that has not connected yet.

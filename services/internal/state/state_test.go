@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
@@ -174,6 +175,41 @@ func TestOpenSaysWhereNobodyAnswers(t *testing.T) {
 		t.Errorf("the client's own words are not in the log: %q", said)
 	}
 }
+
+func TestOpenWhenUpWaitsForRedis(t *testing.T) {
+	address := redistest.FreeAddr(t)
+	server := miniredis.NewMiniRedis()
+	defer server.Close()
+	start := sync.OnceFunc(func() {
+		if err := server.StartAddr(address); err != nil {
+			t.Error(err)
+		}
+	})
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { start(); return log.Write(p) }), nil))
+	client, err := state.OpenWhenUp(t.Context(), "redis://"+address, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if !strings.Contains(log.String(), "waiting for Redis") || !strings.Contains(log.String(), address) {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+// Waiting does not mend a wrong password.
+func TestOpenWhenUpDoesNotWaitForAnotherPassword(t *testing.T) {
+	server := miniredis.RunT(t)
+	server.RequireAuth("right")
+	_, err := state.OpenWhenUp(t.Context(), "redis://:wrong@"+server.Addr(), slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "password") {
+		t.Errorf("error %v", err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestOpenGivesUpWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
