@@ -17,6 +17,8 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // named is a request with an id, in a thread.
@@ -314,14 +316,23 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 }
 
 func TestRedisDownRefusesARequestWithAnIDAndLosesNoAnswer(t *testing.T) {
-	h := open(t, nil)
+	h := newFixture(t, miniredis.RunT(t))
+	m := h.meter()
+	h.start()
+	reply, err := h.client.Ask(t.Context(), named("r0", "search: hats"))
+	if err != nil || reply.GetUnrecorded() {
+		t.Errorf("while Redis is up: %v, %v", reply, err)
+	}
 	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 		h.redis.SetError("LOADING not now")
 		return say(stream, "here")
 	}
-	reply, err := h.client.Ask(t.Context(), named("r1", "search: shoes"))
-	if err != nil || reply.GetText() != "here" {
+	reply, err = h.client.Ask(t.Context(), named("r1", "search: shoes"))
+	if err != nil || reply.GetText() != "here" || !reply.GetUnrecorded() {
 		t.Errorf("an answer that was made: %v, %v", reply, err)
+	}
+	if n := m.sums(telemetry.MetricTurnsUnrecorded, "")[""]; n != 1 {
+		t.Errorf("%d turns are counted as unrecorded, want 1", n)
 	}
 	_, err = h.client.Ask(t.Context(), named("r1", "search: shoes"))
 	wantStatus(t, err, codes.Unavailable, "STATE_UNAVAILABLE")

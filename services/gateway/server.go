@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -18,6 +19,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
 	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // instrumentation names the package in traces and metrics.
@@ -35,6 +37,7 @@ type Service struct {
 	fanout      *fanout.Fanout
 	merger      *merge.Merger
 	tracer      trace.Tracer
+	unrecorded  metric.Int64Counter
 }
 
 // New returns a service, or an error that says what is missing in the configuration. It starts nothing and makes no call.
@@ -51,12 +54,14 @@ func New(cfg Config) (*Service, error) {
 	}, store)
 	specialists := registry.New(cfg.Specialists, cfg.Signer, cfg.Logger)
 	fan, err3 := newFanout(cfg, specialists)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	unrecorded, err4 := meter.Int64Counter(telemetry.MetricTurnsUnrecorded, metric.WithUnit("{turn}"),
+		metric.WithDescription("Turns with a reply that could not be recorded."))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	return &Service{
 		cfg: cfg, limiter: limiter, stores: newStores(cfg.Redis), threads: store, summaries: summaries,
-		registry: specialists, fanout: fan, tracer: otel.Tracer(instrumentation),
+		registry: specialists, fanout: fan, tracer: otel.Tracer(instrumentation), unrecorded: unrecorded,
 		merger: merge.New(merge.Config{Model: cfg.Model, Price: cfg.Price, Reserve: cfg.MergeReserve, Logger: cfg.Logger}),
 	}, nil
 }

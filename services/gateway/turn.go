@@ -282,8 +282,8 @@ func (t *turn) languageTag() string {
 	return text.Language(t.req.GetMessage())
 }
 
-// record keeps the turn, also if the caller has just left. There is a reply by now, so an error is logged and not returned, unless
-// another gateway has taken the turn over: it gives another reply.
+// record keeps the turn, also if the caller has just left. There is a reply by now, so an error is said in the reply and not
+// returned, unless another gateway has taken the turn over: it gives another reply.
 func (s *Service) record(ctx context.Context, t *turn, reply *gatewayv1.AskResponse) error {
 	due, _ := ctx.Deadline()
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(maxRecordTime, time.Until(due)))
@@ -295,6 +295,8 @@ func (s *Service) record(ctx context.Context, t *turn, reply *gatewayv1.AskRespo
 	if err = takenOverOr(ctx, err); errors.Is(err, threads.ErrTakenOver) {
 		return err
 	}
+	reply.Unrecorded = true
+	s.unrecorded.Add(ctx, 1)
 	s.cfg.Logger.ErrorContext(ctx, "turn not recorded", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
 	return nil
 }

@@ -75,6 +75,8 @@ const (
 	MetricTurnsInFlight = "quartet.turns.in_flight"
 	// MetricTurnsRefused counts turns that a limit kept out, by KeyLimit: process or store.
 	MetricTurnsRefused = "quartet.turns.refused"
+	// MetricTurnsUnrecorded counts turns with a reply that could not be recorded.
+	MetricTurnsUnrecorded = "quartet.turns.unrecorded"
 	// MetricRefusals counts calls that were refused because of who made them, by KeyErrorType, the reason of their status.
 	MetricRefusals = "quartet.calls.refused"
 	// MetricSummaries counts summaries of threads by KeyOutcome: written, failed or dropped.

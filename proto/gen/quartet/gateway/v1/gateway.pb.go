@@ -387,7 +387,9 @@ type AskResponse struct {
 	// The question that the text asks the shopper. Absent: none.
 	ClarifyingQuestion *v11.ClarifyingQuestion `protobuf:"bytes,20,opt,name=clarifying_question,json=clarifyingQuestion,proto3" json:"clarifying_question,omitempty"`
 	// Products side by side, if the shopper asked for a comparison. Absent: none.
-	Comparison    *v11.Comparison `protobuf:"bytes,21,opt,name=comparison,proto3" json:"comparison,omitempty"`
+	Comparison *v11.Comparison `protobuf:"bytes,21,opt,name=comparison,proto3" json:"comparison,omitempty"`
+	// The reply could not be recorded: the thread lacks this turn, GetTurn does not find it, and the same request_id resumes it.
+	Unrecorded    bool `protobuf:"varint,22,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -567,6 +569,13 @@ func (x *AskResponse) GetComparison() *v11.Comparison {
 		return x.Comparison
 	}
 	return nil
+}
+
+func (x *AskResponse) GetUnrecorded() bool {
+	if x != nil {
+		return x.Unrecorded
+	}
+	return false
 }
 
 // Handoff says whether a human should review the reply.
@@ -2269,7 +2278,7 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x16\n" +
-	"\x06locale\x18\b \x01(\tR\x06locale\"\xe0\b\n" +
+	"\x06locale\x18\b \x01(\tR\x06locale\"\x80\t\n" +
 	"\vAskResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1b\n" +
@@ -2298,7 +2307,10 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\x13clarifying_question\x18\x14 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\x12clarifyingQuestion\x12A\n" +
 	"\n" +
 	"comparison\x18\x15 \x01(\v2!.quartet.specialist.v1.ComparisonR\n" +
-	"comparison\"]\n" +
+	"comparison\x12\x1e\n" +
+	"\n" +
+	"unrecorded\x18\x16 \x01(\bR\n" +
+	"unrecorded\"]\n" +
 	"\aHandoff\x12 \n" +
 	"\vrecommended\x18\x01 \x01(\bR\vrecommended\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
