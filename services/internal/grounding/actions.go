@@ -9,8 +9,8 @@ import (
 
 // firstPerson is how one language says that the speaker did something or is about to do it.
 type firstPerson struct {
-	starts    []string // folded words before the verb
-	reach     int      // how many words may stand between the start and the verb
+	starts    map[string][][]string // folded words before the verb, by the first of them
+	reach     int                   // how many words may stand between the start and the verb
 	verbs     map[string]bool
 	negations map[string]bool
 }
@@ -50,7 +50,12 @@ func newFirstPerson(reach int, starts, verbs, negations string) firstPerson {
 		}
 		return out
 	}
-	return firstPerson{starts: strings.Split(starts, "|"), reach: reach, verbs: set(verbs), negations: set(negations)}
+	p := firstPerson{starts: map[string][][]string{}, reach: reach, verbs: set(verbs), negations: set(negations)}
+	for start := range strings.SplitSeq(starts, "|") {
+		words := strings.Fields(start)
+		p.starts[words[0]] = append(p.starts[words[0]], words)
+	}
+	return p
 }
 
 // ClaimsAction reports whether a sentence says in the first person that something in the shop was changed, or will be: "I have
@@ -73,8 +78,7 @@ func ClaimsAction(sentence string) bool {
 
 // acts reports whether words begin with a claim of an action.
 func (p firstPerson) acts(words []string) bool {
-	for _, start := range p.starts {
-		first := strings.Fields(start)
+	for _, first := range p.starts[words[0]] {
 		if len(words) <= len(first) || !slices.Equal(words[:len(first)], first) {
 			continue
 		}
