@@ -29,6 +29,14 @@ func nameProducts(r *gatewayv1.AskResponse) []int {
 	return places
 }
 
+// nameOrders keeps the orders that the reply's text names. A text that names none is about all of them.
+func nameOrders(r *gatewayv1.AskResponse) {
+	named := slices.DeleteFunc(slices.Clone(r.GetOrders()), func(o *orderv1.Order) bool { return mentionOfOrder(r.GetText(), o) < 0 })
+	if len(named) > 0 {
+		r.Orders = named
+	}
+}
+
 // choosePromotion returns the promotion that a reply proposes: of those that the text names, the one that saves most. Nil: the text
 // names none, because the merge dropped the sentence or left it out.
 func choosePromotion(text string, results []fanout.Result) *specialistv1.PromotionChoice {
@@ -123,17 +131,25 @@ func placeOfOrder(r *gatewayv1.AskResponse, id string) (at int, ok bool) {
 	if i < 0 {
 		return 0, false
 	}
-	if at = mention.Index(r.GetText(), id); at >= 0 {
+	if at = mentionOfOrder(r.GetText(), r.GetOrders()[i]); at >= 0 {
 		return at, true
 	}
+	return math.MaxInt, len(r.GetOrders()) == 1
+}
+
+// mentionOfOrder returns where a text names an order, by its id or one of its items, or -1.
+func mentionOfOrder(text string, o *orderv1.Order) int {
+	if at := mention.Index(text, o.GetOrderId()); at >= 0 {
+		return at
+	}
 	var items []mention.Product
-	for _, item := range r.GetOrders()[i].GetItems() {
+	for _, item := range o.GetItems() {
 		items = append(items, mention.Product{ID: item.GetProductId(), Title: item.GetTitle()})
 	}
-	if named := mention.Products(r.GetText(), items); len(named) > 0 {
-		return named[0].At, true
+	if named := mention.Products(text, items); len(named) > 0 {
+		return named[0].At
 	}
-	return math.MaxInt, len(r.GetOrders()) == 1
+	return -1
 }
 
 // sameSubject reports whether two actions are the same but for details: one button is enough.

@@ -276,6 +276,29 @@ func TestWhatWasOrderedIsNotOffered(t *testing.T) {
 	}
 }
 
+// The merge may leave out what an answer says of an order.
+func TestOrdersAreThoseThatTheTextNames(t *testing.T) {
+	for text, want := range map[string][]string{
+		"O-10 is late, unlike O-9.": {"O-10", "O-9"},
+		"O-9 is late.":              {"O-9"},
+		"Both are on their way.":    {"O-10", "O-9"},
+	} {
+		h := open(t, nil)
+		h.specialists["support"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+			answer := withOrder(text, "O-10", ash)
+			answer.OtherOrders = []*orderv1.Order{{OrderId: "O-9"}}
+			return sayAnswer(stream, answer)
+		}
+		var ids []string
+		for _, o := range h.ask("support: my orders").GetOrders() {
+			ids = append(ids, o.GetOrderId())
+		}
+		if !slices.Equal(ids, want) {
+			t.Errorf("%q: orders %v, want %v", text, ids, want)
+		}
+	}
+}
+
 // Each answer names the order that was asked for apart from others, and so does the reply.
 func TestTheOrderThatWasAskedForComesFirst(t *testing.T) {
 	h := open(t, nil)

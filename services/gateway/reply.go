@@ -59,6 +59,7 @@ func (s *Service) reply(
 		used.Add(usage.Of(m.Model.Usage), usage.CostOf(m.Model.Cost))
 	}
 	places := nameProducts(r)
+	nameOrders(r)
 	r.Promotion = choosePromotion(r.GetText(), results)
 	suggestActions(ctx, r, results, places, run)
 	r.Usage, r.Cost = cmp.Or(used.Usage(), &commonv1.Usage{}), used.Cost()

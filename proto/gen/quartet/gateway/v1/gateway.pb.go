@@ -364,7 +364,7 @@ type AskResponse struct {
 	Products []*v11.ProductChoice `protobuf:"bytes,8,rep,name=products,proto3" json:"products,omitempty"`
 	// The promotion that the reply proposes. Absent: none.
 	Promotion *v11.PromotionChoice `protobuf:"bytes,9,opt,name=promotion,proto3" json:"promotion,omitempty"`
-	// Orders that the reply is about.
+	// Orders that the text names by their id or an item, or, if it names none, all that the answers are about.
 	Orders []*v12.Order `protobuf:"bytes,10,rep,name=orders,proto3" json:"orders,omitempty"`
 	// Policy passages that support the reply.
 	Passages []*v13.Passage `protobuf:"bytes,11,rep,name=passages,proto3" json:"passages,omitempty"`
