@@ -3,6 +3,7 @@ package grounding
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
@@ -94,13 +95,18 @@ func (p firstPerson) acts(words []string) bool {
 	return false
 }
 
-// checkActions rejects the sentences that claim an action.
-func (v *Verdict) checkActions(s string) {
+// actionsOf returns the sentences that claim an action, at most limit.
+func actionsOf(s string, limit int) Claims {
+	var out Claims
 	var sentences text.Sentences
+	end := 0
 	for _, sentence := range append(sentences.Add(s), sentences.Rest()) {
-		if v.Claims < MaxChecked && ClaimsAction(sentence) {
-			v.Claims++
-			v.reject(claim{text: strings.TrimSpace(sentence)})
+		end += len(sentence)
+		if len(out) < limit && ClaimsAction(sentence) {
+			bare := strings.TrimSpace(sentence)
+			start := end - len(strings.TrimLeftFunc(sentence, unicode.IsSpace))
+			out = append(out, Claim{Start: start, End: start + len(bare), Text: bare, Kind: Action, Verdict: Unsupported})
 		}
 	}
+	return out
 }

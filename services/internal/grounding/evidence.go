@@ -1,17 +1,20 @@
 package grounding
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const (
-	// MaxUnsupported bounds the claims that a verdict names as unsupported.
-	MaxUnsupported = 10
 	// MaxChecked bounds the claims that a check looks at. No honest answer makes as many.
 	MaxChecked = 200
+	// maxSources bounds the sources of one claim.
+	maxSources = 3
 	// rangeGap is how many bytes may stand between the numbers of a range: 2-3, 2 to 3.
 	rangeGap = 6
 )
@@ -19,86 +22,130 @@ const (
 // Evidence is what the claims of one answer may rest on: what tools returned, what people wrote, and what the assignment
 // gives. The zero value supports nothing and is ready. It must not be used by several goroutines at once.
 type Evidence struct {
-	results, texts []string
+	results []result
+	texts   []string
 
 	read    int     // texts that were read: results first, and only as many as the claims need
 	facts   []Fact  // of these texts, in order
+	origins []int   // of each fact, the number of its text
 	set     Set     // the same, and their words
 	amounts []claim // in order; only the facts and their values
 	// bare are numbers without a currency that may be amounts, in thousandths.
 	bare []int64
 
-	subjects []*subject // of the results, read for the first claim that needs them
-	common   Set        // what the results and texts say of no subject
+	hasSubjects bool       // subjects and common were read
+	subjects    []*subject // of the results
+	common      Set        // what the results and texts say of no subject
 }
 
-// AddResult adds what a tool returned, as JSON or as text. All is added before the first Check.
-func (e *Evidence) AddResult(text string) { e.results = append(e.results, text) }
+// AddResult adds what a tool call returned, as JSON or as text. All is added before the first Check.
+func (e *Evidence) AddResult(callID, text string) {
+	e.results = append(e.results, result{callID: callID, text: text})
+}
 
 // AddText adds what a person wrote, or what the assignment gives. All is added before the first Check.
 func (e *Evidence) AddText(text string) { e.texts = append(e.texts, text) }
 
-// Verdict is what became of the claims of a text. A claim is a number with its currency or percent sign, a date, a time, a
-// code, an id or an address, and a sentence that claims an action. Numbers in words, months and weekdays without a day, and
-// names in plain words are none.
-type Verdict struct {
-	// Claims is how many claims were checked, at most MaxChecked.
-	Claims int
-	// Unsupported is how many of them nothing supports.
-	Unsupported int
-	// Contradicted is how many of these the evidence has, but of another subject: a price of another product.
-	Contradicted int
-	// Texts are the unsupported claims as they stand in the text, each once, at most MaxUnsupported.
-	Texts []string
-}
-
-// Check checks the claims of a text. A claim is supported if it stands in the evidence, in whatever wording, or if it is a
-// derived amount. An amount, a percentage or a date that stands there of another subject than the text names has none.
-func (e *Evidence) Check(text string) Verdict {
-	var v Verdict
-	text = "\n" + text // where a number may count the items of a list
+// Check checks the claims of a text. A claim is a number with its currency or percent sign, a date, a time, a code, an id or an
+// address, and a sentence that claims an action. Numbers in words, months and weekdays without a day, and names in plain words
+// are none. A claim is supported if it stands in the evidence, in whatever wording, or if it is a derived amount. An amount, a
+// percentage or a date that stands there of another subject than the text names is contradicted.
+func (e *Evidence) Check(s string) Claims {
+	const start = "\n" // where a number may count the items of a list
+	lines := lines{text: start + s, evidence: e}
+	var all Claims
+	add := func(c claim, v Verdict, sources ...Source) {
+		all = append(all, Claim{
+			Start: c.Start - len(start), End: c.end() - len(start), Text: c.text,
+			Kind: c.kind(), Subject: lines.at(c.Start).subjectID(), Verdict: v, Sources: sources,
+		})
+	}
 	var d derivation
-	var open, supported []claim
-	for _, c := range claimsOf(text) {
-		if v.Claims == MaxChecked {
+	var open, found []claim
+	for _, c := range claimsOf(lines.text) {
+		if len(open)+len(found) == MaxChecked {
 			break
 		}
-		v.Claims++
 		if e.supports(c) {
 			d.learn(c)
-			supported = append(supported, c)
+			found = append(found, c)
 		} else {
 			open = append(open, c)
 		}
 	}
-	for _, c := range supported {
-		if e.contradicts(text, c, &d) {
-			v.Contradicted++
-			v.reject(c)
+	for _, c := range found {
+		verdict := Supported
+		if e.contradicts(lines.at(c.Start), c, &d) {
+			verdict = Contradicted
 		}
+		add(c, verdict, e.sources(c)...)
 	}
-	v.checkActions(text)
-	if len(open) == 0 {
-		return v
+	if len(open) > 0 {
+		d.countItems(lines.text)
+		d.learnQuantities(lines.text)
 	}
-	d.countItems(text)
-	d.learnQuantities(text)
 	for _, c := range open {
-		if d.yieldsCount(e, c) || d.yieldsFrom(e, c) || isConversion(c, e.facts) || d.yieldsAmount(e.amounts, c) || d.yieldsPercentage(e.amounts, c) || isAbout(c, e.amounts) {
-			d.learn(c)
+		rule := d.ruleOf(e, c)
+		if rule == "" {
+			add(c, Unsupported)
 			continue
 		}
-		v.reject(c)
+		d.learn(c)
+		add(c, Supported, Source{Rule: rule})
 	}
-	return v
+	all = append(all, actionsOf(s, MaxChecked-len(all))...)
+	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })
+	return all
 }
 
-// reject takes in a claim without support.
-func (v *Verdict) reject(c claim) {
-	v.Unsupported++
-	if len(v.Texts) < MaxUnsupported && !slices.Contains(v.Texts, c.text) {
-		v.Texts = append(v.Texts, c.text)
+// ruleOf returns the rule by which a claim follows from the evidence and from what the text names, or "".
+func (d *derivation) ruleOf(e *Evidence, c claim) string {
+	switch {
+	case d.yieldsCount(e, c):
+		return RuleCount
+	case d.yieldsFrom(e, c):
+		return RuleQuantity
+	case isConversion(c, e.facts):
+		return RuleConversion
+	case d.yieldsAmount(e.amounts, c):
+		return RuleAmount
+	case d.yieldsPercentage(e.amounts, c):
+		return RulePercentage
+	case isAbout(c, e.amounts):
+		return RuleRounding
 	}
+	return ""
+}
+
+// sources returns where a claim stands in the evidence.
+func (e *Evidence) sources(c claim) []Source {
+	var out []Source
+	for i, f := range e.facts {
+		same := c.Matches(f)
+		if c.currency != "" {
+			same = (f.currency == "" || sameCurrency(c.currency, f.currency)) && f.IsNumber() && shareOne(c.values, f.values())
+		}
+		if !same || len(out) == maxSources {
+			continue
+		}
+		if source := e.source(e.origins[i], f); !slices.Contains(out, source) {
+			out = append(out, source)
+		}
+	}
+	return out
+}
+
+// source returns the place of a fact of the nth text.
+func (e *Evidence) source(n int, f Fact) Source {
+	if n >= len(e.results) {
+		return Source{Value: e.texts[n-len(e.results)][f.Start:f.End]}
+	}
+	r := &e.results[n]
+	place := r.at(f.Start)
+	if place.pointer == "" {
+		place.value = r.text[f.Start:f.End]
+	}
+	return Source{CallID: r.callID, Pointer: place.pointer, Value: text.Cut(place.value, maxValue)}
 }
 
 // claim is a fact that a text must not state without support, or several that are one: the numbers of a range.
@@ -139,15 +186,15 @@ func (e *Evidence) readNext() bool {
 	isResult := e.read < len(e.results)
 	var text string
 	if isResult {
-		text = unescaped.Replace(e.results[e.read])
+		text = unescaped.Replace(e.results[e.read].text)
 	} else {
 		text = e.texts[e.read-len(e.results)]
 	}
-	e.read++
 	read := Read(text, "")
 	e.set.Add(read)
 	e.facts = append(e.facts, read.Facts...)
 	for _, f := range read.Facts {
+		e.origins = append(e.origins, e.read)
 		switch values := f.values(); {
 		case f.currency != "":
 			e.amounts = append(e.amounts, claim{Fact: f, values: values})
@@ -155,11 +202,12 @@ func (e *Evidence) readNext() bool {
 			e.bare = append(e.bare, values...)
 		}
 	}
+	e.read++
 	return true
 }
 
-// unescaped undoes what JSON does to white space, so that words are words.
-var unescaped = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`)
+// unescaped undoes what JSON does to white space, so that words are words. Facts keep their places.
+var unescaped = strings.NewReplacer(`\n`, "\n ", `\t`, "\t ", `\"`, `" `)
 
 // supports reports whether a claim stands in the evidence. If it does not, all texts have been read. More texts never take
 // support away, so a claim that stands in the first ones needs no others.
@@ -227,8 +275,8 @@ func sameCurrency(a, b string) bool { return a == b || signOf[a] == b || signOf[
 // hasTotal reports whether a tool returned a number as its total.
 func (e *Evidence) hasTotal(n int64) bool {
 	total := `"total":` + strconv.FormatInt(n, 10)
-	return slices.ContainsFunc(e.results, func(text string) bool {
-		_, after, found := strings.Cut(text, total)
+	return slices.ContainsFunc(e.results, func(r result) bool {
+		_, after, found := strings.Cut(r.text, total)
 		return found && (after == "" || after[0] != '.' && !unicode.IsDigit(rune(after[0])))
 	})
 }

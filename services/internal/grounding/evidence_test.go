@@ -44,7 +44,7 @@ func plain(raw json.RawMessage) string {
 	return b.String()
 }
 
-func (c answerCase) check(text string) grounding.Verdict {
+func (c answerCase) check(text string) grounding.Claims {
 	var results []string
 	for _, raw := range c.Tools {
 		results = append(results, plain(raw))
@@ -53,10 +53,10 @@ func (c answerCase) check(text string) grounding.Verdict {
 }
 
 // check checks a text that answers a question from the results of tools.
-func check(question string, results []string, text string) grounding.Verdict {
+func check(question string, results []string, text string) grounding.Claims {
 	var e grounding.Evidence
 	for _, r := range results {
-		e.AddResult(r)
+		e.AddResult("", r)
 	}
 	e.AddText(question)
 	return e.Check(text)
@@ -72,9 +72,9 @@ func TestHonestAnswersAreSupported(t *testing.T) {
 	for _, c := range answerCases(t) {
 		for _, a := range c.Answers {
 			got := c.check(a[1])
-			answers, checked = answers+1, checked+got.Claims
-			if got.Unsupported > 0 || got.Claims == 0 {
-				t.Errorf("%s, %s: %d claims, unsupported %q:\n%s", c.Name, a[0], got.Claims, got.Texts, a[1])
+			answers, checked = answers+1, checked+len(got)
+			if len(got.Rejected()) > 0 || len(got) == 0 {
+				t.Errorf("%s, %s: %d claims, unsupported %q:\n%s", c.Name, a[0], len(got), got.Rejected().Texts(10), a[1])
 			}
 		}
 	}
@@ -92,9 +92,9 @@ func TestCheckDerivesFromQuantitiesAndRests(t *testing.T) {
 		"That is about 150 EUR in all.":                           false,
 	} {
 		var e grounding.Evidence
-		e.AddResult(`{"items":[{"title":"Pack","price":"1.85 EUR"},{"title":"Belt","price":"24.95 EUR"}],"subtotal":"187.95 EUR"}`)
-		if got := e.Check(claim); (got.Unsupported == 0) != want {
-			t.Errorf("%s: unsupported %q", claim, got.Texts)
+		e.AddResult("", `{"items":[{"title":"Pack","price":"1.85 EUR"},{"title":"Belt","price":"24.95 EUR"}],"subtotal":"187.95 EUR"}`)
+		if got := e.Check(claim); (len(got.Rejected()) == 0) != want {
+			t.Errorf("%s: unsupported %q", claim, got.Rejected().Texts(10))
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestAChangedFactIsUnsupported(t *testing.T) {
 			}
 			for _, a := range c.Answers {
 				for _, mutant := range kind.change(a[1]) {
-					supported := c.check(mutant).Unsupported == 0
+					supported := len(c.check(mutant).Rejected()) == 0
 					if contains(said, changedWord(a[1], mutant)) {
 						elsewhere++
 						if supported {
@@ -218,8 +218,8 @@ func TestWhatIsRepeatedIsSupported(t *testing.T) {
 		for _, raw := range c.Tools {
 			for _, m := range value.FindAllStringSubmatch(string(raw), -1) {
 				for _, text := range []string{m[1], "It is " + m[1] + ".", "(" + m[1] + "), **" + m[1] + "**", "– " + m[1] + "\n" + m[1] + "!"} {
-					if got := c.check(text); got.Unsupported > 0 {
-						t.Errorf("%s: unsupported %q in %q", c.Name, got.Texts, text)
+					if got := c.check(text); len(got.Rejected()) > 0 {
+						t.Errorf("%s: unsupported %q in %q", c.Name, got.Rejected().Texts(10), text)
 					}
 				}
 			}
@@ -239,8 +239,8 @@ func TestADayIsADate(t *testing.T) {
 		for month := range strings.FieldsSeq(months) {
 			for _, text := range []string{"until 7 " + month, "until " + month + " 7, maybe", "7. " + month} {
 				got := check("", []string{`{"stock":7}`}, text)
-				if got.Claims != 1 || got.Unsupported != 1 {
-					t.Errorf("%q: %d claims, unsupported %q", text, got.Claims, got.Texts)
+				if len(got) != 1 || len(got.Rejected()) != 1 {
+					t.Errorf("%q: %d claims, unsupported %q", text, len(got), got.Rejected().Texts(10))
 				}
 			}
 		}
@@ -252,8 +252,8 @@ func TestWordsBesideANumberAreNoCode(t *testing.T) {
 	for text, want := range map[string]int{
 		"Use SAVE20.": 1, "Use SAVE30.": 0, "ORD-1001": 0, "ORD-256": 1, "It has 256GB": 0, "It has 1001GB": 1,
 	} {
-		if got := check("", results, text); got.Unsupported != want || got.Claims != 1 {
-			t.Errorf("%q: %d of %d claims are unsupported, want %d", text, got.Unsupported, got.Claims, want)
+		if got := check("", results, text); len(got.Rejected()) != want || len(got) != 1 {
+			t.Errorf("%q: %d of %d claims are unsupported, want %d", text, len(got.Rejected()), len(got), want)
 		}
 	}
 	e := grounding.MergeEvidence{Language: "en"}
@@ -268,15 +268,15 @@ func TestWhatIsNoClaim(t *testing.T) {
 		"", "Hello! How can I help?", "1. A lamp\n2. A tent", "  3) this\n**4.** that", "two pairs, three of them on Friday", "in May, e.g. here",
 		"p.ej. esto", "USB and GPS",
 	} {
-		if got := check("", nil, text); got.Claims > 0 {
-			t.Errorf("%q makes %d claims: %q", text, got.Claims, got.Texts)
+		if got := check("", nil, text); len(got) > 0 {
+			t.Errorf("%q makes %d claims: %q", text, len(got), got.Rejected().Texts(10))
 		}
 	}
 }
 
 func TestOnlySoManyClaimsAreChecked(t *testing.T) {
-	if got := check("", nil, strings.Repeat("1234 ", 1000)); got.Claims != grounding.MaxChecked || got.Unsupported != grounding.MaxChecked {
-		t.Errorf("%d claims were checked, %d without support", got.Claims, got.Unsupported)
+	if got := check("", nil, strings.Repeat("1234 ", 1000)); len(got) != grounding.MaxChecked || len(got.Rejected()) != grounding.MaxChecked {
+		t.Errorf("%d claims were checked, %d without support", len(got), len(got.Rejected()))
 	}
 }
 
@@ -296,8 +296,8 @@ func TestTheOrderOfTextsDoesNotMatter(t *testing.T) {
 	} {
 		for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 			got := check("", []string{results[order[0]], results[order[1]], results[order[2]]}, text)
-			if got.Unsupported != unsupported {
-				t.Errorf("%q with the results in the order %v: %d claims are unsupported, want %d: %q", text, order, got.Unsupported, unsupported, got.Texts)
+			if len(got.Rejected()) != unsupported {
+				t.Errorf("%q with the results in the order %v: %d claims are unsupported, want %d: %q", text, order, len(got.Rejected()), unsupported, got.Rejected().Texts(10))
 			}
 		}
 	}
@@ -313,10 +313,10 @@ func FuzzCheck(f *testing.F) {
 	f.Add(`\n\t\"`, "3. Mai 5 p.m. 18 h 30 per cent $")
 	f.Fuzz(func(t *testing.T, found, text string) {
 		got := check(found, []string{found}, text)
-		if got.Unsupported > got.Claims || len(got.Texts) > min(grounding.MaxUnsupported, got.Unsupported) {
-			t.Errorf("%d of %d claims, %q", got.Unsupported, got.Claims, got.Texts)
+		if len(got.Rejected()) > len(got) || len(got.Rejected().Texts(10)) > min(10, len(got.Rejected())) {
+			t.Errorf("%d of %d claims, %q", len(got.Rejected()), len(got), got.Rejected().Texts(10))
 		}
-		for _, s := range got.Texts {
+		for _, s := range got.Rejected().Texts(10) {
 			if s == "" || !strings.Contains(text, s) {
 				t.Errorf("%q is not of the text", s)
 			}

@@ -34,7 +34,7 @@ func TestPublicAnswers(t *testing.T) {
 		for _, p := range a.Payloads {
 			results = append(results, plain(p.Result))
 		}
-		unsupported := check(a.Message, results, a.Text).Unsupported > 0
+		unsupported := len(check(a.Message, results, a.Text).Rejected()) > 0
 		for _, kind := range []string{a.Kind, ""} {
 			f := kinds[kind]
 			if a.Verdict == "honest" {

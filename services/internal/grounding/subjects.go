@@ -10,6 +10,7 @@ import (
 
 // subject is a thing that a tool result describes, such as a product, an order or a promotion, with the facts given of it.
 type subject struct {
+	id    string
 	kind  string   // the JSON key of its id: only subjects of one kind are confused with each other
 	name  string   // its title and id, which identify it
 	words []string // of the name, in lower case
@@ -28,12 +29,12 @@ type subjectReader struct {
 }
 
 // subjectsOf returns the subjects of tool results, and the facts that belong to none. A result that is not JSON has none.
-func subjectsOf(results []string) ([]*subject, Set) {
+func subjectsOf(results []result) ([]*subject, Set) {
 	var r subjectReader
 	for _, result := range results {
 		var v any
-		if json.Unmarshal([]byte(result), &v) != nil {
-			r.common.WriteString(result + "\n")
+		if json.Unmarshal([]byte(result.text), &v) != nil {
+			r.common.WriteString(result.text + "\n")
 			continue
 		}
 		r.common.WriteString(r.walk(v, "", false))
@@ -56,13 +57,13 @@ func (r *subjectReader) walk(v any, inherited string, inSubject bool) string {
 		}
 		return all.String()
 	case map[string]any:
-		kind, name := "", ""
+		kind, id, name := "", "", ""
 		var direct, all strings.Builder
 		for _, key := range nameKeys {
 			if s, ok := v[key].(string); ok {
 				name += s + " "
 				if key != "title" && key != "name" && kind == "" {
-					kind = key
+					kind, id = key, s
 				}
 			}
 		}
@@ -82,7 +83,7 @@ func (r *subjectReader) walk(v any, inherited string, inSubject bool) string {
 		if !isSubject {
 			return all.String()
 		}
-		r.add(kind, strings.TrimSpace(name), all.String(), inherited)
+		r.add(kind, id, strings.TrimSpace(name), all.String(), inherited)
 		if inSubject {
 			return all.String()
 		}
@@ -91,11 +92,11 @@ func (r *subjectReader) walk(v any, inherited string, inSubject bool) string {
 }
 
 // add adds facts to the subject of a name.
-func (r *subjectReader) add(kind, name, facts, inherited string) {
+func (r *subjectReader) add(kind, id, name, facts, inherited string) {
 	i := slices.IndexFunc(r.subjects, func(s *subject) bool { return s.kind == kind && s.name == name })
 	if i < 0 {
 		i = len(r.subjects)
-		r.subjects = append(r.subjects, &subject{kind: kind, name: name, words: wordsOf(name)})
+		r.subjects = append(r.subjects, &subject{id: id, kind: kind, name: name, words: wordsOf(name)})
 	}
 	r.subjects[i].facts.Add(Read(facts, ""))
 	r.subjects[i].inherited.Add(Read(inherited, ""))
@@ -108,22 +109,60 @@ func wordsOf(s string) []string {
 	return slices.Compact(words)
 }
 
+// line is a line of a text, as far as it tells what its claims are about.
+type line struct {
+	words []string // each once and sorted
+	named *subject // nil: none, or several
+}
+
+func (l *line) subjectID() string {
+	if l.named == nil {
+		return ""
+	}
+	return l.named.id
+}
+
+// lines reads the lines of a text, each once, for the claims in them, which come in order.
+type lines struct {
+	text       string
+	evidence   *Evidence
+	start, end int // of the last line, in bytes
+	last       *line
+}
+
+// at returns the line of a byte of the text.
+func (l *lines) at(offset int) *line {
+	if l.last != nil && l.start <= offset && offset < l.end {
+		return l.last
+	}
+	l.start = strings.LastIndexByte(l.text[:offset], '\n') + 1
+	of, _, _ := strings.Cut(l.text[l.start:], "\n")
+	l.end = l.start + len(of) + 1
+	l.evidence.readSubjects()
+	words := wordsOf(of)
+	l.last = &line{words: words, named: namedIn(words, l.evidence.subjects)}
+	return l.last
+}
+
+// readSubjects reads the subjects of the evidence, once.
+func (e *Evidence) readSubjects() {
+	if e.hasSubjects {
+		return
+	}
+	e.hasSubjects = true
+	e.subjects, e.common = subjectsOf(e.results)
+	for _, s := range e.texts {
+		e.common.Add(Read(s, ""))
+	}
+}
+
 // contradicts reports whether a claim that the evidence has is true of another subject than the one that its line names. It
 // is sure only if the line names one subject, says nothing of that other one, and the claim follows from no other amount.
-func (e *Evidence) contradicts(text string, c claim, d *derivation) bool {
+func (e *Evidence) contradicts(l *line, c claim, d *derivation) bool {
 	if c.currency == "" && c.Unit != Percent && c.Unit != Date {
 		return false
 	}
-	line := text[strings.LastIndexByte(text[:c.Start], '\n')+1:]
-	line, _, _ = strings.Cut(line, "\n")
-	said := wordsOf(line)
-	if e.subjects == nil {
-		e.subjects, e.common = subjectsOf(e.results)
-		for _, s := range e.texts {
-			e.common.Add(Read(s, ""))
-		}
-	}
-	named := namedIn(said, e.subjects)
+	named, said := l.named, l.words
 	if named == nil || named.facts.Has(c.Fact) || named.inherited.Has(c.Fact) || e.common.Has(c.Fact) {
 		return false
 	}

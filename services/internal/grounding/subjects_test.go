@@ -25,10 +25,10 @@ func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var e Evidence
-			e.AddResult(products)
-			e.AddResult(orders)
+			e.AddResult("", products)
+			e.AddResult("", orders)
 			e.AddText("a tent below 400 EUR")
-			if v := e.Check(test.text); v.Contradicted != test.contradicted || v.Unsupported != v.Contradicted {
+			if v := e.Check(test.text); v.Count(Contradicted) != test.contradicted || v.Count(Unsupported) != 0 {
 				t.Errorf("verdict %+v, want %d contradicted and nothing else unsupported", v, test.contradicted)
 			}
 		})
@@ -38,8 +38,8 @@ func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 func TestCheckConvertsUnits(t *testing.T) {
 	for text, unsupported := range map[string]int{"It weighs 1.84 kg.": 0, "Er wiegt 1,8 kg.": 0, "It weighs 1.7 kg.": 1, "It weighs 2 kg.": 1} {
 		var e Evidence
-		e.AddResult(`{"details":"weight 1840 g"}`)
-		if v := e.Check(text); v.Unsupported != unsupported {
+		e.AddResult("", `{"details":"weight 1840 g"}`)
+		if v := e.Check(text); v.Count(Unsupported) != unsupported {
 			t.Errorf("Check(%q) = %+v, want %d unsupported", text, v, unsupported)
 		}
 	}

@@ -23,8 +23,11 @@ import (
 // maxProducts bounds the products of an answer. More than six are a list, not advice.
 const maxProducts = 6
 
-// compose makes the answer from the result of the loop, the findings of the tools, and the verdict on the text's claims.
-func compose(turn *Turn, result *agentloop.Result, text string, verdict grounding.Verdict) *specialistv1.Answer {
+// maxUnsupported bounds the unsupported claims that an answer quotes.
+const maxUnsupported = 10
+
+// compose makes the answer from the result of the loop, the findings of the tools, and the claims of the text.
+func compose(turn *Turn, result *agentloop.Result, text string, claims grounding.Claims) *specialistv1.Answer {
 	f := turn.Findings
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,10 +40,11 @@ func compose(turn *Turn, result *agentloop.Result, text string, verdict groundin
 		Products:     mentioned(f.products, text),
 		Promotion:    proposed(f.promotions, text),
 		Passages:     f.passages,
-		Evidence:     f.evidence(result, verdict),
+		Evidence:     f.evidence(result, claims),
 
 		OrderedProductIds: f.ordered,
-		Claims:            int32(verdict.Claims), UnsupportedClaims: verdict.Texts,
+		Claims:            int32(len(claims)), UnsupportedClaims: claims.Rejected().Texts(maxUnsupported),
+		CheckedClaims: claims.Proto(),
 	}
 	if len(mentioned(f.compared.GetProducts(), text)) > 1 {
 		a.Comparison = f.compared
@@ -134,9 +138,9 @@ func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
 func setDuration(a *specialistv1.Answer, d time.Duration) { a.Duration = durationpb.New(d) }
 
 // evidence counts what the tools did. It wants the lock.
-func (f *Findings) evidence(result *agentloop.Result, verdict grounding.Verdict) *specialistv1.Evidence {
+func (f *Findings) evidence(result *agentloop.Result, claims grounding.Claims) *specialistv1.Evidence {
 	e := &specialistv1.Evidence{
-		Found: int32(f.found), Empty: int32(f.empty), Near: int32(f.near), UnsupportedClaims: int32(verdict.Unsupported),
+		Found: int32(f.found), Empty: int32(f.empty), Near: int32(f.near), UnsupportedClaims: int32(len(claims.Rejected())),
 	}
 	for _, c := range result.Calls {
 		if c.Error != "" {

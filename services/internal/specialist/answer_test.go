@@ -7,7 +7,6 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // The texts are of recorded answers. A card was lost because the text left out the end of a title.
@@ -26,7 +25,7 @@ func TestAnAnswersProductsFollowItsText(t *testing.T) {
 		f.AddProducts(product("LAMP-003", "std", "Emberlock", "Emberlock Lodestar 1000 running headlamp")) // a narrower look-up
 		f.AddProducts(product("LAMP-003", "", "Emberlock", "Emberlock Lodestar 1000 running headlamp"))
 		var got []string
-		for _, p := range compose(&Turn{Findings: f}, &agentloop.Result{}, text, grounding.Verdict{}).GetProducts() {
+		for _, p := range compose(&Turn{Findings: f}, &agentloop.Result{}, text, nil).GetProducts() {
 			got = append(got, p.GetProductId()+"/"+p.GetVariantId())
 		}
 		if strings.Join(got, " ") != want {

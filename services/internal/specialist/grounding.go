@@ -14,7 +14,7 @@ import (
 
 // checkClaims checks the claims of an answer's text against what the assignment gave the model and what the tools returned.
 // At the end of a text that was cut, half a claim may stand, so the last word is left out.
-func checkClaims(turn *Turn, req *specialistv1.AnswerRequest, messages []agentloop.Message, text string, wasCut bool) grounding.Verdict {
+func checkClaims(turn *Turn, req *specialistv1.AnswerRequest, messages []agentloop.Message, text string, wasCut bool) grounding.Claims {
 	if wasCut {
 		text = text[:strings.LastIndexAny(text, " \n")+1]
 	}
@@ -26,7 +26,7 @@ func newEvidence(turn *Turn, req *specialistv1.AnswerRequest, messages []agentlo
 	var e grounding.Evidence
 	for _, m := range messages {
 		if m.Role == agentloop.RoleTool {
-			e.AddResult(unfenced(m.Text))
+			e.AddResult(m.ToolCallID, unfenced(m.Text))
 		}
 	}
 	e.AddText(req.GetSubQuery())

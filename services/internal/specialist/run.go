@@ -89,11 +89,11 @@ func (s *Server) answer(
 		failed.FinishReason = agentloop.FinishError
 		result = &failed
 	}
-	var verdict grounding.Verdict
+	var claims grounding.Claims
 	if fallback == "" { // a fallback text lists tool results only
-		verdict = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
+		claims = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
 	}
-	answer := compose(turn, result, p.text(), verdict)
+	answer := compose(turn, result, p.text(), claims)
 	answer.Specialist = s.def.Name
 	answer.PromptVersion = s.promptVersion
 	setDuration(answer, time.Since(begun))

@@ -136,10 +136,10 @@ func check(ctx context.Context, c Case) outcome {
 func checkAnswer(c Case) outcome {
 	var e grounding.Evidence
 	for _, p := range c.Payloads {
-		e.AddResult(string(p.Result))
+		e.AddResult("", string(p.Result))
 	}
 	e.AddText(c.Message)
-	o := outcome{flagged: e.Check(c.Text).Texts}
+	o := outcome{flagged: e.Check(c.Text).Rejected().Texts(grounding.MaxChecked)}
 	o.caught = len(o.flagged) > 0
 	if c.corrupted() {
 		o.caught = slices.ContainsFunc(o.flagged, func(claim string) bool { return overlap(c.Text, claim, c.Wrong) })

@@ -389,7 +389,9 @@ type AskResponse struct {
 	// Products side by side, if the shopper asked for a comparison. Absent: none.
 	Comparison *v11.Comparison `protobuf:"bytes,21,opt,name=comparison,proto3" json:"comparison,omitempty"`
 	// The reply could not be recorded: the thread lacks this turn, GetTurn does not find it, and the same request_id resumes it.
-	Unrecorded    bool `protobuf:"varint,22,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"`
+	Unrecorded bool `protobuf:"varint,22,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"`
+	// The claims of the text with their evidence, in the order of the text. A source's tool call is one of the results.
+	Claims        []*v11.Claim `protobuf:"bytes,23,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -576,6 +578,13 @@ func (x *AskResponse) GetUnrecorded() bool {
 		return x.Unrecorded
 	}
 	return false
+}
+
+func (x *AskResponse) GetClaims() []*v11.Claim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
 }
 
 // Handoff says whether a human should review the reply.
@@ -2278,7 +2287,7 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x16\n" +
-	"\x06locale\x18\b \x01(\tR\x06locale\"\x80\t\n" +
+	"\x06locale\x18\b \x01(\tR\x06locale\"\xb6\t\n" +
 	"\vAskResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1b\n" +
@@ -2310,7 +2319,8 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"comparison\x12\x1e\n" +
 	"\n" +
 	"unrecorded\x18\x16 \x01(\bR\n" +
-	"unrecorded\"]\n" +
+	"unrecorded\x124\n" +
+	"\x06claims\x18\x17 \x03(\v2\x1c.quartet.specialist.v1.ClaimR\x06claims\"]\n" +
 	"\aHandoff\x12 \n" +
 	"\vrecommended\x18\x01 \x01(\bR\vrecommended\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -2501,13 +2511,14 @@ var file_quartet_gateway_v1_gateway_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
 	(*v11.ClarifyingQuestion)(nil), // 42: quartet.specialist.v1.ClarifyingQuestion
 	(*v11.Comparison)(nil),         // 43: quartet.specialist.v1.Comparison
-	(*v1.Assignment)(nil),          // 44: quartet.router.v1.Assignment
-	(*v11.Answer)(nil),             // 45: quartet.specialist.v1.Answer
-	(v14.ErrorReason)(0),           // 46: quartet.common.v1.ErrorReason
-	(*v11.TextDelta)(nil),          // 47: quartet.specialist.v1.TextDelta
-	(*v11.ToolCallStarted)(nil),    // 48: quartet.specialist.v1.ToolCallStarted
-	(*v11.ToolCall)(nil),           // 49: quartet.specialist.v1.ToolCall
-	(*v14.Message)(nil),            // 50: quartet.common.v1.Message
+	(*v11.Claim)(nil),              // 44: quartet.specialist.v1.Claim
+	(*v1.Assignment)(nil),          // 45: quartet.router.v1.Assignment
+	(*v11.Answer)(nil),             // 46: quartet.specialist.v1.Answer
+	(v14.ErrorReason)(0),           // 47: quartet.common.v1.ErrorReason
+	(*v11.TextDelta)(nil),          // 48: quartet.specialist.v1.TextDelta
+	(*v11.ToolCallStarted)(nil),    // 49: quartet.specialist.v1.ToolCallStarted
+	(*v11.ToolCall)(nil),           // 50: quartet.specialist.v1.ToolCall
+	(*v14.Message)(nil),            // 51: quartet.common.v1.Message
 }
 var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	31, // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
@@ -2526,59 +2537,60 @@ var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	41, // 13: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
 	42, // 14: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
 	43, // 15: quartet.gateway.v1.AskResponse.comparison:type_name -> quartet.specialist.v1.Comparison
-	44, // 16: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
-	45, // 17: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
-	6,  // 18: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
-	46, // 19: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
-	2,  // 20: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
-	9,  // 21: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
-	10, // 22: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
-	11, // 23: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
-	12, // 24: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
-	47, // 25: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	13, // 26: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
-	3,  // 27: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
-	32, // 28: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
-	44, // 29: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
-	48, // 30: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
-	49, // 31: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	5,  // 32: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
-	3,  // 33: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
-	41, // 34: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	41, // 35: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	41, // 36: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	16, // 37: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
-	16, // 38: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
-	50, // 39: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
-	1,  // 40: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
-	1,  // 41: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 42: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 43: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
-	2,  // 44: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
-	7,  // 45: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
-	14, // 46: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
-	17, // 47: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
-	19, // 48: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
-	21, // 49: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
-	23, // 50: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
-	25, // 51: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
-	27, // 52: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
-	29, // 53: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
-	3,  // 54: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
-	8,  // 55: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
-	15, // 56: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
-	18, // 57: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
-	20, // 58: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
-	22, // 59: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
-	24, // 60: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
-	26, // 61: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
-	28, // 62: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
-	30, // 63: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
-	54, // [54:64] is the sub-list for method output_type
-	44, // [44:54] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	44, // 16: quartet.gateway.v1.AskResponse.claims:type_name -> quartet.specialist.v1.Claim
+	45, // 17: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
+	46, // 18: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
+	6,  // 19: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
+	47, // 20: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
+	2,  // 21: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
+	9,  // 22: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
+	10, // 23: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
+	11, // 24: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
+	12, // 25: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
+	48, // 26: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	13, // 27: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
+	3,  // 28: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
+	32, // 29: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
+	45, // 30: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
+	49, // 31: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
+	50, // 32: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	5,  // 33: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
+	3,  // 34: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
+	41, // 35: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	41, // 36: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	41, // 37: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 38: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
+	16, // 39: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
+	51, // 40: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
+	1,  // 41: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
+	1,  // 42: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 43: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 44: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
+	2,  // 45: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
+	7,  // 46: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
+	14, // 47: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
+	17, // 48: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
+	19, // 49: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
+	21, // 50: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
+	23, // 51: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
+	25, // 52: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
+	27, // 53: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
+	29, // 54: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
+	3,  // 55: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
+	8,  // 56: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
+	15, // 57: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
+	18, // 58: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
+	20, // 59: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
+	22, // 60: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
+	24, // 61: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
+	26, // 62: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
+	28, // 63: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
+	30, // 64: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
+	55, // [55:65] is the sub-list for method output_type
+	45, // [45:55] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_quartet_gateway_v1_gateway_proto_init() }

@@ -104,6 +104,136 @@ func (FinishReason) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{0}
 }
 
+// ClaimKind is what a claim states.
+type ClaimKind int32
+
+const (
+	// Not set; never sent.
+	ClaimKind_CLAIM_KIND_UNSPECIFIED ClaimKind = 0
+	// A number, a range, a size or a count.
+	ClaimKind_CLAIM_KIND_NUMBER ClaimKind = 1
+	// An amount of money.
+	ClaimKind_CLAIM_KIND_AMOUNT ClaimKind = 2
+	// A percentage.
+	ClaimKind_CLAIM_KIND_PERCENTAGE ClaimKind = 3
+	// A date or a time of day.
+	ClaimKind_CLAIM_KIND_DATE ClaimKind = 4
+	// A code, an id or an address.
+	ClaimKind_CLAIM_KIND_CODE ClaimKind = 5
+	// A sentence that says that the assistant changed something in the store, or will. No tool does.
+	ClaimKind_CLAIM_KIND_ACTION ClaimKind = 6
+)
+
+// Enum value maps for ClaimKind.
+var (
+	ClaimKind_name = map[int32]string{
+		0: "CLAIM_KIND_UNSPECIFIED",
+		1: "CLAIM_KIND_NUMBER",
+		2: "CLAIM_KIND_AMOUNT",
+		3: "CLAIM_KIND_PERCENTAGE",
+		4: "CLAIM_KIND_DATE",
+		5: "CLAIM_KIND_CODE",
+		6: "CLAIM_KIND_ACTION",
+	}
+	ClaimKind_value = map[string]int32{
+		"CLAIM_KIND_UNSPECIFIED": 0,
+		"CLAIM_KIND_NUMBER":      1,
+		"CLAIM_KIND_AMOUNT":      2,
+		"CLAIM_KIND_PERCENTAGE":  3,
+		"CLAIM_KIND_DATE":        4,
+		"CLAIM_KIND_CODE":        5,
+		"CLAIM_KIND_ACTION":      6,
+	}
+)
+
+func (x ClaimKind) Enum() *ClaimKind {
+	p := new(ClaimKind)
+	*p = x
+	return p
+}
+
+func (x ClaimKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ClaimKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_specialist_v1_specialist_proto_enumTypes[1].Descriptor()
+}
+
+func (ClaimKind) Type() protoreflect.EnumType {
+	return &file_quartet_specialist_v1_specialist_proto_enumTypes[1]
+}
+
+func (x ClaimKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ClaimKind.Descriptor instead.
+func (ClaimKind) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{1}
+}
+
+// ClaimVerdict is what the evidence says of a claim.
+type ClaimVerdict int32
+
+const (
+	// Not set; never sent.
+	ClaimVerdict_CLAIM_VERDICT_UNSPECIFIED ClaimVerdict = 0
+	// The claim stands in the evidence, or follows from it.
+	ClaimVerdict_CLAIM_VERDICT_SUPPORTED ClaimVerdict = 1
+	// The claim is true of another subject.
+	ClaimVerdict_CLAIM_VERDICT_CONTRADICTED ClaimVerdict = 2
+	// The claim is not in the evidence.
+	ClaimVerdict_CLAIM_VERDICT_UNSUPPORTED ClaimVerdict = 3
+	// The claim cannot be compared with the evidence.
+	ClaimVerdict_CLAIM_VERDICT_UNDECIDED ClaimVerdict = 4
+)
+
+// Enum value maps for ClaimVerdict.
+var (
+	ClaimVerdict_name = map[int32]string{
+		0: "CLAIM_VERDICT_UNSPECIFIED",
+		1: "CLAIM_VERDICT_SUPPORTED",
+		2: "CLAIM_VERDICT_CONTRADICTED",
+		3: "CLAIM_VERDICT_UNSUPPORTED",
+		4: "CLAIM_VERDICT_UNDECIDED",
+	}
+	ClaimVerdict_value = map[string]int32{
+		"CLAIM_VERDICT_UNSPECIFIED":  0,
+		"CLAIM_VERDICT_SUPPORTED":    1,
+		"CLAIM_VERDICT_CONTRADICTED": 2,
+		"CLAIM_VERDICT_UNSUPPORTED":  3,
+		"CLAIM_VERDICT_UNDECIDED":    4,
+	}
+)
+
+func (x ClaimVerdict) Enum() *ClaimVerdict {
+	p := new(ClaimVerdict)
+	*p = x
+	return p
+}
+
+func (x ClaimVerdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ClaimVerdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_specialist_v1_specialist_proto_enumTypes[2].Descriptor()
+}
+
+func (ClaimVerdict) Type() protoreflect.EnumType {
+	return &file_quartet_specialist_v1_specialist_proto_enumTypes[2]
+}
+
+func (x ClaimVerdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ClaimVerdict.Descriptor instead.
+func (ClaimVerdict) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{2}
+}
+
 // DescribeRequest has no fields. The scope names the store, and no shopper.
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1056,7 +1186,7 @@ type Answer struct {
 	// All actions that the store now allows or refuses for the order, whether asked for or not. Only with order.
 	OrderActions *v12.OrderActions `protobuf:"bytes,16,opt,name=order_actions,json=orderActions,proto3" json:"order_actions,omitempty"`
 	// Claims of the text without evidence, quoted: amounts, numbers, percentages, dates, codes, ids and addresses. At most 10.
-	// Evidence is the input of the specialist and the results of its tools. The text is not changed.
+	// Evidence is the input of the specialist and the results of its tools.
 	UnsupportedClaims []string `protobuf:"bytes,17,rep,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
 	// Number of claims checked. Zero: the text makes no claims, or code wrote it from the tool results.
 	Claims int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
@@ -1076,8 +1206,10 @@ type Answer struct {
 	// Products of the customer's orders that the tools have read, whether the text names the orders or not. Cancelled and returned
 	// orders do not count.
 	OrderedProductIds []string `protobuf:"bytes,25,rep,name=ordered_product_ids,json=orderedProductIds,proto3" json:"ordered_product_ids,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The claims of the text with their evidence, in the order of the text. At most 200.
+	CheckedClaims []*Claim `protobuf:"bytes,26,rep,name=checked_claims,json=checkedClaims,proto3" json:"checked_claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Answer) Reset() {
@@ -1285,6 +1417,177 @@ func (x *Answer) GetOrderedProductIds() []string {
 	return nil
 }
 
+func (x *Answer) GetCheckedClaims() []*Claim {
+	if x != nil {
+		return x.CheckedClaims
+	}
+	return nil
+}
+
+// Claim is something that a text states and that needs evidence.
+type Claim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// First byte of the claim in the text.
+	Start int32 `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
+	// Byte after the last one of the claim.
+	End int32 `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
+	// What the claim states.
+	Kind ClaimKind `protobuf:"varint,3,opt,name=kind,proto3,enum=quartet.specialist.v1.ClaimKind" json:"kind,omitempty"`
+	// Id of the product, order or code that the claim is about. Empty: unknown.
+	Subject string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
+	// What the evidence says of it.
+	Verdict ClaimVerdict `protobuf:"varint,5,opt,name=verdict,proto3,enum=quartet.specialist.v1.ClaimVerdict" json:"verdict,omitempty"`
+	// What supports the claim, or contradicts it. At most 3. Empty: nothing does.
+	Sources       []*ClaimSource `protobuf:"bytes,6,rep,name=sources,proto3" json:"sources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claim) Reset() {
+	*x = Claim{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claim) ProtoMessage() {}
+
+func (x *Claim) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claim.ProtoReflect.Descriptor instead.
+func (*Claim) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Claim) GetStart() int32 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *Claim) GetEnd() int32 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *Claim) GetKind() ClaimKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ClaimKind_CLAIM_KIND_UNSPECIFIED
+}
+
+func (x *Claim) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *Claim) GetVerdict() ClaimVerdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return ClaimVerdict_CLAIM_VERDICT_UNSPECIFIED
+}
+
+func (x *Claim) GetSources() []*ClaimSource {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+// ClaimSource is a place in the evidence of a claim.
+type ClaimSource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the tool call that returned it. Empty: the shopper or the conversation said it, or the request gave it.
+	ToolCallId string `protobuf:"bytes,1,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
+	// Place in the tool's result, a JSON pointer (RFC 6901). Empty: the result is text.
+	Pointer string `protobuf:"bytes,2,opt,name=pointer,proto3" json:"pointer,omitempty"`
+	// The text there, at most 200 characters.
+	Value string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	// How the claim follows from the evidence, such as "amount" for a sum; docs/turn.md lists the rules. Empty: it stands there.
+	Rule          string `protobuf:"bytes,4,opt,name=rule,proto3" json:"rule,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimSource) Reset() {
+	*x = ClaimSource{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimSource) ProtoMessage() {}
+
+func (x *ClaimSource) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimSource.ProtoReflect.Descriptor instead.
+func (*ClaimSource) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ClaimSource) GetToolCallId() string {
+	if x != nil {
+		return x.ToolCallId
+	}
+	return ""
+}
+
+func (x *ClaimSource) GetPointer() string {
+	if x != nil {
+		return x.Pointer
+	}
+	return ""
+}
+
+func (x *ClaimSource) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *ClaimSource) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
 // PendingQuestion is a question of a specialist that the shopper has not answered yet.
 type PendingQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1300,7 +1603,7 @@ type PendingQuestion struct {
 
 func (x *PendingQuestion) Reset() {
 	*x = PendingQuestion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1615,7 @@ func (x *PendingQuestion) String() string {
 func (*PendingQuestion) ProtoMessage() {}
 
 func (x *PendingQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1628,7 @@ func (x *PendingQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingQuestion.ProtoReflect.Descriptor instead.
 func (*PendingQuestion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PendingQuestion) GetSpecialist() string {
@@ -1370,7 +1673,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +1685,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +1698,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Evidence) GetFound() int32 {
@@ -1453,7 +1756,7 @@ type ClarifyingQuestion struct {
 
 func (x *ClarifyingQuestion) Reset() {
 	*x = ClarifyingQuestion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1768,7 @@ func (x *ClarifyingQuestion) String() string {
 func (*ClarifyingQuestion) ProtoMessage() {}
 
 func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1781,7 @@ func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClarifyingQuestion.ProtoReflect.Descriptor instead.
 func (*ClarifyingQuestion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ClarifyingQuestion) GetText() string {
@@ -1508,7 +1811,7 @@ type NotMine struct {
 
 func (x *NotMine) Reset() {
 	*x = NotMine{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1823,7 @@ func (x *NotMine) String() string {
 func (*NotMine) ProtoMessage() {}
 
 func (x *NotMine) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1836,7 @@ func (x *NotMine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotMine.ProtoReflect.Descriptor instead.
 func (*NotMine) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NotMine) GetSpecialist() string {
@@ -1589,7 +1892,7 @@ type ProductChoice struct {
 
 func (x *ProductChoice) Reset() {
 	*x = ProductChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1904,7 @@ func (x *ProductChoice) String() string {
 func (*ProductChoice) ProtoMessage() {}
 
 func (x *ProductChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1917,7 @@ func (x *ProductChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProductChoice.ProtoReflect.Descriptor instead.
 func (*ProductChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ProductChoice) GetProductId() string {
@@ -1735,7 +2038,7 @@ type Comparison struct {
 
 func (x *Comparison) Reset() {
 	*x = Comparison{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +2050,7 @@ func (x *Comparison) String() string {
 func (*Comparison) ProtoMessage() {}
 
 func (x *Comparison) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +2063,7 @@ func (x *Comparison) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
 func (*Comparison) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Comparison) GetProducts() []*ProductChoice {
@@ -1792,7 +2095,7 @@ type ComparedFact struct {
 
 func (x *ComparedFact) Reset() {
 	*x = ComparedFact{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +2107,7 @@ func (x *ComparedFact) String() string {
 func (*ComparedFact) ProtoMessage() {}
 
 func (x *ComparedFact) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +2120,7 @@ func (x *ComparedFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedFact.ProtoReflect.Descriptor instead.
 func (*ComparedFact) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ComparedFact) GetName() string {
@@ -1860,7 +2163,7 @@ type PromotionChoice struct {
 
 func (x *PromotionChoice) Reset() {
 	*x = PromotionChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +2175,7 @@ func (x *PromotionChoice) String() string {
 func (*PromotionChoice) ProtoMessage() {}
 
 func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +2188,7 @@ func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromotionChoice.ProtoReflect.Descriptor instead.
 func (*PromotionChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PromotionChoice) GetCode() string {
@@ -1942,7 +2245,7 @@ type SuggestedAction struct {
 
 func (x *SuggestedAction) Reset() {
 	*x = SuggestedAction{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2257,7 @@ func (x *SuggestedAction) String() string {
 func (*SuggestedAction) ProtoMessage() {}
 
 func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2270,7 @@ func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestedAction.ProtoReflect.Descriptor instead.
 func (*SuggestedAction) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SuggestedAction) GetAction() isSuggestedAction_Action {
@@ -2074,7 +2377,7 @@ type ApplyPromotion struct {
 
 func (x *ApplyPromotion) Reset() {
 	*x = ApplyPromotion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2389,7 @@ func (x *ApplyPromotion) String() string {
 func (*ApplyPromotion) ProtoMessage() {}
 
 func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2402,7 @@ func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPromotion.ProtoReflect.Descriptor instead.
 func (*ApplyPromotion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ApplyPromotion) GetCode() string {
@@ -2131,7 +2434,7 @@ type AddToCart struct {
 
 func (x *AddToCart) Reset() {
 	*x = AddToCart{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2446,7 @@ func (x *AddToCart) String() string {
 func (*AddToCart) ProtoMessage() {}
 
 func (x *AddToCart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2459,7 @@ func (x *AddToCart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToCart.ProtoReflect.Descriptor instead.
 func (*AddToCart) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AddToCart) GetProductId() string {
@@ -2197,7 +2500,7 @@ type StartReturn struct {
 
 func (x *StartReturn) Reset() {
 	*x = StartReturn{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2512,7 @@ func (x *StartReturn) String() string {
 func (*StartReturn) ProtoMessage() {}
 
 func (x *StartReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2525,7 @@ func (x *StartReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReturn.ProtoReflect.Descriptor instead.
 func (*StartReturn) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StartReturn) GetOrderId() string {
@@ -2273,7 +2576,7 @@ type ChangeOrder struct {
 
 func (x *ChangeOrder) Reset() {
 	*x = ChangeOrder{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2588,7 @@ func (x *ChangeOrder) String() string {
 func (*ChangeOrder) ProtoMessage() {}
 
 func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2601,7 @@ func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeOrder.ProtoReflect.Descriptor instead.
 func (*ChangeOrder) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangeOrder) GetOrderId() string {
@@ -2351,7 +2654,7 @@ type ItemChange struct {
 
 func (x *ItemChange) Reset() {
 	*x = ItemChange{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2666,7 @@ func (x *ItemChange) String() string {
 func (*ItemChange) ProtoMessage() {}
 
 func (x *ItemChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2679,7 @@ func (x *ItemChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemChange.ProtoReflect.Descriptor instead.
 func (*ItemChange) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ItemChange) GetItemIndex() int32 {
@@ -2413,7 +2716,7 @@ type HandOff struct {
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2728,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2741,7 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{27}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *HandOff) GetReason() string {
@@ -2530,8 +2833,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\xda\n" +
-	"\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\x9f\v\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -2565,7 +2867,21 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"comparison\x18\x18 \x01(\v2!.quartet.specialist.v1.ComparisonR\n" +
 	"comparison\x12.\n" +
-	"\x13ordered_product_ids\x18\x19 \x03(\tR\x11orderedProductIds\"\x95\x01\n" +
+	"\x13ordered_product_ids\x18\x19 \x03(\tR\x11orderedProductIds\x12C\n" +
+	"\x0echecked_claims\x18\x1a \x03(\v2\x1c.quartet.specialist.v1.ClaimR\rcheckedClaims\"\xfc\x01\n" +
+	"\x05Claim\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\x05R\x05start\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\x05R\x03end\x124\n" +
+	"\x04kind\x18\x03 \x01(\x0e2 .quartet.specialist.v1.ClaimKindR\x04kind\x12\x18\n" +
+	"\asubject\x18\x04 \x01(\tR\asubject\x12=\n" +
+	"\averdict\x18\x05 \x01(\x0e2#.quartet.specialist.v1.ClaimVerdictR\averdict\x12<\n" +
+	"\asources\x18\x06 \x03(\v2\".quartet.specialist.v1.ClaimSourceR\asources\"s\n" +
+	"\vClaimSource\x12 \n" +
+	"\ftool_call_id\x18\x01 \x01(\tR\n" +
+	"toolCallId\x12\x18\n" +
+	"\apointer\x18\x02 \x01(\tR\apointer\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\x12\x12\n" +
+	"\x04rule\x18\x04 \x01(\tR\x04rule\"\x95\x01\n" +
 	"\x0fPendingQuestion\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -2675,7 +2991,21 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x17FINISH_REASON_MAX_STEPS\x10\x04\x12\x1a\n" +
 	"\x16FINISH_REASON_DEADLINE\x10\x05\x12\x18\n" +
 	"\x14FINISH_REASON_BUDGET\x10\x06\x12\x17\n" +
-	"\x13FINISH_REASON_ERROR\x10\a2\xc9\x01\n" +
+	"\x13FINISH_REASON_ERROR\x10\a*\xb1\x01\n" +
+	"\tClaimKind\x12\x1a\n" +
+	"\x16CLAIM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11CLAIM_KIND_NUMBER\x10\x01\x12\x15\n" +
+	"\x11CLAIM_KIND_AMOUNT\x10\x02\x12\x19\n" +
+	"\x15CLAIM_KIND_PERCENTAGE\x10\x03\x12\x13\n" +
+	"\x0fCLAIM_KIND_DATE\x10\x04\x12\x13\n" +
+	"\x0fCLAIM_KIND_CODE\x10\x05\x12\x15\n" +
+	"\x11CLAIM_KIND_ACTION\x10\x06*\xa6\x01\n" +
+	"\fClaimVerdict\x12\x1d\n" +
+	"\x19CLAIM_VERDICT_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17CLAIM_VERDICT_SUPPORTED\x10\x01\x12\x1e\n" +
+	"\x1aCLAIM_VERDICT_CONTRADICTED\x10\x02\x12\x1d\n" +
+	"\x19CLAIM_VERDICT_UNSUPPORTED\x10\x03\x12\x1b\n" +
+	"\x17CLAIM_VERDICT_UNDECIDED\x10\x042\xc9\x01\n" +
 	"\x11SpecialistService\x12[\n" +
 	"\bDescribe\x12&.quartet.specialist.v1.DescribeRequest\x1a'.quartet.specialist.v1.DescribeResponse\x12W\n" +
 	"\x06Answer\x12$.quartet.specialist.v1.AnswerRequest\x1a%.quartet.specialist.v1.AnswerResponse0\x01B\xf4\x01\n" +
@@ -2693,119 +3023,127 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 	return file_quartet_specialist_v1_specialist_proto_rawDescData
 }
 
-var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
-	(*DescribeRequest)(nil),       // 1: quartet.specialist.v1.DescribeRequest
-	(*DescribeResponse)(nil),      // 2: quartet.specialist.v1.DescribeResponse
-	(*Specialist)(nil),            // 3: quartet.specialist.v1.Specialist
-	(*Keyword)(nil),               // 4: quartet.specialist.v1.Keyword
-	(*ToolInfo)(nil),              // 5: quartet.specialist.v1.ToolInfo
-	(*AnswerRequest)(nil),         // 6: quartet.specialist.v1.AnswerRequest
-	(*AnswerResponse)(nil),        // 7: quartet.specialist.v1.AnswerResponse
-	(*UsageUpdate)(nil),           // 8: quartet.specialist.v1.UsageUpdate
-	(*ToolCallStarted)(nil),       // 9: quartet.specialist.v1.ToolCallStarted
-	(*ToolCallFinished)(nil),      // 10: quartet.specialist.v1.ToolCallFinished
-	(*TextDelta)(nil),             // 11: quartet.specialist.v1.TextDelta
-	(*ToolCall)(nil),              // 12: quartet.specialist.v1.ToolCall
-	(*Answer)(nil),                // 13: quartet.specialist.v1.Answer
-	(*PendingQuestion)(nil),       // 14: quartet.specialist.v1.PendingQuestion
-	(*Evidence)(nil),              // 15: quartet.specialist.v1.Evidence
-	(*ClarifyingQuestion)(nil),    // 16: quartet.specialist.v1.ClarifyingQuestion
-	(*NotMine)(nil),               // 17: quartet.specialist.v1.NotMine
-	(*ProductChoice)(nil),         // 18: quartet.specialist.v1.ProductChoice
-	(*Comparison)(nil),            // 19: quartet.specialist.v1.Comparison
-	(*ComparedFact)(nil),          // 20: quartet.specialist.v1.ComparedFact
-	(*PromotionChoice)(nil),       // 21: quartet.specialist.v1.PromotionChoice
-	(*SuggestedAction)(nil),       // 22: quartet.specialist.v1.SuggestedAction
-	(*ApplyPromotion)(nil),        // 23: quartet.specialist.v1.ApplyPromotion
-	(*AddToCart)(nil),             // 24: quartet.specialist.v1.AddToCart
-	(*StartReturn)(nil),           // 25: quartet.specialist.v1.StartReturn
-	(*ChangeOrder)(nil),           // 26: quartet.specialist.v1.ChangeOrder
-	(*ItemChange)(nil),            // 27: quartet.specialist.v1.ItemChange
-	(*HandOff)(nil),               // 28: quartet.specialist.v1.HandOff
-	nil,                           // 29: quartet.specialist.v1.ProductChoice.OptionsEntry
-	nil,                           // 30: quartet.specialist.v1.ItemChange.OptionsEntry
-	(*v1.Message)(nil),            // 31: quartet.common.v1.Message
-	(*v11.Cart)(nil),              // 32: quartet.cart.v1.Cart
-	(*v1.Budget)(nil),             // 33: quartet.common.v1.Budget
-	(*v1.Usage)(nil),              // 34: quartet.common.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
-	(*v1.Cost)(nil),               // 37: quartet.common.v1.Cost
-	(*v12.Order)(nil),             // 38: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 39: quartet.policy.v1.Passage
-	(*v12.OrderActions)(nil),      // 40: quartet.order.v1.OrderActions
-	(*v1.Money)(nil),              // 41: quartet.common.v1.Money
-	(*v14.Rating)(nil),            // 42: quartet.catalog.v1.Rating
-	(v14.AgeGroup)(0),             // 43: quartet.catalog.v1.AgeGroup
-	(*v12.AllowedAction)(nil),     // 44: quartet.order.v1.AllowedAction
-	(*v12.ItemQuantity)(nil),      // 45: quartet.order.v1.ItemQuantity
+	(ClaimKind)(0),                // 1: quartet.specialist.v1.ClaimKind
+	(ClaimVerdict)(0),             // 2: quartet.specialist.v1.ClaimVerdict
+	(*DescribeRequest)(nil),       // 3: quartet.specialist.v1.DescribeRequest
+	(*DescribeResponse)(nil),      // 4: quartet.specialist.v1.DescribeResponse
+	(*Specialist)(nil),            // 5: quartet.specialist.v1.Specialist
+	(*Keyword)(nil),               // 6: quartet.specialist.v1.Keyword
+	(*ToolInfo)(nil),              // 7: quartet.specialist.v1.ToolInfo
+	(*AnswerRequest)(nil),         // 8: quartet.specialist.v1.AnswerRequest
+	(*AnswerResponse)(nil),        // 9: quartet.specialist.v1.AnswerResponse
+	(*UsageUpdate)(nil),           // 10: quartet.specialist.v1.UsageUpdate
+	(*ToolCallStarted)(nil),       // 11: quartet.specialist.v1.ToolCallStarted
+	(*ToolCallFinished)(nil),      // 12: quartet.specialist.v1.ToolCallFinished
+	(*TextDelta)(nil),             // 13: quartet.specialist.v1.TextDelta
+	(*ToolCall)(nil),              // 14: quartet.specialist.v1.ToolCall
+	(*Answer)(nil),                // 15: quartet.specialist.v1.Answer
+	(*Claim)(nil),                 // 16: quartet.specialist.v1.Claim
+	(*ClaimSource)(nil),           // 17: quartet.specialist.v1.ClaimSource
+	(*PendingQuestion)(nil),       // 18: quartet.specialist.v1.PendingQuestion
+	(*Evidence)(nil),              // 19: quartet.specialist.v1.Evidence
+	(*ClarifyingQuestion)(nil),    // 20: quartet.specialist.v1.ClarifyingQuestion
+	(*NotMine)(nil),               // 21: quartet.specialist.v1.NotMine
+	(*ProductChoice)(nil),         // 22: quartet.specialist.v1.ProductChoice
+	(*Comparison)(nil),            // 23: quartet.specialist.v1.Comparison
+	(*ComparedFact)(nil),          // 24: quartet.specialist.v1.ComparedFact
+	(*PromotionChoice)(nil),       // 25: quartet.specialist.v1.PromotionChoice
+	(*SuggestedAction)(nil),       // 26: quartet.specialist.v1.SuggestedAction
+	(*ApplyPromotion)(nil),        // 27: quartet.specialist.v1.ApplyPromotion
+	(*AddToCart)(nil),             // 28: quartet.specialist.v1.AddToCart
+	(*StartReturn)(nil),           // 29: quartet.specialist.v1.StartReturn
+	(*ChangeOrder)(nil),           // 30: quartet.specialist.v1.ChangeOrder
+	(*ItemChange)(nil),            // 31: quartet.specialist.v1.ItemChange
+	(*HandOff)(nil),               // 32: quartet.specialist.v1.HandOff
+	nil,                           // 33: quartet.specialist.v1.ProductChoice.OptionsEntry
+	nil,                           // 34: quartet.specialist.v1.ItemChange.OptionsEntry
+	(*v1.Message)(nil),            // 35: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 36: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 37: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 38: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 41: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 42: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 43: quartet.policy.v1.Passage
+	(*v12.OrderActions)(nil),      // 44: quartet.order.v1.OrderActions
+	(*v1.Money)(nil),              // 45: quartet.common.v1.Money
+	(*v14.Rating)(nil),            // 46: quartet.catalog.v1.Rating
+	(v14.AgeGroup)(0),             // 47: quartet.catalog.v1.AgeGroup
+	(*v12.AllowedAction)(nil),     // 48: quartet.order.v1.AllowedAction
+	(*v12.ItemQuantity)(nil),      // 49: quartet.order.v1.ItemQuantity
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
-	3,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
-	4,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
-	5,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	31, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	32, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
-	18, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	33, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
-	14, // 7: quartet.specialist.v1.AnswerRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
-	9,  // 8: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
-	10, // 9: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
-	11, // 10: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	13, // 11: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
-	8,  // 12: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
-	34, // 13: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
-	12, // 14: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	35, // 15: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	36, // 16: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	5,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
+	6,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
+	7,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
+	35, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	36, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	22, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
+	37, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	18, // 7: quartet.specialist.v1.AnswerRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
+	11, // 8: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
+	12, // 9: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
+	13, // 10: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	15, // 11: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
+	10, // 12: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
+	38, // 13: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
+	14, // 14: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	39, // 15: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	40, // 16: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
 	0,  // 17: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
-	12, // 18: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	34, // 19: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	37, // 20: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	36, // 21: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
-	18, // 22: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
-	21, // 23: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	38, // 24: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	39, // 25: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
-	22, // 26: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	40, // 27: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
-	38, // 28: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
-	16, // 29: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	17, // 30: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
-	40, // 31: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
-	15, // 32: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
-	19, // 33: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
-	16, // 34: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	29, // 35: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	41, // 36: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	41, // 37: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
-	42, // 38: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
-	43, // 39: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
-	18, // 40: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
-	20, // 41: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
-	41, // 42: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	23, // 43: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	24, // 44: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	25, // 45: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	28, // 46: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	26, // 47: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	44, // 48: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	45, // 49: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
-	44, // 50: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	27, // 51: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
-	30, // 52: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
-	1,  // 53: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	6,  // 54: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	2,  // 55: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	7,  // 56: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	55, // [55:57] is the sub-list for method output_type
-	53, // [53:55] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	14, // 18: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
+	38, // 19: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	41, // 20: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	40, // 21: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	22, // 22: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
+	25, // 23: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	42, // 24: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	43, // 25: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	26, // 26: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	44, // 27: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
+	42, // 28: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
+	20, // 29: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	21, // 30: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
+	44, // 31: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
+	19, // 32: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
+	23, // 33: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
+	16, // 34: quartet.specialist.v1.Answer.checked_claims:type_name -> quartet.specialist.v1.Claim
+	1,  // 35: quartet.specialist.v1.Claim.kind:type_name -> quartet.specialist.v1.ClaimKind
+	2,  // 36: quartet.specialist.v1.Claim.verdict:type_name -> quartet.specialist.v1.ClaimVerdict
+	17, // 37: quartet.specialist.v1.Claim.sources:type_name -> quartet.specialist.v1.ClaimSource
+	20, // 38: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	33, // 39: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	45, // 40: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	45, // 41: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
+	46, // 42: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
+	47, // 43: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
+	22, // 44: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
+	24, // 45: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
+	45, // 46: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	27, // 47: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	28, // 48: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	29, // 49: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	32, // 50: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	30, // 51: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	48, // 52: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	49, // 53: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	48, // 54: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	31, // 55: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	34, // 56: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	3,  // 57: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	8,  // 58: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	4,  // 59: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	9,  // 60: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	59, // [59:61] is the sub-list for method output_type
+	57, // [57:59] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -2820,7 +3158,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*AnswerResponse_Answer)(nil),
 		(*AnswerResponse_UsageUpdate)(nil),
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[21].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[23].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
@@ -2832,8 +3170,8 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   30,
+			NumEnums:      3,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

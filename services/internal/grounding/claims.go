@@ -1,0 +1,193 @@
+package grounding
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a claim states.
+type Kind uint8
+
+// Kinds of claims.
+const (
+	Number     Kind = iota // also a range, a size or a count
+	Amount                 // of money
+	Percentage             //
+	Moment                 // a date or a time of day
+	Code                   // a code, an id or an address
+	Action                 // a sentence that says that the speaker changed something in the shop, or will
+)
+
+// Verdict is what the evidence says of a claim.
+type Verdict uint8
+
+// Verdicts.
+const (
+	// Undecided claims cannot be compared with the evidence. They pass.
+	Undecided Verdict = iota
+	// Supported claims stand in the evidence, or follow from it by a rule.
+	Supported
+	// Contradicted claims are true of another subject only.
+	Contradicted
+	// Unsupported claims are not in the evidence.
+	Unsupported
+)
+
+// Claim is something that a text states and that needs evidence.
+type Claim struct {
+	// Start and End delimit the claim in its text, in bytes.
+	Start, End int
+	// Text is the claim as it stands.
+	Text string
+	Kind Kind
+	// Subject is the id of the product, order or code that the claim is about. Empty: it is not known.
+	Subject string
+	Verdict Verdict
+	// Sources are what supports the claim, or what contradicts it. Empty: nothing does.
+	Sources []Source
+}
+
+// Source is a place in the evidence.
+type Source struct {
+	// CallID is the id of the tool call that returned it. Empty: a person wrote it, or the assignment gave it.
+	CallID string
+	// Pointer is its place in the tool's result, as of RFC 6901. Empty: the result is no JSON.
+	Pointer string
+	// Value is the text there.
+	Value string
+	// Rule is how the claim follows from the source: one of the rules below. Empty: it stands there.
+	Rule string
+}
+
+// maxValue bounds the value of a source, in characters.
+const maxValue = 200
+
+// Rules by which a claim may follow from the evidence.
+const (
+	RuleCount      = "count"      // how many things the text lists
+	RuleQuantity   = "quantity"   // a multiple of an amount, or an amount without another
+	RuleConversion = "conversion" // the same in another unit
+	RuleAmount     = "amount"     // a sum, a difference or a percentage of amounts
+	RulePercentage = "percentage" // by how many percent an amount is less than another
+	RuleRounding   = "rounding"   // "about 70 EUR"
+)
+
+// Claims are those of one text, in the order of the text.
+type Claims []Claim
+
+// Rejected returns the claims that are contradicted or unsupported.
+func (c Claims) Rejected() Claims {
+	return slices.DeleteFunc(slices.Clone(c), func(c Claim) bool { return c.Verdict != Contradicted && c.Verdict != Unsupported })
+}
+
+// Count returns how many claims have a verdict.
+func (c Claims) Count(v Verdict) int {
+	n := 0
+	for _, claim := range c {
+		if claim.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// Texts returns the claims as they stand, each once, at most limit.
+func (c Claims) Texts(limit int) []string {
+	var out []string
+	for _, claim := range c {
+		if len(out) < limit && !slices.Contains(out, claim.Text) {
+			out = append(out, claim.Text)
+		}
+	}
+	return out
+}
+
+// kind returns what a claim states.
+func (c claim) kind() Kind {
+	switch {
+	case c.currency != "":
+		return Amount
+	case c.Unit == Percent:
+		return Percentage
+	case c.Unit == Date || c.Unit == Time:
+		return Moment
+	case c.Name:
+		return Code
+	}
+	return Number
+}
+
+// result is what a tool returned.
+type result struct {
+	callID, text string
+	places       []place // of its strings and numbers, in order; read for the first claim that rests on it
+}
+
+// place is a string or number of a JSON text.
+type place struct {
+	end     int64 // where it ends in the text, in bytes
+	pointer string
+	value   string
+}
+
+// at returns the string or number at a byte of the result.
+func (r *result) at(offset int) place {
+	if r.places == nil {
+		r.places = placesOf(r.text)
+	}
+	i, _ := slices.BinarySearchFunc(r.places, int64(offset), func(p place, at int64) int {
+		if p.end > at {
+			return 1
+		}
+		return -1
+	})
+	if i == len(r.places) {
+		return place{}
+	}
+	return r.places[i]
+}
+
+// placesOf returns the strings and numbers of a JSON text. It is empty, and not nil, if the text is no JSON.
+func placesOf(s string) []place {
+	places := []place{}
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	var read func(pointer string) bool
+	read = func(pointer string) bool {
+		token, err := d.Token()
+		if err != nil {
+			return false
+		}
+		switch token {
+		case json.Delim('{'):
+			for d.More() {
+				key, err := d.Token()
+				if err != nil || !read(pointer+"/"+pointerEscaper.Replace(key.(string))) { // keys of objects are strings
+					return false
+				}
+			}
+			_, err = d.Token()
+			return err == nil
+		case json.Delim('['):
+			for i := 0; d.More(); i++ {
+				if !read(pointer + "/" + strconv.Itoa(i)) {
+					return false
+				}
+			}
+			_, err = d.Token()
+			return err == nil
+		}
+		places = append(places, place{end: d.InputOffset(), pointer: pointer, value: fmt.Sprint(token)})
+		return true
+	}
+	if !read("") {
+		return []place{}
+	}
+	return places
+}
+
+// pointerEscaper escapes a part of a JSON pointer.
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
