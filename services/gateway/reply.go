@@ -38,6 +38,7 @@ func (s *Service) reply(
 		Confidence:  confidenceOf(results),
 		CreateTime:  timestamppb.New(t.began),
 		RequestId:   t.req.GetRequestId(),
+		Claims:      m.Claims.Proto(),
 	}
 	var used usage.Sum
 	used.Add(d.GetUsage(), d.GetCost())

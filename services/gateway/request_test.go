@@ -331,7 +331,7 @@ func TestRedisDownRefusesARequestWithAnIDAndLosesNoAnswer(t *testing.T) {
 	if err != nil || reply.GetText() != "here" || !reply.GetUnrecorded() {
 		t.Errorf("an answer that was made: %v, %v", reply, err)
 	}
-	if n := m.sums(telemetry.MetricTurnsUnrecorded, "")[""]; n != 1 {
+	if n := m.sums(telemetry.MetricTurnsUnrecorded)[""]; n != 1 {
 		t.Errorf("%d turns are counted as unrecorded, want 1", n)
 	}
 	_, err = h.client.Ask(t.Context(), named("r1", "search: shoes"))

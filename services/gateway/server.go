@@ -38,6 +38,7 @@ type Service struct {
 	merger      *merge.Merger
 	tracer      trace.Tracer
 	unrecorded  metric.Int64Counter
+	claims      metric.Int64Counter
 }
 
 // New returns a service, or an error that says what is missing in the configuration. It starts nothing and makes no call.
@@ -56,12 +57,14 @@ func New(cfg Config) (*Service, error) {
 	fan, err3 := newFanout(cfg, specialists)
 	unrecorded, err4 := meter.Int64Counter(telemetry.MetricTurnsUnrecorded, metric.WithUnit("{turn}"),
 		metric.WithDescription("Turns with a reply that could not be recorded."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	claims, err5 := meter.Int64Counter(telemetry.MetricClaims, metric.WithUnit("{claim}"),
+		metric.WithDescription("Claims of replies, by what the evidence says of them."))
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	return &Service{
 		cfg: cfg, limiter: limiter, stores: newStores(cfg.Redis), threads: store, summaries: summaries,
-		registry: specialists, fanout: fan, tracer: otel.Tracer(instrumentation), unrecorded: unrecorded,
+		registry: specialists, fanout: fan, tracer: otel.Tracer(instrumentation), unrecorded: unrecorded, claims: claims,
 		merger: merge.New(merge.Config{Model: cfg.Model, Price: cfg.Price, Reserve: cfg.MergeReserve, Logger: cfg.Logger}),
 	}, nil
 }

@@ -8,11 +8,13 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/text/language"
 	"google.golang.org/protobuf/proto"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
@@ -79,6 +81,7 @@ func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fano
 	}
 	merged := s.merger.Merge(ctx, t.mergeInput(ctx, results, emit)) // checks each sentence before it goes out
 	reply := s.reply(ctx, t, run, decision, results, merged)
+	s.report(ctx, span, reply.GetClaims())
 	if err := s.record(ctx, t, reply); err != nil {
 		return nil, err
 	}
@@ -237,6 +240,23 @@ func (t *turn) release(ctx context.Context, stop context.CancelFunc, run *fanout
 	t.drains.Wait()
 	t.lease.Close(ctx, replied)
 }
+
+// report counts the claims of a reply, and names those without support in the turn's span: where they stand, not what they say.
+func (s *Service) report(ctx context.Context, span trace.Span, claims []*specialistv1.Claim) {
+	for _, c := range claims {
+		kind := attribute.String(telemetry.KeyClaimKind, label(c.GetKind().String(), "CLAIM_KIND_"))
+		verdict := attribute.String(telemetry.KeyClaimVerdict, label(c.GetVerdict().String(), "CLAIM_VERDICT_"))
+		s.claims.Add(ctx, 1, metric.WithAttributes(kind, verdict))
+		switch c.GetVerdict() {
+		case specialistv1.ClaimVerdict_CLAIM_VERDICT_CONTRADICTED, specialistv1.ClaimVerdict_CLAIM_VERDICT_UNSUPPORTED:
+			place := attribute.IntSlice(telemetry.KeyClaimPlace, []int{int(c.GetStart()), int(c.GetEnd())})
+			span.AddEvent(telemetry.EventClaim, trace.WithAttributes(kind, verdict, place))
+		}
+	}
+}
+
+// label is the name of an enum's value as a metric has it.
+func label(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
 
 // takenOverOr returns threads.ErrTakenOver if the turn has lost its lease, or else err.
 func takenOverOr(ctx context.Context, err error) error {

@@ -91,12 +91,25 @@ type Result struct {
 	Text   string
 	Method gatewayv1.MergeMethod
 	Model  *agentloop.Result // also when the model's text was not used; nil: no model was asked
+	Claims grounding.Claims  // of the text
 }
 
 // Merge makes the text of a reply. Every sub-query is then answered in the text, or named in it as not answered. Several
 // answers are worded as one by the model, sentence by sentence as it writes; answers that the model did not get to, or left
 // out, follow as they are.
 func (m *Merger) Merge(ctx context.Context, in Input) Result {
+	evidence, _ := newEvidence(in)
+	var known grounding.Claims
+	for _, p := range in.Parts {
+		known = append(known, grounding.FromProto(p.Answer.GetCheckedClaims())...)
+	}
+	r := m.text(ctx, in)
+	r.Claims = evidence.Check(r.Text, known)
+	return r
+}
+
+// text makes the text of a reply.
+func (m *Merger) text(ctx context.Context, in Input) Result {
 	if len(in.Parts) == 1 {
 		return m.passThrough(ctx, in)
 	}

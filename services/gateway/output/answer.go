@@ -2,6 +2,7 @@ package output
 
 import (
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -42,6 +43,7 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 	for i, claim := range a.GetUnsupportedClaims() {
 		a.UnsupportedClaims[i] = p.Text(claim)
 	}
+	p.claims(a)
 	for _, c := range a.GetProducts() {
 		p.product(c)
 	}
@@ -72,6 +74,29 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 			}
 		}
 	}
+}
+
+// claims checks the words of an answer's claims, and gives them their places in the text as it is shown. Claims that are no longer
+// in the text go.
+func (p *Policy) claims(a *specialistv1.Answer) {
+	shown, from := a.GetText(), 0
+	a.CheckedClaims = slices.DeleteFunc(a.GetCheckedClaims(), func(c *specialistv1.Claim) bool {
+		start := int(c.GetStart())
+		if start < 0 || start > len(shown) || !strings.HasPrefix(shown[start:], c.GetText()) {
+			at := strings.Index(shown[from:], c.GetText())
+			start = from + at
+			if at < 0 {
+				return true
+			}
+		}
+		from = start
+		c.Start, c.End = int32(start), int32(start+len(c.GetText()))
+		c.Subject = p.Text(c.GetSubject())
+		for _, source := range c.GetSources() {
+			source.Value = p.Text(source.GetValue())
+		}
+		return false
+	})
 }
 
 // product checks the words and addresses of a product.

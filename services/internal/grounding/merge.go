@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -86,20 +87,89 @@ func (e *MergeEvidence) Supports(t Text) bool {
 	var open []claim
 	for _, f := range t.Facts {
 		c := claim{Fact: f, values: f.values()}
-		if f.holds(e.has) || f.Plain && e.counts.Has(f) || e.quotes(f) {
+		if f.holds(e.has) || e.quotes(f) {
 			said.learn(c)
 		} else {
 			open = append(open, c)
 		}
 	}
 	for _, c := range open {
-		if !said.yieldsAmount(e.amounts, c) && !said.yieldsPercentage(e.amounts, c) && !isAbout(c, e.amounts) &&
-			!slices.ContainsFunc(e.sections, func(s *Section) bool { return isConversion(c, s.Facts) }) {
+		if said.ruleOfMerge(e, c) == "" {
 			return false
 		}
 		said.learn(c)
 	}
 	return true
+}
+
+// Check returns the claims of a reply. known are the claims of the answers: a claim that an answer makes, too, has its verdict and
+// sources. One that only stands in an answer's text is undecided.
+func (e *MergeEvidence) Check(s string, known Claims) Claims {
+	facts := make([]claim, len(known))
+	for i, k := range known {
+		if claims := claimsOf(k.Text); len(claims) == 1 {
+			facts[i] = claims[0]
+		}
+	}
+	var all Claims
+	var said derivation
+	for _, c := range claimsOf(s) {
+		if len(all) == MaxChecked {
+			break
+		}
+		claim := Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Verdict: Supported}
+		if i := slices.IndexFunc(facts, c.isSame); i >= 0 {
+			claim.Subject, claim.Verdict, claim.Sources = known[i].Subject, known[i].Verdict, known[i].Sources
+		} else if rule := said.ruleOfMerge(e, c); rule != "" {
+			claim.Sources = []Source{{Rule: rule}}
+		} else if e.quotes(c.Fact) {
+			claim.Sources = []Source{{Value: c.text}}
+		} else if c.holds(e.has) {
+			claim.Verdict = Undecided
+		} else {
+			claim.Verdict = Unsupported
+		}
+		if claim.Verdict != Unsupported {
+			said.learn(c)
+		}
+		all = append(all, claim)
+	}
+	all = append(all, actionsOf(s, MaxChecked-len(all))...)
+	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })
+	return all
+}
+
+// isSame reports whether two claims state the same.
+func (c claim) isSame(other claim) bool {
+	switch {
+	case len(c.others) != len(other.others) || len(other.readings) == 0:
+		return false
+	case c.currency != "" || other.currency != "":
+		return sameCurrency(c.currency, other.currency) && shareOne(c.values, other.values)
+	}
+	for i, f := range c.others {
+		if !f.Matches(other.others[i]) {
+			return false
+		}
+	}
+	return c.Matches(other.Fact)
+}
+
+// ruleOfMerge returns the rule by which a claim follows from the answers, or "".
+func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
+	switch {
+	case c.Plain && e.counts.Has(c.Fact):
+		return RuleCount
+	case d.yieldsAmount(e.amounts, c):
+		return RuleAmount
+	case d.yieldsPercentage(e.amounts, c):
+		return RulePercentage
+	case isAbout(c, e.amounts):
+		return RuleRounding
+	case slices.ContainsFunc(e.sections, func(s *Section) bool { return isConversion(c, s.Facts) }):
+		return RuleConversion
+	}
+	return ""
 }
 
 // has reports whether the sections or the store have a key.

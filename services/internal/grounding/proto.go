@@ -23,7 +23,7 @@ func (c Claims) Proto() []*specialistv1.Claim {
 	var out []*specialistv1.Claim
 	for _, claim := range c {
 		p := &specialistv1.Claim{
-			Start: int32(claim.Start), End: int32(claim.End), Kind: kindProtos[claim.Kind],
+			Start: int32(claim.Start), End: int32(claim.End), Text: claim.Text, Kind: kindProtos[claim.Kind],
 			Subject: claim.Subject, Verdict: verdictProtos[claim.Verdict],
 		}
 		for _, s := range claim.Sources {
@@ -32,4 +32,31 @@ func (c Claims) Proto() []*specialistv1.Claim {
 		out = append(out, p)
 	}
 	return out
+}
+
+// FromProto returns the claims of an answer.
+func FromProto(claims []*specialistv1.Claim) Claims {
+	var out Claims
+	for _, p := range claims {
+		c := Claim{
+			Start: int(p.GetStart()), End: int(p.GetEnd()), Text: p.GetText(), Kind: keyOf(kindProtos, p.GetKind()),
+			Subject: p.GetSubject(), Verdict: keyOf(verdictProtos, p.GetVerdict()),
+		}
+		for _, s := range p.GetSources() {
+			c.Sources = append(c.Sources, Source{CallID: s.GetToolCallId(), Pointer: s.GetPointer(), Value: s.GetValue(), Rule: s.GetRule()})
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// keyOf returns the key of a value, or the zero value.
+func keyOf[K, V comparable](m map[K]V, value V) K {
+	for k, v := range m {
+		if v == value {
+			return k
+		}
+	}
+	var zero K
+	return zero
 }

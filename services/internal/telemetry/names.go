@@ -49,7 +49,14 @@ const (
 	KeyRunAheadWasted = "quartet.run_ahead.wasted_tokens"
 	KeyLimit          = "quartet.limit"
 	KeyOutcome        = "quartet.outcome"
+	KeyClaimKind      = "quartet.claim.kind"    // number, amount, percentage, date, code or action
+	KeyClaimVerdict   = "quartet.claim.verdict" // supported, contradicted, unsupported or undecided
+	// KeyClaimPlace is where a claim stands in the reply: its first byte and the byte after its last.
+	KeyClaimPlace = "quartet.claim.place"
 )
+
+// EventClaim is, on the span of a turn, a claim of the reply that is contradicted or unsupported.
+const EventClaim = "quartet.claim"
 
 // Values of KeyOperation. A span's name is the operation, a space, and the model, agent, workflow or tool.
 const (
@@ -77,6 +84,8 @@ const (
 	MetricTurnsRefused = "quartet.turns.refused"
 	// MetricTurnsUnrecorded counts turns with a reply that could not be recorded.
 	MetricTurnsUnrecorded = "quartet.turns.unrecorded"
+	// MetricClaims counts the claims of replies by KeyClaimKind and KeyClaimVerdict.
+	MetricClaims = "quartet.claims"
 	// MetricRefusals counts calls that were refused because of who made them, by KeyErrorType, the reason of their status.
 	MetricRefusals = "quartet.calls.refused"
 	// MetricSummaries counts summaries of threads by KeyOutcome: written, failed or dropped.

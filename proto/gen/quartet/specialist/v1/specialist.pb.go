@@ -1438,7 +1438,9 @@ type Claim struct {
 	// What the evidence says of it.
 	Verdict ClaimVerdict `protobuf:"varint,5,opt,name=verdict,proto3,enum=quartet.specialist.v1.ClaimVerdict" json:"verdict,omitempty"`
 	// What supports the claim, or contradicts it. At most 3. Empty: nothing does.
-	Sources       []*ClaimSource `protobuf:"bytes,6,rep,name=sources,proto3" json:"sources,omitempty"`
+	Sources []*ClaimSource `protobuf:"bytes,6,rep,name=sources,proto3" json:"sources,omitempty"`
+	// The claim as it stands in the text.
+	Text          string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1513,6 +1515,13 @@ func (x *Claim) GetSources() []*ClaimSource {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *Claim) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
 }
 
 // ClaimSource is a place in the evidence of a claim.
@@ -2868,14 +2877,15 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"comparison\x18\x18 \x01(\v2!.quartet.specialist.v1.ComparisonR\n" +
 	"comparison\x12.\n" +
 	"\x13ordered_product_ids\x18\x19 \x03(\tR\x11orderedProductIds\x12C\n" +
-	"\x0echecked_claims\x18\x1a \x03(\v2\x1c.quartet.specialist.v1.ClaimR\rcheckedClaims\"\xfc\x01\n" +
+	"\x0echecked_claims\x18\x1a \x03(\v2\x1c.quartet.specialist.v1.ClaimR\rcheckedClaims\"\x90\x02\n" +
 	"\x05Claim\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x05R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x05R\x03end\x124\n" +
 	"\x04kind\x18\x03 \x01(\x0e2 .quartet.specialist.v1.ClaimKindR\x04kind\x12\x18\n" +
 	"\asubject\x18\x04 \x01(\tR\asubject\x12=\n" +
 	"\averdict\x18\x05 \x01(\x0e2#.quartet.specialist.v1.ClaimVerdictR\averdict\x12<\n" +
-	"\asources\x18\x06 \x03(\v2\".quartet.specialist.v1.ClaimSourceR\asources\"s\n" +
+	"\asources\x18\x06 \x03(\v2\".quartet.specialist.v1.ClaimSourceR\asources\x12\x12\n" +
+	"\x04text\x18\a \x01(\tR\x04text\"s\n" +
 	"\vClaimSource\x12 \n" +
 	"\ftool_call_id\x18\x01 \x01(\tR\n" +
 	"toolCallId\x12\x18\n" +
