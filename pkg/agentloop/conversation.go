@@ -117,10 +117,28 @@ func (c *Conversation) Continue(ctx context.Context, kept string) bool {
 		strings.TrimSpace(kept) == "" || c.messages[len(c.messages)-1].Role != RoleAssistant {
 		return false
 	}
-	c.messages[len(c.messages)-1].Text = kept
-	c.addNote(noteContinue)
-	c.done, c.kept, c.limit = false, kept, c.err
+	c.reopen(kept, noteContinue)
 	return true
+}
+
+// Revise reopens a run that has ended with an answer, and reports whether it did. The answer is shortened to kept, as in Continue, and
+// note tells the model why and what to write next. If kept is blank, the model is shown its whole answer, and may call tools again.
+// Revise does nothing if a limit of the run is reached.
+func (c *Conversation) Revise(ctx context.Context, kept, note string) bool {
+	if !c.done || c.err != nil || c.limitReached(ctx) != nil || ctx.Err() != nil || c.messages[len(c.messages)-1].Role != RoleAssistant {
+		return false
+	}
+	c.reopen(kept, note)
+	return true
+}
+
+// reopen has the model go on after kept.
+func (c *Conversation) reopen(kept, note string) {
+	if strings.TrimSpace(kept) != "" {
+		c.messages[len(c.messages)-1].Text, c.kept = kept, kept
+	}
+	c.addNote(note)
+	c.done, c.limit = false, c.err
 }
 
 // limitReached returns the limit that forbids further tool calls, or nil.

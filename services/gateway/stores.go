@@ -21,6 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
@@ -122,6 +123,7 @@ func checkStore(store *gatewayv1.Store) error {
 	if c := store.GetHandoffConfidence(); !(c >= 0 && c <= 1) { // NaN too
 		check.Addf("store.handoff_confidence", "is %v, must be from 0 to 1", c)
 	}
+	grounding.CheckRules(&check, "store.claim_rules", store.GetClaimRules())
 	checkKeywords(&check, store.GetRoutingKeywords())
 	checkOwn(&check, "store.web_hosts", store.GetWebHosts(), output.CheckHost)
 	checkOwn(&check, "store.email_addresses", store.GetEmailAddresses(), output.CheckEmail)

@@ -269,7 +269,7 @@ func takenOverOr(ctx context.Context, err error) error {
 // fanoutTurn is the turn as its branches see it.
 func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 	ft := &fanout.Turn{
-		Scope: t.scope, Message: t.req.GetMessage(), StoreName: t.store.GetName(), TimeZone: t.store.GetTimeZone(),
+		Scope: t.scope, Message: t.req.GetMessage(), StoreName: t.store.GetName(), TimeZone: t.store.GetTimeZone(), ClaimRules: t.store.GetClaimRules(),
 		Output: t.output, Budget: t.budget, Journal: t.lease.Journal, Drains: &t.drains, Emit: emit,
 	}
 	if th := t.lease.Thread; th != nil {

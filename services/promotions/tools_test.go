@@ -317,7 +317,7 @@ func TestAnswerCarriesWhatItsTextProposes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, conn := serve(t, walkCarts(), scripted.New(list(`{"codes":["SHIP","TEN"]}`), scripted.Step{Text: tt.text}))
 			mustUpsert(t, promotionv1.NewPromotionServiceClient(conn), "one", append(combinable(), promo("TENTS", percent(1), categories("Tents")))...)
-			answer := servicetest.Answer(t, conn, shopper("walk"), "any codes?")
+			answer := servicetest.Answer(t, conn, shopper("walk"), "any codes? what of TENTS?")
 			if diff := cmp.Diff(tt.want, answer.GetPromotion(), protocmp.Transform(), protocmp.IgnoreFields(tt.want, "title")); diff != "" {
 				t.Errorf("promotion (-want +got):\n%s", diff)
 			}

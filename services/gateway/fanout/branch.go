@@ -81,7 +81,7 @@ func newBranch(t *Turn, a *routerv1.Assignment) *branch {
 		turn: t, text: t.Output.NewStream(), assignment: a, specialist: a.GetSpecialist(), remappedFrom: a.GetRemappedFrom(), final: make(chan struct{}),
 		request: &specialistv1.AnswerRequest{
 			AssignmentId: a.GetAssignmentId(), SubQuery: a.GetSubQuery(), Message: t.Message, History: t.History,
-			UnavailableReason: unavailable, StoreName: t.StoreName, TimeZone: t.TimeZone, Summary: t.Summary, ShownProducts: t.Shown,
+			UnavailableReason: unavailable, StoreName: t.StoreName, TimeZone: t.TimeZone, ClaimRules: t.ClaimRules, Summary: t.Summary, ShownProducts: t.Shown,
 			PendingQuestion: t.Pending,
 		},
 	}

@@ -1,6 +1,10 @@
 package grounding
 
-import specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+import (
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+)
 
 var kindProtos = map[Kind]specialistv1.ClaimKind{
 	Number:     specialistv1.ClaimKind_CLAIM_KIND_NUMBER,
@@ -59,4 +63,31 @@ func keyOf[K, V comparable](m map[K]V, value V) K {
 	}
 	var zero K
 	return zero
+}
+
+// KindProto returns a kind as answers carry it.
+func KindProto(k Kind) specialistv1.ClaimKind { return kindProtos[k] }
+
+// MaxRules bounds the claim rules of a store or a request: one for each kind.
+const MaxRules = 16
+
+// CheckRules reports what is wrong with claim rules.
+func CheckRules(check *fault.Checker, field string, rules []*specialistv1.ClaimRule) {
+	if !check.Count(field, len(rules), MaxRules) {
+		return
+	}
+	seen := map[specialistv1.ClaimKind]bool{}
+	for i, r := range rules {
+		at := fault.At(field, i)
+		if r.GetKind() == 0 || specialistv1.ClaimKind_name[int32(r.GetKind())] == "" {
+			check.Addf(at+".kind", "is %d, which is no kind of claim", r.GetKind())
+		}
+		if r.GetAction() == 0 || specialistv1.ClaimAction_name[int32(r.GetAction())] == "" {
+			check.Addf(at+".action", "is %d, which is no action", r.GetAction())
+		}
+		if seen[r.GetKind()] {
+			check.Addf(at+".kind", "has a rule already")
+		}
+		seen[r.GetKind()] = true
+	}
 }

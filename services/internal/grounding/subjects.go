@@ -11,10 +11,11 @@ import (
 // subject is a thing that a tool result describes, such as a product, an order or a promotion, with the facts given of it.
 type subject struct {
 	id    string
-	kind  string   // the JSON key of its id: only subjects of one kind are confused with each other
-	name  string   // its title and id, which identify it
-	words []string // of the name, in lower case
-	facts Set      // of the object and those in it
+	kind  string            // the JSON key of its id: only subjects of one kind are confused with each other
+	name  string            // its title and id, which identify it
+	words []string          // of the name, in lower case
+	facts Set               // of the object and those in it
+	texts map[Kind][]string // of these facts as they stand, each value once
 
 	inherited Set // of the objects around it
 }
@@ -98,8 +99,36 @@ func (r *subjectReader) add(kind, id, name, facts, inherited string) {
 		i = len(r.subjects)
 		r.subjects = append(r.subjects, &subject{id: id, kind: kind, name: name, words: wordsOf(name)})
 	}
-	r.subjects[i].facts.Add(Read(facts, ""))
+	r.subjects[i].add(facts)
 	r.subjects[i].inherited.Add(Read(inherited, ""))
+}
+
+// add adds what an object says.
+func (s *subject) add(facts string) {
+	read := Read(facts, "")
+	s.facts.Add(read)
+	for _, f := range read.Facts {
+		kind := claim{Fact: f}.kind()
+		if f.isCurrency() || kind == Number || kind == Code {
+			continue
+		}
+		if s.texts == nil {
+			s.texts = map[Kind][]string{}
+		}
+		if said := facts[f.Start:f.End]; !slices.Contains(s.texts[kind], said) {
+			s.texts[kind] = append(s.texts[kind], said)
+		}
+	}
+}
+
+// Correction returns what the evidence says in the place of a claim that is contradicted or unsupported. ok is false unless the
+// evidence has exactly one value of this kind for the claim's subject. Only amounts, percentages and dates have one.
+func (e *Evidence) Correction(c Claim) (value string, ok bool) {
+	i := slices.IndexFunc(e.subjects, func(s *subject) bool { return s.id != "" && s.id == c.Subject })
+	if i < 0 || len(e.subjects[i].texts[c.Kind]) != 1 {
+		return "", false
+	}
+	return e.subjects[i].texts[c.Kind][0], true
 }
 
 // wordsOf returns the words of a text, each once and sorted. An id such as QT-1001 is one.

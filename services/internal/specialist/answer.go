@@ -26,8 +26,9 @@ const maxProducts = 6
 // maxUnsupported bounds the unsupported claims that an answer quotes.
 const maxUnsupported = 10
 
-// compose makes the answer from the result of the loop, the findings of the tools, and the claims of the text.
-func compose(turn *Turn, result *agentloop.Result, text string, claims grounding.Claims) *specialistv1.Answer {
+// compose makes the answer from the result of the loop, the findings of the tools, the claims of the text, and those that it lost.
+func compose(turn *Turn, result *agentloop.Result, text string, claims grounding.Claims, lost []string) *specialistv1.Answer {
+	unsupported := append(lost, claims.Rejected().Texts(maxUnsupported)...)
 	f := turn.Findings
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,10 +41,10 @@ func compose(turn *Turn, result *agentloop.Result, text string, claims grounding
 		Products:     mentioned(f.products, text),
 		Promotion:    proposed(f.promotions, text),
 		Passages:     f.passages,
-		Evidence:     f.evidence(result, claims),
+		Evidence:     f.evidence(result, len(lost)+len(claims.Rejected())),
 
 		OrderedProductIds: f.ordered,
-		Claims:            int32(len(claims)), UnsupportedClaims: claims.Rejected().Texts(maxUnsupported),
+		Claims:            int32(len(lost) + len(claims)), UnsupportedClaims: unsupported[:min(len(unsupported), maxUnsupported)],
 		CheckedClaims: claims.Proto(),
 	}
 	if len(mentioned(f.compared.GetProducts(), text)) > 1 {
@@ -138,9 +139,9 @@ func finishReason(r agentloop.FinishReason) specialistv1.FinishReason {
 func setDuration(a *specialistv1.Answer, d time.Duration) { a.Duration = durationpb.New(d) }
 
 // evidence counts what the tools did. It wants the lock.
-func (f *Findings) evidence(result *agentloop.Result, claims grounding.Claims) *specialistv1.Evidence {
+func (f *Findings) evidence(result *agentloop.Result, unsupported int) *specialistv1.Evidence {
 	e := &specialistv1.Evidence{
-		Found: int32(f.found), Empty: int32(f.empty), Near: int32(f.near), UnsupportedClaims: int32(len(claims.Rejected())),
+		Found: int32(f.found), Empty: int32(f.empty), Near: int32(f.near), UnsupportedClaims: int32(unsupported),
 	}
 	for _, c := range result.Calls {
 		if c.Error != "" {

@@ -25,7 +25,7 @@ func TestAnAnswersProductsFollowItsText(t *testing.T) {
 		f.AddProducts(product("LAMP-003", "std", "Emberlock", "Emberlock Lodestar 1000 running headlamp")) // a narrower look-up
 		f.AddProducts(product("LAMP-003", "", "Emberlock", "Emberlock Lodestar 1000 running headlamp"))
 		var got []string
-		for _, p := range compose(&Turn{Findings: f}, &agentloop.Result{}, text, nil).GetProducts() {
+		for _, p := range compose(&Turn{Findings: f}, &agentloop.Result{}, text, nil, nil).GetProducts() {
 			got = append(got, p.GetProductId()+"/"+p.GetVariantId())
 		}
 		if strings.Join(got, " ") != want {

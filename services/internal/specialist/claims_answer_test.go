@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
+
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -32,8 +35,6 @@ func TestClaimsWithoutSupportLowerTheConfidence(t *testing.T) {
 		claims      int32
 	}{
 		{"all are supported", "The Dune Lamp costs €49, and 7 are left.", nil, 2},
-		{"a price is invented", "The Dune Lamp costs 39.00 EUR, and 7 are left.", []string{"39.00 EUR"}, 2},
-		{"all is invented", "The Dune Lamp costs $49 with the code LAMP-8.", []string{"$49", "LAMP-8"}, 2},
 		{"what the shopper wrote is repeated", "Under 60 EUR there is the Dune Lamp, 49 EUR.", nil, 2},
 		{"there are none", "The Dune Lamp.", nil, 0},
 		{"what the prompt says is no support", "Here are 3.", []string{"3"}, 1},
@@ -88,5 +89,97 @@ func TestWhatCodeSaysMakesNoClaims(t *testing.T) {
 	}
 	if a := r.answer; a.GetText() != "- Dune Lamp, 49.00 EUR" || a.GetClaims() != 0 || len(a.GetUnsupportedClaims()) > 0 {
 		t.Errorf("%q makes %d claims, unsupported %q, confidence %v", a.GetText(), a.GetClaims(), a.GetUnsupportedClaims(), a.GetConfidence())
+	}
+}
+
+// sold is a specialist whose tool returns two products with ids.
+var sold = specialist.Definition{
+	Name: "lamps", Purpose: "Finds lamps.", Prompt: "You find lamps.",
+	Tools: func(t *specialist.Turn) []agentloop.Tool {
+		return []agentloop.Tool{agentloop.NewTool("look", "Looks for lamps.", func(context.Context, lookArgs) (any, error) {
+			t.Found(2)
+			t.AddProducts(&specialistv1.ProductChoice{ProductId: "L-1", Title: "Dune Lamp", Price: eur(4900)})
+			return map[string]any{"lamps": []map[string]any{
+				{"product_id": "L-1", "title": "Dune Lamp", "price": "49.00 EUR"},
+				{"product_id": "L-2", "title": "Reed Lamp", "price": "81.00 EUR", "was": "95.00 EUR"},
+			}}, nil
+		})}
+	},
+}
+
+func TestClaimRules(t *testing.T) {
+	const (
+		amount   = specialistv1.ClaimKind_CLAIM_KIND_AMOUNT
+		number   = specialistv1.ClaimKind_CLAIM_KIND_NUMBER
+		pass     = specialistv1.ClaimAction_CLAIM_ACTION_PASS
+		drop     = specialistv1.ClaimAction_CLAIM_ACTION_DROP
+		askAgain = specialistv1.ClaimAction_CLAIM_ACTION_ASK_AGAIN
+		handOff  = specialistv1.ClaimAction_CLAIM_ACTION_HAND_OFF
+	)
+	rule := func(kind specialistv1.ClaimKind, action specialistv1.ClaimAction) []*specialistv1.ClaimRule {
+		return []*specialistv1.ClaimRule{{Kind: kind, Action: action}}
+	}
+	for _, tt := range []struct {
+		name  string
+		rules []*specialistv1.ClaimRule
+		texts []string // of the model, one after the other
+		want  string
+		lost  []string
+	}{
+		{"an honest answer", nil, []string{"The Dune Lamp is 49 EUR. The Reed Lamp is 81 EUR."}, "The Dune Lamp is 49 EUR. The Reed Lamp is 81 EUR.", nil},
+		{"a price is invented", nil, []string{"Take the Dune Lamp at 39 EUR.\nIt is warm."}, "Take the Dune Lamp at 49.00 EUR.\nIt is warm.", []string{"39 EUR"}},
+		{"a price of the other", nil, []string{"The Dune Lamp is 81 EUR."}, "The Dune Lamp is 49.00 EUR.", []string{"81 EUR"}},
+		{"no single price", nil, []string{"The Reed Lamp is 49 EUR. It is warm."}, "It is warm.", []string{"49 EUR"}},
+		{"no subject", nil, []string{"It is warm. It is 39 EUR with SPRING-20. Fine."}, "It is warm. Fine.", []string{"39 EUR", "SPRING-20"}},
+		{"a number", nil, []string{"It has 12 watts."}, "It has 12 watts.", []string{"12"}},
+		{"nothing is left, but what the tools found", nil, []string{"Use SPRING-20."}, "- Dune Lamp, 49.00 EUR", []string{"SPRING-20"}},
+		{"amounts pass", rule(amount, pass), []string{"It is 39 EUR."}, "It is 39 EUR.", []string{"39 EUR"}},
+		{"numbers are dropped", rule(number, drop), []string{"It has 12 watts. It is warm."}, "It is warm.", []string{"12"}},
+		{"ask again", rule(amount, askAgain), []string{"It is warm. It is 39 EUR. It is red.", "It is 49 EUR. It is red."}, "It is warm. It is 49 EUR. It is red.", []string{"39 EUR"}},
+		{"ask again at the start", rule(amount, askAgain), []string{"It is 39 EUR.", "It is 49 EUR."}, "It is 49 EUR.", []string{"39 EUR"}},
+		{"ask again only once", rule(amount, askAgain), []string{"It is warm. It is 39 EUR.", "It is 38 EUR. It is red."}, "It is warm. It is red.", []string{"39 EUR", "38 EUR"}},
+		{"hand off", rule(amount, handOff), []string{"It is warm. It is 39 EUR."}, "It is warm.", []string{"39 EUR"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			steps := []scripted.Step{look("lamp")}
+			for _, text := range tt.texts {
+				steps = append(steps, scripted.Step{Text: text, ChunkSize: 5})
+			}
+			model := scripted.New(steps...)
+			req := &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp", ClaimRules: tt.rules}
+			r, err := ask(t, serve(t, sold, model), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.answer.GetText() != tt.want || r.text != tt.want || model.Remaining() > 0 {
+				t.Errorf("%q, deltas add up to %q, %d steps left; want %q", r.answer.GetText(), r.text, model.Remaining(), tt.want)
+			}
+			if !slices.Equal(r.answer.GetUnsupportedClaims(), tt.lost) {
+				t.Errorf("unsupported claims %q, want %q", r.answer.GetUnsupportedClaims(), tt.lost)
+			}
+			handsOff := slices.ContainsFunc(r.answer.GetSuggestedActions(), func(a *specialistv1.SuggestedAction) bool { return a.GetHandOff() != nil })
+			if handsOff != (tt.name == "hand off") {
+				t.Errorf("suggested actions %v", r.answer.GetSuggestedActions())
+			}
+		})
+	}
+}
+
+func TestBadClaimRulesAreRefused(t *testing.T) {
+	req := &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "a lamp", ClaimRules: []*specialistv1.ClaimRule{
+		{}, {Kind: 99, Action: 1}, {Kind: 1, Action: 99}, {Kind: 1, Action: 1},
+	}}
+	_, err := ask(t, serve(t, sold, scripted.New()), req)
+	var fields []string
+	for _, d := range status.Convert(err).Details() {
+		if bad, ok := d.(*errdetails.BadRequest); ok {
+			for _, v := range bad.GetFieldViolations() {
+				fields = append(fields, v.GetField())
+			}
+		}
+	}
+	want := []string{"claim_rules[0].kind", "claim_rules[0].action", "claim_rules[1].kind", "claim_rules[2].action", "claim_rules[3].kind"}
+	if !slices.Equal(fields, want) {
+		t.Errorf("violations of %v, want %v", fields, want)
 	}
 }

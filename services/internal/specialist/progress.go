@@ -30,7 +30,8 @@ type progress struct {
 	err   error              // of send; the run is stopped then
 	quote *promptleak.Filter // drops the words of the prompt
 
-	findings *Findings // what a final tool leaves
+	findings *Findings     // what a final tool leaves
+	claims   *claimChecker // drops or corrects sentences
 
 	calls        int                       // of models that are known of
 	pendingUsage *specialistv1.UsageUpdate // what they used; nil: it was sent
@@ -42,6 +43,7 @@ type progress struct {
 	dropped   bool            // that was so in any step
 	sentences text.Sentences  // of that text
 	start     int             // of that text in sent
+	unsent    string          // sentences that were checked and not sent yet
 	separator string          // goes before the next words
 	resumed   bool            // the model goes on with its answer, and may repeat sentences at first
 }
@@ -240,7 +242,22 @@ func (p *progress) shown(sentence string) string {
 		return ""
 	}
 	p.resumed = false
-	return sentence
+	return p.supported(sentence)
+}
+
+// supported returns what the claim rules leave of a sentence.
+func (p *progress) supported(sentence string) string {
+	if sentence == "" {
+		return ""
+	}
+	before := p.text() + p.unsent
+	allowed, stop := p.claims.sentence(before, sentence)
+	if allowed == "" {
+		p.dropped = true
+	}
+	p.noText = p.noText || stop
+	p.unsent += allowed
+	return allowed
 }
 
 // flushRest sends the start of a sentence that does not go on.
@@ -252,6 +269,7 @@ func (p *progress) flushRest() {
 
 // say sends words, without white space at the start of the answer.
 func (p *progress) say(words string) {
+	p.unsent = ""
 	words = valid(words)
 	if p.sent.Len() == 0 {
 		p.separator = ""

@@ -55,8 +55,14 @@ func (s *Server) answer(
 		cancel()
 		end()
 	}()
-	p := &progress{send: send, quote: s.ownPrompt.NewFilter(), findings: turn.Findings}
+	claims := &claimChecker{turn: turn, req: req, run: run}
+	p := &progress{send: send, quote: s.ownPrompt.NewFilter(), findings: turn.Findings, claims: claims}
 	result, err := p.run(ctx, run)
+	if p.err == nil && claims.revision != "" && run.Revise(ctx, p.stepText(), claims.revision) {
+		claims.revision = ""
+		p.resume()
+		result, err = p.run(ctx, run)
+	}
 	for n := 0; n < maxContinuations && p.err == nil && run.Continue(ctx, p.stepText()); n++ {
 		p.resume()
 		result, err = p.run(ctx, run)
@@ -75,6 +81,8 @@ func (s *Server) answer(
 		p.write(fallback)
 	case p.stepText() == "" && err != nil:
 		return nil, modelError(err)
+	case silent && len(claims.lost) > 0: // nothing but claims without support
+		p.write(fmt.Sprintf(wording.In(turn.Language).Unanswered, text.OneLine(req.GetSubQuery())))
 	case silent && p.dropped:
 		return nil, modelError(agentloop.ErrNoAnswer)
 	case silent && isCut(run):
@@ -89,11 +97,15 @@ func (s *Server) answer(
 		failed.FinishReason = agentloop.FinishError
 		result = &failed
 	}
-	var claims grounding.Claims
+	var made grounding.Claims
 	if fallback == "" { // a fallback text lists tool results only
-		claims = checkClaims(turn, req, run.Messages(), p.text(), wasCut(result.FinishReason))
+		checked := p.text()
+		if wasCut(result.FinishReason) {
+			checked = withoutLastWord(checked)
+		}
+		made = claims.check(checked)
 	}
-	answer := compose(turn, result, p.text(), claims)
+	answer := compose(turn, result, p.text(), made, claims.lost)
 	answer.Specialist = s.def.Name
 	answer.PromptVersion = s.promptVersion
 	setDuration(answer, time.Since(begun))

@@ -187,8 +187,8 @@ func TestACutAnswerIsContinuedOrEndsWithAWholeSentence(t *testing.T) {
 		text   string
 		finish specialistv1.FinishReason
 	}{
-		{"the model goes on", []scripted.Step{look("lamp"), cut("The Dune Lamp is warm.\n\nIt costs 4"), {Text: "It costs 49 EUR."}},
-			"The Dune Lamp is warm.\n\nIt costs 49 EUR.", stop},
+		{"the model goes on", []scripted.Step{look("lamp"), cut("The Dune Lamp is warm.\n\nIt weighs 4"), {Text: "It weighs 49 ounces."}},
+			"The Dune Lamp is warm.\n\nIt weighs 49 ounces.", stop},
 		{"cut between sentences", []scripted.Step{cut("We have lamps. They are warm."), {Text: "Shall we?"}},
 			"We have lamps. They are warm. Shall we?", stop},
 		{"the model starts over", []scripted.Step{cut("We have lamps. They are"), {Text: "We have lamps. They are warm.", ChunkSize: 4}},
@@ -281,7 +281,7 @@ func TestMarkupIsNoAnswer(t *testing.T) {
 		"a call of a template":     {[]scripted.Step{{Text: "We have lamps.\n<｜tool▁calls▁begin｜>look\n{\"what\":1}\n", ChunkSize: 4}}, "We have lamps."},
 		"the mark at the end":      {[]scripted.Step{{Text: "We have lamps. They are warm.<|im_end|>", ChunkSize: 4}}, "We have lamps. They are warm."},
 		"beside a question":        {[]scripted.Step{asking(`{"what":"lamp"}`, `{"question":"Which size?"}`)}, "Which size?"},
-		"braces, bars and a code":  {[]scripted.Step{{Text: "{Dune} <| or |> [Reed] `GLOW5`."}}, "{Dune} <| or |> [Reed] `GLOW5`."},
+		"braces, bars and a code":  {[]scripted.Step{{Text: "{Dune} <| or |> [Reed] `Glow`."}}, "{Dune} <| or |> [Reed] `Glow`."},
 		"long, and then an answer": {[]scripted.Step{{Text: `{"what": "` + strings.Repeat("lamp. ", 50) + `"}`, ToolCalls: look("lamp").ToolCalls}, {Text: "The Dune Lamp."}}, "The Dune Lamp."},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
@@ -211,6 +212,7 @@ func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
 	check.Text("summary", req.GetSummary(), 0, maxSummary)
 	check.Text("unavailable_reason", req.GetUnavailableReason(), 0, maxReason)
 	check.TimeZone("time_zone", req.GetTimeZone())
+	grounding.CheckRules(&check, "claim_rules", req.GetClaimRules())
 	checkShown(&check, req.GetShownProducts())
 	checkColleagues(&check, req.GetColleagues())
 	check.Text("pending_question.question.text", req.GetPendingQuestion().GetQuestion().GetText(), 0, maxQuestion)

@@ -459,7 +459,7 @@ func TestAnAnswerIsOneLineOfTheLogWithoutWhatWasSaid(t *testing.T) {
 	}
 	want := map[string]any{
 		"level": "INFO", "msg": "answered", "agent": "lamps", "cost": "unknown", "tool_calls": 1.0, "finish_reason": "FINISH_REASON_STOP",
-		"claims": 2.0, "unsupported_claims": 1.0,
+		"claims": 1.0, "unsupported_claims": 1.0,
 	}
 	for _, measured := range []string{"time", "model", "duration", "input_tokens", "output_tokens", "confidence"} {
 		if _, ok := got[measured]; !ok {

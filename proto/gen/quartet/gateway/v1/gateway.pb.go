@@ -120,8 +120,10 @@ type Store struct {
 	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	// Confidence below which a reply recommends a human, 0 to 1. Zero: the default, which docs/turn.md names.
 	HandoffConfidence float64 `protobuf:"fixed64,10,opt,name=handoff_confidence,json=handoffConfidence,proto3" json:"handoff_confidence,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// What becomes of claims without evidence, at most one rule for each kind. A kind without a rule has that of its default.
+	ClaimRules    []*v11.ClaimRule `protobuf:"bytes,11,rep,name=claim_rules,json=claimRules,proto3" json:"claim_rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Store) Reset() {
@@ -222,6 +224,13 @@ func (x *Store) GetHandoffConfidence() float64 {
 		return x.HandoffConfidence
 	}
 	return 0
+}
+
+func (x *Store) GetClaimRules() []*v11.ClaimRule {
+	if x != nil {
+		return x.ClaimRules
+	}
+	return nil
 }
 
 // AskRequest is one message of one shopper.
@@ -2263,7 +2272,7 @@ var File_quartet_gateway_v1_gateway_proto protoreflect.FileDescriptor
 
 const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\n" +
-	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\x87\x03\n" +
+	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\xca\x03\n" +
 	"\x05Store\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2275,7 +2284,9 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\rphone_numbers\x18\b \x03(\tR\fphoneNumbers\x12\x1b\n" +
 	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12-\n" +
 	"\x12handoff_confidence\x18\n" +
-	" \x01(\x01R\x11handoffConfidence\"\xf8\x01\n" +
+	" \x01(\x01R\x11handoffConfidence\x12A\n" +
+	"\vclaim_rules\x18\v \x03(\v2 .quartet.specialist.v1.ClaimRuleR\n" +
+	"claimRules\"\xf8\x01\n" +
 	"\n" +
 	"AskRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x18\n" +
@@ -2499,98 +2510,100 @@ var file_quartet_gateway_v1_gateway_proto_goTypes = []any{
 	(*DeleteStoreRequest)(nil),     // 29: quartet.gateway.v1.DeleteStoreRequest
 	(*DeleteStoreResponse)(nil),    // 30: quartet.gateway.v1.DeleteStoreResponse
 	(*v1.RoutingKeyword)(nil),      // 31: quartet.router.v1.RoutingKeyword
-	(*v1.RoutingDecision)(nil),     // 32: quartet.router.v1.RoutingDecision
-	(*v11.ProductChoice)(nil),      // 33: quartet.specialist.v1.ProductChoice
-	(*v11.PromotionChoice)(nil),    // 34: quartet.specialist.v1.PromotionChoice
-	(*v12.Order)(nil),              // 35: quartet.order.v1.Order
-	(*v13.Passage)(nil),            // 36: quartet.policy.v1.Passage
-	(*v11.SuggestedAction)(nil),    // 37: quartet.specialist.v1.SuggestedAction
-	(*v14.Usage)(nil),              // 38: quartet.common.v1.Usage
-	(*v14.Cost)(nil),               // 39: quartet.common.v1.Cost
-	(*durationpb.Duration)(nil),    // 40: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
-	(*v11.ClarifyingQuestion)(nil), // 42: quartet.specialist.v1.ClarifyingQuestion
-	(*v11.Comparison)(nil),         // 43: quartet.specialist.v1.Comparison
-	(*v11.Claim)(nil),              // 44: quartet.specialist.v1.Claim
-	(*v1.Assignment)(nil),          // 45: quartet.router.v1.Assignment
-	(*v11.Answer)(nil),             // 46: quartet.specialist.v1.Answer
-	(v14.ErrorReason)(0),           // 47: quartet.common.v1.ErrorReason
-	(*v11.TextDelta)(nil),          // 48: quartet.specialist.v1.TextDelta
-	(*v11.ToolCallStarted)(nil),    // 49: quartet.specialist.v1.ToolCallStarted
-	(*v11.ToolCall)(nil),           // 50: quartet.specialist.v1.ToolCall
-	(*v14.Message)(nil),            // 51: quartet.common.v1.Message
+	(*v11.ClaimRule)(nil),          // 32: quartet.specialist.v1.ClaimRule
+	(*v1.RoutingDecision)(nil),     // 33: quartet.router.v1.RoutingDecision
+	(*v11.ProductChoice)(nil),      // 34: quartet.specialist.v1.ProductChoice
+	(*v11.PromotionChoice)(nil),    // 35: quartet.specialist.v1.PromotionChoice
+	(*v12.Order)(nil),              // 36: quartet.order.v1.Order
+	(*v13.Passage)(nil),            // 37: quartet.policy.v1.Passage
+	(*v11.SuggestedAction)(nil),    // 38: quartet.specialist.v1.SuggestedAction
+	(*v14.Usage)(nil),              // 39: quartet.common.v1.Usage
+	(*v14.Cost)(nil),               // 40: quartet.common.v1.Cost
+	(*durationpb.Duration)(nil),    // 41: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 42: google.protobuf.Timestamp
+	(*v11.ClarifyingQuestion)(nil), // 43: quartet.specialist.v1.ClarifyingQuestion
+	(*v11.Comparison)(nil),         // 44: quartet.specialist.v1.Comparison
+	(*v11.Claim)(nil),              // 45: quartet.specialist.v1.Claim
+	(*v1.Assignment)(nil),          // 46: quartet.router.v1.Assignment
+	(*v11.Answer)(nil),             // 47: quartet.specialist.v1.Answer
+	(v14.ErrorReason)(0),           // 48: quartet.common.v1.ErrorReason
+	(*v11.TextDelta)(nil),          // 49: quartet.specialist.v1.TextDelta
+	(*v11.ToolCallStarted)(nil),    // 50: quartet.specialist.v1.ToolCallStarted
+	(*v11.ToolCall)(nil),           // 51: quartet.specialist.v1.ToolCall
+	(*v14.Message)(nil),            // 52: quartet.common.v1.Message
 }
 var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	31, // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
-	32, // 1: quartet.gateway.v1.AskResponse.routing:type_name -> quartet.router.v1.RoutingDecision
-	5,  // 2: quartet.gateway.v1.AskResponse.results:type_name -> quartet.gateway.v1.AssignmentResult
-	0,  // 3: quartet.gateway.v1.AskResponse.merge_method:type_name -> quartet.gateway.v1.MergeMethod
-	33, // 4: quartet.gateway.v1.AskResponse.products:type_name -> quartet.specialist.v1.ProductChoice
-	34, // 5: quartet.gateway.v1.AskResponse.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	35, // 6: quartet.gateway.v1.AskResponse.orders:type_name -> quartet.order.v1.Order
-	36, // 7: quartet.gateway.v1.AskResponse.passages:type_name -> quartet.policy.v1.Passage
-	37, // 8: quartet.gateway.v1.AskResponse.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	4,  // 9: quartet.gateway.v1.AskResponse.handoff:type_name -> quartet.gateway.v1.Handoff
-	38, // 10: quartet.gateway.v1.AskResponse.usage:type_name -> quartet.common.v1.Usage
-	39, // 11: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
-	40, // 12: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
-	41, // 13: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
-	42, // 14: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	43, // 15: quartet.gateway.v1.AskResponse.comparison:type_name -> quartet.specialist.v1.Comparison
-	44, // 16: quartet.gateway.v1.AskResponse.claims:type_name -> quartet.specialist.v1.Claim
-	45, // 17: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
-	46, // 18: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
-	6,  // 19: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
-	47, // 20: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
-	2,  // 21: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
-	9,  // 22: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
-	10, // 23: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
-	11, // 24: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
-	12, // 25: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
-	48, // 26: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	13, // 27: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
-	3,  // 28: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
-	32, // 29: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
-	45, // 30: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
-	49, // 31: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
-	50, // 32: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	5,  // 33: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
-	3,  // 34: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
-	41, // 35: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	41, // 36: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	41, // 37: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	16, // 38: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
-	16, // 39: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
-	51, // 40: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
-	1,  // 41: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
-	1,  // 42: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 43: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 44: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
-	2,  // 45: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
-	7,  // 46: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
-	14, // 47: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
-	17, // 48: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
-	19, // 49: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
-	21, // 50: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
-	23, // 51: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
-	25, // 52: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
-	27, // 53: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
-	29, // 54: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
-	3,  // 55: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
-	8,  // 56: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
-	15, // 57: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
-	18, // 58: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
-	20, // 59: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
-	22, // 60: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
-	24, // 61: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
-	26, // 62: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
-	28, // 63: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
-	30, // 64: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
-	55, // [55:65] is the sub-list for method output_type
-	45, // [45:55] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	32, // 1: quartet.gateway.v1.Store.claim_rules:type_name -> quartet.specialist.v1.ClaimRule
+	33, // 2: quartet.gateway.v1.AskResponse.routing:type_name -> quartet.router.v1.RoutingDecision
+	5,  // 3: quartet.gateway.v1.AskResponse.results:type_name -> quartet.gateway.v1.AssignmentResult
+	0,  // 4: quartet.gateway.v1.AskResponse.merge_method:type_name -> quartet.gateway.v1.MergeMethod
+	34, // 5: quartet.gateway.v1.AskResponse.products:type_name -> quartet.specialist.v1.ProductChoice
+	35, // 6: quartet.gateway.v1.AskResponse.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	36, // 7: quartet.gateway.v1.AskResponse.orders:type_name -> quartet.order.v1.Order
+	37, // 8: quartet.gateway.v1.AskResponse.passages:type_name -> quartet.policy.v1.Passage
+	38, // 9: quartet.gateway.v1.AskResponse.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	4,  // 10: quartet.gateway.v1.AskResponse.handoff:type_name -> quartet.gateway.v1.Handoff
+	39, // 11: quartet.gateway.v1.AskResponse.usage:type_name -> quartet.common.v1.Usage
+	40, // 12: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
+	41, // 13: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
+	42, // 14: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
+	43, // 15: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	44, // 16: quartet.gateway.v1.AskResponse.comparison:type_name -> quartet.specialist.v1.Comparison
+	45, // 17: quartet.gateway.v1.AskResponse.claims:type_name -> quartet.specialist.v1.Claim
+	46, // 18: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
+	47, // 19: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
+	6,  // 20: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
+	48, // 21: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
+	2,  // 22: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
+	9,  // 23: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
+	10, // 24: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
+	11, // 25: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
+	12, // 26: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
+	49, // 27: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	13, // 28: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
+	3,  // 29: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
+	33, // 30: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
+	46, // 31: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
+	50, // 32: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
+	51, // 33: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	5,  // 34: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
+	3,  // 35: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
+	42, // 36: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	42, // 37: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	42, // 38: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 39: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
+	16, // 40: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
+	52, // 41: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
+	1,  // 42: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
+	1,  // 43: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 44: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	1,  // 45: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
+	2,  // 46: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
+	7,  // 47: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
+	14, // 48: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
+	17, // 49: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
+	19, // 50: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
+	21, // 51: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
+	23, // 52: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
+	25, // 53: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
+	27, // 54: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
+	29, // 55: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
+	3,  // 56: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
+	8,  // 57: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
+	15, // 58: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
+	18, // 59: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
+	20, // 60: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
+	22, // 61: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
+	24, // 62: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
+	26, // 63: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
+	28, // 64: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
+	30, // 65: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
+	56, // [56:66] is the sub-list for method output_type
+	46, // [46:56] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_quartet_gateway_v1_gateway_proto_init() }

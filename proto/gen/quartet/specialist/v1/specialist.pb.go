@@ -234,6 +234,74 @@ func (ClaimVerdict) EnumDescriptor() ([]byte, []int) {
 	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{2}
 }
 
+// ClaimAction is what becomes of a sentence with a claim that is contradicted or unsupported.
+type ClaimAction int32
+
+const (
+	// Not set; refused.
+	ClaimAction_CLAIM_ACTION_UNSPECIFIED ClaimAction = 0
+	// The sentence stays. The default for numbers, which are often part of a name, and for actions, which the gateway replaces in any
+	// case.
+	ClaimAction_CLAIM_ACTION_PASS ClaimAction = 1
+	// The claim is replaced by what the tools returned for its subject; if that is not one value, the sentence is dropped. The default
+	// for amounts.
+	ClaimAction_CLAIM_ACTION_CORRECT ClaimAction = 2
+	// The sentence is dropped. The default for percentages, dates and codes.
+	ClaimAction_CLAIM_ACTION_DROP ClaimAction = 3
+	// The sentence and what follows are dropped, and the model is told why and asked to go on: once in an answer, then as DROP. It
+	// costs a model call.
+	ClaimAction_CLAIM_ACTION_ASK_AGAIN ClaimAction = 4
+	// The sentence is dropped, and the answer suggests a handover to a human.
+	ClaimAction_CLAIM_ACTION_HAND_OFF ClaimAction = 5
+)
+
+// Enum value maps for ClaimAction.
+var (
+	ClaimAction_name = map[int32]string{
+		0: "CLAIM_ACTION_UNSPECIFIED",
+		1: "CLAIM_ACTION_PASS",
+		2: "CLAIM_ACTION_CORRECT",
+		3: "CLAIM_ACTION_DROP",
+		4: "CLAIM_ACTION_ASK_AGAIN",
+		5: "CLAIM_ACTION_HAND_OFF",
+	}
+	ClaimAction_value = map[string]int32{
+		"CLAIM_ACTION_UNSPECIFIED": 0,
+		"CLAIM_ACTION_PASS":        1,
+		"CLAIM_ACTION_CORRECT":     2,
+		"CLAIM_ACTION_DROP":        3,
+		"CLAIM_ACTION_ASK_AGAIN":   4,
+		"CLAIM_ACTION_HAND_OFF":    5,
+	}
+)
+
+func (x ClaimAction) Enum() *ClaimAction {
+	p := new(ClaimAction)
+	*p = x
+	return p
+}
+
+func (x ClaimAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ClaimAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_specialist_v1_specialist_proto_enumTypes[3].Descriptor()
+}
+
+func (ClaimAction) Type() protoreflect.EnumType {
+	return &file_quartet_specialist_v1_specialist_proto_enumTypes[3]
+}
+
+func (x ClaimAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ClaimAction.Descriptor instead.
+func (ClaimAction) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{3}
+}
+
 // DescribeRequest has no fields. The scope names the store, and no shopper.
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -576,8 +644,10 @@ type AnswerRequest struct {
 	TimeZone string `protobuf:"bytes,12,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	// The question with which the specialist ended its last answer, which the sub-query may answer. Absent: it asked nothing.
 	PendingQuestion *PendingQuestion `protobuf:"bytes,13,opt,name=pending_question,json=pendingQuestion,proto3" json:"pending_question,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What becomes of claims without evidence, at most one rule for each kind. A kind without a rule has that of its default.
+	ClaimRules    []*ClaimRule `protobuf:"bytes,14,rep,name=claim_rules,json=claimRules,proto3" json:"claim_rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AnswerRequest) Reset() {
@@ -697,6 +767,13 @@ func (x *AnswerRequest) GetTimeZone() string {
 func (x *AnswerRequest) GetPendingQuestion() *PendingQuestion {
 	if x != nil {
 		return x.PendingQuestion
+	}
+	return nil
+}
+
+func (x *AnswerRequest) GetClaimRules() []*ClaimRule {
+	if x != nil {
+		return x.ClaimRules
 	}
 	return nil
 }
@@ -1186,7 +1263,7 @@ type Answer struct {
 	// All actions that the store now allows or refuses for the order, whether asked for or not. Only with order.
 	OrderActions *v12.OrderActions `protobuf:"bytes,16,opt,name=order_actions,json=orderActions,proto3" json:"order_actions,omitempty"`
 	// Claims of the text without evidence, quoted: amounts, numbers, percentages, dates, codes, ids and addresses. At most 10.
-	// Evidence is the input of the specialist and the results of its tools.
+	// Evidence is the input of the specialist and the results of its tools. Those that the text lost by a claim rule are named, too.
 	UnsupportedClaims []string `protobuf:"bytes,17,rep,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
 	// Number of claims checked. Zero: the text makes no claims, or code wrote it from the tool results.
 	Claims int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
@@ -1524,6 +1601,62 @@ func (x *Claim) GetText() string {
 	return ""
 }
 
+// ClaimRule says what becomes of the sentences with claims of a kind that are contradicted or unsupported. The rule is carried out
+// while an answer is written, before a sentence is sent.
+type ClaimRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of the claims. Required.
+	Kind ClaimKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quartet.specialist.v1.ClaimKind" json:"kind,omitempty"`
+	// What becomes of the sentence. Required.
+	Action        ClaimAction `protobuf:"varint,2,opt,name=action,proto3,enum=quartet.specialist.v1.ClaimAction" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimRule) Reset() {
+	*x = ClaimRule{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimRule) ProtoMessage() {}
+
+func (x *ClaimRule) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimRule.ProtoReflect.Descriptor instead.
+func (*ClaimRule) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ClaimRule) GetKind() ClaimKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ClaimKind_CLAIM_KIND_UNSPECIFIED
+}
+
+func (x *ClaimRule) GetAction() ClaimAction {
+	if x != nil {
+		return x.Action
+	}
+	return ClaimAction_CLAIM_ACTION_UNSPECIFIED
+}
+
 // ClaimSource is a place in the evidence of a claim.
 type ClaimSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1541,7 +1674,7 @@ type ClaimSource struct {
 
 func (x *ClaimSource) Reset() {
 	*x = ClaimSource{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1686,7 @@ func (x *ClaimSource) String() string {
 func (*ClaimSource) ProtoMessage() {}
 
 func (x *ClaimSource) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1699,7 @@ func (x *ClaimSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSource.ProtoReflect.Descriptor instead.
 func (*ClaimSource) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ClaimSource) GetToolCallId() string {
@@ -1612,7 +1745,7 @@ type PendingQuestion struct {
 
 func (x *PendingQuestion) Reset() {
 	*x = PendingQuestion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1624,7 +1757,7 @@ func (x *PendingQuestion) String() string {
 func (*PendingQuestion) ProtoMessage() {}
 
 func (x *PendingQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1637,7 +1770,7 @@ func (x *PendingQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingQuestion.ProtoReflect.Descriptor instead.
 func (*PendingQuestion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PendingQuestion) GetSpecialist() string {
@@ -1682,7 +1815,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1827,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1840,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Evidence) GetFound() int32 {
@@ -1765,7 +1898,7 @@ type ClarifyingQuestion struct {
 
 func (x *ClarifyingQuestion) Reset() {
 	*x = ClarifyingQuestion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +1910,7 @@ func (x *ClarifyingQuestion) String() string {
 func (*ClarifyingQuestion) ProtoMessage() {}
 
 func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +1923,7 @@ func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClarifyingQuestion.ProtoReflect.Descriptor instead.
 func (*ClarifyingQuestion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ClarifyingQuestion) GetText() string {
@@ -1820,7 +1953,7 @@ type NotMine struct {
 
 func (x *NotMine) Reset() {
 	*x = NotMine{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1965,7 @@ func (x *NotMine) String() string {
 func (*NotMine) ProtoMessage() {}
 
 func (x *NotMine) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +1978,7 @@ func (x *NotMine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotMine.ProtoReflect.Descriptor instead.
 func (*NotMine) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NotMine) GetSpecialist() string {
@@ -1901,7 +2034,7 @@ type ProductChoice struct {
 
 func (x *ProductChoice) Reset() {
 	*x = ProductChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +2046,7 @@ func (x *ProductChoice) String() string {
 func (*ProductChoice) ProtoMessage() {}
 
 func (x *ProductChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2059,7 @@ func (x *ProductChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProductChoice.ProtoReflect.Descriptor instead.
 func (*ProductChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ProductChoice) GetProductId() string {
@@ -2047,7 +2180,7 @@ type Comparison struct {
 
 func (x *Comparison) Reset() {
 	*x = Comparison{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2192,7 @@ func (x *Comparison) String() string {
 func (*Comparison) ProtoMessage() {}
 
 func (x *Comparison) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2205,7 @@ func (x *Comparison) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
 func (*Comparison) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Comparison) GetProducts() []*ProductChoice {
@@ -2104,7 +2237,7 @@ type ComparedFact struct {
 
 func (x *ComparedFact) Reset() {
 	*x = ComparedFact{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2116,7 +2249,7 @@ func (x *ComparedFact) String() string {
 func (*ComparedFact) ProtoMessage() {}
 
 func (x *ComparedFact) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,7 +2262,7 @@ func (x *ComparedFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedFact.ProtoReflect.Descriptor instead.
 func (*ComparedFact) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ComparedFact) GetName() string {
@@ -2172,7 +2305,7 @@ type PromotionChoice struct {
 
 func (x *PromotionChoice) Reset() {
 	*x = PromotionChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2317,7 @@ func (x *PromotionChoice) String() string {
 func (*PromotionChoice) ProtoMessage() {}
 
 func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2330,7 @@ func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromotionChoice.ProtoReflect.Descriptor instead.
 func (*PromotionChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PromotionChoice) GetCode() string {
@@ -2254,7 +2387,7 @@ type SuggestedAction struct {
 
 func (x *SuggestedAction) Reset() {
 	*x = SuggestedAction{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2399,7 @@ func (x *SuggestedAction) String() string {
 func (*SuggestedAction) ProtoMessage() {}
 
 func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2412,7 @@ func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestedAction.ProtoReflect.Descriptor instead.
 func (*SuggestedAction) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SuggestedAction) GetAction() isSuggestedAction_Action {
@@ -2386,7 +2519,7 @@ type ApplyPromotion struct {
 
 func (x *ApplyPromotion) Reset() {
 	*x = ApplyPromotion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2531,7 @@ func (x *ApplyPromotion) String() string {
 func (*ApplyPromotion) ProtoMessage() {}
 
 func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2544,7 @@ func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPromotion.ProtoReflect.Descriptor instead.
 func (*ApplyPromotion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ApplyPromotion) GetCode() string {
@@ -2443,7 +2576,7 @@ type AddToCart struct {
 
 func (x *AddToCart) Reset() {
 	*x = AddToCart{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2588,7 @@ func (x *AddToCart) String() string {
 func (*AddToCart) ProtoMessage() {}
 
 func (x *AddToCart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2601,7 @@ func (x *AddToCart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToCart.ProtoReflect.Descriptor instead.
 func (*AddToCart) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AddToCart) GetProductId() string {
@@ -2509,7 +2642,7 @@ type StartReturn struct {
 
 func (x *StartReturn) Reset() {
 	*x = StartReturn{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2654,7 @@ func (x *StartReturn) String() string {
 func (*StartReturn) ProtoMessage() {}
 
 func (x *StartReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2667,7 @@ func (x *StartReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReturn.ProtoReflect.Descriptor instead.
 func (*StartReturn) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StartReturn) GetOrderId() string {
@@ -2585,7 +2718,7 @@ type ChangeOrder struct {
 
 func (x *ChangeOrder) Reset() {
 	*x = ChangeOrder{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2597,7 +2730,7 @@ func (x *ChangeOrder) String() string {
 func (*ChangeOrder) ProtoMessage() {}
 
 func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2610,7 +2743,7 @@ func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeOrder.ProtoReflect.Descriptor instead.
 func (*ChangeOrder) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{27}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ChangeOrder) GetOrderId() string {
@@ -2663,7 +2796,7 @@ type ItemChange struct {
 
 func (x *ItemChange) Reset() {
 	*x = ItemChange{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2675,7 +2808,7 @@ func (x *ItemChange) String() string {
 func (*ItemChange) ProtoMessage() {}
 
 func (x *ItemChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2688,7 +2821,7 @@ func (x *ItemChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemChange.ProtoReflect.Descriptor instead.
 func (*ItemChange) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{28}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ItemChange) GetItemIndex() int32 {
@@ -2725,7 +2858,7 @@ type HandOff struct {
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2737,7 +2870,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2750,7 +2883,7 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{29}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *HandOff) GetReason() string {
@@ -2794,7 +2927,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\bToolInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
-	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\xc4\x04\n" +
+	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\x87\x05\n" +
 	"\rAnswerRequest\x12#\n" +
 	"\rassignment_id\x18\x01 \x01(\tR\fassignmentId\x12\x1b\n" +
 	"\tsub_query\x18\x02 \x01(\tR\bsubQuery\x12\x18\n" +
@@ -2812,7 +2945,9 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"colleagues\x18\v \x03(\tR\n" +
 	"colleagues\x12\x1b\n" +
 	"\ttime_zone\x18\f \x01(\tR\btimeZone\x12Q\n" +
-	"\x10pending_question\x18\r \x01(\v2&.quartet.specialist.v1.PendingQuestionR\x0fpendingQuestion\"\x8d\x03\n" +
+	"\x10pending_question\x18\r \x01(\v2&.quartet.specialist.v1.PendingQuestionR\x0fpendingQuestion\x12A\n" +
+	"\vclaim_rules\x18\x0e \x03(\v2 .quartet.specialist.v1.ClaimRuleR\n" +
+	"claimRules\"\x8d\x03\n" +
 	"\x0eAnswerResponse\x12T\n" +
 	"\x11tool_call_started\x18\x01 \x01(\v2&.quartet.specialist.v1.ToolCallStartedH\x00R\x0ftoolCallStarted\x12W\n" +
 	"\x12tool_call_finished\x18\x02 \x01(\v2'.quartet.specialist.v1.ToolCallFinishedH\x00R\x10toolCallFinished\x12A\n" +
@@ -2885,7 +3020,10 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\asubject\x18\x04 \x01(\tR\asubject\x12=\n" +
 	"\averdict\x18\x05 \x01(\x0e2#.quartet.specialist.v1.ClaimVerdictR\averdict\x12<\n" +
 	"\asources\x18\x06 \x03(\v2\".quartet.specialist.v1.ClaimSourceR\asources\x12\x12\n" +
-	"\x04text\x18\a \x01(\tR\x04text\"s\n" +
+	"\x04text\x18\a \x01(\tR\x04text\"}\n" +
+	"\tClaimRule\x124\n" +
+	"\x04kind\x18\x01 \x01(\x0e2 .quartet.specialist.v1.ClaimKindR\x04kind\x12:\n" +
+	"\x06action\x18\x02 \x01(\x0e2\".quartet.specialist.v1.ClaimActionR\x06action\"s\n" +
 	"\vClaimSource\x12 \n" +
 	"\ftool_call_id\x18\x01 \x01(\tR\n" +
 	"toolCallId\x12\x18\n" +
@@ -3015,7 +3153,14 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x17CLAIM_VERDICT_SUPPORTED\x10\x01\x12\x1e\n" +
 	"\x1aCLAIM_VERDICT_CONTRADICTED\x10\x02\x12\x1d\n" +
 	"\x19CLAIM_VERDICT_UNSUPPORTED\x10\x03\x12\x1b\n" +
-	"\x17CLAIM_VERDICT_UNDECIDED\x10\x042\xc9\x01\n" +
+	"\x17CLAIM_VERDICT_UNDECIDED\x10\x04*\xaa\x01\n" +
+	"\vClaimAction\x12\x1c\n" +
+	"\x18CLAIM_ACTION_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11CLAIM_ACTION_PASS\x10\x01\x12\x18\n" +
+	"\x14CLAIM_ACTION_CORRECT\x10\x02\x12\x15\n" +
+	"\x11CLAIM_ACTION_DROP\x10\x03\x12\x1a\n" +
+	"\x16CLAIM_ACTION_ASK_AGAIN\x10\x04\x12\x19\n" +
+	"\x15CLAIM_ACTION_HAND_OFF\x10\x052\xc9\x01\n" +
 	"\x11SpecialistService\x12[\n" +
 	"\bDescribe\x12&.quartet.specialist.v1.DescribeRequest\x1a'.quartet.specialist.v1.DescribeResponse\x12W\n" +
 	"\x06Answer\x12$.quartet.specialist.v1.AnswerRequest\x1a%.quartet.specialist.v1.AnswerResponse0\x01B\xf4\x01\n" +
@@ -3033,127 +3178,132 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 	return file_quartet_specialist_v1_specialist_proto_rawDescData
 }
 
-var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
 	(ClaimKind)(0),                // 1: quartet.specialist.v1.ClaimKind
 	(ClaimVerdict)(0),             // 2: quartet.specialist.v1.ClaimVerdict
-	(*DescribeRequest)(nil),       // 3: quartet.specialist.v1.DescribeRequest
-	(*DescribeResponse)(nil),      // 4: quartet.specialist.v1.DescribeResponse
-	(*Specialist)(nil),            // 5: quartet.specialist.v1.Specialist
-	(*Keyword)(nil),               // 6: quartet.specialist.v1.Keyword
-	(*ToolInfo)(nil),              // 7: quartet.specialist.v1.ToolInfo
-	(*AnswerRequest)(nil),         // 8: quartet.specialist.v1.AnswerRequest
-	(*AnswerResponse)(nil),        // 9: quartet.specialist.v1.AnswerResponse
-	(*UsageUpdate)(nil),           // 10: quartet.specialist.v1.UsageUpdate
-	(*ToolCallStarted)(nil),       // 11: quartet.specialist.v1.ToolCallStarted
-	(*ToolCallFinished)(nil),      // 12: quartet.specialist.v1.ToolCallFinished
-	(*TextDelta)(nil),             // 13: quartet.specialist.v1.TextDelta
-	(*ToolCall)(nil),              // 14: quartet.specialist.v1.ToolCall
-	(*Answer)(nil),                // 15: quartet.specialist.v1.Answer
-	(*Claim)(nil),                 // 16: quartet.specialist.v1.Claim
-	(*ClaimSource)(nil),           // 17: quartet.specialist.v1.ClaimSource
-	(*PendingQuestion)(nil),       // 18: quartet.specialist.v1.PendingQuestion
-	(*Evidence)(nil),              // 19: quartet.specialist.v1.Evidence
-	(*ClarifyingQuestion)(nil),    // 20: quartet.specialist.v1.ClarifyingQuestion
-	(*NotMine)(nil),               // 21: quartet.specialist.v1.NotMine
-	(*ProductChoice)(nil),         // 22: quartet.specialist.v1.ProductChoice
-	(*Comparison)(nil),            // 23: quartet.specialist.v1.Comparison
-	(*ComparedFact)(nil),          // 24: quartet.specialist.v1.ComparedFact
-	(*PromotionChoice)(nil),       // 25: quartet.specialist.v1.PromotionChoice
-	(*SuggestedAction)(nil),       // 26: quartet.specialist.v1.SuggestedAction
-	(*ApplyPromotion)(nil),        // 27: quartet.specialist.v1.ApplyPromotion
-	(*AddToCart)(nil),             // 28: quartet.specialist.v1.AddToCart
-	(*StartReturn)(nil),           // 29: quartet.specialist.v1.StartReturn
-	(*ChangeOrder)(nil),           // 30: quartet.specialist.v1.ChangeOrder
-	(*ItemChange)(nil),            // 31: quartet.specialist.v1.ItemChange
-	(*HandOff)(nil),               // 32: quartet.specialist.v1.HandOff
-	nil,                           // 33: quartet.specialist.v1.ProductChoice.OptionsEntry
-	nil,                           // 34: quartet.specialist.v1.ItemChange.OptionsEntry
-	(*v1.Message)(nil),            // 35: quartet.common.v1.Message
-	(*v11.Cart)(nil),              // 36: quartet.cart.v1.Cart
-	(*v1.Budget)(nil),             // 37: quartet.common.v1.Budget
-	(*v1.Usage)(nil),              // 38: quartet.common.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
-	(*v1.Cost)(nil),               // 41: quartet.common.v1.Cost
-	(*v12.Order)(nil),             // 42: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 43: quartet.policy.v1.Passage
-	(*v12.OrderActions)(nil),      // 44: quartet.order.v1.OrderActions
-	(*v1.Money)(nil),              // 45: quartet.common.v1.Money
-	(*v14.Rating)(nil),            // 46: quartet.catalog.v1.Rating
-	(v14.AgeGroup)(0),             // 47: quartet.catalog.v1.AgeGroup
-	(*v12.AllowedAction)(nil),     // 48: quartet.order.v1.AllowedAction
-	(*v12.ItemQuantity)(nil),      // 49: quartet.order.v1.ItemQuantity
+	(ClaimAction)(0),              // 3: quartet.specialist.v1.ClaimAction
+	(*DescribeRequest)(nil),       // 4: quartet.specialist.v1.DescribeRequest
+	(*DescribeResponse)(nil),      // 5: quartet.specialist.v1.DescribeResponse
+	(*Specialist)(nil),            // 6: quartet.specialist.v1.Specialist
+	(*Keyword)(nil),               // 7: quartet.specialist.v1.Keyword
+	(*ToolInfo)(nil),              // 8: quartet.specialist.v1.ToolInfo
+	(*AnswerRequest)(nil),         // 9: quartet.specialist.v1.AnswerRequest
+	(*AnswerResponse)(nil),        // 10: quartet.specialist.v1.AnswerResponse
+	(*UsageUpdate)(nil),           // 11: quartet.specialist.v1.UsageUpdate
+	(*ToolCallStarted)(nil),       // 12: quartet.specialist.v1.ToolCallStarted
+	(*ToolCallFinished)(nil),      // 13: quartet.specialist.v1.ToolCallFinished
+	(*TextDelta)(nil),             // 14: quartet.specialist.v1.TextDelta
+	(*ToolCall)(nil),              // 15: quartet.specialist.v1.ToolCall
+	(*Answer)(nil),                // 16: quartet.specialist.v1.Answer
+	(*Claim)(nil),                 // 17: quartet.specialist.v1.Claim
+	(*ClaimRule)(nil),             // 18: quartet.specialist.v1.ClaimRule
+	(*ClaimSource)(nil),           // 19: quartet.specialist.v1.ClaimSource
+	(*PendingQuestion)(nil),       // 20: quartet.specialist.v1.PendingQuestion
+	(*Evidence)(nil),              // 21: quartet.specialist.v1.Evidence
+	(*ClarifyingQuestion)(nil),    // 22: quartet.specialist.v1.ClarifyingQuestion
+	(*NotMine)(nil),               // 23: quartet.specialist.v1.NotMine
+	(*ProductChoice)(nil),         // 24: quartet.specialist.v1.ProductChoice
+	(*Comparison)(nil),            // 25: quartet.specialist.v1.Comparison
+	(*ComparedFact)(nil),          // 26: quartet.specialist.v1.ComparedFact
+	(*PromotionChoice)(nil),       // 27: quartet.specialist.v1.PromotionChoice
+	(*SuggestedAction)(nil),       // 28: quartet.specialist.v1.SuggestedAction
+	(*ApplyPromotion)(nil),        // 29: quartet.specialist.v1.ApplyPromotion
+	(*AddToCart)(nil),             // 30: quartet.specialist.v1.AddToCart
+	(*StartReturn)(nil),           // 31: quartet.specialist.v1.StartReturn
+	(*ChangeOrder)(nil),           // 32: quartet.specialist.v1.ChangeOrder
+	(*ItemChange)(nil),            // 33: quartet.specialist.v1.ItemChange
+	(*HandOff)(nil),               // 34: quartet.specialist.v1.HandOff
+	nil,                           // 35: quartet.specialist.v1.ProductChoice.OptionsEntry
+	nil,                           // 36: quartet.specialist.v1.ItemChange.OptionsEntry
+	(*v1.Message)(nil),            // 37: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 38: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 39: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 40: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 43: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 44: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 45: quartet.policy.v1.Passage
+	(*v12.OrderActions)(nil),      // 46: quartet.order.v1.OrderActions
+	(*v1.Money)(nil),              // 47: quartet.common.v1.Money
+	(*v14.Rating)(nil),            // 48: quartet.catalog.v1.Rating
+	(v14.AgeGroup)(0),             // 49: quartet.catalog.v1.AgeGroup
+	(*v12.AllowedAction)(nil),     // 50: quartet.order.v1.AllowedAction
+	(*v12.ItemQuantity)(nil),      // 51: quartet.order.v1.ItemQuantity
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
-	5,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
-	6,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
-	7,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	35, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	36, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
-	22, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	37, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
-	18, // 7: quartet.specialist.v1.AnswerRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
-	11, // 8: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
-	12, // 9: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
-	13, // 10: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	15, // 11: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
-	10, // 12: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
-	38, // 13: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
-	14, // 14: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	39, // 15: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	40, // 16: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
-	0,  // 17: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
-	14, // 18: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	38, // 19: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	41, // 20: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	40, // 21: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
-	22, // 22: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
-	25, // 23: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	42, // 24: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	43, // 25: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
-	26, // 26: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	44, // 27: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
-	42, // 28: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
-	20, // 29: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	21, // 30: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
-	44, // 31: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
-	19, // 32: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
-	23, // 33: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
-	16, // 34: quartet.specialist.v1.Answer.checked_claims:type_name -> quartet.specialist.v1.Claim
-	1,  // 35: quartet.specialist.v1.Claim.kind:type_name -> quartet.specialist.v1.ClaimKind
-	2,  // 36: quartet.specialist.v1.Claim.verdict:type_name -> quartet.specialist.v1.ClaimVerdict
-	17, // 37: quartet.specialist.v1.Claim.sources:type_name -> quartet.specialist.v1.ClaimSource
-	20, // 38: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	33, // 39: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	45, // 40: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	45, // 41: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
-	46, // 42: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
-	47, // 43: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
-	22, // 44: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
-	24, // 45: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
-	45, // 46: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	27, // 47: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	28, // 48: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	29, // 49: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	32, // 50: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	30, // 51: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	48, // 52: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	49, // 53: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
-	48, // 54: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	31, // 55: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
-	34, // 56: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
-	3,  // 57: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	8,  // 58: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	4,  // 59: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	9,  // 60: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	59, // [59:61] is the sub-list for method output_type
-	57, // [57:59] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	6,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
+	7,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
+	8,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
+	37, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	38, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	24, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
+	39, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	20, // 7: quartet.specialist.v1.AnswerRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
+	18, // 8: quartet.specialist.v1.AnswerRequest.claim_rules:type_name -> quartet.specialist.v1.ClaimRule
+	12, // 9: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
+	13, // 10: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
+	14, // 11: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	16, // 12: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
+	11, // 13: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
+	40, // 14: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
+	15, // 15: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	41, // 16: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	42, // 17: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	0,  // 18: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
+	15, // 19: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
+	40, // 20: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	43, // 21: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	42, // 22: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	24, // 23: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
+	27, // 24: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	44, // 25: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	45, // 26: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	28, // 27: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	46, // 28: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
+	44, // 29: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
+	22, // 30: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	23, // 31: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
+	46, // 32: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
+	21, // 33: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
+	25, // 34: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
+	17, // 35: quartet.specialist.v1.Answer.checked_claims:type_name -> quartet.specialist.v1.Claim
+	1,  // 36: quartet.specialist.v1.Claim.kind:type_name -> quartet.specialist.v1.ClaimKind
+	2,  // 37: quartet.specialist.v1.Claim.verdict:type_name -> quartet.specialist.v1.ClaimVerdict
+	19, // 38: quartet.specialist.v1.Claim.sources:type_name -> quartet.specialist.v1.ClaimSource
+	1,  // 39: quartet.specialist.v1.ClaimRule.kind:type_name -> quartet.specialist.v1.ClaimKind
+	3,  // 40: quartet.specialist.v1.ClaimRule.action:type_name -> quartet.specialist.v1.ClaimAction
+	22, // 41: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	35, // 42: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	47, // 43: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	47, // 44: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
+	48, // 45: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
+	49, // 46: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
+	24, // 47: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
+	26, // 48: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
+	47, // 49: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	29, // 50: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	30, // 51: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	31, // 52: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	34, // 53: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	32, // 54: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	50, // 55: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	51, // 56: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	50, // 57: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	33, // 58: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	36, // 59: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	4,  // 60: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	9,  // 61: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	5,  // 62: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	10, // 63: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	62, // [62:64] is the sub-list for method output_type
+	60, // [60:62] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -3168,7 +3318,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		(*AnswerResponse_Answer)(nil),
 		(*AnswerResponse_UsageUpdate)(nil),
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[23].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[24].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
@@ -3180,8 +3330,8 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   32,
+			NumEnums:      4,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -58,7 +58,7 @@ func TestWhatSupportsAClaim(t *testing.T) {
 		"80 EUR and 33.10 EUR are 113.20 EUR":                     {"113.20 EUR"},
 		"due on 3 May 2031, says FREEBIE at x@y.example":          {"3 May", "2031", "FREEBIE", "x@y.example"},
 	} {
-		if got := checkClaims(turn, req, messages, text, false); !slices.Equal(got.Rejected().Texts(10), want) || len(got.Rejected()) != len(want) || len(got) == 0 {
+		if got := newEvidence(turn, req, messages).Check(text); !slices.Equal(got.Rejected().Texts(10), want) || len(got.Rejected()) != len(want) || len(got) == 0 {
 			t.Errorf("%q: unsupported are %q (%d of %d), want %q", text, got.Rejected().Texts(10), len(got.Rejected()), len(got), want)
 		}
 	}
@@ -71,7 +71,7 @@ func euros(minor int64) *commonv1.Money {
 func TestHalfAClaimAtACutIsLeftOut(t *testing.T) {
 	messages := []agentloop.Message{result(`{"price":"129.95 EUR"}`)}
 	for text, want := range map[string]int{"It costs 12": 0, "12": 0, "It costs 12 and": 1, "It costs\n129.95 EU": 1} {
-		got := checkClaims(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{}, messages, text, true)
+		got := newEvidence(&Turn{Findings: &Findings{}}, &specialistv1.AnswerRequest{}, messages).Check(withoutLastWord(text))
 		if len(got) != want {
 			t.Errorf("%q: %d claims, want %d", text, len(got), want)
 		}

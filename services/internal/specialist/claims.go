@@ -1,0 +1,155 @@
+package specialist
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/money"
+)
+
+// claimRules are the rules for the kinds that a request has no rule for. A shop loses more by a wrong price than by a sentence that
+// is missing. A number without support is often part of a name, or a count.
+var claimRules = map[specialistv1.ClaimKind]specialistv1.ClaimAction{
+	specialistv1.ClaimKind_CLAIM_KIND_NUMBER:     specialistv1.ClaimAction_CLAIM_ACTION_PASS,
+	specialistv1.ClaimKind_CLAIM_KIND_AMOUNT:     specialistv1.ClaimAction_CLAIM_ACTION_CORRECT,
+	specialistv1.ClaimKind_CLAIM_KIND_PERCENTAGE: specialistv1.ClaimAction_CLAIM_ACTION_DROP,
+	specialistv1.ClaimKind_CLAIM_KIND_DATE:       specialistv1.ClaimAction_CLAIM_ACTION_DROP,
+	specialistv1.ClaimKind_CLAIM_KIND_CODE:       specialistv1.ClaimAction_CLAIM_ACTION_DROP,
+	specialistv1.ClaimKind_CLAIM_KIND_ACTION:     specialistv1.ClaimAction_CLAIM_ACTION_PASS,
+}
+
+// claimChecker checks the sentences of an answer before they are sent, and carries out the rules for claims without support.
+type claimChecker struct {
+	turn *Turn
+	req  *specialistv1.AnswerRequest
+	run  *agentloop.Conversation
+
+	evidence *grounding.Evidence
+	messages int // of the conversation that the evidence has
+
+	lost     []string // claims whose sentence was dropped or corrected, as they stood
+	revision string   // what the model is to be told; "": nothing
+	revised  bool
+}
+
+// check checks the claims of a text that the answer has, or would have.
+func (c *claimChecker) check(text string) grounding.Claims {
+	if messages := c.run.Messages(); c.evidence == nil || len(messages) != c.messages {
+		c.evidence, c.messages = newEvidence(c.turn, c.req, messages), len(messages)
+	}
+	return c.evidence.Check(text)
+}
+
+// sentence returns what of a sentence may follow the text before it. stop is true if the model is to write what comes next anew.
+func (c *claimChecker) sentence(before, sentence string) (allowed string, stop bool) {
+	if question, _ := c.turn.ending(); question != nil && strings.Contains(question.GetText(), strings.TrimSpace(sentence)) {
+		return sentence, false
+	}
+	rejected := c.check(before + sentence).Rejected()
+	rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool { // of what was sent already, or may stand
+		return claim.End <= len(before) || c.action(claim.Kind) == specialistv1.ClaimAction_CLAIM_ACTION_PASS
+	})
+	c.lost = append(c.lost, rejected.Texts(maxUnsupported)...)
+	allowed = sentence
+	for _, claim := range slices.Backward(rejected) { // from the end, so that the places of the others stay
+		start, end := claim.Start-len(before), claim.End-len(before)
+		action := c.action(claim.Kind)
+		if value, ok := c.evidence.Correction(claim); ok && action == specialistv1.ClaimAction_CLAIM_ACTION_CORRECT && start >= 0 {
+			allowed = allowed[:start] + value + allowed[end:]
+			continue
+		}
+		switch action {
+		case specialistv1.ClaimAction_CLAIM_ACTION_HAND_OFF:
+			c.turn.AddActions(handOffForClaim)
+		case specialistv1.ClaimAction_CLAIM_ACTION_ASK_AGAIN:
+			if !c.revised {
+				c.revised = true
+				c.revision = fmt.Sprintf(noteRevise, claim.Text)
+			}
+		}
+		return "", c.revision != ""
+	}
+	return allowed, false
+}
+
+// handOffForClaim suggests a handover because of a claim.
+var handOffForClaim = &specialistv1.SuggestedAction{Action: &specialistv1.SuggestedAction_HandOff{
+	HandOff: &specialistv1.HandOff{Reason: "The model made a claim that the store's data does not support."},
+}}
+
+// noteRevise tells the model why its answer ends where it does.
+const noteRevise = "Your next sentence said %q, which no tool result says. Go on from here by what the tools returned, without it: " +
+	"no introduction, and nothing twice."
+
+// action returns what becomes of claims of a kind.
+func (c *claimChecker) action(kind grounding.Kind) specialistv1.ClaimAction {
+	k := grounding.KindProto(kind)
+	for _, r := range c.req.GetClaimRules() {
+		if r.GetKind() == k {
+			return r.GetAction()
+		}
+	}
+	return claimRules[k]
+}
+
+// withoutLastWord returns a text that was cut without its last word: half a claim may stand there.
+func withoutLastWord(text string) string { return text[:strings.LastIndexAny(text, " \n")+1] }
+
+// newEvidence returns what the claims of an answer may rest on.
+func newEvidence(turn *Turn, req *specialistv1.AnswerRequest, messages []agentloop.Message) *grounding.Evidence {
+	var e grounding.Evidence
+	for _, m := range messages {
+		if m.Role == agentloop.RoleTool {
+			e.AddResult(m.ToolCallID, unfenced(m.Text))
+		}
+	}
+	e.AddText(req.GetSubQuery())
+	if m := req.GetMessage(); m != req.GetSubQuery() {
+		e.AddText(m)
+	}
+	e.AddText(req.GetSummary())
+	for _, m := range req.GetHistory() {
+		e.AddText(m.GetText())
+	}
+	e.AddText(givenData(turn, req))
+	return &e
+}
+
+// unfenced returns a tool's message without the lines that fence the result in: the id of a call supports nothing.
+func unfenced(text string) string {
+	_, inner, _ := strings.Cut(text, "\n")
+	if end := strings.LastIndex(inner, "\n</"); end >= 0 {
+		return inner[:end]
+	}
+	return inner
+}
+
+// givenData writes out what the assignment gives beside texts: the products that were shown, the cart, the store's name, the
+// date.
+func givenData(turn *Turn, req *specialistv1.AnswerRequest) string {
+	var b strings.Builder
+	for _, p := range req.GetShownProducts() {
+		fmt.Fprintln(&b, p.GetProductId(), p.GetTitle(), money.Text(p.GetPrice()))
+	}
+	cart := turn.Cart
+	for _, item := range cart.GetItems() {
+		fmt.Fprintln(&b, item.GetProductId(), item.GetVariantId(), item.GetTitle(), item.GetOptions(), item.GetQuantity())
+		if price := item.GetUnitPrice(); price != nil {
+			total := &commonv1.Money{AmountMinor: price.GetAmountMinor() * int64(item.GetQuantity()), CurrencyCode: price.GetCurrencyCode()}
+			fmt.Fprintln(&b, money.Text(price), money.Text(total))
+		}
+	}
+	fmt.Fprintln(&b, len(cart.GetItems()), money.Text(cart.GetSubtotal()))
+	fmt.Fprintln(&b, req.GetStoreName())
+	fmt.Fprintln(&b, today(turn.Now))
+	for _, why := range turn.disabled {
+		fmt.Fprintln(&b, why)
+	}
+	return b.String()
+}
