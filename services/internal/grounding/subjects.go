@@ -10,12 +10,12 @@ import (
 
 // subject is a thing that a tool result describes, such as a product, an order or a promotion, with the facts given of it.
 type subject struct {
-	id    string
-	kind  string            // the JSON key of its id: only subjects of one kind are confused with each other
-	name  string            // its title and id, which identify it
-	words []string          // of the name, in lower case
-	facts Set               // of the object and those in it
-	texts map[Kind][]string // of these facts as they stand, each value once
+	id     string
+	kind   string              // the JSON key of its id: only subjects of one kind are confused with each other
+	name   string              // its title and id, which identify it
+	words  []string            // of the name, in lower case
+	facts  Set                 // of the object and those in it
+	fields map[string][]string // of the object itself: the texts under each key, each once
 
 	inherited Set // of the objects around it
 }
@@ -84,7 +84,7 @@ func (r *subjectReader) walk(v any, inherited string, inSubject bool) string {
 		if !isSubject {
 			return all.String()
 		}
-		r.add(kind, id, strings.TrimSpace(name), all.String(), inherited)
+		r.add(kind, id, strings.TrimSpace(name), all.String(), inherited, v)
 		if inSubject {
 			return all.String()
 		}
@@ -93,42 +93,46 @@ func (r *subjectReader) walk(v any, inherited string, inSubject bool) string {
 }
 
 // add adds facts to the subject of a name.
-func (r *subjectReader) add(kind, id, name, facts, inherited string) {
+func (r *subjectReader) add(kind, id, name, facts, inherited string, fields map[string]any) {
 	i := slices.IndexFunc(r.subjects, func(s *subject) bool { return s.kind == kind && s.name == name })
 	if i < 0 {
 		i = len(r.subjects)
 		r.subjects = append(r.subjects, &subject{id: id, kind: kind, name: name, words: wordsOf(name)})
 	}
-	r.subjects[i].add(facts)
+	r.subjects[i].facts.Add(Read(facts, ""))
+	r.subjects[i].addFields(fields)
 	r.subjects[i].inherited.Add(Read(inherited, ""))
 }
 
-// add adds what an object says.
-func (s *subject) add(facts string) {
-	read := Read(facts, "")
-	s.facts.Add(read)
-	for _, f := range read.Facts {
-		kind := claim{Fact: f}.kind()
-		if f.isCurrency() || kind == Number || kind == Code {
-			continue
-		}
-		if s.texts == nil {
-			s.texts = map[Kind][]string{}
-		}
-		if said := facts[f.Start:f.End]; !slices.Contains(s.texts[kind], said) {
-			s.texts[kind] = append(s.texts[kind], said)
+// addFields adds the texts of an object.
+func (s *subject) addFields(object map[string]any) {
+	if s.fields == nil {
+		s.fields = make(map[string][]string, len(object))
+	}
+	for key, v := range object {
+		if text, ok := v.(string); ok && !slices.Contains(s.fields[key], text) {
+			s.fields[key] = append(s.fields[key], text)
 		}
 	}
 }
 
-// Correction returns what the evidence says in the place of a claim that is contradicted or unsupported. ok is false unless the
-// evidence has exactly one value of this kind for the claim's subject. Only amounts, percentages and dates have one.
+// Correction returns what the evidence says in the place of a contradicted claim: what the claim's subject has where the other
+// subject has the claim, such as its own price. ok is false if that is not one value.
 func (e *Evidence) Correction(c Claim) (value string, ok bool) {
-	i := slices.IndexFunc(e.subjects, func(s *subject) bool { return s.id != "" && s.id == c.Subject })
-	if i < 0 || len(e.subjects[i].texts[c.Kind]) != 1 {
+	i := slices.IndexFunc(e.subjects, func(s *subject) bool { return s.id == c.Subject })
+	if c.Verdict != Contradicted || c.Subject == "" || i < 0 || len(c.Sources) == 0 {
 		return "", false
 	}
-	return e.subjects[i].texts[c.Kind][0], true
+	pointer := c.Sources[0].Pointer
+	own := e.subjects[i].fields[pointer[strings.LastIndexByte(pointer, '/')+1:]]
+	if len(own) != 1 {
+		return "", false
+	}
+	claims := claimsOf(own[0])
+	if len(claims) != 1 || claims[0].kind() != c.Kind {
+		return "", false
+	}
+	return claims[0].text, true
 }
 
 // wordsOf returns the words of a text, each once and sorted. An id such as QT-1001 is one.

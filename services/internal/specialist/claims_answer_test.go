@@ -127,9 +127,9 @@ func TestClaimRules(t *testing.T) {
 		lost  []string
 	}{
 		{"an honest answer", nil, []string{"The Dune Lamp is 49 EUR. The Reed Lamp is 81 EUR."}, "The Dune Lamp is 49 EUR. The Reed Lamp is 81 EUR.", nil},
-		{"a price is invented", nil, []string{"Take the Dune Lamp at 39 EUR.\nIt is warm."}, "Take the Dune Lamp at 49.00 EUR.\nIt is warm.", []string{"39 EUR"}},
-		{"a price of the other", nil, []string{"The Dune Lamp is 81 EUR."}, "The Dune Lamp is 49.00 EUR.", []string{"81 EUR"}},
-		{"no single price", nil, []string{"The Reed Lamp is 49 EUR. It is warm."}, "It is warm.", []string{"49 EUR"}},
+		{"a price is invented", nil, []string{"Take the Dune Lamp at 39 EUR.\nIt is warm."}, "It is warm.", []string{"39 EUR"}},
+		{"the other's price", nil, []string{"- Dune Lamp: 81 EUR\n- Reed Lamp: 81 EUR"}, "- Dune Lamp: 49.00 EUR\n- Reed Lamp: 81 EUR", []string{"81 EUR"}},
+		{"the other's earlier price", nil, []string{"The Dune Lamp is 95 EUR. It is warm."}, "It is warm.", []string{"95 EUR"}},
 		{"no subject", nil, []string{"It is warm. It is 39 EUR with SPRING-20. Fine."}, "It is warm. Fine.", []string{"39 EUR", "SPRING-20"}},
 		{"a number", nil, []string{"It has 12 watts."}, "It has 12 watts.", []string{"12"}},
 		{"nothing is left, but what the tools found", nil, []string{"Use SPRING-20."}, "- Dune Lamp, 49.00 EUR", []string{"SPRING-20"}},

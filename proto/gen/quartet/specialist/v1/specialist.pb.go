@@ -243,8 +243,8 @@ const (
 	// The sentence stays. The default for numbers, which are often part of a name, and for actions, which the gateway replaces in any
 	// case.
 	ClaimAction_CLAIM_ACTION_PASS ClaimAction = 1
-	// The claim is replaced by what the tools returned for its subject; if that is not one value, the sentence is dropped. The default
-	// for amounts.
+	// A claim that is true of another subject is replaced by what the tools returned for its own, such as its price. If that is not one
+	// value, or the claim is unsupported, the sentence is dropped. The default for amounts.
 	ClaimAction_CLAIM_ACTION_CORRECT ClaimAction = 2
 	// The sentence is dropped. The default for percentages, dates and codes.
 	ClaimAction_CLAIM_ACTION_DROP ClaimAction = 3
