@@ -59,6 +59,14 @@ func newSystemOn(t *testing.T, url string) *system {
 // newSystemWith is newSystemOn with a model of its own, which speaks for both models, and a configuration that tune changes.
 func newSystemWith(t *testing.T, url string, brain http.Handler, tune ...func(*suite.Config)) *system {
 	t.Helper()
+	h := startSystem(t, url, brain, tune...)
+	h.loadDemo(t)
+	return h
+}
+
+// startSystem is newSystemWith, but loads nothing.
+func startSystem(t *testing.T, url string, brain http.Handler, tune ...func(*suite.Config)) *system {
+	t.Helper()
 	client, err := state.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +98,6 @@ func newSystemWith(t *testing.T, url string, brain http.Handler, tune ...func(*s
 		}
 	})
 	h.connect(t)
-	h.loadDemo(t)
 	return h
 }
 

@@ -228,7 +228,7 @@ func (s stores) remove(ctx context.Context, id string) (bool, error) {
 	return n > 0, state.Error("delete store", err)
 }
 
-// list returns all stores by id.
+// list returns all stores by id, without those that cannot be decoded.
 func (s stores) list(ctx context.Context) ([]*gatewayv1.Store, error) {
 	raw, err := s.redis.HGetAll(ctx, storesKey).Result()
 	if err != nil {
@@ -238,7 +238,8 @@ func (s stores) list(ctx context.Context) ([]*gatewayv1.Store, error) {
 	for id, r := range raw {
 		store := &gatewayv1.Store{}
 		if err := proto.Unmarshal([]byte(r), store); err != nil {
-			return nil, fmt.Errorf("decode store %q: %w", id, err)
+			state.SkipRecord(ctx, "store", id, id, err)
+			continue
 		}
 		all = append(all, store)
 	}

@@ -40,7 +40,7 @@ func (r repository) put(ctx context.Context, storeID string, promotions []*promo
 	return state.Error("write promotions", r.redis.HSet(ctx, key(storeID), fields...).Err())
 }
 
-// list returns the promotions of a store, ordered by code.
+// list returns the promotions of a store, ordered by code, without those that cannot be decoded.
 func (r repository) list(ctx context.Context, storeID string) ([]*promotionv1.Promotion, error) {
 	all, err := r.redis.HGetAll(ctx, key(storeID)).Result()
 	if err != nil {
@@ -50,7 +50,8 @@ func (r repository) list(ctx context.Context, storeID string) ([]*promotionv1.Pr
 	for code, raw := range all {
 		p := &promotionv1.Promotion{}
 		if err := proto.Unmarshal([]byte(raw), p); err != nil {
-			return nil, fmt.Errorf("decode promotion %q: %w", code, err)
+			state.SkipRecord(ctx, "promotion", storeID, code, err)
+			continue
 		}
 		promotions = append(promotions, p)
 	}

@@ -49,6 +49,7 @@ const (
 	KeyRunAheadWasted = "quartet.run_ahead.wasted_tokens"
 	KeyLimit          = "quartet.limit"
 	KeyOutcome        = "quartet.outcome"
+	KeyRecordKind     = "quartet.record.kind"
 	KeyClaimKind      = "quartet.claim.kind"    // number, amount, percentage, date, code or action
 	KeyClaimVerdict   = "quartet.claim.verdict" // supported, contradicted, unsupported or undecided
 	// KeyClaimPlace is where a claim stands in the reply: its first byte and the byte after its last.
@@ -84,6 +85,8 @@ const (
 	MetricTurnsRefused = "quartet.turns.refused"
 	// MetricTurnsUnrecorded counts turns with a reply that could not be recorded.
 	MetricTurnsUnrecorded = "quartet.turns.unrecorded"
+	// MetricRecordsSkipped counts reads of stored records that cannot be decoded, by KeyRecordKind.
+	MetricRecordsSkipped = "quartet.records.skipped"
 	// MetricClaims counts the claims of replies by KeyClaimKind and KeyClaimVerdict.
 	MetricClaims = "quartet.claims"
 	// MetricRefusals counts calls that were refused because of who made them, by KeyErrorType, the reason of their status.

@@ -333,11 +333,9 @@ func (s Store) readPartition(ctx context.Context, storeID string, partition int,
 				continue // HSCAN may return a field twice
 			}
 			seen[fields[i]] = true
-			p, err := decode(fields[i], fields[i+1])
-			if err != nil {
-				return err
+			if p := decode(ctx, storeID, fields[i], fields[i+1]); p != nil {
+				c.Put = append(c.Put, p)
 			}
-			c.Put = append(c.Put, p)
 		}
 		if cursor == 0 {
 			return nil
@@ -345,7 +343,7 @@ func (s Store) readPartition(ctx context.Context, storeID string, partition int,
 	}
 }
 
-// Get returns the products of ids, in order, nil where there is none.
+// Get returns the products of ids, in order, nil where there is none or where it cannot be decoded.
 func (s Store) Get(ctx context.Context, storeID string, ids []string) ([]*catalogv1.Product, error) {
 	raw, err := s.read(ctx, storeID, ids)
 	if err != nil {
@@ -354,9 +352,7 @@ func (s Store) Get(ctx context.Context, storeID string, ids []string) ([]*catalo
 	out := make([]*catalogv1.Product, len(ids))
 	for i, id := range ids {
 		if raw[id] != "" {
-			if out[i], err = decode(id, raw[id]); err != nil {
-				return nil, err
-			}
+			out[i] = decode(ctx, storeID, id, raw[id])
 		}
 	}
 	return out, nil
@@ -387,10 +383,12 @@ func (s Store) read(ctx context.Context, storeID string, ids []string) (map[stri
 	return out, nil
 }
 
-func decode(id, raw string) (*catalogv1.Product, error) {
+// decode returns a product, or nil if what is stored is none: it counts as absent, so that it costs no other product.
+func decode(ctx context.Context, storeID, id, raw string) *catalogv1.Product {
 	p := new(catalogv1.Product)
 	if err := proto.Unmarshal([]byte(raw), p); err != nil {
-		return nil, fmt.Errorf("decode product %q: %w", id, err)
+		state.SkipRecord(ctx, "product", storeID, id, err)
+		return nil
 	}
-	return p, nil
+	return p
 }

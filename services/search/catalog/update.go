@@ -161,9 +161,10 @@ func (s Store) readEdits(
 			change(id, nil)
 			continue
 		}
-		before, err := decode(id, raw[id])
-		if err != nil {
-			return nil, err
+		before := decode(ctx, storeID, id, raw[id])
+		if before == nil {
+			change(id, nil)
+			continue
 		}
 		after := proto.CloneOf(before)
 		change(id, after)

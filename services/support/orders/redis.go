@@ -243,7 +243,7 @@ func (s redisStore) read(ctx context.Context, storeID, id string, may func(*orde
 }
 
 // list returns up to limit orders of a customer, the newest first, and how many there are. It passes over entries of the index that
-// a write which broke off has left there.
+// a write which broke off has left there, and over orders that cannot be decoded, unless all of them are such.
 func (s redisStore) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
 	index := customerKey(storeID, customerID)
 	total, err := s.redis.ZCard(ctx, index).Result()
@@ -251,6 +251,7 @@ func (s redisStore) list(ctx context.Context, storeID, customerID string, limit 
 		return nil, 0, state.Error("count orders", err)
 	}
 	var orders []*orderv1.Order
+	var skipped error
 	for start := 0; len(orders) < limit; start += limit {
 		ids, err := s.redis.ZRevRange(ctx, index, int64(start), int64(start+limit)-1).Result()
 		if err != nil {
@@ -263,9 +264,14 @@ func (s redisStore) list(ctx context.Context, storeID, customerID string, limit 
 		for _, id := range ids {
 			order := &orderv1.Order{} // of no customer, where there is none
 			if raw, ok := raws[id]; ok {
-				if order, err = s.decodeOrder(storeID, id, raw); err != nil {
-					return nil, 0, err
+				decoded, err := s.decodeOrder(storeID, id, raw)
+				if err != nil {
+					state.SkipRecord(ctx, "order", storeID, id, err)
+					skipped = err
+					total--
+					continue
 				}
+				order = decoded
 			}
 			switch {
 			case order.GetCustomerId() != customerID: // another customer's now
@@ -277,6 +283,9 @@ func (s redisStore) list(ctx context.Context, storeID, customerID string, limit 
 		if len(ids) < limit {
 			break
 		}
+	}
+	if len(orders) == 0 && skipped != nil { // "no orders" would be wrong, and a missing key makes all of them unreadable
+		return nil, 0, skipped
 	}
 	return orders, max(len(orders), int(total)), nil
 }

@@ -145,7 +145,7 @@ func (r *Repository) List(ctx context.Context, storeID string) ([]*policyv1.Poli
 	if err != nil {
 		return nil, state.Error("read policies", err)
 	}
-	return decodePolicies(all)
+	return decodePolicies(ctx, storeID, all), nil
 }
 
 // Search returns up to limit passages that answer a question, the best first, and the legs that took part. There are none when
@@ -232,10 +232,7 @@ func (r *Repository) build(ctx context.Context, storeID string) (storeIndex, err
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return storeIndex{}, state.Error("read policies", err)
 	}
-	policies, err := decodePolicies(all.Val())
-	if err != nil {
-		return storeIndex{}, err
-	}
+	policies := decodePolicies(ctx, storeID, all.Val())
 	return r.keep(storeID, storeIndex{version: version.Val(), index: newPassageIndex(r.words, policies)}), nil
 }
 
@@ -290,15 +287,17 @@ func (r *Repository) Close() {
 	r.background.Wait()
 }
 
-func decodePolicies(all map[string]string) ([]*policyv1.Policy, error) {
+// decodePolicies returns documents by id, without those that cannot be decoded.
+func decodePolicies(ctx context.Context, storeID string, all map[string]string) []*policyv1.Policy {
 	policies := make([]*policyv1.Policy, 0, len(all))
 	for id, raw := range all {
 		p := &policyv1.Policy{}
 		if err := proto.Unmarshal([]byte(raw), p); err != nil {
-			return nil, fmt.Errorf("decode policy %q: %w", id, err)
+			state.SkipRecord(ctx, "policy", storeID, id, err)
+			continue
 		}
 		policies = append(policies, p)
 	}
 	slices.SortFunc(policies, func(a, b *policyv1.Policy) int { return cmp.Compare(a.GetPolicyId(), b.GetPolicyId()) })
-	return policies, nil
+	return policies
 }

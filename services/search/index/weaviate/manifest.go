@@ -144,7 +144,7 @@ func (m manifest) commit(ctx context.Context, collection string, products map[st
 	return leaseError(commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey()}, args...).Err())
 }
 
-// records returns what the manifest says of products, nil where it says nothing.
+// records returns what the manifest says of products, nil where it says nothing that can be decoded.
 func (m manifest) records(ctx context.Context, collection string, ids []string) ([]*record, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -156,10 +156,12 @@ func (m manifest) records(ctx context.Context, collection string, ids []string) 
 	out := make([]*record, len(ids))
 	for i, value := range values {
 		if raw, ok := value.(string); ok {
-			out[i] = new(record)
-			if err := json.Unmarshal([]byte(raw), out[i]); err != nil {
-				return nil, fmt.Errorf("read index: product %q: %w", ids[i], err)
+			r := new(record)
+			if err := json.Unmarshal([]byte(raw), r); err != nil {
+				state.SkipRecord(ctx, "index entry", m.storeID, ids[i], err)
+				continue
 			}
+			out[i] = r
 		}
 	}
 	return out, nil
