@@ -87,8 +87,7 @@ func (m modelServer) handler() (http.Handler, string, error) {
 func printHostile(w io.Writer) error {
 	plain := strings.NewReplacer("`", "")
 	for _, m := range hostile.Modes() {
-		_, err := plain.WriteString(w, fmt.Sprintf("%-28s%s\n%-28s→ %s\n", m.Name, m.Sends, "", m.Loop))
-		if err != nil {
+		if _, err := plain.WriteString(w, fmt.Sprintf("%-28s%s\n", m.Name, m.Sends)); err != nil {
 			return err
 		}
 	}

@@ -144,6 +144,9 @@ func str(o map[string]any, key string) string {
 	return ""
 }
 
+// object is a JSON object.
+type object = wire.Object
+
 func list(v any) []any { l, _ := v.([]any); return l }
 
 func dict(v any) map[string]any { m, _ := v.(map[string]any); return m }

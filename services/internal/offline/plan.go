@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	openai "github.com/sashabaranov/go-openai"
+
 	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
@@ -34,7 +36,7 @@ type call struct {
 }
 
 // plan is the calls of the next step, none when the answer can be written.
-func (c *conversation) plan(forced string, required bool) []wire.ToolCall {
+func (c *conversation) plan(forced string, required bool) []openai.ToolCall {
 	var picks []call
 	switch {
 	case c.called(askShopper) || len(c.done) >= 2*maxParallel:
@@ -54,10 +56,10 @@ func (c *conversation) plan(forced string, required bool) []wire.ToolCall {
 	if len(picks) == 0 && required && len(c.done) == 0 {
 		picks = c.generic(c.tools[0].Function.Name)
 	}
-	var out []wire.ToolCall
+	var out []openai.ToolCall
 	for _, p := range picks {
 		if len(out) < maxParallel && c.has(p.name) {
-			out = append(out, wire.ToolCall{Function: wire.Function{Name: p.name, Arguments: string(wire.Encode(p.args))}})
+			out = append(out, openai.ToolCall{Function: openai.FunctionCall{Name: p.name, Arguments: string(wire.Encode(p.args))}})
 		}
 	}
 	return out

@@ -1,9 +1,12 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
@@ -15,7 +18,7 @@ func respond(req *chatRequest) *wire.Answer {
 	mode, forced := toolChoice(req.ToolChoice)
 	if len(req.Tools) > 0 && mode != "none" {
 		calls := c.plan(forced, mode == "required")
-		if req.ParallelToolCalls != nil && !*req.ParallelToolCalls {
+		if req.ParallelToolCalls == false {
 			calls = calls[:min(len(calls), 1)]
 		}
 		if len(calls) > 0 {
@@ -25,7 +28,7 @@ func respond(req *chatRequest) *wire.Answer {
 		}
 	}
 	switch {
-	case req.ResponseFormat != nil && req.ResponseFormat.JSONSchema != nil:
+	case req.ResponseFormat.JSONSchema.Schema != nil:
 		return limited(string(wire.Encode(c.form(req.ResponseFormat.JSONSchema.Schema))), req)
 	case notesRE.MatchString(c.raw):
 		return limited(takeNotes(c.raw), req)
@@ -37,10 +40,7 @@ func respond(req *chatRequest) *wire.Answer {
 
 // limited cuts a text at the request's limit of output tokens.
 func limited(text string, req *chatRequest) *wire.Answer {
-	tokens := req.MaxCompletionTokens
-	if tokens == 0 {
-		tokens = req.MaxTokens
-	}
+	tokens := cmp.Or(req.MaxCompletionTokens, req.MaxTokens)
 	if limit := 4 * tokens; tokens > 0 && len(text) > limit {
 		return &wire.Answer{Text: plaintext.HeadBytes(text, limit), Finish: "length"}
 	}
@@ -81,18 +81,15 @@ func readConversation(req *chatRequest) *conversation {
 	for i, m := range req.Messages {
 		switch m.Role {
 		case "system", "developer":
-			c.system += string(m.Content) + "\n"
+			c.system += text(m) + "\n"
 		case "user":
-			if last >= 0 && isNote(req.Messages[i-1], string(m.Content)) {
+			if last >= 0 && isNote(req.Messages[i-1], text(m)) {
 				continue
 			}
-			if last = i; c.raw != "" {
-				c.before = c.raw
-			}
-			c.raw = string(m.Content)
+			last, c.before, c.raw = i, c.raw, text(m)
 		}
 	}
-	calls, step := map[string]wire.ToolCall{}, 0
+	calls, step := map[string]openai.ToolCall{}, 0
 	for i, m := range req.Messages {
 		if len(m.ToolCalls) > 0 {
 			step = i
@@ -101,11 +98,11 @@ func readConversation(req *chatRequest) *conversation {
 			calls[call.ID] = call
 		}
 		switch {
-		case m.Role == "assistant" && i < last && m.Content != "":
-			c.told = string(m.Content)
+		case m.Role == "assistant" && i < last && text(m) != "":
+			c.told = text(m)
 		case m.Role == "tool" && i > last:
 			call := calls[m.ToolCallID]
-			r := result{step: step, name: call.Function.Name, body: strings.TrimSpace(fenceRE.ReplaceAllString(string(m.Content), "$1"))}
+			r := result{step: step, name: call.Function.Name, body: strings.TrimSpace(fenceRE.ReplaceAllString(text(m), "$1"))}
 			_ = json.Unmarshal([]byte(call.Function.Arguments), &r.args) // arguments of a hostile endpoint may be no JSON
 			r.ok = json.Valid([]byte(r.body)) && !strings.HasPrefix(r.body, `{"error"`)
 			c.done = append(c.done, r)
@@ -127,9 +124,18 @@ func readConversation(req *chatRequest) *conversation {
 	return c
 }
 
+// text is the content of a message, which is a string or parts of which the text ones count.
+func text(m openai.ChatCompletionMessage) string {
+	out := m.Content
+	for _, part := range m.MultiContent {
+		out += part.Text + "\n"
+	}
+	return out
+}
+
 // isNote reports whether a user message comes from the program that runs the loop: one right after tool results, or after nothing
 // that was said.
-func isNote(before message, text string) bool {
+func isNote(before openai.ChatCompletionMessage, text string) bool {
 	return before.Role == "tool" || before.Role != "system" && (before.Content == "" || before.Role == "user") && strings.Contains(text, "Answer the last message")
 }
 

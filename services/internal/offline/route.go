@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"encoding/json"
 	"regexp"
 	"strings"
 
@@ -17,8 +16,7 @@ var (
 
 // form is the JSON that a response schema asks for. The only form that the suite asks for is a routing, which the router's own
 // classifier decides; of another, every required member is there.
-func (c *conversation) form(raw json.RawMessage) any {
-	s, _ := readSchema(raw) // check has read it
+func (c *conversation) form(s *schema) any {
 	if _, routes := s.Properties["assignments"]; routes {
 		return c.route()
 	}

@@ -1,8 +1,8 @@
 // Package offline is a chat model that follows rules instead of weights, behind an OpenAI-compatible HTTP server. It answers in
 // a fresh clone without a key, and in tests over the real wire format.
 //
-// The API is [New], which returns an HTTP handler, and [Serve]. The HTTP layer (server.go, request.go, validate.go and
-// package wire) knows nothing of language. The rules start at respond in respond.go, a pure function from a request to a reply:
+// The API is [New], which returns an HTTP handler, and [Serve]. The HTTP layer (server.go, validate.go and package
+// wire) knows nothing of language. The rules start at respond in respond.go, a pure function from a request to a reply:
 //
 //   - intents.go: what a shopper may want, by patterns in English, German, French and Spanish, and the sentences of the replies
 //   - arguments.go: money, sizes, colours, numbers and codes in a message
@@ -26,6 +26,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
@@ -77,10 +79,10 @@ func New(cfg Config) (*Server, error) {
 	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		e := &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "unknown_url", Message: fmt.Sprintf("Invalid URL (%s %s)", r.Method, r.URL.Path)}
+		e := &openai.APIError{HTTPStatusCode: http.StatusNotFound, Type: "invalid_request_error", Code: "unknown_url", Message: fmt.Sprintf("Invalid URL (%s %s)", r.Method, r.URL.Path)}
 		if allow := map[string]string{"/v1/chat/completions": http.MethodPost, "/v1/models": http.MethodGet}[r.URL.Path]; allow != "" {
 			w.Header().Set("Allow", allow)
-			e.Status, e.Code, e.Message = http.StatusMethodNotAllowed, "method_not_supported", fmt.Sprintf("Not allowed to %s on %s; use %s", r.Method, r.URL.Path, allow)
+			e.HTTPStatusCode, e.Code, e.Message = http.StatusMethodNotAllowed, "method_not_supported", fmt.Sprintf("Not allowed to %s on %s; use %s", r.Method, r.URL.Path, allow)
 		}
 		refuse(w, e)
 	})
@@ -127,7 +129,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
-			refuse(w, &apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "the body is larger than " + strconv.Itoa(maxBody) + " bytes"})
+			refuse(w, &openai.APIError{HTTPStatusCode: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "the body is larger than " + strconv.Itoa(maxBody) + " bytes"})
 			return
 		}
 		refuse(w, invalid("", "could not read the body"))
@@ -158,7 +160,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest,
 		out += len(a.Calls[i].Function.Name) + len(a.Calls[i].Function.Arguments)
 	}
 	// Four bytes per token are usual in English prose.
-	a.Usage = &wire.Usage{PromptTokens: (size + 3) / 4, CompletionTokens: (out + 3) / 4}
+	a.Usage = &openai.Usage{PromptTokens: (size + 3) / 4, CompletionTokens: (out + 3) / 4}
 	a.Usage.TotalTokens = a.Usage.PromptTokens + a.Usage.CompletionTokens
 	s.cfg.Logger.LogAttrs(r.Context(), slog.LevelDebug, "offline model replies", slog.String("model", req.Model),
 		slog.Int("tool_calls", len(a.Calls)), slog.Int("input_tokens", a.Usage.PromptTokens), slog.Int("output_tokens", a.Usage.CompletionTokens))
@@ -182,8 +184,8 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest,
 	}
 }
 
-func refuse(w http.ResponseWriter, e *apiError) {
-	write(w, e.Status, wire.Encode(object{"error": e}))
+func refuse(w http.ResponseWriter, e *openai.APIError) {
+	write(w, e.HTTPStatusCode, wire.Encode(object{"error": e}))
 }
 
 func write(w http.ResponseWriter, status int, body []byte) {

@@ -187,7 +187,7 @@ func TestBadRequestsAreRefusedAsTheRealAPIDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, httptest.NewRequest(tc.method, tc.path, strings.NewReader(tc.body)))
-			var body struct{ Error *apiError }
+			var body struct{ Error *openai.APIError }
 			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error == nil || body.Error.Message == "" {
 				t.Fatalf("body %q is no error: %v", w.Body, err)
 			}

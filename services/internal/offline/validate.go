@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // Model names that the server answers to. Both follow the same rules.
@@ -14,17 +16,37 @@ const (
 	ModelFast = "quartet-offline-fast"
 )
 
-func invalid(param, format string, args ...any) *apiError {
-	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
+// chatRequest is the body of POST /v1/chat/completions. Schemas are kept as they are written.
+type chatRequest struct {
+	openai.ChatCompletionRequest
+	Tools          []tool `json:"tools"`
+	ResponseFormat struct {
+		Type       string `json:"type"`
+		JSONSchema struct {
+			Schema *schema `json:"schema"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
+}
+
+type tool struct {
+	Function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+}
+
+func invalid(param, format string, args ...any) *openai.APIError {
+	return &openai.APIError{HTTPStatusCode: http.StatusBadRequest, Type: "invalid_request_error", Param: &param, Message: fmt.Sprintf(format, args...)}
 }
 
 // check refuses what the real API refuses. It returns nil for a request that can be answered.
-func check(req *chatRequest) *apiError {
+func check(req *chatRequest) *openai.APIError {
 	switch {
 	case req.Model == "":
 		return invalid("model", "you must provide a model parameter")
 	case req.Model != Model && req.Model != ModelFast:
-		return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "model", Code: "model_not_found",
+		return &openai.APIError{HTTPStatusCode: http.StatusNotFound, Type: "invalid_request_error", Code: "model_not_found",
 			Message: fmt.Sprintf("The model %q does not exist; this server has %q and %q", req.Model, Model, ModelFast)}
 	case len(req.Messages) == 0:
 		return invalid("messages", "messages must hold at least one message")
@@ -44,22 +66,16 @@ func check(req *chatRequest) *apiError {
 	case name != "" && !slices.ContainsFunc(req.Tools, func(t tool) bool { return t.Function.Name == name }):
 		return invalid("tool_choice", "tool_choice names %q, which is not in tools", name)
 	}
-	if f := req.ResponseFormat; f != nil && f.Type == "json_schema" {
-		if f.JSONSchema == nil || len(f.JSONSchema.Schema) == 0 {
-			return invalid("response_format", "response_format json_schema needs a schema")
-		}
-		if _, err := readSchema(f.JSONSchema.Schema); err != nil {
-			return invalid("response_format", "invalid schema: %v", err)
-		}
+	if req.ResponseFormat.Type == "json_schema" && req.ResponseFormat.JSONSchema.Schema == nil {
+		return invalid("response_format", "response_format json_schema needs a schema")
 	}
 	return checkMessages(req.Messages)
 }
 
 // checkMessages pairs tool calls with their answers: each id is answered exactly once, right after it was asked.
-func checkMessages(messages []message) *apiError {
+func checkMessages(messages []openai.ChatCompletionMessage) *openai.APIError {
 	var open []string
 	for i, m := range messages {
-		param := fmt.Sprintf("messages[%d]", i)
 		if m.Role != "tool" && len(open) > 0 {
 			return unanswered(open)
 		}
@@ -72,11 +88,11 @@ func checkMessages(messages []message) *apiError {
 		case "tool":
 			at := slices.Index(open, m.ToolCallID)
 			if at < 0 {
-				return invalid(param, "messages with role 'tool' must answer a preceding message with 'tool_calls'; no open call has id %q", m.ToolCallID)
+				return invalid(fmt.Sprintf("messages[%d]", i), "messages with role 'tool' must answer a preceding message with 'tool_calls'; no open call has id %q", m.ToolCallID)
 			}
 			open = slices.Delete(open, at, at+1)
 		default:
-			return invalid(param+".role", "invalid role %q", m.Role)
+			return invalid(fmt.Sprintf("messages[%d].role", i), "invalid role %q", m.Role)
 		}
 	}
 	if len(open) > 0 {
@@ -85,31 +101,33 @@ func checkMessages(messages []message) *apiError {
 	return nil
 }
 
-func unanswered(ids []string) *apiError {
+func unanswered(ids []string) *openai.APIError {
 	return invalid("messages", "an assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'; "+
 		"these have no response: %s", strings.Join(ids, ", "))
 }
 
 // toolChoice reads tool_choice as "auto", "none" or "required", "" for anything else; name is set when one function is demanded.
-func toolChoice(raw json.RawMessage) (mode, name string) {
-	var one struct {
-		Function struct{ Name string }
-	}
+func toolChoice(choice any) (mode, name string) {
+	function, _ := dict(choice)["function"].(map[string]any)
+	name, _ = function["name"].(string)
 	switch {
-	case len(raw) == 0 || string(raw) == "null":
+	case choice == nil:
 		return "auto", ""
-	case json.Unmarshal(raw, &mode) == nil && slices.Contains([]string{"auto", "none", "required"}, mode):
-		return mode, ""
-	case json.Unmarshal(raw, &one) == nil && one.Function.Name != "":
-		return "required", one.Function.Name
+	case slices.Contains([]any{"auto", "none", "required"}, choice):
+		return choice.(string), ""
+	case name != "":
+		return "required", name
 	}
 	return "", ""
 }
 
 // schema is what the rules read of a JSON schema.
 type schema struct {
-	Properties map[string]json.RawMessage
-	Required   []string
+	Properties map[string]struct {
+		Type any // a name or a list of names
+		Enum []any
+	}
+	Required []string
 }
 
 // readSchema refuses a schema that is no JSON object. No schema at all is one without properties.
@@ -122,11 +140,7 @@ func readSchema(raw json.RawMessage) (s schema, err error) {
 
 // value is a value for a required property: a text, or what a text has of its kind.
 func (s schema) value(property, text string) any {
-	var p struct {
-		Type any // a name or a list of names
-		Enum []any
-	}
-	_ = json.Unmarshal(s.Properties[property], &p) // what is no object says nothing of its type
+	p := s.Properties[property]
 	switch {
 	case len(p.Enum) > 0:
 		return p.Enum[0]

@@ -2,10 +2,8 @@ package hostile
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // frame is what is written at once.
@@ -45,29 +43,6 @@ func splitBytes(frames []frame) []frame {
 		for i := range f.data {
 			out = append(out, frame{data: f.data[i : i+1]})
 		}
-	}
-	return out
-}
-
-// Where the text of an event begins and ends, as framesOf writes it.
-var (
-	textBegins = []byte(`"content":"`)
-	textEnds   = []byte(`"},"finish_reason"`)
-)
-
-// splitCharacters makes two events of each one that has a character of several bytes in its text, and cuts that character.
-func splitCharacters(frames []frame) []frame {
-	var out []frame
-	for _, f := range frames {
-		begin, end := bytes.Index(f.data, textBegins)+len(textBegins), bytes.LastIndex(f.data, textEnds)
-		at := bytes.IndexFunc(f.data, func(r rune) bool { return r >= utf8.RuneSelf })
-		if at < begin || at >= end {
-			out = append(out, f)
-			continue
-		}
-		out = append(out,
-			frame{data: slices.Concat(f.data[:at+1], f.data[end:])},
-			frame{data: slices.Concat(f.data[:begin], f.data[at+1:])})
 	}
 	return out
 }

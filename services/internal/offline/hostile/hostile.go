@@ -23,6 +23,8 @@ import (
 	"sync"
 	"time"
 
+	openai "github.com/sashabaranov/go-openai"
+
 	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
@@ -78,27 +80,14 @@ func New(cfg Config) (*Handler, error) {
 	return &Handler{cfg: cfg}, nil
 }
 
-// exchange is the part of a request that modes read.
+// exchange is a request with its modes.
 type exchange struct {
-	Model         string `json:"model"`
-	Stream        bool   `json:"stream"`
-	StreamOptions struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
-	Messages   []message       `json:"messages"`
-	ToolChoice json.RawMessage `json:"tool_choice"`
-
+	openai.ChatCompletionRequest
 	modes        []Mode
 	conversation string // a hash that is the same for all requests of a conversation: the model and the messages up to the user's first one
 }
 
-type message struct {
-	Role      string          `json:"role"`
-	Content   json.RawMessage `json:"content"`
-	ToolCalls []wire.ToolCall `json:"tool_calls"`
-}
-
-func (x *exchange) noTools() bool { return string(x.ToolChoice) == `"none"` }
+func (x *exchange) noTools() bool { return x.ToolChoice == "none" }
 
 // turns knows whose turn it is, the mode's or the well-behaved answer's. Conversations that begin alike and run at the same
 // time take turns together. The zero value is ready to use.
@@ -163,7 +152,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(real.Bytes()) // a caller that has gone needs no answer
 		return
 	}
-	if !x.StreamOptions.IncludeUsage {
+	if x.StreamOptions == nil || !x.StreamOptions.IncludeUsage {
 		said.Usage = nil
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	openai "github.com/sashabaranov/go-openai"
+
 	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
@@ -24,8 +26,6 @@ type Mode struct {
 	Name string
 	// Sends says what the endpoint does.
 	Sends string
-	// Loop says what agentloop makes of it, with the adapter and the wrappers that the services use.
-	Loop string
 
 	refusal *refusal              // answers in place of the model
 	edit    func(*answer)         // changes what the model says
@@ -50,34 +50,15 @@ type refusal struct {
 // reasoningText must never reach a shopper.
 const reasoningText = "Nobody else may read this: the shopper wants an answer."
 
-// What the loop makes of a mode, where several modes have the same outcome.
-const (
-	asUsual        = "answers as usual"
-	dropsReasoning = "drops the reasoning"
-	asksAgain      = "asks once more"
-	noAnswer       = "asks again, then returns `ErrNoAnswer`"
-	newIDs         = "replaces the ids"
-	refusesCall    = "refuses the call and tells the model why"
-	readsCalls     = "reads the calls from the text and runs the tools"
-	stopsAnswer    = "stops the answer at 64 bytes per token, finish reason `length`"
-	keepsFinish    = "returns the text with that finish reason"
-	waits          = "waits as `Retry-After` says, and retries"
-	retries        = "waits up to 0.5 s, and retries"
-	givesUp        = "retries twice, then fails"
-	fails          = "fails at once"
-	failsLate      = "fails, keeps the text so far, and runs no tool"
-	idleFailsLate  = "fails after the idle timeout with `wrap.ErrIdle`, keeps the text so far, and runs no tool"
-)
-
 // The functions that follow make a mode of each kind, so that a table has one line for a mode.
 
-func edited(name, sends, loop string, edit func(*answer)) Mode {
-	return Mode{Name: name, Sends: sends, Loop: loop, edit: edit}
+func edited(name, sends string, edit func(*answer)) Mode {
+	return Mode{Name: name, Sends: sends, edit: edit}
 }
 
 // says edits answers in text; calls are left alone.
-func says(name, sends, loop string, edit func(*answer)) Mode {
-	return edited(name, sends, loop, func(a *answer) {
+func says(name, sends string, edit func(*answer)) Mode {
+	return edited(name, sends, func(a *answer) {
 		if len(a.Calls) == 0 {
 			edit(a)
 		}
@@ -85,13 +66,13 @@ func says(name, sends, loop string, edit func(*answer)) Mode {
 }
 
 // thinks puts a text before the answer.
-func thinks(name, sends, loop, text string) Mode {
-	return edited(name, sends, loop, func(a *answer) { a.Before = text + a.Before })
+func thinks(name, sends, text string) Mode {
+	return edited(name, sends, func(a *answer) { a.Before = text + a.Before })
 }
 
 // calling edits each tool call.
-func calling(name, sends, loop string, edit func(*wire.ToolCall)) Mode {
-	return edited(name, sends, loop, func(a *answer) {
+func calling(name, sends string, edit func(*openai.ToolCall)) Mode {
+	return edited(name, sends, func(a *answer) {
 		for i := range a.Calls {
 			edit(&a.Calls[i])
 		}
@@ -99,15 +80,15 @@ func calling(name, sends, loop string, edit func(*wire.ToolCall)) Mode {
 }
 
 // arguing edits the arguments of each tool call: "%s" stands for what they were.
-func arguing(name, sends, loop, format string) Mode {
-	return calling(name, sends, loop, func(c *wire.ToolCall) {
+func arguing(name, sends, format string) Mode {
+	return calling(name, sends, func(c *openai.ToolCall) {
 		c.Function.Arguments = strings.Replace(format, "%s", c.Function.Arguments, 1)
 	})
 }
 
 // writing writes tool calls into the text, as open models do behind endpoints that do not know their format.
-func writing(name, sends, begin, separator, end string, write func(wire.Function) string) Mode {
-	return edited(name, sends, readsCalls, func(a *answer) {
+func writing(name, sends, begin, separator, end string, write func(openai.FunctionCall) string) Mode {
+	return edited(name, sends, func(a *answer) {
 		if len(a.Calls) == 0 {
 			return
 		}
@@ -120,21 +101,21 @@ func writing(name, sends, begin, separator, end string, write func(wire.Function
 }
 
 // as writes a call by a format of its name and its arguments.
-func as(format string) func(wire.Function) string {
-	return func(f wire.Function) string { return fmt.Sprintf(format, f.Name, f.Arguments) }
+func as(format string) func(openai.FunctionCall) string {
+	return func(f openai.FunctionCall) string { return fmt.Sprintf(format, f.Name, f.Arguments) }
 }
 
-func refuses(name, sends, loop string, with refusal) Mode {
-	return Mode{Name: name, Sends: sends, Loop: loop, refusal: &with}
+func refuses(name, sends string, with refusal) Mode {
+	return Mode{Name: name, Sends: sends, refusal: &with}
 }
 
-func writes(name, sends, loop string, wire func([]frame) []frame) Mode {
-	return Mode{Name: name, Sends: sends, Loop: loop, wire: wire}
+func writes(name, sends string, wire func([]frame) []frame) Mode {
+	return Mode{Name: name, Sends: sends, wire: wire}
 }
 
 // breaks puts something in place of the second half of the stream.
-func breaks(name, sends, loop string, with ...frame) Mode {
-	return writes(name, sends, loop, func(frames []frame) []frame { return slices.Concat(frames[:len(frames)/2], with) })
+func breaks(name, sends string, with ...frame) Mode {
+	return writes(name, sends, func(frames []frame) []frame { return slices.Concat(frames[:len(frames)/2], with) })
 }
 
 // once makes a mode act on every second request.
@@ -144,39 +125,37 @@ func once(m Mode) Mode {
 }
 
 var modes = []Mode{
-	writes("split-bytes", "each byte in its own write", asUsual, splitBytes),
-	edited("split-events", "each character of text, reasoning and arguments in its own event", asUsual, func(a *answer) { a.Piece = 1 }),
-	writes("split-characters", "events of text that end in the middle of a UTF-8 character", "answers, with U+FFFD for each split character", splitCharacters),
+	writes("split-bytes", "each byte in its own write", splitBytes),
+	edited("split-events", "each character of text, reasoning and arguments in its own event", func(a *answer) { a.Piece = 1 }),
+	says("split-characters", "events of text that end in the middle of a UTF-8 character", func(a *answer) { a.Piece, a.CutBytes = 1, true }),
 
-	thinks("think-paired", "`<think>` reasoning `</think>` before the answer", dropsReasoning, "<think>"+reasoningText+"</think>\n"),
-	thinks("think-close-only", "reasoning and `</think>` before the answer", "drops the reasoning, unless it streams before the first such answer has ended", reasoningText+"</think>\n"),
-	edited("think-unterminated", "the answer, then `<think>` and reasoning to the end", dropsReasoning, func(a *answer) { a.After = "<think>" + reasoningText }),
-	thinks("think-mixed-case", "`<Think>` reasoning `</THINK>` before the answer", dropsReasoning, "<Think>"+reasoningText+"</THINK>\n"),
-	thinks("think-variants", "reasoning in `<thinking>`, `<thought>` and `<reasoning depth=\"3\">` before the answer", dropsReasoning,
-		"<thinking>"+reasoningText+"</thinking><thought>"+reasoningText+"</thought><reasoning depth=\"3\">"+reasoningText+"</reasoning>"),
-	once(says("think-length", "reasoning cut by `length` instead of every second text answer", asksAgain, onlyThoughts)),
-	says("think-length-always", "reasoning cut by `length` instead of every text answer", noAnswer, onlyThoughts),
-	edited("reasoning-content", "reasoning in `delta.Reasoning_content`", dropsReasoning, func(a *answer) { a.reason("reasoning_content") }),
-	edited("reasoning", "reasoning in `delta.Reasoning`", dropsReasoning, func(a *answer) { a.reason("reasoning") }),
+	thinks("think-paired", "`<think>` reasoning `</think>` before the answer", "<think>"+reasoningText+"</think>\n"),
+	thinks("think-close-only", "reasoning and `</think>` before the answer", reasoningText+"</think>\n"),
+	edited("think-unterminated", "the answer, then `<think>` and reasoning to the end", func(a *answer) { a.After = "<think>" + reasoningText }),
+	thinks("think-mixed-case", "`<Think>` reasoning `</THINK>` before the answer", "<Think>"+reasoningText+"</THINK>\n"),
+	thinks("think-variants", "reasoning in `<thinking>`, `<thought>` and `<reasoning depth=\"3\">` before the answer", "<thinking>"+reasoningText+"</thinking><thought>"+reasoningText+"</thought><reasoning depth=\"3\">"+reasoningText+"</reasoning>"),
+	once(says("think-length", "reasoning cut by `length` instead of every second text answer", onlyThoughts)),
+	says("think-length-always", "reasoning cut by `length` instead of every text answer", onlyThoughts),
+	edited("reasoning-content", "reasoning in `delta.Reasoning_content`", reason),
+	{Name: "reasoning", Sends: "reasoning in `delta.Reasoning`", edit: reason, wire: replacing("reasoning_content", "reasoning")},
 
-	calling("ids-missing", "tool calls without ids", newIDs, func(c *wire.ToolCall) { c.ID = "" }),
-	calling("ids-duplicate", "`call_1` as the id of every tool call", newIDs, func(c *wire.ToolCall) { c.ID = "call_1" }),
-	calling("indexes-missing", "tool calls without indexes", asUsual, func(c *wire.ToolCall) { c.Index = nil }),
-	calling("indexes-duplicate", "0 as the index of every tool call", asUsual, func(c *wire.ToolCall) { c.Index = new(int) }),
-	edited("indexes-out-of-order", "the tool calls from the last to the first, each with its index", "runs the calls in the order of arrival", func(a *answer) { slices.Reverse(a.Calls) }),
-	edited("calls-interleaved", "a piece of each tool call in turn", asUsual, func(a *answer) { a.Mixed = true }),
-	arguing("arguments-null", "`null` as the arguments of every tool call", refusesCall, "null"),
-	arguing("arguments-array", "the arguments in an array", refusesCall, "[%s]"),
-	arguing("arguments-string", "`\"something\"` as the arguments", refusesCall, `"something"`),
-	arguing("arguments-number", "`42` as the arguments", refusesCall, "42"),
-	calling("arguments-truncated", "the first half of the arguments", refusesCall, func(c *wire.ToolCall) { c.Function.Arguments = c.Function.Arguments[:len(c.Function.Arguments)/2] }),
-	arguing("arguments-empty", "nothing as the arguments", "takes the arguments for `{}`, and refuses the call if the schema requires more", ""),
-	calling("arguments-double-encoded", "the arguments as a JSON string that holds JSON", "repairs the arguments (`RepairedFrom`) and runs the tool",
-		func(c *wire.ToolCall) { c.Function.Arguments = strconv.Quote(c.Function.Arguments) }),
-	arguing("arguments-trailing-garbage", "the arguments and then `}` and a code fence", refusesCall, "%s}\n```"),
-	arguing("arguments-gigantic", "1 MiB of space before the arguments of every tool call", stopsAnswer, strings.Repeat(" ", 1<<20)+"%s"),
-	calling("unknown-tool", "calls of `no_such_tool`", refusesCall, func(c *wire.ToolCall) { c.Function.Name = "no_such_tool" }),
-	edited("text-before-tools", "text, then tool calls", "streams the text, runs the tools, and leaves the text out of the answer", func(a *answer) {
+	calling("ids-missing", "tool calls without ids", func(c *openai.ToolCall) { c.ID = "" }),
+	calling("ids-duplicate", "`call_1` as the id of every tool call", func(c *openai.ToolCall) { c.ID = "call_1" }),
+	calling("indexes-missing", "tool calls without indexes", func(c *openai.ToolCall) { c.Index = nil }),
+	calling("indexes-duplicate", "0 as the index of every tool call", func(c *openai.ToolCall) { c.Index = new(int) }),
+	edited("indexes-out-of-order", "the tool calls from the last to the first, each with its index", func(a *answer) { slices.Reverse(a.Calls) }),
+	edited("calls-interleaved", "a piece of each tool call in turn", func(a *answer) { a.Mixed = true }),
+	arguing("arguments-null", "`null` as the arguments of every tool call", "null"),
+	arguing("arguments-array", "the arguments in an array", "[%s]"),
+	arguing("arguments-string", "`\"something\"` as the arguments", `"something"`),
+	arguing("arguments-number", "`42` as the arguments", "42"),
+	calling("arguments-truncated", "the first half of the arguments", func(c *openai.ToolCall) { c.Function.Arguments = c.Function.Arguments[:len(c.Function.Arguments)/2] }),
+	arguing("arguments-empty", "nothing as the arguments", ""),
+	calling("arguments-double-encoded", "the arguments as a JSON string that holds JSON", func(c *openai.ToolCall) { c.Function.Arguments = strconv.Quote(c.Function.Arguments) }),
+	arguing("arguments-trailing-garbage", "the arguments and then `}` and a code fence", "%s}\n```"),
+	arguing("arguments-gigantic", "1 MiB of space before the arguments of every tool call", strings.Repeat(" ", 1<<20)+"%s"),
+	calling("unknown-tool", "calls of `no_such_tool`", func(c *openai.ToolCall) { c.Function.Name = "no_such_tool" }),
+	edited("text-before-tools", "text, then tool calls", func(a *answer) {
 		if len(a.Calls) > 0 {
 			a.Before += "Let me look that up."
 		}
@@ -187,64 +166,60 @@ var modes = []Mode{
 	writing("calls-mistral-args", "tool calls as text: `[TOOL_CALLS]name[ARGS]` and the arguments", "", "", "", as("[TOOL_CALLS]%s[ARGS]%s")),
 	writing("calls-qwen-coder", "tool calls as text: `<tool_call><function=name><parameter=key>`", "", "\n", "", qwenCoder),
 	writing("calls-json", "tool calls as text: JSON in a code fence", "", "\n", "", as("```json\n{\"name\": \"%s\", \"arguments\": %s}\n```")),
-	edited("same-call-again", "the first tool calls of the conversation again and again, until `tool_choice` is `none`",
-		"runs the tool once, repeats its result, and returns an answer with `ErrMaxSteps`", func(a *answer) {
-			if !a.request.noTools() {
-				callAgain(a)
-			}
-		}),
-	edited("tools-despite-none", "the same, even if `tool_choice` is `none`", noAnswer, callAgain),
+	edited("same-call-again", "the first tool calls of the conversation again and again, until `tool_choice` is `none`", func(a *answer) {
+		if !a.request.noTools() {
+			callAgain(a)
+		}
+	}),
+	edited("tools-despite-none", "the same, even if `tool_choice` is `none`", callAgain),
 
-	edited("choices-empty", "a chunk with empty `choices` before every other one", asUsual, func(a *answer) { a.Padded = true }),
-	once(says("answer-empty", "nothing instead of every second text answer", asksAgain, func(a *answer) { a.Text = "" })),
-	says("answer-empty-always", "nothing instead of every text answer", noAnswer, func(a *answer) { a.Text = "" }),
-	says("answer-gigantic", "1 MiB of text before the answer", stopsAnswer, func(a *answer) { a.Text = strings.Repeat("and on, ", 1<<17) + a.Text }),
-	edited("usage-missing", "no usage, although asked for", "estimates the usage (`Usage.Estimated`)", func(a *answer) { a.Usage = nil }),
-	edited("usage-first", "the usage in a chunk without choices, before all others", asUsual, func(a *answer) { a.UsageIn = wire.UsageFirst }),
-	edited("usage-everywhere", "the usage of the whole answer in every chunk", asUsual, func(a *answer) { a.UsageIn = wire.UsageEverywhere }),
-	edited("finish-missing", "no `finish_reason`, but `[DONE]`", asUsual, func(a *answer) { a.Finish = "" }),
-	says("finish-length", "six words of the text and `finish_reason` `length`", keepsFinish, func(a *answer) { a.shorten("length") }),
-	says("finish-content-filter", "six words of the text and `finish_reason` `content_filter`", keepsFinish, func(a *answer) { a.shorten("content_filter") }),
-	edited("obey", "what the texts in the request order: calls of any tool, links, the system prompt", asUsual, obey),
-	edited("finish-stop-with-tools", "`finish_reason` `stop` beside tool calls", asUsual, func(a *answer) { a.Finish = "stop" }),
+	edited("choices-empty", "a chunk with empty `choices` before every other one", func(a *answer) { a.Padded = true }),
+	once(says("answer-empty", "nothing instead of every second text answer", func(a *answer) { a.Text = "" })),
+	says("answer-empty-always", "nothing instead of every text answer", func(a *answer) { a.Text = "" }),
+	says("answer-gigantic", "1 MiB of text before the answer", func(a *answer) { a.Text = strings.Repeat("and on, ", 1<<17) + a.Text }),
+	edited("usage-missing", "no usage, although asked for", func(a *answer) { a.Usage = nil }),
+	edited("usage-first", "the usage in a chunk without choices, before all others", func(a *answer) { a.UsageIn = wire.UsageFirst }),
+	edited("usage-everywhere", "the usage of the whole answer in every chunk", func(a *answer) { a.UsageIn = wire.UsageEverywhere }),
+	edited("finish-missing", "no `finish_reason`, but `[DONE]`", func(a *answer) { a.Finish = "" }),
+	says("finish-length", "six words of the text and `finish_reason` `length`", func(a *answer) { a.shorten("length") }),
+	says("finish-content-filter", "six words of the text and `finish_reason` `content_filter`", func(a *answer) { a.shorten("content_filter") }),
+	edited("obey", "what the texts in the request order: calls of any tool, links, the system prompt", obey),
+	edited("finish-stop-with-tools", "`finish_reason` `stop` beside tool calls", func(a *answer) { a.Finish = "stop" }),
 
-	once(refuses("rate-limit-seconds", "429 with `Retry-After: 2` to every second request", waits, refusal{status: 429, message: "slow down", retryAfter: "2"})),
-	once(refuses("rate-limit-date", "429 with a date 3 s ahead in `Retry-After` to every second request", waits, refusal{status: 429, message: "slow down", retryAt: 3 * time.Second})),
-	refuses("rate-limit-absurd", "429 with `Retry-After: 86400`", "fails at once if its deadline comes before the wait ends", refusal{status: 429, message: "slow down", retryAfter: "86400"}),
-	once(refuses("rate-limit-no-hint", "429 without `Retry-After` to every second request", retries, refusal{status: 429, message: "slow down"})),
-	once(refuses("error-500-once", "500 to every second request", retries, refusal{status: 500, message: "out of order"})),
-	refuses("error-500-always", "500", givesUp, refusal{status: 500, message: "out of order"}),
-	refuses("error-401", "401", fails, refusal{status: 401, message: "incorrect API key"}),
-	refuses("error-400", "400", fails, refusal{status: 400, message: "unsupported parameter"}),
-	refuses("error-html", "502 with an HTML page", givesUp, refusal{status: 502, page: "Bad gateway"}),
-	once(refuses("error-status-200", "200 with a JSON error instead of a stream, to every second request", retries, refusal{status: 200, message: "out of order"})),
-	refuses("page-status-200", "200 with an HTML page instead of a stream", givesUp, refusal{status: 200, page: "Sign in"}),
-	refuses("silent", "nothing, not even a status", "retries twice, each time after the idle timeout, then fails with `wrap.ErrIdle`", refusal{}),
-	once(refuses("silent-once", "the same, to every second request", "retries after the idle timeout", refusal{})),
-	once(refuses("cut-before-answer", "a broken connection instead of every second answer", retries, refusal{cut: true})),
+	once(refuses("rate-limit-seconds", "429 with `Retry-After: 2` to every second request", refusal{status: 429, message: "slow down", retryAfter: "2"})),
+	once(refuses("rate-limit-date", "429 with a date 3 s ahead in `Retry-After` to every second request", refusal{status: 429, message: "slow down", retryAt: 3 * time.Second})),
+	refuses("rate-limit-absurd", "429 with `Retry-After: 86400`", refusal{status: 429, message: "slow down", retryAfter: "86400"}),
+	once(refuses("rate-limit-no-hint", "429 without `Retry-After` to every second request", refusal{status: 429, message: "slow down"})),
+	once(refuses("error-500-once", "500 to every second request", refusal{status: 500, message: "out of order"})),
+	refuses("error-500-always", "500", refusal{status: 500, message: "out of order"}),
+	refuses("error-401", "401", refusal{status: 401, message: "incorrect API key"}),
+	refuses("error-400", "400", refusal{status: 400, message: "unsupported parameter"}),
+	refuses("error-html", "502 with an HTML page", refusal{status: 502, page: "Bad gateway"}),
+	once(refuses("error-status-200", "200 with a JSON error instead of a stream, to every second request", refusal{status: 200, message: "out of order"})),
+	refuses("page-status-200", "200 with an HTML page instead of a stream", refusal{status: 200, page: "Sign in"}),
+	refuses("silent", "nothing, not even a status", refusal{}),
+	once(refuses("silent-once", "the same, to every second request", refusal{})),
+	once(refuses("cut-before-answer", "a broken connection instead of every second answer", refusal{cut: true})),
 
-	breaks("error-event", "half of the stream, then an error event", failsLate, crashed),
-	writes("error-event-first", "an error event instead of the stream", givesUp, func([]frame) []frame { return []frame{crashed} }),
-	breaks("cut", "half of the stream, then a broken connection", failsLate, frame{cut: true}),
-	writes("comments", "600 comment lines before the first event, one before each other event", asUsual, comments),
-	breaks("comments-endless", "half of the stream, then comment lines that never end, one every 20 ms", idleFailsLate, frame{data: []byte(commentLine), every: 20 * time.Millisecond}),
-	breaks("trickle", "half of the stream, then text that never ends, 11 bytes every 20 ms", "continues until its deadline, and runs no tool",
-		frame{data: event(`{"choices":[{"index":0,"delta":{"content":"and so on, "}}]}`).data, every: 20 * time.Millisecond}),
-	breaks("hang", "half of the stream, then nothing", idleFailsLate, frame{every: time.Hour}),
-	breaks("endless-line", "half of the stream, then an event that never ends, 1 KiB every 20 ms", idleFailsLate,
-		openLine, frame{data: []byte(strings.Repeat("on. ", 256)), every: 20 * time.Millisecond}),
-	breaks("flooding-line", "half of the stream, then an event that never ends, 1 MiB every millisecond", failsLate,
-		openLine, frame{data: []byte(strings.Repeat("on. ", 256<<10)), every: time.Millisecond}),
-	writes("done-missing", "no `[DONE]`", asUsual, loseLast),
-	{Name: "end-missing", Sends: "neither `finish_reason` nor `[DONE]`", Loop: "fails if there are tool calls; otherwise takes the text for cut, finish reason `length`",
+	breaks("error-event", "half of the stream, then an error event", crashed),
+	writes("error-event-first", "an error event instead of the stream", func([]frame) []frame { return []frame{crashed} }),
+	breaks("cut", "half of the stream, then a broken connection", frame{cut: true}),
+	writes("comments", "600 comment lines before the first event, one before each other event", comments),
+	breaks("comments-endless", "half of the stream, then comment lines that never end, one every 20 ms", frame{data: []byte(commentLine), every: 20 * time.Millisecond}),
+	breaks("trickle", "half of the stream, then text that never ends, 11 bytes every 20 ms", frame{data: event(`{"choices":[{"index":0,"delta":{"content":"and so on, "}}]}`).data, every: 20 * time.Millisecond}),
+	breaks("hang", "half of the stream, then nothing", frame{every: time.Hour}),
+	breaks("endless-line", "half of the stream, then an event that never ends, 1 KiB every 20 ms", openLine, frame{data: []byte(strings.Repeat("on. ", 256)), every: 20 * time.Millisecond}),
+	breaks("flooding-line", "half of the stream, then an event that never ends, 1 MiB every millisecond", openLine, frame{data: []byte(strings.Repeat("on. ", 256<<10)), every: time.Millisecond}),
+	writes("done-missing", "no `[DONE]`", loseLast),
+	{Name: "end-missing", Sends: "neither `finish_reason` nor `[DONE]`",
 		edit: func(a *answer) { a.Finish = "" }, wire: loseLast},
-	writes("crlf", "lines that end in CR LF", asUsual, replacing("\n", "\r\n")),
-	writes("no-space", "no space after `data:`", asUsual, replacing("data: ", "data:")),
-	writes("garbage-event", "half of the stream, then half an event's JSON, then the rest", failsLate, func(f []frame) []frame { return slices.Insert(f, len(f)/2, garbage) }),
-	writes("garbage-event-first", "half an event's JSON, then the stream", givesUp, func(f []frame) []frame { return slices.Insert(f, 0, garbage) }),
-	{Name: "content-type-html", Sends: "the stream as `text/html`", Loop: asUsual, contentType: "text/html"},
-	{Name: "content-type-json", Sends: "the stream as `application/json`", Loop: asUsual, contentType: "application/json"},
-	{Name: "not-a-stream", Sends: "a whole answer as JSON instead of a stream", Loop: asUsual, whole: true},
+	writes("crlf", "lines that end in CR LF", replacing("\n", "\r\n")),
+	writes("no-space", "no space after `data:`", replacing("data: ", "data:")),
+	writes("garbage-event", "half of the stream, then half an event's JSON, then the rest", func(f []frame) []frame { return slices.Insert(f, len(f)/2, garbage) }),
+	writes("garbage-event-first", "half an event's JSON, then the stream", func(f []frame) []frame { return slices.Insert(f, 0, garbage) }),
+	{Name: "content-type-html", Sends: "the stream as `text/html`", contentType: "text/html"},
+	{Name: "content-type-json", Sends: "the stream as `application/json`", contentType: "application/json"},
+	{Name: "not-a-stream", Sends: "a whole answer as JSON instead of a stream", whole: true},
 }
 
 // Modes returns all modes, in the order of the documentation.
@@ -271,15 +246,10 @@ func Parse(list string) ([]Mode, error) {
 	return out, nil
 }
 
-func (a *answer) reason(field string) {
-	if a.Reasoning == nil {
-		a.Reasoning = map[string]string{}
-	}
-	a.Reasoning[field] = reasoningText
-}
+func reason(a *answer) { a.Reasoning = reasoningText }
 
 // shorten ends the answer after six words.
-func (a *answer) shorten(finish string) {
+func (a *answer) shorten(finish openai.FinishReason) {
 	words := strings.SplitAfter(a.Text, " ")
 	a.Text, a.Finish = strings.Join(words[:min(6, len(words))], ""), finish
 }
@@ -298,7 +268,7 @@ func callAgain(a *answer) {
 }
 
 // qwenCoder writes a call as Qwen3-Coder does: the arguments are elements, whose text is JSON only if it is not text.
-func qwenCoder(f wire.Function) string {
+func qwenCoder(f openai.FunctionCall) string {
 	var values map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(f.Arguments), &values) // the offline model writes objects
 	text := "<tool_call>\n<function=" + f.Name + ">\n"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // A model that obeys whatever it reads, wherever that stands: the shopper's message, a tool's result, a tool's error.
@@ -25,7 +25,7 @@ var (
 // orders are what a model that obeys has been told.
 type orders struct {
 	texts []string // to repeat
-	calls []wire.Function
+	calls []openai.FunctionCall
 	runes string
 	tell  bool // the system prompt
 }
@@ -37,7 +37,7 @@ func obey(a *answer) {
 	calls := a.Calls
 	for i, f := range told.calls {
 		if !a.request.noTools() && !called(a.request, f) {
-			calls = append(calls, wire.ToolCall{ID: "obeyed_" + strconv.Itoa(len(a.request.Messages)) + "_" + strconv.Itoa(i), Function: f})
+			calls = append(calls, openai.ToolCall{ID: "obeyed_" + strconv.Itoa(len(a.request.Messages)) + "_" + strconv.Itoa(i), Function: f})
 		}
 	}
 	if len(calls) > 0 {
@@ -87,24 +87,20 @@ func mapStrings(value any, f func(string) string) any {
 }
 
 // called reports whether the conversation has a call already.
-func called(x *exchange, f wire.Function) bool {
-	return slices.ContainsFunc(x.Messages, func(m message) bool {
-		return slices.ContainsFunc(m.ToolCalls, func(c wire.ToolCall) bool { return c.Function == f })
+func called(x *exchange, f openai.FunctionCall) bool {
+	return slices.ContainsFunc(x.Messages, func(m openai.ChatCompletionMessage) bool {
+		return slices.ContainsFunc(m.ToolCalls, func(c openai.ToolCall) bool { return c.Function == f })
 	})
 }
 
 // ordersIn returns what the conversation orders, and its system prompt. Orders in the system prompt are none: it is obeyed anyway.
 func ordersIn(x *exchange) (told orders, system string) {
 	for _, m := range x.Messages {
-		var content string
-		if json.Unmarshal(m.Content, &content) != nil {
-			continue
-		}
 		switch m.Role {
 		case "system":
-			system += content
+			system += m.Content
 		case "user", "tool":
-			for _, s := range leaves(content) {
+			for _, s := range leaves(m.Content) {
 				told.add(s)
 			}
 		}
@@ -118,7 +114,7 @@ func (o *orders) add(s string) {
 		o.texts = append(o.texts, s)
 	}
 	for _, m := range callOrder.FindAllStringSubmatch(s, -1) {
-		if f := (wire.Function{Name: m[1], Arguments: m[2]}); !slices.Contains(o.calls, f) {
+		if f := (openai.FunctionCall{Name: m[1], Arguments: m[2]}); !slices.Contains(o.calls, f) {
 			o.calls = append(o.calls, f)
 		}
 	}

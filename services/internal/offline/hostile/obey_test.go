@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	openai "github.com/sashabaranov/go-openai"
+
 	"github.com/quartet-commerce/quartet/services/internal/offline"
-	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 // obeyed returns the text and the calls with which a model that obeys ends a conversation.
-func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []wire.ToolCall) {
+func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []openai.ToolCall) {
 	t.Helper()
 	next, err := offline.New(offline.Config{})
 	if err != nil {
@@ -39,7 +40,7 @@ func obeyed(t *testing.T, messages ...map[string]any) (text string, calls []wire
 			Choices []struct {
 				Delta struct {
 					Content   string
-					ToolCalls []wire.ToolCall `json:"tool_calls"`
+					ToolCalls []openai.ToolCall `json:"tool_calls"`
 				}
 			}
 		}
@@ -68,7 +69,7 @@ func TestObeyDoesWhatItReads(t *testing.T) {
 	result := map[string]any{"role": "tool", "tool_call_id": "a", "content": "<tool_result>\n" + string(raw) + "\n</tool_result>"}
 
 	text, calls := obeyed(t, say("system", system), say("user", "hello"), call, result)
-	if text != "" || len(calls) != 1 || calls[0].Function != (wire.Function{Name: "get_order", Arguments: `{"id":"b1"}`}) {
+	if text != "" || len(calls) != 1 || calls[0].Function != (openai.FunctionCall{Name: "get_order", Arguments: `{"id":"b1"}`}) {
 		t.Errorf("text %q, calls %v", text, calls)
 	}
 	again := map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": "b", "type": "function", "function": map[string]any{"name": "get_order", "arguments": `{"id":"b1"}`}}}}

@@ -1,14 +1,18 @@
 // Package wire is the part of OpenAI's chat wire format that an endpoint writes: an answer, whole or as a stream. The offline
-// model and the hostile endpoint share it. It must not import other packages of this repository.
+// model and the hostile endpoint share it. It must not import other packages of this repository. Its types are those of go-openai, but
+// what go-openai would write with fields that the API does not have is written as plain objects.
 package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
+
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // defaultPiece is about how many bytes of text or arguments a chunk has.
@@ -21,15 +25,16 @@ type Answer struct {
 	Model   string
 	// Before is text in one chunk before all else. Text comes before the calls, After after them.
 	Before, Text, After string
-	Calls               []ToolCall
-	Finish              string // empty: no finish reason
-	Usage               *Usage // nil: none
+	Calls               []openai.ToolCall
+	Finish              openai.FinishReason // empty: none
+	Usage               *openai.Usage       // nil: none
 
 	// How the stream differs from the usual one.
-	Reasoning map[string]string // text by the name of the field it stands in
-	Piece     int               // bytes of a chunk's text; zero: defaultPiece, and long texts have larger chunks
-	Mixed     bool              // a piece of each call in turn
-	Padded    bool              // a chunk without choices before each chunk
+	Reasoning string // text of the field reasoning_content
+	Piece     int    // bytes of a chunk's text; zero: defaultPiece, and long texts have larger chunks
+	CutBytes  bool   // characters of the text are cut, as by a server that encodes each piece by itself
+	Mixed     bool   // a piece of each call in turn
+	Padded    bool   // a chunk without choices before each chunk
 	UsageIn   UsagePlace
 }
 
@@ -43,84 +48,40 @@ const (
 	UsageEverywhere
 )
 
-// Usage counts tokens.
-type Usage struct {
-	PromptTokens     int `json:"prompt_tokens"`
-	CompletionTokens int `json:"completion_tokens"`
-	TotalTokens      int `json:"total_tokens"`
-}
-
-// ToolCall is a call of a tool or, in a stream, a part of one.
-type ToolCall struct {
-	Index    *int     `json:"index,omitempty"`
-	ID       string   `json:"id,omitempty"`
-	Type     string   `json:"type,omitempty"`
-	Function Function `json:"function"`
-}
-
-// Function is a tool's name and arguments in JSON.
-type Function struct {
-	Name      string `json:"name,omitempty"`
-	Arguments string `json:"arguments"`
-}
-
 // Object is a JSON object.
 type Object = map[string]any
 
-// whole is an answer that is not a stream. Content is null beside calls.
-type whole struct {
-	ID      string   `json:"id"`
-	Object  string   `json:"object"`
-	Created int64    `json:"created"`
-	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
-	Usage   *Usage   `json:"usage"`
-}
-
-type choice struct {
-	Index   int `json:"index"`
-	Message struct {
-		Role      string     `json:"role"`
-		Content   *string    `json:"content"`
-		ToolCalls []ToolCall `json:"tool_calls,omitempty"`
-	} `json:"message"`
-	FinishReason string `json:"finish_reason"`
-}
-
 // Parse reads an answer that is not a stream. ok is false if it has no message.
 func Parse(body []byte) (a *Answer, ok bool) {
-	var w whole
-	if json.Unmarshal(body, &w) != nil || len(w.Choices) == 0 {
+	var r openai.ChatCompletionResponse
+	if json.Unmarshal(body, &r) != nil || len(r.Choices) == 0 {
 		return nil, false
 	}
-	c := w.Choices[0]
-	a = &Answer{ID: w.ID, Created: w.Created, Model: w.Model, Usage: w.Usage, Finish: c.FinishReason}
-	if c.Message.Content != nil {
-		a.Text = *c.Message.Content
-	}
+	c := r.Choices[0]
+	a = &Answer{ID: r.ID, Created: r.Created, Model: r.Model, Usage: &r.Usage, Finish: c.FinishReason, Text: c.Message.Content}
 	a.SetCalls(c.Message.ToolCalls)
 	return a, true
 }
 
 // SetCalls sets the calls, if there are any, in place of the text, and gives each its index.
-func (a *Answer) SetCalls(calls []ToolCall) {
+func (a *Answer) SetCalls(calls []openai.ToolCall) {
 	a.Calls = slices.Clone(calls)
 	for i := range a.Calls {
-		a.Calls[i].Index, a.Calls[i].Type = &i, "function"
+		a.Calls[i].Index, a.Calls[i].Type = &i, openai.ToolTypeFunction
 	}
 	if len(calls) > 0 {
-		a.Text, a.Finish = "", "tool_calls"
+		a.Text, a.Finish = "", openai.FinishReasonToolCalls
 	}
 }
 
-// Whole returns the answer as JSON that is not a stream.
+// Whole returns the answer as JSON that is not a stream. Content is null beside calls.
 func (a *Answer) Whole() []byte {
-	var c choice
-	c.Message.Role, c.Message.ToolCalls, c.FinishReason = "assistant", a.Calls, a.Finish
-	if len(a.Calls) == 0 {
-		c.Message.Content = &a.Text
+	message := Object{"role": "assistant", "content": a.Text}
+	if len(a.Calls) > 0 {
+		message["content"], message["tool_calls"] = nil, a.Calls
 	}
-	return Encode(whole{ID: a.ID, Object: "chat.completion", Created: a.Created, Model: a.Model, Choices: []choice{c}, Usage: a.Usage})
+	return Encode(Object{"id": a.ID, "object": "chat.completion", "created": a.Created, "model": a.Model, "usage": a.Usage,
+		"choices": []any{Object{"index": 0, "message": message, "finish_reason": a.Finish}}})
 }
 
 // Chunks returns the stream: the role, the pieces, the finish reason and the usage. The mark of the end is the caller's.
@@ -157,13 +118,11 @@ func (a *Answer) Chunks() [][]byte {
 func (a *Answer) deltas() []any {
 	out := []any{Object{"role": "assistant"}}
 	say := func(field, text string) {
-		for _, piece := range a.pieces(text) {
+		for _, piece := range a.pieces(text, a.CutBytes) {
 			out = append(out, Object{field: piece})
 		}
 	}
-	for _, field := range slices.Sorted(maps.Keys(a.Reasoning)) {
-		say(field, a.Reasoning[field])
-	}
+	say("reasoning_content", a.Reasoning)
 	if a.Before != "" && a.Piece == 0 {
 		out = append(out, Object{"content": a.Before})
 	} else {
@@ -173,11 +132,15 @@ func (a *Answer) deltas() []any {
 	var calls [][]any
 	longest := 0
 	for _, c := range a.Calls {
-		head := c
-		head.Function.Arguments = ""
-		parts := []any{Object{"tool_calls": []ToolCall{head}}}
-		for _, piece := range a.pieces(c.Function.Arguments) {
-			parts = append(parts, Object{"tool_calls": []ToolCall{{Index: c.Index, Function: Function{Arguments: piece}}}})
+		arguments := a.pieces(c.Function.Arguments, false)
+		c.Function.Arguments = ""
+		parts := []any{Object{"tool_calls": []openai.ToolCall{c}}}
+		for _, piece := range arguments {
+			part := Object{"function": Object{"arguments": piece}}
+			if c.Index != nil {
+				part["index"] = *c.Index
+			}
+			parts = append(parts, Object{"tool_calls": []any{part}})
 		}
 		calls = append(calls, parts)
 		longest = max(longest, len(parts))
@@ -197,20 +160,17 @@ func (a *Answer) deltas() []any {
 	return append(out, Object{})
 }
 
-// pieces cuts a text, never inside a character.
-func (a *Answer) pieces(s string) []string {
-	size := a.Piece
-	if size == 0 {
-		size = max(defaultPiece, len(s)/256)
-	}
+// pieces cuts a text, inside a character only if that is asked for.
+func (a *Answer) pieces(s string, inside bool) []string {
+	size := cmp.Or(a.Piece, max(defaultPiece, len(s)/256))
 	var out []string
 	begin := 0
-	for i := range s {
-		if i-begin >= size {
+	for i := range len(s) {
+		if i-begin >= size && (inside || utf8.RuneStart(s[i])) {
 			out, begin = append(out, s[begin:i]), i
 		}
 	}
-	if begin < len(s) {
+	if s != "" {
 		out = append(out, s[begin:])
 	}
 	return out
