@@ -19,6 +19,7 @@ const (
 // chatRequest is the body of POST /v1/chat/completions. Schemas are kept as they are written.
 type chatRequest struct {
 	openai.ChatCompletionRequest
+	MaxTokens      int    `json:"max_tokens"` // what older clients send for max_completion_tokens
 	Tools          []tool `json:"tools"`
 	ResponseFormat struct {
 		Type       string `json:"type"`
