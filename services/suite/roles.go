@@ -11,6 +11,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/promotions"
@@ -142,12 +143,17 @@ func buildRouter(cfg Config, _ *dialer) (registrar, error) {
 	return router.New(c)
 }
 
+// modelOf returns the model of a specialist.
+func (cfg Config) modelOf(role string) *model.Traced {
+	if m := cfg.Models[role]; m != nil {
+		return m
+	}
+	return cfg.Model
+}
+
 // deps are what all specialist services get.
 func (cfg Config) deps(role string) specialist.Deps {
-	m := cfg.Models[role]
-	if m == nil {
-		m = cfg.Model
-	}
+	m := cfg.modelOf(role)
 	return specialist.Deps{
 		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: m.Model, Price: m.Price, CaptureContent: cfg.CaptureContent,
 		Logger: cfg.Logger, Now: cfg.Now,

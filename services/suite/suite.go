@@ -150,6 +150,9 @@ func New(role string, cfg Config) (*Instance, error) {
 	}
 	server := rpc.NewServer(serverConfig)
 	service.Register(server)
+	if slices.Contains(Specialists(), role) { // the router and the gateway do their work without a model
+		cfg.modelOf(role).WatchKey(func(refused bool) { server.SetReady(!refused) })
+	}
 	return &Instance{role: role, service: service, server: server, dialer: d}, nil
 }
 

@@ -201,6 +201,7 @@ func (m *modelFlags) open(c model.Config, price string, env environment) (*model
 	if own != "" {
 		variable = own
 	}
+	c.KeySetting = "environment variable " + variable
 	if c.Key = env.get(variable); c.Key == "" && (c.URL == "" || own != "") {
 		return nil, usagef("model %q: %s is not set", c.Name, variable)
 	}

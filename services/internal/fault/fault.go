@@ -21,7 +21,7 @@ import (
 // DefaultRetryAfter is how long callers are asked to wait when an Unavailable or Exhausted names no delay.
 const DefaultRetryAfter = time.Second
 
-// NoRetry is the delay of an Exhausted that no waiting helps.
+// NoRetry is the delay of an Unavailable or Exhausted that no waiting helps.
 const NoRetry time.Duration = -1
 
 // Violation is one bad field of a request. It reaches the caller as written.
@@ -137,20 +137,25 @@ type Aborted struct {
 // Error is the description.
 func (e *Aborted) Error() string { return e.Description }
 
-// Unavailable says that the call needs something that cannot be reached now: UNAVAILABLE. Waiting may help.
+// Unavailable says that the call needs something that cannot be reached now: UNAVAILABLE. Waiting may help, but for NoRetry.
 type Unavailable struct {
 	// Reason is the machine-readable reason, such as ERROR_REASON_STATE_UNAVAILABLE.
 	Reason commonv1.ErrorReason
 	// What names the missing part or the attempt, such as "load cart". It reaches the caller.
 	What string
-	// RetryAfter is how long the caller should wait; zero means DefaultRetryAfter.
+	// RetryAfter is how long the caller should wait; zero means DefaultRetryAfter, and NoRetry that it does not help.
 	RetryAfter time.Duration
 	// Err is the cause. It is logged, and never reaches the caller. May be nil.
 	Err error
 }
 
 // Public is the message without its cause, fit for callers.
-func (e *Unavailable) Public() string { return e.What + ": temporarily unavailable" }
+func (e *Unavailable) Public() string {
+	if e.RetryAfter == NoRetry {
+		return e.What + ": unavailable until its configuration changes"
+	}
+	return e.What + ": temporarily unavailable"
+}
 
 // Error is the public message and the cause.
 func (e *Unavailable) Error() string { return withCause(e.Public(), e.Err) }

@@ -41,6 +41,8 @@ type Config struct {
 	URL string
 	// Key that the provider gave out. Empty: none, which only endpoints that speak OpenAI's API allow.
 	Key string
+	// KeySetting is where an operator sets Key, such as an environment variable, for the log. Empty: Config.Key.
+	KeySetting string
 	// Name of the model. Required.
 	Name string
 	// Price of the model's tokens. Nil: unknown.
@@ -69,6 +71,8 @@ type Config struct {
 	NoStream bool
 	// CaptureContent puts what the endpoint writes about a failed call on the call's span. Endpoints repeat what shoppers wrote.
 	CaptureContent bool
+	// Logger gets a line when the endpoint refuses the key. Nil: slog.Default().
+	Logger *slog.Logger
 }
 
 // Tools is how a model is offered tools, and how its calls come.
@@ -90,6 +94,8 @@ type Traced struct {
 	agentloop.Model
 	// Price of the model's tokens. Nil: unknown.
 	Price *agentloop.Price
+
+	key *keyWatch // nil: the model has no key to watch
 }
 
 // New returns the model, or an error of one line that says what is wrong with the configuration. It sends nothing.
@@ -125,7 +131,8 @@ func New(cfg Config) (*Traced, error) {
 		TextTools:      cfg.Tools == ToolsText,
 		RecognizeCalls: cfg.Tools == ToolsAuto && cfg.URL != "",
 	})
-	return &Traced{Model: faults{m}, Price: cfg.Price}, nil
+	key := &keyWatch{Model: m, cfg: cfg}
+	return &Traced{Model: faults{key}, Price: cfg.Price, key: key}, nil
 }
 
 // WithFallback returns a model that asks fallback where m fails before it answers, which the log then says. What fallback answers
@@ -231,8 +238,9 @@ func (f faults) Generate(ctx context.Context, req *agentloop.Request) iter.Seq2[
 // retryAfter is the wait that callers are asked for when the endpoint does not ask for one.
 const retryAfter = 2 * time.Second
 
-// faultOf classifies a model's error. A refused key, request or certificate is a fault of the deployment: the error stays as it
-// is, so callers see an internal error without a RetryInfo, and the log has the cause. The context's errors stay as they are too.
+// faultOf classifies a model's error. A refused request or certificate is a fault of the deployment: the error stays as it is, so
+// callers see an internal error without a RetryInfo, and the log has the cause. With a refused key no call can succeed: the model is
+// unavailable, and trying again does not help. The context's errors stay as they are.
 func faultOf(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || isMisconfigured(err) {
 		return err
@@ -241,6 +249,10 @@ func faultOf(err error) error {
 	wait, retry := wrap.Retryable(err)
 	wait = max(wait, retryAfter)
 	switch {
+	case errors.Is(err, endpoint.ErrUnauthorized):
+		return &fault.Unavailable{
+			Reason: commonv1.ErrorReason_ERROR_REASON_MODEL_UNAVAILABLE, What: "model endpoint", RetryAfter: fault.NoRetry, Err: err,
+		}
 	case errors.Is(err, endpoint.ErrRateLimited):
 		if !retry {
 			wait = fault.NoRetry

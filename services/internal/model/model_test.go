@@ -129,8 +129,11 @@ func TestErrorsAreFaults(t *testing.T) {
 			if err := faultOf(500, nil); !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 {
 				t.Errorf("500: %#v", err)
 			}
-			if err := faultOf(401, nil); err == nil || errors.As(err, &unavailable) || errors.As(err, &exhausted) {
-				t.Errorf("401: %#v, want an error that the caller can do nothing about", err)
+			for _, refused := range []int{401, 403} {
+				unavailable = nil
+				if err := faultOf(refused, nil); !errors.As(err, &unavailable) || unavailable.RetryAfter != fault.NoRetry {
+					t.Errorf("%d: %#v, want that another try does not help", refused, err)
+				}
 			}
 			untrusted := httptest.NewUnstartedServer(nil)
 			untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)

@@ -163,6 +163,7 @@ func NewServer(cfg ServerConfig) *Server {
 		grpc.StreamInterceptor(s.stream()),
 	)...)
 	s.probed = s.newHealthServer()
+	s.SetReady(true)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if cfg.Reflection {
 		reflection.Register(s.grpc)
@@ -202,6 +203,19 @@ func transportOptions(cfg ServerConfig) []grpc.ServerOption {
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.grpc.RegisterService(s.limitRequests(desc), impl)
 	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+}
+
+// Readiness is the name under which grpc.health.v1 tells whether the server can do its work. Other names, such as "", tell that
+// it serves: a server that is not ready goes on serving, and is not to be restarted.
+const Readiness = "readiness"
+
+// SetReady says whether the server can do its work. It is ready at first.
+func (s *Server) SetReady(ready bool) {
+	status := healthv1.HealthCheckResponse_NOT_SERVING
+	if ready {
+		status = healthv1.HealthCheckResponse_SERVING
+	}
+	s.health.SetServingStatus(Readiness, status)
 }
 
 // Serve serves all listeners until ctx ends or one of them fails, then drains: health turns to NOT_SERVING, DrainDelay

@@ -110,6 +110,9 @@ func walk(err error, method string) *status.Status {
 	case *fault.DataLoss:
 		return with(codes.DataLoss, e.Public(), e.Reason, nil)
 	case *fault.Unavailable:
+		if e.RetryAfter == fault.NoRetry {
+			return with(codes.Unavailable, e.Public(), e.Reason, nil)
+		}
 		return with(codes.Unavailable, e.Public(), e.Reason, nil, retryInfo(e.RetryAfter))
 	case *fault.Exhausted:
 		if e.RetryAfter == fault.NoRetry {
