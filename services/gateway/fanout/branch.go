@@ -19,6 +19,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/output"
+	"github.com/quartet-commerce/quartet/services/gateway/registry"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
@@ -59,9 +60,12 @@ type branch struct {
 	held       []heldEvent
 	heldBytes  int
 	calls      []*specialistv1.ToolCall // that have ended
-	spent      *commonv1.Usage          // as reported so far, by both specialists if it was passed on
+	own        *commonv1.Usage          // as reported so far by the call that is under way
+	before     *commonv1.Usage          // of calls before that: of the first specialist, or one that broke
+	spent      *commonv1.Usage          // before and own
 	text       *output.Stream           // checks the text that is passed on
 	streamed   strings.Builder          // the text that was passed on
+	heard      bool                     // a listener has heard of the specialist's work
 	answer     *specialistv1.Answer
 	err        error
 }
@@ -92,7 +96,8 @@ func (b *branch) sameWork(o *branch) bool {
 	return b.specialist == o.specialist && b.remappedFrom == o.remappedFrom && proto.Equal(b.request, o.request)
 }
 
-// ask asks a specialist and passes its progress on.
+// ask asks a specialist and passes its progress on. If the connection breaks before anybody has heard of it, the specialist is asked
+// once more, on another replica if there is one: its tools change nothing.
 func (r *Run) ask(ctx context.Context, b *branch, specialist string, due time.Time) (*specialistv1.Answer, error) {
 	peer, ok := r.fanout.cfg.Registry.Peer(specialist)
 	if !ok {
@@ -120,18 +125,46 @@ func (r *Run) ask(ctx context.Context, b *branch, specialist string, due time.Ti
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", specialist, err)
 	}
+	answer, end, err := r.call(ctx, cancel, peer, b, req)
+	if isBroken(err) {
+		if spent, ok := b.restart(); ok {
+			r.fanout.cfg.Logger.WarnContext(ctx, "the connection to a specialist broke; it is asked once more", "store", r.turn.Scope.StoreID,
+				"turn", r.turn.Scope.TurnID, "assignment", req.GetAssignmentId(), "specialist", specialist, "error", err)
+			if answer, end, err = r.call(ctx, cancel, peer, b, req); err == nil && spent != nil {
+				answer.Usage, answer.Cost = usage.Plus(spent, answer.GetUsage()), nil // nobody knows what the first attempt cost
+			}
+		}
+	}
+	if end != nil {
+		release = end
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", specialist, err)
+	}
+	return answer, nil
+}
+
+// isBroken reports whether a call failed because the connection to the server did: the server's own failures say why.
+func isBroken(err error) bool {
+	return status.Code(err) == codes.Unavailable && rpc.Reason(status.Convert(err)) == ""
+}
+
+// call asks a specialist once. After an answer, end releases the call instead of cancel.
+func (r *Run) call(
+	ctx context.Context, cancel context.CancelFunc, peer registry.Peer, b *branch, req *specialistv1.AnswerRequest,
+) (answer *specialistv1.Answer, end func(), err error) {
 	stream, err := peer.Client.Answer(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", specialist, orLate(ctx, err))
+		return nil, nil, orLate(ctx, err)
 	}
 	said := false
 	for {
 		ev, err := stream.Recv()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("ask %s: the stream ended without an answer", specialist)
+			return nil, nil, errors.New("the stream ended without an answer")
 		case err != nil:
-			return nil, fmt.Errorf("ask %s: %w", specialist, orLate(ctx, err))
+			return nil, nil, orLate(ctx, err)
 		}
 		r.turn.Output.Event(ev) // whatever the specialist is
 		if a := ev.GetAnswer(); a != nil {
@@ -139,13 +172,12 @@ func (r *Run) ask(ctx context.Context, b *branch, specialist string, due time.Ti
 				a.NotMine = nil // the text may have been shown, or the specialist was told to answer
 			}
 			if a.GetNotMine() == nil && strings.TrimSpace(a.GetText()) == "" {
-				return nil, fmt.Errorf("ask %s: the answer is empty", specialist)
+				return nil, nil, errors.New("the answer is empty")
 			}
-			release = func() { Drain(r.turn.Drains, stream, cancel) }
-			return a, nil
+			return a, func() { Drain(r.turn.Drains, stream, cancel) }, nil
 		}
 		said = said || ev.GetTextDelta().GetText() != ""
-		b.pass(ctx, specialist, ev)
+		b.pass(ctx, peer.Name, ev)
 	}
 }
 
@@ -182,7 +214,8 @@ func (b *branch) pass(ctx context.Context, specialist string, ev *specialistv1.A
 	defer b.mu.Unlock()
 	switch e := ev.GetEvent().(type) {
 	case *specialistv1.AnswerResponse_UsageUpdate:
-		b.spent = usage.Plus(b.first.GetUsage(), e.UsageUpdate.GetUsage())
+		b.own = e.UsageUpdate.GetUsage()
+		b.spent = usage.Plus(b.before, b.own)
 		return
 	case *specialistv1.AnswerResponse_ToolCallFinished:
 		b.calls = append(b.calls, e.ToolCallFinished.GetToolCall())
@@ -209,8 +242,24 @@ func (b *branch) awaitRoom(ctx context.Context, ev *specialistv1.AnswerResponse)
 
 func heldSize(ev *specialistv1.AnswerResponse) int { return heldOverhead + proto.Size(ev) }
 
+// restart forgets what a specialist has done, so that it can be asked once more, and returns what it is known to have spent. ok is
+// false if a listener has heard of it.
+func (b *branch) restart() (spent *commonv1.Usage, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.heard {
+		return nil, false
+	}
+	spent, b.own, b.before = b.own, nil, b.spent
+	b.held, b.heldBytes, b.calls = nil, 0, nil
+	b.text = b.turn.Output.NewStream()
+	b.streamed.Reset()
+	return spent, true
+}
+
 // report passes on an event of a final assignment. The specialist's text is the reply's only if no other one is asked.
 func (b *branch) report(specialist string, ev *specialistv1.AnswerResponse) {
+	b.heard = b.heard || b.turn.Emit != nil
 	switch ev := ev.GetEvent().(type) {
 	case *specialistv1.AnswerResponse_ToolCallStarted:
 		b.turn.Emit.ToolCallStarted(b.assignment.GetAssignmentId(), specialist, ev.ToolCallStarted)

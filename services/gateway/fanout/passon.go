@@ -37,6 +37,7 @@ func (r *Run) passOn(b *branch, a *specialistv1.Answer) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.next, b.first, b.spent = next, a, a.GetUsage()
+	b.own, b.before = nil, b.spent
 	r.fanout.cfg.Logger.InfoContext(r.ctx, "assignment passed on", "store", r.turn.Scope.StoreID, "turn", r.turn.Scope.TurnID,
 		"assignment", b.request.GetAssignmentId(), "specialist", b.specialist, "to", next)
 	return next
