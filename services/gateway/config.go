@@ -35,8 +35,10 @@ const (
 	DefaultTurnTimeout  = 60 * time.Second
 	DefaultMergeReserve = 6 * time.Second
 	DefaultThreadTTL    = 30 * 24 * time.Hour
-	// DefaultLease exceeds the longest pause of a healthy process.
-	DefaultLease            = 15 * time.Second
+	// DefaultLease exceeds the longest pause of a healthy process, and a fail-over of Redis, in which no lease can be renewed.
+	DefaultLease = 6 * time.Second
+	// DefaultRecordTimeout exceeds a fail-over of Redis, which took up to 5 s in a cluster of six nodes.
+	DefaultRecordTimeout    = 5 * time.Second
 	DefaultMaxTurns         = 1024
 	DefaultMaxTurnsPerStore = 512
 )
@@ -65,6 +67,9 @@ type Settings struct {
 	RunAhead RunAhead
 	// Lease is how long a gateway that has died keeps its turns; then another gateway may resume them. Zero: DefaultLease.
 	Lease time.Duration
+	// RecordTimeout is how long a finished reply waits for Redis to record it, if the caller's deadline allows; then it goes out
+	// unrecorded. Zero: DefaultRecordTimeout.
+	RecordTimeout time.Duration
 	// ThreadTTL is how long a thread and its turns are kept after the last message. Zero: DefaultThreadTTL.
 	ThreadTTL time.Duration
 	// MaxTurns bounds the number of turns in flight in this process; more are refused. Zero: DefaultMaxTurns.
@@ -135,7 +140,7 @@ func (c Config) Validate() error {
 // Validate reports what is out of range.
 func (s Settings) Validate() error {
 	switch {
-	case s.ThreadTTL < 0 || s.TurnTimeout < 0 || s.MergeReserve < 0 || s.Lease < 0:
+	case s.ThreadTTL < 0 || s.TurnTimeout < 0 || s.MergeReserve < 0 || s.Lease < 0 || s.RecordTimeout < 0:
 		return errors.New("gateway: a duration is negative")
 	case s.MaxTurns < 0 || s.MaxTurnsPerStore < 0:
 		return errors.New("gateway: a limit of turns is negative")
@@ -154,6 +159,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MergeReserve, DefaultMergeReserve)
 	setDefault(&c.RunAhead, RunAheadAlways)
 	setDefault(&c.Lease, DefaultLease)
+	setDefault(&c.RecordTimeout, DefaultRecordTimeout)
 	setDefault(&c.ThreadTTL, DefaultThreadTTL)
 	setDefault(&c.MaxTurns, DefaultMaxTurns)
 	setDefault(&c.MaxTurnsPerStore, DefaultMaxTurnsPerStore)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -313,6 +314,29 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 		close(g.open)
 		wg.Wait()
 	})
+}
+
+// A fail-over of Redis while a turn runs: the finished reply waits for it.
+func TestAReplyIsRecordedAfterAFailOver(t *testing.T) {
+	h := newFixture(t, miniredis.RunT(t))
+	h.config.RecordTimeout = 0 // the default
+	h.start()
+	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+		h.redisFault.set(func(_ context.Context, n int) error {
+			if n < 3 {
+				return syscall.ECONNREFUSED
+			}
+			return nil
+		})
+		return say(stream, "here")
+	}
+	reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", ThreadId: "t1", Message: "search: shoes"})
+	if err != nil || reply.GetUnrecorded() {
+		t.Fatalf("%v, %v", reply, err)
+	}
+	if _, err := h.client.GetTurn(t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: reply.GetTurnId()}); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestRedisDownRefusesARequestWithAnIDAndLosesNoAnswer(t *testing.T) {

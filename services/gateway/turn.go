@@ -35,8 +35,10 @@ const (
 	maxMessage = 8000
 	// maxGroups is the largest number of customer groups of a request.
 	maxGroups = 64
-	// maxRecordTime bounds the recording of a turn, which must not keep a finished reply from the shopper.
-	maxRecordTime = 2 * time.Second
+	// sendTime is what the recording of a turn leaves of the deadline, so that the reply still reaches the caller.
+	sendTime = 20 * time.Millisecond
+	// recordPause is the pause before a second attempt to record a turn. It doubles up to maxRecordPause.
+	recordPause, maxRecordPause = 50 * time.Millisecond, 400 * time.Millisecond
 )
 
 // turn takes one message through all stages:
@@ -241,6 +243,16 @@ func (t *turn) release(ctx context.Context, stop context.CancelFunc, run *fanout
 	t.lease.Close(ctx, replied)
 }
 
+// waitFor reports whether a pause passed before ctx ended.
+func waitFor(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-time.After(pause):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // report counts the claims of a reply, and names those without support in the turn's span: where they stand, not what they say.
 func (s *Service) report(ctx context.Context, span trace.Span, claims []*specialistv1.Claim) {
 	for _, c := range claims {
@@ -302,15 +314,22 @@ func (t *turn) languageTag() string {
 	return text.Language(t.req.GetMessage())
 }
 
-// record keeps the turn, also if the caller has just left. There is a reply by now, so an error is said in the reply and not
-// returned, unless another gateway has taken the turn over: it gives another reply.
+// record keeps the turn, also if the caller has just left. While Redis is out of reach, it tries again with the time it has. There is a
+// reply by now, so an error is said in the reply and not returned, unless another gateway has taken the turn over: it gives another
+// reply.
 func (s *Service) record(ctx context.Context, t *turn, reply *gatewayv1.AskResponse) error {
 	due, _ := ctx.Deadline()
-	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(maxRecordTime, time.Until(due)))
+	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(s.cfg.RecordTimeout, time.Until(due)-sendTime))
 	defer cancel()
-	err := t.lease.Record(recordCtx, t.req.GetMessage(), reply, s.cfg.Now())
-	if err == nil {
-		return nil
+	var err error
+	for pause := recordPause; ; pause = min(2*pause, maxRecordPause) {
+		err = t.lease.Record(recordCtx, t.req.GetMessage(), reply, s.cfg.Now())
+		if err == nil {
+			return nil
+		}
+		if unavailable := new(fault.Unavailable); !errors.As(err, &unavailable) || !waitFor(recordCtx, pause) {
+			break
+		}
 	}
 	if err = takenOverOr(ctx, err); errors.Is(err, threads.ErrTakenOver) {
 		return err

@@ -41,6 +41,8 @@ func addGatewayFlags(fs *flag.FlagSet) *gateway.Settings {
 		})
 	fs.Func("merge-reserve", defaulted("gateway: `duration` kept for merging several answers into one reply, at most a quarter of the time left", gateway.DefaultMergeReserve),
 		atLeast(&t.MergeReserve, time.Millisecond, time.ParseDuration))
+	fs.Func("record-timeout", defaulted("gateway: `duration` for which a finished reply waits for Redis to record it", gateway.DefaultRecordTimeout),
+		atLeast(&t.RecordTimeout, time.Millisecond, time.ParseDuration))
 	fs.Func("lease", defaulted("gateway: `duration` for which a gateway that has died keeps its turns; then another one may resume them", gateway.DefaultLease),
 		atLeast(&t.Lease, leastLease, time.ParseDuration))
 	fs.Func("thread-ttl", defaulted("gateway: `duration` for which a conversation is kept after its last message", gateway.DefaultThreadTTL),

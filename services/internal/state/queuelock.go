@@ -26,6 +26,8 @@ const (
 	pollFar   = 100 * time.Millisecond
 	// answerTime is the most that a healthy Redis needs for an answer.
 	answerTime = 50 * time.Millisecond
+	// renewals is how often a lease is renewed in its time. The more, the longer Redis may be out of reach before it expires.
+	renewals = 6
 	// leaseTimeout bounds one renewal of a lease, and a release, which also happens after the caller's context has ended.
 	leaseTimeout = time.Second
 )
@@ -144,9 +146,9 @@ func (l *QueueLock) KeepAlive(ctx context.Context, lost func()) (stop func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var renewals sync.WaitGroup
-	renewals.Go(func() {
-		ticker := time.NewTicker(l.lease / 3)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		ticker := time.NewTicker(l.lease / renewals)
 		defer ticker.Stop()
 		for {
 			select {
@@ -162,7 +164,7 @@ func (l *QueueLock) KeepAlive(ctx context.Context, lost func()) (stop func()) {
 	})
 	return func() {
 		cancel()
-		renewals.Wait()
+		renewing.Wait()
 	}
 }
 
