@@ -235,10 +235,7 @@ func (c *coverage) elsewhere(i int, is func(section) bool) bool {
 
 // names are the names that code put beside the text.
 func names(a *specialistv1.Answer) []string {
-	var out []string
-	for _, p := range a.GetProducts() {
-		out = append(out, p.GetTitle())
-	}
+	out := titles(a)
 	if code := a.GetPromotion().GetCode(); code != "" {
 		out = append(out, code)
 	}

@@ -260,7 +260,7 @@ func newEvidence(in Input) (*grounding.MergeEvidence, []*grounding.Section) {
 	for _, p := range in.Parts {
 		e.AddShopper(p.Query)
 		if p.Answer != nil {
-			sections = append(sections, e.AddAnswer(p.Answer.GetText(), len(p.Answer.GetProducts())))
+			sections = append(sections, e.AddAnswer(p.Answer.GetText(), titles(p.Answer)))
 		}
 	}
 	e.AddShopper(in.Message)
@@ -268,6 +268,15 @@ func newEvidence(in Input) (*grounding.MergeEvidence, []*grounding.Section) {
 		e.AddCurrency(in.CurrencyCode)
 	}
 	return e, sections
+}
+
+// titles returns the titles of an answer's products.
+func titles(a *specialistv1.Answer) []string {
+	var out []string
+	for _, p := range a.GetProducts() {
+		out = append(out, p.GetTitle())
+	}
+	return out
 }
 
 // output is the text of a reply, which is passed on as it is made.

@@ -18,6 +18,7 @@ const (
 	Percentage             //
 	Moment                 // a date or a time of day
 	Code                   // a code, an id or an address
+	Statement              // that something is so or not: a stock, a status, what is possible or free
 	Action                 // a sentence that says that the speaker changed something in the shop, or will
 )
 

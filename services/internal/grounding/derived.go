@@ -74,6 +74,22 @@ func (d *derivation) yieldsCount(e *Evidence, c claim) bool {
 	return slices.ContainsFunc(d.counts, func(listed int64) bool { return listed > 0 && (n == listed || e.hasTotal(n+listed)) })
 }
 
+// without returns the derivation without the amounts that a claim states.
+func (d *derivation) without(c claim) *derivation {
+	rest := &derivation{percentages: d.percentages, numbers: d.numbers}
+	for _, a := range d.amounts {
+		if !shareOne(a.values, c.values) {
+			rest.amounts = append(rest.amounts, a)
+		}
+	}
+	return rest
+}
+
+// yields reports whether a claim is an amount or a percentage that can be derived from others.
+func (d *derivation) yields(evidence []claim, c claim) bool {
+	return d.yieldsAmount(evidence, c) || d.yieldsPercentage(evidence, c)
+}
+
 // yieldsAmount reports whether a claim is an amount that can be derived from others, or from two that follow each other in the
 // evidence.
 func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {

@@ -33,9 +33,8 @@ type Evidence struct {
 	// bare are numbers without a currency that may be amounts, in thousandths.
 	bare []int64
 
-	hasSubjects bool       // subjects and common were read
-	subjects    []*subject // of the results
-	common      Set        // what the results and texts say of no subject
+	hasSubjects bool // subjects were read
+	subjects    subjects
 }
 
 // AddResult adds what a tool call returned, as JSON or as text. All is added before the first Check.
@@ -52,17 +51,20 @@ func (e *Evidence) AddText(text string) { e.texts = append(e.texts, text) }
 // percentage or a date that stands there of another subject than the text names is contradicted.
 func (e *Evidence) Check(s string) Claims {
 	const start = "\n" // where a number may count the items of a list
-	lines := lines{text: start + s, evidence: e}
+	e.readSubjects()
+	s = start + s
+	outline := e.subjects.outline(s, true)
 	var all Claims
 	add := func(c claim, v Verdict, sources ...Source) {
+		_, about := outline.at(c.Start)
 		all = append(all, Claim{
 			Start: c.Start - len(start), End: c.end() - len(start), Text: c.text,
-			Kind: c.kind(), Subject: lines.at(c.Start).subjectID(), Verdict: v, Sources: sources,
+			Kind: c.kind(), Subject: about.subjectID(), Verdict: v, Sources: sources,
 		})
 	}
 	var d derivation
 	var open, found []claim
-	for _, c := range claimsOf(lines.text) {
+	for _, c := range claimsOf(s) {
 		if len(open)+len(found) == MaxChecked {
 			break
 		}
@@ -75,14 +77,14 @@ func (e *Evidence) Check(s string) Claims {
 	}
 	for _, c := range found {
 		verdict := Supported
-		if e.contradicts(lines.at(c.Start), c, &d) {
+		if e.contradicts(outline, c, &d) {
 			verdict = Contradicted
 		}
 		add(c, verdict, e.sources(c)...)
 	}
 	if len(open) > 0 {
-		d.countItems(lines.text)
-		d.learnQuantities(lines.text)
+		d.countItems(s)
+		d.learnQuantities(s)
 	}
 	for _, c := range open {
 		rule := d.ruleOf(e, c)
@@ -93,9 +95,32 @@ func (e *Evidence) Check(s string) Claims {
 		d.learn(c)
 		add(c, Supported, Source{Rule: rule})
 	}
-	all = append(all, actionsOf(s, MaxChecked-len(all))...)
+	for _, c := range append(e.subjects.check(outline, MaxChecked-len(all)), actionsOf(s, MaxChecked-len(all))...) {
+		c.Start, c.End = c.Start-len(start), c.End-len(start)
+		all = append(all, c)
+	}
 	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })
 	return all
+}
+
+// readSubjects reads the subjects of the evidence, once.
+func (e *Evidence) readSubjects() {
+	if e.hasSubjects {
+		return
+	}
+	e.hasSubjects = true
+	for _, r := range e.results {
+		e.subjects.addResult(r.text)
+	}
+	for _, s := range e.texts {
+		e.subjects.common.Add(Read(s, ""))
+	}
+}
+
+// contradicts reports whether a claim that the evidence has is true of another subject than those that its clause is about, and
+// follows from no other amount.
+func (e *Evidence) contradicts(o outline, c claim, d *derivation) bool {
+	return e.subjects.contradicts(o, c) && !d.without(c).yields(e.amounts, c)
 }
 
 // ruleOf returns the rule by which a claim follows from the evidence and from what the text names, or "".

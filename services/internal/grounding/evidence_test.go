@@ -257,7 +257,7 @@ func TestWordsBesideANumberAreNoCode(t *testing.T) {
 		}
 	}
 	e := grounding.MergeEvidence{Language: "en"}
-	e.AddAnswer("Save 20 EUR on tents.", 0)
+	e.AddAnswer("Save 20 EUR on tents.", nil)
 	if e.Supports(e.Read("Use SAVE20.")) {
 		t.Error("an amount supports a code")
 	}

@@ -41,6 +41,7 @@ const (
 type Text struct {
 	// Facts are in order, each as often as it stands there. A currency follows its number.
 	Facts []Fact
+	raw   string
 	words []key // of plain words and codes in capitals, which a fact of another text may name too
 }
 
@@ -51,6 +52,7 @@ func Read(text, language string) Text {
 	defer r.keep()
 	*r = reader{text: text, numerals: numerals[language], atoms: r.atoms[:0], tokens: r.tokens[:0]}
 	r.tokenize()
+
 	r.out.words = make([]key, 0, len(r.tokens))
 	r.read()
 	return r.out

@@ -191,7 +191,7 @@ func TestMergeEvidenceSupportsCountsAndTheStoresCurrency(t *testing.T) {
 		{"no currency", "", "It costs $12.", 0, false},
 	} {
 		e := grounding.MergeEvidence{Language: "en"}
-		e.AddAnswer("It costs 12.", tt.products)
+		e.AddAnswer("It costs 12.", make([]string, tt.products))
 		if tt.currency != "" {
 			e.AddCurrency(tt.currency)
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
@@ -20,6 +22,14 @@ type MergeEvidence struct {
 	counts   Set             // how many products, items and prices a section has, which a text may state
 	units    map[string]bool // what the sections give numbers of
 	shopper  []Fact
+
+	answers  []answer
+	subjects func() *subjects // of the answers, made once
+}
+
+type answer struct {
+	text   string
+	titles []string
 }
 
 // Section is an answer that a reply is merged from, as the checks look at it. It is immutable.
@@ -50,9 +60,10 @@ func (e *MergeEvidence) AddCurrency(code string) {
 	}
 }
 
-// AddAnswer adds an answer, and how many products stand beside it.
-func (e *MergeEvidence) AddAnswer(answer string, products int) *Section {
+// AddAnswer adds an answer, and the titles of the products that stand beside it.
+func (e *MergeEvidence) AddAnswer(answer string, titles []string) *Section {
 	s := &Section{Text: e.Read(answer)}
+	e.addSubjects(answer, titles)
 	s.Set.Add(s.Text)
 	e.sections = append(e.sections, s)
 	if e.units == nil {
@@ -73,7 +84,7 @@ func (e *MergeEvidence) AddAnswer(answer string, products int) *Section {
 			e.amounts = append(e.amounts, claim{Fact: f, values: f.values()})
 		}
 	}
-	for _, n := range []int{items, prices, products} {
+	for _, n := range []int{items, prices, len(titles)} {
 		if n > 1 {
 			e.counts.add(countKey(n))
 		}
@@ -81,8 +92,77 @@ func (e *MergeEvidence) AddAnswer(answer string, products int) *Section {
 	return s
 }
 
-// Supports reports whether all facts of a text rest on the evidence, or are amounts derived from it.
+// addSubjects adds an answer whose subjects are the products beside it and the codes in it.
+func (e *MergeEvidence) addSubjects(raw string, titles []string) {
+	e.answers = append(e.answers, answer{raw, titles})
+	e.subjects = sync.OnceValue(func() *subjects {
+		var s subjects
+		for _, a := range e.answers {
+			for _, title := range a.titles {
+				s.subject(kindProduct, title, title)
+			}
+			for _, f := range Read(a.text, "").Facts {
+				if f.Name && strings.ContainsFunc(a.text[f.Start:f.End], unicode.IsDigit) && !strings.Contains(a.text[f.Start:f.End], "://") {
+					kind := kindCode
+					if hits := hitsOf(text.Words(f.Left)); len(hits) > 0 && hits[0].topic == "ORDER" {
+						kind = kindOrder
+					}
+					s.subject(kind, a.text[f.Start:f.End], a.text[f.Start:f.End])
+				}
+			}
+		}
+		for _, a := range e.answers {
+			s.addAnswer(a.text)
+		}
+		return &s
+	})
+}
+
+// addAnswer adds what an answer says of subjects that were added before.
+func (s *subjects) addAnswer(raw string) {
+	o := s.outline(raw, false)
+	for _, f := range Read(raw, "").Facts {
+		_, r := o.at(f.Start)
+		if len(r.named) == 0 {
+			s.common.AddFacts(f)
+		}
+		for _, n := range r.named {
+			n.facts.AddFacts(f)
+		}
+	}
+	s.addStatements(raw, nil)
+}
+
+// Supports reports whether all that a text says rests on the evidence, or is derived from it: its facts are there, of the same
+// subjects, it denies nothing that the answers assert, and claims no action.
 func (e *MergeEvidence) Supports(t Text) bool {
+	return e.supportsFacts(t) && len(e.checkStatements(t.raw).Rejected()) == 0 && !ClaimsAction(t.raw)
+}
+
+// checkStatements returns the claims of what a text says of subjects, as far as it is not in its facts alone.
+func (e *MergeEvidence) checkStatements(raw string) Claims {
+	if e.subjects == nil {
+		return nil
+	}
+	s := e.subjects()
+	o := s.outline(raw, true)
+	out := s.check(o, MaxChecked)
+	var d derivation
+	claims := claimsOf(raw)
+	for _, c := range claims {
+		d.learn(c)
+	}
+	for _, c := range claims {
+		if s.contradicts(o, c) && !d.without(c).yields(e.amounts, c) {
+			_, r := o.at(c.Start)
+			out = append(out, Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Subject: r.subjectID(), Verdict: Contradicted})
+		}
+	}
+	return out
+}
+
+// supportsFacts reports whether all facts of a text rest on the evidence, or are amounts derived from it.
+func (e *MergeEvidence) supportsFacts(t Text) bool {
 	var said derivation
 	var open []claim
 	for _, f := range t.Facts {
@@ -133,6 +213,13 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 			said.learn(c)
 		}
 		all = append(all, claim)
+	}
+	for _, c := range e.checkStatements(s) {
+		if i := slices.IndexFunc(all, func(o Claim) bool { return o.Start == c.Start && o.Kind == c.Kind }); i >= 0 {
+			all[i] = c
+		} else if len(all) < MaxChecked {
+			all = append(all, c)
+		}
 	}
 	all = append(all, actionsOf(s, MaxChecked-len(all))...)
 	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })

@@ -12,6 +12,7 @@ var kindProtos = map[Kind]specialistv1.ClaimKind{
 	Percentage: specialistv1.ClaimKind_CLAIM_KIND_PERCENTAGE,
 	Moment:     specialistv1.ClaimKind_CLAIM_KIND_DATE,
 	Code:       specialistv1.ClaimKind_CLAIM_KIND_CODE,
+	Statement:  specialistv1.ClaimKind_CLAIM_KIND_STATEMENT,
 	Action:     specialistv1.ClaimKind_CLAIM_KIND_ACTION,
 }
 

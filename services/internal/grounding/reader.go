@@ -24,6 +24,7 @@ type reader struct {
 }
 
 func (r *reader) read() {
+	r.out.raw = r.text
 	for r.at < len(r.tokens) {
 		t := r.tokens[r.at]
 		switch {

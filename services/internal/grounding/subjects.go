@@ -1,107 +1,155 @@
 package grounding
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// subject is a thing that a tool result describes, such as a product, an order or a promotion, with the facts given of it.
+// subject is a thing that evidence describes, such as a product, an order, a promotion or a passage, with the facts given of it.
 type subject struct {
-	id     string
-	kind   string              // the JSON key of its id: only subjects of one kind are confused with each other
-	name   string              // its title and id, which identify it
-	words  []string            // of the name, in lower case
-	facts  Set                 // of the object and those in it
-	fields map[string][]string // of the object itself: the texts under each key, each once
+	id    string
+	kind  string          // the JSON key of its id: only subjects of one kind are confused with each other
+	name  string          // its title and id, which identify it
+	words []string        // of the name, as nameWord has them, each once
+	stems map[string]bool // of what a passage says
 
-	inherited Set // of the objects around it
+	fields    map[string][]string // of the object itself: the texts under each key, each once
+	facts     Set                 // of the object and those in it
+	inherited Set                 // of the objects around it
+	variants  []variant
 }
 
-// nameKeys are the JSON keys whose values name a subject.
-var nameKeys = []string{"title", "name", "product_id", "order_id", "order_number", "number", "code", "id"}
-
-// subjectReader collects the subjects of tool results.
-type subjectReader struct {
-	subjects []*subject
-	common   strings.Builder // facts of no subject
+// variant is one way in which a product comes.
+type variant struct {
+	words []string // of its options, folded
+	facts Set
 }
 
-// subjectsOf returns the subjects of tool results, and the facts that belong to none. A result that is not JSON has none.
-func subjectsOf(results []result) ([]*subject, Set) {
-	var r subjectReader
-	for _, result := range results {
-		var v any
-		if json.Unmarshal([]byte(result.text), &v) != nil {
-			r.common.WriteString(result.text + "\n")
-			continue
-		}
-		r.common.WriteString(r.walk(v, "", false))
+// has reports whether a fact is given of the subject.
+func (s *subject) has(f Fact) bool { return s.facts.Has(f) || s.inherited.Has(f) }
+
+// subjects are the things that evidence describes, with what it says of them and of none of them.
+type subjects struct {
+	list       []*subject
+	byWord     map[string][]*subject
+	common     Set // what the evidence says of no subject
+	assertions []assertion
+	said       []statement // the clauses of texts
+}
+
+// Kinds of subjects.
+const (
+	kindProduct = "product_id"
+	kindOrder   = "order_id"
+	kindCode    = "code"
+	kindPassage = "policy"
+)
+
+// kindOf maps the JSON keys whose values name a subject to its kind. A title or name alone makes none.
+var kindOf = map[string]string{
+	"title": "", "name": "", "product_id": kindProduct, "order_id": kindOrder, "order_number": kindOrder, "number": kindOrder,
+	"code": kindCode, "id": "id", "policy": kindPassage, "section": kindPassage,
+}
+
+// nameKeys are the same keys, in the order in which they are looked for.
+var nameKeys = []string{"title", "name", "product_id", "order_id", "order_number", "number", "code", "id", "section", "policy"}
+
+// addResult adds the subjects of a tool's result.
+func (s *subjects) addResult(result string) {
+	var v any
+	d := json.NewDecoder(strings.NewReader(result))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		s.common.Add(Read(result, ""))
+		s.addStatements(result, nil)
+		return
 	}
-	var common Set
-	common.Add(Read(r.common.String(), ""))
-	return r.subjects, common
+	s.common.Add(Read(s.walk(v, "", nil), ""))
 }
 
-// walk reads a JSON value, and returns its text. What an object says directly holds for the objects in it, too: the date of
-// an order is that of its items.
-func (r *subjectReader) walk(v any, inherited string, inSubject bool) string {
+// walk reads a JSON value, and returns its text if it belongs to no subject. What an object says directly holds for the objects in
+// it, too: the date of an order is that of its items.
+func (s *subjects) walk(v any, inherited string, in *subject) string {
 	switch v := v.(type) {
 	case string:
 		return v + "\n"
+	case json.Number:
+		return v.String() + "\n"
 	case []any:
 		var all strings.Builder
 		for _, element := range v {
-			all.WriteString(r.walk(element, inherited, inSubject))
+			all.WriteString(s.walk(element, inherited, in))
 		}
 		return all.String()
 	case map[string]any:
-		kind, id, name := "", "", ""
-		var direct, all strings.Builder
-		for _, key := range nameKeys {
-			if s, ok := v[key].(string); ok {
-				name += s + " "
-				if key != "title" && key != "name" && kind == "" {
-					kind, id = key, s
-				}
-			}
-		}
-		keys := slices.Sorted(maps.Keys(v)) // so that equal results read alike
-		for _, key := range keys {
-			if s, ok := v[key].(string); ok {
-				direct.WriteString(s + "\n")
-			}
-		}
-		isSubject := kind != ""
-		all.WriteString(direct.String())
-		for _, key := range keys {
-			if _, ok := v[key].(string); !ok {
-				all.WriteString(r.walk(v[key], inherited+direct.String(), inSubject || isSubject))
-			}
-		}
-		if !isSubject {
-			return all.String()
-		}
-		r.add(kind, id, strings.TrimSpace(name), all.String(), inherited, v)
-		if inSubject {
-			return all.String()
-		}
+		return s.walkObject(v, inherited, in)
 	}
 	return ""
 }
 
-// add adds facts to the subject of a name.
-func (r *subjectReader) add(kind, id, name, facts, inherited string, fields map[string]any) {
-	i := slices.IndexFunc(r.subjects, func(s *subject) bool { return s.kind == kind && s.name == name })
-	if i < 0 {
-		i = len(r.subjects)
-		r.subjects = append(r.subjects, &subject{id: id, kind: kind, name: name, words: wordsOf(name)})
+func (s *subjects) walkObject(v map[string]any, inherited string, in *subject) string {
+	kind, id, name := "", "", ""
+	for _, key := range nameKeys {
+		if value, ok := v[key].(string); ok && (key != "policy" || name == "") { // a section names a passage better than its policy
+			name += value + " "
+			if kindOf[key] != "" && kind == "" {
+				kind, id = kindOf[key], value
+			}
+		}
 	}
-	r.subjects[i].facts.Add(Read(facts, ""))
-	r.subjects[i].addFields(fields)
-	r.subjects[i].inherited.Add(Read(inherited, ""))
+	title, _ := v["title"].(string)
+	switch {
+	case kind == kindCode, kind == kindOrder:
+		name = id
+	case kind == kindProduct && title != "":
+		name = title
+	}
+	of := in
+	if kind != "" {
+		of = s.subject(kind, id, strings.TrimSpace(name))
+	}
+	var direct, all bytes.Buffer
+	keys := slices.Sorted(maps.Keys(v)) // so that equal results read alike
+	for _, key := range keys {
+		switch value := v[key].(type) {
+		case string:
+			direct.WriteString(value + "\n")
+		case json.Number:
+			direct.WriteString(value.String() + "\n")
+		}
+	}
+	all.Write(direct.Bytes())
+	for _, key := range keys {
+		switch v[key].(type) {
+		case map[string]any, []any:
+			all.WriteString(s.walk(v[key], inherited+direct.String(), of))
+		}
+	}
+	s.assertObject(v, of)
+	if kind == "" {
+		return all.String()
+	}
+	facts := Read(all.String(), "")
+	of.addFields(v)
+	of.facts.Add(facts)
+	if kind == kindPassage {
+		of.addStems(all.String())
+	}
+	of.inherited.Add(Read(inherited, ""))
+	if options, ok := v["options"].(map[string]any); ok {
+		of.variants = append(of.variants, variant{words: foldedWords(s.walk(options, "", nil)), facts: factSet(facts)})
+	}
+	if in != nil {
+		return all.String()
+	}
+	return ""
 }
 
 // addFields adds the texts of an object.
@@ -119,12 +167,12 @@ func (s *subject) addFields(object map[string]any) {
 // Correction returns what the evidence says in the place of a contradicted claim: what the claim's subject has where the other
 // subject has the claim, such as its own price. ok is false if that is not one value.
 func (e *Evidence) Correction(c Claim) (value string, ok bool) {
-	i := slices.IndexFunc(e.subjects, func(s *subject) bool { return s.id == c.Subject })
+	i := slices.IndexFunc(e.subjects.list, func(s *subject) bool { return s.id == c.Subject })
 	if c.Verdict != Contradicted || c.Subject == "" || i < 0 || len(c.Sources) == 0 {
 		return "", false
 	}
 	pointer := c.Sources[0].Pointer
-	own := e.subjects[i].fields[pointer[strings.LastIndexByte(pointer, '/')+1:]]
+	own := e.subjects.list[i].fields[pointer[strings.LastIndexByte(pointer, '/')+1:]]
 	if len(own) != 1 {
 		return "", false
 	}
@@ -135,114 +183,308 @@ func (e *Evidence) Correction(c Claim) (value string, ok bool) {
 	return claims[0].text, true
 }
 
-// wordsOf returns the words of a text, each once and sorted. An id such as QT-1001 is one.
-func wordsOf(s string) []string {
-	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' })
-	slices.Sort(words)
-	return slices.Compact(words)
+// addStems adds what a passage says.
+func (s *subject) addStems(passage string) {
+	if s.stems == nil {
+		s.stems = map[string]bool{}
+	}
+	for _, w := range text.Words(passage) {
+		if isContent(w.Text) {
+			s.stems[stemOf(w.Text)] = true
+		}
+	}
 }
 
-// line is a line of a text, as far as it tells what its claims are about.
-type line struct {
-	words []string // each once and sorted
-	named *subject // nil: none, or several
+func factSet(t Text) Set {
+	var out Set
+	out.Add(t)
+	return out
 }
 
-func (l *line) subjectID() string {
-	if l.named == nil {
+// subject returns the subject of a kind with a name, and adds it if there is none.
+func (s *subjects) subject(kind, id, name string) *subject {
+	if i := slices.IndexFunc(s.list, func(o *subject) bool { return o.kind == kind && o.name == name }); i >= 0 {
+		return s.list[i]
+	}
+	n := &subject{id: id, kind: kind, name: name, words: nameWords(name)}
+	s.list = append(s.list, n)
+	if s.byWord == nil {
+		s.byWord = map[string][]*subject{}
+	}
+	for _, w := range n.words {
+		s.byWord[w] = append(s.byWord[w], n)
+	}
+	return n
+}
+
+// foldedWords returns the words of a text, each once.
+func foldedWords(s string) []string {
+	var out []string
+	for _, w := range text.Words(s) {
+		if !slices.Contains(out, w.Text) {
+			out = append(out, w.Text)
+		}
+	}
+	return out
+}
+
+// nameWords returns the words of a name, each once.
+func nameWords(name string) []string {
+	var out []string
+	for _, w := range foldedWords(name) {
+		if w = nameWord(w); !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// nameWord returns a folded word without the s of a plural.
+func nameWord(w string) string {
+	if len(w) > 3 {
+		return strings.TrimSuffix(w, "s")
+	}
+	return w
+}
+
+// reference is what a clause is about.
+type reference struct {
+	named     []*subject // the subjects that it names, or that those before it do: one of a kind
+	mentioned []*subject // all that it may name
+}
+
+// subjectID returns the id of the first subject, or "".
+func (p reference) subjectID() string {
+	if len(p.named) == 0 {
 		return ""
 	}
-	return l.named.id
+	return p.named[0].id
 }
 
-// lines reads the lines of a text, each once, for the claims in them, which come in order.
-type lines struct {
-	text       string
-	evidence   *Evidence
-	start, end int // of the last line, in bytes
-	last       *line
+func (p reference) of(kind string) *subject {
+	for _, n := range p.named {
+		if n.kind == kind {
+			return n
+		}
+	}
+	return nil
 }
 
-// at returns the line of a byte of the text.
-func (l *lines) at(offset int) *line {
-	if l.last != nil && l.start <= offset && offset < l.end {
-		return l.last
+// minScore is the number of points from which words name a subject.
+const minScore = 2
+
+// naming returns what a clause names itself.
+func (s *subjects) naming(raw string, c *clause) reference {
+	var candidates []candidate
+	last := -1 // number of the last word that is of a name
+	for i, w := range c.words {
+		of := s.byWord[nameWord(w.Text)]
+		if len(of) == 0 {
+			continue
+		}
+		isNumber := !strings.ContainsFunc(w.Text, unicode.IsLetter)
+		isShort := isNumber && len(w.Text) < 3
+		if isShort && last != i-1 || !isNumber && isStopWord(w.Text) {
+			continue // a small number is part of a name only beside another part
+		}
+		last = i
+		for _, o := range of {
+			k := slices.IndexFunc(candidates, func(x candidate) bool { return x.subject == o })
+			if k < 0 {
+				k = len(candidates)
+				candidates = append(candidates, candidate{subject: o})
+			}
+			candidates[k].add(nameWord(w.Text), s.points(raw, w, o, isNumber, isShort))
+		}
 	}
-	l.start = strings.LastIndexByte(l.text[:offset], '\n') + 1
-	of, _, _ := strings.Cut(l.text[l.start:], "\n")
-	l.end = l.start + len(of) + 1
-	l.evidence.readSubjects()
-	words := wordsOf(of)
-	l.last = &line{words: words, named: namedIn(words, l.evidence.subjects)}
-	return l.last
+	return referenceOf(candidates)
 }
 
-// readSubjects reads the subjects of the evidence, once.
-func (e *Evidence) readSubjects() {
-	if e.hasSubjects {
-		return
-	}
-	e.hasSubjects = true
-	e.subjects, e.common = subjectsOf(e.results)
-	for _, s := range e.texts {
-		e.common.Add(Read(s, ""))
+// candidate is a subject that words may name.
+type candidate struct {
+	*subject
+	words  []string
+	points int
+}
+
+func (c *candidate) add(word string, points int) {
+	if !slices.Contains(c.words, word) {
+		c.words, c.points = append(c.words, word), c.points+points
 	}
 }
 
-// contradicts reports whether a claim that the evidence has is true of another subject than the one that its line names. It
-// is sure only if the line names one subject, says nothing of that other one, and the claim follows from no other amount.
-func (e *Evidence) contradicts(l *line, c claim, d *derivation) bool {
-	if c.currency == "" && c.Unit != Percent && c.Unit != Date {
-		return false
+// points says how much a word tells about a subject: a word of this one alone more than one that it shares with others of its kind.
+func (s *subjects) points(raw string, w text.Word, of *subject, isNumber, isShort bool) int {
+	shared := slices.ContainsFunc(s.byWord[nameWord(w.Text)], func(o *subject) bool { return o != of && o.kind == of.kind && o.id != of.id })
+	first, _ := utf8.DecodeRuneInString(raw[w.Start:])
+	switch {
+	case of.kind == kindCode && !isNumber && !unicode.IsUpper(first):
+		return 0 // "save 20 EUR" does not name SAVE-20
+	case shared || isShort:
+		return 1
+	case isNumber, unicode.IsUpper(first), strings.ContainsFunc(w.Text, unicode.IsDigit):
+		return minScore
 	}
-	named, said := l.named, l.words
-	if named == nil || named.facts.Has(c.Fact) || named.inherited.Has(c.Fact) || e.common.Has(c.Fact) {
+	return 1
+}
+
+// referenceOf returns the candidates with enough points, of each kind, that have a word of their own. One that is the only one of its
+// kind is named.
+func referenceOf(candidates []candidate) reference {
+	var r reference
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return b.points - a.points })
+	for i, c := range candidates {
+		if c.points < minScore {
+			break
+		}
+		isCovered := slices.ContainsFunc(candidates[:i], func(o candidate) bool {
+			return o.kind == c.kind && o.points > c.points && !slices.ContainsFunc(c.words, func(w string) bool { return !slices.Contains(o.words, w) })
+		})
+		if !isCovered {
+			r.mentioned = append(r.mentioned, c.subject)
+		}
+	}
+	for _, n := range r.mentioned {
+		if !slices.ContainsFunc(r.mentioned, func(o *subject) bool { return o.kind == n.kind && o != n }) {
+			r.named = append(r.named, n)
+		}
+	}
+	return r
+}
+
+// isStopWord reports whether a folded word is a stop word in one of the languages that shoppers use most.
+func isStopWord(w string) bool {
+	return slices.ContainsFunc([]string{"en", "es", "de", "fr"}, func(tag string) bool { return text.IsStopWord(tag, w) })
+}
+
+// outline is a text in clauses, with what each is about.
+type outline struct {
+	raw     string
+	clauses []clause
+	refs    []reference
+}
+
+// clauseAt returns the number of the clause at a byte of the text, or -1.
+func (o outline) clauseAt(offset int) int {
+	i, found := slices.BinarySearchFunc(o.clauses, offset, func(c clause, at int) int { return c.start - at })
+	if !found {
+		i--
+	}
+	return i
+}
+
+// at returns the clause at a byte of the text, and what it is about.
+func (o outline) at(offset int) (*clause, reference) {
+	if i := o.clauseAt(offset); i >= 0 {
+		return &o.clauses[i], o.refs[i]
+	}
+	return &clause{}, reference{}
+}
+
+// outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence, and
+// a line that names one subject is about it throughout, if inLines.
+func (s *subjects) outline(raw string, inLines bool) outline {
+	clauses := clausesOf(raw)
+	own := make([]reference, len(clauses))
+	for i := range clauses {
+		own[i] = s.naming(raw, &clauses[i])
+	}
+	out := make([]reference, len(clauses))
+	for i, c := range clauses {
+		out[i] = reference{named: slices.Clone(own[i].named), mentioned: slices.Clone(own[i].mentioned)}
+		if i+1 < len(clauses) && clauses[i+1].inBrackets && len(own[i].mentioned) == 0 && len(own[i+1].named) > 0 && !c.inBrackets {
+			out[i] = own[i+1] // 24.90 EUR (Chalk pouch)
+		} else if i > 0 && clauses[i-1].sentence == c.sentence {
+			out[i].inherit(out[i-1])
+		}
+	}
+	for i, c := range clauses {
+		if inLines {
+			out[i].inherit(lineOf(clauses, own, c.line))
+		}
+	}
+	for _, c := range clauses {
+		for i := range clauses {
+			if c.has("BOTH") && clauses[i].sentence == c.sentence { // "20 and 30 EUR respectively"
+				out[i].named = nil
+			}
+		}
+	}
+	return outline{raw, clauses, out}
+}
+
+// inherit adds the subjects of kinds that the reference has none of.
+func (p *reference) inherit(from reference) {
+	for _, n := range from.named {
+		if !slices.ContainsFunc(p.mentioned, func(o *subject) bool { return o.kind == n.kind }) {
+			p.named, p.mentioned = append(p.named, n), append(p.mentioned, n)
+		}
+	}
+}
+
+// lineOf returns the subjects of a line that are the only ones of their kind in it.
+func lineOf(clauses []clause, own []reference, line int) reference {
+	var all reference
+	for i, c := range clauses {
+		if c.line == line {
+			all.mentioned = append(all.mentioned, own[i].mentioned...)
+		}
+	}
+	var p reference
+	for _, n := range all.mentioned {
+		others := slices.ContainsFunc(all.mentioned, func(o *subject) bool { return o.kind == n.kind && o != n })
+		if !others && !slices.Contains(p.named, n) {
+			p.named, p.mentioned = append(p.named, n), append(p.mentioned, n)
+		}
+	}
+	return p
+}
+
+// contradicts reports whether a claim that the evidence has is true of another subject than those that its clause is about.
+func (s *subjects) contradicts(in outline, c claim) bool {
+	of, r := in.at(c.Start)
+	if !isSpecific(c) || of.has("COMPARE") || s.common.Has(c.Fact) ||
+		slices.ContainsFunc(r.mentioned, func(n *subject) bool { return n.has(c.Fact) }) {
 		return false
 	}
 	isOthers := false
-	for _, s := range e.subjects {
-		if s == named || !s.facts.Has(c.Fact) {
+	for _, o := range s.list {
+		if !o.facts.Has(c.Fact) {
 			continue
 		}
-		if s.kind != named.kind || slices.ContainsFunc(s.words, func(w string) bool {
-			return slices.Contains(said, w) && !slices.Contains(named.words, w) && strings.ContainsFunc(w, unicode.IsLetter)
-		}) {
+		named := r.of(o.kind)
+		if named == nil || o.kind == kindPassage && of.inCommon(o.stems) > of.inCommon(named.stems) {
 			return false
 		}
 		isOthers = true
 	}
-	if !isOthers {
-		return false
-	}
-	rest := derivation{percentages: d.percentages, numbers: d.numbers}
-	for _, a := range d.amounts {
-		if !shareOne(a.values, c.values) {
-			rest.amounts = append(rest.amounts, a)
-		}
-	}
-	return !rest.yieldsAmount(e.amounts, c) && !rest.yieldsPercentage(e.amounts, c)
+	return isOthers
 }
 
-// namedIn returns the subject of which a line has more words than of any other, and two or an id, or nil.
-func namedIn(said []string, subjects []*subject) *subject {
-	var named *subject
-	most := 1
-	for _, s := range subjects {
-		n := 0
-		for _, w := range s.words {
-			if _, found := slices.BinarySearch(said, w); found {
-				n++
-				if strings.ContainsFunc(w, unicode.IsLetter) && strings.ContainsFunc(w, unicode.IsDigit) {
-					n++ // an id
-				}
-			}
-		}
-		switch {
-		case n > most:
-			named, most = s, n
-		case n == most:
-			named = nil
+// inCommon returns how many words of a clause have one of the stems.
+func (c *clause) inCommon(stems map[string]bool) int {
+	n := 0
+	for _, w := range c.words {
+		if stems[stemOf(w.Text)] {
+			n++
 		}
 	}
-	return named
+	return n
 }
+
+// isSpecific reports whether a claim tells subjects of a kind apart: an amount, a percentage, a date, a period or a measure. A bare
+// number may count anything.
+func isSpecific(c claim) bool {
+	if c.currency != "" || c.Unit == Percent || c.Unit == Date {
+		return true
+	}
+	unit := c.Unit
+	if n := len(c.others); n > 0 {
+		unit = c.others[n-1].Unit
+	}
+	_, isPeriod := periods[unit]
+	return isPeriod || measures[unit]
+}
+
+// measures are the units of measures, as Fact.Unit has them.
+var measures = map[string]bool{"g": true, "kg": true, "mm": true, "cm": true, "m": true, "km": true, "ml": true, "l": true, "w": true, "h": true}

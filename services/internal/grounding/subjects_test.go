@@ -17,7 +17,7 @@ func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 		{"a line names both", "The Hollin Drift 2 is cheaper than the Gale 3 at 515 EUR.", 0},
 		{"a digit of the other's name", "- Hollin Drift 2: €515.00, for up to 3 people", 1},
 		{"no subject", "It costs 515 EUR.", 0},
-		{"difference", "The Hollin Gale 3 costs 515 EUR, 226 EUR more than the other at 289 EUR.", 1},
+		{"difference", "The Hollin Gale 3 costs 515 EUR, 226 EUR more than the other at 289 EUR.", 0},
 		{"what the shopper wrote", "The Hollin Drift 2 is below 400 EUR.", 0},
 		{"other order's date", "Order QT-1001 was placed on 9 November 2026.", 1},
 		{"own date", "Order QT-1001 was placed on 2 November 2026.", 0},

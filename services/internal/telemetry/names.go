@@ -50,7 +50,7 @@ const (
 	KeyLimit          = "quartet.limit"
 	KeyOutcome        = "quartet.outcome"
 	KeyRecordKind     = "quartet.record.kind"
-	KeyClaimKind      = "quartet.claim.kind"    // number, amount, percentage, date, code or action
+	KeyClaimKind      = "quartet.claim.kind"    // number, amount, percentage, date, code, statement or action
 	KeyClaimVerdict   = "quartet.claim.verdict" // supported, contradicted, unsupported or undecided
 	// KeyClaimPlace is where a claim stands in the reply: its first byte and the byte after its last.
 	KeyClaimPlace = "quartet.claim.place"

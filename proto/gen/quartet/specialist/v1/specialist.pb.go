@@ -122,6 +122,8 @@ const (
 	ClaimKind_CLAIM_KIND_CODE ClaimKind = 5
 	// A sentence that says that the assistant changed something in the store, or will. No tool does.
 	ClaimKind_CLAIM_KIND_ACTION ClaimKind = 6
+	// That something is so or not: it is in stock, an order has a status, something is possible, free or valid.
+	ClaimKind_CLAIM_KIND_STATEMENT ClaimKind = 7
 )
 
 // Enum value maps for ClaimKind.
@@ -134,6 +136,7 @@ var (
 		4: "CLAIM_KIND_DATE",
 		5: "CLAIM_KIND_CODE",
 		6: "CLAIM_KIND_ACTION",
+		7: "CLAIM_KIND_STATEMENT",
 	}
 	ClaimKind_value = map[string]int32{
 		"CLAIM_KIND_UNSPECIFIED": 0,
@@ -143,6 +146,7 @@ var (
 		"CLAIM_KIND_DATE":        4,
 		"CLAIM_KIND_CODE":        5,
 		"CLAIM_KIND_ACTION":      6,
+		"CLAIM_KIND_STATEMENT":   7,
 	}
 )
 
@@ -3139,7 +3143,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x17FINISH_REASON_MAX_STEPS\x10\x04\x12\x1a\n" +
 	"\x16FINISH_REASON_DEADLINE\x10\x05\x12\x18\n" +
 	"\x14FINISH_REASON_BUDGET\x10\x06\x12\x17\n" +
-	"\x13FINISH_REASON_ERROR\x10\a*\xb1\x01\n" +
+	"\x13FINISH_REASON_ERROR\x10\a*\xcb\x01\n" +
 	"\tClaimKind\x12\x1a\n" +
 	"\x16CLAIM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CLAIM_KIND_NUMBER\x10\x01\x12\x15\n" +
@@ -3147,7 +3151,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x15CLAIM_KIND_PERCENTAGE\x10\x03\x12\x13\n" +
 	"\x0fCLAIM_KIND_DATE\x10\x04\x12\x13\n" +
 	"\x0fCLAIM_KIND_CODE\x10\x05\x12\x15\n" +
-	"\x11CLAIM_KIND_ACTION\x10\x06*\xa6\x01\n" +
+	"\x11CLAIM_KIND_ACTION\x10\x06\x12\x18\n" +
+	"\x14CLAIM_KIND_STATEMENT\x10\a*\xa6\x01\n" +
 	"\fClaimVerdict\x12\x1d\n" +
 	"\x19CLAIM_VERDICT_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17CLAIM_VERDICT_SUPPORTED\x10\x01\x12\x1e\n" +

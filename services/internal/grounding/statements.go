@@ -1,0 +1,466 @@
+package grounding
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// assertion says something of subjects by a phrase of the table of topics, or denies it.
+type assertion struct {
+	topic       string
+	denied      bool
+	about       []*subject // of one kind each; none: it is general
+	qualifiers  []string   // folded words that tell variants apart, such as sizes
+	conditional bool       // it is true under a condition only
+	start, end  int        // of the clause in the text, in bytes
+}
+
+// Topics of assertions that are not in the table.
+const (
+	topicCan       = "can "   // before cancel, return, ...
+	topicAttribute = "has "   // before an attribute that a product has or has not
+	topicCancelled = "cancel" // the status of an order
+)
+
+// statuses are the topics of orders' statuses, with the statuses that an order must have had before.
+var statuses = map[string][]string{
+	"processing": nil, "shipped": nil, "delivered": {"shipped"}, "refunded": nil, topicCancelled: nil,
+}
+
+// excludes maps a status to those that an order does not have then.
+var excludes = map[string][]string{
+	"processing": {"shipped", "delivered", "refunded", topicCancelled}, "shipped": {"processing", "delivered", "refunded", topicCancelled},
+	"delivered": {"processing", topicCancelled}, topicCancelled: {"delivered", "shipped"}, "refunded": {"processing"},
+}
+
+// assertionsOf returns what a text asserts and denies by the phrases of the table.
+func assertionsOf(o outline) []assertion {
+	clauses, refs := o.clauses, o.refs
+	var out []assertion
+	wasDenied := false // the clause before denies something
+	for i := range clauses {
+		c := &clauses[i]
+		continues := i > 0 && clauses[i-1].sentence == c.sentence && wasDenied && continuesDenial(c)
+		if c.isQuestion || c.has("IF") {
+			wasDenied = false
+			continue
+		}
+		wasDenied = continues
+		isShipping := sentenceHas(clauses, i, "SHIPPING") && !sentenceHas(clauses, i, "return")
+		for _, h := range c.hits {
+			topic := topicOf(h, c, refs[i], isShipping)
+			if topic == "" {
+				continue
+			}
+			denied := h.denies
+			if c.denies(h) || continues {
+				denied, wasDenied = !denied, true
+			}
+			out = append(out, assertion{
+				topic: topic, denied: denied, about: refs[i].named, qualifiers: qualifiersOf(o, i),
+				conditional: isConditional(clauses, i), start: c.start, end: c.end,
+			})
+		}
+	}
+	return out
+}
+
+// continuesDenial reports whether a clause continues the one before it, as in "can not be cancelled or changed".
+func continuesDenial(c *clause) bool {
+	switch c.words[0].Text {
+	case "or", "nor", "oder", "noch", "ou", "ni", "o":
+		return !c.has("CAN")
+	}
+	return false
+}
+
+// reach is how many words a negation reaches ahead.
+const reach = 8
+
+// denies reports whether a negation of the clause is about a phrase: the phrases that follow it, or the last one before if none does.
+func (c *clause) denies(h hit) bool {
+	for _, n := range c.hits {
+		if n.topic != "NOT" || n.at == h.at || n.at+1 < len(c.words) && isOnly(c.words[n.at+1].Text) {
+			continue
+		}
+		last := -1 // phrase before the negation
+		follows := false
+		for _, o := range c.hits {
+			switch {
+			case !isTopic(o.topic):
+			case o.at > n.at && o.at <= n.at+reach:
+				follows = true
+			case o.at < n.at:
+				last = o.at
+			}
+		}
+		if follows && h.at > n.at && h.at <= n.at+reach || !follows && h.at == last {
+			return true
+		}
+	}
+	return false
+}
+
+func isOnly(w string) bool {
+	return w == "only" || w == "nur" || w == "seulement" || w == "solo" || w == "just" || w == "later"
+}
+
+// isTopic reports whether a phrase says something by itself.
+func isTopic(topic string) bool { return topic[0] >= 'a' }
+
+// topicOf returns the topic of a phrase where it stands, or "" if it says nothing that is sure.
+func topicOf(h hit, c *clause, p reference, isShipping bool) string {
+	isOrder := p.of(kindOrder) != nil || c.has("ORDER")
+	switch h.topic {
+	case "stock":
+		return h.topic
+	case "free":
+		if isShipping {
+			return h.topic
+		}
+	case "available":
+		if p.of(kindProduct) != nil {
+			return "stock"
+		}
+	case "delivered", "shipped", "processing", "refunded":
+		if isOrder && !c.has("FUTURE") && !c.has("CAN") {
+			return h.topic
+		}
+	case "cancel":
+		switch {
+		case c.has("CAN"):
+			return topicCan + h.topic
+		case isOrder && !c.has("FUTURE"):
+			return topicCancelled
+		}
+	case "return", "exchange", "redirect", "change", "combine":
+		if c.has("CAN") {
+			return topicCan + h.topic
+		}
+	case "apply":
+		if p.of(kindCode) != nil && !c.has("UNTIL") && !c.has("FUTURE") {
+			return h.topic
+		}
+	}
+	return ""
+}
+
+// isConditional reports whether the sentence of a clause names a condition.
+func isConditional(clauses []clause, i int) bool {
+	return sentenceHas(clauses, i, "LIMIT") || sentenceHas(clauses, i, "IF")
+}
+
+// sentenceHas reports whether the sentence of a clause has a phrase of a topic.
+func sentenceHas(clauses []clause, i int, topic string) bool {
+	return slices.ContainsFunc(clauses, func(c clause) bool { return c.sentence == clauses[i].sentence && c.has(topic) })
+}
+
+// qualifiersOf returns the sizes and the like in a clause, and in those after it in its sentence that only go on with it.
+func qualifiersOf(o outline, i int) []string {
+	var out []string
+	for j := i; j < len(o.clauses) && o.clauses[j].sentence == o.clauses[i].sentence; j++ {
+		if j > i && slices.ContainsFunc(o.clauses[j].hits, func(h hit) bool { return isTopic(h.topic) }) {
+			break
+		}
+		end := -1
+		for _, w := range o.clauses[j].words {
+			switch {
+			case !strings.ContainsFunc(w.Text, unicode.IsDigit) || strings.ContainsAny(w.Text, ".,") || len(w.Text) > maxQualifier:
+				continue
+			case end == w.Start-1 && o.raw[end] == '/': // 32/34
+				out[len(out)-1] += w.Text
+			default:
+				out = append(out, w.Text)
+			}
+			end = w.End
+		}
+	}
+	return out
+}
+
+// maxQualifier is the length of the longest size, in bytes.
+const maxQualifier = 4
+
+// judge compares an assertion with those of the evidence. It is undecided if they say nothing of its topic and its subject.
+func (s *subjects) judge(a assertion) Verdict {
+	relevant := slices.DeleteFunc(slices.Clone(s.assertions), func(o assertion) bool { return o.topic != a.topic })
+	if a.topic == "free" {
+		return judgeFree(a, relevant)
+	}
+	if len(a.about) > 0 {
+		relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return len(o.about) > 0 && !sharesSubject(a, o) })
+	}
+	qualified := slices.DeleteFunc(slices.Clone(relevant), func(o assertion) bool { return !sharesWord(a.qualifiers, o.qualifiers) })
+	if len(qualified) > 0 {
+		relevant = qualified
+	}
+	switch {
+	case len(relevant) == 0:
+		return Undecided
+	case slices.ContainsFunc(relevant, func(o assertion) bool { return o.denied == a.denied }):
+		return Supported
+	}
+	return Contradicted
+}
+
+func sharesSubject(a, b assertion) bool {
+	return slices.ContainsFunc(a.about, func(s *subject) bool { return slices.Contains(b.about, s) })
+}
+
+func sharesWord(a, b []string) bool {
+	return slices.ContainsFunc(a, func(w string) bool { return slices.Contains(b, w) })
+}
+
+// judgeFree decides whether something is free without a condition, if the evidence says that something is free on one.
+func judgeFree(a assertion, relevant []assertion) Verdict {
+	switch {
+	case a.denied || a.conditional || len(relevant) == 0:
+		return Undecided
+	case slices.ContainsFunc(relevant, func(o assertion) bool { return !o.denied && !o.conditional }):
+		return Supported
+	}
+	return Contradicted
+}
+
+// assertObject adds what the fields of a JSON object assert of its subject.
+func (s *subjects) assertObject(v map[string]any, of *subject) {
+	if of == nil {
+		for _, value := range v {
+			s.addTexts(value, nil)
+		}
+		return
+	}
+	about := []*subject{of}
+	if stock, ok := v["stock"].(json.Number); ok {
+		var options []string
+		if o, ok := v["options"].(map[string]any); ok {
+			options = foldedWords(s.walk(o, "", nil))
+		}
+		s.assertions = append(s.assertions, assertion{topic: "stock", denied: stock == "0", about: about, qualifiers: options})
+	}
+	if eligible, ok := v["eligible"].(bool); ok {
+		s.assertions = append(s.assertions, assertion{topic: "apply", denied: !eligible, about: about})
+	}
+	if status, ok := v["status"].(string); ok {
+		s.assertStatus(status, about)
+	}
+	if details, ok := v["details"].(string); ok {
+		s.assertAttributes(details, about)
+	}
+	for key, value := range v {
+		if key != "details" && key != "status" && kindOf[key] == "" {
+			s.addTexts(value, about)
+		}
+	}
+}
+
+// addTexts adds what the strings of a value say, but not those of objects in it.
+func (s *subjects) addTexts(v any, about []*subject) {
+	switch v := v.(type) {
+	case string:
+		if strings.Contains(v, " ") {
+			s.addStatements(v, about)
+		}
+	case []any:
+		for _, element := range v {
+			if _, isObject := element.(map[string]any); !isObject {
+				s.addTexts(element, about)
+			}
+		}
+	}
+}
+
+// assertStatus adds what an order's status says.
+func (s *subjects) assertStatus(status string, about []*subject) {
+	words := text.Words(strings.ReplaceAll(status, "_", " "))
+	for _, h := range hitsOf(words) {
+		if _, isStatus := statuses[h.topic]; !isStatus {
+			continue
+		}
+		for _, topic := range append(slices.Clone(statuses[h.topic]), h.topic) {
+			s.assertions = append(s.assertions, assertion{topic: topic, about: about})
+		}
+		for _, topic := range excludes[h.topic] {
+			s.assertions = append(s.assertions, assertion{topic: topic, denied: true, about: about})
+		}
+		return
+	}
+}
+
+// assertAttributes adds the attributes that a product has or has not: "hood no; length knee".
+func (s *subjects) assertAttributes(details string, about []*subject) {
+	for part := range strings.SplitSeq(details, ";") {
+		words := text.Words(part)
+		if len(words) < 2 {
+			continue
+		}
+		last := words[len(words)-1]
+		if isYes := isWordOf(last, "YES"); isYes || isWordOf(last, "NO") {
+			var name []string
+			for _, w := range words[:len(words)-1] {
+				name = append(name, stemOf(w.Text))
+			}
+			s.assertions = append(s.assertions, assertion{topic: topicAttribute + strings.Join(name, " "), denied: !isYes, about: about})
+		}
+	}
+}
+
+// attributesOf returns what clauses say of attributes of the evidence.
+func (s *subjects) attributesOf(o outline) []assertion {
+	var out []assertion
+	for i := range o.clauses {
+		c, p := &o.clauses[i], o.refs[i]
+		product := p.of(kindProduct)
+		if product == nil || c.isQuestion || c.has("IF") {
+			continue
+		}
+		for _, a := range s.assertions {
+			name, isAttribute := strings.CutPrefix(a.topic, topicAttribute)
+			if isAttribute && slices.Contains(a.about, product) && c.hasStems(name) && !slices.ContainsFunc(out, func(o assertion) bool {
+				return o.topic == a.topic && o.start == c.start
+			}) {
+				out = append(out, assertion{topic: a.topic, denied: c.has("NOT"), about: p.named, start: c.start, end: c.end})
+			}
+		}
+	}
+	return out
+}
+
+// hasStems reports whether the clause has words with all of the stems.
+func (c *clause) hasStems(stems string) bool {
+	for stem := range strings.FieldsSeq(stems) {
+		if !slices.ContainsFunc(c.words, func(w text.Word) bool { return stemOf(w.Text) == stem }) {
+			return false
+		}
+	}
+	return true
+}
+
+// stemLength is how many letters of a word count.
+const stemLength = 5
+
+// stemOf returns the beginning of a folded word, which is the same for replaced and replacement.
+func stemOf(w string) string {
+	if len(w) > stemLength && !strings.ContainsFunc(w, unicode.IsDigit) {
+		return text.HeadBytes(w, stemLength)
+	}
+	return w
+}
+
+// statement is a clause of the evidence in its content: the stems of its words, and the one that it denies.
+type statement struct {
+	stems  []string
+	denied string // "": none
+}
+
+// addStatements adds what a text of the evidence says. about is what it is about where it names nothing.
+func (s *subjects) addStatements(raw string, about []*subject) {
+	o := s.outline(raw, false)
+	for i := range o.clauses {
+		if len(o.refs[i].named) == 0 {
+			o.refs[i].named = about
+		}
+		if c := &o.clauses[i]; !c.isQuestion {
+			s.said = append(s.said, statementOf(c))
+		}
+	}
+	s.assertions = append(s.assertions, assertionsOf(o)...)
+	for _, f := range Read(raw, "").Facts {
+		if i := o.clauseAt(f.Start); f.currency != "" && i >= 0 && sentenceHas(o.clauses, i, "SHIPPING") {
+			s.assertions = append(s.assertions, assertion{topic: "free", denied: true})
+		}
+	}
+}
+
+func statementOf(c *clause) statement {
+	var out statement
+	for _, w := range c.words {
+		if isContent(w.Text) {
+			out.stems = append(out.stems, stemOf(w.Text))
+		}
+	}
+	for _, h := range c.hits {
+		if h.topic == "NOT" && out.denied == "" {
+			out.denied = c.deniedBy(h)
+		}
+	}
+	return out
+}
+
+// isContent reports whether a folded word says what a clause is about: a longer word or a number.
+func isContent(w string) bool {
+	isNumber := strings.ContainsFunc(w, unicode.IsDigit)
+	return isNumber || len(w) >= 4 && !isStopWord(w) && !slices.ContainsFunc(phrases[w], func(p phrase) bool { return p.topic == "NOT" })
+}
+
+// deniedBy returns the stem of the first content word near behind a negation, or "".
+func (c *clause) deniedBy(n hit) string {
+	const near = 3
+	for i := n.at + 1; i < len(c.words) && i <= n.at+near; i++ {
+		if w := c.words[i].Text; isContent(w) && !strings.ContainsFunc(w, unicode.IsDigit) {
+			return stemOf(w)
+		}
+	}
+	return ""
+}
+
+// minShared is how many other words of content a clause must share with one of the evidence, to speak of the same.
+const minShared = 2
+
+// reverses reports whether a clause denies what the evidence says of the same thing and never denies, or the other way round.
+func (s *subjects) reverses(c *clause) bool {
+	if c.isQuestion || c.has("IF") {
+		return false
+	}
+	st := statementOf(c)
+	if st.denied == "" && c.has("NOT") {
+		return false
+	}
+	isReversed := false
+	for _, o := range s.said {
+		stem := st.denied
+		if stem == "" {
+			stem = o.denied
+		}
+		if stem == "" || !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) {
+			continue
+		}
+		shared := 0
+		for _, w := range st.stems {
+			if w != stem && slices.Contains(o.stems, w) {
+				shared++
+			}
+		}
+		if (st.denied != "") == (o.denied != "") && shared > 0 || (st.denied == stem) == (o.denied == stem) {
+			return false
+		}
+		isReversed = isReversed || shared >= minShared
+	}
+	return isReversed
+}
+
+// check returns the claims of what a text asserts and denies, and of what it reverses, at most limit.
+func (s *subjects) check(o outline, limit int) Claims {
+	var out Claims
+	decided := map[int]bool{} // starts of clauses
+	add := func(start, end int, r reference, v Verdict) {
+		if len(out) < limit {
+			out = append(out, Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Statement, Subject: r.subjectID(), Verdict: v})
+		}
+	}
+	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
+		v := s.judge(a)
+		decided[a.start] = decided[a.start] || v != Undecided
+		add(a.start, a.end, reference{named: a.about}, v)
+	}
+	for i := range o.clauses {
+		if c := &o.clauses[i]; !decided[c.start] && s.reverses(c) {
+			add(c.start, c.end, o.refs[i], Contradicted)
+		}
+	}
+	return out
+}

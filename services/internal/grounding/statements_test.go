@@ -1,0 +1,86 @@
+package grounding
+
+import "testing"
+
+func TestCheckComparesWhatIsAssertedAndDenied(t *testing.T) {
+	const results = `{"products":[{"product_id":"L-1","title":"Varn Glow lamp","price":"40.00 EUR","stock":3,"details":"dimmable yes; outdoor no"},` +
+		`{"product_id":"L-2","title":"Varn Dusk lamp","price":"60.00 EUR","stock":0,"details":"dimmable no; outdoor yes"}],` +
+		`"orders":[{"order_id":"KL-501","status":"shipped","not_possible":["the order can not be cancelled: it has shipped"],` +
+		`"possible":["the parcel can be redirected"]},{"order_id":"KL-502","status":"delivered"}],` +
+		`"promotions":[{"code":"LUMEN5","eligible":true},{"code":"SPARK9","eligible":false}],` +
+		`"passages":[{"policy":"Delivery","text":"Standard delivery costs 4.00 EUR. Delivery is free from 90 EUR."},` +
+		`{"policy":"Opened bulbs","text":"Opened bulbs are not taken back by the shop. Broken bulbs are replaced within the warranty."}]}`
+	for text, want := range map[string]int{
+		"The Varn Glow is in stock, the Varn Dusk is sold out.":                           0,
+		"Die Varn Glow ist lieferbar, die Varn Dusk leider nicht lieferbar.":              0,
+		"La Varn Dusk n'est pas disponible.":                                              0,
+		"La Varn Dusk no está disponible.":                                                0,
+		"The Varn Dusk is available.":                                                     1,
+		"Die Varn Glow ist ausverkauft.":                                                  1,
+		"La Varn Glow est en rupture de stock.":                                           1,
+		"La Varn Glow está agotada.":                                                      1,
+		"Order KL-501 has been shipped and KL-502 was delivered.":                         0,
+		"Order KL-501 will be delivered soon.":                                            0,
+		"Order KL-501 was delivered.":                                                     1,
+		"Die Bestellung KL-501 wurde zugestellt.":                                         1,
+		"Votre commande KL-501 a été livrée.":                                             1,
+		"Tu pedido KL-501 ha sido entregado.":                                             1,
+		"Order KL-501 can't be cancelled any more, but it can be redirected.":             0,
+		"Die Bestellung KL-501 kann nicht mehr storniert werden.":                         0,
+		"La commande KL-501 ne peut plus être annulée.":                                   0,
+		"La commande KL-501 n'est plus annulable, plus d'annulation possible.":            0,
+		"Ya no se puede cancelar el pedido KL-501.":                                       0,
+		"Order KL-501 can still be cancelled.":                                            1,
+		"Die Bestellung KL-501 kann noch storniert werden.":                               1,
+		"If KL-501 can be cancelled, support will tell you.":                              0,
+		"Can KL-501 be cancelled?":                                                        0,
+		"LUMEN5 applies to your cart, SPARK9 does not apply.":                             0,
+		"SPARK9 also applies to your cart.":                                               1,
+		"Delivery is free from 90 EUR.":                                                   0,
+		"Delivery is free of charge.":                                                     1,
+		"Der Versand ist kostenlos.":                                                      1,
+		"La livraison est gratuite.":                                                      1,
+		"The Varn Glow is dimmable and not for outdoor use.":                              0,
+		"The Varn Dusk is dimmable.":                                                      1,
+		"The Varn Glow is not dimmable.":                                                  1,
+		"Opened bulbs are taken back by the shop.":                                        1,
+		"Broken bulbs are not replaced within the warranty.":                              1,
+		"Broken bulbs are replaced within the warranty; opened bulbs are not taken back.": 0,
+	} {
+		var e Evidence
+		e.AddResult("", results)
+		if got := e.Check(text).Rejected(); len(got) != want {
+			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
+		}
+	}
+}
+
+func TestMergesKeepFactsWithTheirSubjects(t *testing.T) {
+	var e MergeEvidence
+	e.AddAnswer("The Varn Glow costs 40.00 EUR, 3 in stock, and the Varn Dusk 60.00 EUR (sold out). The Varn Orb is 75.00 EUR.",
+		[]string{"Varn Glow", "Varn Dusk", "Varn Orb"})
+	e.AddAnswer("Order KL-501 was shipped on 3 May, order KL-502 was delivered on 9 May. Delivery costs 4.00 EUR, from 90 EUR it is free.", nil)
+	for text, want := range map[string]bool{
+		"You get the Varn Glow for 40 € and the Varn Dusk for 60 €.":             true,
+		"For 40 EUR you get the Varn Glow, for 60 EUR the Varn Dusk.":            true,
+		"Prices are 40 EUR (Varn Glow) and 60 EUR (Varn Dusk).":                  true,
+		"The Varn Glow is 20 EUR cheaper than the Varn Dusk at 60 EUR.":          true,
+		"| Varn Glow | 40 EUR |\n| Varn Dusk | 60 EUR |":                         true,
+		"The Varn Glow and the Varn Dusk cost 40 EUR and 60 EUR respectively.":   true,
+		"The Varn Glow (60 EUR) and the Varn Dusk (40 EUR).":                     false,
+		"For 60 EUR you get the Varn Glow, for 40 EUR the Varn Dusk.":            false,
+		"| Varn Glow | 60 EUR |\n| Varn Dusk | 40 EUR |":                         false,
+		"The Varn Dusk is in stock.":                                             false,
+		"Order KL-501 left on 3 May; KL-502 was delivered on 9 May.":             true,
+		"Order KL-501 left on 9 May; KL-502 was delivered on 3 May.":             false,
+		"I have cancelled order KL-501.":                                         false,
+		"Delivery is free of charge.":                                            false,
+		"Delivery is free from 90 EUR.":                                          true,
+		"Would you rather have the Varn Dusk when it is in stock again?":         true,
+		"The Varn Orb costs 75 EUR, or 35 EUR more than the Varn Glow (40 EUR).": true,
+	} {
+		if got := e.Supports(e.Read("\n" + text)); got != want {
+			t.Errorf("Supports(%q) = %v", text, got)
+		}
+	}
+}
