@@ -55,12 +55,12 @@ func (e *Evidence) Check(s string) Claims {
 	s = start + s
 	outline := e.subjects.outline(s, true)
 	var all Claims
-	add := func(c claim, v Verdict, sources ...Source) {
-		_, about := outline.at(c.Start)
-		all = append(all, Claim{
-			Start: c.Start - len(start), End: c.end() - len(start), Text: c.text,
-			Kind: c.kind(), Subject: about.subjectID(), Verdict: v, Sources: sources,
-		})
+	add := func(c claim, about *subject, v Verdict, sources ...Source) {
+		claim := Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Verdict: v, Sources: sources}
+		if about != nil {
+			claim.Subject = about.id
+		}
+		all = append(all, claim)
 	}
 	var d derivation
 	var open, found []claim
@@ -76,11 +76,11 @@ func (e *Evidence) Check(s string) Claims {
 		}
 	}
 	for _, c := range found {
-		verdict := Supported
-		if e.contradicts(outline, c, &d) {
-			verdict = Contradicted
+		if about := e.contradicted(outline, c, &d); about != nil {
+			add(c, about, Contradicted, e.sources(c)...)
+		} else {
+			add(c, outline.subject(c.Start), Supported, e.sources(c)...)
 		}
-		add(c, verdict, e.sources(c)...)
 	}
 	if len(open) > 0 {
 		d.countItems(s)
@@ -89,15 +89,16 @@ func (e *Evidence) Check(s string) Claims {
 	for _, c := range open {
 		rule := d.ruleOf(e, c)
 		if rule == "" {
-			add(c, Unsupported)
+			add(c, outline.subject(c.Start), Unsupported)
 			continue
 		}
 		d.learn(c)
-		add(c, Supported, Source{Rule: rule})
+		add(c, outline.subject(c.Start), Supported, Source{Rule: rule})
 	}
-	for _, c := range append(e.subjects.check(outline, MaxChecked-len(all)), actionsOf(s, MaxChecked-len(all))...) {
-		c.Start, c.End = c.Start-len(start), c.End-len(start)
-		all = append(all, c)
+	all = append(all, e.subjects.check(outline, MaxChecked-len(all))...)
+	all = append(all, actionsOf(s, MaxChecked-len(all))...)
+	for i := range all {
+		all[i].Start, all[i].End = all[i].Start-len(start), all[i].End-len(start)
 	}
 	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })
 	return all
@@ -117,10 +118,13 @@ func (e *Evidence) readSubjects() {
 	}
 }
 
-// contradicts reports whether a claim that the evidence has is true of another subject than those that its clause is about, and
-// follows from no other amount.
-func (e *Evidence) contradicts(o outline, c claim, d *derivation) bool {
-	return e.subjects.contradicts(o, c) && !d.without(c).yields(e.amounts, c)
+// contradicted returns the subject of which the text states a claim that the evidence has of another one, or nil: also if the claim
+// follows from other amounts.
+func (e *Evidence) contradicted(o outline, c claim, d *derivation) *subject {
+	if s := e.subjects.contradicts(o, c); s != nil && !d.without(c).yields(e.amounts, c) {
+		return s
+	}
+	return nil
 }
 
 // ruleOf returns the rule by which a claim follows from the evidence and from what the text names, or "".

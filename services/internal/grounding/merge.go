@@ -153,9 +153,8 @@ func (e *MergeEvidence) checkStatements(raw string) Claims {
 		d.learn(c)
 	}
 	for _, c := range claims {
-		if s.contradicts(o, c) && !d.without(c).yields(e.amounts, c) {
-			_, r := o.at(c.Start)
-			out = append(out, Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Subject: r.subjectID(), Verdict: Contradicted})
+		if about := s.contradicts(o, c); about != nil && !d.without(c).yields(e.amounts, c) {
+			out = append(out, Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Subject: about.id, Verdict: Contradicted})
 		}
 	}
 	return out

@@ -21,20 +21,19 @@ type assertion struct {
 
 // Topics of assertions that are not in the table.
 const (
-	topicCan       = "can "   // before cancel, return, ...
-	topicAttribute = "has "   // before an attribute that a product has or has not
-	topicCancelled = "cancel" // the status of an order
+	topicCan       = "can " // before cancel, return, ...
+	topicAttribute = "has " // before an attribute that a product has or has not
 )
 
 // statuses are the topics of orders' statuses, with the statuses that an order must have had before.
 var statuses = map[string][]string{
-	"processing": nil, "shipped": nil, "delivered": {"shipped"}, "refunded": nil, topicCancelled: nil,
+	"processing": nil, "shipped": nil, "delivered": {"shipped"}, "refunded": nil, "cancelled": nil,
 }
 
 // excludes maps a status to those that an order does not have then.
 var excludes = map[string][]string{
-	"processing": {"shipped", "delivered", "refunded", topicCancelled}, "shipped": {"processing", "delivered", "refunded", topicCancelled},
-	"delivered": {"processing", topicCancelled}, topicCancelled: {"delivered", "shipped"}, "refunded": {"processing"},
+	"processing": {"shipped", "delivered", "refunded", "cancelled"}, "shipped": {"processing", "delivered", "refunded", "cancelled"},
+	"delivered": {"processing", "cancelled"}, "cancelled": {"delivered", "shipped"}, "refunded": {"processing"},
 }
 
 // assertionsOf returns what a text asserts and denies by the phrases of the table.
@@ -130,14 +129,14 @@ func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 		if isOrder && !c.has("FUTURE") && !c.has("CAN") {
 			return h.topic
 		}
-	case "cancel":
+	case "cancelled":
 		switch {
 		case c.has("CAN"):
-			return topicCan + h.topic
+			return topicCan + "cancel"
 		case isOrder && !c.has("FUTURE"):
-			return topicCancelled
+			return h.topic
 		}
-	case "return", "exchange", "redirect", "change", "combine":
+	case "cancel", "return", "exchange", "redirect", "change", "combine":
 		if c.has("CAN") {
 			return topicCan + h.topic
 		}
@@ -171,7 +170,7 @@ func qualifiersOf(o outline, i int) []string {
 			switch {
 			case !strings.ContainsFunc(w.Text, unicode.IsDigit) || strings.ContainsAny(w.Text, ".,") || len(w.Text) > maxQualifier:
 				continue
-			case end == w.Start-1 && o.raw[end] == '/': // 32/34
+			case end >= 0 && end == w.Start-1 && o.raw[end] == '/': // 32/34
 				out[len(out)-1] += w.Text
 			default:
 				out = append(out, w.Text)
@@ -447,19 +446,23 @@ func (s *subjects) reverses(c *clause) bool {
 func (s *subjects) check(o outline, limit int) Claims {
 	var out Claims
 	decided := map[int]bool{} // starts of clauses
-	add := func(start, end int, r reference, v Verdict) {
+	add := func(start, end int, about []*subject, v Verdict) {
+		c := Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Statement, Verdict: v}
+		if len(about) > 0 {
+			c.Subject = about[0].id
+		}
 		if len(out) < limit {
-			out = append(out, Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Statement, Subject: r.subjectID(), Verdict: v})
+			out = append(out, c)
 		}
 	}
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
 		decided[a.start] = decided[a.start] || v != Undecided
-		add(a.start, a.end, reference{named: a.about}, v)
+		add(a.start, a.end, a.about, v)
 	}
 	for i := range o.clauses {
 		if c := &o.clauses[i]; !decided[c.start] && s.reverses(c) {
-			add(c.start, c.end, o.refs[i], Contradicted)
+			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}
 	}
 	return out

@@ -253,14 +253,7 @@ type reference struct {
 	mentioned []*subject // all that it may name
 }
 
-// subjectID returns the id of the first subject, or "".
-func (p reference) subjectID() string {
-	if len(p.named) == 0 {
-		return ""
-	}
-	return p.named[0].id
-}
-
+// of returns the named subject of a kind, or nil.
 func (p reference) of(kind string) *subject {
 	for _, n := range p.named {
 		if n.kind == kind {
@@ -381,6 +374,14 @@ func (o outline) at(offset int) (*clause, reference) {
 	return &clause{}, reference{}
 }
 
+// subject returns the first subject that the clause at a byte of the text is about, or nil.
+func (o outline) subject(offset int) *subject {
+	if _, r := o.at(offset); len(r.named) > 0 {
+		return r.named[0]
+	}
+	return nil
+}
+
 // outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence, and
 // a line that names one subject is about it throughout, if inLines.
 func (s *subjects) outline(raw string, inLines bool) outline {
@@ -440,25 +441,24 @@ func lineOf(clauses []clause, own []reference, line int) reference {
 	return p
 }
 
-// contradicts reports whether a claim that the evidence has is true of another subject than those that its clause is about.
-func (s *subjects) contradicts(in outline, c claim) bool {
+// contradicts returns the subject of a claim's clause if the evidence has the claim of another subject of its kind only, or else nil.
+func (s *subjects) contradicts(in outline, c claim) *subject {
 	of, r := in.at(c.Start)
 	if !isSpecific(c) || of.has("COMPARE") || s.common.Has(c.Fact) ||
 		slices.ContainsFunc(r.mentioned, func(n *subject) bool { return n.has(c.Fact) }) {
-		return false
+		return nil
 	}
-	isOthers := false
+	var named *subject
 	for _, o := range s.list {
 		if !o.facts.Has(c.Fact) {
 			continue
 		}
-		named := r.of(o.kind)
+		named = r.of(o.kind)
 		if named == nil || o.kind == kindPassage && of.inCommon(o.stems) > of.inCommon(named.stems) {
-			return false
+			return nil
 		}
-		isOthers = true
 	}
-	return isOthers
+	return named
 }
 
 // inCommon returns how many words of a clause have one of the stems.

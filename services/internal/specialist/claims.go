@@ -21,6 +21,7 @@ var claimRules = map[specialistv1.ClaimKind]specialistv1.ClaimAction{
 	specialistv1.ClaimKind_CLAIM_KIND_PERCENTAGE: specialistv1.ClaimAction_CLAIM_ACTION_DROP,
 	specialistv1.ClaimKind_CLAIM_KIND_DATE:       specialistv1.ClaimAction_CLAIM_ACTION_DROP,
 	specialistv1.ClaimKind_CLAIM_KIND_CODE:       specialistv1.ClaimAction_CLAIM_ACTION_DROP,
+	specialistv1.ClaimKind_CLAIM_KIND_STATEMENT:  specialistv1.ClaimAction_CLAIM_ACTION_DROP,
 	specialistv1.ClaimKind_CLAIM_KIND_ACTION:     specialistv1.ClaimAction_CLAIM_ACTION_PASS,
 }
 
