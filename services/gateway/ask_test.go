@@ -329,18 +329,21 @@ func TestADeadSpecialistIsStillRoutedToAndItsPartNamed(t *testing.T) {
 	}
 }
 
-func TestASpecialistThatNeverDescribedItselfIsLeftOut(t *testing.T) {
+func TestASpecialistThatNeverDescribedItselfIsKnownByItsName(t *testing.T) {
 	h := open(t, nil)
 	h.service.registry = registry.New(h.service.cfg.Specialists, h.service.cfg.Signer, h.service.cfg.Logger)
 	h.service.fanout = h.newFanout()
 	h.stops["support"]()
-	reply := h.ask("search: shoes")
-	if n := len(h.router.lastRequest().GetSpecialists()); n != 3 {
-		t.Errorf("%d specialists offered, want 3", n)
+	reply := h.ask("search: shoes | support: my order")
+	if n := len(h.router.lastRequest().GetSpecialists()); n != 4 {
+		t.Errorf("%d specialists offered, want 4", n)
+	}
+	if text := reply.GetText(); !strings.Contains(text, "my order") || reply.GetConfidence() > 0 || !reply.GetHandoff().GetRecommended() {
+		t.Errorf("the missing part: %q, confidence %v, handoff %v", text, reply.GetConfidence(), reply.GetHandoff())
 	}
 	notes := reply.GetRouting().GetNotes()
 	if len(notes) != 1 || notes[0].GetKind() != routerv1.DecisionNoteKind_DECISION_NOTE_KIND_SPECIALIST_MISSING ||
-		!strings.Contains(notes[0].GetText(), `specialist "support" has not described itself yet and is left out`) {
+		!strings.Contains(notes[0].GetText(), `specialist "support" has not described itself yet, so it is known by its name only`) {
 		t.Errorf("notes %v", notes)
 	}
 	h.serveSpecialist("support")

@@ -50,7 +50,7 @@ func (s *Service) route(
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("describe specialists: %w", err)
 	}
-	if len(specialists) == 0 {
+	if len(notes) == len(specialists) { // nothing is known of any
 		return nil, &fault.Unavailable{
 			Reason: commonv1.ErrorReason_ERROR_REASON_PEER_UNAVAILABLE, What: "specialists",
 			Err: errors.New(strings.Join(notes, "; ")),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -13,6 +14,8 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/gateway/registry"
 )
 
 // A router that has lost what it knew costs an attempt within the turn, and no turn its split.
@@ -114,6 +117,51 @@ func TestWithoutARouterEveryPartGoesToItsSpecialist(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Neither the router nor a specialist has been there since the gateway started. No other specialist answers what is that one's.
+func TestAPartOfASpecialistThatIsAwayIsNamed(t *testing.T) {
+	for _, away := range []string{"search", "recommend", "promotions", "support"} {
+		for _, routerIsDown := range []bool{true, false} {
+			h := newFixture(t, miniredis.RunT(t))
+			for _, s := range published(t) {
+				h.specialists[s.GetName()].published = s
+			}
+			part := map[string]string{
+				"search": "Do you have waterproof tents", "recommend": "what goes with the stove in my cart",
+				"promotions": "is there a discount code", "support": "where is my order QT-10031",
+			}
+			h.router.route = func(req *routerv1.RouteRequest, stream routeStream) error {
+				if routerIsDown {
+					return errors.New("dead")
+				}
+				return stream.Send(&routerv1.RouteResponse{Decision: &routerv1.RoutingDecision{
+					Stage: routerv1.DecisionStage_DECISION_STAGE_FINAL, Source: routerv1.DecisionSource_DECISION_SOURCE_RULES,
+					Assignments: []*routerv1.Assignment{{AssignmentId: "a1", Specialist: away, SubQuery: part[away]}, {AssignmentId: "a2", Specialist: other(away), SubQuery: part[other(away)]}},
+				}})
+			}
+			h.start()
+			h.service.registry = registry.New(h.service.cfg.Specialists, h.service.cfg.Signer, h.service.cfg.Logger)
+			h.service.fanout = h.newFanout()
+			h.stops[away]()
+			reply := h.ask(part[away] + ", and " + part[other(away)] + "?")
+			if text := reply.GetText(); !strings.Contains(text, part[away]) || !strings.Contains(text, other(away)+" says") {
+				t.Errorf("%s is away, router down %v: %q", away, routerIsDown, text)
+			}
+			if reply.GetConfidence() > 0 || !reply.GetHandoff().GetRecommended() {
+				t.Errorf("%s is away, router down %v: confidence %v, handoff %v", away, routerIsDown, reply.GetConfidence(), reply.GetHandoff())
+			}
+			h.serveSpecialist(away)
+		}
+	}
+}
+
+// other is another specialist.
+func other(name string) string {
+	if name == "support" {
+		return "search"
+	}
+	return "support"
 }
 
 func TestWithoutARouterAnAnswerGoesToTheSpecialistThatAsked(t *testing.T) {

@@ -123,9 +123,10 @@ func (r *Registry) Available(storeID string) []string {
 	return names
 }
 
-// Describe returns the specialists of a store that can be offered to the router, in the order of the peers, and a note on each
-// specialist that is missing. Tools are left out: they are large, and the router does not need them. The context has a
-// deadline. Callers must not modify what they get.
+// Describe returns the specialists of a store for the router, in the order of the peers, and a note on each that has never described
+// itself. Of that one only the name is known: a part of a message that is its own must go to it, and be named as not answered, rather
+// than be answered by another specialist that knows nothing of it. Tools are left out: they are large, and the router does not need
+// them. The context has a deadline. Callers must not modify what they get.
 func (r *Registry) Describe(ctx context.Context, storeID string) (found []*specialistv1.Specialist, notes []string) {
 	all := make([]*specialistv1.Specialist, len(r.peers))
 	errs := make([]error, len(r.peers))
@@ -138,9 +139,9 @@ func (r *Registry) Describe(ctx context.Context, storeID string) (found []*speci
 	wg.Wait()
 	for i, s := range all {
 		if s == nil {
-			notes = append(notes, fmt.Sprintf("specialist %q has not described itself yet and is left out: %s",
+			notes = append(notes, fmt.Sprintf("specialist %q has not described itself yet, so it is known by its name only: %s",
 				r.peers[i].Name, rpc.Status(errs[i]).Message()))
-			continue
+			s = &specialistv1.Specialist{Name: r.peers[i].Name, Purpose: "Known by its name only.", Available: true}
 		}
 		found = append(found, s)
 	}
