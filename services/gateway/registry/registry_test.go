@@ -98,7 +98,7 @@ func TestDescribingTakesNoMoreThanAQuarterOfATurn(t *testing.T) {
 		d, _ := registryOf(time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if found, notes := d.Describe(ctx, "demo"); len(found) != 0 || len(notes) != 1 || left(ctx) != 750*time.Millisecond {
+		if found, notes := d.Describe(ctx, "demo"); len(found) != 1 || len(notes) != 1 || left(ctx) != 750*time.Millisecond {
 			t.Errorf("%v left, %v, %v", left(ctx), found, notes)
 		}
 		time.Sleep(firstTimeout) // the call goes on for other turns
@@ -111,19 +111,19 @@ func TestACrowdAsksForAFirstDescriptionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, peer := registryOf(3 * time.Second)
 		var wg sync.WaitGroup
-		describe := func(limit time.Duration, want int) {
+		describe := func(limit time.Duration, wantNotes int) {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				if found, notes := d.Describe(ctx, "demo"); len(found) != want {
+				if found, notes := d.Describe(ctx, "demo"); len(found) != 1 || len(notes) != wantNotes {
 					t.Errorf("within %v: %v, %v", limit, found, notes)
 				}
 			})
 		}
-		describe(4*time.Second, 0) // has a quarter of that for it, which is too little
+		describe(4*time.Second, 1) // has a quarter of that for it, which is too little
 		synctest.Wait()
 		for range 100 {
-			describe(time.Minute, 1)
+			describe(time.Minute, 0)
 		}
 		wg.Wait()
 		if n := peer.asked.Load(); n != 1 {
@@ -202,7 +202,7 @@ func TestPanicInDescribeCostsThatSpecialistOnly(t *testing.T) {
 	defer cancel()
 	_, peer := registryOf(0)
 	r := New([]Peer{{Name: "support", Client: panicking{}}, {Name: "search", Client: peer}}, scopetest.Signer(), slog.New(slog.DiscardHandler))
-	if found, notes := r.Describe(ctx, "demo"); len(found) != 1 || len(notes) != 1 {
+	if found, notes := r.Describe(ctx, "demo"); len(found) != 2 || len(notes) != 1 {
 		t.Errorf("found %v, notes %v", found, notes)
 	}
 }
