@@ -229,7 +229,9 @@ func (s *Store) decodeOpening(storeID, threadID string, raw []any) (opening, err
 	case o.outcome == outcomeAcquired && len(raw) == 4:
 		var err error
 		o.journal = fieldsOf(texts(raw[1]))
-		o.thread, err = s.decodeThread(storeID, threadID, fieldsOf(texts(raw[2])), texts(raw[3]))
+		if o.thread, err = s.decodeThread(storeID, threadID, fieldsOf(texts(raw[2])), texts(raw[3])); o.thread != nil {
+			o.thread.Messages = boundHistory(o.thread.Messages)
+		}
 		return o, err
 	}
 	return opening{}, bad

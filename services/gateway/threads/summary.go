@@ -178,6 +178,7 @@ func (s *Summarizer) write(ctx context.Context, storeID, threadID string, check 
 	if err != nil || known == nil {
 		return err
 	}
+	known.Messages = boundHistory(known.Messages)
 	result, err := s.loop.Run(ctx, nil, notesMessage(known))
 	if err != nil {
 		return err

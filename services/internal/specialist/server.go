@@ -201,6 +201,7 @@ const (
 	maxPending    = 2000
 	maxCartItems  = 200 // as many as a cart holds
 	maxColleagues = 32
+	maxHistory    = 100 // messages
 )
 
 // checkRequest reports everything that is wrong with an assignment for the scope.
@@ -213,6 +214,11 @@ func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
 	check.Text("unavailable_reason", req.GetUnavailableReason(), 0, maxReason)
 	check.TimeZone("time_zone", req.GetTimeZone())
 	grounding.CheckRules(&check, "claim_rules", req.GetClaimRules())
+	if check.Count("history", len(req.GetHistory()), maxHistory) {
+		for i, m := range req.GetHistory() {
+			check.Text(fault.At("history", i)+".text", m.GetText(), 0, maxSubQuery)
+		}
+	}
 	checkShown(&check, req.GetShownProducts())
 	checkColleagues(&check, req.GetColleagues())
 	check.Text("pending_question.question.text", req.GetPendingQuestion().GetQuestion().GetText(), 0, maxQuestion)
