@@ -44,12 +44,12 @@ func assertionsOf(o outline) []assertion {
 	for i := range clauses {
 		c := &clauses[i]
 		continues := i > 0 && clauses[i-1].sentence == c.sentence && wasDenied && continuesDenial(c)
-		if c.isQuestion || c.has("IF") {
+		if c.isQuestion || sentenceHas(clauses, i, "IF") {
 			wasDenied = false
 			continue
 		}
 		wasDenied = continues
-		isShipping := sentenceHas(clauses, i, "SHIPPING") && !sentenceHas(clauses, i, "return")
+		isShipping := (c.has("SHIPPING") || len(c.words) <= maxAside && sentenceHas(clauses, i, "SHIPPING")) && !sentenceHas(clauses, i, "return")
 		for _, h := range c.hits {
 			topic := topicOf(h, c, refs[i], isShipping)
 			if topic == "" {
@@ -67,6 +67,9 @@ func assertionsOf(o outline) []assertion {
 	}
 	return out
 }
+
+// maxAside is how many words a clause such as "free of charge" has that is about the thing before it.
+const maxAside = 4
 
 // continuesDenial reports whether a clause continues the one before it, as in "can not be cancelled or changed".
 func continuesDenial(c *clause) bool {
@@ -114,6 +117,7 @@ func isTopic(topic string) bool { return topic[0] >= 'a' }
 // topicOf returns the topic of a phrase where it stands, or "" if it says nothing that is sure.
 func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 	isOrder := p.of(kindOrder) != nil || c.has("ORDER")
+	isState := isOrder && !c.has("FUTURE") && c.hasBefore("BE", h.at)
 	switch h.topic {
 	case "stock":
 		return h.topic
@@ -126,18 +130,19 @@ func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 			return "stock"
 		}
 	case "delivered", "shipped", "processing", "refunded":
-		if isOrder && !c.has("FUTURE") && !c.has("CAN") {
+		if isState && !c.has("CAN") {
 			return h.topic
 		}
 	case "cancelled":
 		switch {
+		case c.has("ME"):
 		case c.has("CAN"):
 			return topicCan + "cancel"
-		case isOrder && !c.has("FUTURE"):
+		case isState:
 			return h.topic
 		}
 	case "cancel", "return", "exchange", "redirect", "change", "combine":
-		if c.has("CAN") {
+		if c.has("CAN") && !c.has("ONLY") && !c.has("ME") { // "I can't cancel it from here"
 			return topicCan + h.topic
 		}
 	case "apply":
@@ -146,6 +151,11 @@ func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 		}
 	}
 	return ""
+}
+
+// hasBefore reports whether the clause has a phrase of a topic before one of its words.
+func (c *clause) hasBefore(topic string, at int) bool {
+	return slices.ContainsFunc(c.hits, func(h hit) bool { return h.topic == topic && h.at < at })
 }
 
 // isConditional reports whether the sentence of a clause names a condition.
@@ -190,6 +200,11 @@ func (s *subjects) judge(a assertion) Verdict {
 	if a.topic == "free" {
 		return judgeFree(a, relevant)
 	}
+	if a.topic == topicCan+"return" || a.topic == topicCan+"exchange" {
+		if a.denied || len(a.about) == 0 {
+			return Undecided // what has no fault and is unused can be returned, other things can not
+		}
+	}
 	if len(a.about) > 0 {
 		relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return len(o.about) > 0 && !sharesSubject(a, o) })
 	}
@@ -221,6 +236,8 @@ func judgeFree(a assertion, relevant []assertion) Verdict {
 		return Undecided
 	case slices.ContainsFunc(relevant, func(o assertion) bool { return !o.denied && !o.conditional }):
 		return Supported
+	case slices.ContainsFunc(relevant, func(o assertion) bool { return !o.denied && len(o.about) > 0 && o.about[0].kind == kindCode }):
+		return Undecided // a promotion may give it
 	}
 	return Contradicted
 }
@@ -412,7 +429,7 @@ const minShared = 2
 
 // reverses reports whether a clause denies what the evidence says of the same thing and never denies, or the other way round.
 func (s *subjects) reverses(c *clause) bool {
-	if c.isQuestion || c.has("IF") {
+	if c.isQuestion || c.has("IF") || c.has("ME") {
 		return false
 	}
 	st := statementOf(c)

@@ -374,6 +374,16 @@ func (o outline) at(offset int) (*clause, reference) {
 	return &clause{}, reference{}
 }
 
+// mentions reports whether a sentence may name a subject.
+func (o outline) mentions(s *subject, sentence int) bool {
+	for i, c := range o.clauses {
+		if c.sentence == sentence && slices.Contains(o.refs[i].mentioned, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // subject returns the first subject that the clause at a byte of the text is about, or nil.
 func (o outline) subject(offset int) *subject {
 	if _, r := o.at(offset); len(r.named) > 0 {
@@ -382,8 +392,8 @@ func (o outline) subject(offset int) *subject {
 	return nil
 }
 
-// outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence, and
-// a line that names one subject is about it throughout, if inLines.
+// outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence. If
+// inLines, an item of a list, a row of a table and what "it" says are about the subject that their line names, if it is one.
 func (s *subjects) outline(raw string, inLines bool) outline {
 	clauses := clausesOf(raw)
 	own := make([]reference, len(clauses))
@@ -395,12 +405,12 @@ func (s *subjects) outline(raw string, inLines bool) outline {
 		out[i] = reference{named: slices.Clone(own[i].named), mentioned: slices.Clone(own[i].mentioned)}
 		if i+1 < len(clauses) && clauses[i+1].inBrackets && len(own[i].mentioned) == 0 && len(own[i+1].named) > 0 && !c.inBrackets {
 			out[i] = own[i+1] // 24.90 EUR (Chalk pouch)
-		} else if i > 0 && clauses[i-1].sentence == c.sentence {
+		} else if i > 0 && clauses[i-1].sentence == c.sentence && !c.has("COMPARE") {
 			out[i].inherit(out[i-1])
 		}
 	}
 	for i, c := range clauses {
-		if inLines {
+		if inLines && !c.has("COMPARE") && (isRow(raw, c.start) || c.startsWith("IT")) {
 			out[i].inherit(lineOf(clauses, own, c.line))
 		}
 	}
@@ -412,6 +422,17 @@ func (s *subjects) outline(raw string, inLines bool) outline {
 		}
 	}
 	return outline{raw, clauses, out}
+}
+
+// isRow reports whether the line of a byte is an item of a list or a row of a table.
+func isRow(raw string, offset int) bool {
+	line := strings.TrimLeft(raw[strings.LastIndexByte(raw[:offset], '\n')+1:], " \t")
+	return strings.HasPrefix(line, "|") || IsItem(line, ".)")
+}
+
+// startsWith reports whether one of the first words of the clause is of a topic.
+func (c *clause) startsWith(topic string) bool {
+	return slices.ContainsFunc(c.hits, func(h hit) bool { return h.topic == topic && h.at < 2 })
 }
 
 // inherit adds the subjects of kinds that the reference has none of.
@@ -448,13 +469,14 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 		slices.ContainsFunc(r.mentioned, func(n *subject) bool { return n.has(c.Fact) }) {
 		return nil
 	}
+	isMeasure := c.currency == "" && c.Unit != Percent && c.Unit != Date
 	var named *subject
 	for _, o := range s.list {
 		if !o.facts.Has(c.Fact) {
 			continue
 		}
 		named = r.of(o.kind)
-		if named == nil || o.kind == kindPassage && of.inCommon(o.stems) > of.inCommon(named.stems) {
+		if named == nil || isMeasure && in.mentions(o, of.sentence) || o.kind == kindPassage && of.inCommon(o.stems) > of.inCommon(named.stems) {
 			return nil
 		}
 	}
