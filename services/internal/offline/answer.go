@@ -1,7 +1,7 @@
 package offline
 
 import (
-	"cmp"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,110 +16,108 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/wording"
 )
 
-// shownProducts and shownOffers are how many lines a list of them has.
+// How many of each an answer shows.
 const (
 	shownProducts = 5
 	shownOffers   = 6
 	shownPassages = 3
 )
 
+//go:embed sayings.json
+var sayingsFile []byte
+
+// sayings are the model's own sentences, by key and language. A verb such as %s stands for what tools returned.
+var sayings = func() (out map[string]map[string]string) {
+	if err := json.Unmarshal(sayingsFile, &out); err != nil {
+		panic(err) // the file is part of the program
+	}
+	return out
+}()
+
 // say words a sentence of the model's own in the conversation's language.
 func (c *conversation) say(key string, args ...any) string {
-	return fmt.Sprintf(sayings[c.lang][key], args...)
+	return fmt.Sprintf(sayings[key][c.lang], args...)
 }
 
 // answer is the text after the last call, or without any.
 func (c *conversation) answer() string {
-	var out []string
-	add := func(s string) {
-		if s = strings.TrimSpace(s); s != "" && !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
 	switch {
 	case len(c.done) > 0:
 	case is("greeting", c.ask):
 		return c.say("hello") + " " + c.say("help")
 	case is("thanks", c.ask):
 		return c.say("thanks")
-	case is("cart", c.ask) && !c.has(cartContext) && (c.has(similar) || c.has(promotions)):
+	case is("cart", c.ask) && (c.has(similar) || c.has(promotions)):
 		return c.say("unseenCart")
 	default:
 		return c.say("offtopic")
 	}
-	apology := is("problem", c.ask) && (c.called(policies) || c.called(lookupOrder))
-	unknown := false
+	var out []string
 	for _, r := range c.done {
-		o := r.object()
-		switch {
-		case c.replaced(r):
-		case r.name == askShopper:
-			q, _ := r.args["question"].(string)
-			add(q)
-		case r.name == searchCatalog && c.called(similar):
-			// it was looked up for what is like it
-		case !r.ok && r.name == lookupOrder:
-			add(c.say("signIn"))
-		case !r.ok && r.name == compareProducts && len(c.done) > 1:
-		case !r.ok && r.name == cartContext && wanted(c.ask, "add") != "":
-			add(c.say("noChange"))
-		case !r.ok && slices.ContainsFunc(c.done, func(o result) bool { return o.ok && o.name == r.name }):
-		case !r.ok:
-			add(c.say("failed"))
-		case has(o, "passages"):
-			if len(list(o["passages"])) == 0 || str(o, "note") != "" {
-				unknown = true
-			} else {
-				add(c.passages(o))
-			}
-		case has(o, "order") || has(o, "other_orders") || r.name == lookupOrder:
-			add(c.order(r, o))
-		case has(o, "promotions") && len(list(o["promotions"])) == 0 && len(c.done) > 1:
-		case has(o, "promotions"):
-			add(c.offers(r, o))
-		case has(o, "products"):
-			add(c.products(r, o))
-		case has(o, "items") || r.name == cartContext:
-			if !c.called(similar) || len(list(o["items"])) == 0 {
-				add(c.cart(r, o))
-			}
-		case r.name == handoff:
-			add(c.say("person"))
-		default:
-			add(rendered(r, o))
+		if s := strings.TrimSpace(c.tell(r)); s != "" && !c.needless(r) && !slices.Contains(out, s) {
+			out = append(out, s)
 		}
 	}
-	if unknown && len(out) == 0 {
-		if apology || mineRE.MatchString(c.ask) || wanted(c.ask, "rule", "topic", "status", "return", "cancel", "exchange") != "" {
-			add(c.say("unknown") + " " + c.say("help"))
-		} else {
-			return c.say("offtopic")
-		}
+	about := wanted(c.ask, "rule", "topic", "status", "return", "cancel", "exchange") != "" || mineRE.MatchString(c.ask)
+	apology := is("problem", c.ask) && (c.called(policies) || c.called(lookupOrder))
+	switch {
+	case len(out) == 0 && (about || apology):
+		out = []string{c.say("unknown") + " " + c.say("help")}
+	case len(out) == 0:
+		return c.say("offtopic")
 	}
 	if apology {
-		out = append([]string{c.say("sorry")}, out...)
-		return strings.Join(out, " ")
+		out[0] = c.say("sorry") + " " + out[0]
 	}
 	return strings.Join(out, "\n\n")
 }
 
-// date says a day as tools write it, "2 January 2026", in the conversation's language.
-func (c *conversation) date(s string) string {
-	day, err := time.Parse("2 January 2006", s)
-	names := strings.Fields(months[c.lang])
-	if err != nil || len(names) == 0 {
-		return s
+// tell words one result, "" if it says nothing.
+func (c *conversation) tell(r result) string {
+	o := r.object()
+	switch {
+	case r.name == askShopper:
+		q, _ := r.args["question"].(string)
+		return q
+	case r.name == handoff:
+		return c.say("person")
+	case !r.ok && r.name == lookupOrder:
+		return c.say("signIn")
+	case !r.ok && r.name == cartContext && is("add", c.ask):
+		return c.say("noChange")
+	case !r.ok:
+		return c.say("failed")
+	case has(o, "passages"):
+		return c.passages(o)
+	case r.name == lookupOrder:
+		return c.order(r, o)
+	case has(o, "promotions"):
+		return c.offers(r, o)
+	case has(o, "products"):
+		return c.products(r, o)
+	case r.name == cartContext:
+		return c.cart(r, o)
 	}
-	format := map[string]string{"de": "%d. %s %d", "fr": "%d %s %d", "es": "%d de %s de %d"}[c.lang]
-	return fmt.Sprintf(format, day.Day(), names[day.Month()-1], day.Year())
+	return rendered(r, o)
 }
 
-// replaced reports whether a search counts no more: a later, wider one found products, or it is a wider one that found none.
-func (c *conversation) replaced(r result) bool {
-	found := func(r result) bool { return len(list(r.object()["products"])) > 0 }
-	return r.name == searchCatalog && slices.ContainsFunc(c.done, func(o result) bool {
-		return o.name == searchCatalog && (o.step > r.step && found(o) && r.misses() || o.step < r.step && !found(r))
+// needless reports whether another result makes one needless: one of a wider search, or one that it was looked up for.
+func (c *conversation) needless(r result) bool {
+	return slices.ContainsFunc(c.done, func(o result) bool {
+		switch {
+		case o.name == similar:
+			return r.name == searchCatalog || r.name == cartContext && r.found()
+		case o.name == searchCatalog && r.name == compareProducts, o.name == r.name && o.ok:
+			return !r.ok || o.step > r.step && o.found() && r.misses() || o.step < r.step && !r.found()
+		}
+		return false
 	})
+}
+
+// found reports whether a result lists something.
+func (r result) found() bool {
+	o := r.object()
+	return len(list(o["products"]))+len(list(o["promotions"]))+len(list(o["items"])) > 0
 }
 
 // misses reports whether no product that a search found has all words of the query.
@@ -127,9 +125,25 @@ func (r result) misses() bool {
 	query, _ := r.args["query"].(string)
 	o := r.object()
 	return str(o, "total") == "0" || !slices.ContainsFunc(list(o["products"]), func(p any) bool {
-		have := plaintext.Fold(string(wire.Encode(p)))
-		return !slices.ContainsFunc(strings.Fields(query), func(w string) bool { return !strings.Contains(have, plaintext.Fold(plaintext.Singular(w))) })
+		return len(sharedWords(string(wire.Encode(p)), query)) == len(strings.Fields(query))
 	})
+}
+
+// sharedWords are the words of a query that a text has, in whatever number or case.
+func sharedWords(text, query string) []string {
+	text = plaintext.Fold(text)
+	return slices.DeleteFunc(strings.Fields(query), func(w string) bool { return !strings.Contains(text, plaintext.Fold(plaintext.Singular(w))) })
+}
+
+var dateFormats = map[string]string{"de": "2.1.2006", "fr": "2/1/2006", "es": "2/1/2006"}
+
+// date says a day as tools write it, "2 January 2006", in the conversation's language.
+func (c *conversation) date(s string) string {
+	day, err := time.Parse("2 January 2006", s)
+	if err != nil || dateFormats[c.lang] == "" {
+		return s
+	}
+	return day.Format(dateFormats[c.lang])
 }
 
 func has(o map[string]any, key string) bool { return o[key] != nil }
@@ -151,9 +165,12 @@ func list(v any) []any { l, _ := v.([]any); return l }
 
 func dict(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
-// texts are the strings of a list.
+// texts are the strings of a list, or a string itself.
 func texts(v any) []string {
 	var out []string
+	if s, ok := v.(string); ok {
+		return []string{s}
+	}
 	for _, e := range list(v) {
 		if s, ok := e.(string); ok {
 			out = append(out, s)
@@ -175,65 +192,51 @@ func within(p, args map[string]any) bool {
 }
 
 func (c *conversation) products(r result, o map[string]any) string {
+	shown := shownProducts
+	if r.args["sort"] != nil {
+		shown = 3
+	}
 	var lines []string
+	named := false // a title, kind or id has a word of the query; if none has, only descriptions do, such as a bag's that a laptop fits into
+	query, _ := r.args["query"].(string)
 	for _, e := range list(o["products"]) {
-		if p := dict(e); within(p, r.args) && len(lines) < shownProducts {
-			lines = append(lines, c.product(p))
+		p := dict(e)
+		named = named || len(sharedWords(str(p, "title")+" "+str(p, "category")+" "+str(p, "product_id"), query)) > 0
+		if within(p, r.args) && len(lines) < shown {
+			lines = append(lines, "- "+c.line(p)+".")
 		}
 	}
-	total := int(number(str(o, "total")))
-	query, _ := r.args["query"].(string)
-	_, searched := o["total"]
-	head := ""
+	head := c.say("goes")
 	switch {
-	case len(lines) == 0 && !searched:
-		return c.say("noneFits")
-	case len(lines) == 0:
-		none := c.say("none", query)
-		if m := catalogRE.FindStringSubmatch(c.toolText(r.name)); m != nil && c.lang != "en" {
-			return none + " " + c.say("noneLanguage", m[1])
-		}
-		return none + " " + c.say("help")
 	case r.name == compareProducts:
 		return strings.Join(lines, "\n")
-	case !searched:
-		head = c.say("goes")
+	case len(lines) == 0 && r.name == similar:
+		return c.say("noneFits")
+	case len(lines) == 0:
+		help := c.say("help")
+		if m := catalogRE.FindStringSubmatch(c.toolText(r.name)); m != nil && c.lang != "en" {
+			help = c.say("noneLanguage", m[1])
+		}
+		return c.say("none", query) + " " + help
+	case r.name == similar || !has(o, "total"):
 	case readRequest(c.ask, "").unordered:
 		head = c.say("unordered")
-	case total == 0 || !names(o, query):
+	case str(o, "total") == "0" || !named:
 		head = c.say("near")
-	case countRE.MatchString(c.ask):
-		head = c.say("count", strconv.Itoa(total))
-	case r.args["sort"] != nil:
-		return lines[0][2:] + "\n" + strings.Join(lines[1:min(len(lines), 3)], "\n")
-	case total == 1:
-		head = c.say("fitOne")
-	case total > len(lines):
-		head = c.say("fit", strconv.Itoa(total))
 	default:
-		head = c.say("fitAll", strconv.Itoa(total))
+		head = c.say("found", str(o, "total"))
 	}
 	return head + "\n" + strings.Join(lines, "\n")
 }
 
-// names reports whether the title, the kind or the id of a product has a word of the query. If none has, the words were found in
-// descriptions alone, such as a bag's that a laptop fits into.
-func names(o map[string]any, query string) bool {
-	for _, e := range list(o["products"]) {
-		p := dict(e)
-		have := plaintext.Fold(str(p, "title") + " " + str(p, "category") + " " + str(p, "product_id"))
-		for w := range strings.FieldsSeq(query) {
-			if strings.Contains(have, plaintext.Fold(plaintext.Singular(w))) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 var catalogRE = regexp.MustCompile(`catalog is in (\w+)`)
 
-func (c *conversation) product(p map[string]any) string {
+// line is a product, or a line of a cart or an order.
+func (c *conversation) line(p map[string]any) string {
+	parts := []string{str(p, "title")}
+	if n := str(p, "quantity"); n != "" && n != "1" {
+		parts[0] = n + " × " + parts[0]
+	}
 	price := str(p, "price")
 	if has(p, "highest_price") {
 		price = c.say("from", price)
@@ -243,76 +246,42 @@ func (c *conversation) product(p map[string]any) string {
 			price = label + " " + of
 		}
 	}
-	line := "- " + str(p, "title") + ", " + price
+	if price != "" {
+		parts = append(parts, price)
+	}
 	options := dict(p["options"])
-	var choices []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {
-		switch values := texts(options[name]); {
-		case len(values) == 1:
-			line += ", " + name + " " + values[0]
-		case len(values) > 1:
-			choices = append(choices, name+": "+strings.Join(values, ", "))
-		}
+		parts = append(parts, name+" "+strings.Join(texts(options[name]), "/"))
 	}
-	if has(p, "stock") {
-		if stock := str(p, "stock"); stock == "0" {
-			line += ", " + c.say("soldOut")
-		} else {
-			line += ", " + c.say("inStock", stock)
-		}
+	switch stock := str(p, "stock"); stock {
+	case "":
+	case "0":
+		parts = append(parts, c.say("soldOut"))
+	default:
+		parts = append(parts, c.say("inStock", stock))
 	}
-	if len(choices) > 0 {
-		line += " (" + strings.Join(choices, "; ") + ")"
-	}
-	return line + "."
+	return strings.Join(parts, ", ")
 }
 
 func (c *conversation) cart(r result, o map[string]any) string {
-	var items []string
+	var items, out []string
 	for _, e := range list(o["items"]) {
-		items = append(items, item(dict(e)))
+		items = append(items, c.line(dict(e)))
 	}
-	changing := wanted(c.ask, "add", "remove")
-	head := "cart"
-	var out []string
-	if changing != "" {
+	if wanted(c.ask, "add", "remove") != "" {
 		out = append(out, c.say("noChange"))
-	}
-	if has(r.args, "changes") {
-		head = "wouldBe"
 	}
 	switch {
 	case len(items) == 0 && strings.Contains(str(o, "note"), "empty"):
 		out = append(out, c.say("emptyCart"))
 	case len(items) == 0:
 		out = append(out, c.say("unseenCart"))
+	case has(r.args, "changes"):
+		out = append(out, c.say("wouldBe", strings.Join(items, "; ")), c.say("subtotal", str(o, "subtotal")))
 	default:
-		out = append(out, c.say(head, strings.Join(items, "; ")))
-	}
-	if total := str(o, "subtotal"); total != "" && len(items) > 0 {
-		out = append(out, c.say("subtotal", total))
+		out = append(out, c.say("cart", strings.Join(items, "; ")), c.say("subtotal", str(o, "subtotal")))
 	}
 	return strings.Join(out, " ")
-}
-
-// item is a line of a cart or an order.
-func item(i map[string]any) string {
-	s := str(i, "title")
-	if n := str(i, "quantity"); n != "" && n != "1" {
-		s = n + " × " + s
-	}
-	var details []string
-	options := dict(i["options"])
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		details = append(details, name+" "+str(options, name))
-	}
-	if price := str(i, "price"); price != "" {
-		details = append(details, price)
-	}
-	if len(details) > 0 {
-		s += " (" + strings.Join(details, ", ") + ")"
-	}
-	return s
 }
 
 func (c *conversation) order(r result, o map[string]any) string {
@@ -329,131 +298,115 @@ func (c *conversation) order(r result, o map[string]any) string {
 		}
 		return out
 	}
-	out := texts(order["asked"])
-	if wants := texts(r.args["wants"]); c.lang != "en" {
-		out = nil
-		if len(wants) > 0 {
-			out = append(out, c.say(map[bool]string{true: "possible", false: "notHere"}[slices.Contains(texts(o["buttons"]), wants[0])]))
+	status := c.say("order", id, wording.OrderStatus(c.lang, str(order, "status")))
+	track := dict(order["tracking"])
+	out := append(texts(order["asked"]), status, str(order, "next_step"))
+	if c.lang != "en" {
+		out = []string{status}
+		if wants := texts(r.args["wants"]); len(wants) > 0 && slices.Contains(texts(o["buttons"]), wants[0]) {
+			out = []string{c.say("possible"), status}
+		} else if len(wants) > 0 {
+			out = []string{c.say("notHere"), status}
 		}
-	}
-	out = append(out, c.say("order", id, wording.OrderStatus(c.lang, str(order, "status"))))
-	if c.lang == "en" {
-		out = append(out, str(order, "next_step"))
-	}
-	if t := dict(order["tracking"]); t != nil {
-		if by := str(t, "estimated_delivery"); by != "" && c.lang != "en" {
+		if by := str(track, "estimated_delivery"); by != "" {
 			out = append(out, c.say("expected", c.date(by)))
 		}
-		var parts []string
-		for _, key := range []string{"carrier", "tracking_number", "url"} {
-			if v := str(t, key); v != "" {
-				parts = append(parts, v)
-			}
-		}
-		if len(parts) > 0 {
-			out = append(out, c.say("tracking", strings.Join(parts, ", ")))
-		}
+	}
+	if str(track, "tracking_number")+str(track, "url") != "" {
+		out = append(out, c.say("tracking", strings.TrimSpace(str(track, "carrier")+" "+str(track, "tracking_number")+" "+str(track, "url"))))
 	}
 	var items []string
 	for _, e := range list(order["items"]) {
 		i := dict(e)
 		delete(i, "price")
-		items = append(items, item(i))
+		items = append(items, c.line(i))
 	}
 	if len(items) > 0 {
 		out = append(out, c.say("holds", strings.Join(items, "; ")+" ("+c.say("placed", c.date(str(order, "placed")), str(order, "total"))+")"))
 	}
-	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), " ")
+	return plaintext.OneLine(strings.Join(out, " "))
 }
 
 func (c *conversation) offers(r result, o map[string]any) string {
 	named, best := texts(r.args["codes"]), str(o, "best_code")
-	var lines, verdicts, advice []string
+	var all, about []string // about the codes that were named, or else about the best
 	for _, e := range list(o["promotions"]) {
 		p := dict(e)
-		code, offer, saving, why := str(p, "code"), str(p, "offer"), str(p, "saving"), str(p, "explanation")
-		line := "- " + c.say("offer", code, offer)
-		if c.lang != "en" {
-			why = ""
+		line := c.offer(p)
+		if len(all) < shownOffers {
+			all = append(all, "- "+line)
 		}
-		switch {
-		case saving != "" && c.lang != "en":
-			line = "- " + code + " (" + c.say("saves", saving) + ")"
-		case saving != "":
-			line += " (" + c.say("saves", saving) + ")"
-		case why != "":
-			line += ". " + strings.TrimSuffix(why, ".")
-		}
-		if len(lines) < shownOffers {
-			lines = append(lines, line+".")
-		}
-		switch {
-		case !slices.Contains(named, code):
-		case p["eligible"] != true:
-			verdicts = append(verdicts, cmp.Or(why, c.say("refused", code)))
-		case saving != "":
-			verdicts = append(verdicts, c.say("applies", code, offer, saving))
-		default:
-			verdicts = append(verdicts, c.say("offer", code, offer)+".")
-		}
-		if code == best {
-			advice = append(advice, c.say("best", code, offer, saving))
-			if ends := str(p, "ends"); ends != "" {
-				advice = append(advice, c.say("until", c.date(ends)))
+		if code := str(p, "code"); slices.Contains(named, code) || len(named) == 0 && code == best {
+			about = append(about, line)
+			if ends := str(p, "ends"); ends != "" && code == best {
+				about = append(about, c.say("until", c.date(ends)))
 			}
 		}
 	}
 	for _, code := range named {
-		if !strings.Contains(strings.Join(verdicts, " "), code) {
-			verdicts = append(verdicts, c.say("noCode", code))
+		if !strings.Contains(strings.Join(about, " "), code) {
+			about = append(about, c.say("noCode", code))
 		}
 	}
 	if t := dict(o["best_combination"]); t != nil {
-		advice = append(advice, c.say("together", strings.Join(texts(t["codes"]), ", "), str(t, "saving")))
+		about = append(about, c.say("together", strings.Join(texts(t["codes"]), ", "), str(t, "saving")))
 	}
-	head := ""
+	head := c.say("offers")
 	switch {
 	case len(named) > 0:
-		return strings.Join(verdicts, " ")
-	case len(lines) == 0:
+		return strings.Join(about, " ")
+	case len(all) == 0:
 		return c.say("noOffer")
 	case has(r.args, "all") || has(r.args, "query"):
 	case best != "":
-		return strings.Join(advice, " ")
+		return c.say("best", strings.Join(about, " "))
 	case has(o, "cart_subtotal"):
-		head = c.say("noOffer") + " "
+		head = c.say("noOffer") + " " + head
 	default:
-		head = c.say("unseenCart") + " "
+		head = c.say("unseenCart") + " " + head
 	}
-	return head + c.say("offers") + "\n" + strings.Join(lines, "\n")
+	return head + "\n" + strings.Join(all, "\n")
+}
+
+// offer is a line about an offer. What tools word in English is left out in other languages if the rest says enough.
+func (c *conversation) offer(p map[string]any) string {
+	code, saving := str(p, "code"), str(p, "saving")
+	line := code + ": " + str(p, "offer")
+	switch {
+	case saving != "" && c.lang != "en":
+		line = code + " (" + c.say("saves", saving) + ")"
+	case saving != "":
+		line += " (" + c.say("saves", saving) + ")"
+	case c.lang == "en" && has(p, "explanation"):
+		line += ". " + strings.TrimSuffix(str(p, "explanation"), ".")
+	case p["eligible"] == false:
+		return line + ". " + c.say("refused", code)
+	}
+	return line + "."
 }
 
 func (c *conversation) passages(o map[string]any) string {
-	var titles []string
-	bodies := map[string]string{}
-	for _, e := range list(o["passages"])[:min(len(list(o["passages"])), shownPassages)] {
-		p := dict(e)
-		title := str(p, "policy")
-		if bodies[title] == "" {
-			titles = append(titles, title)
-		}
-		bodies[title] += " " + plaintext.OneLine(str(p, "text"))
+	found := list(o["passages"])
+	if str(o, "note") != "" { // it says that none of them may answer
+		return ""
 	}
 	var out []string
-	for _, title := range titles {
-		out = append(out, c.say("from policy", title, strings.TrimSpace(bodies[title])))
+	last := ""
+	for _, e := range found[:min(len(found), shownPassages)] {
+		p := dict(e)
+		title, text := str(p, "policy"), plaintext.OneLine(str(p, "text"))
+		if title != last {
+			text = c.say("from policy", title, text)
+		}
+		out, last = append(out, text), title
 	}
 	return strings.Join(out, " ")
 }
 
-// rendered is a result of another shape: its members by name; a value that was an argument comes first.
+// rendered is a result of another shape: its members by name, after the argument that it repeats.
 func rendered(r result, o map[string]any) string {
 	if o == nil {
-		var s string
-		if json.Unmarshal([]byte(r.body), &s) == nil {
-			return s
-		}
-		return r.body
+		return strings.Trim(r.body, `"`)
 	}
 	head := ""
 	var parts []string
@@ -461,15 +414,11 @@ func rendered(r result, o map[string]any) string {
 		v := str(o, key)
 		switch {
 		case v == "" || key == "note":
-		case slices.ContainsFunc(slices.Collect(maps.Values(r.args)), func(a any) bool { return a == v }):
-			head = v
+		case slices.Contains(slices.Collect(maps.Values(r.args)), any(v)):
+			head = v + ": "
 		default:
 			parts = append(parts, strings.ReplaceAll(key, "_", " ")+" "+v)
 		}
 	}
-	if head == "" && len(parts) > 0 {
-		k, v, _ := strings.Cut(parts[0], " ")
-		return strings.ToUpper(k[:1]) + k[1:] + ": " + strings.Join(append([]string{v}, parts[1:]...), ", ") + "."
-	}
-	return head + ": " + strings.Join(parts, ", ") + "."
+	return head + strings.Join(parts, ", ") + "."
 }

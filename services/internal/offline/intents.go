@@ -77,96 +77,10 @@ func wanted(s string, names ...string) string {
 	return ""
 }
 
-// sayings are the sentences of the model's own, by language. A verb such as %s stands for what tools returned. What tools word in
-// English is left out in other languages.
-var sayings = map[string]map[string]string{
-	"en": {
-		"help":     "I can help with our products, your cart, offers, orders and the store's rules. What would you like to know?",
-		"hello":    "Hello!",
-		"thanks":   "You are welcome! I am glad to help if there is anything else.",
-		"offtopic": "I cannot answer that. I can help with our products, your cart, offers, orders and the store's rules.",
-		"fit":      "Yes, %s fit. The best of them:", "fitAll": "Yes, %s fit:", "fitOne": "Yes, this one fits:", "count": "We have %s. Some of them:",
-		"unordered": "I cannot put them in that order. What we have:",
-		"near":      "Nothing fits all of that. The nearest:", "none": "Sorry, I found nothing for “%s”.", "noneLanguage": "The catalog is in %s; what is it called there?",
-		"what": "What kind of product are you looking for?", "inStock": "%s in stock", "soldOut": "sold out", "from": "from %s", "was": "was %s", "more": "and %s more",
-		"order": "Order %s: %s.", "holds": "It holds %s.", "tracking": "Tracking: %s.", "expected": "Expected by %s.", "placed": "placed on %s, total %s", "others": "Other orders: %s.", "noOrder": "I found no order of yours here.", "noSuch": "I cannot find the order %s among yours.",
-		"signIn": "I cannot see that order here. Please sign in, or give the order number with its e-mail address or postal code.",
-		"cart":   "In your cart: %s.", "subtotal": "It comes to %s.", "emptyCart": "Your cart is empty.", "noChange": "I cannot change your cart myself, but the shop can.", "wouldBe": "With that it would hold: %s.",
-		"unseenCart": "Your cart cannot be seen here.",
-		"goes":       "These may suit:", "noneFits": "I found nothing that suits.", "best": "Use the code %s: %s. It saves you %s.", "until": "Valid until %s.", "together": "Together, %s save you %s.",
-		"applies": "%s applies: %s. It saves you %s.", "offer": "%s: %s", "noOffer": "No offer applies to your cart at the moment.", "saves": "saves %s", "noCode": "I know no code %s.", "offers": "The store's offers:", "refused": "%s does not apply.",
-		"from policy": "From “%s”: %s", "sorry": "I am sorry to hear that.", "unknown": "I do not know that: none of the store's documents answers it.",
-		"failed": "I am sorry, I cannot look that up now.", "person": "A person of the store can take over. You can confirm it below; nobody has taken over yet.",
-	},
-	"de": {
-		"help":     "Ich helfe bei Produkten, Warenkorb, Angeboten, Bestellungen und den Regeln des Shops. Was möchten Sie wissen?",
-		"hello":    "Hallo!",
-		"thanks":   "Gern geschehen! Ich helfe gern weiter.",
-		"offtopic": "Das kann ich nicht beantworten. Ich helfe bei Produkten, Warenkorb, Angeboten, Bestellungen und den Regeln des Shops.",
-		"fit":      "Ja, %s passen. Die besten davon:", "fitAll": "Ja, %s passen:", "fitOne": "Ja, dieses passt:", "count": "Wir haben %s. Einige davon:",
-		"unordered": "In diese Reihenfolge kann ich sie nicht bringen. Das haben wir:",
-		"near":      "Nichts erfüllt alles davon. Am nächsten kommen:", "none": "Leider habe ich nichts zu „%s“ gefunden.", "noneLanguage": "Der Katalog ist auf Englisch (%s); wie heißt es dort?",
-		"what": "Was für ein Produkt suchen Sie?", "inStock": "%s vorrätig", "soldOut": "ausverkauft", "from": "ab %s", "was": "vorher %s", "more": "und %s weitere",
-		"order": "Bestellung %s: %s.", "holds": "Sie enthält %s.", "tracking": "Sendungsverfolgung: %s.", "expected": "Erwartet bis %s.", "placed": "bestellt am %s, Summe %s", "others": "Weitere Bestellungen: %s.", "noOrder": "Ich habe hier keine Bestellung von Ihnen gefunden.", "noSuch": "Ich finde die Bestellung %s nicht unter Ihren.",
-		"signIn": "Ich kann die Bestellung hier nicht sehen. Bitte melden Sie sich an, oder nennen Sie die Bestellnummer mit E-Mail-Adresse oder Postleitzahl.",
-		"cart":   "In Ihrem Warenkorb: %s.", "subtotal": "Zusammen %s.", "emptyCart": "Ihr Warenkorb ist leer.", "noChange": "Ich kann Ihren Warenkorb nicht selbst ändern, der Shop schon.", "wouldBe": "Damit enthielte er: %s.",
-		"unseenCart": "Ihren Warenkorb kann ich hier nicht sehen.",
-		"goes":       "Das könnte passen:", "noneFits": "Ich habe nichts Passendes gefunden.", "best": "Nehmen Sie den Code %[1]s. Damit sparen Sie %[3]s.", "until": "Gültig bis %s.", "together": "Zusammen sparen %s Ihnen %s.",
-		"applies": "%[1]s gilt. Damit sparen Sie %[3]s.", "offer": "%s: %s", "noOffer": "Zurzeit gilt kein Angebot für Ihren Warenkorb.", "saves": "spart %s", "noCode": "Ich kenne keinen Code %s.", "offers": "Die Angebote des Shops:", "refused": "%s gilt nicht.",
-		"from policy": "Aus „%s“: %s", "sorry": "Das tut mir leid.", "unknown": "Das weiß ich nicht: Kein Dokument des Shops beantwortet es.",
-		"possible": "Das geht noch. Sie können es unten bestätigen.", "notHere": "Das lässt sich hier nicht auslösen.",
-		"failed": "Das kann ich gerade leider nicht nachsehen.", "person": "Ein Mensch kann übernehmen. Sie können es unten bestätigen; noch hat niemand übernommen.",
-	},
-	"fr": {
-		"help":     "Je peux vous aider pour nos produits, votre panier, les offres, les commandes et les règles du magasin. Que souhaitez-vous savoir ?",
-		"hello":    "Bonjour !",
-		"thanks":   "Je vous en prie ! Je reste à votre disposition.",
-		"offtopic": "Je ne peux pas répondre à cela. Je peux vous aider pour nos produits, votre panier, les offres, les commandes et les règles du magasin.",
-		"fit":      "Oui, %s conviennent. Les meilleurs :", "fitAll": "Oui, %s conviennent :", "fitOne": "Oui, celui-ci convient :", "count": "Nous en avons %s. En voici :",
-		"unordered": "Je ne peux pas les classer ainsi. Voici ce que nous avons :",
-		"near":      "Rien ne convient en tout. Le plus proche :", "none": "Désolé, je n'ai rien trouvé pour « %s ».", "noneLanguage": "Le catalogue est en anglais (%s) ; quel est le nom du produit ?",
-		"what": "Quel genre de produit cherchez-vous ?", "inStock": "%s en stock", "soldOut": "épuisé", "from": "à partir de %s", "was": "avant %s", "more": "et %s autres",
-		"order": "Commande %s : %s.", "holds": "Elle contient %s.", "tracking": "Suivi : %s.", "expected": "Prévue pour le %s.", "placed": "passée le %s, total %s", "others": "Autres commandes : %s.", "noOrder": "Je ne trouve ici aucune commande de vous.", "noSuch": "Je ne trouve pas la commande %s parmi les vôtres.",
-		"signIn": "Je ne peux pas voir cette commande ici. Connectez-vous, ou donnez le numéro de commande avec l'adresse e-mail ou le code postal.",
-		"cart":   "Dans votre panier : %s.", "subtotal": "En tout %s.", "emptyCart": "Votre panier est vide.", "noChange": "Je ne peux pas modifier votre panier moi-même, le magasin si.", "wouldBe": "Il contiendrait alors : %s.",
-		"unseenCart": "Je ne peux pas voir votre panier ici.",
-		"goes":       "Ceci peut convenir :", "noneFits": "Je n'ai rien trouvé qui convienne.", "best": "Utilisez le code %[1]s. Il vous fait économiser %[3]s.", "until": "Valable jusqu'au %s.", "together": "Ensemble, %s vous font économiser %s.",
-		"applies": "%[1]s s'applique. Vous économisez %[3]s.", "offer": "%s : %s", "noOffer": "Aucune offre ne s'applique à votre panier pour le moment.", "saves": "économie de %s", "noCode": "Je ne connais pas de code %s.", "offers": "Les offres du magasin :", "refused": "%s ne s'applique pas.",
-		"from policy": "D'après « %s » : %s", "sorry": "J'en suis désolé.", "unknown": "Je ne sais pas : aucun document du magasin n'y répond.",
-		"possible": "C'est encore possible. Vous pouvez le confirmer ci-dessous.", "notHere": "Cela ne peut pas se faire d'ici.",
-		"failed": "Désolé, je ne peux pas le vérifier pour le moment.", "person": "Une personne peut prendre le relais. Vous pouvez le confirmer ci-dessous ; personne ne l'a encore fait.",
-	},
-	"es": {
-		"help":     "Puedo ayudarte con los productos, el carrito, las ofertas, los pedidos y las normas de la tienda. ¿Qué quieres saber?",
-		"hello":    "¡Hola!",
-		"thanks":   "¡De nada! Aquí estoy para lo que necesites.",
-		"offtopic": "No puedo responder a eso. Puedo ayudarte con los productos, el carrito, las ofertas, los pedidos y las normas de la tienda.",
-		"fit":      "Sí, %s encajan. Los mejores:", "fitAll": "Sí, %s encajan:", "fitOne": "Sí, este encaja:", "count": "Tenemos %s. Algunos:",
-		"unordered": "No puedo ordenarlos así. Esto es lo que tenemos:",
-		"near":      "Nada cumple todo eso. Lo más parecido:", "none": "Lo siento, no he encontrado nada para «%s».", "noneLanguage": "El catálogo está en inglés (%s); ¿cómo se llama ahí?",
-		"what": "¿Qué tipo de producto buscas?", "inStock": "%s en stock", "soldOut": "agotado", "from": "desde %s", "was": "antes %s", "more": "y %s más",
-		"order": "Pedido %s: %s.", "holds": "Contiene %s.", "tracking": "Seguimiento: %s.", "expected": "Llega antes del %s.", "placed": "realizado el %s, total %s", "others": "Otros pedidos: %s.", "noOrder": "No encuentro aquí ningún pedido tuyo.", "noSuch": "No encuentro el pedido %s entre los tuyos.",
-		"signIn": "Aquí no puedo ver ese pedido. Inicia sesión, o indica el número del pedido con el correo electrónico o el código postal.",
-		"cart":   "En tu carrito: %s.", "subtotal": "En total %s.", "emptyCart": "Tu carrito está vacío.", "noChange": "No puedo cambiar tu carrito, pero la tienda sí.", "wouldBe": "Con eso tendría: %s.",
-		"unseenCart": "Aquí no puedo ver tu carrito.",
-		"goes":       "Esto puede encajar:", "noneFits": "No he encontrado nada que encaje.", "best": "Usa el código %[1]s. Te ahorra %[3]s.", "until": "Válido hasta el %s.", "together": "Juntos, %s te ahorran %s.",
-		"applies": "%[1]s se aplica. Te ahorra %[3]s.", "offer": "%s: %s", "noOffer": "Ahora ninguna oferta se aplica a tu carrito.", "saves": "ahorra %s", "noCode": "No conozco ningún código %s.", "offers": "Las ofertas de la tienda:", "refused": "%s no se aplica.",
-		"from policy": "De «%s»: %s", "sorry": "Lo siento.", "unknown": "No lo sé: ningún documento de la tienda lo responde.",
-		"possible": "Todavía es posible. Puedes confirmarlo abajo.", "notHere": "Eso no se puede hacer desde aquí.",
-		"failed": "Lo siento, ahora no puedo consultarlo.", "person": "Una persona de la tienda puede ocuparse. Puedes confirmarlo abajo; todavía no lo ha hecho nadie.",
-	},
-}
-
-// months are the names of the months where the tools' own are not the language's.
-var months = map[string]string{
-	"de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
-	"fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-	"es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-}
-
+// offersHelp reports whether a text ends in the offer of help, which is no question about the message before.
 func offersHelp(s string) bool {
-	for _, say := range sayings {
-		if strings.HasSuffix(strings.TrimSpace(s), say["help"]) {
+	for _, help := range sayings["help"] {
+		if strings.HasSuffix(strings.TrimSpace(s), help) {
 			return true
 		}
 	}

@@ -114,7 +114,7 @@ func readConversation(req *chatRequest) *conversation {
 	} else {
 		c.lang = plaintext.Language(c.ask)
 	}
-	if _, known := sayings[c.lang]; !known {
+	if sayings["help"][c.lang] == "" {
 		c.lang = "en"
 	}
 	// What follows a question of the model's own completes what was asked before it.

@@ -69,7 +69,7 @@ func TestCompletionIsReadByAnotherClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := got.Choices[0].Message.Content; text != "Sky: light rain." || got.Choices[0].FinishReason != openai.FinishReasonStop {
+	if text := got.Choices[0].Message.Content; text != "sky light rain." || got.Choices[0].FinishReason != openai.FinishReasonStop {
 		t.Errorf("answer = %q, finish %q", text, got.Choices[0].FinishReason)
 	}
 }
