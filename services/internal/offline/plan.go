@@ -1,7 +1,9 @@
 package offline
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +44,9 @@ func (c *conversation) plan(forced string, required bool) []openai.ToolCall {
 	case c.called(askShopper) || len(c.done) >= 2*maxParallel:
 	case forced != "":
 		picks = c.generic(forced)
+	case is("greeting", c.ask) || is("thanks", c.ask):
+	case len(c.done) == 0 && c.passOn() != nil:
+		picks = c.passOn()
 	case c.has(similar):
 		picks = c.planRecommend()
 	case c.has(searchCatalog):
@@ -70,25 +75,32 @@ func (c *conversation) question() []call {
 	return []call{{askShopper, object{"question": c.say("what")}}}
 }
 
-func (c *conversation) small() bool { return is("greeting", c.ask) || is("thanks", c.ask) }
+// passOn is the call that leaves a text to the specialist that its words ask for, nil if that is the one who is asked or no other.
+func (c *conversation) passOn() []call {
+	searching := c.has(searchCatalog) && !c.has(similar)
+	ofProduct := searching && len(productWords(offerWordsRE.ReplaceAllString(readRequest(c.ask, "").rest, "  "), c.lang)) > 0
+	own := mineRE.MatchString(c.ask) && wanted(c.ask, "cancel", "exchange", "change_address", "return", "status") != ""
+	switch {
+	case c.has(lookupOrder) || c.has(policies):
+	case own || is("person", c.ask) && !ofProduct:
+		return c.passTo("support")
+	case ofProduct:
+	case is("offer", c.ask) || len(codes(c.ask)) > 0:
+		return c.passTo("promotions")
+	case is("cart", c.ask) && !is("problem", c.ask):
+		return c.passTo("recommend")
+	case wanted(c.ask, "gift", "alternative", "pairs", "add", "remove") != "":
+	case !searching && wanted(c.ask, "problem", "return", "rule", "topic", "status") != "":
+		return c.passTo("support")
+	case c.has(promotions) || comparedRE.MatchString(c.ask):
+		return c.passTo("search")
+	}
+	return nil
+}
 
-// passOn is the call that leaves a text to the specialist that its words ask for, nil if they ask for none or it is not offered.
-func (c *conversation) passOn(to ...string) []call {
-	for _, name := range to {
-		asks := false
-		switch name {
-		case "search":
-			asks = (comparedRE.MatchString(c.ask) || c.has(promotions)) && !is("cart", c.ask)
-		case "promotions":
-			asks = is("offer", c.ask)
-		case "recommend":
-			asks = is("cart", c.ask)
-		case "support":
-			asks = wanted(c.ask, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "topic", "status") != ""
-		}
-		if asks && c.has(notMine) && strings.Contains(c.toolText(notMine), strconv.Quote(name)) {
-			return []call{{notMine, object{"specialist": name}}}
-		}
+func (c *conversation) passTo(name string) []call {
+	if strings.Contains(c.toolText(notMine), strconv.Quote(name)) {
+		return []call{{notMine, object{"specialist": name}}}
 	}
 	return nil
 }
@@ -105,6 +117,8 @@ func (c *conversation) toolText(name string) string {
 
 var (
 	sentenceRE = regexp.MustCompile(`[.?!;]\s+`)
+	andRE      = regexp.MustCompile(`(?i)\s(?:and|und|et|y)\s`)
+	purposeRE  = regexp.MustCompile(`(?i)\s(?:for|für|pour|para)\s.*$`)
 	comparedRE = regexp.MustCompile(`(?i)(?:^|.*?\b)(?:compare|compared|difference between|which|vergleich\pL*|unterschied zwischen|comparez|comparar?|diferencia entre)\b[^,:]*?[,:]?\s+(\S.*?),?\s+(?:or|and|with|vs\.?|versus|oder|und|ou|et|o|y)\s+(.+)$`)
 	pronounRE  = words(`it them they that_one those_ones this_one the_(first|second|third|last)_?(one)? es ihn das_da l[ea]_deuxi[eè]me celui-ci ese esos`)
 	ordinalRE  = regexp.MustCompile(`(?i)\b(?:(first|erste\w*|premi[eè]re?|primer\w*)|(second|zweite\w*|deuxi[eè]me|segund\w*)|(third|dritte\w*|troisi[eè]me|tercer\w*))\b`)
@@ -112,93 +126,53 @@ var (
 )
 
 func (c *conversation) planSearch() []call {
-	if len(c.done) == 1 && !c.done[0].ok && c.done[0].name == compareProducts {
-		var out []call
-		for _, name := range texts(c.done[0].args["product_ids"]) {
-			out = append(out, call{searchCatalog, object{"query": name}})
-		}
+	if len(c.done) > 0 {
+		return c.searchAgain()
+	}
+	if m := comparedRE.FindStringSubmatch(c.ask); m != nil && properRE.MatchString(c.ask) {
+		first, second := strings.Join(productWords(m[1], c.lang), " "), strings.Join(productWords(m[2], c.lang), " ")
+		return []call{{compareProducts, object{"product_ids": []any{first, second}}}}
+	}
+	if out := c.searches(sentenceRE.Split(c.ask, -1)); len(out) > 0 {
 		return out
 	}
-	if len(c.done) == 1 && c.done[0].ok && c.called(searchCatalog) && c.done[0].misses() {
-		if len(list(c.done[0].object()["products"])) == 0 {
-			if k := c.passOn("support", "promotions"); k != nil {
-				return k
-			}
-		}
-		return c.widened()
-	}
-	if len(c.done) > 0 || c.small() {
+	return c.question()
+}
+
+// searchAgain is the calls after a search that no product answers in full: another specialist, each of several things by itself, or
+// what is asked for without what it is for.
+func (c *conversation) searchAgain() []call {
+	r := c.done[0]
+	switch {
+	case len(c.done) > 1 || r.ok && !r.misses():
 		return nil
+	case r.name == compareProducts:
+		return c.searches(texts(r.args["product_ids"]))
+	case !r.found() && wanted(c.ask, "return", "problem", "rule", "topic", "status") != "":
+		return c.passTo("support")
+	case !r.found() && is("offer", c.ask):
+		return c.passTo("promotions")
 	}
-	ownOrder := wanted(c.ask, "cancel", "exchange", "change_address", "return", "status") != ""
-	if ownOrder && mineRE.MatchString(c.ask) || is("person", c.ask) && len(productWords(c.ask, c.lang)) < 3 {
-		if k := c.passOn("support"); k != nil {
-			return k
-		}
+	parts := andRE.Split(c.ask, maxParallel)
+	if out := c.searches(parts); len(out) == len(parts) && len(out) > 1 {
+		return out
 	}
-	if is("cart", c.ask) && !is("problem", c.ask) {
-		if k := c.passOn("recommend"); k != nil && len(productWords(readRequest(c.ask, "").rest, c.lang)) == 0 {
-			return k
-		}
+	if str(r.object(), "total") == "0" {
+		return c.searches([]string{purposeRE.ReplaceAllString(c.ask, "")})
 	}
-	if is("offer", c.ask) && len(productWords(offerWordsRE.ReplaceAllString(c.ask, "  "), c.lang)) == 0 {
-		if k := c.passOn("promotions"); k != nil {
-			return k
-		}
-	}
+	return nil
+}
+
+// searches are the searches for what texts describe, without those that describe nothing and those that were made.
+func (c *conversation) searches(parts []string) []call {
 	var out []call
-	parts := sentenceRE.Split(c.ask, -1)
-	if m := comparedRE.FindStringSubmatch(c.ask); m != nil && properRE.MatchString(c.ask) {
-		parts = []string{m[1], m[2]}
-		if first, second := productWords(m[1], c.lang), productWords(m[2], c.lang); c.has(compareProducts) && len(first) > 0 && len(second) > 0 {
-			return []call{{compareProducts, object{"product_ids": []any{strings.Join(first, " "), strings.Join(second, " ")}}}}
-		}
-	}
 	for _, part := range parts {
-		if args := c.productQuery(part); args != nil {
+		args := c.productQuery(part)
+		if args != nil && !slices.ContainsFunc(c.done, func(r result) bool { return string(wire.Encode(r.args)) == string(wire.Encode(args)) }) {
 			out = append(out, call{searchCatalog, args})
 		}
 	}
-	if len(out) == 0 {
-		return c.question()
-	}
 	return out
-}
-
-var (
-	purposeRE = regexp.MustCompile(`(?i)\s(?:for|für|pour|para)\s.*$`)
-	andRE     = regexp.MustCompile(`(?i)\s(?:and|und|et|y)\s`)
-)
-
-// widened are the searches after one that no product answers in full: for each of several things by itself; or without what the thing
-// is for, and with a colour as a word of its name. None if that changes nothing.
-func (c *conversation) widened() []call {
-	var out []call
-	parts := andRE.Split(c.ask, maxParallel)
-	for _, part := range parts {
-		if r := readRequest(part, ""); len(productWords(r.rest, c.lang)) > 0 {
-			out = append(out, call{searchCatalog, c.productQuery(part)})
-		}
-	}
-	if len(parts) > 1 && len(out) == len(parts) {
-		return out
-	}
-	text := purposeRE.ReplaceAllString(c.ask, "")
-	args := c.productQuery(text)
-	if args == nil || str(c.done[0].object(), "total") != "0" {
-		return nil
-	}
-	if options, _ := args["options"].(map[string]any); options["colour"] != nil {
-		args["query"] = strings.TrimSpace(colourRE.FindString(text)) + " " + args["query"].(string)
-		delete(options, "colour")
-		if len(options) == 0 {
-			delete(args, "options")
-		}
-	}
-	if string(wire.Encode(args)) == string(wire.Encode(c.done[0].args)) {
-		return nil
-	}
-	return []call{{searchCatalog, args}}
 }
 
 // productQuery is the arguments of a search for what a text describes, nil if it describes nothing.
@@ -247,66 +221,50 @@ func (c *conversation) meant(s string) []string {
 }
 
 func (c *conversation) planRecommend() []call {
-	if c.small() {
-		return nil
-	}
 	r := readRequest(c.ask, "")
 	name := strings.Join(productWords(r.rest, c.lang), " ")
-	limit := func(args object) object {
+	like := func(args object) []call {
 		if r.max > 0 {
 			args["max_price"] = r.max
 		}
-		return args
+		return []call{{similar, args}}
 	}
 	want := wanted(c.ask, "add", "remove", "gift", "alternative", "pairs", "cart")
-	aboutCart := is("cart", c.ask)
-	if (aboutCart || want == "pairs" && name == "") && want != "gift" && want != "alternative" && !c.has(cartContext) {
-		return nil
-	}
+	n, rest := quantity(bagRE.ReplaceAllString(c.ask, " "))
+	product := strings.Join(productWords(rest, c.lang), " ")
 	named := properRE.FindString(r.rest)
-	if want == "pairs" && name != "" && !aboutCart {
+	if want == "pairs" && !is("cart", c.ask) {
 		named = name
 	}
+	var first result
+	if len(c.done) == 1 {
+		first = c.done[0]
+	}
+	found := list(first.object()["products"])
 	switch {
+	case want == "add" && first.name == cartContext && !first.ok:
+		return c.searches([]string{product})
+	case want == "pairs" && first.name == cartContext && first.found() && named == "":
+		return like(object{})
+	case first.name == searchCatalog && len(found) > 0 && cheaperRE.MatchString(c.ask):
+		r.max = price(dict(found[0])) - 0.01
+		return like(object{"product_ids": []any{str(dict(found[0]), "product_id")}, "relation": "alternative"})
 	case len(c.done) > 0:
-		if want == "add" && !c.done[0].ok && len(c.done) == 1 {
-			_, rest := quantity(bagRE.ReplaceAllString(c.ask, " "))
-			return []call{{searchCatalog, c.productQuery(rest)}}
-		}
-		if want == "pairs" && c.called(cartContext) && !c.called(similar) && named == "" && len(list(c.done[0].object()["items"])) > 0 {
-			return []call{{similar, limit(object{})}}
-		}
-		if found := list(c.done[0].object()["products"]); len(c.done) == 1 && cheaperRE.MatchString(c.ask) && c.called(searchCatalog) && len(found) > 0 {
-			p := dict(found[0])
-			return []call{{similar, object{"product_ids": []any{str(p, "product_id")}, "relation": "alternative", "max_price": price(p) - 0.01}}}
-		}
 		return nil
+	case want == "add" && product == "":
+		return c.question()
 	case want == "add":
-		n, rest := quantity(bagRE.ReplaceAllString(c.ask, " "))
-		product := strings.Join(productWords(rest, c.lang), " ")
-		if product == "" {
-			return c.question()
-		}
 		return []call{{cartContext, object{"changes": []any{object{"product": product, "add": n}}}}}
-	case want == "remove" || want == "cart":
-		return []call{{cartContext, object{}}}
 	case want == "gift":
-		if name == "" {
-			name = "gift"
-		}
-		return []call{{similar, limit(object{"query": name})}}
+		return like(object{"query": cmp.Or(name, "gift")})
 	case want == "alternative" && name != "" && cheaperRE.MatchString(c.ask):
 		return []call{{searchCatalog, object{"query": name}}}
 	case want == "alternative" && name != "":
-		return []call{{similar, limit(object{"product_ids": []any{name}, "relation": "alternative"})}}
+		return like(object{"product_ids": []any{name}, "relation": "alternative"})
 	case want == "pairs" && named != "":
-		return []call{{similar, limit(object{"product_ids": []any{named}, "relation": "complement"})}}
-	case want == "pairs" || aboutCart:
-		return []call{{cartContext, object{}}}
-	case want == "" && c.passOn("search", "support") != nil:
-		return c.passOn("search", "support")
-	case name != "":
-		return []call{{similar, limit(object{"query": name})}}
+		return like(object{"product_ids": []any{named}, "relation": "complement"})
+	case name != "" && want == "":
+		return like(object{"query": name})
 	}
 	return []call{{cartContext, object{}}}
 }
@@ -320,30 +278,18 @@ var cheaperRE = words(`cheaper less_expensive günstiger\pL* billiger\pL* moins_
 var properRE = regexp.MustCompile(`\p{Lu}[\pL\pN'-]+(?: (?:\p{Lu}[\pL\pN'-]*|\d+))+`)
 
 func (c *conversation) planPromotions() []call {
-	if len(c.done) > 0 {
-		if has(c.done[0].args, "query") && len(c.done) == 1 && len(list(c.done[0].object()["promotions"])) == 0 {
-			return []call{{promotions, object{}}}
-		}
-		return nil
-	}
-	if c.small() {
-		return nil
-	}
-	if len(codes(c.ask)) == 0 && !is("offer", c.ask) && !is("pairs", c.ask) {
-		if k := c.passOn("support", "recommend"); k != nil {
-			return k
-		}
-		return c.passOn("search")
-	}
+	name := strings.Join(productWords(offerWordsRE.ReplaceAllString(c.ask, "  "), c.lang), " ")
 	args := object{}
-	if found := codes(c.ask); len(found) > 0 {
-		args["codes"] = found
-	}
-	if len(args) == 0 && is("all", c.ask) {
+	switch named := codes(c.ask); {
+	case len(c.done) == 1 && has(c.done[0].args, "query") && !c.done[0].found(): // all of them, then
+	case len(c.done) > 0:
+		return nil
+	case len(named) > 0:
+		args["codes"] = named
+	case is("all", c.ask):
 		args["all"] = true
-	}
-	if name := productWords(offerWordsRE.ReplaceAllString(c.ask, "  "), c.lang); len(name) > 0 && len(args) == 0 && !is("cart", c.ask) {
-		args["query"] = strings.Join(name, " ")
+	case name != "" && !is("cart", c.ask):
+		args["query"] = name
 	}
 	return []call{{promotions, args}}
 }
