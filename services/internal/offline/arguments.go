@@ -39,7 +39,6 @@ var (
 	unitRE   = regexp.MustCompile(`(?i)^\s?(?:[gmlwv]\b|kg|mg|cm|mm|km|ml|cl|lb|oz|inch|lit[re]|gram|lumen|volt|watt|mah|days?|weeks?|hours?|years?|people|person|°|%)`)
 	sizeRE   = regexp.MustCompile(`(?i)(?:\bin\s+)?(?:\ba\s+)?\b(?:size|sizes|größe|groesse|gr\.|taille|pointure|talla|número)\s+(\d+(?:[.,-]\d+)?|[smlSML]|[xX]{1,3}[sSlL]|\d[xX][lL])(?:$|[^\pL\pN])`)
 	letterRE = regexp.MustCompile(`(?:\b(?:in|for)(?: an?)?\s+|,\s*)(X{0,3}[SL]|M|\dXL)\b`)
-	colourRE = words(`black white red blue green grey gray yellow orange pink purple brown beige navy schwarz(e[rsnm]?)? weiß(e[rsnm]?)? rot(e[rsnm]?)? blau(e[rsnm]?)? grün(e[rsnm]?)? grau(e[rsnm]?)? gelb(e[rsnm]?)? noire?s? blanc(he)?s? rouges? bleue?s? verte?s? grise?s? jaunes? negr[oa]s? blanc[oa]s? roj[oa]s? azul(es)? verdes? gris(es)? amarill[oa]s?`)
 	personRE = regexp.MustCompile(`(?i)\b(?:(?:for|für|pour|para)\s+(one|two|three|four|five|six|zwei|drei|vier|deux|trois|quatre|dos|tres|cuatro|\d)(?:$|[\s,.?!]+)(?:people|persons|personen|personnes|personas)?|(\d{1,2}|one|two|three|four|five|six|eight)[- ](?:person|persons|people|man)\b)`)
 	countRE  = words(`how_many number_of wie_?viele combien_d\S* cu[aá]nt[oa]s`)
 
@@ -50,9 +49,6 @@ var (
 	quantityRE = regexp.MustCompile(`(?i)(?:^|\s)(\d{1,2}|two|three|four|five|six|zwei|drei|vier|deux|trois|quatre|dos|tres|cuatro)(?:\s+of(?:\s+the)?)?\s+`)
 	numbers    = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "zwei": 2, "drei": 3, "vier": 4, "deux": 2, "trois": 3, "quatre": 4, "dos": 2, "tres": 3, "cuatro": 4}
 )
-
-var colours = map[string]string{"schwarz": "black", "weiß": "white", "rot": "red", "blau": "blue", "grün": "green", "grau": "grey", "gelb": "yellow", "noir": "black",
-	"blanc": "white", "roug": "red", "bleu": "blue", "vert": "green", "gris": "grey", "jaun": "yellow", "negr": "black", "roj": "red", "azul": "blue", "verd": "green", "amarill": "yellow"}
 
 var sorts = []struct {
 	words *regexp.Regexp
@@ -169,16 +165,6 @@ func readRequest(s, toolText string) *request {
 		r.options["size"] = strings.ToUpper(g[0])
 	} else if g := r.take(letterRE); len(g) == 1 {
 		r.options["size"] = g[0]
-	}
-	if m := colourRE.FindString(r.rest); m != "" {
-		name := strings.ToLower(strings.Trim(m, " ,.?!;:()"))
-		for stem, english := range colours {
-			if strings.HasPrefix(name, stem) {
-				name = english
-			}
-		}
-		r.options["colour"] = name
-		r.rest = strings.Replace(r.rest, m, " , ", 1)
 	}
 	if strings.Contains(toolText, "persons") {
 		if g := r.take(personRE); len(g) == 1 {
