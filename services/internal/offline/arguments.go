@@ -11,12 +11,11 @@ import (
 
 // request is what a text says of a product apart from its name: the readers take their part out of rest.
 type request struct {
-	rest     string
-	min, max float64
-	options  map[string]any
-	attrs    map[string]any
-	sort     string
-	count    bool
+	rest       string
+	min, max   float64
+	options    map[string]any
+	attributes map[string]any
+	sort       string
 	// unordered: a superlative was asked for that no sort has.
 	unordered bool
 }
@@ -32,14 +31,12 @@ var (
 	betweenRE = regexp.MustCompile(`(?i)(?:between|from|zwischen|von|entre|de)\s+` + amount + `\s*(?:and|to|und|bis|et|à|y|a|-|–)\s*` + amount)
 	maxRE     = regexp.MustCompile(`(?i)` + most + amount)
 	minRE     = regexp.MustCompile(`(?i)` + least + amount)
-	// measureRE is a bound of a quantity that is no price.
 	measureRE = regexp.MustCompile(`(?i)(?:(` + most + `)|` + least + `)(\d{1,6}(?:[.,]\d{1,2})?)\s?(\pL+)`)
 	moneyRE   = regexp.MustCompile(`(?i)(?:for\s+|für\s+|pour\s+|por\s+)?` + currency + `(?:\s+or less|\s+max)?`)
 	// unitRE begins what makes a number no price.
 	unitRE   = regexp.MustCompile(`(?i)^\s?(?:[gmlwv]\b|kg|mg|cm|mm|km|ml|cl|lb|oz|inch|lit[re]|gram|lumen|volt|watt|mah|days?|weeks?|hours?|years?|people|person|°|%)`)
 	sizeRE   = regexp.MustCompile(`(?i)(?:\bin\s+)?(?:\ba\s+)?\b(?:size|sizes|größe|groesse|gr\.|taille|pointure|talla|número)\s+(\d+(?:[.,-]\d+)?|[smlSML]|[xX]{1,3}[sSlL]|\d[xX][lL])(?:$|[^\pL\pN])`)
 	letterRE = regexp.MustCompile(`(?:\b(?:in|for)(?: an?)?\s+|,\s*)(X{0,3}[SL]|M|\dXL)\b`)
-	personRE = regexp.MustCompile(`(?i)\b(?:(?:for|für|pour|para)\s+(one|two|three|four|five|six|zwei|drei|vier|deux|trois|quatre|dos|tres|cuatro|\d)(?:$|[\s,.?!]+)(?:people|persons|personen|personnes|personas)?|(\d{1,2}|one|two|three|four|five|six|eight)[- ](?:person|persons|people|man)\b)`)
 	countRE  = words(`how_many number_of wie_?viele combien_d\S* cu[aá]nt[oa]s`)
 
 	offerWordsRE = words(`free_codes? (promo(tion(al)?)?_)?codes? coupons? vouchers? discounts? deals? offers? promos? promotions? savings? save use apply applies work works valid off rabatt\pL* gutschein\pL* aktion\pL* angebot\pL* r[eé]ductions? remises? offres? bons? descuentos? ofertas? cup[oó]n(es)? c[oó]digos?`)
@@ -68,21 +65,9 @@ var sorts = []struct {
 // unorderedRE is a superlative that no sort has, with what it is about at the end of a clause.
 var unorderedRE = regexp.MustCompile(`(?i)(?:\b(?:has|have|with|hat|haben|mit|a|ont|avec|tiene|con)\s+)?\b(?:the|an?|die|den|das|der|la|le|les|el|los|las)\s+(?:(?:long|short|strong|thick|thin|wide|narrow|fast|quiet|new|old|deep|tall|dry|soft|hard|safe|sharp|tough|high|low)e?st|(?:läng|kürz|stärk|dick|dünn|schnell|leise|neu|tief|höch|weich)(?:e?ste)[nrms]?|plus (?:long|court|fort|épais|rapide|récent|haut)\pL*|(?:más) (?:larg|cort|fuerte|rápid|nuev|alt)\pL*)(?:\s[^,.?!;]*)?`)
 
-// measures are units of what a catalog may record beside prices.
-var measures = []struct {
-	attribute, unit string
-	words           *regexp.Regexp
-}{
-	{"weight", "g", words(`g grams? gramm grammes gramos`)},
-	{"weight", "kg", words(`kg kilos? kilograms? kilogramm`)},
-	{"brightness", "lm", words(`lm lumens?`)},
-	{"capacity", "l", words(`l lit(er|re)s? litros?`)},
-	{"volume", "l", words(`l lit(er|re)s? litros?`)},
-	{"power", "W", words(`w watts?`)},
-	{"voltage", "V", words(`v volts?`)},
-	{"length", "cm", words(`cm centimet(er|re)s?`)},
-	{"length", "mm", words(`mm millimet(er|re)s?`)},
-}
+// measures are attributes and their units by the units that a bound may have: "under 800 g".
+var measures = map[string]string{"g": "weight g", "grams": "weight g", "gramm": "weight g", "kg": "weight kg", "lm": "brightness lm", "lumen": "brightness lm",
+	"lumens": "brightness lm", "l": "capacity l", "litres": "capacity l", "w": "power W", "watts": "power W", "v": "voltage V", "cm": "length cm", "mm": "length mm"}
 
 // talk are words about shopping that name no product, in four languages, beside the stop words of the languages.
 var talk = set(`one ones two three four five six zwei drei vier deux trois quatre dos tres cuatro together combine im yo yet use after have has had got sell sells selling carry stock stocked offer need needs want wants wanted looking look searching search find show me buy get please pls could would can any some
@@ -125,7 +110,7 @@ func (r *request) take(re *regexp.Regexp) []string {
 
 // readRequest takes money, sizes, colours and orders of results out of a text.
 func readRequest(s, toolText string) *request {
-	r := &request{rest: s, options: map[string]any{}, attrs: map[string]any{}}
+	r := &request{rest: s, options: map[string]any{}, attributes: map[string]any{}}
 	for _, by := range sorts {
 		number := strings.NewReplacer("_low_to_high", "", "_high_to_low", "").Replace(by.by)
 		if by.words.MatchString(r.rest) && (number == "price" || number == "rating" || strings.Contains(toolText, strings.ReplaceAll(number, "_", " "))) {
@@ -138,20 +123,15 @@ func readRequest(s, toolText string) *request {
 		r.unordered = true
 		r.rest = strings.Replace(r.rest, m, " , ", 1)
 	}
-	if at := measureRE.FindStringSubmatchIndex(r.rest); at != nil {
-		unit := r.rest[at[6]:at[7]]
-		for _, m := range measures {
-			if m.words.MatchString(unit) && strings.Contains(toolText, m.attribute) {
-				bound := map[bool]string{true: "<=", false: ">="}[at[2] >= 0]
-				r.attrs[m.attribute] = bound + r.rest[at[4]:at[5]] + " " + m.unit
-				r.rest = r.rest[:at[0]] + " , " + r.rest[at[1]:]
-				break
-			}
+	if m := measureRE.FindStringSubmatch(r.rest); m != nil {
+		attribute, unit, known := strings.Cut(measures[strings.ToLower(m[3])], " ")
+		if known && strings.Contains(toolText, attribute) {
+			bound := map[bool]string{true: ">=", false: "<="}[m[1] == ""]
+			r.attributes[attribute] = bound + m[2] + " " + unit
+			r.rest = strings.Replace(r.rest, m[0], " , ", 1)
 		}
 	}
-	if r.count = countRE.MatchString(r.rest); r.count {
-		r.rest = countRE.ReplaceAllString(r.rest, " ")
-	}
+	r.rest = countRE.ReplaceAllString(r.rest, " ")
 	if g := r.take(betweenRE); len(g) == 2 {
 		r.min, r.max = number(g[0]), number(g[1])
 	} else if g := r.take(maxRE); len(g) == 1 {
@@ -165,15 +145,6 @@ func readRequest(s, toolText string) *request {
 		r.options["size"] = strings.ToUpper(g[0])
 	} else if g := r.take(letterRE); len(g) == 1 {
 		r.options["size"] = g[0]
-	}
-	if strings.Contains(toolText, "persons") {
-		if g := r.take(personRE); len(g) == 1 {
-			n := numbers[strings.ToLower(g[0])]
-			if n == 0 {
-				n = int(number(g[0]))
-			}
-			r.attrs["persons"] = strconv.Itoa(n)
-		}
 	}
 	return r
 }

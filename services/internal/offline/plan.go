@@ -195,8 +195,8 @@ func (c *conversation) productQuery(s string) object {
 	if len(r.options) > 0 {
 		out["options"] = r.options
 	}
-	if len(r.attrs) > 0 {
-		out["attributes"] = r.attrs
+	if len(r.attributes) > 0 {
+		out["attributes"] = r.attributes
 	}
 	if r.sort != "" {
 		out["sort"] = r.sort
