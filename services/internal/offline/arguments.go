@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,13 +10,10 @@ import (
 	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// request is what a text says of a product apart from its name: the readers take their part out of rest.
+// request is what a text says of a product: the arguments of a search, which the readers take out of the rest.
 type request struct {
-	rest       string
-	min, max   float64
-	options    map[string]any
-	attributes map[string]any
-	sort       string
+	rest string
+	args object
 	// unordered: a superlative was asked for that no sort has.
 	unordered bool
 }
@@ -108,18 +106,29 @@ func (r *request) take(re *regexp.Regexp) []string {
 	return groups
 }
 
-// readRequest takes money, sizes, colours and orders of results out of a text.
+// prices are the readers of bounds, the most specific first.
+var prices = []struct {
+	pattern *regexp.Regexp
+	bounds  []string
+}{
+	{betweenRE, []string{"min_price", "max_price"}},
+	{maxRE, []string{"max_price"}},
+	{minRE, []string{"min_price"}},
+	{moneyRE, []string{"max_price"}},
+}
+
+// readRequest takes money, measures, sizes and orders of results out of a text. Measures and orders must be in the tool's definition.
 func readRequest(s, toolText string) *request {
-	r := &request{rest: s, options: map[string]any{}, attributes: map[string]any{}}
+	r := &request{rest: s, args: object{}}
 	for _, by := range sorts {
 		number := strings.NewReplacer("_low_to_high", "", "_high_to_low", "").Replace(by.by)
 		if by.words.MatchString(r.rest) && (number == "price" || number == "rating" || strings.Contains(toolText, strings.ReplaceAll(number, "_", " "))) {
-			r.sort = by.by
+			r.args["sort"] = by.by
 			r.rest = by.words.ReplaceAllString(r.rest, " ")
 			break
 		}
 	}
-	if m := unorderedRE.FindString(r.rest); m != "" && r.sort == "" {
+	if m := unorderedRE.FindString(r.rest); m != "" && !has(r.args, "sort") {
 		r.unordered = true
 		r.rest = strings.Replace(r.rest, m, " , ", 1)
 	}
@@ -127,24 +136,24 @@ func readRequest(s, toolText string) *request {
 		attribute, unit, known := strings.Cut(measures[strings.ToLower(m[3])], " ")
 		if known && strings.Contains(toolText, attribute) {
 			bound := map[bool]string{true: ">=", false: "<="}[m[1] == ""]
-			r.attributes[attribute] = bound + m[2] + " " + unit
+			r.args["attributes"] = object{attribute: bound + m[2] + " " + unit}
 			r.rest = strings.Replace(r.rest, m[0], " , ", 1)
 		}
 	}
 	r.rest = countRE.ReplaceAllString(r.rest, " ")
-	if g := r.take(betweenRE); len(g) == 2 {
-		r.min, r.max = number(g[0]), number(g[1])
-	} else if g := r.take(maxRE); len(g) == 1 {
-		r.max = number(g[0])
-	} else if g := r.take(minRE); len(g) == 1 {
-		r.min = number(g[0])
-	} else if g := r.take(moneyRE); len(g) == 1 {
-		r.max = number(g[0])
+	for _, price := range prices {
+		if found := r.take(price.pattern); found != nil {
+			for i, bound := range price.bounds {
+				r.args[bound] = number(found[i])
+			}
+			break
+		}
 	}
-	if g := r.take(sizeRE); len(g) == 1 {
-		r.options["size"] = strings.ToUpper(g[0])
-	} else if g := r.take(letterRE); len(g) == 1 {
-		r.options["size"] = g[0]
+	for _, pattern := range []*regexp.Regexp{sizeRE, letterRE} {
+		if found := r.take(pattern); found != nil {
+			r.args["options"] = object{"size": strings.ToUpper(found[0])}
+			break
+		}
 	}
 	return r
 }
@@ -161,21 +170,14 @@ func productWords(s, lang string) []string {
 	return out
 }
 
-// identifiers are the order numbers of a text.
-func identifiers(s string) []string { return idRE.FindAllString(s, -1) }
-
 // codes are the promotion codes of a text.
 func codes(s string) []string {
 	var out []string
 	for _, m := range codeRE.FindAllStringSubmatch(s, -1) {
-		code := m[0]
-		if m[1] != "" {
-			code = strings.ToUpper(m[1])
-		}
-		if s != strings.ToUpper(s) || strings.ContainsAny(code, "0123456789") {
-			if !slices.Contains(out, code) {
-				out = append(out, code)
-			}
+		code := cmp.Or(strings.ToUpper(m[1]), m[0])
+		shouted := s == strings.ToUpper(s) && !strings.ContainsAny(code, "0123456789")
+		if !shouted && !slices.Contains(out, code) {
+			out = append(out, code)
 		}
 	}
 	return out
@@ -187,9 +189,6 @@ func quantity(s string) (int, string) {
 	if at == nil {
 		return 1, s
 	}
-	n := numbers[strings.ToLower(s[at[2]:at[3]])]
-	if n == 0 {
-		n = int(number(s[at[2]:at[3]]))
-	}
+	n := cmp.Or(numbers[strings.ToLower(s[at[2]:at[3]])], int(number(s[at[2]:at[3]])))
 	return max(n, 1), s[:at[0]] + " " + s[at[1]:]
 }

@@ -8,42 +8,50 @@ import (
 )
 
 func TestArgumentsAreReadByTypeAndUnit(t *testing.T) {
-	type read struct {
-		Words, Size, Sort string
-		Unordered         bool
-		Min, Max          float64
-		Attributes        map[string]any
-	}
-	for message, want := range map[string]read{
-		"a lamp under 60 euro":                   {Words: "lamp", Max: 60},
-		"lamps between 20 and 35.50 EUR":         {Words: "lamps", Min: 20, Max: 35.5},
-		"lamp over $20":                          {Words: "lamp", Min: 20},
-		"a mug for £8":                           {Words: "mug", Max: 8},
-		"ein Becher bis 12,50 €":                 {Words: "Becher", Max: 12.5},
-		"a rucksack under 800 g":                 {Words: "rucksack", Attributes: map[string]any{"weight": "<=800 g"}},
-		"lamps over 400 lumen":                   {Words: "lamps", Attributes: map[string]any{"brightness": ">=400 lm"}},
-		"a hose under 3 m":                       {Words: "hose 3 m"},
-		"tents for two under 250":                {Words: "tents", Max: 250},
-		"lamp with the longest battery life":     {Words: "lamp", Unordered: true},
-		"red gloves in size 42":                  {Words: "red gloves", Size: "42"},
-		"a sleeping bag under 60 euro":           {Words: "sleeping bag", Max: 60},
-		"gloves in L":                            {Words: "gloves", Size: "L"},
-		"gants noirs en taille 9":                {Words: "gants noirs", Size: "9"},
-		"what is your cheapest kettle?":          {Words: "kettle", Sort: "price_low_to_high"},
-		"do you have the Nimbrel Wisp 1 please?": {Words: "Nimbrel Wisp 1"},
+	for message, want := range map[string]struct {
+		lang, words string
+		args        object
+		unordered   bool
+	}{
+		"a lamp under 60 euro":                   {words: "lamp", args: object{"max_price": 60.}},
+		"lamps between 20 and 35.50 EUR":         {words: "lamps", args: object{"min_price": 20., "max_price": 35.5}},
+		"lamp over $20":                          {words: "lamp", args: object{"min_price": 20.}},
+		"a mug for £8":                           {words: "mug", args: object{"max_price": 8.}},
+		"ein Becher bis 12,50 €":                 {lang: "de", words: "Becher", args: object{"max_price": 12.5}},
+		"a rucksack under 800 g":                 {words: "rucksack", args: object{"attributes": object{"weight": "<=800 g"}}},
+		"lamps over 400 lumen":                   {words: "lamps", args: object{"attributes": object{"brightness": ">=400 lm"}}},
+		"a hose under 3 m":                       {words: "hose 3 m"},
+		"tents for two under 250":                {words: "tents", args: object{"max_price": 250.}},
+		"lamp with the longest battery life":     {words: "lamp", unordered: true},
+		"red gloves in size 42":                  {words: "red gloves", args: object{"options": object{"size": "42"}}},
+		"a sleeping bag under 60 euro":           {words: "sleeping bag", args: object{"max_price": 60.}},
+		"gloves in L":                            {words: "gloves", args: object{"options": object{"size": "L"}}},
+		"gants noirs en taille 9":                {lang: "fr", words: "gants noirs", args: object{"options": object{"size": "9"}}},
+		"what is your cheapest kettle?":          {words: "kettle", args: object{"sort": "price_low_to_high"}},
+		"do you have the Nimbrel Wisp 1 please?": {words: "Nimbrel Wisp 1"},
 	} {
+		if want.lang == "" {
+			want.lang = "en"
+		}
+		if want.args == nil {
+			want.args = object{}
+		}
 		r := readRequest(message, "Recorded: weight, brightness")
-		lang := map[bool]string{true: "de", false: "en"}[strings.HasPrefix(message, "ein ")]
-		if strings.HasPrefix(message, "gants") {
-			lang = "fr"
+		if words := strings.Join(productWords(r.rest, want.lang), " "); words != want.words || r.unordered != want.unordered {
+			t.Errorf("%s: words %q, unordered %v", message, words, r.unordered)
 		}
-		got := read{Words: strings.Join(productWords(r.rest, lang), " "), Sort: r.sort, Min: r.min, Max: r.max, Unordered: r.unordered}
-		if len(r.attributes) > 0 {
-			got.Attributes = r.attributes
-		}
-		got.Size, _ = r.options["size"].(string)
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want.args, r.args); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", message, diff)
+		}
+	}
+}
+
+func TestSayingsAreInAllLanguagesWithTheSameVerbs(t *testing.T) {
+	for key, in := range sayings {
+		for _, lang := range []string{"en", "de", "fr", "es"} {
+			if in[lang] == "" || strings.Count(in[lang], "%") != strings.Count(in["en"], "%") {
+				t.Errorf("%s, %s: %q", key, lang, in[lang])
+			}
 		}
 	}
 }

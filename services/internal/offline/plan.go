@@ -63,8 +63,9 @@ func (c *conversation) plan(forced string, required bool) []openai.ToolCall {
 	}
 	var out []openai.ToolCall
 	for _, p := range picks {
-		if len(out) < maxParallel && c.has(p.name) {
-			out = append(out, openai.ToolCall{Function: openai.FunctionCall{Name: p.name, Arguments: string(wire.Encode(p.args))}})
+		one := openai.ToolCall{Function: openai.FunctionCall{Name: p.name, Arguments: string(wire.Encode(p.args))}}
+		if len(out) < maxParallel && c.has(p.name) && !slices.Contains(out, one) {
+			out = append(out, one)
 		}
 	}
 	return out
@@ -185,23 +186,8 @@ func (c *conversation) productQuery(s string) object {
 	if len(name) == 0 {
 		return nil
 	}
-	out := object{"query": strings.Join(name, " ")}
-	if r.min > 0 {
-		out["min_price"] = r.min
-	}
-	if r.max > 0 {
-		out["max_price"] = r.max
-	}
-	if len(r.options) > 0 {
-		out["options"] = r.options
-	}
-	if len(r.attributes) > 0 {
-		out["attributes"] = r.attributes
-	}
-	if r.sort != "" {
-		out["sort"] = r.sort
-	}
-	return out
+	r.args["query"] = strings.Join(name, " ")
+	return r.args
 }
 
 // meant is what a pronoun stands for: a line of the last answer's list, or what was asked before.
@@ -224,8 +210,8 @@ func (c *conversation) planRecommend() []call {
 	r := readRequest(c.ask, "")
 	name := strings.Join(productWords(r.rest, c.lang), " ")
 	like := func(args object) []call {
-		if r.max > 0 {
-			args["max_price"] = r.max
+		if has(r.args, "max_price") {
+			args["max_price"] = r.args["max_price"]
 		}
 		return []call{{similar, args}}
 	}
@@ -247,7 +233,7 @@ func (c *conversation) planRecommend() []call {
 	case want == "pairs" && first.name == cartContext && first.found() && named == "":
 		return like(object{})
 	case first.name == searchCatalog && len(found) > 0 && cheaperRE.MatchString(c.ask):
-		r.max = price(dict(found[0])) - 0.01
+		r.args["max_price"] = price(dict(found[0])) - 0.01
 		return like(object{"product_ids": []any{str(dict(found[0]), "product_id")}, "relation": "alternative"})
 	case len(c.done) > 0:
 		return nil
@@ -300,32 +286,17 @@ var wishRE = words(`(want|need|would_like|wish)_to i'd_like_to (ich|wir)_(möcht
 var mineRE = words(`i_(have_)?(ordered|bought|received|got) (cancel|return|exchange|send)_(it|them|this|that) my our meine?[nmrs]? unsere?[nmr]? mon ma mes notre nos mi mis nuestr[oa]s? the_order this_order`)
 
 func (c *conversation) planSupport() []call {
-	if len(c.done) > 0 {
-		return nil
-	}
 	var out []call
 	for _, part := range sentenceRE.Split(c.ask, -1) {
-		if is("greeting", part) || is("thanks", part) {
-			continue
-		}
-		for _, one := range c.planSupportPart(part) {
-			out = addCall(out, one)
+		if len(c.done) == 0 && !is("greeting", part) && !is("thanks", part) {
+			out = append(out, c.planSupportPart(part)...)
 		}
 	}
 	return out
 }
 
-func addCall(calls []call, k call) []call {
-	for _, old := range calls {
-		if old.name == k.name && string(wire.Encode(old.args)) == string(wire.Encode(k.args)) {
-			return calls
-		}
-	}
-	return append(calls, k)
-}
-
 func (c *conversation) planSupportPart(s string) []call {
-	ids := identifiers(s)
+	ids := idRE.FindAllString(s, -1)
 	mine := mineRE.MatchString(s) || len(ids) > 0
 	order := c.proof(s)
 	if len(ids) > 0 {
@@ -369,66 +340,50 @@ var (
 // proof is what a guest shows to see an order, where lookup_order takes it.
 func (c *conversation) proof(s string) object {
 	out := object{}
-	takes := c.toolText(lookupOrder)
-	if m := emailRE.FindString(s); m != "" {
-		for _, name := range []string{"email", "contact"} {
-			if strings.Contains(takes, strconv.Quote(name)) {
-				out[name] = strings.TrimRight(m, ".")
-			}
-		}
+	if m := emailRE.FindString(s); m != "" && strings.Contains(c.toolText(lookupOrder), `"email"`) {
+		out["email"] = strings.TrimRight(m, ".")
 	}
-	if m := postalRE.FindStringSubmatch(s); m != nil && strings.Contains(takes, `"postal_code"`) {
+	if m := postalRE.FindStringSubmatch(s); m != nil && strings.Contains(c.toolText(lookupOrder), `"postal_code"`) {
 		out["postal_code"] = m[1]
 	}
 	return out
 }
 
-// generic calls tools that the suite does not have by what their schemas require: it takes the one whose words the question
-// has, or the named one.
+// generic calls tools that the suite does not have by what their schemas require, once for each name in the question: the tool of
+// which the question has most words, or the named one.
 func (c *conversation) generic(name string) []call {
 	if len(c.done) > 0 || c.ask == "" {
 		return nil
 	}
-	best, most := -1, 0
-	for i, t := range c.tools {
-		score := 0
-		for _, w := range productWords(strings.ReplaceAll(t.Function.Name, "_", " ")+" "+t.Function.Description, "en") {
-			if len(w) > 3 && strings.Contains(strings.ToLower(c.ask), strings.ToLower(strings.TrimSuffix(w, "s"))) {
-				score++
-			}
-		}
-		if t.Function.Name == name || name == "" && (score > most || len(c.tools) == 1 && strings.Contains(string(t.Function.Parameters), `"required"`) && capitalRE.MatchString(c.ask)) {
-			best, most = i, score
+	var best tool
+	most := 0
+	for _, t := range c.tools {
+		about := strings.Join(productWords(strings.ReplaceAll(t.Function.Name, "_", " ")+" "+t.Function.Description, "en"), " ")
+		score := len(sharedWords(c.ask, about))
+		if t.Function.Name == name || name == "" && score > most {
+			best, most = t, score
 		}
 	}
-	if best < 0 {
+	if best.Function.Name == "" {
 		return nil
 	}
-	s, _ := readSchema(c.tools[best].Function.Parameters) // check has read it
+	var subjects []string
+	for _, m := range capitalRE.FindAllStringSubmatch(c.ask, maxParallel) {
+		subjects = append(subjects, m[1])
+	}
+	if len(subjects) == 0 {
+		subjects = []string{cmp.Or(strings.Join(productWords(c.ask, c.lang), " "), c.ask)}
+	}
+	s, _ := readSchema(best.Function.Parameters) // check has read it
 	var out []call
-	for _, subject := range c.subjects() {
+	for _, subject := range subjects {
 		args := object{}
 		for _, key := range s.Required {
 			args[key] = s.value(key, subject)
 		}
-		out = addCall(out, call{c.tools[best].Function.Name, args})
+		out = append(out, call{best.Function.Name, args})
 	}
 	return out
 }
 
 var capitalRE = regexp.MustCompile(`.\b(\p{Lu}[\pL'-]+(?:(?: (?:de|la|los|of|the|von))* \p{Lu}[\pL'-]+)*)`)
-
-// subjects are the names in the question, else its words without those of talk.
-func (c *conversation) subjects() []string {
-	var out []string
-	for _, m := range capitalRE.FindAllStringSubmatch(c.ask, maxParallel) {
-		out = append(out, m[1])
-	}
-	if name := productWords(c.ask, c.lang); len(out) == 0 && len(name) > 0 {
-		return []string{strings.Join(name, " ")}
-	}
-	if len(out) == 0 {
-		return []string{c.ask}
-	}
-	return out
-}

@@ -47,7 +47,7 @@ func weatherRequest(question string) openai.ChatCompletionRequest {
 
 func TestCompletionIsReadByAnotherClient(t *testing.T) {
 	c := newClient(t)
-	got, err := c.CreateChatCompletion(t.Context(), weatherRequest("will it rain in Oslo?"))
+	got, err := c.CreateChatCompletion(t.Context(), weatherRequest("what is the weather in Oslo?"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestCompletionIsReadByAnotherClient(t *testing.T) {
 		t.Errorf("model %q, usage %+v", got.Model, got.Usage)
 	}
 
-	req := weatherRequest("will it rain in Oslo?")
+	req := weatherRequest("what is the weather in Oslo?")
 	req.Messages = append(req.Messages, choice.Message, openai.ChatCompletionMessage{Role: "tool", ToolCallID: call.ID, Content: `{"sky":"light rain"}`})
 	got, err = c.CreateChatCompletion(t.Context(), req)
 	if err != nil {
