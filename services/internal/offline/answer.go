@@ -74,8 +74,7 @@ func (c *conversation) answer() string {
 
 // tell words one result, "" if it says nothing.
 func (c *conversation) tell(r result) string {
-	o := r.object()
-	switch {
+	switch o := r.data; {
 	case r.name == askShopper:
 		q, _ := r.args["question"].(string)
 		return q
@@ -97,8 +96,9 @@ func (c *conversation) tell(r result) string {
 		return c.products(r, o)
 	case r.name == cartContext:
 		return c.cart(r, o)
+	default:
+		return rendered(r, o)
 	}
-	return rendered(r, o)
 }
 
 // needless reports whether another result makes one needless: one of a wider search, or one that it was looked up for.
@@ -116,15 +116,13 @@ func (c *conversation) needless(r result) bool {
 
 // found reports whether a result lists something.
 func (r result) found() bool {
-	o := r.object()
-	return len(list(o["products"]))+len(list(o["promotions"]))+len(list(o["items"])) > 0
+	return len(list(r.data["products"]))+len(list(r.data["promotions"]))+len(list(r.data["items"])) > 0
 }
 
 // misses reports whether no product that a search found has all words of the query.
 func (r result) misses() bool {
 	query, _ := r.args["query"].(string)
-	o := r.object()
-	return str(o, "total") == "0" || !slices.ContainsFunc(list(o["products"]), func(p any) bool {
+	return str(r.data, "total") == "0" || !slices.ContainsFunc(list(r.data["products"]), func(p any) bool {
 		return len(sharedWords(string(wire.Encode(p)), query)) == len(strings.Fields(query))
 	})
 }

@@ -38,12 +38,10 @@ type call struct {
 }
 
 // plan is the calls of the next step, none when the answer can be written.
-func (c *conversation) plan(forced string, required bool) []openai.ToolCall {
+func (c *conversation) plan() []openai.ToolCall {
 	var picks []call
 	switch {
 	case c.called(askShopper) || len(c.done) >= 2*maxParallel:
-	case forced != "":
-		picks = c.generic(forced)
 	case is("greeting", c.ask) || is("thanks", c.ask):
 	case len(c.done) == 0 && c.passOn() != nil:
 		picks = c.passOn()
@@ -56,10 +54,7 @@ func (c *conversation) plan(forced string, required bool) []openai.ToolCall {
 	case c.has(lookupOrder) || c.has(policies):
 		picks = c.planSupport()
 	default:
-		picks = c.generic("")
-	}
-	if len(picks) == 0 && required && len(c.done) == 0 {
-		picks = c.generic(c.tools[0].Function.Name)
+		picks = c.generic()
 	}
 	var out []openai.ToolCall
 	for _, p := range picks {
@@ -158,7 +153,7 @@ func (c *conversation) searchAgain() []call {
 	if out := c.searches(parts); len(out) == len(parts) && len(out) > 1 {
 		return out
 	}
-	if str(r.object(), "total") == "0" {
+	if str(r.data, "total") == "0" {
 		return c.searches([]string{purposeRE.ReplaceAllString(c.ask, "")})
 	}
 	return nil
@@ -226,7 +221,7 @@ func (c *conversation) planRecommend() []call {
 	if len(c.done) == 1 {
 		first = c.done[0]
 	}
-	found := list(first.object()["products"])
+	found := list(first.data["products"])
 	switch {
 	case want == "add" && first.name == cartContext && !first.ok:
 		return c.searches([]string{product})
@@ -350,8 +345,8 @@ func (c *conversation) proof(s string) object {
 }
 
 // generic calls tools that the suite does not have by what their schemas require, once for each name in the question: the tool of
-// which the question has most words, or the named one.
-func (c *conversation) generic(name string) []call {
+// which the question has most words.
+func (c *conversation) generic() []call {
 	if len(c.done) > 0 || c.ask == "" {
 		return nil
 	}
@@ -359,12 +354,11 @@ func (c *conversation) generic(name string) []call {
 	most := 0
 	for _, t := range c.tools {
 		about := strings.Join(productWords(strings.ReplaceAll(t.Function.Name, "_", " ")+" "+t.Function.Description, "en"), " ")
-		score := len(sharedWords(c.ask, about))
-		if t.Function.Name == name || name == "" && score > most {
+		if score := len(sharedWords(c.ask, about)); score > most {
 			best, most = t, score
 		}
 	}
-	if best.Function.Name == "" {
+	if most == 0 {
 		return nil
 	}
 	var subjects []string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -15,36 +16,26 @@ import (
 // respond answers a valid request. It is a pure function of its argument.
 func respond(req *chatRequest) *wire.Answer {
 	c := readConversation(req)
-	mode, forced := toolChoice(req.ToolChoice)
-	if len(req.Tools) > 0 && mode != "none" {
-		calls := c.plan(forced, mode == "required")
-		if req.ParallelToolCalls == false {
-			calls = calls[:min(len(calls), 1)]
-		}
-		if len(calls) > 0 {
-			a := &wire.Answer{}
-			a.SetCalls(calls)
+	a := &wire.Answer{Finish: openai.FinishReasonStop}
+	if req.ToolChoice != "none" {
+		if a.SetCalls(c.plan()); len(a.Calls) > 0 {
 			return a
 		}
 	}
-	switch {
-	case req.ResponseFormat.JSONSchema.Schema != nil:
-		return limited(string(wire.Encode(c.form(req.ResponseFormat.JSONSchema.Schema))), req)
+	switch form := req.ResponseFormat.JSONSchema.Schema; {
+	case form != nil:
+		a.Text = string(wire.Encode(c.form(form)))
 	case notesRE.MatchString(c.raw):
-		return limited(takeNotes(c.raw), req)
+		a.Text = takeNotes(c.raw)
 	case sectionRE.MatchString(c.raw):
-		return limited(joinSections(c.raw), req)
+		a.Text = joinSections(c.raw)
+	default:
+		a.Text = c.answer()
 	}
-	return limited(c.answer(), req)
-}
-
-// limited cuts a text at the request's limit of output tokens.
-func limited(text string, req *chatRequest) *wire.Answer {
-	tokens := cmp.Or(req.MaxCompletionTokens, req.MaxTokens)
-	if limit := 4 * tokens; tokens > 0 && len(text) > limit {
-		return &wire.Answer{Text: plaintext.HeadBytes(text, limit), Finish: "length"}
+	if tokens := cmp.Or(req.MaxCompletionTokens, req.MaxTokens); tokens > 0 && len(a.Text) > bytesPerToken*tokens {
+		a.Text, a.Finish = plaintext.HeadBytes(a.Text, bytesPerToken*tokens), openai.FinishReasonLength
 	}
-	return &wire.Answer{Text: text, Finish: "stop"}
+	return a
 }
 
 // conversation is what the rules read of a request.
@@ -64,8 +55,9 @@ type result struct {
 	name string
 	args map[string]any
 	body string
-	ok   bool // body is JSON
-	step int  // grows with each step of the loop
+	ok   bool   // body is JSON
+	data object // of the body, nil if it is no object
+	step int    // grows with each step of the loop
 }
 
 var (
@@ -104,6 +96,7 @@ func readConversation(req *chatRequest) *conversation {
 			call := calls[m.ToolCallID]
 			r := result{step: step, name: call.Function.Name, body: strings.TrimSpace(fenceRE.ReplaceAllString(text(m), "$1"))}
 			_ = json.Unmarshal([]byte(call.Function.Arguments), &r.args) // arguments of a hostile endpoint may be no JSON
+			_ = json.Unmarshal([]byte(r.body), &r.data)                  // no object: the data is nil
 			r.ok = json.Valid([]byte(r.body)) && !strings.HasPrefix(r.body, `{"error"`)
 			c.done = append(c.done, r)
 		}
@@ -141,31 +134,12 @@ func isNote(before openai.ChatCompletionMessage, text string) bool {
 
 // has reports whether a tool is offered.
 func (c *conversation) has(name string) bool {
-	for _, t := range c.tools {
-		if t.Function.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.tools, func(t tool) bool { return t.Function.Name == name })
 }
 
 // called reports whether a tool was called since the question.
 func (c *conversation) called(name string) bool {
-	for _, r := range c.done {
-		if r.name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// object is the JSON object of a result, nil if it is none.
-func (r result) object() map[string]any {
-	var out map[string]any
-	if !r.ok || json.Unmarshal([]byte(r.body), &out) != nil {
-		return nil
-	}
-	return out
+	return slices.ContainsFunc(c.done, func(r result) bool { return r.name == name })
 }
 
 var (

@@ -23,7 +23,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +34,8 @@ import (
 const (
 	ownedBy = "quartet (rules, not a language model)"
 	maxBody = 8 << 20
+	// bytesPerToken is usual in English prose.
+	bytesPerToken = 4
 	// shutdownTimeout is how long replies under way may take after Serve's context has ended.
 	shutdownTimeout = 2 * time.Second
 )
@@ -78,14 +79,6 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, mux: http.NewServeMux()}
 	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	s.mux.HandleFunc("GET /v1/models", s.models)
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		e := &openai.APIError{HTTPStatusCode: http.StatusNotFound, Type: "invalid_request_error", Code: "unknown_url", Message: fmt.Sprintf("Invalid URL (%s %s)", r.Method, r.URL.Path)}
-		if allow := map[string]string{"/v1/chat/completions": http.MethodPost, "/v1/models": http.MethodGet}[r.URL.Path]; allow != "" {
-			w.Header().Set("Allow", allow)
-			e.HTTPStatusCode, e.Code, e.Message = http.StatusMethodNotAllowed, "method_not_supported", fmt.Sprintf("Not allowed to %s on %s; use %s", r.Method, r.URL.Path, allow)
-		}
-		refuse(w, e)
-	})
 	return s, nil
 }
 
@@ -95,10 +88,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 // Serve answers on lis with a handler, usually a [Server] or a handler in front of one. When ctx ends, it gives replies under way
 // two seconds to finish, and returns nil. It owns lis, and returns an error only if lis fails.
 func Serve(ctx context.Context, lis net.Listener, h http.Handler) error {
-	// Requests have their own context, so that those under way get time when ctx ends.
-	base, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return base }}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(lis) }()
 	select {
@@ -106,10 +96,9 @@ func Serve(ctx context.Context, lis net.Listener, h http.Handler) error {
 		return fmt.Errorf("serve the offline model: %w", err)
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(base, shutdownTimeout)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
-		cut()
 		_ = srv.Close() // the remaining replies are cut
 	}
 	<-failed
@@ -127,12 +116,7 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			refuse(w, &openai.APIError{HTTPStatusCode: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "the body is larger than " + strconv.Itoa(maxBody) + " bytes"})
-			return
-		}
-		refuse(w, invalid("", "could not read the body"))
+		refuse(w, invalid("", "could not read the body, of at most %d bytes", maxBody))
 		return
 	}
 	var req chatRequest
@@ -159,8 +143,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *chatRequest,
 		a.Calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
 		out += len(a.Calls[i].Function.Name) + len(a.Calls[i].Function.Arguments)
 	}
-	// Four bytes per token are usual in English prose.
-	a.Usage = &openai.Usage{PromptTokens: (size + 3) / 4, CompletionTokens: (out + 3) / 4}
+	a.Usage = &openai.Usage{PromptTokens: (size + 3) / bytesPerToken, CompletionTokens: (out + 3) / bytesPerToken}
 	a.Usage.TotalTokens = a.Usage.PromptTokens + a.Usage.CompletionTokens
 	s.cfg.Logger.LogAttrs(r.Context(), slog.LevelDebug, "offline model replies", slog.String("model", req.Model),
 		slog.Int("tool_calls", len(a.Calls)), slog.Int("input_tokens", a.Usage.PromptTokens), slog.Int("output_tokens", a.Usage.CompletionTokens))

@@ -166,27 +166,24 @@ func TestBadRequestsAreRefusedAsTheRealAPIDoes(t *testing.T) {
 	}
 	call := `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 	for name, tc := range map[string]struct {
-		method, path, body string
-		status             int
-		says               string
+		body   string
+		status int
+		says   string
 	}{
-		"broken JSON":                     {"POST", "/v1/chat/completions", `{"model":`, 400, "parse"},
-		"no messages":                     {"POST", "/v1/chat/completions", `{"model":"quartet-offline"}`, 400, "messages"},
-		"no model":                        {"POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}`, 400, "model"},
-		"unknown model":                   {"POST", "/v1/chat/completions", `{"model":"other","messages":[{"role":"user","content":"x"}]}`, 404, "model_not_found"},
-		"a call that nobody answered":     {"POST", "/v1/chat/completions", `{"model":"quartet-offline","messages":[{"role":"user","content":"x"},` + call + `,{"role":"user","content":"y"}]}`, 400, "tool_call_id"},
-		"a call open at the end":          {"POST", "/v1/chat/completions", `{"model":"quartet-offline","messages":[` + call + `]}`, 400, "tool_call_id"},
-		"an answer to no call":            {"POST", "/v1/chat/completions", `{"model":"quartet-offline","messages":[{"role":"tool","tool_call_id":"a","content":"x"}]}`, 400, "role 'tool'"},
-		"an unknown role":                 {"POST", "/v1/chat/completions", `{"model":"quartet-offline","messages":[{"role":"wizard","content":"x"}]}`, 400, "wizard"},
-		"a forced tool that is not there": {"POST", "/v1/chat/completions", `{"model":"quartet-offline","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"function","function":{"name":"g"}}}`, 400, "g"},
-		"a schema that is none":           {"POST", "/v1/chat/completions", `{"model":"quartet-offline","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":[1]}}]}`, 400, "schema"},
-		"the wrong method":                {"GET", "/v1/chat/completions", ``, 405, "POST"},
-		"models by POST":                  {"POST", "/v1/models", ``, 405, "GET"},
-		"an unknown path":                 {"GET", "/v2/models", ``, 404, "/v2/models"},
+		"broken JSON":                     {`{"model":`, 400, "parse"},
+		"no messages":                     {`{"model":"quartet-offline"}`, 400, "messages"},
+		"no model":                        {`{"messages":[{"role":"user","content":"x"}]}`, 400, "model"},
+		"unknown model":                   {`{"model":"other","messages":[{"role":"user","content":"x"}]}`, 404, "model_not_found"},
+		"a call that nobody answered":     {`{"model":"quartet-offline","messages":[{"role":"user","content":"x"},` + call + `,{"role":"user","content":"y"}]}`, 400, "tool_call_id"},
+		"a call open at the end":          {`{"model":"quartet-offline","messages":[` + call + `]}`, 400, "tool_call_id"},
+		"an answer to no call":            {`{"model":"quartet-offline","messages":[{"role":"tool","tool_call_id":"a","content":"x"}]}`, 400, "role 'tool'"},
+		"an unknown role":                 {`{"model":"quartet-offline","messages":[{"role":"wizard","content":"x"}]}`, 400, "wizard"},
+		"a forced tool that is not there": {`{"model":"quartet-offline","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"function","function":{"name":"g"}}}`, 400, "g"},
+		"a schema that is none":           {`{"model":"quartet-offline","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":[1]}}]}`, 400, "schema"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			s.ServeHTTP(w, httptest.NewRequest(tc.method, tc.path, strings.NewReader(tc.body)))
+			s.ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(tc.body)))
 			var body struct{ Error *openai.APIError }
 			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error == nil || body.Error.Message == "" {
 				t.Fatalf("body %q is no error: %v", w.Body, err)

@@ -61,11 +61,8 @@ func check(req *chatRequest) *openai.APIError {
 			return invalid(param+".parameters", "invalid schema for function %q: %v", t.Function.Name, err)
 		}
 	}
-	switch mode, name := toolChoice(req.ToolChoice); {
-	case mode == "":
-		return invalid("tool_choice", "tool_choice must be none, auto, required or a function")
-	case name != "" && !slices.ContainsFunc(req.Tools, func(t tool) bool { return t.Function.Name == name }):
-		return invalid("tool_choice", "tool_choice names %q, which is not in tools", name)
+	if !slices.Contains([]any{nil, "auto", "none"}, req.ToolChoice) {
+		return invalid("tool_choice", "this server knows no tool_choice but none and auto, not %v", req.ToolChoice)
 	}
 	if req.ResponseFormat.Type == "json_schema" && req.ResponseFormat.JSONSchema.Schema == nil {
 		return invalid("response_format", "response_format json_schema needs a schema")
@@ -107,21 +104,6 @@ func unanswered(ids []string) *openai.APIError {
 		"these have no response: %s", strings.Join(ids, ", "))
 }
 
-// toolChoice reads tool_choice as "auto", "none" or "required", "" for anything else; name is set when one function is demanded.
-func toolChoice(choice any) (mode, name string) {
-	function, _ := dict(choice)["function"].(map[string]any)
-	name, _ = function["name"].(string)
-	switch {
-	case choice == nil:
-		return "auto", ""
-	case slices.Contains([]any{"auto", "none", "required"}, choice):
-		return choice.(string), ""
-	case name != "":
-		return "required", name
-	}
-	return "", ""
-}
-
 // schema is what the rules read of a JSON schema.
 type schema struct {
 	Properties map[string]struct {
@@ -145,15 +127,11 @@ func (s schema) value(property, text string) any {
 	switch {
 	case len(p.Enum) > 0:
 		return p.Enum[0]
-	case p.Type == "string":
-		return text
 	case p.Type == "integer" || p.Type == "number":
 		n, _ := quantity(" " + text)
 		return n
 	case p.Type == "array":
 		return []any{text}
-	case p.Type == "boolean":
-		return true
 	}
-	return object{}
+	return text
 }

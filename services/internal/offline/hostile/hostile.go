@@ -10,7 +10,6 @@ package hostile
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -139,16 +139,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.Clone(r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	if !stream {
-		h.cfg.Next.ServeHTTP(w, r)
-		return
-	}
-	real := recorder{header: http.Header{}}
+	real := recorder{header: http.Header{}, status: http.StatusOK}
 	h.cfg.Next.ServeHTTP(&real, r)
 	said, ok := wire.Parse(real.Bytes())
-	if !ok {
+	if !ok || !stream {
 		maps.Copy(w.Header(), real.header)
-		w.WriteHeader(cmp.Or(real.status, http.StatusOK))
+		w.WriteHeader(real.status)
 		_, _ = w.Write(real.Bytes()) // a caller that has gone needs no answer
 		return
 	}
@@ -167,23 +163,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // read parses a request, and returns its body as Next should see it: without modes in the model's name and without a stream. The
 // error is that of Parse; what is wrong with the rest is left for Next to say.
 func (h *Handler) read(body []byte) (*exchange, []byte, error) {
-	x := &exchange{}
+	x := &exchange{modes: h.cfg.Modes}
 	var fields map[string]any
 	if json.Unmarshal(body, x) != nil || json.Unmarshal(body, &fields) != nil || fields == nil {
 		return &exchange{}, body, nil
 	}
-	end := 0
-	for end < len(x.Messages) && x.Messages[end].Role != "user" {
-		end++
-	}
-	opening, err := json.Marshal(x.Messages[:min(end+1, len(x.Messages))])
-	if err != nil {
-		return nil, nil, err
-	}
-	sum := sha256.Sum256(append([]byte(x.Model+"\x00"), opening...))
-	x.conversation, x.modes = string(sum[:]), h.cfg.Modes
+	opening := x.Messages[:slices.IndexFunc(x.Messages, func(m openai.ChatCompletionMessage) bool { return m.Role == "user" })+1]
+	x.conversation = fmt.Sprintf("%x", sha256.Sum256(wire.Encode([]any{x.Model, opening})))
 	name, list, chosen := strings.Cut(x.Model, suffix)
 	if chosen {
+		var err error
 		if x.modes, err = Parse(list); err != nil {
 			return nil, nil, fmt.Errorf("model %q: %w", x.Model, err)
 		}
@@ -193,8 +182,7 @@ func (h *Handler) read(body []byte) (*exchange, []byte, error) {
 	}
 	fields["model"], fields["stream"] = name, false
 	delete(fields, "stream_options")
-	body, err = json.Marshal(fields)
-	return x, body, err
+	return x, wire.Encode(fields), nil
 }
 
 // frames returns what is written of an answer: first the modes edit it, then what they made of it goes over the wire their way.

@@ -178,8 +178,7 @@ var modes = []Mode{
 	says("answer-empty-always", "nothing instead of every text answer", func(a *answer) { a.Text = "" }),
 	says("answer-gigantic", "1 MiB of text before the answer", func(a *answer) { a.Text = strings.Repeat("and on, ", 1<<17) + a.Text }),
 	edited("usage-missing", "no usage, although asked for", func(a *answer) { a.Usage = nil }),
-	edited("usage-first", "the usage in a chunk without choices, before all others", func(a *answer) { a.UsageIn = wire.UsageFirst }),
-	edited("usage-everywhere", "the usage of the whole answer in every chunk", func(a *answer) { a.UsageIn = wire.UsageEverywhere }),
+	edited("usage-everywhere", "the usage of the whole answer in every chunk", func(a *answer) { a.UsageAll = true }),
 	edited("finish-missing", "no `finish_reason`, but `[DONE]`", func(a *answer) { a.Finish = "" }),
 	says("finish-length", "six words of the text and `finish_reason` `length`", func(a *answer) { a.shorten("length") }),
 	says("finish-content-filter", "six words of the text and `finish_reason` `content_filter`", func(a *answer) { a.shorten("content_filter") }),
@@ -225,21 +224,13 @@ var modes = []Mode{
 // Modes returns all modes, in the order of the documentation.
 func Modes() []Mode { return slices.Clone(modes) }
 
-// Parse returns the modes of a comma-separated list, in its order. The error for an unknown name suggests those that begin alike.
+// Parse returns the modes of a comma-separated list, in its order.
 func Parse(list string) ([]Mode, error) {
 	var out []Mode
 	for name := range strings.SplitSeq(list, ",") {
-		name = strings.TrimSpace(name)
-		at := slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })
+		at := slices.IndexFunc(modes, func(m Mode) bool { return m.Name == strings.TrimSpace(name) })
 		if at < 0 {
-			subject, _, _ := strings.Cut(name, "-")
-			var near []string
-			for _, m := range modes {
-				if strings.Contains(m.Name, subject) {
-					near = append(near, m.Name)
-				}
-			}
-			return nil, fmt.Errorf("unknown misbehaviour %q; those with such a name: %s", name, strings.Join(near, ", "))
+			return nil, fmt.Errorf("unknown misbehaviour %q", name)
 		}
 		out = append(out, modes[at])
 	}

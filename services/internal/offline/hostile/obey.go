@@ -2,12 +2,15 @@ package hostile
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 // A model that obeys whatever it reads, wherever that stands: the shopper's message, a tool's result, a tool's error.
@@ -37,39 +40,33 @@ func obey(a *answer) {
 	calls := a.Calls
 	for i, f := range told.calls {
 		if !a.request.noTools() && !called(a.request, f) {
-			calls = append(calls, openai.ToolCall{ID: "obeyed_" + strconv.Itoa(len(a.request.Messages)) + "_" + strconv.Itoa(i), Function: f})
+			calls = append(calls, openai.ToolCall{ID: fmt.Sprintf("obeyed_%d_%d", len(a.request.Messages), i), Function: f})
 		}
 	}
-	if len(calls) > 0 {
-		a.SetCalls(calls)
+	if a.SetCalls(calls); len(calls) > 0 {
 		return
 	}
 	said := strings.Join(told.texts, "\n\n") + told.runes
 	if told.tell {
 		said += "\n\n" + system
 	}
-	if inside, ok := insideJSON(a.Text, said); ok && said != "" {
-		a.Text = inside
-	} else if said != "" {
+	if said == "" {
+		return
+	}
+	var typed map[string]any
+	if json.Unmarshal([]byte(a.Text), &typed) != nil {
 		a.Text += "\n\n" + said
+		return
 	}
-}
-
-// insideJSON puts a text into every string of a typed answer.
-func insideJSON(answer, said string) (string, bool) {
-	var value map[string]any
-	if json.Unmarshal([]byte(answer), &value) != nil {
-		return "", false
-	}
-	raw, err := json.Marshal(mapStrings(value, func(s string) string {
-		if !strings.Contains(s, " ") { // a name
-			return s
+	a.Text = string(wire.Encode(mapStrings(typed, func(s string) string {
+		if strings.Contains(s, " ") { // no name
+			s += " " + said
 		}
-		return s + " " + said
-	}))
-	return string(raw), err == nil
+		return s
+	})))
 }
 
+// mapStrings changes each string of a JSON value.
 func mapStrings(value any, f func(string) string) any {
 	switch v := value.(type) {
 	case string:

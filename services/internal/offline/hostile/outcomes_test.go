@@ -111,7 +111,6 @@ var outcomes = []outcome{
 	{modes: "answer-empty-always", none: true, err: agentloop.ErrNoAnswer, requests: 3},
 	{modes: "answer-gigantic", text: strings.Repeat("and on, ", 64*agentloop.DefaultMaxOutputTokens/8), finish: agentloop.FinishLength, estimated: true},
 	{modes: "usage-missing", estimated: true},
-	{modes: "usage-first"},
 	{modes: "usage-everywhere"},
 	{modes: "finish-missing"},
 	{modes: "finish-length", part: true, finish: agentloop.FinishLength},

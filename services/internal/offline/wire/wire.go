@@ -35,18 +35,8 @@ type Answer struct {
 	CutBytes  bool   // characters of the text are cut, as by a server that encodes each piece by itself
 	Mixed     bool   // a piece of each call in turn
 	Padded    bool   // a chunk without choices before each chunk
-	UsageIn   UsagePlace
+	UsageAll  bool   // every chunk has the usage
 }
-
-// UsagePlace says which chunks have the usage.
-type UsagePlace int
-
-// A chunk without choices at the end, one at the start, or every chunk.
-const (
-	UsageLast UsagePlace = iota
-	UsageFirst
-	UsageEverywhere
-)
 
 // Object is a JSON object.
 type Object = map[string]any
@@ -94,9 +84,6 @@ func (a *Answer) Chunks() [][]byte {
 		}
 		out = append(out, Encode(c))
 	}
-	if a.Usage != nil && a.UsageIn == UsageFirst {
-		add(true)
-	}
 	deltas := a.deltas()
 	for i, d := range deltas {
 		if a.Padded {
@@ -106,9 +93,9 @@ func (a *Answer) Chunks() [][]byte {
 		if i == len(deltas)-1 && a.Finish != "" {
 			c["finish_reason"] = a.Finish
 		}
-		add(a.UsageIn == UsageEverywhere, c)
+		add(a.UsageAll, c)
 	}
-	if a.Usage != nil && a.UsageIn == UsageLast {
+	if a.Usage != nil && !a.UsageAll {
 		add(true)
 	}
 	return out
