@@ -30,7 +30,7 @@ const (
 )
 
 // orderWants are the intents that lookup_order takes as wants.
-var orderWants = map[string]string{"cancel": "cancel", "return": "return", "exchange": "exchange", "change_address": "change_address"}
+var orderWants = []string{"cancel", "return", "exchange", "change_address"}
 
 type call struct {
 	name string
@@ -67,9 +67,7 @@ func (c *conversation) plan() []openai.ToolCall {
 }
 
 // question asks what is meant, where that is offered.
-func (c *conversation) question() []call {
-	return []call{{askShopper, object{"question": c.say("what")}}}
-}
+func (c *conversation) question() call { return call{askShopper, object{"question": c.say("what")}} }
 
 // passOn is the call that leaves a text to the specialist that its words ask for, nil if that is the one who is asked or no other.
 func (c *conversation) passOn() []call {
@@ -132,7 +130,7 @@ func (c *conversation) planSearch() []call {
 	if out := c.searches(sentenceRE.Split(c.ask, -1)); len(out) > 0 {
 		return out
 	}
-	return c.question()
+	return []call{c.question()}
 }
 
 // searchAgain is the calls after a search that no product answers in full: another specialist, each of several things by itself, or
@@ -233,7 +231,7 @@ func (c *conversation) planRecommend() []call {
 	case len(c.done) > 0:
 		return nil
 	case want == "add" && product == "":
-		return c.question()
+		return []call{c.question()}
 	case want == "add":
 		return []call{{cartContext, object{"changes": []any{object{"product": product, "add": n}}}}}
 	case want == "gift":
@@ -299,7 +297,7 @@ func (c *conversation) planSupportPart(s string) []call {
 	}
 	want := wanted(s, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "topic", "status", "cart")
 	name := strings.Join(productWords(idRE.ReplaceAllString(s, " "), c.lang), " ")
-	if !c.has(lookupOrder) && (want == "status" || orderWants[want] != "") {
+	if !c.has(lookupOrder) && (want == "status" || slices.Contains(orderWants, want)) {
 		name += " contact"
 		ids, want = nil, ""
 	}
@@ -312,8 +310,8 @@ func (c *conversation) planSupportPart(s string) []call {
 	switch {
 	case want == "person":
 		return []call{{handoff, object{"reason": s}}}
-	case orderWants[want] != "" && (mine || wishRE.MatchString(s)) && !is("rule", s):
-		order["wants"], order["reason"] = []any{orderWants[want]}, s
+	case slices.Contains(orderWants, want) && (mine || wishRE.MatchString(s)) && !is("rule", s):
+		order["wants"], order["reason"] = []any{want}, s
 		return []call{{lookupOrder, order}, rules}
 	case want == "status" || (want == "rule" || want == "topic") && mine && is("status", s):
 		return []call{{lookupOrder, order}}

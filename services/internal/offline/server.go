@@ -50,17 +50,6 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns an error that names the field if a duration is negative.
-func (c Config) Validate() error {
-	if c.Latency < 0 {
-		return errors.New("offline: Latency is negative")
-	}
-	if c.TokenDelay < 0 {
-		return errors.New("offline: TokenDelay is negative")
-	}
-	return nil
-}
-
 // Server is the HTTP handler. It keeps no conversation: every request is independent. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
@@ -68,10 +57,10 @@ type Server struct {
 	replies atomic.Int64
 }
 
-// New returns a server, or the error of cfg.Validate.
+// New returns a server, or an error if a duration is negative.
 func New(cfg Config) (*Server, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
+	if cfg.Latency < 0 || cfg.TokenDelay < 0 {
+		return nil, errors.New("offline: Latency and TokenDelay must not be negative")
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -75,7 +75,7 @@ func checkMessages(messages []openai.ChatCompletionMessage) *openai.APIError {
 	var open []string
 	for i, m := range messages {
 		if m.Role != "tool" && len(open) > 0 {
-			return unanswered(open)
+			break
 		}
 		switch m.Role {
 		case "system", "developer", "user":
@@ -94,14 +94,10 @@ func checkMessages(messages []openai.ChatCompletionMessage) *openai.APIError {
 		}
 	}
 	if len(open) > 0 {
-		return unanswered(open)
+		return invalid("messages", "an assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'; "+
+			"these have no response: %s", strings.Join(open, ", "))
 	}
 	return nil
-}
-
-func unanswered(ids []string) *openai.APIError {
-	return invalid("messages", "an assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'; "+
-		"these have no response: %s", strings.Join(ids, ", "))
 }
 
 // schema is what the rules read of a JSON schema.

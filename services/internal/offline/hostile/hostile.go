@@ -52,19 +52,6 @@ type Config struct {
 	EventDelay time.Duration
 }
 
-// Validate returns an error that names the field that is wrong.
-func (c Config) Validate() error {
-	switch {
-	case c.Next == nil:
-		return errors.New("hostile: Next is nil")
-	case c.Model == "":
-		return errors.New("hostile: Model is empty")
-	case c.EventDelay < 0:
-		return errors.New("hostile: EventDelay is negative")
-	}
-	return nil
-}
-
 // Handler is the endpoint. It is safe for concurrent use. For modes that act on every second request of a conversation it
 // remembers up to 4096 conversations; when there are more it forgets all of them, and each mode acts once more.
 type Handler struct {
@@ -72,10 +59,10 @@ type Handler struct {
 	turns turns
 }
 
-// New returns an endpoint, or the error of cfg.Validate.
+// New returns an endpoint, or an error if a field is missing or negative.
 func New(cfg Config) (*Handler, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
+	if cfg.Next == nil || cfg.Model == "" || cfg.EventDelay < 0 {
+		return nil, errors.New("hostile: Next and Model are required, and EventDelay must not be negative")
 	}
 	return &Handler{cfg: cfg}, nil
 }
