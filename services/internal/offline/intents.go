@@ -2,6 +2,7 @@ package offline
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -55,34 +56,15 @@ var topics = []struct {
 	{words(`bezahl\pL* zahl(en|ung)\pL* pay(er|ement)\pL* pag(ar|o)\pL*`), "pay"},
 }
 
-// is reports whether a text has the words of an intent.
-func is(name, s string) bool {
-	for _, i := range intents {
-		if i.name == name {
-			return i.words.MatchString(s)
-		}
-	}
-	return false
-}
-
 // wanted is the first of names that a text asks for, "" for none.
 func wanted(s string, names ...string) string {
 	for _, i := range intents {
-		for _, name := range names {
-			if i.name == name && i.words.MatchString(s) {
-				return name
-			}
+		if slices.Contains(names, i.name) && i.words.MatchString(s) {
+			return i.name
 		}
 	}
 	return ""
 }
 
-// offersHelp reports whether a text ends in the offer of help, which is no question about the message before.
-func offersHelp(s string) bool {
-	for _, help := range sayings["help"] {
-		if strings.HasSuffix(strings.TrimSpace(s), help) {
-			return true
-		}
-	}
-	return false
-}
+// is reports whether a text has the words of an intent.
+func is(name, s string) bool { return wanted(s, name) != "" }

@@ -115,7 +115,6 @@ var (
 	purposeRE  = regexp.MustCompile(`(?i)\s(?:for|für|pour|para)\s.*$`)
 	comparedRE = regexp.MustCompile(`(?i)(?:^|.*?\b)(?:compare|compared|difference between|which|vergleich\pL*|unterschied zwischen|comparez|comparar?|diferencia entre)\b[^,:]*?[,:]?\s+(\S.*?),?\s+(?:or|and|with|vs\.?|versus|oder|und|ou|et|o|y)\s+(.+)$`)
 	pronounRE  = words(`it them they that_one those_ones this_one the_(first|second|third|last)_?(one)? es ihn das_da l[ea]_deuxi[eè]me celui-ci ese esos`)
-	ordinalRE  = regexp.MustCompile(`(?i)\b(?:(first|erste\w*|premi[eè]re?|primer\w*)|(second|zweite\w*|deuxi[eè]me|segund\w*)|(third|dritte\w*|troisi[eè]me|tercer\w*))\b`)
 	listedRE   = regexp.MustCompile(`(?m)^- ([^\n]+?), [^\n,]*\d`)
 )
 
@@ -186,13 +185,6 @@ func (c *conversation) productQuery(s string) object {
 // meant is what a pronoun stands for: a line of the last answer's list, or what was asked before.
 func (c *conversation) meant(s string) []string {
 	listed := listedRE.FindAllStringSubmatch(c.told, -1)
-	if m := ordinalRE.FindStringSubmatch(s); m != nil {
-		for i, g := range m[1:] {
-			if g != "" && i < len(listed) {
-				return strings.Fields(listed[i][1])
-			}
-		}
-	}
 	if len(listed) == 1 {
 		return strings.Fields(listed[0][1])
 	}

@@ -110,8 +110,8 @@ func readConversation(req *chatRequest) *conversation {
 	if sayings["help"][c.lang] == "" {
 		c.lang = "en"
 	}
-	// What follows a question of the model's own completes what was asked before it.
-	if strings.HasSuffix(strings.TrimSpace(c.told), "?") && c.before != "" && !offersHelp(c.told) {
+	// What follows a question of the model's own completes what was asked before it, unless that only offered help.
+	if told := strings.TrimSpace(c.told); strings.HasSuffix(told, "?") && !strings.HasSuffix(told, c.say("help")) && c.before != "" {
 		c.ask = plaintext.OneLine(c.before) + ", " + c.ask
 	}
 	return c

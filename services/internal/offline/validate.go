@@ -53,12 +53,8 @@ func check(req *chatRequest) *openai.APIError {
 		return invalid("messages", "messages must hold at least one message")
 	}
 	for i, t := range req.Tools {
-		param := fmt.Sprintf("tools[%d].function", i)
-		if t.Function.Name == "" {
-			return invalid(param+".name", "a tool needs a name")
-		}
 		if _, err := readSchema(t.Function.Parameters); err != nil {
-			return invalid(param+".parameters", "invalid schema for function %q: %v", t.Function.Name, err)
+			return invalid(fmt.Sprintf("tools[%d].function.parameters", i), "invalid schema for function %q: %v", t.Function.Name, err)
 		}
 	}
 	if !slices.Contains([]any{nil, "auto", "none"}, req.ToolChoice) {

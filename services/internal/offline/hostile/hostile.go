@@ -88,15 +88,11 @@ func (t *turns) next(conversation, mode string) bool {
 	key := mode + "\x00" + conversation
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.acted[key] {
-		delete(t.acted, key)
-		return false
-	}
 	if t.acted == nil || len(t.acted) >= maxTurns {
 		t.acted = make(map[string]bool)
 	}
-	t.acted[key] = true
-	return true
+	t.acted[key] = !t.acted[key]
+	return t.acted[key]
 }
 
 // ServeHTTP misbehaves on chat requests and passes all others on. Modes that do not refuse need a streamed answer; a request
