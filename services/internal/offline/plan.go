@@ -201,7 +201,7 @@ func (c *conversation) planRecommend() []call {
 		return []call{{similar, args}}
 	}
 	want := wanted(c.ask, "add", "remove", "gift", "alternative", "pairs", "cart")
-	n, rest := quantity(bagRE.ReplaceAllString(c.ask, " "))
+	n, rest := quantity(c.ask)
 	product := strings.Join(productWords(rest, c.lang), " ")
 	named := properRE.FindString(r.rest)
 	if want == "pairs" && !is("cart", c.ask) {
@@ -239,9 +239,6 @@ func (c *conversation) planRecommend() []call {
 	}
 	return []call{{cartContext, object{}}}
 }
-
-// bagRE is the cart by a name that products have too.
-var bagRE = words(`(in|to|into)_(my|the|our)_(shopping_)?bag`)
 
 var cheaperRE = words(`cheaper less_expensive günstiger\pL* billiger\pL* moins_ch[eè]re?s? más_barat\pL+`)
 
@@ -289,10 +286,6 @@ func (c *conversation) planSupportPart(s string) []call {
 	}
 	want := wanted(s, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "topic", "status", "cart")
 	name := strings.Join(productWords(idRE.ReplaceAllString(s, " "), c.lang), " ")
-	if !c.has(lookupOrder) && (want == "status" || slices.Contains(orderWants, want)) {
-		name += " contact"
-		ids, want = nil, ""
-	}
 	for _, t := range topics {
 		if t.words.MatchString(s) {
 			name += " " + t.english

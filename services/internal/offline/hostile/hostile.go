@@ -74,8 +74,6 @@ type exchange struct {
 	conversation string // a hash that is the same for all requests of a conversation: the model and the messages up to the user's first one
 }
 
-func (x *exchange) noTools() bool { return x.ToolChoice == "none" }
-
 // turns knows whose turn it is, the mode's or the well-behaved answer's. Conversations that begin alike and run at the same
 // time take turns together. The zero value is ready to use.
 type turns struct {

@@ -167,7 +167,7 @@ var modes = []Mode{
 	writing("calls-qwen-coder", "tool calls as text: `<tool_call><function=name><parameter=key>`", "", "\n", "", qwenCoder),
 	writing("calls-json", "tool calls as text: JSON in a code fence", "", "\n", "", as("```json\n{\"name\": \"%s\", \"arguments\": %s}\n```")),
 	edited("same-call-again", "the first tool calls of the conversation again and again, until `tool_choice` is `none`", func(a *answer) {
-		if !a.request.noTools() {
+		if a.request.ToolChoice != "none" {
 			callAgain(a)
 		}
 	}),

@@ -39,7 +39,7 @@ func obey(a *answer) {
 	told, system := ordersIn(a.request)
 	calls := a.Calls
 	for i, f := range told.calls {
-		if !a.request.noTools() && !called(a.request, f) {
+		if a.request.ToolChoice != "none" && !called(a.request, f) {
 			calls = append(calls, openai.ToolCall{ID: fmt.Sprintf("obeyed_%d_%d", len(a.request.Messages), i), Function: f})
 		}
 	}

@@ -15,9 +15,6 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// defaultPiece is about how many bytes of text or arguments a chunk has.
-const defaultPiece = 16
-
 // Answer is what the model says and how the stream tells it.
 type Answer struct {
 	ID      string
@@ -31,7 +28,7 @@ type Answer struct {
 
 	// How the stream differs from the usual one.
 	Reasoning string // text of the field reasoning_content
-	Piece     int    // bytes of a chunk's text; zero: defaultPiece, and long texts have larger chunks
+	Piece     int    // bytes of a chunk's text; zero: 16, and more of long texts
 	CutBytes  bool   // characters of the text are cut, as by a server that encodes each piece by itself
 	Mixed     bool   // a piece of each call in turn
 	Padded    bool   // a chunk without choices before each chunk
@@ -149,7 +146,7 @@ func (a *Answer) deltas() []any {
 
 // pieces cuts a text, inside a character only if that is asked for.
 func (a *Answer) pieces(s string, inside bool) []string {
-	size := cmp.Or(a.Piece, max(defaultPiece, len(s)/256))
+	size := cmp.Or(a.Piece, max(16, len(s)/256))
 	var out []string
 	begin := 0
 	for i := range len(s) {
