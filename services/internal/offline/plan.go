@@ -66,17 +66,15 @@ func (c *conversation) plan() []openai.ToolCall {
 	return out
 }
 
-// question asks what is meant, where that is offered.
-func (c *conversation) question() call { return call{askShopper, object{"question": c.say("what")}} }
-
 // passOn is the call that leaves a text to the specialist that its words ask for, nil if that is the one who is asked or no other.
 func (c *conversation) passOn() []call {
 	searching := c.has(searchCatalog) && !c.has(similar)
-	ofProduct := searching && len(productWords(offerWordsRE.ReplaceAllString(readRequest(c.ask, "").rest, "  "), c.lang)) > 0
+	name := productWords(offerWordsRE.ReplaceAllString(readRequest(c.ask, "").rest, "  "), c.lang)
+	ofProduct := searching && len(name) > 0
 	own := mineRE.MatchString(c.ask) && wanted(c.ask, "cancel", "exchange", "change_address", "return", "status") != ""
 	switch {
 	case c.has(lookupOrder) || c.has(policies):
-	case own || is("person", c.ask) && !ofProduct:
+	case own || is("person", c.ask) && len(name) < 3:
 		return c.passTo("support")
 	case ofProduct:
 	case is("offer", c.ask) || len(codes(c.ask)) > 0:
@@ -129,7 +127,7 @@ func (c *conversation) planSearch() []call {
 	if out := c.searches(sentenceRE.Split(c.ask, -1)); len(out) > 0 {
 		return out
 	}
-	return []call{c.question()}
+	return []call{{askShopper, object{"question": c.say("what")}}}
 }
 
 // searchAgain is the calls after a search that no product answers in full: another specialist, each of several things by itself, or
@@ -223,7 +221,7 @@ func (c *conversation) planRecommend() []call {
 	case len(c.done) > 0:
 		return nil
 	case want == "add" && product == "":
-		return []call{c.question()}
+		return []call{{askShopper, object{"question": c.say("what")}}}
 	case want == "add":
 		return []call{{cartContext, object{"changes": []any{object{"product": product, "add": n}}}}}
 	case want == "gift":
@@ -286,6 +284,10 @@ func (c *conversation) planSupportPart(s string) []call {
 	}
 	want := wanted(s, "person", "cancel", "exchange", "change_address", "return", "problem", "rule", "topic", "status", "cart")
 	name := strings.Join(productWords(idRE.ReplaceAllString(s, " "), c.lang), " ")
+	if !c.has(lookupOrder) && (want == "status" || slices.Contains(orderWants, want)) {
+		name += " contact"
+		ids, want = nil, ""
+	}
 	for _, t := range topics {
 		if t.words.MatchString(s) {
 			name += " " + t.english

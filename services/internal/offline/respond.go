@@ -170,12 +170,7 @@ const (
 
 // takeNotes writes a thread's summary: the notes so far and a line for each new message of the shopper, the latest ones.
 func takeNotes(whole string) string {
-	var lines []string
-	for line := range strings.Lines(notesRE.FindStringSubmatch(whole)[1]) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
+	lines := strings.FieldsFunc(notesRE.FindStringSubmatch(whole)[1], func(r rune) bool { return r == '\n' })
 	for _, m := range spokenRE.FindAllStringSubmatch(whole, -1) {
 		who := "Store: "
 		if m[1] == "shopper" {
