@@ -68,19 +68,44 @@ func newCoverage(answered []Part, sections []*grounding.Section) *coverage {
 // newSection returns a section with its titles and its facts, each once, without facts that any text may have.
 func newSection(query string, a *specialistv1.Answer, read *grounding.Section) section {
 	s := section{query: query, text: a.GetText(), courtesy: isCourtesy(a), folded: fold(a.GetText()), facts: &read.Set}
+	aside := asides(query, a)
 	for _, name := range names(a) {
-		if name = fold(name); name != "" && strings.Contains(s.folded, name) {
+		if name = fold(name); name != "" && strings.Contains(s.folded, name) && !strings.Contains(fold(aside), name) {
 			s.features = append(s.features, feature{title: name})
 		}
 	}
 	var before grounding.Set
 	for _, f := range read.Facts {
-		if !f.Plain && !before.Has(f) {
+		if !f.Plain && !before.Has(f) && !strings.Contains(aside, a.GetText()[f.Start:f.End]) {
 			s.features = append(s.features, feature{fact: f})
 		}
 		before.AddFacts(f)
 	}
 	return s
+}
+
+// asides returns the sentences of an answer about other products than the one that was asked about by name. A merge may drop them.
+func asides(query string, a *specialistv1.Answer) string {
+	asked, others := "", []string{}
+	query = fold(query)
+	for _, p := range a.GetProducts() {
+		if name := fold(p.GetTitle()); name != "" && strings.Contains(query, name) {
+			asked = name
+		} else if name != "" {
+			others = append(others, name)
+		}
+	}
+	if asked == "" {
+		return ""
+	}
+	var out strings.Builder
+	for _, sentence := range sentencesOf(a.GetText()) {
+		folded := fold(sentence)
+		if !strings.Contains(folded, asked) && slices.ContainsFunc(others, func(name string) bool { return strings.Contains(folded, name) }) {
+			out.WriteString(sentence)
+		}
+	}
+	return out.String()
 }
 
 // isCourtesy reports whether a specialist answered without a tool and without anything beside the text.

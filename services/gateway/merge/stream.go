@@ -125,6 +125,7 @@ type stream struct {
 	evidence  *grounding.MergeEvidence
 	answers   string // the texts of all answers
 	merged    mergedText
+	last      grounding.Text // the sentence that went out last
 	sentences text.Sentences
 	step      int    // of the run that the text is from
 	passed    int    // sentences that went out
@@ -178,7 +179,7 @@ func (s *stream) pass(sentence string) error {
 	space := sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))]
 	lines := strings.Count(space, "\n")
 	baseless := first && s.dropped > 0 && len(read.Facts) == 0 // refers to an opening that was dropped
-	if baseless || !s.evidence.Supports(read) {
+	if baseless || !s.evidence.Supports(read, s.last) {
 		s.dropped++
 		if s.dropped > 1 && s.dropped > s.passed {
 			return errInvents
@@ -193,6 +194,7 @@ func (s *stream) pass(sentence string) error {
 	}
 	s.gap = ""
 	s.passed++
+	s.last = read
 	s.output.add(sentence)
 	s.merged.add(sentence, read)
 	return nil

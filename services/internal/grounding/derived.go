@@ -118,6 +118,13 @@ func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {
 				return true
 			}
 		}
+		for _, a := range evidence {
+			if sameCurrency(c.currency, a.currency) && slices.ContainsFunc(d.numbers, func(n int64) bool {
+				return n > 2 && slices.ContainsFunc(a.values, func(x int64) bool { return isPart(v, x, n) })
+			}) {
+				return true
+			}
+		}
 		return anyNeighbours(evidence, func(a, b claim, x, y int64) bool {
 			return (v == x-y || v == y-x) && sameCurrency(c.currency, a.currency) && sameCurrency(c.currency, b.currency)
 		})
@@ -172,8 +179,83 @@ func isAbout(c claim, amounts []claim) bool {
 	})
 }
 
+// isAboutDerived reports whether a claim rounds a sum or difference of two amounts, or by how much one is less, and says so.
+func isAboutDerived(c claim, amounts []claim) bool {
+	if approximate[c.Left] == 0 || len(c.values) == 0 || c.currency == "" && c.Unit != Percent {
+		return false
+	}
+	v := c.values[0]
+	for i, a := range amounts[:min(len(amounts), maxLearned)] {
+		for _, b := range amounts[:i] {
+			if len(a.values) == 0 || len(b.values) == 0 || !sameCurrency(a.currency, b.currency) {
+				continue
+			}
+			low, high := min(a.values[0], b.values[0]), max(a.values[0], b.values[0])
+			if c.Unit == Percent && high > 0 && max(v-(high-low)*100*thousand/high, (high-low)*100*thousand/high-v) < 2*thousand ||
+				c.currency != "" && sameCurrency(c.currency, a.currency) && (isNearly(v, high-low) || isNearly(v, high+low)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isNearly reports whether v is a number as people round it.
+func isNearly(v, exact int64) bool { return max(v-exact, exact-v) <= exact/roundedShare }
+
+// isDayOf reports whether a claim is the day of a date that the evidence has: "the 21st" of 21 November.
+func isDayOf(c claim, has func(key) bool) bool {
+	if !c.IsNumber() || len(c.values) == 0 || c.values[0]%thousand != 0 || dayEndings[c.Unit] == 0 && dayArticles[c.Left] == 0 {
+		return false
+	}
+	for month := 1; month <= 12; month++ {
+		if has(dayKey(int(c.values[0]/thousand), month)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDifference reports whether a claim is the difference of two measures of the evidence: "lighter by 930 g".
+func isDifference(c claim, evidence []Fact) bool {
+	if !measures[c.Unit] || len(c.others) > 0 || len(c.values) == 0 || c.values[0] < 10*thousand {
+		return false
+	}
+	var all []int64
+	for _, f := range evidence {
+		if f.Unit == c.Unit && f.IsNumber() && len(all) < maxLearned {
+			all = append(all, f.values()...)
+		}
+	}
+	return slices.ContainsFunc(all, func(a int64) bool { return slices.Contains(all, a-c.values[0]) })
+}
+
+// hasOtherPeriod reports whether the evidence has the number of a period as one of another length only: 3 years for 3 months. If
+// isText, numbers of other things do not count; without words beside it, a number may be one of any period.
+func hasOtherPeriod(f Fact, evidence []Fact, isText bool) bool {
+	own, ok := periods[f.Unit]
+	if !ok || !f.IsNumber() {
+		return false
+	}
+	hasOther := false
+	for _, o := range evidence {
+		if !o.IsNumber() || !shareOne(f.values(), o.values()) {
+			continue
+		}
+		if other, isPeriod := periods[o.Unit]; isPeriod && other != own {
+			hasOther = true
+		} else if isPeriod || !isText {
+			return false
+		}
+	}
+	return hasOther
+}
+
 // roundedShare is the part of an amount by which people round it.
 const roundedShare = 40
+
+// isPart reports whether v is an nth of an amount, rounded to hundredths: 66.50 of 199.50 in three parts.
+func isPart(v, amount, n int64) bool { return max(v*n-amount, amount-v*n) <= 5*n }
 
 // isRounded reports whether two amounts are the same but for rounding to hundredths.
 func isRounded(a, b int64) bool { return a-b < 10 && b-a < 10 }
@@ -229,10 +311,12 @@ type period struct {
 func periodWords() map[string]period {
 	out := map[string]period{}
 	for words, p := range map[string]period{
-		"day days tag tage jour día días": {"day", 1},
-		"week woch sema":                  {"day", 7},
-		"mont mona mois mes mese":         {"month", 1},
-		"year jahr an ans anné año años":  {"month", 12},
+		"minu":                {"minute", 1},
+		"hour stun heur hora": {"minute", 60},
+		"day days tag tage jour día días work busi werk arbe kale cale": {"day", 1},
+		"week woch sema":                 {"day", 7},
+		"mont mona mois mes mese":        {"month", 1},
+		"year jahr an ans anné año años": {"month", 12},
 	} {
 		for _, w := range strings.Fields(words) {
 			out[w] = p

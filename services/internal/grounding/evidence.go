@@ -68,7 +68,7 @@ func (e *Evidence) Check(s string) Claims {
 		if len(open)+len(found) == MaxChecked {
 			break
 		}
-		if e.supports(c) {
+		if e.supports(c) && !e.hasOtherPeriod(c) {
 			d.learn(c)
 			found = append(found, c)
 		} else {
@@ -136,14 +136,30 @@ func (d *derivation) ruleOf(e *Evidence, c claim) string {
 		return RuleQuantity
 	case isConversion(c, e.facts):
 		return RuleConversion
-	case d.yieldsAmount(e.amounts, c):
+	case isDayOf(c, e.set.has):
+		return RuleDay
+	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
-	case isAbout(c, e.amounts):
+	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts):
 		return RuleRounding
 	}
 	return ""
+}
+
+// hasOtherPeriod reports whether the evidence has the number of a claim only as a period of another length.
+func (e *Evidence) hasOtherPeriod(c claim) bool {
+	last := c.Fact
+	if n := len(c.others); n > 0 {
+		last = c.others[n-1]
+	}
+	if _, ok := periods[last.Unit]; !ok {
+		return false
+	}
+	for e.readNext() { // the other length may stand in the first texts, and this one in the last
+	}
+	return hasOtherPeriod(last, e.facts, false)
 }
 
 // sources returns where a claim stands in the evidence.

@@ -258,7 +258,7 @@ func TestWordsBesideANumberAreNoCode(t *testing.T) {
 	}
 	e := grounding.MergeEvidence{Language: "en"}
 	e.AddAnswer("Save 20 EUR on tents.", nil)
-	if e.Supports(e.Read("Use SAVE20.")) {
+	if e.Supports(e.Read("Use SAVE20."), grounding.Text{}) {
 		t.Error("an amount supports a code")
 	}
 }

@@ -135,8 +135,9 @@ func (s *subjects) addAnswer(raw string) {
 
 // Supports reports whether all that a text says rests on the evidence, or is derived from it: its facts are there, of the same
 // subjects, it denies nothing that the answers assert, and claims no action.
-func (e *MergeEvidence) Supports(t Text) bool {
-	return e.supportsFacts(t) && len(e.checkStatements(t.raw).Rejected()) == 0 && !ClaimsAction(t.raw)
+// Amounts may be derived from those of the text before it, too.
+func (e *MergeEvidence) Supports(t, before Text) bool {
+	return e.supportsFacts(t, before) && len(e.checkStatements(t.raw).Rejected()) == 0 && !ClaimsAction(t.raw)
 }
 
 // checkStatements returns the claims of what a text says of subjects, as far as it is not in its facts alone.
@@ -161,16 +162,19 @@ func (e *MergeEvidence) checkStatements(raw string) Claims {
 }
 
 // supportsFacts reports whether all facts of a text rest on the evidence, or are amounts derived from it.
-func (e *MergeEvidence) supportsFacts(t Text) bool {
+func (e *MergeEvidence) supportsFacts(t, before Text) bool {
 	var said derivation
 	var open []claim
 	for _, f := range t.Facts {
 		c := claim{Fact: f, values: f.values()}
-		if f.holds(e.has) || e.quotes(f) {
+		if f.holds(e.has) && !e.hasOtherPeriod(f) || e.quotes(f) {
 			said.learn(c)
 		} else {
 			open = append(open, c)
 		}
+	}
+	for _, f := range before.Facts { // "Together they are 100 EUR."
+		said.learn(claim{Fact: f, values: f.values()})
 	}
 	for _, c := range open {
 		if said.ruleOfMerge(e, c) == "" {
@@ -203,7 +207,7 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 			claim.Sources = []Source{{Rule: rule}}
 		} else if e.quotes(c.Fact) {
 			claim.Sources = []Source{{Value: c.text}}
-		} else if c.holds(e.has) {
+		} else if c.holds(e.has) && !e.hasOtherPeriod(c.Fact) {
 			claim.Verdict = Undecided
 		} else {
 			claim.Verdict = Unsupported
@@ -223,6 +227,18 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 	all = append(all, actionsOf(s, MaxChecked-len(all))...)
 	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })
 	return all
+}
+
+// hasOtherPeriod reports whether the answers have the number of a period only as one of another length.
+func (e *MergeEvidence) hasOtherPeriod(f Fact) bool {
+	if _, ok := periods[f.Unit]; !ok {
+		return false
+	}
+	var all []Fact
+	for _, s := range e.sections {
+		all = append(all, s.Facts...)
+	}
+	return hasOtherPeriod(f, all, true)
 }
 
 // isSame reports whether two claims state the same.
@@ -246,11 +262,13 @@ func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
 	switch {
 	case c.Plain && e.counts.Has(c.Fact):
 		return RuleCount
-	case d.yieldsAmount(e.amounts, c):
+	case isDayOf(c, e.has):
+		return RuleDay
+	case d.yieldsAmount(e.amounts, c), slices.ContainsFunc(e.sections, func(s *Section) bool { return isDifference(c, s.Facts) }):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
-	case isAbout(c, e.amounts):
+	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts):
 		return RuleRounding
 	case slices.ContainsFunc(e.sections, func(s *Section) bool { return isConversion(c, s.Facts) }):
 		return RuleConversion

@@ -181,6 +181,9 @@ func (r *reader) code(t token) {
 		}
 		f.also = append(f.also, codeKey(a.text))
 	}
+	if len(t.atoms) == 2 && t.atoms[1].digits && t.atoms[1].glue == "" && len(t.atoms[0].text) == 1 && len(t.atoms[1].text) <= 2 { // W32 is the size 32
+		f.readings = append(f.readings, []key{numberKey(decimal(t.atoms[1].text, ""))})
+	}
 	r.add(f, r.at)
 }
 

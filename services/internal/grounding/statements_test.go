@@ -83,7 +83,7 @@ func TestMergesKeepFactsWithTheirSubjects(t *testing.T) {
 		"Would you rather have the Varn Dusk when it is in stock again?":         true,
 		"The Varn Orb costs 75 EUR, or 35 EUR more than the Varn Glow (40 EUR).": true,
 	} {
-		if got := e.Supports(e.Read("\n" + text)); got != want {
+		if got := e.Supports(e.Read("\n"+text), Text{}); got != want {
 			t.Errorf("Supports(%q) = %v", text, got)
 		}
 	}

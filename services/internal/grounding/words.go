@@ -43,6 +43,12 @@ var limits = positions([]string{"under below around about over above maximum unt
 // approximate are the words before an amount that is rounded.
 var approximate = positions([]string{"about around roughly nearly almost approximately knapp fast rund etwa circa ca gut environ presque unos casi aproximadamente"})
 
+// dayEndings and dayArticles are what stands behind and before a day whose month is not named.
+var (
+	dayEndings  = positions([]string{"st nd rd th"})
+	dayArticles = positions([]string{"le el am"})
+)
+
 var (
 	numerals         = numeralWords()
 	monthOf          = positions(months)
