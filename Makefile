@@ -49,6 +49,13 @@ fuzz: ## Fuzz for FUZZTIME each, such as FUZZTIME=10m: the requests of all servi
 fuzz-readers: # The fuzz targets that build quickly
 	@echo $(READERS)
 
+.PHONY: hold
+hold: ## Replace, kill and fail over all services under load, then flood and fuzz them (ten minutes); CI runs a part
+	go test -count=1 -timeout 30m ./services/e2e -run TestHold -v -args -hold 5m
+	go test -count=1 ./services/internal/rpc -run 'CutOff|AreBounded|BeforeTheyAreDecoded' -v
+	go test -count=1 -timeout 10m ./services/suite -run TestRandomRequests -random 2m
+	$(MAKE) fuzz FUZZTIME=20s FUZZ="$(READERS)"
+
 .PHONY: lint
 lint: tools ## Check formats, protos, vet and staticcheck
 	unformatted="$$(gofmt -l proto/gen pkg services examples deploy)"; if [ -n "$$unformatted" ]; then echo "not formatted: $$unformatted" >&2; exit 1; fi
