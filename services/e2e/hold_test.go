@@ -123,7 +123,13 @@ type pod struct {
 	ip string
 }
 
-func startFleet(t *testing.T, redisURL string) *fleet {
+// startFleet starts a fleet, loads the demo stores, and returns a client of the gateways.
+func startFleet(t *testing.T, redisURL string) (*fleet, gatewayv1.GatewayServiceClient) {
+	if l, err := net.Listen("tcp", "127.0.1.2:0"); err != nil {
+		t.Skipf("no second loopback address: %v", err)
+	} else {
+		_ = l.Close()
+	}
 	brain := newBrain(t)
 	modelServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-time.After(holdLatency) // a model takes its time, so that what is replaced has work to do
@@ -158,7 +164,17 @@ func startFleet(t *testing.T, redisURL string) *fleet {
 			f.awaitServing(role, p)
 		}
 	}
-	return f
+	conn, err := rpc.Dial(f.target(suite.Gateway), rpc.DialConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	loadDemo := exec.CommandContext(t.Context(), f.program, "load", "--demo")
+	loadDemo.Env = f.env
+	if out, err := loadDemo.CombinedOutput(); err != nil {
+		t.Fatalf("load: %v\n%s", err, out)
+	}
+	return f, gatewayv1.NewGatewayServiceClient(conn)
 }
 
 // target is where callers find a role.
@@ -292,24 +308,8 @@ func (f *fleet) during(gateway gatewayv1.GatewayServiceClient, do func(ctx conte
 // TestHold replaces the replicas of all services under load, one after the other, kills specialists, and in the end has Redis fail
 // over. A roll-out and killed specialists fail no turn. A fail-over fails turns only while Redis is away, as UNAVAILABLE.
 func TestHold(t *testing.T) {
-	if l, err := net.Listen("tcp", "127.0.1.2:0"); err != nil {
-		t.Skipf("no second loopback address: %v", err)
-	} else {
-		_ = l.Close()
-	}
 	redisURL, failOver := redistest.Sentinel(t)
-	f := startFleet(t, redisURL)
-	conn, err := rpc.Dial(f.target(suite.Gateway), rpc.DialConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	gateway := gatewayv1.NewGatewayServiceClient(conn)
-	loadDemo := exec.CommandContext(t.Context(), f.program, "load", "--demo")
-	loadDemo.Env = f.env
-	if out, err := loadDemo.CombinedOutput(); err != nil {
-		t.Fatalf("load: %v\n%s", err, out)
-	}
+	f, gateway := startFleet(t, redisURL)
 	end := time.Now().Add(*hold)
 	rounds := 0
 	for ; rounds == 0 || time.Now().Before(end); rounds++ {
@@ -332,6 +332,19 @@ func TestHold(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds", rounds)
+	f.failOver(gateway, failOver)
+}
+
+// TestAClusterFailsOver kills the primary node of the key that every turn reads.
+func TestAClusterFailsOver(t *testing.T) {
+	redisURL, failOver := redistest.SixNodes(t)
+	f, gateway := startFleet(t, redisURL)
+	f.failOver(gateway, func() { failOver("quartet:stores") })
+}
+
+// failOver has Redis fail over under load. Turns fail only while Redis is away, as UNAVAILABLE.
+func (f *fleet) failOver(gateway gatewayv1.GatewayServiceClient, failOver func()) {
+	t := f.t
 	got, recorded := f.during(gateway, func(ctx context.Context) {
 		pause(ctx, time.Second)
 		failOver()

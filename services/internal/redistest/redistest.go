@@ -114,6 +114,61 @@ func Cluster(t testing.TB) (url string) {
 	return "redis+cluster://" + addr
 }
 
+// SixNodes starts a cluster of three primaries with a replica each, and returns its URL. The returned function kills the primary of a
+// key and waits until its replica has taken its place.
+func SixNodes(t testing.TB) (url string, failOver func(key string)) {
+	t.Helper()
+	const primaries, slots = 3, 16384
+	var addrs []string
+	var clients []*redis.Client
+	var kills []func()
+	for range 2 * primaries {
+		addr := FreeAddr(t)
+		_, bus, _ := net.SplitHostPort(FreeAddr(t))
+		kills = append(kills, Start(t, addr, append([]string{"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000"}, InMemory...)...))
+		client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+		t.Cleanup(func() { _ = client.Close() })
+		if len(addrs) > 0 {
+			host, port, _ := net.SplitHostPort(addr)
+			if err := clients[0].Do(t.Context(), "CLUSTER", "MEET", host, port, bus).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		addrs, clients = append(addrs, addr), append(clients, client)
+	}
+	for i, client := range clients {
+		Eventually(t, func() error {
+			return holds(client.ClusterInfo(t.Context()), fmt.Sprintf("cluster_known_nodes:%d", len(clients)))
+		})
+		if i < primaries {
+			if err := client.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", i*slots/primaries, (i+1)*slots/primaries-1).Err(); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		id, err := clients[i-primaries].Do(t.Context(), "CLUSTER", "MYID").Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		Eventually(t, func() error { return client.ClusterReplicate(t.Context(), id).Err() })
+	}
+	for i, client := range clients {
+		Eventually(t, func() error { return holds(client.ClusterInfo(t.Context()), "cluster_state:ok") })
+		if i >= primaries {
+			await(t, addrs[i], "replication", "master_link_status:up")
+		}
+	}
+	return "redis+cluster://" + strings.Join(addrs, ","), func(key string) {
+		slot, err := clients[primaries].ClusterKeySlot(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := int(slot) * primaries / slots
+		kills[i]()
+		await(t, addrs[i+primaries], "replication", "role:master")
+	}
+}
+
 // Sentinel starts a server, its replica and a Sentinel that watches both, and returns the URL. The returned function kills
 // the server and waits until the replica has taken its place.
 func Sentinel(t testing.TB) (url string, failOver func()) {
