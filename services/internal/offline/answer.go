@@ -195,17 +195,16 @@ func (c *conversation) products(r result, o map[string]any) string {
 		shown = 3
 	}
 	var lines []string
-	named := false // a title, kind or id has a word of the query; if none has, only descriptions do, such as a bag's that a laptop fits into
 	query, _ := r.args["query"].(string)
 	for _, e := range list(o["products"]) {
 		p := dict(e)
-		named = named || len(sharedWords(str(p, "title")+" "+str(p, "category")+" "+str(p, "product_id"), query)) > 0
 		if within(p, r.args) && len(lines) < shown {
 			lines = append(lines, "- "+c.line(p)+".")
 		}
 	}
 	head := c.say("goes")
-	switch {
+	colour := colourRE.FindString(query)
+	switch { // a note says what the products lack
 	case r.name == compareProducts:
 		return strings.Join(lines, "\n")
 	case len(lines) == 0 && r.name == similar:
@@ -219,13 +218,15 @@ func (c *conversation) products(r result, o map[string]any) string {
 	case r.name == similar || !has(o, "total"):
 	case readRequest(c.ask, "").unordered:
 		head = c.say("unordered")
-	case str(o, "total") == "0" || !named:
+	case str(o, "total") == "0" || has(o, "note") || colour != "" && !words(colour).MatchString(string(wire.Encode(o["products"]))):
 		head = c.say("near")
 	default:
 		head = c.say("found", str(o, "total"))
 	}
 	return head + "\n" + strings.Join(lines, "\n")
 }
+
+var colourRE = regexp.MustCompile(`(?i)\b(?:black|white|red|blue|green|gr[ae]y|yellow|orange|pink|purple|brown|beige)\b`)
 
 var catalogRE = regexp.MustCompile(`catalog is in (\w+)`)
 
