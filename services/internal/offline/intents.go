@@ -21,16 +21,16 @@ var intents = []intent{
 	{"person", words(`(human|(a|an_actual|real|actual|live)_person|manager|supervisor|someone|somebody|real_person|agent|representative)(_please)? (talk|speak)_(to|with)_.* complain about_you
 		mensch(en)? mitarbeiter(in)? jemand(en)? humain conseill(er|[eè]re) (une_)?(vraie_)?personne quelqu'un (una_)?persona humano alguien agente`)},
 	{"greeting", regexp.MustCompile(`(?i)^\W*(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening|day)|hallo|guten (?:tag|morgen|abend)|moin|servus|bonjour|bonsoir|salut|hola|buenos d[ií]as|buenas(?: tardes| noches)?)(?: (?:there|all|everyone|zusammen|à tous))?\W*$`)},
-	{"thanks", regexp.MustCompile(`(?i)^\W*(?:many |ok,? |great,? |perfect,? )?(?:thanks?|thank you|cheers|bye|goodbye|danke|vielen dank|tschüss|merci|au revoir|gracias|adi[oó]s)\b[^?]{0,40}$`)},
+	{"thanks", regexp.MustCompile(`(?i)^\W*(?:many |ok,? |great,? |perfect,? )?(?:thanks?|thank you|thx|cheers|bye|goodbye|danke|vielen dank|tschüss|merci|au revoir|gracias|adi[oó]s)\b[^?]{0,40}$`)},
 	{"cancel", words(`cancel(l?ed|l?ing|lation)? storn\pL+ abbestellen annul\pL+ cancel(ar|o|arlo|aci[oó]n)? anular`)},
 	{"exchange", words(`exchang\pL* swap(ping)? umtausch\pL* tauschen [eé]chang\pL+ cambiar(lo|los|la|las)?_por cambio_de_talla`)},
 	{"change_address", words(`(change|update|correct|wrong)_.*address address_.*(change|wrong|update) (adresse_.*|lieferadresse_.*)(ändern|falsch) (chang|modifi)\pL*_.*adresse cambiar_.*direcci[oó]n`)},
 	{"return", words(`return(s|ing|ed|able)? send_.{0,40}back give_.{0,40}back bring_.{0,40}back (zurück|retour)\pL* r[uü]ckgabe\pL* rücksend\pL+ rend(re|u) renvoy\pL+ retour\pL* devol\pL+ devuelv\pL+`)},
 	{"problem", words(`damaged broken broke smashed cracked ripped faulty defective wrong_(item|size|one|colour|color|product) missing stopped_working does(n't|_not)_work torn leak(s|ing|ed)? beschädigt kaputt defekt falsch\pL* fehlt cass[ée]\pL* abîm\pL* défectueu\pL+ manque roto\pL* rota\pL* dañad\pL+ defectuos\pL+ falta`)},
-	{"rule", words(`policy policies polic[ií]a pol[ií]tica politique richtlinie\pL* how_long how_many_days do_you_(ship|deliver|match|offer|have_a_(shop|store)) can_(i|you|we)_(pay|repair|deliver|ship) warranty guarantee opening_hours open contact repair price_match privacy
+	{"rule", words(`policy policies polic[ií]a pol[ií]tica politique richtlinie\pL* how_long how_many_days do_you_(ship|deliver|match|offer|take|accept|have_a_(shop|store)) can_(i|you|we)_(pay|repair|deliver|ship) warranty guarantee opening_hours open contact repair price_match privacy
 		versand\pL* lieferzeit\pL* liefer(n|t|ung) garantie gewährleistung öffnungszeiten kontakt livraison d[eé]lai\pL* horaires garant[ií]a env[ií]o\pL* plazo horario`)},
 	{"topic", words(`shipping delivery postage phone telephone e-?mail`)},
-	{"status", words(`where_.* status track(ing)? on_(its|the|their)_way shipped sent arriv\pL+ (my|the|an|our)_(\pL+_)?(order|orders|parcel|package|delivery|refund|payment) orders? delivered bestellung\pL* paket sendung lieferung wo_(ist|bleibt) commandes? colis où pedidos? paquete d[oó]nde`)},
+	{"status", words(`where_.* when_(will|does|is)_my_.* status track(ing)? on_(its|the|their)_way shipped sent arriv\pL+ (my|the|an|our)_(\pL+_)?(order|orders|parcel|package|delivery|refund|payment) orders? delivered bestellung\pL* paket sendung lieferung wo_(ist|bleibt) commandes? colis où pedidos? paquete d[oó]nde`)},
 	{"add", words(`(put|add|place|throw)_.* in_den_warenkorb ajoute\pL* mets mettez a[ñn]ad\pL+ agreg\pL+ pon(er)?`)},
 	{"remove", words(`(remove|delete|drop)_.* take_.*_out entfern\pL+ lösch\pL+ enl[eè]v\pL+ retir\pL+ supprim\pL+ quit(a|ar) elimin\pL+`)},
 	{"gift", words(`gifts? presents? birthday christmas geschenk\pL* cadeaux? regalos?`)},
@@ -53,7 +53,7 @@ var topics = []struct {
 	{words(`kontakt telefon\pL* erreich\pL+ contact\pL* joindre téléphone teléfono`), "contact"},
 	{words(`broke broken smashed cracked ripped faulty beschädigt kaputt defekt ab[iî]m\pL* cass[ée]\pL* défectueu\pL+ roto\pL* rota\pL* dañad\pL+ defectuos\pL+`), "damaged broken faulty guarantee"},
 	{words(`stornier\pL* annul\pL+ cancel\pL+`), "cancel"},
-	{words(`bezahl\pL* zahl(en|ung)\pL* pay(er|ement)\pL* pag(ar|o)\pL*`), "pay"},
+	{words(`bezahl\pL* zahl(en|ung)\pL* (take|accept) pay(er|ement)\pL* pag(ar|o)\pL*`), "pay"},
 }
 
 // wanted is the first of names that a text asks for, "" for none.

@@ -215,6 +215,8 @@ func (c *conversation) planRecommend() []call {
 		return c.searches([]string{product})
 	case want == "pairs" && first.name == cartContext && first.found() && named == "":
 		return like(object{})
+	case want == "gift" && first.name == similar && !first.found():
+		return like(object{"query": want})
 	case first.name == searchCatalog && len(found) > 0 && cheaperRE.MatchString(c.ask):
 		r.args["max_price"] = price(dict(found[0])) - 0.01
 		return like(object{"product_ids": []any{str(dict(found[0]), "product_id")}, "relation": "alternative"})
@@ -225,7 +227,7 @@ func (c *conversation) planRecommend() []call {
 	case want == "add":
 		return []call{{cartContext, object{"changes": []any{object{"product": product, "add": n}}}}}
 	case want == "gift":
-		return like(object{"query": cmp.Or(name, "gift")})
+		return like(object{"query": cmp.Or(name, want)})
 	case want == "alternative" && name != "" && cheaperRE.MatchString(c.ask):
 		return []call{{searchCatalog, object{"query": name}}}
 	case want == "alternative" && name != "":
@@ -261,7 +263,7 @@ func (c *conversation) planPromotions() []call {
 }
 
 // wishRE says that something is wanted done, not only known.
-var wishRE = words(`(want|need|would_like|wish)_to i'd_like_to (ich|wir)_(möchte|will|wollen)\pL* je_(veux|voudrais|souhaite) (quiero|quisiera|deseo)`)
+var wishRE = words(`(want|need|would_like|wish)_to still_(cancel|return|change) i'd_like_to (ich|wir)_(möchte|will|wollen)\pL* je_(veux|voudrais|souhaite) (quiero|quisiera|deseo)`)
 
 var mineRE = words(`i_(have_)?(ordered|bought|received|got) (cancel|return|exchange|send)_(it|them|this|that) my our meine?[nmrs]? unsere?[nmr]? mon ma mes notre nos mi mis nuestr[oa]s? the_order this_order`)
 
