@@ -177,9 +177,7 @@ func texts(v any) []string {
 	return out
 }
 
-var leadingPriceRE = regexp.MustCompile(`^\d+(?:\.\d+)?`)
-
-func price(p map[string]any) float64 { return number(leadingPriceRE.FindString(str(p, "price"))) }
+func price(p map[string]any) float64 { v, _, _ := strings.Cut(str(p, "price"), " "); return number(v) }
 
 // within reports whether a product's price is in the bounds that were asked for. What is near may be outside of them.
 func within(p, args map[string]any) bool {
