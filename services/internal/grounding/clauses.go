@@ -113,7 +113,7 @@ func clausesOf(s string) []clause {
 			add(i)
 			markQuestion(out, gap)
 			sentence, line, inBrackets = sentence+1, line+1, false
-		case endsSentence(gap, words[i-1], words[i], startsWithCapital(s[words[i].Start:])):
+		case endsSentence(gap, words[i-1], words[i], isCapital(s[words[i].Start:])):
 			add(i)
 			markQuestion(out, gap)
 			sentence, inBrackets = sentence+1, false
@@ -147,7 +147,8 @@ func isWordOf(w text.Word, topic string) bool {
 	return false
 }
 
-func startsWithCapital(s string) bool {
+// isCapital reports whether a text begins with a letter that is not a small one, or a digit.
+func isCapital(s string) bool {
 	first, _ := utf8.DecodeRuneInString(s)
 	return !unicode.IsLower(first)
 }

@@ -33,7 +33,8 @@ type Evidence struct {
 	// bare are numbers without a currency that may be amounts, in thousandths.
 	bare []int64
 
-	hasSubjects bool // subjects were read
+	hasSubjects bool   // subjects were read
+	known       string // all results and texts, in lower case
 	subjects    subjects
 }
 
@@ -95,6 +96,8 @@ func (e *Evidence) Check(s string) Claims {
 		d.learn(c)
 		add(c, outline.subject(c.Start), Supported, Source{Rule: rule})
 	}
+	all = append(all, e.subjects.unknownNames(outline, found, e.known)...)
+	all = append(all, e.subjects.wrongNames(outline, e.known)...)
 	all = append(all, e.subjects.check(outline, MaxChecked-len(all))...)
 	all = append(all, actionsOf(s, MaxChecked-len(all))...)
 	for i := range all {
@@ -116,6 +119,14 @@ func (e *Evidence) readSubjects() {
 	for _, s := range e.texts {
 		e.subjects.common.Add(Read(s, ""))
 	}
+	var all strings.Builder
+	for _, r := range e.results {
+		all.WriteString(strings.ToLower(r.text))
+	}
+	for _, s := range e.texts {
+		all.WriteString(strings.ToLower(s))
+	}
+	e.known = all.String()
 }
 
 // contradicted returns the subject of which the text states a claim that the evidence has of another one, or nil: also if the claim

@@ -135,19 +135,23 @@ func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 		}
 	case "cancelled":
 		switch {
-		case c.has("ME"):
+		case c.has("ME"), c.has("UNTIL"):
 		case c.has("CAN"):
 			return topicCan + "cancel"
 		case isState:
 			return h.topic
 		}
 	case "cancel", "return", "exchange", "redirect", "change", "combine":
-		if c.has("CAN") && !c.has("ONLY") && !c.has("ME") { // "I can't cancel it from here"
+		if c.has("CAN") && !c.has("ONLY") && !c.has("ME") && !c.has("UNTIL") { // "I can't cancel it from here"
 			return topicCan + h.topic
 		}
 	case "apply":
-		if p.of(kindCode) != nil && !c.has("UNTIL") && !c.has("FUTURE") {
+		if p.of(kindCode) != nil && !c.has("UNTIL") && !c.has("START") && !c.has("FUTURE") {
 			return h.topic
+		}
+	case "offer":
+		if p.of(kindCode) != nil && !c.has("START") && !c.has("FUTURE") {
+			return "apply"
 		}
 	}
 	return ""
@@ -274,11 +278,14 @@ func (s *subjects) assertObject(v map[string]any, of *subject) {
 	}
 }
 
+// minSpaces is how many spaces a string has that says something.
+const minSpaces = 3
+
 // addTexts adds what the strings of a value say, but not those of objects in it.
 func (s *subjects) addTexts(v any, about []*subject) {
 	switch v := v.(type) {
 	case string:
-		if strings.Contains(v, " ") {
+		if strings.Count(v, " ") >= minSpaces {
 			s.addStatements(v, about)
 		}
 	case []any:
@@ -385,6 +392,9 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 		}
 	}
 	s.assertions = append(s.assertions, assertionsOf(o)...)
+	if !slices.ContainsFunc(o.clauses, func(c clause) bool { return c.has("SHIPPING") }) {
+		return
+	}
 	for _, f := range Read(raw, "").Facts {
 		if i := o.clauseAt(f.Start); f.currency != "" && i >= 0 && sentenceHas(o.clauses, i, "SHIPPING") {
 			s.assertions = append(s.assertions, assertion{topic: "free", denied: true})

@@ -88,3 +88,32 @@ func TestMergesKeepFactsWithTheirSubjects(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckKnowsVariantsNamesAndOffers(t *testing.T) {
+	const results = `{"products":[{"product_id":"L-1","title":"Varn Glow lamp","price":"40.00 EUR","variant_id":"a","stock":3,"options":{"colour":"red","size":"40"}},` +
+		`{"product_id":"L-1","title":"Varn Glow lamp","price":"45.00 EUR","variant_id":"b","stock":14,"options":{"colour":"red","size":"41"}},` +
+		`{"product_id":"L-2","title":"Hollin Dusk torch","price":"60.00 EUR","stock":1}],` +
+		`"promotions":[{"code":"LUMEN5","eligible":true,"ends":"3 May 2026"},{"code":"SPARK9","eligible":false}]}`
+	for text, want := range map[string]int{
+		"The Varn Glow in 40 costs 40 EUR, 3 pieces are left.":        0,
+		"The Varn Glow in 41 costs 45 EUR, with 14 pieces left.":      0,
+		"The Varn Glow in 40 costs 45 EUR.":                           1,
+		"The Varn Glow in 40 is there with 14 pieces left.":           1,
+		"The Varn Glow comes in 40 and 41, for 40 EUR and 45 EUR.":    0,
+		"The Hollin Dusk costs 60 EUR.":                               0,
+		"The Hollin Dawn costs 60 EUR.":                               1,
+		"The Brenn Spark torch costs 60 EUR.":                         1,
+		"The torch costs 60 EUR.":                                     0,
+		"With the code LUMEN5 you save until 3 May 2026.":             0,
+		"With the code SPARK9 you save.":                              1,
+		"Mit dem Code SPARK9 sparst du.":                              1,
+		"If you are new, you save with the code SPARK9.":              0,
+		"The code SPARK9 starts later; with code SPARK9 from May on.": 0,
+	} {
+		var e Evidence
+		e.AddResult("", results)
+		if got := e.Check(text).Rejected(); len(got) != want {
+			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
+		}
+	}
+}

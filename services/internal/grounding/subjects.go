@@ -29,7 +29,7 @@ type subject struct {
 // variant is one way in which a product comes.
 type variant struct {
 	words []string // of its options, folded
-	facts Set
+	facts []Fact
 }
 
 // has reports whether a fact is given of the subject.
@@ -138,13 +138,15 @@ func (s *subjects) walkObject(v map[string]any, inherited string, in *subject) s
 	}
 	facts := Read(all.String(), "")
 	of.addFields(v)
-	of.facts.Add(facts)
+	of.facts.AddFacts(facts.Facts...)
 	if kind == kindPassage {
 		of.addStems(all.String())
 	}
-	of.inherited.Add(Read(inherited, ""))
-	if options, ok := v["options"].(map[string]any); ok {
-		of.variants = append(of.variants, variant{words: foldedWords(s.walk(options, "", nil)), facts: factSet(facts)})
+	if inherited != "" {
+		of.inherited.AddFacts(Read(inherited, "").Facts...)
+	}
+	if options, ok := v["options"].(map[string]any); ok && v["variant_id"] != nil {
+		of.variants = append(of.variants, variant{words: foldedWords(s.walk(options, "", nil)), facts: facts.Facts})
 	}
 	if in != nil {
 		return all.String()
@@ -193,12 +195,6 @@ func (s *subject) addStems(passage string) {
 			s.stems[stemOf(w.Text)] = true
 		}
 	}
-}
-
-func factSet(t Text) Set {
-	var out Set
-	out.Add(t)
-	return out
 }
 
 // subject returns the subject of a kind with a name, and adds it if there is none.
@@ -462,11 +458,17 @@ func lineOf(clauses []clause, own []reference, line int) reference {
 	return p
 }
 
-// contradicts returns the subject of a claim's clause if the evidence has the claim of another subject of its kind only, or else nil.
+// contradicts returns the subject of a claim's clause if the evidence has the claim of another subject of its kind only, or of
+// another variant of it; or else nil.
 func (s *subjects) contradicts(in outline, c claim) *subject {
 	of, r := in.at(c.Start)
-	if !isSpecific(c) || of.has("COMPARE") || s.common.Has(c.Fact) ||
-		slices.ContainsFunc(r.mentioned, func(n *subject) bool { return n.has(c.Fact) }) {
+	if !isSpecific(c) || of.has("COMPARE") || s.common.Has(c.Fact) {
+		return nil
+	}
+	if p := r.of(kindProduct); p != nil && p.isOfOtherVariant(in, of.sentence, c) {
+		return p
+	}
+	if slices.ContainsFunc(r.mentioned, func(n *subject) bool { return n.has(c.Fact) }) {
 		return nil
 	}
 	isMeasure := c.currency == "" && c.Unit != Percent && c.Unit != Date
@@ -482,6 +484,45 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	}
 	return named
 }
+
+// isOfOtherVariant reports whether a sentence names one variant of a product, and a claim in it is true of others only.
+func (s *subject) isOfOtherVariant(in outline, sentence int, c claim) bool {
+	named, isOthers := -1, false
+	for i, v := range s.variants {
+		if !s.isNamedVariant(in, sentence, v) {
+			isOthers = isOthers || v.has(c.Fact)
+			continue
+		}
+		if named >= 0 || v.has(c.Fact) {
+			return false
+		}
+		named = i
+	}
+	return named >= 0 && isOthers
+}
+
+// isNamedVariant reports whether a sentence has a word of the options of a variant that the options of other variants do not have.
+func (s *subject) isNamedVariant(in outline, sentence int, v variant) bool {
+	for _, c := range in.clauses {
+		for _, w := range c.words {
+			if c.sentence != sentence || !slices.Contains(v.words, w.Text) {
+				continue
+			}
+			having := 0
+			for _, o := range s.variants {
+				if slices.Contains(o.words, w.Text) {
+					having++
+				}
+			}
+			if having == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (v variant) has(f Fact) bool { return slices.ContainsFunc(v.facts, f.Matches) }
 
 // inCommon returns how many words of a clause have one of the stems.
 func (c *clause) inCommon(stems map[string]bool) int {
@@ -505,8 +546,11 @@ func isSpecific(c claim) bool {
 		unit = c.others[n-1].Unit
 	}
 	_, isPeriod := periods[unit]
-	return isPeriod || measures[unit]
+	return isPeriod || measures[unit] || counts[unit]
 }
+
+// counts are the words behind a number of pieces in stock.
+var counts = map[string]bool{"pair": true, "piec": true, "left": true, "stüc": true, "paar": true, "pièc": true, "piez": true, "unid": true}
 
 // measures are the units of measures, as Fact.Unit has them.
 var measures = map[string]bool{"g": true, "kg": true, "mm": true, "cm": true, "m": true, "km": true, "ml": true, "l": true, "w": true, "h": true}
