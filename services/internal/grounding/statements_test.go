@@ -102,7 +102,7 @@ func TestCheckKnowsVariantsNamesAndOffers(t *testing.T) {
 		"The Varn Glow comes in 40 and 41, for 40 EUR and 45 EUR.":    0,
 		"The Hollin Dusk costs 60 EUR.":                               0,
 		"The Hollin Dawn costs 60 EUR.":                               1,
-		"The Brenn Spark torch costs 60 EUR.":                         1,
+		"The Brenn Quill torch costs 60 EUR.":                         1,
 		"The torch costs 60 EUR.":                                     0,
 		"With the code LUMEN5 you save until 3 May 2026.":             0,
 		"With the code SPARK9 you save.":                              1,
