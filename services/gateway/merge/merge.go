@@ -282,12 +282,25 @@ func titles(a *specialistv1.Answer) []string {
 // output is the text of a reply, which is passed on as it is made.
 type output struct {
 	strings.Builder
-	check func(string) string
-	say   func(string)
+	check     func(string) string
+	say       func(string)
+	apologies wording.Apologies
 }
 
 func (o *output) add(text string) {
-	text = o.check(text)
+	var once strings.Builder
+	gap := "" // before a sentence that was left out, if it began a line
+	for _, sentence := range sentencesOf(text) {
+		said := o.apologies.Once(sentence)
+		bare := strings.TrimLeftFunc(sentence, unicode.IsSpace)
+		if space := sentence[:len(sentence)-len(bare)]; said == "" && strings.Contains(space, "\n") {
+			gap = space
+		} else if said != "" && gap != "" {
+			said, gap = gap+strings.TrimLeftFunc(said, unicode.IsSpace), ""
+		}
+		once.WriteString(said)
+	}
+	text = o.check(once.String())
 	o.WriteString(text)
 	o.say(text)
 }

@@ -117,3 +117,15 @@ func TestAClaimIsStatedAsAWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestOneApologyInAReply(t *testing.T) {
+	late := answering("I'm sorry that your parcel is late. It comes on Friday.")
+	broken := answering("I'm sorry to hear that. Send the lamp back within 30 days.")
+	const want = "I'm sorry that your parcel is late. It comes on Friday."
+	if got := mergedBy(t, "<b>", late, broken); got != want+"\n\nSend the lamp back within 30 days." {
+		t.Errorf("joined: %q", got)
+	}
+	if got := mergedBy(t, want+" I'm sorry to hear that. Send the lamp back within 30 days.", late, broken); got != want+" Send the lamp back within 30 days." {
+		t.Errorf("merged: %q", got)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
+	"github.com/quartet-commerce/quartet/services/internal/wording"
 )
 
 // prefaceLimit is how much text of a step, in bytes, is buffered until it is clear that the step calls no tools. Models
@@ -43,9 +44,10 @@ type progress struct {
 	dropped   bool            // that was so in any step
 	sentences text.Sentences  // of that text
 	start     int             // of that text in sent
-	unsent    string          // sentences that were checked and not sent yet
-	separator string          // goes before the next words
-	resumed   bool            // the model goes on with its answer, and may repeat sentences at first
+	apologies wording.Apologies
+	unsent    string // sentences that were checked and not sent yet
+	separator string // goes before the next words
+	resumed   bool   // the model goes on with its answer, and may repeat sentences at first
 }
 
 // text returns everything that was sent.
@@ -242,7 +244,7 @@ func (p *progress) shown(sentence string) string {
 		return ""
 	}
 	p.resumed = false
-	return p.supported(sentence)
+	return p.supported(p.apologies.Once(sentence))
 }
 
 // supported returns what the claim rules leave of a sentence.
