@@ -1,8 +1,10 @@
 package grounding
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -72,13 +74,27 @@ var languages = []phrases{
 	},
 }
 
-// Generate returns n true replies from the demo stores, each followed by the same reply with one fact changed. Languages, stores and
+// files hold a store whose titles are in German and whose currency is neither of the demo stores'.
+//
+//go:embed store
+var files embed.FS
+
+// Generate returns n true replies from the demo stores and one more, each followed by the same reply with one fact changed. Languages, stores and
 // kinds of changes come in turn; equal seeds give equal cases.
 func Generate(n int, seed uint64) ([]Case, error) {
 	stores, err := demo.Load(generatedAt)
 	if err != nil {
 		return nil, err
 	}
+	folder, err := fs.Sub(files, "store")
+	if err != nil {
+		return nil, err
+	}
+	own, err := demo.Read(folder, generatedAt)
+	if err != nil {
+		return nil, err
+	}
+	stores = append(stores, own...)
 	g := generator{rand.New(rand.NewPCG(seed, 0))}
 	var cases []Case
 	for i := range n {
@@ -189,7 +205,8 @@ func (g generator) order(all []*orderv1.Order, p phrases, kind string) reply {
 	})
 	order := left[g.IntN(len(left))]
 	others := slices.DeleteFunc(slices.Clone(all), func(o *orderv1.Order) bool {
-		return o.GetStatus() == order.GetStatus() || statuses[o.GetStatus()] == ""
+		wasSo := order.GetStatus() == orderv1.OrderStatus_ORDER_STATUS_DELIVERED && o.GetStatus() == orderv1.OrderStatus_ORDER_STATUS_SHIPPED
+		return wasSo || o.GetStatus() == order.GetStatus() || statuses[o.GetStatus()] == ""
 	})
 	other := others[g.IntN(len(others))]
 	due := order.GetFulfilments()[0].GetEstimatedDeliveryTime().AsTime()
