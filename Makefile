@@ -25,6 +25,7 @@ $(BIN)/weaviate-server:
 .PHONY: generate
 generate: tools ## Generate Go from the protos
 	buf generate
+	buf build -o proto/descriptors/quartet.binpb
 
 .PHONY: test
 test: ## Run all tests
@@ -74,8 +75,8 @@ attacks: ## Plant all public attack texts before a model that obeys them (minute
 
 .PHONY: generated
 generated: generate ## Check that the generated code is current
-	git diff --exit-code -- proto/gen
-	test -z "$$(git status --porcelain -- proto/gen)"
+	git diff --exit-code -- proto/gen proto/descriptors
+	test -z "$$(git status --porcelain -- proto/gen proto/descriptors)"
 
 .PHONY: check
 check: generated lint modules test race ## Everything that CI runs

@@ -15,6 +15,7 @@ require (
 	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
+	github.com/jhump/protoreflect/v2 v2.0.0 // prints contracts for 'quartet call describe'
 	github.com/quartet-commerce/quartet/pkg/agentloop v0.0.0
 	github.com/quartet-commerce/quartet/proto v0.0.0
 	github.com/redis/go-redis/extra/redisotel/v9 v9.21.0
