@@ -197,6 +197,7 @@ func (s *stream) pass(sentence string) error {
 	s.last = read
 	s.output.add(sentence)
 	s.merged.add(sentence, read)
+	s.merged.facts.AddFacts(s.evidence.Meant(read)...)
 	return nil
 }
 

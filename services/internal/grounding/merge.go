@@ -233,6 +233,26 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 	return all
 }
 
+// Meant returns the facts of the answers that a text has in other words: rounded, in another unit, or a day without its month.
+func (e *MergeEvidence) Meant(t Text) []Fact {
+	var out []Fact
+	for _, f := range t.Facts {
+		if !f.IsNumber() || f.holds(e.has) && approximate[f.Left] == 0 && dayEndings[f.Unit] == 0 {
+			continue
+		}
+		c := claim{Fact: f, values: f.values()}
+		for _, s := range e.sections {
+			for _, o := range s.Facts {
+				day := func(k key) bool { return o.holds(func(own key) bool { return own == k }) }
+				if isAbout(c, []claim{{Fact: o, values: o.values()}}) || isConversion(c, []Fact{o}) || o.Unit == Date && isDayOf(c, day) {
+					out = append(out, o)
+				}
+			}
+		}
+	}
+	return out
+}
+
 // hasOtherPeriod reports whether the answers have the number of a period only as one of another length.
 func (e *MergeEvidence) hasOtherPeriod(f Fact) bool {
 	if _, ok := periods[f.Unit]; !ok {

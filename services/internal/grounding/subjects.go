@@ -346,11 +346,12 @@ func isStopWord(w string) bool {
 	return slices.ContainsFunc([]string{"en", "es", "de", "fr"}, func(tag string) bool { return text.IsStopWord(tag, w) })
 }
 
-// outline is a text in clauses, with what each is about.
+// outline is a text in clauses.
 type outline struct {
 	raw     string
 	clauses []clause
-	refs    []reference
+	own     []reference // what each clause names itself
+	refs    []reference // what each is about
 }
 
 // clauseAt returns the number of the clause at a byte of the text, or -1.
@@ -417,7 +418,7 @@ func (s *subjects) outline(raw string, inLines bool) outline {
 			}
 		}
 	}
-	return outline{raw, clauses, out}
+	return outline{raw, clauses, own, out}
 }
 
 // isRow reports whether the line of a byte is an item of a list or a row of a table.
@@ -462,7 +463,7 @@ func lineOf(clauses []clause, own []reference, line int) reference {
 // another variant of it; or else nil.
 func (s *subjects) contradicts(in outline, c claim) *subject {
 	of, r := in.at(c.Start)
-	if !isSpecific(c) || of.has("COMPARE") || s.common.Has(c.Fact) {
+	if !isSpecific(c) || of.has("COMPARE") || s.common.Has(c.Fact) || in.listsNames(c.Start) {
 		return nil
 	}
 	if p := r.of(kindProduct); p != nil && p.isOfOtherVariant(in, of.sentence, c) {
@@ -483,6 +484,25 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 		}
 	}
 	return named
+}
+
+// listsNames reports whether the sentence of a byte lists names before it gives values: "the first, the second and the third cost 20, 30
+// and 40 EUR".
+func (o outline) listsNames(offset int) bool {
+	last := o.clauseAt(offset)
+	for i := 1; i <= last; i++ {
+		before, c := &o.clauses[i-1], &o.clauses[i]
+		if c.sentence == o.clauses[last].sentence && before.sentence == c.sentence && !before.hasValue() &&
+			slices.ContainsFunc(o.own[i].named, func(n *subject) bool { return o.own[i-1].of(n.kind) != nil && o.own[i-1].of(n.kind) != n }) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasValue reports whether the clause has a number that is no part of a short name: one with decimals, or of three digits.
+func (c *clause) hasValue() bool {
+	return slices.ContainsFunc(c.words, func(w text.Word) bool { return strings.ContainsFunc(w.Text, unicode.IsDigit) && len(w.Text) >= 2 })
 }
 
 // isOfOtherVariant reports whether a sentence names one variant of a product, and a claim in it is true of others only.
