@@ -161,11 +161,16 @@ func separates(gap string) bool {
 	return strings.ContainsAny(gap, ",;:()|—") || strings.Contains(gap, " – ") || strings.Contains(gap, " - ")
 }
 
+// closers may stand between the last word of a sentence and its dot.
+const closers = ")]*_\"'”“»’"
+
 // endsSentence reports whether what stands between two words ends a sentence. The dot of an abbreviation or of a date does not.
 func endsSentence(gap string, before, after text.Word, isCapital bool) bool {
-	switch {
-	case strings.ContainsAny(gap, "!?"):
+	if strings.ContainsAny(gap, "!?") {
 		return true
+	}
+	gap = strings.TrimLeft(gap, closers)
+	switch {
 	case !strings.HasPrefix(gap, ".") || len(gap) == 1 || !isCapital:
 		return false
 	case text.IsDigit(rune(before.Text[0])):

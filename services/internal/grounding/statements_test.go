@@ -36,6 +36,7 @@ func TestCheckComparesWhatIsAssertedAndDenied(t *testing.T) {
 		"I can't cancel KL-501 from here.":                                                0,
 		"Once it has arrived, order KL-501 can be cancelled.":                             0,
 		"We refund a cancelled order within days, also KL-501.":                           0,
+		"The Varn Glow is the first one (40 EUR). The second is 60 EUR.":                  0,
 		"The Varn Dusk is 60 EUR; a cheaper one is at 40 EUR.":                            0,
 		"Can KL-501 be cancelled?":                                                        0,
 		"LUMEN5 applies to your cart, SPARK9 does not apply.":                             0,

@@ -273,11 +273,15 @@ func (s *subjects) naming(raw string, c *clause) reference {
 		}
 		isNumber := !strings.ContainsFunc(w.Text, unicode.IsLetter)
 		isShort := isNumber && len(w.Text) < 3
-		if isShort && last != i-1 || !isNumber && isStopWord(w.Text) {
-			continue // a small number is part of a name only beside another part
+		if !isNumber && isStopWord(w.Text) {
+			continue
 		}
-		last = i
+		isBeside := last == i-1
 		for _, o := range of {
+			if isNumber && !isBeside && (isShort || o.kind == kindProduct || o.kind == kindPassage) {
+				continue // a number is part of a title only beside another part
+			}
+			last = i
 			k := slices.IndexFunc(candidates, func(x candidate) bool { return x.subject == o })
 			if k < 0 {
 				k = len(candidates)
@@ -548,7 +552,7 @@ func (v variant) has(f Fact) bool { return slices.ContainsFunc(v.facts, f.Matche
 func (c *clause) inCommon(stems map[string]bool) int {
 	n := 0
 	for _, w := range c.words {
-		if stems[stemOf(w.Text)] {
+		if stems[stemOf(w.Text)] && !strings.ContainsFunc(w.Text, unicode.IsDigit) {
 			n++
 		}
 	}
