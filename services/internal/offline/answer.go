@@ -208,6 +208,9 @@ func (c *conversation) products(r result, o map[string]any) string {
 	case len(lines) == 0 && r.name == similar:
 		return c.say("noneFits")
 	case len(lines) == 0:
+		if gone, found := strings.CutPrefix(str(o, "note"), "Sold out: "); found {
+			return strings.TrimSuffix(gone, ".") + ": " + c.say("soldOut") + "."
+		}
 		help := c.say("help")
 		if m := catalogRE.FindStringSubmatch(c.toolText(r.name)); m != nil && c.lang != "en" {
 			help = c.say("noneLanguage", m[1])

@@ -26,8 +26,8 @@ var intents = []intent{
 	{"exchange", words(`exchang\pL* swap(ping)? umtausch\pL* tauschen [eé]chang\pL+ cambiar(lo|los|la|las)?_por cambio_de_talla`)},
 	{"change_address", words(`(change|update|correct|wrong)_.*address address_.*(change|wrong|update) (adresse_.*|lieferadresse_.*)(ändern|falsch) (chang|modifi)\pL*_.*adresse cambiar_.*direcci[oó]n`)},
 	{"return", words(`return(s|ing|ed|able)? send_.{0,40}back give_.{0,40}back bring_.{0,40}back (zurück|retour)\pL* r[uü]ckgabe\pL* rücksend\pL+ rend(re|u) renvoy\pL+ retour\pL* devol\pL+ devuelv\pL+`)},
-	{"problem", words(`damaged broken broke smashed cracked ripped faulty defective wrong_(item|size|one|colour|color|product) missing stopped_working does(n't|_not)_work torn leak(s|ing|ed)? beschädigt kaputt defekt falsch\pL* fehlt cass[ée]\pL* abîm\pL* défectueu\pL+ manque roto\pL* rota\pL* dañad\pL+ defectuos\pL+ falta`)},
-	{"rule", words(`policy policies polic[ií]a pol[ií]tica politique richtlinie\pL* how_long how_many_days do_you_(ship|deliver|match|offer|take|accept|have_a_(shop|store)) can_(i|you|we)_(pay|repair|deliver|ship) warranty guarantee opening_hours open contact repair price_match privacy
+	{"problem", words(`damaged blunt (came|fell|coming|falling)_(off|apart) not_happy unhappy disappointed broken broke smashed cracked ripped faulty defective wrong_(item|size|one|colour|color|product) missing stopped_working does(n't|_not)_work torn leak(s|ing|ed)? beschädigt kaputt defekt falsch\pL* fehlt cass[ée]\pL* abîm\pL* défectueu\pL+ manque roto\pL* rota\pL* dañad\pL+ defectuos\pL+ falta`)},
+	{"rule", words(`policy policies polic[ií]a pol[ií]tica politique richtlinie\pL* how_long how_many_days do_you_(ship|deliver|match|offer|take|accept|have_a_(shop|store)) can_(i|you|we)_(pay|repair|deliver|ship) warranty guarantee opening_hours open contact call_you repair price_match privacy
 		versand\pL* lieferzeit\pL* liefer(n|t|ung) garantie gewährleistung öffnungszeiten kontakt livraison d[eé]lai\pL* horaires garant[ií]a env[ií]o\pL* plazo horario`)},
 	{"topic", words(`shipping delivery postage phone telephone e-?mail`)},
 	{"status", words(`where_.* when_(will|does|is)_my_.* status track(ing)? on_(its|the|their)_way shipped sent arriv\pL+ (my|the|an|our)_(\pL+_)?(order|orders|parcel|package|delivery|refund|payment) orders? delivered bestellung\pL* paket sendung lieferung wo_(ist|bleibt) commandes? colis où pedidos? paquete d[oó]nde`)},
@@ -50,7 +50,7 @@ var topics = []struct {
 	{words(`zurück\pL* rückgabe\pL* rücksend\pL+ umtausch\pL* rend(re|u) renvoy\pL+ retour\pL* rembours\pL+ devol\pL+ devuelv\pL+ reembols\pL+`), "return"},
 	{words(`garantie gewährleistung garant[ií]a`), "guarantee warranty"},
 	{words(`open opening öffnungszeiten geöffnet horaires ouvert\pL* horario\pL* abiert\pL+`), "opening hours contact"},
-	{words(`kontakt telefon\pL* erreich\pL+ contact\pL* joindre téléphone teléfono`), "contact"},
+	{words(`call_you kontakt telefon\pL* erreich\pL+ contact\pL* joindre téléphone teléfono`), "contact"},
 	{words(`broke broken smashed cracked ripped faulty beschädigt kaputt defekt ab[iî]m\pL* cass[ée]\pL* défectueu\pL+ roto\pL* rota\pL* dañad\pL+ defectuos\pL+`), "damaged broken faulty guarantee"},
 	{words(`stornier\pL* annul\pL+ cancel\pL+`), "cancel"},
 	{words(`bezahl\pL* zahl(en|ung)\pL* (take|accept) pay(er|ement)\pL* pag(ar|o)\pL*`), "pay"},

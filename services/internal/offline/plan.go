@@ -73,7 +73,7 @@ func (c *conversation) passOn() []call {
 	ofProduct := searching && len(name) > 0
 	own := mineRE.MatchString(c.ask) && wanted(c.ask, "cancel", "exchange", "change_address", "return", "status") != ""
 	switch {
-	case c.has(lookupOrder) || c.has(policies):
+	case (c.has(lookupOrder) || c.has(policies)) && len(codes(c.ask)) == 0:
 	case own || is("person", c.ask) && len(name) < 3:
 		return c.passTo("support")
 	case ofProduct:
@@ -216,7 +216,7 @@ func (c *conversation) planRecommend() []call {
 	case want == "pairs" && first.name == cartContext && first.found() && named == "":
 		return like(object{})
 	case want == "gift" && first.name == similar && !first.found():
-		return like(object{"query": want})
+		return like(object{})
 	case first.name == searchCatalog && len(found) > 0 && cheaperRE.MatchString(c.ask):
 		r.args["max_price"] = price(dict(found[0])) - 0.01
 		return like(object{"product_ids": []any{str(dict(found[0]), "product_id")}, "relation": "alternative"})
@@ -302,9 +302,7 @@ func (c *conversation) planSupportPart(s string) []call {
 	case slices.Contains(orderWants, want) && (mine || wishRE.MatchString(s)) && !is("rule", s):
 		order["wants"], order["reason"] = []any{want}, s
 		return []call{{lookupOrder, order}, rules}
-	case want == "status" || (want == "rule" || want == "topic") && mine && is("status", s):
-		return []call{{lookupOrder, order}}
-	case want == "" && len(ids) > 0:
+	case want == "status" || len(ids) > 0 || (want == "rule" || want == "topic") && mine && is("status", s):
 		return []call{{lookupOrder, order}}
 	case want == "cart":
 		return []call{{cartContext, object{}}}
