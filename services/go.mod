@@ -22,6 +22,7 @@ require (
 	github.com/redis/go-redis/v9 v9.21.0
 	github.com/sashabaranov/go-openai v1.42.0
 	github.com/sony/gobreaker/v2 v2.4.0
+	github.com/spf13/pflag v1.0.10 // flags of the command, with --help wrapped to the terminal
 	github.com/tiktoken-go/tokenizer v0.10.0 // counts tokens; for tests only
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0
 	go.opentelemetry.io/otel v1.47.0

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	flag "github.com/spf13/pflag"
 	"golang.org/x/term"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
@@ -38,12 +38,15 @@ type askFlags struct {
 	level   *slog.Level
 }
 
+// demoCustomer has a cart and orders in the demo stores.
+const demoCustomer = "ava"
+
 func addAskFlags(fs *flag.FlagSet) *askFlags {
 	f := &askFlags{models: addModelFlags(fs), gateway: addGatewayFlags(fs), tls: addTLSFlags(fs, tlsUsageClient), seal: addSealFlags(fs), level: logLevel(fs, slog.LevelWarn)}
 	fs.StringVar(&f.addr, "addr", "", "`target` of a running gateway, such as 127.0.0.1:7300 (default: start all six services here, with the demo stores)")
 	tokenFlag(fs, &f.token)
 	fs.StringVar(&f.request.StoreId, "store", "demo", "`id` of the store")
-	fs.StringVar(&f.request.CustomerId, "customer", "ava", "`id` of the signed-in customer; empty for a guest")
+	fs.StringVar(&f.request.CustomerId, "customer", "", "`id` of the signed-in customer (default: a guest; ava in the demo stores that this command starts)")
 	fs.StringVar(&f.groups, "groups", "", "comma-separated `groups` of the customer, such as members")
 	fs.StringVar(&f.request.CartId, "cart", "", "`id` of the cart (default: the customer's)")
 	fs.StringVar(&f.request.ThreadId, "thread", "", "`id` of the conversation to continue (default: a new one)")
@@ -64,6 +67,9 @@ func runAsk(ctx context.Context, args []string, env environment) (err error) {
 	}
 	if f.request.Message = strings.Join(rest, " "); strings.TrimSpace(f.request.Message) == "" {
 		return usagef("give a message, such as: quartet ask \"where is my order?\"")
+	}
+	if !given(fs, "customer") && f.addr == "" && f.redis == "" {
+		f.request.CustomerId = demoCustomer
 	}
 	if f.groups != "" {
 		f.request.CustomerGroups = strings.Split(f.groups, ",")

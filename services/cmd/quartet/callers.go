@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math"
@@ -16,6 +15,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/auth/jwt"
 	"github.com/quartet-commerce/quartet/services/internal/auth/tokens"
 	"github.com/quartet-commerce/quartet/services/suite"
+	flag "github.com/spf13/pflag"
 )
 
 // defaultCallerRate is how many calls a second a caller may make for a store unless a flag or its token says otherwise.

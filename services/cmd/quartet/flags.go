@@ -3,25 +3,31 @@ package main
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	flag "github.com/spf13/pflag"
+
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
+	"github.com/quartet-commerce/quartet/services/suite"
 )
 
 // parse parses flags that may stand before, between and after the arguments, and returns the arguments. A flag that is
-// not given is taken from the environment: --model-url from QUARTET_MODEL_URL.
+// not given is taken from the environment: --model-url from QUARTET_MODEL_URL. --help prints the help to stdout.
 func parse(fs *flag.FlagSet, args []string, env environment) ([]string, error) {
-	fs.SetOutput(env.err)
 	var fromEnv error
 	fs.VisitAll(func(f *flag.Flag) {
 		name := "QUARTET_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		if v := env.get(name); v != "" {
 			if err := fs.Set(f.Name, v); err != nil {
+				if invalid := (*flag.InvalidValueError)(nil); errors.As(err, &invalid) {
+					err = invalid.Unwrap()
+				}
 				fromEnv = errors.Join(fromEnv, fmt.Errorf("%s=%q: %w", name, v, err))
 			}
 		}
@@ -29,19 +35,67 @@ func parse(fs *flag.FlagSet, args []string, env environment) ([]string, error) {
 	if fromEnv != nil {
 		return nil, usageError{fromEnv}
 	}
-	var rest []string
-	for {
-		if err := fs.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, usageError{err}
+	fs.SetOutput(env.out)
+	err := fs.Parse(withTwoDashes(args))
+	unknown := (*flag.NotExistError)(nil)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, err
+	case errors.As(err, &unknown):
+		if near := nearest(fs, unknown.GetSpecifiedName()); near != "" {
+			return nil, usagef("there is no flag --%s; did you mean --%s?", unknown.GetSpecifiedName(), near)
 		}
-		if fs.NArg() == 0 {
-			return rest, nil
-		}
-		rest, args = append(rest, fs.Arg(0)), fs.Args()[1:]
+		return nil, usagef("there is no flag --%s", unknown.GetSpecifiedName())
+	case err != nil:
+		return nil, usageError{err}
 	}
+	return fs.Args(), nil
+}
+
+// withTwoDashes returns arguments with two dashes before flags that have one: -addr is --addr. No flag has a name of one letter.
+func withTwoDashes(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range out {
+		if a == "--" {
+			break
+		}
+		if len(a) > 2 && a[0] == '-' && 'a' <= a[1] && a[1] <= 'z' {
+			out[i] = "-" + a
+		}
+	}
+	return out
+}
+
+// nearest returns the flag whose name is most like another, or "" if none is.
+func nearest(fs *flag.FlagSet, name string) string {
+	best, least := "", len(name)/3+2
+	fs.VisitAll(func(f *flag.Flag) {
+		if d := distance(name, f.Name); d < least {
+			best, least = f.Name, d
+		}
+	})
+	return best
+}
+
+// distance is how many letters must be changed, added or left out to make one name of another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // given reports whether a flag was set, by the command line or the environment.
@@ -54,11 +108,38 @@ func given(fs *flag.FlagSet, name string) bool {
 // newFlags returns a flag set whose help names the command and its arguments.
 func newFlags(name, args, about string, env environment) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.Usage = func() {
-		fmt.Fprintf(env.err, "Usage: quartet %s [flags] %s\n\n%s\n\n", name, args, about)
-		fs.PrintDefaults()
-	}
+	fs.Usage = func() { printHelp(env.out, fs, args, about, cmp.Or(terminalWidth(env), helpWidth)) }
 	return fs
+}
+
+// helpWidth is the width of the help where the output is no terminal.
+const helpWidth = 120
+
+// printHelp prints the help of a command, with the flags that concern one service under its name.
+func printHelp(w io.Writer, fs *flag.FlagSet, args, about string, width int) {
+	fmt.Fprintf(w, "Usage: quartet %s [flags] %s\n\n%s\n", fs.Name(), args, about)
+	groups := map[string]*flag.FlagSet{}
+	fs.VisitAll(func(f *flag.Flag) {
+		role, usage, found := strings.Cut(f.Usage, ": ")
+		if !found || !slices.Contains(suite.Roles(), role) {
+			role, usage = "", f.Usage
+		}
+		if groups[role] == nil {
+			groups[role] = flag.NewFlagSet(role, flag.ContinueOnError)
+		}
+		grouped := *f
+		grouped.Usage = usage
+		groups[role].AddFlag(&grouped)
+	})
+	for _, role := range append([]string{""}, suite.Roles()...) {
+		if group := groups[role]; group != nil {
+			title := "Flags"
+			if role != "" {
+				title += " of the " + role
+			}
+			fmt.Fprintf(w, "\n%s:\n%s", title, group.FlagUsagesWrapped(width))
+		}
+	}
 }
 
 // logLevel adds --log-level and returns where the level will be.

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	_ "time/tzdata" // time zones of stores, also where the system has none
+
+	flag "github.com/spf13/pflag"
 )
 
 // Exit codes, as shells and Kubernetes expect them.
@@ -77,6 +78,9 @@ func run(ctx context.Context, args []string, env environment) int {
 			return exitUsage
 		}
 		return 0
+	}
+	if args[0] == "--version" {
+		args[0] = "version"
 	}
 	for _, c := range commands() {
 		if c.name != args[0] {

@@ -52,6 +52,26 @@ func quartet(ctx context.Context, env map[string]string, args ...string) (code i
 	return code, out.String(), errOut.String()
 }
 
+func TestHelpIsOnStdoutByService(t *testing.T) {
+	code, stdout, stderr := quartet(t.Context(), nil, "serve", "--help")
+	if code != 0 || stderr != "" {
+		t.Errorf("code %d, stderr %q", code, stderr)
+	}
+	for _, part := range []string{"Usage: quartet serve [flags] ROLE\n", "\nFlags:\n", "\nFlags of the gateway:\n", "--record-timeout duration ", "(default 5s)"} {
+		if !strings.Contains(stdout, part) {
+			t.Errorf("the help lacks %q", part)
+		}
+	}
+	for line := range strings.Lines(stdout) {
+		if len(line) > helpWidth+10 {
+			t.Errorf("a line of %d bytes: %s", len(line), line)
+		}
+	}
+	if code, stdout, _ := quartet(t.Context(), nil, "--version"); code != 0 || stdout != version()+"\n" {
+		t.Errorf("--version: %d, %q", code, stdout)
+	}
+}
+
 func TestMistakesInTheCommandLine(t *testing.T) {
 	tests := []struct {
 		name string
@@ -63,7 +83,8 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"no command", nil, nil, 2, ""},
 		{"unknown command", nil, []string{"sing"}, 2, `unknown command "sing"`},
 		{"ask without a message", nil, []string{"ask"}, 2, "give a message"},
-		{"unknown flag", nil, []string{"ask", "--loud", "hi"}, 2, "-loud"},
+		{"unknown flag", nil, []string{"ask", "--loudly", "hi"}, 2, "there is no flag --loudly\n"},
+		{"a flag that is nearly one", nil, []string{"ask", "-modle=x", "hi"}, 2, "there is no flag --modle; did you mean --model?\n"},
 		{"unknown role", nil, []string{"serve", "till"}, 2, "gateway, router, search"},
 		{"serve without a model", nil, []string{"serve", "search"}, 2, "set OPENAI_API_KEY"},
 		{"a model URL without a model", nil, []string{"serve", "search", "--model-url", "http://localhost/v1"}, 2, "without --model"},

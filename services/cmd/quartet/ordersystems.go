@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
+	flag "github.com/spf13/pflag"
 )
 
 // orderSystem is one store's entry in the file of order systems. It names the places of secrets and never holds them.

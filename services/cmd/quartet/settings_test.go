@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"log/slog"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	flag "github.com/spf13/pflag"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"

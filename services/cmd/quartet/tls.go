@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
 
+	flag "github.com/spf13/pflag"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
