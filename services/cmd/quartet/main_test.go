@@ -83,7 +83,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"no command", nil, nil, 2, ""},
 		{"unknown command", nil, []string{"sing"}, 2, `unknown command "sing"`},
 		{"ask without a message", nil, []string{"ask"}, 2, "give a message"},
-		{"unknown flag", nil, []string{"ask", "--loudly", "hi"}, 2, "there is no flag --loudly\n"},
+		{"unknown flag", nil, []string{"ask", "--xyzzy", "hi"}, 2, "there is no flag --xyzzy\n"},
 		{"a flag that is nearly one", nil, []string{"ask", "-modle=x", "hi"}, 2, "there is no flag --modle; did you mean --model?\n"},
 		{"unknown role", nil, []string{"serve", "till"}, 2, "gateway, router, search"},
 		{"serve without a model", nil, []string{"serve", "search"}, 2, "set OPENAI_API_KEY"},
