@@ -22,8 +22,9 @@ weaviate: $(BIN)/weaviate-server ## Install the search cluster's server into .tm
 $(BIN)/weaviate-server:
 	GOWORK=off GOBIN=$(BIN) go install github.com/weaviate/weaviate/cmd/weaviate-server@$(WEAVIATE)
 
+GENERATED := proto/gen proto/descriptors proto/openapi services/internal/httpapi/gen
 .PHONY: generate
-generate: tools ## Generate Go from the protos
+generate: tools ## Generate Go and OpenAPI from the protos
 	buf generate
 	buf build -o proto/descriptors/quartet.binpb
 
@@ -75,8 +76,8 @@ attacks: ## Plant all public attack texts before a model that obeys them (minute
 
 .PHONY: generated
 generated: generate ## Check that the generated code is current
-	git diff --exit-code -- proto/gen proto/descriptors
-	test -z "$$(git status --porcelain -- proto/gen proto/descriptors)"
+	git diff --exit-code -- $(GENERATED)
+	test -z "$$(git status --porcelain -- $(GENERATED))"
 
 .PHONY: check
 check: generated lint modules test race ## Everything that CI runs

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -197,5 +198,31 @@ func TestStateKeysAreMountedWhereStateIsKept(t *testing.T) {
 	}
 	if file != "/state-keys/state-keys.json" {
 		t.Errorf("the pods read the keys from %q", file)
+	}
+}
+
+func TestTheHTTPComponentOpensAPortOfTheGateway(t *testing.T) {
+	objects := rendered(t, "resources: [%[1]s/base]\ncomponents: [%[1]s/components/http]\n")
+	open := map[string]bool{}
+	for name, o := range objects {
+		switch v := o.(type) {
+		case *corev1.ConfigMap:
+			if v.Data["QUARTET_HTTP_LISTEN"] != ":7380" {
+				t.Errorf("the gateway listens on %q", v.Data["QUARTET_HTTP_LISTEN"])
+			}
+		case *corev1.Service:
+			for _, p := range v.Spec.Ports {
+				open[name] = open[name] || p.Port == 7380 && p.TargetPort.StrVal == "http"
+			}
+		case *appsv1.Deployment:
+			for _, p := range v.Spec.Template.Spec.Containers[0].Ports {
+				open[name] = open[name] || p.Name == "http" && p.ContainerPort == 7380
+			}
+		}
+	}
+	for name, is := range open {
+		if want := strings.HasSuffix(name, "quartet-gateway"); is != want {
+			t.Errorf("%s: port open %v, want %v", name, is, want)
+		}
 	}
 }

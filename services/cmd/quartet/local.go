@@ -55,6 +55,8 @@ type localConfig struct {
 	tune      func(*suite.Config) // changes what the flags do not say; may be nil
 	callers   *callerFlags        // nil: nobody is asked for credentials
 	insecure  bool                // other machines may connect
+	http      *httpFlags          // where the JSON API is served
+	web       net.Listener        // nil: it is not
 }
 
 // openLocal starts everything and loads the demo stores. The caller closes what it returns.
@@ -132,7 +134,7 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 		return l, err
 	}
 	l.group = &errgroup.Group{}
-	l.group.Go(func() error { return six.Serve(ctx) })
+	l.group.Go(func() error { return c.http.serve(ctx, l.cfg, c.web, six.Serve) })
 	if c.demo {
 		return l, l.loadDemo(ctx)
 	}

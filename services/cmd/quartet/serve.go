@@ -38,6 +38,7 @@ type serveFlags struct {
 	carts      *cartFlags
 	tls        *tlsFlags
 	health     string
+	http       *httpFlags
 	seal       *sealFlags
 	callers    *callerFlags
 	scopes     *scopeFlags
@@ -48,7 +49,7 @@ func addServeFlags(fs *flag.FlagSet) *serveFlags {
 		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
 		carts: addCartFlags(fs), tls: addTLSFlags(fs, tlsUsage), callers: addCallerFlags(fs), seal: addSealFlags(fs),
-		scopes: addScopeFlags(fs),
+		scopes: addScopeFlags(fs), http: addHTTPFlags(fs),
 	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
@@ -97,6 +98,20 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 	if err != nil {
 		return err
 	}
+	var web net.Listener
+	if role == suite.Gateway {
+		if web, err = f.http.open(ctx, f.tls, *f.insecure); err != nil {
+			return errors.Join(err, closeAll(listeners))
+		}
+	}
+	if web != nil {
+		cfg.Network = rpc.NewNetwork()
+		inside, err := cfg.Network.Listen(suite.Gateway)
+		if err != nil {
+			return errors.Join(err, closeAll(append(listeners, web)))
+		}
+		listeners = append(listeners, inside)
+	}
 	closeCallers, err := f.callers.apply(&cfg, *f.insecure, logger)
 	if err != nil {
 		return errors.Join(err, closeAll(listeners))
@@ -108,7 +123,10 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 	}
 	warnInsecure(logger, *f.insecure, f.callers.asked())
 	logger.Info("serving", "service", role, "address", listeners[0].Addr().String(), "tls", f.tls.on(), "version", version())
-	return inst.Serve(ctx, listeners...)
+	if web != nil {
+		logger.Info("serving JSON over HTTP", "address", web.Addr().String())
+	}
+	return f.http.serve(ctx, cfg, web, func(ctx context.Context) error { return inst.Serve(ctx, listeners...) })
 }
 
 // open opens the listeners: for calls, and for probes if wanted.

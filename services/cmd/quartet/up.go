@@ -18,7 +18,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	settings := addGatewayFlags(fs)
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")
-	orders, carts, callers := orderSystemsFlag(fs), addCartFlags(fs), addCallerFlags(fs)
+	orders, carts, callers, web := orderSystemsFlag(fs), addCartFlags(fs), addCallerFlags(fs), addHTTPFlags(fs)
 	fs.StringVar(&c.scopeKey, "scope-key", "", "`file` with the private key that signs the scopes of turns, so that 'quartet scope' can make others for trials (default: a key that ends with the process)")
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure, tls := insecureFlag(fs), addTLSFlags(fs, tlsUsageUp)
@@ -41,7 +41,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if err := errors.Join(carts.apply(&own), tls.applyAll(&own, c.logger)); err != nil {
 		return err
 	}
-	c.callers, c.insecure = callers, *insecure
+	c.callers, c.insecure, c.http = callers, *insecure, web
 	c.tune = func(cfg *suite.Config) {
 		cfg.OrderSystems = systems
 		cfg.CartTTL, cfg.CartCredentials, cfg.Peers, cfg.TLS = own.CartTTL, own.CartCredentials, own.Peers, own.TLS
@@ -51,6 +51,9 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if err != nil {
 		return err
 	}
+	if c.web, err = web.open(ctx, tls, *insecure); err != nil {
+		return err
+	}
 	l, err := openLocal(ctx, c, env)
 	if err != nil {
 		return err
@@ -58,6 +61,9 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	fmt.Fprintf(env.out, "six services in this process · %s\n", strings.Join(l.notes, " · "))
 	for i, role := range suite.Roles() {
 		fmt.Fprintf(env.out, "  %-11s %s\n", role, addresses[i])
+	}
+	if c.web != nil {
+		fmt.Fprintf(env.out, "  %-11s %s\n", "http", c.web.Addr())
 	}
 	fmt.Fprintf(env.out, "try: grpcurl %s -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n",
 		grpcurlFlags(tls, callers.asked(), l.cfg.Reflection), addresses[0])

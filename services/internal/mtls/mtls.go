@@ -84,6 +84,15 @@ func (c *Credentials) TrustDomain() string { return c.cfg.TrustDomain }
 // is presented must chain to a CA of the folder.
 func (c *Credentials) Server() credentials.TransportCredentials { return transport{c: c} }
 
+// HTTP returns the configuration of an HTTP server with the same certificate. It asks clients, which are browsers, for none.
+func (c *Credentials) HTTP() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		cfg := c.serverConfig()
+		cfg.ClientAuth, cfg.NextProtos = tls.NoClientCert, []string{"h2", "http/1.1"}
+		return cfg, nil
+	}}
+}
+
 // Client returns the credentials of a client that calls the service of a role. The server's certificate must chain to a CA
 // of the folder, and name both the host that was dialled and the role.
 func (c *Credentials) Client(role string) credentials.TransportCredentials {
