@@ -6,6 +6,8 @@
 package promptleak
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,16 +28,21 @@ type Prompt struct {
 
 // New returns a Prompt of one or more texts.
 func New(texts ...string) *Prompt {
-	p := &Prompt{places: map[string][]int{}}
+	return (&Prompt{places: map[string][]int{}}).With(texts...)
+}
+
+// With returns a Prompt that has these texts too, such as those of one turn.
+func (p *Prompt) With(texts ...string) *Prompt {
+	out := &Prompt{words: slices.Clip(p.words), places: maps.Clone(p.places)}
 	for _, t := range texts {
 		words, _ := split(t)
 		for _, w := range words {
-			p.places[w.folded] = append(p.places[w.folded], len(p.words))
-			p.words = append(p.words, w.folded)
+			out.places[w.folded] = append(slices.Clip(out.places[w.folded]), len(out.words)) // p keeps its own
+			out.words = append(out.words, w.folded)
 		}
-		p.words = append(p.words, "") // no quotation goes from one text to the next
+		out.words = append(out.words, "") // no quotation goes from one text to the next
 	}
-	return p
+	return out
 }
 
 // Repeats reports whether a text quotes the prompt.

@@ -45,6 +45,15 @@ func TestQuotationsAreDropped(t *testing.T) {
 	}
 }
 
+func TestAPromptWithMoreTextsLeavesTheFirstAlone(t *testing.T) {
+	first := New(prompt)
+	with := first.With("The store is open today from nine to five o'clock.")
+	const quoted = "It says the store is open today from nine to five."
+	if first.Repeats(quoted) || !with.Repeats(quoted) || !with.Repeats(prompt) {
+		t.Errorf("first %v, with %v", first.Repeats(quoted), with.Repeats(quoted))
+	}
+}
+
 // Only the words that may begin a quotation wait for the next ones.
 func TestOtherWordsPassAtOnce(t *testing.T) {
 	f := New(prompt).NewFilter()

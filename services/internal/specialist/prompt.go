@@ -52,7 +52,7 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 	for _, tool := range slices.Sorted(maps.Keys(turn.disabled)) {
 		fmt.Fprintf(&b, "There is no %s in this store. %s\n", tool, turn.disabled[tool])
 	}
-	fmt.Fprintf(&b, "%s\n%s\n", today(turn.Now), languageLine(turn.Language))
+	b.WriteString(dayAndLanguage(turn))
 	if text := req.GetSummary(); text != "" {
 		quote(&b, summaryLead, "summary", text)
 	}
@@ -69,6 +69,11 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 		quote(&b, lackLead, "unavailable", r)
 	}
 	return b.String()
+}
+
+// dayAndLanguage are the lines of a prompt that change with the day and the message.
+func dayAndLanguage(turn *Turn) string {
+	return today(turn.Now) + "\n" + languageLine(turn.Language) + "\n"
 }
 
 // today names the date and its time zone: "Today is Sunday, 22 November 2026 (Europe/Berlin)."

@@ -56,7 +56,7 @@ func (s *Server) answer(
 		end()
 	}()
 	claims := &claimChecker{turn: turn, req: req, run: run}
-	p := &progress{send: send, quote: s.ownPrompt.NewFilter(), findings: turn.Findings, claims: claims}
+	p := &progress{send: send, quote: s.ownPrompt.With(dayAndLanguage(turn)).NewFilter(), findings: turn.Findings, claims: claims}
 	result, err := p.run(ctx, run)
 	if p.err == nil && claims.revision != "" && run.Revise(ctx, p.stepText(), claims.revision) {
 		claims.revision = ""
