@@ -313,7 +313,7 @@ func (s *subjects) points(raw string, w text.Word, of *subject, isNumber, isShor
 	switch {
 	case of.kind == kindCode && !isNumber && !unicode.IsUpper(first):
 		return 0 // "save 20 EUR" does not name SAVE-20
-	case shared || isShort:
+	case shared || isShort || of.kind == kindPassage: // "Delivery" may be any of several passages
 		return 1
 	case isNumber, unicode.IsUpper(first), strings.ContainsFunc(w.Text, unicode.IsDigit):
 		return minScore
