@@ -97,7 +97,6 @@ func (e *Evidence) Check(s string) Claims {
 		add(c, outline.subject(c.Start), Supported, Source{Rule: rule})
 	}
 	all = append(all, e.subjects.unknownNames(outline, found, e.known)...)
-	all = append(all, e.subjects.wrongNames(outline, e.known)...)
 	all = append(all, e.subjects.check(outline, MaxChecked-len(all))...)
 	all = append(all, actionsOf(s, MaxChecked-len(all))...)
 	for i := range all {

@@ -22,7 +22,6 @@ type MergeEvidence struct {
 	counts   Set             // how many products, items and prices a section has, which a text may state
 	units    map[string]bool // what the sections give numbers of
 	shopper  []Fact
-	known    string // all that was added, in lower case
 
 	answers  []answer
 	subjects func() *subjects // of the answers, made once
@@ -51,7 +50,6 @@ func (e *MergeEvidence) Read(s string) Text {
 // AddShopper adds what the shopper wrote.
 func (e *MergeEvidence) AddShopper(message string) {
 	e.shopper = append(e.shopper, e.Read(message).Facts...)
-	e.known += strings.ToLower(message) + "\n"
 }
 
 // AddCurrency adds the currency of the store, by its ISO 4217 code in capitals, and the sign that it shares with others.
@@ -65,7 +63,6 @@ func (e *MergeEvidence) AddCurrency(code string) {
 // AddAnswer adds an answer, and the titles of the products that stand beside it.
 func (e *MergeEvidence) AddAnswer(answer string, titles []string) *Section {
 	s := &Section{Text: e.Read(answer)}
-	e.known += strings.ToLower(answer) + "\n"
 	e.addSubjects(answer, titles)
 	s.Set.Add(s.Text)
 	e.sections = append(e.sections, s)
@@ -153,7 +150,6 @@ func (e *MergeEvidence) checkStatements(raw string) Claims {
 	out := s.check(o, MaxChecked)
 	var d derivation
 	claims := claimsOf(raw)
-	out = append(out, s.wrongNames(o, e.known)...)
 	for _, c := range claims {
 		d.learn(c)
 	}

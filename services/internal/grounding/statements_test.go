@@ -103,7 +103,6 @@ func TestCheckKnowsVariantsNamesAndOffers(t *testing.T) {
 		"The Varn Glow in 40 is there with 14 pieces left.":           1,
 		"The Varn Glow comes in 40 and 41, for 40 EUR and 45 EUR.":    0,
 		"The Hollin Dusk costs 60 EUR.":                               0,
-		"The Hollin Dawn costs 60 EUR.":                               1,
 		"The Brenn Quill torch costs 60 EUR.":                         1,
 		"The torch costs 60 EUR.":                                     0,
 		"With the code LUMEN5 you save until 3 May 2026.":             0,

@@ -477,13 +477,16 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 		return nil
 	}
 	isMeasure := c.currency == "" && c.Unit != Percent && c.Unit != Date
+	if _, isPeriod := periods[c.Unit]; isMeasure && !isPeriod && c.Plain && len(c.others) == 0 {
+		return nil // a small number may count anything
+	}
 	var named *subject
 	for _, o := range s.list {
 		if !o.facts.Has(c.Fact) {
 			continue
 		}
 		named = r.of(o.kind)
-		if named == nil || isMeasure && in.mentions(o, of.sentence) || o.kind == kindPassage && of.inCommon(o.stems) > of.inCommon(named.stems) {
+		if named == nil || isMeasure && in.mentions(o, of.sentence) || o.kind == kindPassage && (!isMeasure || of.inCommon(o.stems) > of.inCommon(named.stems)) {
 			return nil
 		}
 	}
