@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,6 +22,9 @@ var prompt string
 
 // ownPrompt must not be quoted.
 var ownPrompt = promptleak.New(prompt)
+
+// requestLine is a line of Input.message that no answer has.
+var requestLine = regexp.MustCompile(`(?m)^\s*(?:## (?:Section \d|Not answered)|Language: )`)
 
 // temperature keeps the model close to the sections.
 var temperature = 0.2
@@ -170,7 +174,7 @@ func (s *stream) pass(sentence string) error {
 		return errMarkup
 	case s.output.Len()+len(sentence) > maxGrowth*len(s.answers)+maxExtra:
 		return errTooLong
-	case ownPrompt.Repeats(sentence) && !strings.Contains(s.answers, strings.TrimSpace(sentence)):
+	case (ownPrompt.Repeats(sentence) || requestLine.MatchString(line)) && !strings.Contains(s.answers, strings.TrimSpace(sentence)):
 		return errPrompt
 	case len(sentence) >= minRepeat && s.repeated(strings.TrimSpace(sentence)):
 		return errRepeats

@@ -23,9 +23,13 @@ func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
 	t.Errorf("%d bytes are held", len(w.sentences.Rest()))
 }
 
-func TestTheMergersPromptIsNotQuoted(t *testing.T) {
-	w := &stream{output: silent(), evidence: &grounding.MergeEvidence{}, answers: "We have it."}
-	if err := w.add(agentloop.TextDelta{Text: "You edit an online store's reply to a shopper. Colleagues"}); !errors.Is(err, errPrompt) || w.output.Len() > 0 {
-		t.Errorf("error %v, text %q", err, w.output.String())
+func TestTheMergersPromptAndRequestAreNotQuoted(t *testing.T) {
+	for _, text := range []string{
+		"You edit an online store's reply to a shopper. Colleagues", "Language: en\n\n## Section 1: what", "## Not answered\n- a tent\n\nSorry.",
+	} {
+		w := &stream{output: silent(), evidence: &grounding.MergeEvidence{}, answers: "We have it."}
+		if err := w.add(agentloop.TextDelta{Text: text + ". And so on."}); !errors.Is(err, errPrompt) || w.output.Len() > 0 {
+			t.Errorf("%q: error %v, text %q", text, err, w.output.String())
+		}
 	}
 }
