@@ -3,6 +3,7 @@ module github.com/quartet-commerce/quartet/examples
 go 1.26.0
 
 require (
+	github.com/chromedp/chromedp v0.14.2
 	github.com/google/go-cmp v0.7.0
 	github.com/quartet-commerce/quartet/pkg/agentloop v0.0.0
 	github.com/quartet-commerce/quartet/proto v0.0.0
@@ -13,6 +14,12 @@ require (
 )
 
 require (
+	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327 // indirect
+	github.com/chromedp/sysutil v1.1.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20250725192818-e39067aee2d2 // indirect
+	github.com/gobwas/httphead v0.1.0 // indirect
+	github.com/gobwas/pool v0.2.1 // indirect
+	github.com/gobwas/ws v1.4.0 // indirect
 	github.com/google/jsonschema-go v0.4.2 // indirect
 	github.com/sashabaranov/go-openai v1.42.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
