@@ -31,7 +31,7 @@ const (
 	Undecided Verdict = iota
 	// Supported claims stand in the evidence, or follow from it by a rule.
 	Supported
-	// Contradicted claims are true of another subject only.
+	// Contradicted claims are true of another subject only, or the evidence says the opposite.
 	Contradicted
 	// Unsupported claims are not in the evidence.
 	Unsupported

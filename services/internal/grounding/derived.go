@@ -2,6 +2,7 @@ package grounding
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -218,7 +219,7 @@ func isDayOf(c claim, has func(key) bool) bool {
 
 // isDifference reports whether a claim is the difference of two measures of the evidence: "lighter by 930 g".
 func isDifference(c claim, evidence []Fact) bool {
-	if !measures[c.Unit] || len(c.others) > 0 || len(c.values) == 0 || c.values[0] < 10*thousand {
+	if measures[c.Unit] == "" || len(c.others) > 0 || len(c.values) == 0 || c.values[0] < 10*thousand {
 		return false
 	}
 	var all []int64
@@ -230,11 +231,11 @@ func isDifference(c claim, evidence []Fact) bool {
 	return slices.ContainsFunc(all, func(a int64) bool { return slices.Contains(all, a-c.values[0]) })
 }
 
-// hasOtherPeriod reports whether the evidence has the number of a period as one of another length only: 3 years for 3 months. If
-// isText, numbers of other things do not count; without words beside it, a number may be one of any period.
-func hasOtherPeriod(f Fact, evidence []Fact, isText bool) bool {
-	own, ok := periods[f.Unit]
-	if !ok || !f.IsNumber() {
+// hasOtherUnit reports whether the evidence has the number of a period or a measure in other units only: 3 years for 3 months. If
+// isText, numbers of other things do not count; without words beside it, a number may be one of any unit.
+func hasOtherUnit(f Fact, evidence []Fact, isText bool) bool {
+	own := unitOf(f)
+	if own == "" || !f.IsNumber() {
 		return false
 	}
 	hasOther := false
@@ -242,13 +243,21 @@ func hasOtherPeriod(f Fact, evidence []Fact, isText bool) bool {
 		if !o.IsNumber() || !shareOne(f.values(), o.values()) {
 			continue
 		}
-		if other, isPeriod := periods[o.Unit]; isPeriod && other != own {
+		if other := unitOf(o); other != "" && other != own {
 			hasOther = true
-		} else if isPeriod || !isText {
+		} else if other != "" || !isText {
 			return false
 		}
 	}
 	return hasOther
+}
+
+// unitOf returns the unit of a period or a measure in one form, or "".
+func unitOf(f Fact) string {
+	if p, ok := periods[f.Unit]; ok {
+		return p.unit + strconv.Itoa(int(p.times))
+	}
+	return measures[f.Unit]
 }
 
 // roundedShare is the part of an amount by which people round it.
@@ -314,9 +323,9 @@ func periodWords() map[string]period {
 		"minu":                {"minute", 1},
 		"hour stun heur hora": {"minute", 60},
 		"day days tag tage jour día días work busi werk arbe kale cale": {"day", 1},
-		"week woch sema":                 {"day", 7},
-		"mont mona mois mes mese":        {"month", 1},
-		"year jahr an ans anné año años": {"month", 12},
+		"week woch sema":                      {"day", 7},
+		"mont mona mois mes mese":             {"month", 1},
+		"year jahr jähr an ans anné año años": {"month", 12},
 	} {
 		for _, w := range strings.Fields(words) {
 			out[w] = p

@@ -24,6 +24,7 @@ func TestMergesDeriveAsPeopleDo(t *testing.T) {
 		"The Varn Glow is 830 g lighter.":                  false,
 		"The warranty is 36 months, returns take 2 weeks.": true,
 		"The warranty is 3 months.":                        false,
+		"The Varn Glow weighs 1010 kg.":                    false,
 		"Returns take 14 weeks.":                           false,
 	} {
 		if got := e.Supports(e.Read("\n"+text), before); got != want {

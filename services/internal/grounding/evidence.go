@@ -47,9 +47,10 @@ func (e *Evidence) AddResult(callID, text string) {
 func (e *Evidence) AddText(text string) { e.texts = append(e.texts, text) }
 
 // Check checks the claims of a text. A claim is a number with its currency or percent sign, a date, a time, a code, an id or an
-// address, and a sentence that claims an action. Numbers in words, months and weekdays without a day, and names in plain words
-// are none. A claim is supported if it stands in the evidence, in whatever wording, or if it is a derived amount. An amount, a
-// percentage or a date that stands there of another subject than the text names is contradicted.
+// address, a clause that asserts or denies something of the table of topics, and a sentence that claims an action. Numbers in words,
+// and months and weekdays without a day are none. A claim is supported if it stands in the evidence, in whatever wording, or if it is
+// a derived amount. It is contradicted if it stands there of another subject than its clause is about, or if the evidence says the
+// opposite.
 func (e *Evidence) Check(s string) Claims {
 	const start = "\n" // where a number may count the items of a list
 	e.readSubjects()
@@ -69,7 +70,7 @@ func (e *Evidence) Check(s string) Claims {
 		if len(open)+len(found) == MaxChecked {
 			break
 		}
-		if e.supports(c) && !e.hasOtherPeriod(c) {
+		if e.supports(c) && !e.hasOtherUnit(c) {
 			d.learn(c)
 			found = append(found, c)
 		} else {
@@ -158,18 +159,18 @@ func (d *derivation) ruleOf(e *Evidence, c claim) string {
 	return ""
 }
 
-// hasOtherPeriod reports whether the evidence has the number of a claim only as a period of another length.
-func (e *Evidence) hasOtherPeriod(c claim) bool {
+// hasOtherUnit reports whether the evidence has the number of a claim only in another unit.
+func (e *Evidence) hasOtherUnit(c claim) bool {
 	last := c.Fact
 	if n := len(c.others); n > 0 {
 		last = c.others[n-1]
 	}
-	if _, ok := periods[last.Unit]; !ok {
+	if unitOf(last) == "" {
 		return false
 	}
-	for e.readNext() { // the other length may stand in the first texts, and this one in the last
+	for e.readNext() { // the other unit may stand in the first texts, and this one in the last
 	}
-	return hasOtherPeriod(last, e.facts, false)
+	return hasOtherUnit(last, e.facts, false)
 }
 
 // sources returns where a claim stands in the evidence.

@@ -17,9 +17,11 @@
 // that counts the items of a list is no fact. Fractions, ordinals in words, Roman numerals and numbers in words from 100 on
 // are not read; in scripts without spaces between words, only digits and signs are.
 //
-// Evidence knows which product, order or code a number is about where a tool result says so; merges do not. The package does not
-// know whether a sentence denies a fact, nor names in plain words. It knows nothing
-// of shops and models, and must not import a service.
+// A text is split into clauses (clauses.go), each with the subjects that it names or goes on about (subjects.go). A value that the
+// evidence has of another product, order, code or passage only is contradicted. So is what a clause asserts or denies against the
+// evidence by the phrases of topics.txt: stock, an order's status, what is possible, free or valid; and a clause that reverses one
+// of the evidence (statements.go). What cannot be compared is undecided. The package does not compare adjectives ("cheaper"), promises,
+// numbers of pieces in words, or names in plain words. It knows nothing of services and models, and must not import a service.
 package grounding
 
 import (

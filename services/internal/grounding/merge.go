@@ -167,7 +167,7 @@ func (e *MergeEvidence) supportsFacts(t, before Text) bool {
 	var open []claim
 	for _, f := range t.Facts {
 		c := claim{Fact: f, values: f.values()}
-		if f.holds(e.has) && !e.hasOtherPeriod(f) || e.quotes(f) {
+		if f.holds(e.has) && !e.hasOtherUnit(f) || e.quotes(f) {
 			said.learn(c)
 		} else {
 			open = append(open, c)
@@ -207,7 +207,7 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 			claim.Sources = []Source{{Rule: rule}}
 		} else if e.quotes(c.Fact) {
 			claim.Sources = []Source{{Value: c.text}}
-		} else if c.holds(e.has) && !e.hasOtherPeriod(c.Fact) {
+		} else if c.holds(e.has) && !e.hasOtherUnit(c.Fact) {
 			claim.Verdict = Undecided
 		} else {
 			claim.Verdict = Unsupported
@@ -249,16 +249,16 @@ func (e *MergeEvidence) Meant(t Text) []Fact {
 	return out
 }
 
-// hasOtherPeriod reports whether the answers have the number of a period only as one of another length.
-func (e *MergeEvidence) hasOtherPeriod(f Fact) bool {
-	if _, ok := periods[f.Unit]; !ok {
+// hasOtherUnit reports whether the answers have the number of a period only in another unit.
+func (e *MergeEvidence) hasOtherUnit(f Fact) bool {
+	if unitOf(f) == "" {
 		return false
 	}
 	var all []Fact
 	for _, s := range e.sections {
 		all = append(all, s.Facts...)
 	}
-	return hasOtherPeriod(f, all, true)
+	return hasOtherUnit(f, all, true)
 }
 
 // isSame reports whether two claims state the same.

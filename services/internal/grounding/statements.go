@@ -169,7 +169,25 @@ func isConditional(clauses []clause, i int) bool {
 
 // sentenceHas reports whether the sentence of a clause has a phrase of a topic.
 func sentenceHas(clauses []clause, i int, topic string) bool {
-	return slices.ContainsFunc(clauses, func(c clause) bool { return c.sentence == clauses[i].sentence && c.has(topic) })
+	sentence := sentenceOf(clauses, i)
+	for j := range sentence {
+		if sentence[j].has(topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// sentenceOf returns the clauses of the sentence of a clause.
+func sentenceOf(clauses []clause, i int) []clause {
+	first, end := i, i+1
+	for first > 0 && clauses[first-1].sentence == clauses[i].sentence {
+		first--
+	}
+	for end < len(clauses) && clauses[end].sentence == clauses[i].sentence {
+		end++
+	}
+	return clauses[first:end]
 }
 
 // qualifiersOf returns the sizes and the like in a clause, and in those after it in its sentence that only go on with it.

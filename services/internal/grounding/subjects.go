@@ -402,7 +402,8 @@ func (s *subjects) outline(raw string, inLines bool) outline {
 		own[i] = s.naming(raw, &clauses[i])
 	}
 	out := make([]reference, len(clauses))
-	for i, c := range clauses {
+	for i := range clauses {
+		c := &clauses[i]
 		out[i] = reference{named: slices.Clone(own[i].named), mentioned: slices.Clone(own[i].mentioned)}
 		if i+1 < len(clauses) && clauses[i+1].inBrackets && len(own[i].mentioned) == 0 && len(own[i+1].named) > 0 && !c.inBrackets {
 			out[i] = own[i+1] // 24.90 EUR (Chalk pouch)
@@ -410,16 +411,15 @@ func (s *subjects) outline(raw string, inLines bool) outline {
 			out[i].inherit(out[i-1])
 		}
 	}
-	for i, c := range clauses {
+	for i := range clauses {
+		c := &clauses[i]
 		if inLines && !c.has("COMPARE") && (isRow(raw, c.start) || c.startsWith("IT")) {
 			out[i].inherit(lineOf(clauses, own, c.line))
 		}
 	}
-	for _, c := range clauses {
-		for i := range clauses {
-			if c.has("BOTH") && clauses[i].sentence == c.sentence { // "20 and 30 EUR respectively"
-				out[i].named = nil
-			}
+	for i := range clauses {
+		if sentenceHas(clauses, i, "BOTH") { // "20 and 30 EUR respectively"
+			out[i].named = nil
 		}
 	}
 	return outline{raw, clauses, own, out}
@@ -573,11 +573,14 @@ func isSpecific(c claim) bool {
 		unit = c.others[n-1].Unit
 	}
 	_, isPeriod := periods[unit]
-	return isPeriod || measures[unit] || counts[unit]
+	return isPeriod || measures[unit] != "" || counts[unit]
 }
 
 // counts are the words behind a number of pieces in stock.
 var counts = map[string]bool{"pair": true, "piec": true, "left": true, "stüc": true, "paar": true, "pièc": true, "piez": true, "unid": true}
 
-// measures are the units of measures, as Fact.Unit has them.
-var measures = map[string]bool{"g": true, "kg": true, "mm": true, "cm": true, "m": true, "km": true, "ml": true, "l": true, "w": true, "h": true}
+// measures are the units of measures, as Fact.Unit has them, with their signs.
+var measures = map[string]string{
+	"g": "g", "gram": "g", "kg": "kg", "kilo": "kg", "mm": "mm", "cm": "cm", "zent": "cm", "m": "m", "mete": "m", "metr": "m", "mètr": "m",
+	"km": "km", "ml": "ml", "l": "l", "lite": "l", "litr": "l", "w": "w", "watt": "w", "h": "minute60", // as periods have it
+}
