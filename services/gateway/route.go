@@ -161,12 +161,7 @@ func (s *Service) routeOnce(
 func (s *Service) classify(t *turn, specialists []*specialistv1.Specialist) *routerv1.RoutingDecision {
 	in := classifier.Input{Message: t.req.GetMessage()}
 	if th := t.lease.Thread; th != nil {
-		in.Question = th.Pending
-		for _, m := range th.Messages {
-			if m.GetRole() == commonv1.Role_ROLE_USER {
-				in.History = append(in.History, m.GetText())
-			}
-		}
+		in.Question, in.History = th.Pending, classifier.ShoppersTexts(th.Messages)
 	}
 	found := s.classifiers.of(s.registry.Version(t.scope.StoreID, specialists), specialists).
 		WithKeywords(t.store.GetRoutingKeywords()).Classify(in)
@@ -174,7 +169,7 @@ func (s *Service) classify(t *turn, specialists []*specialistv1.Specialist) *rou
 	for _, from := range found.Assignments {
 		a := &routerv1.Assignment{
 			Specialist: from.Specialist, SubQuery: from.SubQuery, Reason: from.Reason, Confidence: from.Confidence,
-			Certain: from.Confidence >= classifier.DefaultThreshold,
+			Certain: from.Confidence >= classifier.Threshold,
 		}
 		i := slices.IndexFunc(specialists, func(o *specialistv1.Specialist) bool { return o.GetName() == a.GetSpecialist() })
 		if stand := catchAllOf(specialists); !specialists[i].GetAvailable() && stand != a.GetSpecialist() {

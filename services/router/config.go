@@ -9,15 +9,12 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
 // Defaults of Config.
 const (
 	// DefaultModelTimeout bounds the model's part of a decision, with the correction round.
 	DefaultModelTimeout = 5 * time.Second
-	// DefaultCertainThreshold is the confidence from which the classifier decides without a model.
-	DefaultCertainThreshold = classifier.DefaultThreshold
 )
 
 // Config configures a Service. The zero value routes without a model.
@@ -29,9 +26,6 @@ type Config struct {
 	ModelTimeout time.Duration
 	// AlwaysAskModel asks the model also where the classifier is certain. It has no effect without a model.
 	AlwaysAskModel bool
-	// CertainThreshold is the confidence, above 0 to 1, from which the classifier decides without a model. Assignments say
-	// whether they reach it. Zero: DefaultCertainThreshold.
-	CertainThreshold float64
 	// Price turns the model's usage into cost. Nil: the cost is unknown.
 	Price *agentloop.Price
 	// MeterProvider makes the metric of decisions. Nil: the global one.
@@ -46,18 +40,12 @@ func (c Config) Validate() error {
 	if c.ModelTimeout < 0 {
 		return fmt.Errorf("router: ModelTimeout is %v, must not be negative", c.ModelTimeout)
 	}
-	if !(c.CertainThreshold >= 0 && c.CertainThreshold <= 1) {
-		return fmt.Errorf("router: CertainThreshold is %v, must be from 0 to 1", c.CertainThreshold)
-	}
 	return nil
 }
 
 func (c Config) withDefaults() Config {
 	if c.ModelTimeout == 0 {
 		c.ModelTimeout = DefaultModelTimeout
-	}
-	if c.CertainThreshold == 0 {
-		c.CertainThreshold = DefaultCertainThreshold
 	}
 	if c.MeterProvider == nil {
 		c.MeterProvider = otel.GetMeterProvider()

@@ -39,20 +39,16 @@ type routing struct {
 func newRouting(cfg Config, req *routerv1.RouteRequest, set *specialistSet) *routing {
 	r := &routing{cfg: cfg, req: req, set: set, start: time.Now()}
 	r.classifier = set.classifier(req.GetKeywords())
-	in := classifier.Input{Message: req.GetMessage(), Question: req.GetPendingQuestion()}
-	for _, m := range req.GetHistory() {
-		if m.GetRole() == commonv1.Role_ROLE_USER {
-			in.History = append(in.History, m.GetText())
-		}
-	}
-	r.classified = r.classifier.Classify(in)
+	r.classified = r.classifier.Classify(classifier.Input{
+		Message: req.GetMessage(), History: classifier.ShoppersTexts(req.GetHistory()), Question: req.GetPendingQuestion(),
+	})
 	return r
 }
 
 // decide returns the final decision. If a model has to be asked, it first calls provisional with the classifier's.
 func (r *routing) decide(ctx context.Context, provisional func(*routerv1.RoutingDecision) error) (*routerv1.RoutingDecision, error) {
 	const final = routerv1.DecisionStage_DECISION_STAGE_FINAL
-	certain := r.certain(r.classified.Confidence)
+	certain := r.classified.Confidence >= classifier.Threshold
 	switch {
 	case certain && (r.cfg.Model == nil || !r.cfg.AlwaysAskModel):
 		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_RULES)
@@ -88,9 +84,6 @@ func (r *routing) decide(ctx context.Context, provisional func(*routerv1.Routing
 	return d, nil
 }
 
-// certain reports whether a confidence reaches the threshold.
-func (r *routing) certain(confidence float64) bool { return confidence >= r.cfg.CertainThreshold }
-
 // newDecision returns a decision without assignments, with the notes that any decision on the message has.
 func (r *routing) newDecision(stage routerv1.DecisionStage, source routerv1.DecisionSource) *routerv1.RoutingDecision {
 	d := &routerv1.RoutingDecision{Stage: stage, Source: source}
@@ -125,7 +118,7 @@ func (r *routing) assign(d *routerv1.RoutingDecision, assignments []classifier.A
 	for _, from := range assignments {
 		a := &routerv1.Assignment{
 			Specialist: from.Specialist, SubQuery: from.SubQuery, Reason: from.Reason, Confidence: rounded(from.Confidence),
-			Certain: r.certain(from.Confidence),
+			Certain: from.Confidence >= classifier.Threshold,
 		}
 		if s := r.specialist(a.Specialist); !s.GetAvailable() {
 			a.RemappedFrom, a.Specialist, a.Reason = a.Specialist, standIn, unavailable(s)

@@ -93,7 +93,7 @@ func TestRunAheadOnRecordedAnswers(t *testing.T) {
 		started, confirmed, rightSpecialist := 0, 0, 0
 		for _, d := range all {
 			for _, p := range d.provisional.GetAssignments() {
-				if d.provisional.GetCertainty() >= DefaultCertainThreshold || p.GetConfidence() < least {
+				if d.provisional.GetCertainty() >= classifier.Threshold || p.GetConfidence() < least {
 					continue
 				}
 				started++

@@ -155,7 +155,7 @@ func TestCertainClassifierDecidesWithoutTheModel(t *testing.T) {
 	if diff := cmp.Diff(want, got, ignore); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
-	if d := got[0]; d.GetCertainty() < DefaultCertainThreshold || d.GetDuration() == nil || d.GetAssignments()[0].GetReason() == "" {
+	if d := got[0]; d.GetCertainty() < classifier.Threshold || d.GetDuration() == nil || d.GetAssignments()[0].GetReason() == "" {
 		t.Errorf("certainty, duration or reason is missing: %v", d)
 	}
 }
@@ -178,15 +178,12 @@ func TestCertaintyAndConfidenceHaveThreeDecimals(t *testing.T) {
 
 // Callers need not know the threshold: each assignment says whether it is certain.
 func TestAssignmentsSayWhetherTheyAreCertain(t *testing.T) {
-	for threshold, want := range map[float64][]bool{0: {false, true}, 0.01: {true, true}, 1: {false, false}} {
-		d := route(t, Config{CertainThreshold: threshold}, request(unsureMessage))[0]
-		var got []bool
-		for _, a := range d.GetAssignments() {
-			got = append(got, a.GetCertain())
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("threshold %v (-want +got):\n%s", threshold, diff)
-		}
+	var got []bool
+	for _, a := range route(t, Config{}, request(unsureMessage))[0].GetAssignments() {
+		got = append(got, a.GetCertain())
+	}
+	if diff := cmp.Diff([]bool{false, true}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -289,7 +286,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, cfg := range []Config{{ModelTimeout: -1}, {CertainThreshold: 1.1}, {CertainThreshold: -0.1}} {
+	for _, cfg := range []Config{{ModelTimeout: -1}} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("New(%+v) succeeded", cfg)
 		}

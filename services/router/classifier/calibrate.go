@@ -2,8 +2,8 @@ package classifier
 
 import "math"
 
-// DefaultThreshold is the confidence from which a result is certain enough to use without asking a model.
-const DefaultThreshold = 0.95
+// Threshold is the confidence from which a result is certain enough to use without asking a model.
+const Threshold = 0.95
 
 // calibration are the weights of a logistic regression that turns the chain's probability of a set into the probability
 // that the set is right (Platt scaling). The trainer fits it to messages of authors that the chain was not fitted to.

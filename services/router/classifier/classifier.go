@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -80,6 +81,17 @@ type Input struct {
 	History []string
 	// Question is what a specialist has just asked the shopper. Nil: nothing.
 	Question *specialistv1.PendingQuestion
+}
+
+// ShoppersTexts returns what the shopper wrote in a conversation, for Input.History.
+func ShoppersTexts(messages []*commonv1.Message) []string {
+	var out []string
+	for _, m := range messages {
+		if m.GetRole() == commonv1.Role_ROLE_USER {
+			out = append(out, m.GetText())
+		}
+	}
+	return out
 }
 
 // Assignment is a part of a message and the specialist that should answer it.

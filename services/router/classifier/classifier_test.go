@@ -27,7 +27,7 @@ func TestEverydayMessages(t *testing.T) {
 		if r := classify(l, c.Text); !slices.Equal(names(r), c.Gold) {
 			missed++
 			t.Logf("confidence %.2f, want %v: %q", r.Confidence, c.Gold, routes(r))
-			if r.Confidence >= DefaultThreshold {
+			if r.Confidence >= Threshold {
 				t.Errorf("Classify(%q) is certain and wrong: %q", c.Text, routes(r))
 			}
 		}
@@ -72,8 +72,8 @@ func TestClassifierIsNotCertainOfWhatItCannotKnow(t *testing.T) {
 		"where is my order? Purple velvet.",
 		"a cart for the garden",
 	} {
-		if r := classify(l, message); r.Confidence >= DefaultThreshold {
-			t.Errorf("Classify(%q) = %v with confidence %.2f, want less than %v", message, routes(r), r.Confidence, DefaultThreshold)
+		if r := classify(l, message); r.Confidence >= Threshold {
+			t.Errorf("Classify(%q) = %v with confidence %.2f, want less than %v", message, routes(r), r.Confidence, Threshold)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestFollowUpsUseTheHistory(t *testing.T) {
 	l := newFour()
 	for message, want := range map[string]string{"and in blue?": "search", "yes please": "support", "the other one": "search"} {
 		r := classify(l, message, "where is my order?", "do you have waterproof tents?")
-		if got := r.Assignments[0].Specialist; got != want || r.Confidence >= DefaultThreshold {
+		if got := r.Assignments[0].Specialist; got != want || r.Confidence >= Threshold {
 			t.Errorf("Classify(%q) = %s with confidence %.2f, want %s, not certain", message, got, r.Confidence, want)
 		}
 	}

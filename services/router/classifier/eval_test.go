@@ -44,7 +44,7 @@ func assess(l *Classifier, cases []evalCase, missed func(evalCase, Result)) figu
 	var s figures
 	for _, c := range cases {
 		r := classify(l, c.Text, c.History...)
-		right, certain := slices.Equal(names(r), c.Gold), r.Confidence >= DefaultThreshold
+		right, certain := slices.Equal(names(r), c.Gold), r.Confidence >= Threshold
 		s.all++
 		if right {
 			s.right++

@@ -72,7 +72,7 @@ func Train(specialists []*specialistv1.Specialist, samples []Sample, progress io
 			if from[i] != source {
 				continue
 			}
-			if all++; m.calibration.confidence(f) >= DefaultThreshold {
+			if all++; m.calibration.confidence(f) >= Threshold {
 				if certain++; right[i] {
 					hits++
 				}
