@@ -4,10 +4,10 @@
 // The API is [New], which returns an HTTP handler, and [Serve]. The HTTP layer (server.go, validate.go and package
 // wire) knows nothing of language. The rules start at respond in respond.go, a pure function from a request to a reply:
 //
-//   - intents.go: what a shopper may want, by patterns in English, German, French and Spanish, and the sentences of the replies
-//   - arguments.go: money, sizes, colours, numbers and codes in a message
+//   - intents.go: what a shopper may want, by patterns in English, German, French and Spanish
+//   - arguments.go: money, measures, sizes, numbers and codes in a message
 //   - plan.go: which tools of the suite an intent calls; other tools are called by their schemas
-//   - answer.go: one template for each shape of result
+//   - answer.go: one template for each shape of result, with the sentences of sayings.json
 //   - route.go: routing requests, which the router's classifier decides
 //
 // The model makes up no facts and translates nothing. What it cannot read it says, and it says what it can help with. A real
