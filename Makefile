@@ -66,6 +66,14 @@ lint: tools ## Check formats, protos, vet and staticcheck
 	go vet work
 	staticcheck work
 
+# A pull request is compared with the commit that it starts from: make breaking BASE=origin/main
+BASE ?= HEAD~1
+.PHONY: breaking
+breaking: tools ## Check that no contract breaks callers of the commit BASE
+	mkdir -p .tmp && rm -rf .tmp/base && mkdir .tmp/base
+	git archive $(BASE) buf.yaml proto | tar -x -C .tmp/base
+	buf breaking --against .tmp/base
+
 .PHONY: modules
 modules: ## Check that each module builds and is tidy by itself
 	for m in $(MODULES); do (cd $$m && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff) || exit 1; done

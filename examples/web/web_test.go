@@ -2,7 +2,6 @@
 package web
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"net/http"
@@ -10,12 +9,13 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/quartet-commerce/quartet/examples/internal/quartettest"
 )
 
 var screenshot = flag.Bool("screenshot", false, "write screenshot.png anew")
@@ -23,32 +23,7 @@ var screenshot = flag.Bool("screenshot", false, "write screenshot.png anew")
 // startQuartet starts the program with a JSON API that pages of origin may call, and returns the API's URL.
 func startQuartet(t *testing.T, origin string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "quartet")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/quartet-commerce/quartet/services/cmd/quartet").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	cmd := exec.Command(program, "up", "--port", "0", "--http-listen", "127.0.0.1:0", "--http-cors-origin", origin, "--log-level", "ERROR")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("quartet: %v", err)
-		}
-	})
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if name, address, ok := strings.Cut(strings.TrimSpace(lines.Text()), " "); ok && name == "http" {
-			return "http://" + strings.TrimSpace(address)
-		}
-	}
-	t.Fatal("quartet names no address of its HTTP API")
-	return ""
+	return "http://" + quartettest.Start(t, "--http-cors-origin", origin)["http"]
 }
 
 // openBrowser returns a context for actions in a headless browser. Without a browser, it skips the test, or fails it in CI.
