@@ -32,7 +32,7 @@ type LineError struct {
 	Line int
 	// Column is the 1-based place of the fault in characters. Zero when it is not known.
 	Column int
-	// Text is what stands there, cut to about 80 characters.
+	// Text is what stands there, cut to about 80 characters. Empty when the fault is not of one place.
 	Text string
 	// Err is the cause, ErrLineTooLong among others. Never nil.
 	Err error
@@ -48,7 +48,10 @@ func (e *LineError) Error() string {
 
 // What is the error without the number of the line: column, cause and text.
 func (e *LineError) What() string {
-	text := fmt.Sprintf("%v, in %q", e.Err, e.Text)
+	text := e.Err.Error()
+	if e.Text != "" {
+		text = fmt.Sprintf("%s, in %q", text, e.Text)
+	}
 	if e.Column > 0 {
 		text = fmt.Sprintf("column %d: %s", e.Column, text)
 	}

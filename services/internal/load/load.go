@@ -82,33 +82,39 @@ func (r *Report) refuse(line int, what string) {
 // File loads JSON Lines of one kind into a store; storeID is not used for stores, which name themselves. Bad lines are
 // reported and the others loaded. An error means that loading stopped; the report counts what was loaded before.
 func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (Report, error) {
+	if !slices.Contains(Kinds(), kind) {
+		return Report{}, fmt.Errorf("unknown kind %q; the kinds are %v", kind, Kinds())
+	}
+	k, err := newChecker(ctx, c, storeID, kind)
+	if err != nil {
+		return Report{}, err
+	}
 	switch kind {
 	case "stores":
-		return each(read[gatewayv1.Store](in), func(s *gatewayv1.Store) error {
+		return each(checked(ctx, k, read[gatewayv1.Store](in)), func(s *gatewayv1.Store) error {
 			_, err := c.Stores.PutStore(ctx, &gatewayv1.PutStoreRequest{Store: s})
 			return err
 		})
 	case "products":
-		return products(ctx, c, storeID, read[catalogv1.Product](in))
+		return products(ctx, c, storeID, checked(ctx, k, read[catalogv1.Product](in)))
 	case "variant_updates":
-		return variantUpdates(ctx, c, storeID, read[catalogv1.VariantUpdate](in))
+		return variantUpdates(ctx, c, storeID, checked(ctx, k, read[catalogv1.VariantUpdate](in)))
 	case "promotions":
-		return promotions(ctx, c, storeID, read[promotionv1.Promotion](in))
+		return promotions(ctx, c, storeID, checked(ctx, k, read[promotionv1.Promotion](in)))
 	case "cart_settings":
-		return each(read[cartv1.CartSettings](in), func(settings *cartv1.CartSettings) error {
+		return each(checked(ctx, k, read[cartv1.CartSettings](in)), func(settings *cartv1.CartSettings) error {
 			_, err := c.Carts.PutCartSettings(ctx, &cartv1.PutCartSettingsRequest{StoreId: storeID, Settings: settings})
 			return err
 		})
 	case "carts":
-		return each(read[cartv1.Cart](in), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })
+		return each(checked(ctx, k, read[cartv1.Cart](in)), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })
 	case "order_settings":
-		return orderSettings(ctx, c, storeID, read[orderv1.OrderSettings](in))
+		return orderSettings(ctx, c, storeID, checked(ctx, k, read[orderv1.OrderSettings](in)))
 	case "orders":
-		return orders(ctx, c, storeID, read[orderv1.Order](in))
-	case "policies":
-		return policies(ctx, c, storeID, read[policyv1.Policy](in))
+		return orders(ctx, c, storeID, checked(ctx, k, read[orderv1.Order](in)))
+	default:
+		return policies(ctx, c, storeID, checked(ctx, k, read[policyv1.Policy](in)))
 	}
-	return Report{}, fmt.Errorf("unknown kind %q; the kinds are %v", kind, Kinds())
 }
 
 // orderSettings writes each record over the one before.

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// What single items do not show: each mistake names file, line, field and what to do, and the good lines are loaded.
+func TestLoadRefusesWhatDoesNotFitTheStore(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	env := upWithoutDemo(t, ctx, stop)
+	price := func(minor, code string) string {
+		return `{"amount_minor":` + minor + `,"currency_code":"` + code + `"}`
+	}
+	product := func(id, code string) string {
+		return `{"product_id":"` + id + `","title":"Kite","category_path":["Kites"],"variants":[{"variant_id":"std","price":` + price("2450", code) + `,"stock":7}]}` + "\n"
+	}
+	order := func(id, created, subtotal, total string) string {
+		return `{"order_id":"` + id + `","customer_id":"bo","status":"ORDER_STATUS_DELIVERED","create_time":"` + created + `","items":[{"product_id":"K1","title":"Kite","quantity":2,"unit_price":` +
+			price("2450", "EUR") + `}],"subtotal":` + price(subtotal, "EUR") + `,"total":` + price(total, "EUR") + "}\n"
+	}
+	dir := writeFiles(t, map[string]string{
+		"stores.jsonl":     `{"store_id":"kites","name":"Kite Corner","currency_code":"EUR"}` + "\n",
+		"products.jsonl":   product("K1", "EUR") + product("K2", "USD") + product("K1", "EUR"),
+		"promotions.jsonl": `{"code":"TEN","title":"Ten off","percent_off":{"basis_points":10},"scope":{"product_ids":["K1","K9"]}}` + "\n",
+		"orders.jsonl": order("O1", "2024-05-01T10:00:00Z", "4900", "5400") + order("O2", "2024-05-01T10:00:00Z", "4000", "4000") +
+			order("O3", "2024-05-01T10:00:00Z", "4900", "4800") + order("O4", "2999-05-01T10:00:00Z", "4900", "4900"),
+	})
+	code, stdout, stderr := quartet(ctx, env, "load", "--store", "kites", dir)
+	if code != 1 {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+	for _, says := range []string{
+		"products.jsonl: 1 products loaded, 2 refused",
+		"line 2: K2: variants[0].price.currency_code: is USD, must be EUR, the store's currency",
+		"line 3: K1: product_id: is that of line 1; keep one of the two",
+		`line 1: TEN: scope.product_ids: the catalog has no product "K9"; load it first, or leave it out`,
+		"orders.jsonl: 1 orders loaded, 3 refused",
+		"line 2: O2: subtotal: is 40.00 EUR, must be 49.00 EUR, the sum of the items",
+		"line 3: O3: total: is 48.00 EUR, must be 49.00 EUR or more: subtotal less discount, plus shipping",
+		"line 4: O4: create_time: is 2999-05-01T10:00:00Z, must not be in the future",
+	} {
+		if !strings.Contains(stdout, says) {
+			t.Errorf("load does not say %q:\n%s", says, stdout)
+		}
+	}
+	code, _, stderr = quartet(ctx, env, "load", "--store", "kitse", dir+"/products.jsonl")
+	if code != 1 || !strings.Contains(stderr, `there is no store "kitse": load its stores.jsonl first, or correct the id`) {
+		t.Errorf("a store that does not exist: code %d, %s", code, stderr)
+	}
+}
+
+// upWithoutDemo runs 'quartet up' until stop, or the test, ends, and returns the environment that leads to its services.
+func upWithoutDemo(t *testing.T, ctx context.Context, stop context.CancelFunc) map[string]string {
+	t.Helper()
+	var out, errOut output
+	done := make(chan int, 1)
+	go func() {
+		args := []string{"up", "--port", "0", "--demo=false", "--log-level", "ERROR"}
+		done <- run(ctx, args, environment{get: func(string) string { return "" }, out: &out, err: &errOut})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if code := <-done; code != 0 {
+			t.Errorf("up ended with %d:\n%s", code, errOut.String())
+		}
+	})
+	env := make(map[string]string)
+	for role, a := range addresses(t, &out, &errOut) {
+		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
+	}
+	return env
+}
