@@ -255,11 +255,14 @@ func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Par
 
 // newEvidence returns what the merged text may rest on, and the answered parts as sections, in order.
 func newEvidence(in Input) (*grounding.MergeEvidence, []*grounding.Section) {
-	e := &grounding.MergeEvidence{Language: in.base()}
+	e := &grounding.MergeEvidence{Language: in.base(), ProductIDs: map[string]string{}}
 	var sections []*grounding.Section
 	for _, p := range in.Parts {
 		e.AddShopper(p.Query)
 		if p.Answer != nil {
+			for _, product := range p.Answer.GetProducts() {
+				e.ProductIDs[product.GetTitle()] = product.GetProductId()
+			}
 			sections = append(sections, e.AddAnswer(p.Answer.GetText(), titles(p.Answer)))
 		}
 	}

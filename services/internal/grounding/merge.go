@@ -15,6 +15,8 @@ import (
 type MergeEvidence struct {
 	// Language is the base of the reply's language, such as "de", for texts that show no language of their own.
 	Language string
+	// ProductIDs are the ids of products by their titles, for the subjects of claims. A title without one stands for itself.
+	ProductIDs map[string]string
 
 	sections []*Section
 	amounts  []claim         // of the sections, in order
@@ -99,7 +101,7 @@ func (e *MergeEvidence) addSubjects(raw string, titles []string) {
 		var s subjects
 		for _, a := range e.answers {
 			for _, title := range a.titles {
-				s.subject(kindProduct, title, title)
+				s.subject(kindProduct, cmp.Or(e.ProductIDs[title], title), title)
 			}
 			for _, f := range Read(a.text, "").Facts {
 				if f.Name && strings.ContainsFunc(a.text[f.Start:f.End], unicode.IsDigit) && !strings.Contains(a.text[f.Start:f.End], "://") {
