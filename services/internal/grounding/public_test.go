@@ -12,8 +12,8 @@ import (
 
 // Figures of the public answers, of 48 each, which a change must not make worse.
 const (
-	mostHonestFlagged   = 7
-	leastCorruptedFound = 17
+	mostHonestFlagged   = 0
+	leastCorruptedFound = 33
 )
 
 // TestPublicAnswers measures the check on pairs of an honest and a corrupted answer that were written apart from it.
