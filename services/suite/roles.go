@@ -2,6 +2,8 @@ package suite
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
@@ -120,6 +122,12 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 				Name: r.name, Client: specialistv1.NewSpecialistServiceClient(d.dial(r.name)), Reads: r.reads,
 			})
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Further)) {
+		if _, err := roleOf(name); err == nil || name == Cart {
+			return nil, fmt.Errorf("the name %q of a further specialist is taken", name)
+		}
+		peers = append(peers, gateway.Peer{Name: name, Client: specialistv1.NewSpecialistServiceClient(d.dial(name))})
 	}
 	c := gateway.Config{
 		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,

@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,9 @@ type Config struct {
 	// Peers are the targets of the services by role, such as "dns:///search:7302". Under Cart there may be a cart service that
 	// replaces the recommend service's carts. A role without a target is in this process, and is reached through Network.
 	Peers map[string]string
+	// Further are the targets of further specialists by name, which the gateway asks beside the four. What they are for, it learns
+	// from Describe. They may read no data of the shopper or the store. Nil: none.
+	Further map[string]string
 	// Network connects the services of one process. Required unless Peers names every role.
 	Network *rpc.Network
 	// Gateway is how the gateway runs turns. Its TurnTimeout also bounds calls of the other services whose caller set no
@@ -281,7 +285,7 @@ func dialAs(self, role string, cfg Config, how rpc.DialConfig) (*grpc.ClientConn
 	if role == Cart && cfg.Peers[Cart] == "" {
 		role = Recommend
 	}
-	target := cfg.Peers[role]
+	target := cmp.Or(cfg.Peers[role], cfg.Further[role])
 	if target == "" {
 		if cfg.Network == nil {
 			return nil, fmt.Errorf("%s: neither Peers nor Network says where it is", role)

@@ -39,6 +39,7 @@ type serveFlags struct {
 	tls        *tlsFlags
 	health     string
 	http       *httpFlags
+	further    map[string]string
 	seal       *sealFlags
 	callers    *callerFlags
 	scopes     *scopeFlags
@@ -49,7 +50,7 @@ func addServeFlags(fs *flag.FlagSet) *serveFlags {
 		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
 		carts: addCartFlags(fs), tls: addTLSFlags(fs, tlsUsage), callers: addCallerFlags(fs), seal: addSealFlags(fs),
-		scopes: addScopeFlags(fs), http: addHTTPFlags(fs),
+		scopes: addScopeFlags(fs), http: addHTTPFlags(fs), further: furtherFlag(fs),
 	}
 	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
@@ -152,7 +153,7 @@ func closeAll(listeners []net.Listener) (err error) {
 // config is the suite's configuration as the flags say.
 func (f *serveFlags) config(ctx context.Context, role string, env environment, logger *slog.Logger) (suite.Config, func() error, error) {
 	cfg := suite.Config{
-		Peers: make(map[string]string), Gateway: *f.gateway, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
+		Peers: make(map[string]string), Further: f.further, Gateway: *f.gateway, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
 		CaptureContent: f.capture, Logger: logger,
 	}
 	for peer, target := range f.peers {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -90,6 +91,24 @@ func checkBudget(cfg suite.Config) error {
 		}
 	}
 	return nil
+}
+
+// specialistName is the form of a specialist's name.
+var specialistName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// furtherFlag adds --specialist, and returns where the targets of further specialists will be, by name.
+func furtherFlag(fs *flag.FlagSet) map[string]string {
+	further := make(map[string]string)
+	fs.Func("specialist", "gateway: further specialist as `NAME=TARGET`, such as repairs=dns:///repairs:7310, which implements quartet.specialist.v1 and says in Describe what it is for; may be repeated (default none)",
+		func(s string) error {
+			name, target, ok := strings.Cut(s, "=")
+			if !ok || !specialistName.MatchString(name) || target == "" || suite.Port(name) != 0 || name == suite.Cart || further[name] != "" {
+				return errors.New("must be NAME=TARGET, with a name of its own of lower-case letters, digits and '-'")
+			}
+			further[name] = target
+			return nil
+		})
+	return further
 }
 
 // sealFlags say how what is kept of customers in Redis is encrypted.

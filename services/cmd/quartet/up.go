@@ -19,6 +19,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")
 	orders, carts, callers, web := orderSystemsFlag(fs), addCartFlags(fs), addCallerFlags(fs), addHTTPFlags(fs)
+	further := furtherFlag(fs)
 	fs.StringVar(&c.scopeKey, "scope-key", "", "`file` with the private key that signs the scopes of turns, so that 'quartet scope' can make others for trials (default: a key that ends with the process)")
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure, tls := insecureFlag(fs), addTLSFlags(fs, tlsUsageUp)
@@ -43,7 +44,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	}
 	c.callers, c.insecure, c.http = callers, *insecure, web
 	c.tune = func(cfg *suite.Config) {
-		cfg.OrderSystems = systems
+		cfg.OrderSystems, cfg.Further = systems, further
 		cfg.CartTTL, cfg.CartCredentials, cfg.Peers, cfg.TLS = own.CartTTL, own.CartCredentials, own.Peers, own.TLS
 	}
 	warnInsecure(c.logger, *insecure, c.callers.asked())
