@@ -3,16 +3,22 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/quartet-commerce/quartet/services/internal/certs/certstest"
+	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -202,6 +208,39 @@ func TestHTTPTakesTheSameTokens(t *testing.T) {
 	} {
 		if resp, body := request(t, "POST", store+"/ask", question, c.headers...); resp.StatusCode != c.status {
 			t.Errorf("%q: %s %s; want %d", c.headers, resp.Status, body, c.status)
+		}
+	}
+}
+
+// TestHTTPHasTheGatewaysCertificate checks that a client without a certificate gets in over TLS, and only with a token.
+func TestHTTPHasTheGatewaysCertificate(t *testing.T) {
+	g := newGuarded(t)
+	cfg, folder := g.cfg, certstest.Role(t, certstest.NewCA(t, nil), t.TempDir(), suite.Gateway)
+	cfg.TLS = map[string]*mtls.Credentials{suite.Gateway: certstest.Open(t, folder, suite.Gateway)}
+	authority, err := os.ReadFile(filepath.Join(folder, mtls.CAFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, ForceAttemptHTTP2: true}}
+	defer client.CloseIdleConnections()
+	url := strings.Replace(serveHTTP(t, cfg), "http:", "https:", 1) + "/v1/stores/demo/threads?customer_id=ava"
+	for token, want := range map[string]int{"": 401, "storefront": 200} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want || resp.ProtoMajor != 2 {
+			t.Errorf("token %q: %s by %s, want %d by HTTP/2", token, resp.Status, resp.Proto, want)
 		}
 	}
 }
