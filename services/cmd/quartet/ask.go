@@ -12,7 +12,6 @@ import (
 
 	flag "github.com/spf13/pflag"
 	"golang.org/x/term"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -50,10 +49,8 @@ func addAskFlags(fs *flag.FlagSet) *askFlags {
 	fs.StringVar(&f.groups, "groups", "", "comma-separated `groups` of the customer, such as members")
 	fs.StringVar(&f.request.CartId, "cart", "", "`id` of the cart (default: the customer's)")
 	fs.StringVar(&f.request.ThreadId, "thread", "", "`id` of the conversation to continue (default: a new one)")
-	fs.StringVar(&f.request.RequestId, "request-id", "", "`id` of this request: the same message with the same id gets the same reply without being answered twice (default: none)")
 	fs.StringVar(&f.request.Locale, "locale", "", "language of the shopper, such as es-MX (default: detected from the message)")
 	fs.StringVar(&f.redis, "redis", "", "`URL` of a Redis with stores (default: an embedded server with the demo stores, which forgets on exit)")
-	fs.BoolVar(&f.json, "json", false, "print only the whole reply, as JSON")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "deadline of the turn")
 	return f
 }
@@ -61,6 +58,8 @@ func addAskFlags(fs *flag.FlagSet) *askFlags {
 func runAsk(ctx context.Context, args []string, env environment) (err error) {
 	fs := newFlags("ask", "MESSAGE", "Asks one message and shows what the services do. Without --addr all six services run in this process.", env)
 	f := addAskFlags(fs)
+	fs.StringVar(&f.request.RequestId, "request-id", "", "`id` of this request: the same message with the same id gets the same reply without being answered twice (default: none)")
+	fs.BoolVar(&f.json, "json", false, "print only the whole reply, as JSON")
 	rest, err := parse(fs, args, env)
 	if err != nil {
 		return err
@@ -68,17 +67,17 @@ func runAsk(ctx context.Context, args []string, env environment) (err error) {
 	if f.request.Message = strings.Join(rest, " "); strings.TrimSpace(f.request.Message) == "" {
 		return usagef("give a message, such as: quartet ask \"where is my order?\"")
 	}
-	if !given(fs, "customer") && f.addr == "" && f.redis == "" {
-		f.request.CustomerId = demoCustomer
-	}
-	if f.groups != "" {
-		f.request.CustomerGroups = strings.Split(f.groups, ",")
-	}
-	conn, banner, closeConn, err := f.connect(ctx, env)
+	f.complete(fs)
+	cfg, banner, closeSuite, err := f.open(ctx, env)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeConn()) }()
+	defer func() { err = errors.Join(err, closeSuite()) }()
+	conn, err := suite.Dial(suite.Gateway, cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	client := gatewayv1.NewGatewayServiceClient(conn)
@@ -87,47 +86,56 @@ func runAsk(ctx context.Context, args []string, env environment) (err error) {
 	}
 	p := newPrinter(env.out, terminalWidth(env))
 	p.banner(banner)
-	stream, err := client.AskStream(ctx, &gatewayv1.AskStreamRequest{Ask: &f.request})
+	_, err = stream(ctx, client, &f.request, p)
+	return err
+}
+
+// stream asks, prints the events of the turn and returns the reply.
+func stream(ctx context.Context, client gatewayv1.GatewayServiceClient, req *gatewayv1.AskRequest, p *printer) (*gatewayv1.AskResponse, error) {
+	events, err := client.AskStream(ctx, &gatewayv1.AskStreamRequest{Ask: req})
 	if err != nil {
-		return told(err)
+		return nil, told(err)
 	}
+	var reply *gatewayv1.AskResponse
 	for {
-		ev, err := stream.Recv()
+		ev, err := events.Recv()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return reply, nil
 		}
 		if err != nil {
-			return told(err)
+			return reply, told(err)
 		}
 		p.event(ev)
+		if a := ev.GetAnswer(); a != nil {
+			reply = a
+		}
 	}
 }
 
-// connect reaches a running gateway, or starts all six services for this question.
-func (f *askFlags) connect(ctx context.Context, env environment) (*grpc.ClientConn, string, func() error, error) {
+// complete fills in what follows from other flags.
+func (f *askFlags) complete(fs *flag.FlagSet) {
+	if !given(fs, "customer") && f.addr == "" && f.redis == "" {
+		f.request.CustomerId = demoCustomer
+	}
+	if f.groups != "" {
+		f.request.CustomerGroups = strings.Split(f.groups, ",")
+	}
+}
+
+// open returns how to reach a running gateway, or starts all six services. The caller calls the returned function at the end.
+func (f *askFlags) open(ctx context.Context, env environment) (suite.Config, string, func() error, error) {
 	if f.addr != "" {
 		cfg := suite.Config{Peers: map[string]string{suite.Gateway: f.addr}, Token: f.token}
-		if err := f.tls.applyClient(&cfg, env); err != nil {
-			return nil, "", nil, err
-		}
-		conn, err := suite.Dial(suite.Gateway, cfg)
-		if err != nil {
-			return nil, "", nil, err
-		}
-		return conn, "gateway at " + f.addr + " · " + f.who(), conn.Close, nil
+		err := f.tls.applyClient(&cfg, env)
+		return cfg, "gateway at " + f.addr + " · " + f.who(), func() error { return nil }, err
 	}
 	l, err := openLocal(ctx, localConfig{
 		models: f.models, gateway: *f.gateway, redis: f.redis, seal: f.seal, logger: newLogger(env, *f.level), demo: f.redis == "",
 	}, env)
 	if err != nil {
-		return nil, "", nil, err
+		return suite.Config{}, "", nil, err
 	}
-	conn, err := suite.Dial(suite.Gateway, l.cfg)
-	if err != nil {
-		return nil, "", nil, errors.Join(err, l.close())
-	}
-	banner := "six services in this process · " + f.who() + " · " + strings.Join(l.notes, " · ")
-	return conn, banner, func() error { return errors.Join(conn.Close(), l.close()) }, nil
+	return l.cfg, "six services in this process · " + f.who() + " · " + strings.Join(l.notes, " · "), l.close, nil
 }
 
 func (f *askFlags) who() string {

@@ -50,6 +50,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"ask", "MESSAGE", "ask one message and show how the services answer it", runAsk},
+		{"chat", "", "talk to a store in the terminal", runChat},
 		{"call", "list|describe NAME|METHOD [JSON]", "call a method of a running service, with JSON in and out", runCall},
 		{"up", "", "run all six services in this process", runUp},
 		{"serve", "ROLE", "run one service", runServe},

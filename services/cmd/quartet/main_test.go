@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if slices.Equal(os.Args[1:], []string{"bench", benchPeers}) {
 		main() // the bench starts its own program for what the suite talks to, which is this test
 	}
+	if len(os.Args) > 1 && os.Args[1] == "chat" {
+		main() // a terminal is tested with a process of its own
+	}
 	// The search library starts four workers with the process, for good.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
 }

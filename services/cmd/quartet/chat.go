@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/ergochat/readline"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/suite"
+)
+
+const chatHelp = `/show         the last reply, whole, as JSON
+/cart         the cart
+/as CUSTOMER  go on as another customer, in a new conversation; without a customer as a guest
+/help         this list
+/quit         end (also Ctrl-D)
+`
+
+// chat is a conversation in the terminal.
+type chat struct {
+	env     environment
+	flags   *askFlags
+	gateway gatewayv1.GatewayServiceClient
+	carts   cartv1.CartServiceClient
+	last    *gatewayv1.AskResponse // nil before the first
+}
+
+func runChat(ctx context.Context, args []string, env environment) (err error) {
+	fs := newFlags("chat", "", "Talks to a store in the terminal. Without --addr all six services run in this process.\n\n"+chatHelp, env)
+	f := addAskFlags(fs)
+	recommend := fs.String("recommend-addr", net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(suite.Recommend))), "`target` of the recommend service, for /cart; used with --addr")
+	history := fs.String("history", "", "`file` that keeps the messages typed (default: they are forgotten at the end)")
+	rest, err := parse(fs, args, env)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return usagef("takes no arguments; type the messages, or use: quartet ask MESSAGE")
+	}
+	f.complete(fs)
+	cfg, banner, closeSuite, err := f.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSuite()) }()
+	if f.addr != "" {
+		cfg.Peers[suite.Recommend] = *recommend
+	}
+	gateway, err := suite.Dial(suite.Gateway, cfg)
+	if err != nil {
+		return err
+	}
+	defer gateway.Close()
+	carts, err := suite.Dial(suite.Recommend, cfg)
+	if err != nil {
+		return err
+	}
+	defer carts.Close()
+	in, err := readline.NewFromConfig(&readline.Config{Prompt: "> ", HistoryFile: *history, Stdin: env.in, Stdout: env.out, Stderr: env.err})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	c := &chat{env: env, flags: f, gateway: gatewayv1.NewGatewayServiceClient(gateway), carts: cartv1.NewCartServiceClient(carts)}
+	newPrinter(env.out, terminalWidth(env)).banner(banner + " · /help lists the commands")
+	for {
+		line, err := in.ReadLine()
+		if errors.Is(err, io.EOF) || errors.Is(err, readline.ErrInterrupt) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		line = strings.TrimSpace(line)
+		if line == "/quit" || ctx.Err() != nil {
+			return nil
+		}
+		if line == "" {
+			continue
+		}
+		if err := c.take(ctx, line); err != nil {
+			fmt.Fprintln(env.out, err)
+		}
+	}
+}
+
+// take answers one line. An error concerns the line alone.
+func (c *chat) take(ctx context.Context, line string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.flags.timeout)
+	defer cancel()
+	req := &c.flags.request
+	command, argument, _ := strings.Cut(line, " ")
+	switch {
+	case !strings.HasPrefix(line, "/"):
+		req.Message = line
+		return c.ask(ctx)
+	case command == "/help":
+		fmt.Fprint(c.env.out, chatHelp)
+	case command == "/as":
+		req.CustomerId, req.CartId, req.ThreadId, req.CustomerGroups, c.last = strings.TrimSpace(argument), "", "", nil, nil
+		fmt.Fprintln(c.env.out, c.flags.who())
+	case command == "/cart":
+		return c.cart(ctx)
+	case command == "/show":
+		if c.last == nil {
+			return errors.New("nothing was answered yet")
+		}
+		fmt.Fprintln(c.env.out, protojson.MarshalOptions{Multiline: true, UseProtoNames: true}.Format(c.last))
+	default:
+		return fmt.Errorf("there is no command %s; /help lists them", command)
+	}
+	return nil
+}
+
+// ask sends the message, prints the turn and goes on with its conversation.
+func (c *chat) ask(ctx context.Context) error {
+	reply, err := stream(ctx, c.gateway, &c.flags.request, newPrinter(c.env.out, terminalWidth(c.env)))
+	if err != nil || reply == nil {
+		return err
+	}
+	c.last, c.flags.request.ThreadId = reply, reply.GetThreadId()
+	for _, p := range reply.GetProducts() {
+		fmt.Fprintf(c.env.out, "  [%s] %s · %s · %d in stock\n", p.GetProductId(), p.GetTitle(), money.Text(p.GetPrice()), p.GetStock())
+	}
+	if p := reply.GetPromotion(); p != nil {
+		fmt.Fprintf(c.env.out, "  [%s] %s\n", p.GetCode(), p.GetTitle())
+	}
+	return nil
+}
+
+func (c *chat) cart(ctx context.Context) error {
+	req := &c.flags.request
+	id := cmp.Or(req.GetCartId(), req.GetCustomerId())
+	if id == "" {
+		return errors.New("a guest has no cart: start with --cart, or say /as CUSTOMER")
+	}
+	reply, err := c.carts.GetCart(ctx, &cartv1.GetCartRequest{StoreId: req.GetStoreId(), CartId: id})
+	if err != nil {
+		return told(err)
+	}
+	for _, item := range reply.GetCart().GetItems() {
+		fmt.Fprintf(c.env.out, "  %d × %s · %s\n", item.GetQuantity(), cmp.Or(item.GetTitle(), item.GetProductId()), money.Text(item.GetUnitPrice()))
+	}
+	fmt.Fprintf(c.env.out, "  %s, %s\n", text.Count(len(reply.GetCart().GetItems()), "item"), money.Text(reply.GetCart().GetSubtotal()))
+	return nil
+}
