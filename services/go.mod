@@ -12,9 +12,9 @@ require (
 	github.com/blevesearch/bleve/v2 v2.6.1
 	github.com/blevesearch/bleve_index_api v1.4.1
 	github.com/blevesearch/go-porterstemmer v1.0.3
-	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/creack/pty v1.1.24 // a terminal, for tests only
 	github.com/ergochat/readline v0.1.3 // line editing of 'quartet chat'
+	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.33.0 // the gateway's RPCs as JSON over HTTP, generated from the protos
