@@ -65,7 +65,7 @@ type placedAction struct {
 
 // suggestActions sets the actions of a reply, in the order of the text. Of what the specialists propose, those about something that
 // the text names stay, and any handover. Each product that the text names can be added to the cart, if it is in stock and neither in
-// the cart nor in an order that the turn has read. If there are too many, those that no specialist proposed go first.
+// the cart nor in an order that the turn has read or that is not delivered yet. If there are too many, those that no specialist proposed go first.
 func suggestActions(ctx context.Context, r *gatewayv1.AskResponse, results []fanout.Result, places []int, run *fanout.Run) {
 	var all []placedAction
 	var handOff *specialistv1.SuggestedAction
@@ -187,7 +187,11 @@ func addToCart(ctx context.Context, r *gatewayv1.AskResponse, there []placedActi
 			out = append(out, placedAction{a, places[i], false})
 		}
 	}
-	return out
+	if len(out) == 0 {
+		return nil
+	}
+	open := run.OpenOrders(ctx)
+	return slices.DeleteFunc(out, func(a placedAction) bool { return hasProduct(open, a.GetAddToCart().GetProductId()) })
 }
 
 func inCart(cart *cartv1.Cart, p *specialistv1.ProductChoice) bool {
@@ -201,7 +205,11 @@ func ordered(r *gatewayv1.AskResponse, p *specialistv1.ProductChoice) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(r.GetOrders(), func(o *orderv1.Order) bool {
-		return slices.ContainsFunc(o.GetItems(), func(item *orderv1.OrderItem) bool { return item.GetProductId() == p.GetProductId() })
+	return hasProduct(r.GetOrders(), p.GetProductId())
+}
+
+func hasProduct(orders []*orderv1.Order, id string) bool {
+	return slices.ContainsFunc(orders, func(o *orderv1.Order) bool {
+		return slices.ContainsFunc(o.GetItems(), func(item *orderv1.OrderItem) bool { return item.GetProductId() == id })
 	})
 }

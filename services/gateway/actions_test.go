@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
@@ -20,6 +24,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 var (
@@ -274,6 +279,98 @@ func TestWhatWasOrderedIsNotOffered(t *testing.T) {
 			t.Errorf("asked for: %v, actions %q", asksForIt, got)
 		}
 	}
+}
+
+// fakeOrders are the orders of ann.
+type fakeOrders struct {
+	orderv1.UnimplementedOrderServiceServer
+	status orderv1.OrderStatus // of the one order, of PACK-001
+	list   func(context.Context) error
+	reads  []scope.Scope
+}
+
+func (f *fakeOrders) ListOrders(ctx context.Context, req *orderv1.ListOrdersRequest) (*orderv1.ListOrdersResponse, error) {
+	sc, _ := scope.FromContext(ctx)
+	f.reads = append(f.reads, sc)
+	if f.list != nil {
+		if err := f.list(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &orderv1.ListOrdersResponse{Orders: []*orderv1.Order{{
+		OrderId: "O-10", CustomerId: req.GetCustomerId(), Status: f.status, Items: []*orderv1.OrderItem{{ProductId: linnet.GetProductId()}}}}}, nil
+}
+
+func (h *fixture) stockOrders(f *fakeOrders) {
+	h.serve("orders", func(r grpc.ServiceRegistrar) { orderv1.RegisterOrderServiceServer(r, f) })
+	h.config.Orders = orderv1.NewOrderServiceClient(h.dial("orders"))
+}
+
+// What is on its way to the shopper is not offered again, although nothing in the turn read an order.
+func TestWhatIsOnItsWayIsNotOffered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status   orderv1.OrderStatus
+		customer string
+		sold     bool // the only product is sold out
+		fails    bool
+		want     string
+		reads    int
+	}{
+		"on its way":             {status: orderv1.OrderStatus_ORDER_STATUS_SHIPPED, customer: "ann", reads: 1},
+		"not paid yet":           {status: orderv1.OrderStatus_ORDER_STATUS_PENDING_PAYMENT, customer: "ann", reads: 1},
+		"delivered":              {status: orderv1.OrderStatus_ORDER_STATUS_DELIVERED, customer: "ann", want: "add 1 PACK-001", reads: 1},
+		"cancelled":              {status: orderv1.OrderStatus_ORDER_STATUS_CANCELLED, customer: "ann", want: "add 1 PACK-001", reads: 1},
+		"a guest has no orders":  {status: orderv1.OrderStatus_ORDER_STATUS_SHIPPED, want: "add 1 PACK-001"},
+		"nothing can be offered": {status: orderv1.OrderStatus_ORDER_STATUS_SHIPPED, customer: "ann", sold: true},
+		"orders cannot be read":  {status: orderv1.OrderStatus_ORDER_STATUS_SHIPPED, customer: "ann", fails: true, want: "add 1 PACK-001", reads: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFixture(t, miniredis.RunT(t))
+			h.stockCarts()
+			orders := &fakeOrders{status: tt.status}
+			if tt.fails {
+				orders.list = func(context.Context) error { return status.Error(codes.Unavailable, "down") }
+			}
+			h.stockOrders(orders)
+			h.start()
+			h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+				pack := proto.CloneOf(linnet)
+				if tt.sold {
+					pack.Stock = 0
+				}
+				return sayAnswer(stream, &specialistv1.Answer{Text: "The Orrowby Linnet 18 day pack.", Products: []*specialistv1.ProductChoice{pack}})
+			}
+			reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: tt.customer, Message: "search: a pack"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := actionsOf(reply); got != tt.want || len(orders.reads) != tt.reads {
+				t.Errorf("actions %q and %d reads, want %q and %d", got, len(orders.reads), tt.want, tt.reads)
+			}
+			for _, sc := range orders.reads {
+				if sc.CustomerID != "ann" || !slices.Equal(sc.Reads, []scope.Read{scope.ReadOrders}) {
+					t.Errorf("read with %+v", sc)
+				}
+			}
+		})
+	}
+}
+
+// Orders that hang hold up a reply for a moment only.
+func TestAReplyDoesNotWaitForOrdersThatHang(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *fixture) {
+		h.stockCarts()
+		h.stockOrders(&fakeOrders{list: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
+		h.start()
+		h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+			return sayAnswer(stream, &specialistv1.Answer{Text: "The Korvane Ash poles.", Products: []*specialistv1.ProductChoice{ash}})
+		}
+		begun := time.Now()
+		reply, err := h.client.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ann", Message: "search: poles"})
+		if took := time.Since(begun).Round(100 * time.Millisecond); err != nil || took != fanout.MaxCartTime || actionsOf(reply) != "add 1 std" {
+			t.Errorf("after %v: %v, %v", took, actionsOf(reply), err)
+		}
+	})
 }
 
 // The merge may leave out what an answer says of an order.

@@ -21,6 +21,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
@@ -96,6 +97,8 @@ type Config struct {
 	Signer *scope.Signer
 	// Cart reads the shopper's cart, once per turn. Nil: specialists read it themselves.
 	Cart cartv1.CartServiceClient
+	// Orders reads the orders of a signed-in shopper, so that nothing that is on its way is offered again. Nil: it may be.
+	Orders orderv1.OrderServiceClient
 	// Model merges several answers into one reply. Nil: answers are joined without a model.
 	Model agentloop.Model
 	// Price of the model's tokens. Nil: the cost of a merge is unknown.

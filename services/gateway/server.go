@@ -71,7 +71,7 @@ func New(cfg Config) (*Service, error) {
 
 func newFanout(cfg Config, specialists *registry.Registry) (*fanout.Fanout, error) {
 	return fanout.New(fanout.Config{
-		Registry: specialists, CatchAll: catchAll, Signer: cfg.Signer, Cart: cfg.Cart, MergeReserve: cfg.MergeReserve, RunAhead: cfg.RunAhead,
+		Registry: specialists, CatchAll: catchAll, Signer: cfg.Signer, Cart: cfg.Cart, Orders: cfg.Orders, MergeReserve: cfg.MergeReserve, RunAhead: cfg.RunAhead,
 		Tracer: otel.Tracer(instrumentation), Meter: cfg.MeterProvider.Meter(instrumentation), Logger: cfg.Logger,
 	})
 }

@@ -132,7 +132,7 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 	c := gateway.Config{
 		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
 		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Cart)),
-		Signer: cfg.ScopeSigner, Settings: cfg.Gateway, Logger: cfg.Logger, Now: cfg.Now,
+		Orders: orderv1.NewOrderServiceClient(d.dial(Support)), Signer: cfg.ScopeSigner, Settings: cfg.Gateway, Logger: cfg.Logger, Now: cfg.Now,
 	}
 	if cfg.FastModel != nil {
 		c.FastModel, c.FastPrice = cfg.FastModel.Model, cfg.FastModel.Price

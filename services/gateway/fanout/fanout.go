@@ -21,6 +21,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -37,7 +38,7 @@ var errUnwanted = errors.New("the final routing does not have the assignment")
 // errPanic is the outcome of a branch that panicked. The stack is in the log.
 var errPanic = errors.New("panic in the gateway")
 
-// Config says how branches run. All fields but Cart are required.
+// Config says how branches run. All fields but Cart and Orders are required.
 type Config struct {
 	// Registry reaches the specialists.
 	Registry *registry.Registry
@@ -47,6 +48,8 @@ type Config struct {
 	Signer *scope.Signer
 	// Cart reads the shopper's cart, once per turn. Nil: specialists read it themselves.
 	Cart cartv1.CartServiceClient
+	// Orders reads the shopper's open orders, at most once per turn. Nil: none are known.
+	Orders orderv1.OrderServiceClient
 	// MergeReserve is the time that several branches leave for merging, but at most a quarter of the time left.
 	MergeReserve time.Duration
 	// RunAhead says which branches may start before the routing is final.
