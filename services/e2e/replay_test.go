@@ -62,6 +62,9 @@ func TestRecordedMessages(t *testing.T) {
 				if n := len(o.Now.GetSuggestedActions()); n > 4 {
 					t.Errorf("message %s: %d actions", o.ID, n)
 				}
+				if class == "strong" && o.ID == "23" && len(o.Now.GetSuggestedActions()) > 0 {
+					t.Errorf("message %s: the tent is on its way to the shopper, and offered again: %v", o.ID, o.Now.GetSuggestedActions())
+				}
 				if fault := unnamed(o.Now); fault != "" {
 					t.Errorf("message %s: the text does not name what an action is about: %s", o.ID, fault)
 				}
