@@ -34,6 +34,7 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	tls := addTLSFlags(fs, tlsUsageClient)
 	var token string
 	tokenFlag(fs, &token)
+	dryRun := fs.Bool("dry-run", false, "only check: write nothing, not even what is good")
 	timeout := fs.Duration("timeout", 10*time.Minute, "deadline of the whole load")
 	addrs := make(map[string]*string)
 	for _, role := range owners {
@@ -63,6 +64,9 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	defer closeClients()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
+	if *demoStores && *dryRun {
+		return usagef("--demo writes; leave out --dry-run")
+	}
 	if *demoStores {
 		if err := loadDemo(ctx, clients, time.Now()); err != nil {
 			return told(err)
@@ -70,11 +74,12 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 		fmt.Fprintln(env.out, "demo stores loaded")
 	}
 	refused := 0
+	l := &load.Load{Clients: clients, StoreID: *store, DryRun: *dryRun}
 	for _, f := range files {
 		if f.kind != "stores" && *store == "" {
 			return usagef("%s: give --store, the id of the store to load it into", f.path)
 		}
-		n, err := loadFile(ctx, clients, *store, f, env)
+		n, err := loadFile(ctx, l, f, env)
 		if err != nil {
 			return err
 		}
@@ -131,18 +136,22 @@ func filesOf(paths []string, kind string) ([]dataFile, error) {
 }
 
 // loadFile loads one file, prints what became of it, and returns how many items were refused.
-func loadFile(ctx context.Context, clients load.Clients, store string, f dataFile, env environment) (int, error) {
+func loadFile(ctx context.Context, l *load.Load, f dataFile, env environment) (int, error) {
 	in, err := os.Open(f.path)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
 	begun := time.Now()
-	report, err := load.File(ctx, clients, store, f.kind, in)
+	report, err := l.File(ctx, f.kind, in)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", f.path, told(err))
 	}
-	fmt.Fprintf(env.out, "%s: %d %s loaded, %d refused, %s\n", f.path, report.Taken, f.kind, report.Refused, milliseconds(time.Since(begun)))
+	done := "loaded"
+	if l.DryRun {
+		done = "good"
+	}
+	fmt.Fprintf(env.out, "%s: %d %s %s, %d refused, %s\n", f.path, report.Taken, f.kind, done, report.Refused, milliseconds(time.Since(begun)))
 	for i, r := range report.Refusals {
 		if i == shownRefusals {
 			fmt.Fprintf(env.out, "  ... and %d more\n", report.Refused-shownRefusals)

@@ -28,7 +28,16 @@ func TestLoadRefusesWhatDoesNotFitTheStore(t *testing.T) {
 		"orders.jsonl": order("O1", "2024-05-01T10:00:00Z", "4900", "5400") + order("O2", "2024-05-01T10:00:00Z", "4000", "4000") +
 			order("O3", "2024-05-01T10:00:00Z", "4900", "4800") + order("O4", "2999-05-01T10:00:00Z", "4900", "4900"),
 	})
-	code, stdout, stderr := quartet(ctx, env, "load", "--store", "kites", dir)
+	// First only to check: promotions name products of the same load, and nothing is written.
+	code, stdout, stderr := quartet(ctx, env, "load", "--store", "kites", "--dry-run", dir)
+	if code != 1 || !strings.Contains(stdout, "products.jsonl: 1 products good, 2 refused") || !strings.Contains(stdout, "orders.jsonl: 1 orders good, 3 refused") ||
+		strings.Contains(stdout, `"K1"; load it first`) || !strings.Contains(stdout, `no product "K9"`) {
+		t.Errorf("dry run: exit code %d, stderr %s\n%s", code, stderr, stdout)
+	}
+	if code, _, stderr := quartet(ctx, env, "load", "--store", "kites", dir+"/products.jsonl"); code != 1 || !strings.Contains(stderr, "there is no store") {
+		t.Errorf("a dry run has written the store: exit code %d, stderr %s", code, stderr)
+	}
+	code, stdout, stderr = quartet(ctx, env, "load", "--store", "kites", dir)
 	if code != 1 {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}

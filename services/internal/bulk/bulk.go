@@ -22,7 +22,7 @@ const maxErrors = 1_000
 
 // Upsert is one kind of bulk write: requests R that carry items T. All fields are required. It is immutable and may
 // serve several streams at once.
-type Upsert[R interface{ GetStoreId() string }, T any] struct {
+type Upsert[R request, T any] struct {
 	// Field is the name of the items in the request.
 	Field string
 	// MaxItems is how many items one message may have.
@@ -55,6 +55,14 @@ type Report struct {
 	ErrorCount int32
 
 	next int32 // position of the next item over the whole stream
+
+	validateOnly bool // nothing is written
+}
+
+// request is a message of a stream.
+type request interface {
+	GetStoreId() string
+	GetValidateOnly() bool
 }
 
 // Run takes messages from recv until io.EOF. An error of recv or Put ends it, and so does a message that is invalid as
@@ -70,10 +78,13 @@ func (u Upsert[R, T]) Run(ctx context.Context, recv func() (R, error)) (Report, 
 			return r, fmt.Errorf("receive %s: %w", u.Field, err)
 		}
 		items := u.Items(req)
+		if r.StoreID == "" {
+			r.validateOnly = req.GetValidateOnly()
+		}
 		if err := u.checkMessage(&r, req.GetStoreId(), len(items)); err != nil {
 			return r, err
 		}
-		refused, err := u.write(ctx, r.StoreID, items)
+		refused, err := u.write(ctx, &r, items)
 		if err != nil {
 			return r, err
 		}
@@ -81,8 +92,8 @@ func (u Upsert[R, T]) Run(ctx context.Context, recv func() (R, error)) (Report, 
 	}
 }
 
-// write writes the good items of a message and returns the violations of the others, by their position.
-func (u Upsert[R, T]) write(ctx context.Context, storeID string, items []T) (map[int]*fault.Invalid, error) {
+// write writes the good items of a message, unless they are only checked, and returns the violations of the others, by position.
+func (u Upsert[R, T]) write(ctx context.Context, r *Report, items []T) (map[int]*fault.Invalid, error) {
 	refused := make(map[int]*fault.Invalid)
 	good, positions := make([]T, 0, len(items)), make([]int, 0, len(items))
 	for i, item := range items {
@@ -93,10 +104,10 @@ func (u Upsert[R, T]) write(ctx context.Context, storeID string, items []T) (map
 			good, positions = append(good, item), append(positions, i)
 		}
 	}
-	if len(good) == 0 {
+	if len(good) == 0 || r.validateOnly {
 		return refused, nil
 	}
-	err := u.Put(ctx, storeID, good)
+	err := u.Put(ctx, r.StoreID, good)
 	var late Refused
 	if !errors.As(err, &late) {
 		return refused, err

@@ -27,7 +27,8 @@ type message struct {
 	words []string
 }
 
-func (m message) GetStoreId() string { return m.store }
+func (m message) GetStoreId() string    { return m.store }
+func (m message) GetValidateOnly() bool { return m.store == "dry" }
 
 // wordStore keeps words by store, but for "late". Each message is one entry.
 type wordStore struct {
@@ -119,6 +120,12 @@ func TestGoodItemsAreKeptAndTheOthersNamed(t *testing.T) {
 				{Index: 4, ItemId: "id-bad", Field: "word", Description: "is bad"},
 			}},
 			map[string][][]string{"one": {{"a", "late"}, {"late", "b"}}},
+		},
+		"nothing is written where the first message says so": {
+			[]message{{"dry", []string{"a", "bad"}}, {"", []string{"b"}}},
+			bulk.Report{StoreID: "dry", Upserted: 2, ErrorCount: 1, Errors: []*commonv1.ItemError{
+				{Index: 1, ItemId: "id-bad", Field: "word", Description: "is bad"},
+			}}, nil,
 		},
 		"a message without a good item is not written": {
 			[]message{{"one", []string{"bad"}}},

@@ -10,24 +10,24 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 )
 
-func products(ctx context.Context, c Clients, storeID string, items lines[*catalogv1.Product]) (Report, error) {
+func products(ctx context.Context, l *Load, items lines[*catalogv1.Product]) (Report, error) {
 	return bulk(items, func() (stream[*catalogv1.Product], error) {
-		s, err := c.Catalog.UpsertProducts(ctx)
+		s, err := l.Catalog.UpsertProducts(ctx)
 		return stream[*catalogv1.Product]{
 			send: func(batch []*catalogv1.Product) error {
-				return s.Send(&catalogv1.UpsertProductsRequest{StoreId: storeID, Products: batch})
+				return s.Send(&catalogv1.UpsertProductsRequest{StoreId: l.StoreID, Products: batch, ValidateOnly: l.DryRun})
 			},
 			finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
 		}, err
 	})
 }
 
-func variantUpdates(ctx context.Context, c Clients, storeID string, items lines[*catalogv1.VariantUpdate]) (Report, error) {
+func variantUpdates(ctx context.Context, l *Load, items lines[*catalogv1.VariantUpdate]) (Report, error) {
 	return bulk(items, func() (stream[*catalogv1.VariantUpdate], error) {
-		s, err := c.Catalog.UpdateVariants(ctx)
+		s, err := l.Catalog.UpdateVariants(ctx)
 		return stream[*catalogv1.VariantUpdate]{
 			send: func(batch []*catalogv1.VariantUpdate) error {
-				return s.Send(&catalogv1.UpdateVariantsRequest{StoreId: storeID, Updates: batch})
+				return s.Send(&catalogv1.UpdateVariantsRequest{StoreId: l.StoreID, Updates: batch, ValidateOnly: l.DryRun})
 			},
 			finish: func() (int32, int32, []*commonv1.ItemError, error) {
 				r, err := s.CloseAndRecv()
@@ -37,36 +37,36 @@ func variantUpdates(ctx context.Context, c Clients, storeID string, items lines[
 	})
 }
 
-func promotions(ctx context.Context, c Clients, storeID string, items lines[*promotionv1.Promotion]) (Report, error) {
+func promotions(ctx context.Context, l *Load, items lines[*promotionv1.Promotion]) (Report, error) {
 	return bulk(items, func() (stream[*promotionv1.Promotion], error) {
-		s, err := c.Promotions.UpsertPromotions(ctx)
+		s, err := l.Promotions.UpsertPromotions(ctx)
 		return stream[*promotionv1.Promotion]{
 			send: func(batch []*promotionv1.Promotion) error {
-				return s.Send(&promotionv1.UpsertPromotionsRequest{StoreId: storeID, Promotions: batch})
+				return s.Send(&promotionv1.UpsertPromotionsRequest{StoreId: l.StoreID, Promotions: batch, ValidateOnly: l.DryRun})
 			},
 			finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
 		}, err
 	})
 }
 
-func orders(ctx context.Context, c Clients, storeID string, items lines[*orderv1.Order]) (Report, error) {
+func orders(ctx context.Context, l *Load, items lines[*orderv1.Order]) (Report, error) {
 	return bulk(items, func() (stream[*orderv1.Order], error) {
-		s, err := c.Orders.UpsertOrders(ctx)
+		s, err := l.Orders.UpsertOrders(ctx)
 		return stream[*orderv1.Order]{
 			send: func(batch []*orderv1.Order) error {
-				return s.Send(&orderv1.UpsertOrdersRequest{StoreId: storeID, Orders: batch})
+				return s.Send(&orderv1.UpsertOrdersRequest{StoreId: l.StoreID, Orders: batch, ValidateOnly: l.DryRun})
 			},
 			finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
 		}, err
 	})
 }
 
-func policies(ctx context.Context, c Clients, storeID string, items lines[*policyv1.Policy]) (Report, error) {
+func policies(ctx context.Context, l *Load, items lines[*policyv1.Policy]) (Report, error) {
 	return bulk(items, func() (stream[*policyv1.Policy], error) {
-		s, err := c.Policies.UpsertPolicies(ctx)
+		s, err := l.Policies.UpsertPolicies(ctx)
 		return stream[*policyv1.Policy]{
 			send: func(batch []*policyv1.Policy) error {
-				return s.Send(&policyv1.UpsertPoliciesRequest{StoreId: storeID, Policies: batch})
+				return s.Send(&policyv1.UpsertPoliciesRequest{StoreId: l.StoreID, Policies: batch, ValidateOnly: l.DryRun})
 			},
 			finish: func() (int32, int32, []*commonv1.ItemError, error) { return counts(s.CloseAndRecv()) },
 		}, err

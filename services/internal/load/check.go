@@ -37,22 +37,21 @@ const maxBatchGet = 100
 // checker finds what the services accept because they see one item at a time: mistakes against the store, against the other
 // lines of the file, and in the sums and dates of orders.
 type checker struct {
-	clients  Clients
-	storeID  string
+	load     *Load
 	currency string // of the store; "": unknown, and not checked
 	now      time.Time
 	lineOf   map[string]int // by id of the item
 }
 
 // newChecker returns a checker of one file. It fails if the store does not exist.
-func newChecker(ctx context.Context, c Clients, storeID, kind string) (*checker, error) {
-	k := &checker{clients: c, storeID: storeID, now: time.Now(), lineOf: make(map[string]int)}
-	if kind == "stores" || c.Stores == nil {
+func newChecker(ctx context.Context, l *Load, kind string) (*checker, error) {
+	k := &checker{load: l, currency: l.currencies[l.StoreID], now: time.Now(), lineOf: make(map[string]int)}
+	if kind == "stores" || l.Stores == nil || k.currency != "" {
 		return k, nil
 	}
-	reply, err := c.Stores.GetStore(ctx, &gatewayv1.GetStoreRequest{StoreId: storeID})
+	reply, err := l.Stores.GetStore(ctx, &gatewayv1.GetStoreRequest{StoreId: l.StoreID})
 	if status.Code(err) == codes.NotFound {
-		return nil, fmt.Errorf("there is no store %q: load its stores.jsonl first, or correct the id", storeID)
+		return nil, fmt.Errorf("there is no store %q: load its stores.jsonl first, or correct the id", l.StoreID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the store: %w", err)
@@ -88,6 +87,10 @@ func (k *checker) check(ctx context.Context, line int, item proto.Message) ([]st
 		k.lineOf[id] = line
 	}
 	switch item := item.(type) {
+	case *gatewayv1.Store:
+		k.load.noteStore(item)
+	case *catalogv1.Product:
+		k.load.noteProduct(item.GetProductId())
 	case *orderv1.Order:
 		wrongs = append(wrongs, wrongSums(item)...)
 		wrongs = append(wrongs, k.futureDates(item)...)
@@ -201,7 +204,7 @@ func (k *checker) futureDates(o *orderv1.Order) []string {
 
 // unknownProducts reports products of a promotion that the catalog does not have.
 func (k *checker) unknownProducts(ctx context.Context, p *promotionv1.Promotion) ([]string, error) {
-	if k.clients.Catalog == nil {
+	if k.load.Catalog == nil {
 		return nil, nil
 	}
 	fieldOf := make(map[string]string)
@@ -215,13 +218,31 @@ func (k *checker) unknownProducts(ctx context.Context, p *promotionv1.Promotion)
 	note("bundle.product_ids", p.GetBundle().GetProductIds())
 	var wrongs []string
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(fieldOf)), maxBatchGet) {
-		reply, err := k.clients.Catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: k.storeID, ProductIds: ids})
+		reply, err := k.load.Catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: k.load.StoreID, ProductIds: ids})
 		if err != nil {
 			return nil, fmt.Errorf("look up the products of promotion %s: %w", p.GetCode(), err)
 		}
 		for _, id := range reply.GetMissingProductIds() {
+			if k.load.products[id] {
+				continue // a dry run has not written it
+			}
 			wrongs = append(wrongs, fmt.Sprintf("%s: the catalog has no product %q; load it first, or leave it out", fieldOf[id], id))
 		}
 	}
 	return wrongs, nil
+}
+
+// noteStore notes a store of this load, and noteProduct a product: a dry run does not write them.
+func (l *Load) noteStore(s *gatewayv1.Store) {
+	if l.currencies == nil {
+		l.currencies = make(map[string]string)
+	}
+	l.currencies[s.GetStoreId()] = s.GetCurrencyCode()
+}
+
+func (l *Load) noteProduct(id string) {
+	if l.products == nil {
+		l.products = make(map[string]bool)
+	}
+	l.products[id] = true
 }

@@ -20,13 +20,14 @@ func Demo(ctx context.Context, c Clients, set demo.Dataset) error {
 	if _, err := c.Stores.PutStore(ctx, &gatewayv1.PutStoreRequest{Store: set.Store}); err != nil {
 		return err
 	}
+	l := &Load{Clients: c, StoreID: storeID}
 	return errors.Join(
-		clean(products(ctx, c, storeID, given(set.Products))),
-		clean(promotions(ctx, c, storeID, given(set.Promotions))),
-		clean(each(given(set.Carts), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })),
-		clean(orderSettings(ctx, c, storeID, given(set.OrderSettings))),
-		clean(orders(ctx, c, storeID, given(set.Orders))),
-		clean(policies(ctx, c, storeID, given(set.Policies))),
+		clean(products(ctx, l, given(set.Products))),
+		clean(promotions(ctx, l, given(set.Promotions))),
+		clean(each(given(set.Carts), func(cart *cartv1.Cart) error { return setCart(ctx, l, cart) })),
+		clean(orderSettings(ctx, l, given(set.OrderSettings))),
+		clean(orders(ctx, l, given(set.Orders))),
+		clean(policies(ctx, l, given(set.Policies))),
 	)
 }
 

@@ -79,57 +79,83 @@ func (r *Report) refuse(line int, what string) {
 	}
 }
 
-// File loads JSON Lines of one kind into a store; storeID is not used for stores, which name themselves. Bad lines are
-// reported and the others loaded. An error means that loading stopped; the report counts what was loaded before.
+// Load is the loading of files into a store. It must not be used by several goroutines at once.
+type Load struct {
+	// Clients are the services to load into. Required.
+	Clients
+	// StoreID is the store. Not needed for stores, which name themselves.
+	StoreID string
+	// DryRun writes nothing. The services check products, promotions, orders and policies; the others are only read.
+	DryRun bool
+
+	currencies map[string]string // of the stores that were loaded, by their ids
+	products   map[string]bool   // that were loaded
+}
+
+// File loads one file with a Load of its own.
 func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (Report, error) {
+	return (&Load{Clients: c, StoreID: storeID}).File(ctx, kind, in)
+}
+
+// File loads JSON Lines of one kind. Bad lines are reported and the others loaded. An error means that loading stopped; the report
+// counts what was loaded before.
+func (l *Load) File(ctx context.Context, kind string, in io.Reader) (Report, error) {
 	if !slices.Contains(Kinds(), kind) {
 		return Report{}, fmt.Errorf("unknown kind %q; the kinds are %v", kind, Kinds())
 	}
-	k, err := newChecker(ctx, c, storeID, kind)
+	k, err := newChecker(ctx, l, kind)
 	if err != nil {
 		return Report{}, err
 	}
 	switch kind {
 	case "stores":
-		return each(checked(ctx, k, read[gatewayv1.Store](in)), func(s *gatewayv1.Store) error {
-			_, err := c.Stores.PutStore(ctx, &gatewayv1.PutStoreRequest{Store: s})
+		return each(checked(ctx, k, read[gatewayv1.Store](in)), unlessDry(l, func(s *gatewayv1.Store) error {
+			_, err := l.Stores.PutStore(ctx, &gatewayv1.PutStoreRequest{Store: s})
 			return err
-		})
+		}))
 	case "products":
-		return products(ctx, c, storeID, checked(ctx, k, read[catalogv1.Product](in)))
+		return products(ctx, l, checked(ctx, k, read[catalogv1.Product](in)))
 	case "variant_updates":
-		return variantUpdates(ctx, c, storeID, checked(ctx, k, read[catalogv1.VariantUpdate](in)))
+		return variantUpdates(ctx, l, checked(ctx, k, read[catalogv1.VariantUpdate](in)))
 	case "promotions":
-		return promotions(ctx, c, storeID, checked(ctx, k, read[promotionv1.Promotion](in)))
+		return promotions(ctx, l, checked(ctx, k, read[promotionv1.Promotion](in)))
 	case "cart_settings":
-		return each(checked(ctx, k, read[cartv1.CartSettings](in)), func(settings *cartv1.CartSettings) error {
-			_, err := c.Carts.PutCartSettings(ctx, &cartv1.PutCartSettingsRequest{StoreId: storeID, Settings: settings})
+		return each(checked(ctx, k, read[cartv1.CartSettings](in)), unlessDry(l, func(settings *cartv1.CartSettings) error {
+			_, err := l.Carts.PutCartSettings(ctx, &cartv1.PutCartSettingsRequest{StoreId: l.StoreID, Settings: settings})
 			return err
-		})
+		}))
 	case "carts":
-		return each(checked(ctx, k, read[cartv1.Cart](in)), func(cart *cartv1.Cart) error { return setCart(ctx, c, storeID, cart) })
+		return each(checked(ctx, k, read[cartv1.Cart](in)), unlessDry(l, func(cart *cartv1.Cart) error { return setCart(ctx, l, cart) }))
 	case "order_settings":
-		return orderSettings(ctx, c, storeID, checked(ctx, k, read[orderv1.OrderSettings](in)))
+		return orderSettings(ctx, l, checked(ctx, k, read[orderv1.OrderSettings](in)))
 	case "orders":
-		return orders(ctx, c, storeID, checked(ctx, k, read[orderv1.Order](in)))
+		return orders(ctx, l, checked(ctx, k, read[orderv1.Order](in)))
 	default:
-		return policies(ctx, c, storeID, checked(ctx, k, read[policyv1.Policy](in)))
+		return policies(ctx, l, checked(ctx, k, read[policyv1.Policy](in)))
 	}
 }
 
+// unlessDry returns put, or what does nothing in a dry run.
+func unlessDry[T proto.Message](l *Load, put func(T) error) func(T) error {
+	if l.DryRun {
+		return func(T) error { return nil }
+	}
+	return put
+}
+
 // orderSettings writes each record over the one before.
-func orderSettings(ctx context.Context, c Clients, storeID string, items lines[*orderv1.OrderSettings]) (Report, error) {
-	return each(items, func(settings *orderv1.OrderSettings) error {
-		_, err := c.Orders.PutOrderSettings(ctx, &orderv1.PutOrderSettingsRequest{StoreId: storeID, Settings: settings})
+func orderSettings(ctx context.Context, l *Load, items lines[*orderv1.OrderSettings]) (Report, error) {
+	return each(items, unlessDry(l, func(settings *orderv1.OrderSettings) error {
+		_, err := l.Orders.PutOrderSettings(ctx, &orderv1.PutOrderSettingsRequest{StoreId: l.StoreID, Settings: settings})
 		return err
-	})
+	}))
 }
 
 // Products loads products that were read already into a store, as File does.
 func Products(
 	ctx context.Context, c catalogv1.CatalogServiceClient, storeID string, items iter.Seq2[jsonl.Line[*catalogv1.Product], error],
 ) (Report, error) {
-	return products(ctx, Clients{Catalog: c}, storeID, items)
+	return products(ctx, &Load{Clients: Clients{Catalog: c}, StoreID: storeID}, items)
 }
 
 // message is a pointer to a generated message.
@@ -145,8 +171,8 @@ func read[T any, M message[T]](in io.Reader) lines[M] {
 	return jsonl.Read(in, func() M { return M(new(T)) }, jsonl.Config{})
 }
 
-func setCart(ctx context.Context, c Clients, storeID string, cart *cartv1.Cart) error {
-	_, err := c.Carts.SetCart(ctx, &cartv1.SetCartRequest{StoreId: storeID, CartId: cart.GetCartId(), Items: cart.GetItems()})
+func setCart(ctx context.Context, l *Load, cart *cartv1.Cart) error {
+	_, err := l.Carts.SetCart(ctx, &cartv1.SetCartRequest{StoreId: l.StoreID, CartId: cart.GetCartId(), Items: cart.GetItems()})
 	return err
 }
 

@@ -1084,7 +1084,9 @@ type UpsertProductsRequest struct {
 	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 1,000 products.
-	Products      []*Product `protobuf:"bytes,2,rep,name=products,proto3" json:"products,omitempty"`
+	Products []*Product `protobuf:"bytes,2,rep,name=products,proto3" json:"products,omitempty"`
+	// Check the items and write nothing. Counts in the first message of the stream.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1131,6 +1133,13 @@ func (x *UpsertProductsRequest) GetProducts() []*Product {
 		return x.Products
 	}
 	return nil
+}
+
+func (x *UpsertProductsRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // UpsertProductsResponse reports on a finished bulk write.
@@ -1303,7 +1312,9 @@ type UpdateVariantsRequest struct {
 	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 1,000 updates, applied in order.
-	Updates       []*VariantUpdate `protobuf:"bytes,2,rep,name=updates,proto3" json:"updates,omitempty"`
+	Updates []*VariantUpdate `protobuf:"bytes,2,rep,name=updates,proto3" json:"updates,omitempty"`
+	// Check the items and write nothing. Counts in the first message of the stream.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1350,6 +1361,13 @@ func (x *UpdateVariantsRequest) GetUpdates() []*VariantUpdate {
 		return x.Updates
 	}
 	return nil
+}
+
+func (x *UpdateVariantsRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // UpdateVariantsResponse reports on a finished stream of updates.
@@ -2403,10 +2421,11 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x05Facet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\x05R\x05count\"k\n" +
+	"\x05count\x18\x03 \x01(\x05R\x05count\"\x90\x01\n" +
 	"\x15UpsertProductsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x127\n" +
-	"\bproducts\x18\x02 \x03(\v2\x1b.quartet.catalog.v1.ProductR\bproducts\"\xbf\x01\n" +
+	"\bproducts\x18\x02 \x03(\v2\x1b.quartet.catalog.v1.ProductR\bproducts\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"\xbf\x01\n" +
 	"\x16UpsertProductsResponse\x12%\n" +
 	"\x0eupserted_count\x18\x01 \x01(\x05R\rupsertedCount\x124\n" +
 	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +
@@ -2423,10 +2442,11 @@ const file_quartet_catalog_v1_catalog_proto_rawDesc = "" +
 	"list_price\x18\x04 \x01(\v2\x18.quartet.common.v1.MoneyR\tlistPrice\x12\x19\n" +
 	"\x05stock\x18\x05 \x01(\x05H\x00R\x05stock\x88\x01\x01\x12(\n" +
 	"\x10clear_list_price\x18\x06 \x01(\bR\x0eclearListPriceB\b\n" +
-	"\x06_stock\"o\n" +
+	"\x06_stock\"\x94\x01\n" +
 	"\x15UpdateVariantsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12;\n" +
-	"\aupdates\x18\x02 \x03(\v2!.quartet.catalog.v1.VariantUpdateR\aupdates\"\xbd\x01\n" +
+	"\aupdates\x18\x02 \x03(\v2!.quartet.catalog.v1.VariantUpdateR\aupdates\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"\xbd\x01\n" +
 	"\x16UpdateVariantsResponse\x12#\n" +
 	"\rupdated_count\x18\x01 \x01(\x05R\fupdatedCount\x124\n" +
 	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +

@@ -1277,7 +1277,9 @@ type UpsertOrdersRequest struct {
 	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 1,000 orders.
-	Orders        []*Order `protobuf:"bytes,2,rep,name=orders,proto3" json:"orders,omitempty"`
+	Orders []*Order `protobuf:"bytes,2,rep,name=orders,proto3" json:"orders,omitempty"`
+	// Check the items and write nothing. Counts in the first message of the stream.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1324,6 +1326,13 @@ func (x *UpsertOrdersRequest) GetOrders() []*Order {
 		return x.Orders
 	}
 	return nil
+}
+
+func (x *UpsertOrdersRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // UpsertOrdersResponse reports on a finished bulk write.
@@ -2271,10 +2280,11 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\x05items\x18\a \x03(\v2\x1e.quartet.order.v1.ItemQuantityR\x05items\"u\n" +
 	"\fStatusChange\x125\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1d.quartet.order.v1.OrderStatusR\x06status\x12.\n" +
-	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"a\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x86\x01\n" +
 	"\x13UpsertOrdersRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12/\n" +
-	"\x06orders\x18\x02 \x03(\v2\x17.quartet.order.v1.OrderR\x06orders\"\x94\x01\n" +
+	"\x06orders\x18\x02 \x03(\v2\x17.quartet.order.v1.OrderR\x06orders\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"\x94\x01\n" +
 	"\x14UpsertOrdersResponse\x12%\n" +
 	"\x0eupserted_count\x18\x01 \x01(\x05R\rupsertedCount\x124\n" +
 	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +

@@ -232,7 +232,9 @@ type UpsertPoliciesRequest struct {
 	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 100 documents.
-	Policies      []*Policy `protobuf:"bytes,2,rep,name=policies,proto3" json:"policies,omitempty"`
+	Policies []*Policy `protobuf:"bytes,2,rep,name=policies,proto3" json:"policies,omitempty"`
+	// Check the items and write nothing. Counts in the first message of the stream.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,6 +281,13 @@ func (x *UpsertPoliciesRequest) GetPolicies() []*Policy {
 		return x.Policies
 	}
 	return nil
+}
+
+func (x *UpsertPoliciesRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // UpsertPoliciesResponse reports on a finished bulk write.
@@ -688,10 +697,11 @@ const file_quartet_policy_v1_policy_proto_rawDesc = "" +
 	"\x03url\x18\x05 \x01(\tR\x03url\x12\x1a\n" +
 	"\blanguage\x18\x06 \x01(\tR\blanguage\x12\x14\n" +
 	"\x05score\x18\a \x01(\x01R\x05score\x12&\n" +
-	"\x0fnear_in_meaning\x18\b \x01(\bR\rnearInMeaning\"i\n" +
+	"\x0fnear_in_meaning\x18\b \x01(\bR\rnearInMeaning\"\x8e\x01\n" +
 	"\x15UpsertPoliciesRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x125\n" +
-	"\bpolicies\x18\x02 \x03(\v2\x19.quartet.policy.v1.PolicyR\bpolicies\"\x96\x01\n" +
+	"\bpolicies\x18\x02 \x03(\v2\x19.quartet.policy.v1.PolicyR\bpolicies\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"\x96\x01\n" +
 	"\x16UpsertPoliciesResponse\x12%\n" +
 	"\x0eupserted_count\x18\x01 \x01(\x05R\rupsertedCount\x124\n" +
 	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +

@@ -948,7 +948,9 @@ type UpsertPromotionsRequest struct {
 	// Store to write to. Required in the first message of the stream. Later messages may leave it out, but not change it.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Up to 1,000 promotions.
-	Promotions    []*Promotion `protobuf:"bytes,2,rep,name=promotions,proto3" json:"promotions,omitempty"`
+	Promotions []*Promotion `protobuf:"bytes,2,rep,name=promotions,proto3" json:"promotions,omitempty"`
+	// Check the items and write nothing. Counts in the first message of the stream.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -995,6 +997,13 @@ func (x *UpsertPromotionsRequest) GetPromotions() []*Promotion {
 		return x.Promotions
 	}
 	return nil
+}
+
+func (x *UpsertPromotionsRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // UpsertPromotionsResponse reports on a finished bulk write.
@@ -1994,12 +2003,13 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\x0emissing_amount\x18\x05 \x01(\v2\x18.quartet.common.v1.MoneyR\rmissingAmount\x12)\n" +
 	"\x10missing_quantity\x18\x06 \x01(\x05R\x0fmissingQuantity\x12 \n" +
 	"\vexplanation\x18\a \x01(\tR\vexplanation\x12+\n" +
-	"\x11conflicting_codes\x18\b \x03(\tR\x10conflictingCodes\"u\n" +
+	"\x11conflicting_codes\x18\b \x03(\tR\x10conflictingCodes\"\x9a\x01\n" +
 	"\x17UpsertPromotionsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12?\n" +
 	"\n" +
 	"promotions\x18\x02 \x03(\v2\x1f.quartet.promotion.v1.PromotionR\n" +
-	"promotions\"\x98\x01\n" +
+	"promotions\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"\x98\x01\n" +
 	"\x18UpsertPromotionsResponse\x12%\n" +
 	"\x0eupserted_count\x18\x01 \x01(\x05R\rupsertedCount\x124\n" +
 	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +
