@@ -62,6 +62,7 @@ func commands() []command {
 		{"bench", "turn", "measure what a turn costs beside the models' own time", runBench},
 		{"model", "", "run the offline model, an OpenAI-compatible API that follows rules", runModel},
 		{"scope", "", "print a signed scope, to call a service as the gateway does in a turn", runScope},
+		{"completion", "bash|zsh|fish", "print a script that completes commands and flags", runCompletion},
 		{"version", "", "print the version", runVersion},
 	}
 }
