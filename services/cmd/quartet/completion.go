@@ -13,7 +13,7 @@ var completionScripts = map[string]string{
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "%[1]s" -- "$cur"))
   elif [[ $cur == -* ]]; then
-    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE -- '^ +--[a-z0-9-]+')" -- "$cur"))
+    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE -- '^ {6}--[a-z0-9-]+')" -- "$cur"))
   else
     COMPREPLY=($(compgen -f -- "$cur"))
   fi
@@ -25,7 +25,7 @@ _quartet() {
   if (( CURRENT == 2 )); then
     compadd %[1]s
   elif [[ $PREFIX == -* ]]; then
-    compadd -- $("${words[1]}" "${words[2]}" --help 2>/dev/null | grep -oE -- '^ +--[a-z0-9-]+')
+    compadd -- $("${words[1]}" "${words[2]}" --help 2>/dev/null | grep -oE -- '^ {6}--[a-z0-9-]+')
   else
     _files
   fi
@@ -33,7 +33,7 @@ _quartet() {
 compdef _quartet quartet
 `,
 	"fish": `complete -c quartet -n __fish_use_subcommand -f -a "%[1]s"
-complete -c quartet -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(quartet (commandline -opc)[2] --help 2>/dev/null | string match -rg "^ +(--[a-z0-9-]+)")'
+complete -c quartet -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(quartet (commandline -opc)[2] --help 2>/dev/null | string match -rg "^ {6}(--[a-z0-9-]+)")'
 `,
 }
 
