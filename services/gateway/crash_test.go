@@ -50,7 +50,7 @@ func (h *fixture) crashingGateway(name string, dies func(redis.Cmder) bool) *cra
 	h.t.Cleanup(cancel)
 	client := h.redisClient()
 	client.AddHook(m)
-	h.serveGateway(name, client)
+	h.serveGateway(name, client).cfg.RecordTimeout = time.Second / 2 // a dead gateway tries in vain
 	m.client = gatewayv1.NewGatewayServiceClient(h.dial(name))
 	return m
 }

@@ -70,7 +70,6 @@ func TestFaults(t *testing.T) {
 				redis := miniredis.RunT(t)
 				synctest.Test(t, func(t *testing.T) {
 					h := newFixture(t, redis)
-					h.config.RecordTimeout = 0 // the default: the page tells how long a reply takes
 					cell := h.faultCell(message, row.begin)
 					if at == 0 {
 						sound[i] = cell

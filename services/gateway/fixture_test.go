@@ -218,7 +218,6 @@ func newFixture(t *testing.T, redis *miniredis.Miniredis) *fixture {
 		specialists: map[string]*fakeSpecialist{}, stops: map[string]func(){},
 	}
 	h.config.Sealer = servicetest.Sealer(t) // what holds for encrypted threads holds for others
-	h.config.RecordTimeout = 100 * time.Millisecond
 	for _, name := range specialistNames {
 		h.specialists[name] = &fakeSpecialist{name: name}
 	}

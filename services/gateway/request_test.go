@@ -319,7 +319,6 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 // A fail-over of Redis while a turn runs: the finished reply waits for it.
 func TestAReplyIsRecordedAfterAFailOver(t *testing.T) {
 	h := newFixture(t, miniredis.RunT(t))
-	h.config.RecordTimeout = 0 // the default
 	h.start()
 	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 		h.redisFault.set(func(_ context.Context, n int) error {
@@ -342,6 +341,7 @@ func TestAReplyIsRecordedAfterAFailOver(t *testing.T) {
 func TestRedisDownRefusesARequestWithAnIDAndLosesNoAnswer(t *testing.T) {
 	h := newFixture(t, miniredis.RunT(t))
 	m := h.meter()
+	h.config.RecordTimeout = time.Second / 2
 	h.start()
 	reply, err := h.client.Ask(t.Context(), named("r0", "search: hats"))
 	if err != nil || reply.GetUnrecorded() {

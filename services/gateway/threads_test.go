@@ -342,6 +342,7 @@ func TestRedisDownAtAdmissionIsUnavailableAndThenOver(t *testing.T) {
 
 func TestAReplyThatCannotBeRecordedIsGivenAnyway(t *testing.T) {
 	h := open(t, nil)
+	h.service.cfg.RecordTimeout = time.Second / 2
 	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 		h.redis.SetError("LOADING not now")
 		return say(stream, "here")
