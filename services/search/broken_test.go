@@ -257,8 +257,8 @@ func TestBrokenLines(t *testing.T) {
 			add("") // blank lines count
 		}
 	}
-	for _, b := range brokenFields {
-		addBroken(b.name, productLine(t, "BAD", b.path, b.value), b.want)
+	for i, b := range brokenFields {
+		addBroken(b.name, productLine(t, fmt.Sprint("BAD-", i), b.path, b.value), b.want)
 	}
 	for name, l := range brokenLines(t) {
 		addBroken(name, l[0], l[1])
