@@ -31,6 +31,8 @@ func TestARefusedKeyIsToldOnce(t *testing.T) {
 		}
 		want := func(after string, states ...bool) {
 			t.Helper()
+			key.mu.Lock() // it is held while a watcher is told
+			defer key.mu.Unlock()
 			if !slices.Equal(told, states) {
 				t.Errorf("after %s: told %v, want %v", after, told, states)
 			}
