@@ -53,7 +53,7 @@ fuzz-readers: # The fuzz targets that build quickly
 
 .PHONY: hold
 hold: ## Replace, kill and fail over all services under load, then flood and fuzz them (ten minutes); CI runs a part
-	go test -count=1 -timeout 30m ./services/e2e -run 'TestHold|TestAClusterFailsOver' -v -args -hold 5m
+	go test -count=1 -timeout 30m ./services/e2e -run 'TestHold|TestAClusterFailsOver|TestARollOutForCallers' -v -args -hold 5m
 	go test -count=1 ./services/internal/rpc -run 'CutOff|AreBounded|BeforeTheyAreDecoded' -v
 	go test -count=1 -timeout 10m ./services/suite -run TestRandomRequests -random 2m
 	$(MAKE) fuzz FUZZTIME=20s FUZZ="$(READERS)"

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/resolver/dns"
 	"google.golang.org/grpc/status"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
@@ -333,6 +334,45 @@ func TestHold(t *testing.T) {
 	}
 	t.Logf("%d rounds", rounds)
 	f.failOver(gateway, failOver)
+}
+
+// TestARollOutForCallersWithDefaults replaces both gateways at once. A caller with gRPC's defaults looks names up every 30 seconds, so
+// the old replicas go on for the drain delay of the manifests. It takes longer than other tests may, and runs with -hold 1m or more.
+func TestARollOutForCallersWithDefaults(t *testing.T) {
+	if *hold < time.Minute {
+		t.Skip("takes 90 s: run it with -args -hold 1m")
+	}
+	t.Setenv("QUARTET_DRAIN_DELAY", "35s")
+	dns.SetMinResolutionInterval(30 * time.Second) // as before package rpc changed it
+	defer dns.SetMinResolutionInterval(time.Second)
+	f, _ := startFleet(t, redistest.Single(t))
+	conn, err := grpc.NewClient(f.target(suite.Gateway), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	gateway := gatewayv1.NewGatewayServiceClient(conn)
+	awaitTurn(t, gateway)
+	var old []*pod
+	got, _ := f.during(gateway, func(ctx context.Context) {
+		for range 2 {
+			f.awaitServing(suite.Gateway, f.start(suite.Gateway))
+			leaving := f.pods[suite.Gateway][0]
+			f.pods[suite.Gateway] = f.pods[suite.Gateway][1:]
+			f.names.remove(suite.Gateway+".test", leaving.ip)
+			_ = leaving.cmd.Process.Signal(syscall.SIGTERM)
+			old = append(old, leaving)
+		}
+		pause(ctx, 45*time.Second)
+	})
+	for _, p := range old {
+		if err := p.cmd.Wait(); err != nil {
+			t.Errorf("a gateway did not stop well: %v", err)
+		}
+	}
+	if len(got) != 1 || got[codes.OK.String()] == 0 {
+		t.Errorf("roll-out of the gateways: %v, want OK only", got)
+	}
 }
 
 // TestAClusterFailsOver kills the primary node of the key that every turn reads.
