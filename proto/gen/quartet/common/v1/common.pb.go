@@ -11,6 +11,7 @@ package commonv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -159,6 +160,8 @@ const (
 	ErrorReason_ERROR_REASON_MALFORMED_MESSAGE ErrorReason = 36
 	// The request has more bytes or elements than the method takes. RESOURCE_EXHAUSTED without RetryInfo: waiting does not help.
 	ErrorReason_ERROR_REASON_MESSAGE_TOO_LARGE ErrorReason = 37
+	// There is no prompt, version of a prompt, or earlier state to roll back to. NOT_FOUND.
+	ErrorReason_ERROR_REASON_PROMPT_NOT_FOUND ErrorReason = 38
 )
 
 // Enum value maps for ErrorReason.
@@ -202,6 +205,7 @@ var (
 		35: "ERROR_REASON_STATE_CORRUPT",
 		36: "ERROR_REASON_MALFORMED_MESSAGE",
 		37: "ERROR_REASON_MESSAGE_TOO_LARGE",
+		38: "ERROR_REASON_PROMPT_NOT_FOUND",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -242,6 +246,7 @@ var (
 		"ERROR_REASON_STATE_CORRUPT":            35,
 		"ERROR_REASON_MALFORMED_MESSAGE":        36,
 		"ERROR_REASON_MESSAGE_TOO_LARGE":        37,
+		"ERROR_REASON_PROMPT_NOT_FOUND":         38,
 	}
 )
 
@@ -418,6 +423,61 @@ func (x *Usage) GetEstimated() bool {
 	return false
 }
 
+// ModelCall is one call of a model.
+type ModelCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens of the call.
+	Usage *Usage `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
+	// How long it took.
+	Duration      *durationpb.Duration `protobuf:"bytes,2,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelCall) Reset() {
+	*x = ModelCall{}
+	mi := &file_quartet_common_v1_common_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelCall) ProtoMessage() {}
+
+func (x *ModelCall) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_common_v1_common_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelCall.ProtoReflect.Descriptor instead.
+func (*ModelCall) Descriptor() ([]byte, []int) {
+	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ModelCall) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *ModelCall) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
 // Cost is the price of model calls, by the prices configured for the model. An absent Cost means unknown, never free.
 type Cost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -431,7 +491,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_quartet_common_v1_common_proto_msgTypes[2]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -443,7 +503,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_common_v1_common_proto_msgTypes[2]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -456,7 +516,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{2}
+	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Cost) GetAmountMicros() int64 {
@@ -486,7 +546,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_quartet_common_v1_common_proto_msgTypes[3]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -498,7 +558,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_common_v1_common_proto_msgTypes[3]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -511,7 +571,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{3}
+	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Budget) GetMaxTokens() int64 {
@@ -534,14 +594,16 @@ type Message struct {
 	// Author of the text. Required.
 	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=quartet.common.v1.Role" json:"role,omitempty"`
 	// The text, in UTF-8. Required.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Name of the person of the store who wrote the text, in the role of the assistant. Empty: no such person did.
+	Person        string `protobuf:"bytes,3,opt,name=person,proto3" json:"person,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_quartet_common_v1_common_proto_msgTypes[4]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +615,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_common_v1_common_proto_msgTypes[4]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +628,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{4}
+	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Message) GetRole() Role {
@@ -579,6 +641,13 @@ func (x *Message) GetRole() Role {
 func (x *Message) GetText() string {
 	if x != nil {
 		return x.Text
+	}
+	return ""
+}
+
+func (x *Message) GetPerson() string {
+	if x != nil {
+		return x.Person
 	}
 	return ""
 }
@@ -600,7 +669,7 @@ type ItemError struct {
 
 func (x *ItemError) Reset() {
 	*x = ItemError{}
-	mi := &file_quartet_common_v1_common_proto_msgTypes[5]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +681,7 @@ func (x *ItemError) String() string {
 func (*ItemError) ProtoMessage() {}
 
 func (x *ItemError) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_common_v1_common_proto_msgTypes[5]
+	mi := &file_quartet_common_v1_common_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +694,7 @@ func (x *ItemError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemError.ProtoReflect.Descriptor instead.
 func (*ItemError) Descriptor() ([]byte, []int) {
-	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{5}
+	return file_quartet_common_v1_common_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ItemError) GetIndex() int32 {
@@ -660,7 +729,7 @@ var File_quartet_common_v1_common_proto protoreflect.FileDescriptor
 
 const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\n" +
-	"\x1equartet/common/v1/common.proto\x12\x11quartet.common.v1\"O\n" +
+	"\x1equartet/common/v1/common.proto\x12\x11quartet.common.v1\x1a\x1egoogle/protobuf/duration.proto\"O\n" +
 	"\x05Money\x12!\n" +
 	"\famount_minor\x18\x01 \x01(\x03R\vamountMinor\x12#\n" +
 	"\rcurrency_code\x18\x02 \x01(\tR\fcurrencyCode\"\xf6\x01\n" +
@@ -671,17 +740,21 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x17reasoning_output_tokens\x18\x04 \x01(\x03R\x15reasoningOutputTokens\x12\x1f\n" +
 	"\vmodel_calls\x18\x05 \x01(\x05R\n" +
 	"modelCalls\x12\x1c\n" +
-	"\testimated\x18\x06 \x01(\bR\testimated\"P\n" +
+	"\testimated\x18\x06 \x01(\bR\testimated\"r\n" +
+	"\tModelCall\x12.\n" +
+	"\x05usage\x18\x01 \x01(\v2\x18.quartet.common.v1.UsageR\x05usage\x125\n" +
+	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\"P\n" +
 	"\x04Cost\x12#\n" +
 	"\ramount_micros\x18\x01 \x01(\x03R\famountMicros\x12#\n" +
 	"\rcurrency_code\x18\x02 \x01(\tR\fcurrencyCode\"[\n" +
 	"\x06Budget\x12\x1d\n" +
 	"\n" +
 	"max_tokens\x18\x01 \x01(\x03R\tmaxTokens\x122\n" +
-	"\bmax_cost\x18\x02 \x01(\v2\x17.quartet.common.v1.CostR\amaxCost\"J\n" +
+	"\bmax_cost\x18\x02 \x01(\v2\x17.quartet.common.v1.CostR\amaxCost\"b\n" +
 	"\aMessage\x12+\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x17.quartet.common.v1.RoleR\x04role\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"r\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x16\n" +
+	"\x06person\x18\x03 \x01(\tR\x06person\"r\n" +
 	"\tItemError\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x17\n" +
 	"\aitem_id\x18\x02 \x01(\tR\x06itemId\x12\x14\n" +
@@ -690,7 +763,7 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
-	"\x0eROLE_ASSISTANT\x10\x02*\x9d\n" +
+	"\x0eROLE_ASSISTANT\x10\x02*\xc0\n" +
 	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -731,7 +804,8 @@ const file_quartet_common_v1_common_proto_rawDesc = "" +
 	"\x1eERROR_REASON_STATE_KEY_MISSING\x10\"\x12\x1e\n" +
 	"\x1aERROR_REASON_STATE_CORRUPT\x10#\x12\"\n" +
 	"\x1eERROR_REASON_MALFORMED_MESSAGE\x10$\x12\"\n" +
-	"\x1eERROR_REASON_MESSAGE_TOO_LARGE\x10%B\xd4\x01\n" +
+	"\x1eERROR_REASON_MESSAGE_TOO_LARGE\x10%\x12!\n" +
+	"\x1dERROR_REASON_PROMPT_NOT_FOUND\x10&B\xd4\x01\n" +
 	"\x15com.quartet.common.v1B\vCommonProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/common/v1;commonv1\xa2\x02\x03QCX\xaa\x02\x11Quartet.Common.V1\xca\x02\x11Quartet\\Common\\V1\xe2\x02\x1dQuartet\\Common\\V1\\GPBMetadata\xea\x02\x13Quartet::Common::V1b\x06proto3"
 
 var (
@@ -747,25 +821,29 @@ func file_quartet_common_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_common_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quartet_common_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_quartet_common_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_quartet_common_v1_common_proto_goTypes = []any{
-	(Role)(0),         // 0: quartet.common.v1.Role
-	(ErrorReason)(0),  // 1: quartet.common.v1.ErrorReason
-	(*Money)(nil),     // 2: quartet.common.v1.Money
-	(*Usage)(nil),     // 3: quartet.common.v1.Usage
-	(*Cost)(nil),      // 4: quartet.common.v1.Cost
-	(*Budget)(nil),    // 5: quartet.common.v1.Budget
-	(*Message)(nil),   // 6: quartet.common.v1.Message
-	(*ItemError)(nil), // 7: quartet.common.v1.ItemError
+	(Role)(0),                   // 0: quartet.common.v1.Role
+	(ErrorReason)(0),            // 1: quartet.common.v1.ErrorReason
+	(*Money)(nil),               // 2: quartet.common.v1.Money
+	(*Usage)(nil),               // 3: quartet.common.v1.Usage
+	(*ModelCall)(nil),           // 4: quartet.common.v1.ModelCall
+	(*Cost)(nil),                // 5: quartet.common.v1.Cost
+	(*Budget)(nil),              // 6: quartet.common.v1.Budget
+	(*Message)(nil),             // 7: quartet.common.v1.Message
+	(*ItemError)(nil),           // 8: quartet.common.v1.ItemError
+	(*durationpb.Duration)(nil), // 9: google.protobuf.Duration
 }
 var file_quartet_common_v1_common_proto_depIdxs = []int32{
-	4, // 0: quartet.common.v1.Budget.max_cost:type_name -> quartet.common.v1.Cost
-	0, // 1: quartet.common.v1.Message.role:type_name -> quartet.common.v1.Role
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 0: quartet.common.v1.ModelCall.usage:type_name -> quartet.common.v1.Usage
+	9, // 1: quartet.common.v1.ModelCall.duration:type_name -> google.protobuf.Duration
+	5, // 2: quartet.common.v1.Budget.max_cost:type_name -> quartet.common.v1.Cost
+	0, // 3: quartet.common.v1.Message.role:type_name -> quartet.common.v1.Role
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_quartet_common_v1_common_proto_init() }
@@ -779,7 +857,7 @@ func file_quartet_common_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_common_v1_common_proto_rawDesc), len(file_quartet_common_v1_common_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -9,9 +9,9 @@
 package gatewayv1
 
 import (
-	v14 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
-	v12 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
-	v13 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	v12 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	v13 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	v14 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	v1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	v11 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -29,6 +29,67 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// BudgetStep is what is done where the budget of a day runs out.
+type BudgetStep int32
+
+const (
+	// Nothing.
+	BudgetStep_BUDGET_STEP_UNSPECIFIED BudgetStep = 0
+	// No model is asked. Not a value of DayBudget.saving: it follows where the budget is used up.
+	BudgetStep_BUDGET_STEP_STOP BudgetStep = 1
+	// Another model answers.
+	BudgetStep_BUDGET_STEP_CHEAPER_MODEL BudgetStep = 2
+	// Only the first part of a message is answered; the others are named as not answered.
+	BudgetStep_BUDGET_STEP_FEWER_SPECIALISTS BudgetStep = 3
+	// A turn reserves half, so that its answers may be cut short.
+	BudgetStep_BUDGET_STEP_PARTIAL_ANSWER BudgetStep = 4
+)
+
+// Enum value maps for BudgetStep.
+var (
+	BudgetStep_name = map[int32]string{
+		0: "BUDGET_STEP_UNSPECIFIED",
+		1: "BUDGET_STEP_STOP",
+		2: "BUDGET_STEP_CHEAPER_MODEL",
+		3: "BUDGET_STEP_FEWER_SPECIALISTS",
+		4: "BUDGET_STEP_PARTIAL_ANSWER",
+	}
+	BudgetStep_value = map[string]int32{
+		"BUDGET_STEP_UNSPECIFIED":       0,
+		"BUDGET_STEP_STOP":              1,
+		"BUDGET_STEP_CHEAPER_MODEL":     2,
+		"BUDGET_STEP_FEWER_SPECIALISTS": 3,
+		"BUDGET_STEP_PARTIAL_ANSWER":    4,
+	}
+)
+
+func (x BudgetStep) Enum() *BudgetStep {
+	p := new(BudgetStep)
+	*p = x
+	return p
+}
+
+func (x BudgetStep) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BudgetStep) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_gateway_v1_gateway_proto_enumTypes[0].Descriptor()
+}
+
+func (BudgetStep) Type() protoreflect.EnumType {
+	return &file_quartet_gateway_v1_gateway_proto_enumTypes[0]
+}
+
+func (x BudgetStep) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BudgetStep.Descriptor instead.
+func (BudgetStep) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{0}
+}
 
 // MergeMethod says how the text of a reply was produced.
 type MergeMethod int32
@@ -75,11 +136,11 @@ func (x MergeMethod) String() string {
 }
 
 func (MergeMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_quartet_gateway_v1_gateway_proto_enumTypes[0].Descriptor()
+	return file_quartet_gateway_v1_gateway_proto_enumTypes[1].Descriptor()
 }
 
 func (MergeMethod) Type() protoreflect.EnumType {
-	return &file_quartet_gateway_v1_gateway_proto_enumTypes[0]
+	return &file_quartet_gateway_v1_gateway_proto_enumTypes[1]
 }
 
 func (x MergeMethod) Number() protoreflect.EnumNumber {
@@ -88,7 +149,129 @@ func (x MergeMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MergeMethod.Descriptor instead.
 func (MergeMethod) EnumDescriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{0}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{1}
+}
+
+// Rating says whether a reply helped.
+type Rating int32
+
+const (
+	// Not set.
+	Rating_RATING_UNSPECIFIED Rating = 0
+	// Thumb up.
+	Rating_RATING_HELPFUL Rating = 1
+	// Thumb down.
+	Rating_RATING_NOT_HELPFUL Rating = 2
+)
+
+// Enum value maps for Rating.
+var (
+	Rating_name = map[int32]string{
+		0: "RATING_UNSPECIFIED",
+		1: "RATING_HELPFUL",
+		2: "RATING_NOT_HELPFUL",
+	}
+	Rating_value = map[string]int32{
+		"RATING_UNSPECIFIED": 0,
+		"RATING_HELPFUL":     1,
+		"RATING_NOT_HELPFUL": 2,
+	}
+)
+
+func (x Rating) Enum() *Rating {
+	p := new(Rating)
+	*p = x
+	return p
+}
+
+func (x Rating) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Rating) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_gateway_v1_gateway_proto_enumTypes[2].Descriptor()
+}
+
+func (Rating) Type() protoreflect.EnumType {
+	return &file_quartet_gateway_v1_gateway_proto_enumTypes[2]
+}
+
+func (x Rating) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Rating.Descriptor instead.
+func (Rating) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{2}
+}
+
+// UsageGroup is what sums of usage are split by.
+type UsageGroup int32
+
+const (
+	// Not set.
+	UsageGroup_USAGE_GROUP_UNSPECIFIED UsageGroup = 0
+	// Day in UTC.
+	UsageGroup_USAGE_GROUP_DAY UsageGroup = 1
+	// Agent: "router", a specialist, or "merge".
+	UsageGroup_USAGE_GROUP_AGENT UsageGroup = 2
+	// Model, as it reports itself.
+	UsageGroup_USAGE_GROUP_MODEL UsageGroup = 3
+	// Version of the prompt.
+	UsageGroup_USAGE_GROUP_PROMPT_VERSION UsageGroup = 4
+	// Thread.
+	UsageGroup_USAGE_GROUP_THREAD UsageGroup = 5
+	// Turn.
+	UsageGroup_USAGE_GROUP_TURN UsageGroup = 6
+)
+
+// Enum value maps for UsageGroup.
+var (
+	UsageGroup_name = map[int32]string{
+		0: "USAGE_GROUP_UNSPECIFIED",
+		1: "USAGE_GROUP_DAY",
+		2: "USAGE_GROUP_AGENT",
+		3: "USAGE_GROUP_MODEL",
+		4: "USAGE_GROUP_PROMPT_VERSION",
+		5: "USAGE_GROUP_THREAD",
+		6: "USAGE_GROUP_TURN",
+	}
+	UsageGroup_value = map[string]int32{
+		"USAGE_GROUP_UNSPECIFIED":    0,
+		"USAGE_GROUP_DAY":            1,
+		"USAGE_GROUP_AGENT":          2,
+		"USAGE_GROUP_MODEL":          3,
+		"USAGE_GROUP_PROMPT_VERSION": 4,
+		"USAGE_GROUP_THREAD":         5,
+		"USAGE_GROUP_TURN":           6,
+	}
+)
+
+func (x UsageGroup) Enum() *UsageGroup {
+	p := new(UsageGroup)
+	*p = x
+	return p
+}
+
+func (x UsageGroup) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UsageGroup) Descriptor() protoreflect.EnumDescriptor {
+	return file_quartet_gateway_v1_gateway_proto_enumTypes[3].Descriptor()
+}
+
+func (UsageGroup) Type() protoreflect.EnumType {
+	return &file_quartet_gateway_v1_gateway_proto_enumTypes[3]
+}
+
+func (x UsageGroup) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UsageGroup.Descriptor instead.
+func (UsageGroup) EnumDescriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{3}
 }
 
 // Store is one shop.
@@ -121,7 +304,27 @@ type Store struct {
 	// Confidence below which a reply recommends a human, 0 to 1. Zero: the default, which docs/turn.md names.
 	HandoffConfidence float64 `protobuf:"fixed64,10,opt,name=handoff_confidence,json=handoffConfidence,proto3" json:"handoff_confidence,omitempty"`
 	// What becomes of claims without evidence, at most one rule for each kind. A kind without a rule has that of its default.
-	ClaimRules    []*v11.ClaimRule `protobuf:"bytes,11,rep,name=claim_rules,json=claimRules,proto3" json:"claim_rules,omitempty"`
+	ClaimRules []*v11.ClaimRule `protobuf:"bytes,11,rep,name=claim_rules,json=claimRules,proto3" json:"claim_rules,omitempty"`
+	// How replies speak. Absent: plain and friendly.
+	Voice *v11.Voice `protobuf:"bytes,12,opt,name=voice,proto3" json:"voice,omitempty"`
+	// Budget of all models' work on one turn. The gateway's own counts, too: of each limit, the lower. Absent: that of the gateway.
+	TurnBudget *v12.Budget `protobuf:"bytes,13,opt,name=turn_budget,json=turnBudget,proto3" json:"turn_budget,omitempty"`
+	// BCP 47 tags of the languages that replies may be in, such as "de". A shopper of another language is answered in default_locale.
+	// At most 50. Empty: any language.
+	Languages []string `protobuf:"bytes,14,rep,name=languages,proto3" json:"languages,omitempty"`
+	// Group of stores whose prompts this store uses where it has none of its own, of the form of an id. Empty: none. See PromptService.
+	PromptVariant string `protobuf:"bytes,15,opt,name=prompt_variant,json=promptVariant,proto3" json:"prompt_variant,omitempty"`
+	// Models by agent: "router", "merge", or a specialist. Each must be one of the gateway's --store-models. An agent that is not named
+	// uses its own. At most 32.
+	Models map[string]string `protobuf:"bytes,16,rep,name=models,proto3" json:"models,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Budget of all models' work on the turns of a day. Absent: none.
+	DayBudget *DayBudget `protobuf:"bytes,17,opt,name=day_budget,json=dayBudget,proto3" json:"day_budget,omitempty"`
+	// URL that is told of each turn that recommends a human, by a signed POST as of standardwebhooks.com, repeated for a day until it is
+	// answered with 2xx. It begins with https and is public, unless the gateway allows others. Empty: none.
+	HandoffWebhook string `protobuf:"bytes,18,opt,name=handoff_webhook,json=handoffWebhook,proto3" json:"handoff_webhook,omitempty"`
+	// How long conversations are kept after their last message, a minute or more. The gateway's --thread-ttl bounds it. A change counts from
+	// a conversation's next message on. Absent: as long as the gateway says.
+	ThreadTtl     *durationpb.Duration `protobuf:"bytes,19,opt,name=thread_ttl,json=threadTtl,proto3" json:"thread_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -233,6 +436,140 @@ func (x *Store) GetClaimRules() []*v11.ClaimRule {
 	return nil
 }
 
+func (x *Store) GetVoice() *v11.Voice {
+	if x != nil {
+		return x.Voice
+	}
+	return nil
+}
+
+func (x *Store) GetTurnBudget() *v12.Budget {
+	if x != nil {
+		return x.TurnBudget
+	}
+	return nil
+}
+
+func (x *Store) GetLanguages() []string {
+	if x != nil {
+		return x.Languages
+	}
+	return nil
+}
+
+func (x *Store) GetPromptVariant() string {
+	if x != nil {
+		return x.PromptVariant
+	}
+	return ""
+}
+
+func (x *Store) GetModels() map[string]string {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+func (x *Store) GetDayBudget() *DayBudget {
+	if x != nil {
+		return x.DayBudget
+	}
+	return nil
+}
+
+func (x *Store) GetHandoffWebhook() string {
+	if x != nil {
+		return x.HandoffWebhook
+	}
+	return ""
+}
+
+func (x *Store) GetThreadTtl() *durationpb.Duration {
+	if x != nil {
+		return x.ThreadTtl
+	}
+	return nil
+}
+
+// DayBudget bounds what the models' work for a store may use on a day in its time zone. Each turn reserves what it may use at most, and
+// gives back the rest when it ends: what is reserved and what is used are never more than the budget together. A turn reserves its turn
+// budget, or else 20,000 tokens and a twentieth of the day's cost, and is bounded by that. A gateway that dies gives back after the turn's deadline.
+//
+// When what is left is less than a quarter of that, models are no longer asked: replies say that the message could not be answered, and
+// recommend a human.
+type DayBudget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The budget: tokens, a cost, or both. A model whose price is unknown counts with all that is reserved. Required.
+	Max *v12.Budget `protobuf:"bytes,1,opt,name=max,proto3" json:"max,omitempty"`
+	// What is done to make the budget last, from saving_percent of it on. Unspecified: nothing.
+	Saving BudgetStep `protobuf:"varint,2,opt,name=saving,proto3,enum=quartet.gateway.v1.BudgetStep" json:"saving,omitempty"`
+	// Percentage of the budget, used or reserved, 1 to 100. Zero: 80.
+	SavingPercent int32 `protobuf:"varint,3,opt,name=saving_percent,json=savingPercent,proto3" json:"saving_percent,omitempty"`
+	// Model that all agents ask with BUDGET_STEP_CHEAPER_MODEL. It must be one of the gateway's --store-models. Else empty.
+	CheaperModel  string `protobuf:"bytes,4,opt,name=cheaper_model,json=cheaperModel,proto3" json:"cheaper_model,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DayBudget) Reset() {
+	*x = DayBudget{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DayBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DayBudget) ProtoMessage() {}
+
+func (x *DayBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DayBudget.ProtoReflect.Descriptor instead.
+func (*DayBudget) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DayBudget) GetMax() *v12.Budget {
+	if x != nil {
+		return x.Max
+	}
+	return nil
+}
+
+func (x *DayBudget) GetSaving() BudgetStep {
+	if x != nil {
+		return x.Saving
+	}
+	return BudgetStep_BUDGET_STEP_UNSPECIFIED
+}
+
+func (x *DayBudget) GetSavingPercent() int32 {
+	if x != nil {
+		return x.SavingPercent
+	}
+	return 0
+}
+
+func (x *DayBudget) GetCheaperModel() string {
+	if x != nil {
+		return x.CheaperModel
+	}
+	return ""
+}
+
 // AskRequest is one message of one shopper.
 type AskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -264,7 +601,7 @@ type AskRequest struct {
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[1]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +613,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[1]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +626,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{1}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *AskRequest) GetStoreId() string {
@@ -355,7 +692,7 @@ func (x *AskRequest) GetLocale() string {
 // in typed results that the store has not listed are empty.
 type AskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The reply, in the shopper's language. Never empty.
+	// The reply, in the shopper's language. Empty only if the assistant is muted.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// Identifier of this turn, for GetTurn.
 	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
@@ -374,9 +711,9 @@ type AskResponse struct {
 	// The promotion that the reply proposes. Absent: none.
 	Promotion *v11.PromotionChoice `protobuf:"bytes,9,opt,name=promotion,proto3" json:"promotion,omitempty"`
 	// Orders that the text names by their id or an item, or, if it names none, all that the answers are about.
-	Orders []*v12.Order `protobuf:"bytes,10,rep,name=orders,proto3" json:"orders,omitempty"`
+	Orders []*v13.Order `protobuf:"bytes,10,rep,name=orders,proto3" json:"orders,omitempty"`
 	// Policy passages that support the reply.
-	Passages []*v13.Passage `protobuf:"bytes,11,rep,name=passages,proto3" json:"passages,omitempty"`
+	Passages []*v14.Passage `protobuf:"bytes,11,rep,name=passages,proto3" json:"passages,omitempty"`
 	// Actions that the backend could take next, at most 4. None was taken yet. Each is about something that the text names.
 	SuggestedActions []*v11.SuggestedAction `protobuf:"bytes,12,rep,name=suggested_actions,json=suggestedActions,proto3" json:"suggested_actions,omitempty"`
 	// Confidence in the reply, 0 to 1: the lowest confidence of the assignments. A failed assignment counts 0.
@@ -384,9 +721,9 @@ type AskResponse struct {
 	// Whether a human should review the reply.
 	Handoff *Handoff `protobuf:"bytes,14,opt,name=handoff,proto3" json:"handoff,omitempty"`
 	// Tokens of all model calls of the turn.
-	Usage *v14.Usage `protobuf:"bytes,15,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *v12.Usage `protobuf:"bytes,15,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Cost of all model calls of the turn. Absent: unknown.
-	Cost *v14.Cost `protobuf:"bytes,16,opt,name=cost,proto3" json:"cost,omitempty"`
+	Cost *v12.Cost `protobuf:"bytes,16,opt,name=cost,proto3" json:"cost,omitempty"`
 	// Duration of the turn.
 	Duration *durationpb.Duration `protobuf:"bytes,17,opt,name=duration,proto3" json:"duration,omitempty"`
 	// When the turn began.
@@ -400,14 +737,20 @@ type AskResponse struct {
 	// The reply could not be recorded: the thread lacks this turn, GetTurn does not find it, and the same request_id resumes it.
 	Unrecorded bool `protobuf:"varint,22,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"`
 	// The claims of the text with their evidence, in the order of the text. A source's tool call is one of the results.
-	Claims        []*v11.Claim `protobuf:"bytes,23,rep,name=claims,proto3" json:"claims,omitempty"`
+	Claims []*v11.Claim `protobuf:"bytes,23,rep,name=claims,proto3" json:"claims,omitempty"`
+	// How the answers became the text.
+	Merge *Merge `protobuf:"bytes,24,opt,name=merge,proto3" json:"merge,omitempty"`
+	// The assistant is muted in the thread: the message is kept for a person of the store, and there are no results. The handoff says so.
+	Muted bool `protobuf:"varint,25,opt,name=muted,proto3" json:"muted,omitempty"`
+	// What was done because the store's budget of the day runs out. Unspecified: nothing.
+	BudgetStep    BudgetStep `protobuf:"varint,26,opt,name=budget_step,json=budgetStep,proto3,enum=quartet.gateway.v1.BudgetStep" json:"budget_step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AskResponse) Reset() {
 	*x = AskResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[2]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +762,7 @@ func (x *AskResponse) String() string {
 func (*AskResponse) ProtoMessage() {}
 
 func (x *AskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[2]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +775,7 @@ func (x *AskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskResponse.ProtoReflect.Descriptor instead.
 func (*AskResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{2}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AskResponse) GetText() string {
@@ -498,14 +841,14 @@ func (x *AskResponse) GetPromotion() *v11.PromotionChoice {
 	return nil
 }
 
-func (x *AskResponse) GetOrders() []*v12.Order {
+func (x *AskResponse) GetOrders() []*v13.Order {
 	if x != nil {
 		return x.Orders
 	}
 	return nil
 }
 
-func (x *AskResponse) GetPassages() []*v13.Passage {
+func (x *AskResponse) GetPassages() []*v14.Passage {
 	if x != nil {
 		return x.Passages
 	}
@@ -533,14 +876,14 @@ func (x *AskResponse) GetHandoff() *Handoff {
 	return nil
 }
 
-func (x *AskResponse) GetUsage() *v14.Usage {
+func (x *AskResponse) GetUsage() *v12.Usage {
 	if x != nil {
 		return x.Usage
 	}
 	return nil
 }
 
-func (x *AskResponse) GetCost() *v14.Cost {
+func (x *AskResponse) GetCost() *v12.Cost {
 	if x != nil {
 		return x.Cost
 	}
@@ -596,6 +939,127 @@ func (x *AskResponse) GetClaims() []*v11.Claim {
 	return nil
 }
 
+func (x *AskResponse) GetMerge() *Merge {
+	if x != nil {
+		return x.Merge
+	}
+	return nil
+}
+
+func (x *AskResponse) GetMuted() bool {
+	if x != nil {
+		return x.Muted
+	}
+	return false
+}
+
+func (x *AskResponse) GetBudgetStep() BudgetStep {
+	if x != nil {
+		return x.BudgetStep
+	}
+	return BudgetStep_BUDGET_STEP_UNSPECIFIED
+}
+
+// Merge is the step that makes the text of a reply from the answers.
+type Merge struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it began.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// How long it took.
+	Duration *durationpb.Duration `protobuf:"bytes,2,opt,name=duration,proto3" json:"duration,omitempty"`
+	// Model that worded the text, as it reports itself. Empty: no model was asked, or it did not answer.
+	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	// Tokens of the model call. Absent: no model was asked.
+	Usage *v12.Usage `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Cost of the model call. Absent: unknown, or no model was asked.
+	Cost *v12.Cost `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
+	// Version of the prompt. Empty: no model was asked.
+	PromptVersion string `protobuf:"bytes,6,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
+	// The model calls, in their order. Empty: no model was asked.
+	ModelCalls    []*v12.ModelCall `protobuf:"bytes,7,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Merge) Reset() {
+	*x = Merge{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Merge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Merge) ProtoMessage() {}
+
+func (x *Merge) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Merge.ProtoReflect.Descriptor instead.
+func (*Merge) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Merge) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *Merge) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+func (x *Merge) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Merge) GetUsage() *v12.Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *Merge) GetCost() *v12.Cost {
+	if x != nil {
+		return x.Cost
+	}
+	return nil
+}
+
+func (x *Merge) GetPromptVersion() string {
+	if x != nil {
+		return x.PromptVersion
+	}
+	return ""
+}
+
+func (x *Merge) GetModelCalls() []*v12.ModelCall {
+	if x != nil {
+		return x.ModelCalls
+	}
+	return nil
+}
+
 // Handoff says whether a human should review the reply.
 type Handoff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -611,7 +1075,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[3]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +1087,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[3]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +1100,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{3}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Handoff) GetRecommended() bool {
@@ -674,14 +1138,18 @@ type AssignmentResult struct {
 	Outcome isAssignmentResult_Outcome `protobuf_oneof:"outcome"`
 	// The specialist of the routing that passed the assignment on. The outcome and assignment.specialist are those of the specialist
 	// that was asked next. Empty: it was not passed on.
-	PassedOnBy    string `protobuf:"bytes,4,opt,name=passed_on_by,json=passedOnBy,proto3" json:"passed_on_by,omitempty"`
+	PassedOnBy string `protobuf:"bytes,4,opt,name=passed_on_by,json=passedOnBy,proto3" json:"passed_on_by,omitempty"`
+	// When the gateway asked the specialist. Absent: the answer is from an earlier attempt of the same request.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// How long the gateway waited for the outcome. Absent: as start_time.
+	Duration      *durationpb.Duration `protobuf:"bytes,6,opt,name=duration,proto3" json:"duration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AssignmentResult) Reset() {
 	*x = AssignmentResult{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[4]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +1161,7 @@ func (x *AssignmentResult) String() string {
 func (*AssignmentResult) ProtoMessage() {}
 
 func (x *AssignmentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[4]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +1174,7 @@ func (x *AssignmentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignmentResult.ProtoReflect.Descriptor instead.
 func (*AssignmentResult) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{4}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AssignmentResult) GetAssignment() *v1.Assignment {
@@ -748,6 +1216,20 @@ func (x *AssignmentResult) GetPassedOnBy() string {
 	return ""
 }
 
+func (x *AssignmentResult) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *AssignmentResult) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
 type isAssignmentResult_Outcome interface {
 	isAssignmentResult_Outcome()
 }
@@ -772,7 +1254,7 @@ type Failure struct {
 	// Canonical gRPC status code as its name, such as "UNAVAILABLE".
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// Machine-readable reason.
-	Reason v14.ErrorReason `protobuf:"varint,2,opt,name=reason,proto3,enum=quartet.common.v1.ErrorReason" json:"reason,omitempty"`
+	Reason v12.ErrorReason `protobuf:"varint,2,opt,name=reason,proto3,enum=quartet.common.v1.ErrorReason" json:"reason,omitempty"`
 	// Description for the backend's log, not for the shopper.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -781,7 +1263,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[5]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +1275,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[5]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +1288,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{5}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Failure) GetCode() string {
@@ -816,11 +1298,11 @@ func (x *Failure) GetCode() string {
 	return ""
 }
 
-func (x *Failure) GetReason() v14.ErrorReason {
+func (x *Failure) GetReason() v12.ErrorReason {
 	if x != nil {
 		return x.Reason
 	}
-	return v14.ErrorReason(0)
+	return v12.ErrorReason(0)
 }
 
 func (x *Failure) GetMessage() string {
@@ -841,7 +1323,7 @@ type AskStreamRequest struct {
 
 func (x *AskStreamRequest) Reset() {
 	*x = AskStreamRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[6]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +1335,7 @@ func (x *AskStreamRequest) String() string {
 func (*AskStreamRequest) ProtoMessage() {}
 
 func (x *AskStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[6]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +1348,7 @@ func (x *AskStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskStreamRequest.ProtoReflect.Descriptor instead.
 func (*AskStreamRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{6}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AskStreamRequest) GetAsk() *AskRequest {
@@ -897,7 +1379,7 @@ type AskStreamResponse struct {
 
 func (x *AskStreamResponse) Reset() {
 	*x = AskStreamResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[7]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1391,7 @@ func (x *AskStreamResponse) String() string {
 func (*AskStreamResponse) ProtoMessage() {}
 
 func (x *AskStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[7]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1404,7 @@ func (x *AskStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskStreamResponse.ProtoReflect.Descriptor instead.
 func (*AskStreamResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{7}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AskStreamResponse) GetEvent() isAskStreamResponse_Event {
@@ -1059,7 +1541,7 @@ type Routed struct {
 
 func (x *Routed) Reset() {
 	*x = Routed{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[8]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1553,7 @@ func (x *Routed) String() string {
 func (*Routed) ProtoMessage() {}
 
 func (x *Routed) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[8]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1566,7 @@ func (x *Routed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Routed.ProtoReflect.Descriptor instead.
 func (*Routed) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{8}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Routed) GetDecision() *v1.RoutingDecision {
@@ -1105,7 +1587,7 @@ type AgentStarted struct {
 
 func (x *AgentStarted) Reset() {
 	*x = AgentStarted{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[9]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1599,7 @@ func (x *AgentStarted) String() string {
 func (*AgentStarted) ProtoMessage() {}
 
 func (x *AgentStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[9]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1612,7 @@ func (x *AgentStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentStarted.ProtoReflect.Descriptor instead.
 func (*AgentStarted) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{9}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AgentStarted) GetAssignment() *v1.Assignment {
@@ -1155,7 +1637,7 @@ type AgentToolCallStarted struct {
 
 func (x *AgentToolCallStarted) Reset() {
 	*x = AgentToolCallStarted{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[10]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1649,7 @@ func (x *AgentToolCallStarted) String() string {
 func (*AgentToolCallStarted) ProtoMessage() {}
 
 func (x *AgentToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[10]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1662,7 @@ func (x *AgentToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentToolCallStarted.ProtoReflect.Descriptor instead.
 func (*AgentToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{10}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AgentToolCallStarted) GetAssignmentId() string {
@@ -1219,7 +1701,7 @@ type AgentToolCallFinished struct {
 
 func (x *AgentToolCallFinished) Reset() {
 	*x = AgentToolCallFinished{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[11]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1713,7 @@ func (x *AgentToolCallFinished) String() string {
 func (*AgentToolCallFinished) ProtoMessage() {}
 
 func (x *AgentToolCallFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[11]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1726,7 @@ func (x *AgentToolCallFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentToolCallFinished.ProtoReflect.Descriptor instead.
 func (*AgentToolCallFinished) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{11}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AgentToolCallFinished) GetAssignmentId() string {
@@ -1279,7 +1761,7 @@ type AgentFinished struct {
 
 func (x *AgentFinished) Reset() {
 	*x = AgentFinished{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[12]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1773,7 @@ func (x *AgentFinished) String() string {
 func (*AgentFinished) ProtoMessage() {}
 
 func (x *AgentFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[12]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1786,7 @@ func (x *AgentFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentFinished.ProtoReflect.Descriptor instead.
 func (*AgentFinished) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{12}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AgentFinished) GetResult() *AssignmentResult {
@@ -1331,7 +1813,7 @@ type GetTurnRequest struct {
 
 func (x *GetTurnRequest) Reset() {
 	*x = GetTurnRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[13]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1825,7 @@ func (x *GetTurnRequest) String() string {
 func (*GetTurnRequest) ProtoMessage() {}
 
 func (x *GetTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[13]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1838,7 @@ func (x *GetTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnRequest.ProtoReflect.Descriptor instead.
 func (*GetTurnRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{13}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetTurnRequest) GetStoreId() string {
@@ -1391,14 +1873,18 @@ func (x *GetTurnRequest) GetCartId() string {
 type GetTurnResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reply.
-	Turn          *AskResponse `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
+	Turn *AskResponse `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The message. Empty: the turn was recorded by a release that did not keep it.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// What was said of the turn. Absent: nothing.
+	Feedback      *Feedback `protobuf:"bytes,3,opt,name=feedback,proto3" json:"feedback,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetTurnResponse) Reset() {
 	*x = GetTurnResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[14]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1896,7 @@ func (x *GetTurnResponse) String() string {
 func (*GetTurnResponse) ProtoMessage() {}
 
 func (x *GetTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[14]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,12 +1909,26 @@ func (x *GetTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnResponse.ProtoReflect.Descriptor instead.
 func (*GetTurnResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{14}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetTurnResponse) GetTurn() *AskResponse {
 	if x != nil {
 		return x.Turn
+	}
+	return nil
+}
+
+func (x *GetTurnResponse) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *GetTurnResponse) GetFeedback() *Feedback {
+	if x != nil {
+		return x.Feedback
 	}
 	return nil
 }
@@ -1450,14 +1950,16 @@ type Thread struct {
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Summary of the thread. After the first turn: its first message, cut to 200 characters. Later: a model's summary, which is
 	// written after the turn and can be one turn behind.
-	Summary       string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Summary string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	// The assistant is muted: a person of the store answers.
+	AssistantMuted bool `protobuf:"varint,8,opt,name=assistant_muted,json=assistantMuted,proto3" json:"assistant_muted,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Thread) Reset() {
 	*x = Thread{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[15]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1971,7 @@ func (x *Thread) String() string {
 func (*Thread) ProtoMessage() {}
 
 func (x *Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[15]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1984,7 @@ func (x *Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Thread.ProtoReflect.Descriptor instead.
 func (*Thread) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{15}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Thread) GetThreadId() string {
@@ -1534,6 +2036,13 @@ func (x *Thread) GetSummary() string {
 	return ""
 }
 
+func (x *Thread) GetAssistantMuted() bool {
+	if x != nil {
+		return x.AssistantMuted
+	}
+	return false
+}
+
 // ListThreadsRequest names one customer.
 type ListThreadsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1549,7 +2058,7 @@ type ListThreadsRequest struct {
 
 func (x *ListThreadsRequest) Reset() {
 	*x = ListThreadsRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[16]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +2070,7 @@ func (x *ListThreadsRequest) String() string {
 func (*ListThreadsRequest) ProtoMessage() {}
 
 func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[16]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +2083,7 @@ func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsRequest.ProtoReflect.Descriptor instead.
 func (*ListThreadsRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{16}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListThreadsRequest) GetStoreId() string {
@@ -1609,7 +2118,7 @@ type ListThreadsResponse struct {
 
 func (x *ListThreadsResponse) Reset() {
 	*x = ListThreadsResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[17]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +2130,7 @@ func (x *ListThreadsResponse) String() string {
 func (*ListThreadsResponse) ProtoMessage() {}
 
 func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[17]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +2143,7 @@ func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsResponse.ProtoReflect.Descriptor instead.
 func (*ListThreadsResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{17}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListThreadsResponse) GetThreads() []*Thread {
@@ -1661,7 +2170,7 @@ type GetThreadRequest struct {
 
 func (x *GetThreadRequest) Reset() {
 	*x = GetThreadRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[18]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +2182,7 @@ func (x *GetThreadRequest) String() string {
 func (*GetThreadRequest) ProtoMessage() {}
 
 func (x *GetThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[18]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +2195,7 @@ func (x *GetThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetThreadRequest.ProtoReflect.Descriptor instead.
 func (*GetThreadRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{18}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetThreadRequest) GetStoreId() string {
@@ -1723,7 +2232,7 @@ type GetThreadResponse struct {
 	// The thread.
 	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// Stored messages, the oldest first.
-	Messages []*v14.Message `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
+	Messages []*v12.Message `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
 	// Ids of the stored turns, the oldest first.
 	TurnIds       []string `protobuf:"bytes,3,rep,name=turn_ids,json=turnIds,proto3" json:"turn_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1732,7 +2241,7 @@ type GetThreadResponse struct {
 
 func (x *GetThreadResponse) Reset() {
 	*x = GetThreadResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[19]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +2253,7 @@ func (x *GetThreadResponse) String() string {
 func (*GetThreadResponse) ProtoMessage() {}
 
 func (x *GetThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[19]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +2266,7 @@ func (x *GetThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetThreadResponse.ProtoReflect.Descriptor instead.
 func (*GetThreadResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{19}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetThreadResponse) GetThread() *Thread {
@@ -1767,7 +2276,7 @@ func (x *GetThreadResponse) GetThread() *Thread {
 	return nil
 }
 
-func (x *GetThreadResponse) GetMessages() []*v14.Message {
+func (x *GetThreadResponse) GetMessages() []*v12.Message {
 	if x != nil {
 		return x.Messages
 	}
@@ -1798,7 +2307,7 @@ type DeleteThreadRequest struct {
 
 func (x *DeleteThreadRequest) Reset() {
 	*x = DeleteThreadRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[20]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +2319,7 @@ func (x *DeleteThreadRequest) String() string {
 func (*DeleteThreadRequest) ProtoMessage() {}
 
 func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[20]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +2332,7 @@ func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteThreadRequest.ProtoReflect.Descriptor instead.
 func (*DeleteThreadRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{20}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteThreadRequest) GetStoreId() string {
@@ -1865,7 +2374,7 @@ type DeleteThreadResponse struct {
 
 func (x *DeleteThreadResponse) Reset() {
 	*x = DeleteThreadResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[21]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +2386,7 @@ func (x *DeleteThreadResponse) String() string {
 func (*DeleteThreadResponse) ProtoMessage() {}
 
 func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[21]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +2399,7 @@ func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteThreadResponse.ProtoReflect.Descriptor instead.
 func (*DeleteThreadResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{21}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteThreadResponse) GetDeleted() bool {
@@ -1911,7 +2420,7 @@ type PutStoreRequest struct {
 
 func (x *PutStoreRequest) Reset() {
 	*x = PutStoreRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[22]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2432,7 @@ func (x *PutStoreRequest) String() string {
 func (*PutStoreRequest) ProtoMessage() {}
 
 func (x *PutStoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[22]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2445,7 @@ func (x *PutStoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStoreRequest.ProtoReflect.Descriptor instead.
 func (*PutStoreRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{22}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PutStoreRequest) GetStore() *Store {
@@ -1957,7 +2466,7 @@ type PutStoreResponse struct {
 
 func (x *PutStoreResponse) Reset() {
 	*x = PutStoreResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[23]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2478,7 @@ func (x *PutStoreResponse) String() string {
 func (*PutStoreResponse) ProtoMessage() {}
 
 func (x *PutStoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[23]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2491,7 @@ func (x *PutStoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStoreResponse.ProtoReflect.Descriptor instead.
 func (*PutStoreResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{23}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PutStoreResponse) GetStore() *Store {
@@ -2003,7 +2512,7 @@ type GetStoreRequest struct {
 
 func (x *GetStoreRequest) Reset() {
 	*x = GetStoreRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[24]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +2524,7 @@ func (x *GetStoreRequest) String() string {
 func (*GetStoreRequest) ProtoMessage() {}
 
 func (x *GetStoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[24]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +2537,7 @@ func (x *GetStoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStoreRequest.ProtoReflect.Descriptor instead.
 func (*GetStoreRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{24}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetStoreRequest) GetStoreId() string {
@@ -2049,7 +2558,7 @@ type GetStoreResponse struct {
 
 func (x *GetStoreResponse) Reset() {
 	*x = GetStoreResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[25]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2570,7 @@ func (x *GetStoreResponse) String() string {
 func (*GetStoreResponse) ProtoMessage() {}
 
 func (x *GetStoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[25]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2583,7 @@ func (x *GetStoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStoreResponse.ProtoReflect.Descriptor instead.
 func (*GetStoreResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{25}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetStoreResponse) GetStore() *Store {
@@ -2093,7 +2602,7 @@ type ListStoresRequest struct {
 
 func (x *ListStoresRequest) Reset() {
 	*x = ListStoresRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[26]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2614,7 @@ func (x *ListStoresRequest) String() string {
 func (*ListStoresRequest) ProtoMessage() {}
 
 func (x *ListStoresRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[26]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2627,7 @@ func (x *ListStoresRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStoresRequest.ProtoReflect.Descriptor instead.
 func (*ListStoresRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{26}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{28}
 }
 
 // ListStoresResponse carries the stores.
@@ -2132,7 +2641,7 @@ type ListStoresResponse struct {
 
 func (x *ListStoresResponse) Reset() {
 	*x = ListStoresResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[27]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2653,7 @@ func (x *ListStoresResponse) String() string {
 func (*ListStoresResponse) ProtoMessage() {}
 
 func (x *ListStoresResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[27]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2666,7 @@ func (x *ListStoresResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStoresResponse.ProtoReflect.Descriptor instead.
 func (*ListStoresResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{27}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListStoresResponse) GetStores() []*Store {
@@ -2178,7 +2687,7 @@ type DeleteStoreRequest struct {
 
 func (x *DeleteStoreRequest) Reset() {
 	*x = DeleteStoreRequest{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[28]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2190,7 +2699,7 @@ func (x *DeleteStoreRequest) String() string {
 func (*DeleteStoreRequest) ProtoMessage() {}
 
 func (x *DeleteStoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[28]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2203,7 +2712,7 @@ func (x *DeleteStoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStoreRequest.ProtoReflect.Descriptor instead.
 func (*DeleteStoreRequest) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{28}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DeleteStoreRequest) GetStoreId() string {
@@ -2226,7 +2735,7 @@ type DeleteStoreResponse struct {
 
 func (x *DeleteStoreResponse) Reset() {
 	*x = DeleteStoreResponse{}
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[29]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2238,7 +2747,7 @@ func (x *DeleteStoreResponse) String() string {
 func (*DeleteStoreResponse) ProtoMessage() {}
 
 func (x *DeleteStoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[29]
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2251,7 +2760,7 @@ func (x *DeleteStoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStoreResponse.ProtoReflect.Descriptor instead.
 func (*DeleteStoreResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{29}
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DeleteStoreResponse) GetDeleted() bool {
@@ -2268,11 +2777,1663 @@ func (x *DeleteStoreResponse) GetKeyCount() int64 {
 	return 0
 }
 
+// Feedback is what somebody says of a turn.
+type Feedback struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the reply helped. Required.
+	Rating Rating `protobuf:"varint,1,opt,name=rating,proto3,enum=quartet.gateway.v1.Rating" json:"rating,omitempty"`
+	// Why, at most 1,000 characters. May be empty.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What the reply should have been, at most 8,000 characters. May be empty.
+	CorrectedAnswer string `protobuf:"bytes,3,opt,name=corrected_answer,json=correctedAnswer,proto3" json:"corrected_answer,omitempty"`
+	// When it was recorded. Set by the gateway.
+	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Feedback) Reset() {
+	*x = Feedback{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Feedback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Feedback) ProtoMessage() {}
+
+func (x *Feedback) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Feedback.ProtoReflect.Descriptor instead.
+func (*Feedback) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Feedback) GetRating() Rating {
+	if x != nil {
+		return x.Rating
+	}
+	return Rating_RATING_UNSPECIFIED
+}
+
+func (x *Feedback) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Feedback) GetCorrectedAnswer() string {
+	if x != nil {
+		return x.CorrectedAnswer
+	}
+	return ""
+}
+
+func (x *Feedback) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+// RecordFeedbackRequest carries feedback on one turn.
+type RecordFeedbackRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the turn. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Turn that the feedback is about. Required.
+	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// Customer whose turn this is. Empty: a guest, or anyone's if the caller has the right "threads".
+	CustomerId string `protobuf:"bytes,3,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
+	// Cart of the guest's thread. Empty: none.
+	CartId string `protobuf:"bytes,4,opt,name=cart_id,json=cartId,proto3" json:"cart_id,omitempty"`
+	// The feedback. Required.
+	Feedback      *Feedback `protobuf:"bytes,5,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordFeedbackRequest) Reset() {
+	*x = RecordFeedbackRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordFeedbackRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordFeedbackRequest) ProtoMessage() {}
+
+func (x *RecordFeedbackRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordFeedbackRequest.ProtoReflect.Descriptor instead.
+func (*RecordFeedbackRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *RecordFeedbackRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *RecordFeedbackRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *RecordFeedbackRequest) GetCustomerId() string {
+	if x != nil {
+		return x.CustomerId
+	}
+	return ""
+}
+
+func (x *RecordFeedbackRequest) GetCartId() string {
+	if x != nil {
+		return x.CartId
+	}
+	return ""
+}
+
+func (x *RecordFeedbackRequest) GetFeedback() *Feedback {
+	if x != nil {
+		return x.Feedback
+	}
+	return nil
+}
+
+// RecordFeedbackResponse carries the feedback as written.
+type RecordFeedbackResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The feedback.
+	Feedback      *Feedback `protobuf:"bytes,1,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordFeedbackResponse) Reset() {
+	*x = RecordFeedbackResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordFeedbackResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordFeedbackResponse) ProtoMessage() {}
+
+func (x *RecordFeedbackResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordFeedbackResponse.ProtoReflect.Descriptor instead.
+func (*RecordFeedbackResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *RecordFeedbackResponse) GetFeedback() *Feedback {
+	if x != nil {
+		return x.Feedback
+	}
+	return nil
+}
+
+// Turn is one message of a shopper with its reply.
+type Turn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The message.
+	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// Customer who sent it. Empty: a guest.
+	CustomerId string `protobuf:"bytes,2,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
+	// The reply, with its time, ids, routing, results, claims and cost.
+	Reply *AskResponse `protobuf:"bytes,3,opt,name=reply,proto3" json:"reply,omitempty"`
+	// What was said of it. Absent: nothing.
+	Feedback      *Feedback `protobuf:"bytes,4,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Turn) Reset() {
+	*x = Turn{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Turn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Turn) ProtoMessage() {}
+
+func (x *Turn) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Turn.ProtoReflect.Descriptor instead.
+func (*Turn) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Turn) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Turn) GetCustomerId() string {
+	if x != nil {
+		return x.CustomerId
+	}
+	return ""
+}
+
+func (x *Turn) GetReply() *AskResponse {
+	if x != nil {
+		return x.Reply
+	}
+	return nil
+}
+
+func (x *Turn) GetFeedback() *Feedback {
+	if x != nil {
+		return x.Feedback
+	}
+	return nil
+}
+
+// TurnFilter says which turns are wanted. All conditions that are set must hold. Empty: all turns.
+type TurnFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// First instant of create_time. Absent: the oldest turn.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// First instant that is too late. Absent: now.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// A specialist that had a part of the message. Empty: any.
+	Specialist string `protobuf:"bytes,3,opt,name=specialist,proto3" json:"specialist,omitempty"`
+	// Only turns that recommend a human.
+	Handoff bool `protobuf:"varint,4,opt,name=handoff,proto3" json:"handoff,omitempty"`
+	// Only turns in which a part of the message was not answered.
+	Unanswered bool `protobuf:"varint,5,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
+	// Only turns with a confidence below this, 0 to 1. Zero: any.
+	ConfidenceBelow float64 `protobuf:"fixed64,6,opt,name=confidence_below,json=confidenceBelow,proto3" json:"confidence_below,omitempty"`
+	// Only turns with a claim that has no evidence or contradicts it.
+	UnsupportedClaims bool `protobuf:"varint,7,opt,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
+	// Only turns with this rating. Unspecified: with any, or with none.
+	Rating Rating `protobuf:"varint,8,opt,name=rating,proto3,enum=quartet.gateway.v1.Rating" json:"rating,omitempty"`
+	// A version of a prompt that the router, a specialist or the merge used. Empty: any.
+	PromptVersion string `protobuf:"bytes,9,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnFilter) Reset() {
+	*x = TurnFilter{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnFilter) ProtoMessage() {}
+
+func (x *TurnFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnFilter.ProtoReflect.Descriptor instead.
+func (*TurnFilter) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *TurnFilter) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *TurnFilter) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *TurnFilter) GetSpecialist() string {
+	if x != nil {
+		return x.Specialist
+	}
+	return ""
+}
+
+func (x *TurnFilter) GetHandoff() bool {
+	if x != nil {
+		return x.Handoff
+	}
+	return false
+}
+
+func (x *TurnFilter) GetUnanswered() bool {
+	if x != nil {
+		return x.Unanswered
+	}
+	return false
+}
+
+func (x *TurnFilter) GetConfidenceBelow() float64 {
+	if x != nil {
+		return x.ConfidenceBelow
+	}
+	return 0
+}
+
+func (x *TurnFilter) GetUnsupportedClaims() bool {
+	if x != nil {
+		return x.UnsupportedClaims
+	}
+	return false
+}
+
+func (x *TurnFilter) GetRating() Rating {
+	if x != nil {
+		return x.Rating
+	}
+	return Rating_RATING_UNSPECIFIED
+}
+
+func (x *TurnFilter) GetPromptVersion() string {
+	if x != nil {
+		return x.PromptVersion
+	}
+	return ""
+}
+
+// ListTurnsRequest asks for one page.
+type ListTurnsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the turns. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Which turns. Absent: all.
+	Filter *TurnFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Highest number of turns, 1 to 100. Zero: 20.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Page to return: next_page_token of the page before, with the same filter. Empty: the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTurnsRequest) Reset() {
+	*x = ListTurnsRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTurnsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTurnsRequest) ProtoMessage() {}
+
+func (x *ListTurnsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTurnsRequest.ProtoReflect.Descriptor instead.
+func (*ListTurnsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ListTurnsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *ListTurnsRequest) GetFilter() *TurnFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *ListTurnsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListTurnsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListTurnsResponse is one page.
+type ListTurnsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turns, the newest first.
+	Turns []*Turn `protobuf:"bytes,1,rep,name=turns,proto3" json:"turns,omitempty"`
+	// Token of the next page. Empty: there is none.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTurnsResponse) Reset() {
+	*x = ListTurnsResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTurnsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTurnsResponse) ProtoMessage() {}
+
+func (x *ListTurnsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTurnsResponse.ProtoReflect.Descriptor instead.
+func (*ListTurnsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ListTurnsResponse) GetTurns() []*Turn {
+	if x != nil {
+		return x.Turns
+	}
+	return nil
+}
+
+func (x *ListTurnsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// ExportTurnsRequest asks for all turns.
+type ExportTurnsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the turns. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Which turns. Absent: all.
+	Filter        *TurnFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportTurnsRequest) Reset() {
+	*x = ExportTurnsRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportTurnsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportTurnsRequest) ProtoMessage() {}
+
+func (x *ExportTurnsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportTurnsRequest.ProtoReflect.Descriptor instead.
+func (*ExportTurnsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ExportTurnsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *ExportTurnsRequest) GetFilter() *TurnFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+// ExportTurnsResponse carries one turn.
+type ExportTurnsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	Turn          *Turn `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportTurnsResponse) Reset() {
+	*x = ExportTurnsResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportTurnsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportTurnsResponse) ProtoMessage() {}
+
+func (x *ExportTurnsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportTurnsResponse.ProtoReflect.Descriptor instead.
+func (*ExportTurnsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *ExportTurnsResponse) GetTurn() *Turn {
+	if x != nil {
+		return x.Turn
+	}
+	return nil
+}
+
+// QueryUsageRequest asks for sums.
+type QueryUsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the turns. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// First instant. Absent: that of the oldest turn.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// First instant that is too late. Absent: now.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// What to split by, each at most once. Empty: one sum.
+	Groups        []UsageGroup `protobuf:"varint,4,rep,packed,name=groups,proto3,enum=quartet.gateway.v1.UsageGroup" json:"groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueryUsageRequest) Reset() {
+	*x = QueryUsageRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueryUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueryUsageRequest) ProtoMessage() {}
+
+func (x *QueryUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueryUsageRequest.ProtoReflect.Descriptor instead.
+func (*QueryUsageRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *QueryUsageRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *QueryUsageRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *QueryUsageRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *QueryUsageRequest) GetGroups() []UsageGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+// QueryUsageResponse carries sums.
+type QueryUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sums, in the order of their groups.
+	Sums          []*UsageSum `protobuf:"bytes,1,rep,name=sums,proto3" json:"sums,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueryUsageResponse) Reset() {
+	*x = QueryUsageResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueryUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueryUsageResponse) ProtoMessage() {}
+
+func (x *QueryUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueryUsageResponse.ProtoReflect.Descriptor instead.
+func (*QueryUsageResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *QueryUsageResponse) GetSums() []*UsageSum {
+	if x != nil {
+		return x.Sums
+	}
+	return nil
+}
+
+// UsageSum is what a group of parts used.
+type UsageSum struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Day, such as "2026-11-23". Empty: not split by day.
+	Day string `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`
+	// Agent. Empty: not split by agent.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Model. Empty: not split by model, or not known.
+	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	// Version of the prompt. Empty: not split by it, or not known.
+	PromptVersion string `protobuf:"bytes,4,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
+	// Thread. Empty: not split by thread.
+	ThreadId string `protobuf:"bytes,13,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Turn. Empty: not split by turn.
+	TurnId string `protobuf:"bytes,14,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// Number of turns that have a part in the group.
+	Turns int64 `protobuf:"varint,5,opt,name=turns,proto3" json:"turns,omitempty"`
+	// Tokens of the group.
+	Usage *v12.Usage `protobuf:"bytes,6,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Cost of the parts whose price is known, one for each currency. Empty: none is known.
+	Costs []*v12.Cost `protobuf:"bytes,7,rep,name=costs,proto3" json:"costs,omitempty"`
+	// Number of model calls whose price is unknown: costs lack them.
+	UnpricedModelCalls int64 `protobuf:"varint,8,opt,name=unpriced_model_calls,json=unpricedModelCalls,proto3" json:"unpriced_model_calls,omitempty"`
+	// Number of the turns that recommend a human.
+	Handoffs int64 `protobuf:"varint,9,opt,name=handoffs,proto3" json:"handoffs,omitempty"`
+	// Number of the turns that have a claim without evidence, or against it.
+	UnsupportedClaimTurns int64 `protobuf:"varint,10,opt,name=unsupported_claim_turns,json=unsupportedClaimTurns,proto3" json:"unsupported_claim_turns,omitempty"`
+	// Number of the turns that were rated good.
+	GoodRatings int64 `protobuf:"varint,11,opt,name=good_ratings,json=goodRatings,proto3" json:"good_ratings,omitempty"`
+	// Number of the turns that were rated bad.
+	BadRatings    int64 `protobuf:"varint,12,opt,name=bad_ratings,json=badRatings,proto3" json:"bad_ratings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageSum) Reset() {
+	*x = UsageSum{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageSum) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageSum) ProtoMessage() {}
+
+func (x *UsageSum) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageSum.ProtoReflect.Descriptor instead.
+func (*UsageSum) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *UsageSum) GetDay() string {
+	if x != nil {
+		return x.Day
+	}
+	return ""
+}
+
+func (x *UsageSum) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *UsageSum) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *UsageSum) GetPromptVersion() string {
+	if x != nil {
+		return x.PromptVersion
+	}
+	return ""
+}
+
+func (x *UsageSum) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *UsageSum) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *UsageSum) GetTurns() int64 {
+	if x != nil {
+		return x.Turns
+	}
+	return 0
+}
+
+func (x *UsageSum) GetUsage() *v12.Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *UsageSum) GetCosts() []*v12.Cost {
+	if x != nil {
+		return x.Costs
+	}
+	return nil
+}
+
+func (x *UsageSum) GetUnpricedModelCalls() int64 {
+	if x != nil {
+		return x.UnpricedModelCalls
+	}
+	return 0
+}
+
+func (x *UsageSum) GetHandoffs() int64 {
+	if x != nil {
+		return x.Handoffs
+	}
+	return 0
+}
+
+func (x *UsageSum) GetUnsupportedClaimTurns() int64 {
+	if x != nil {
+		return x.UnsupportedClaimTurns
+	}
+	return 0
+}
+
+func (x *UsageSum) GetGoodRatings() int64 {
+	if x != nil {
+		return x.GoodRatings
+	}
+	return 0
+}
+
+func (x *UsageSum) GetBadRatings() int64 {
+	if x != nil {
+		return x.BadRatings
+	}
+	return 0
+}
+
+// StreamUsageRequest asks for the parts of turns.
+type StreamUsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the turns. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// First instant. Absent: that of the oldest turn.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// First instant that is too late. Absent: now.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamUsageRequest) Reset() {
+	*x = StreamUsageRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamUsageRequest) ProtoMessage() {}
+
+func (x *StreamUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamUsageRequest.ProtoReflect.Descriptor instead.
+func (*StreamUsageRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *StreamUsageRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *StreamUsageRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *StreamUsageRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+// StreamUsageResponse is what one part of a turn used: its routing, an assignment, or its merge.
+type StreamUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// Its thread.
+	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// When it began.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// "router", a specialist, or "merge".
+	Agent string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Model, as it reports itself. Empty: not known.
+	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
+	// Version of the prompt. Empty: not known.
+	PromptVersion string `protobuf:"bytes,6,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
+	// Tokens.
+	Usage *v12.Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Cost. Absent: unknown.
+	Cost *v12.Cost `protobuf:"bytes,8,opt,name=cost,proto3" json:"cost,omitempty"`
+	// The model calls that this adds up, in their order.
+	ModelCalls    []*v12.ModelCall `protobuf:"bytes,9,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamUsageResponse) Reset() {
+	*x = StreamUsageResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamUsageResponse) ProtoMessage() {}
+
+func (x *StreamUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamUsageResponse.ProtoReflect.Descriptor instead.
+func (*StreamUsageResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *StreamUsageResponse) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *StreamUsageResponse) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *StreamUsageResponse) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *StreamUsageResponse) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *StreamUsageResponse) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *StreamUsageResponse) GetPromptVersion() string {
+	if x != nil {
+		return x.PromptVersion
+	}
+	return ""
+}
+
+func (x *StreamUsageResponse) GetUsage() *v12.Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *StreamUsageResponse) GetCost() *v12.Cost {
+	if x != nil {
+		return x.Cost
+	}
+	return nil
+}
+
+func (x *StreamUsageResponse) GetModelCalls() []*v12.ModelCall {
+	if x != nil {
+		return x.ModelCalls
+	}
+	return nil
+}
+
+// GetDayBudgetRequest names a store.
+type GetDayBudgetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The store. Required.
+	StoreId       string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDayBudgetRequest) Reset() {
+	*x = GetDayBudgetRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDayBudgetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDayBudgetRequest) ProtoMessage() {}
+
+func (x *GetDayBudgetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDayBudgetRequest.ProtoReflect.Descriptor instead.
+func (*GetDayBudgetRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *GetDayBudgetRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+// GetDayBudgetResponse is the state of a budget.
+type GetDayBudgetResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Today in the store's time zone, such as "2026-11-23".
+	Day string `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`
+	// The budget. Absent: the store has none.
+	Budget *DayBudget `protobuf:"bytes,2,opt,name=budget,proto3" json:"budget,omitempty"`
+	// Tokens that turns have used.
+	UsedTokens int64 `protobuf:"varint,3,opt,name=used_tokens,json=usedTokens,proto3" json:"used_tokens,omitempty"`
+	// Tokens that turns in flight have reserved.
+	ReservedTokens int64 `protobuf:"varint,4,opt,name=reserved_tokens,json=reservedTokens,proto3" json:"reserved_tokens,omitempty"`
+	// Cost of turns. Absent: the budget has no cost.
+	UsedCost *v12.Cost `protobuf:"bytes,5,opt,name=used_cost,json=usedCost,proto3" json:"used_cost,omitempty"`
+	// Cost that turns in flight have reserved. Absent: the budget has no cost.
+	ReservedCost  *v12.Cost `protobuf:"bytes,6,opt,name=reserved_cost,json=reservedCost,proto3" json:"reserved_cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDayBudgetResponse) Reset() {
+	*x = GetDayBudgetResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDayBudgetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDayBudgetResponse) ProtoMessage() {}
+
+func (x *GetDayBudgetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDayBudgetResponse.ProtoReflect.Descriptor instead.
+func (*GetDayBudgetResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *GetDayBudgetResponse) GetDay() string {
+	if x != nil {
+		return x.Day
+	}
+	return ""
+}
+
+func (x *GetDayBudgetResponse) GetBudget() *DayBudget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *GetDayBudgetResponse) GetUsedTokens() int64 {
+	if x != nil {
+		return x.UsedTokens
+	}
+	return 0
+}
+
+func (x *GetDayBudgetResponse) GetReservedTokens() int64 {
+	if x != nil {
+		return x.ReservedTokens
+	}
+	return 0
+}
+
+func (x *GetDayBudgetResponse) GetUsedCost() *v12.Cost {
+	if x != nil {
+		return x.UsedCost
+	}
+	return nil
+}
+
+func (x *GetDayBudgetResponse) GetReservedCost() *v12.Cost {
+	if x != nil {
+		return x.ReservedCost
+	}
+	return nil
+}
+
+// ListUnansweredQuestionsRequest asks for a report.
+type ListUnansweredQuestionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the turns. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// First instant. Absent: that of the oldest turn.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// First instant that is too late. Absent: now.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Highest number of questions, 1 to 100. Zero: 20.
+	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUnansweredQuestionsRequest) Reset() {
+	*x = ListUnansweredQuestionsRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUnansweredQuestionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUnansweredQuestionsRequest) ProtoMessage() {}
+
+func (x *ListUnansweredQuestionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUnansweredQuestionsRequest.ProtoReflect.Descriptor instead.
+func (*ListUnansweredQuestionsRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ListUnansweredQuestionsRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *ListUnansweredQuestionsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListUnansweredQuestionsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *ListUnansweredQuestionsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// ListUnansweredQuestionsResponse carries the questions.
+type ListUnansweredQuestionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most frequent first.
+	Questions     []*UnansweredQuestion `protobuf:"bytes,1,rep,name=questions,proto3" json:"questions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUnansweredQuestionsResponse) Reset() {
+	*x = ListUnansweredQuestionsResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUnansweredQuestionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUnansweredQuestionsResponse) ProtoMessage() {}
+
+func (x *ListUnansweredQuestionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUnansweredQuestionsResponse.ProtoReflect.Descriptor instead.
+func (*ListUnansweredQuestionsResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ListUnansweredQuestionsResponse) GetQuestions() []*UnansweredQuestion {
+	if x != nil {
+		return x.Questions
+	}
+	return nil
+}
+
+// UnansweredQuestion is a question without an answer, with those that have the same words.
+type UnansweredQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The newest of them, as the shopper asked it.
+	Question string `protobuf:"bytes,1,opt,name=question,proto3" json:"question,omitempty"`
+	// How often it was asked.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Specialist that had it.
+	Specialist string `protobuf:"bytes,3,opt,name=specialist,proto3" json:"specialist,omitempty"`
+	// Code of the failure. Empty: nothing was found.
+	FailureCode string `protobuf:"bytes,4,opt,name=failure_code,json=failureCode,proto3" json:"failure_code,omitempty"`
+	// The newest turns, at most 5.
+	TurnIds       []string `protobuf:"bytes,5,rep,name=turn_ids,json=turnIds,proto3" json:"turn_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnansweredQuestion) Reset() {
+	*x = UnansweredQuestion{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnansweredQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnansweredQuestion) ProtoMessage() {}
+
+func (x *UnansweredQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnansweredQuestion.ProtoReflect.Descriptor instead.
+func (*UnansweredQuestion) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *UnansweredQuestion) GetQuestion() string {
+	if x != nil {
+		return x.Question
+	}
+	return ""
+}
+
+func (x *UnansweredQuestion) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *UnansweredQuestion) GetSpecialist() string {
+	if x != nil {
+		return x.Specialist
+	}
+	return ""
+}
+
+func (x *UnansweredQuestion) GetFailureCode() string {
+	if x != nil {
+		return x.FailureCode
+	}
+	return ""
+}
+
+func (x *UnansweredQuestion) GetTurnIds() []string {
+	if x != nil {
+		return x.TurnIds
+	}
+	return nil
+}
+
+// PostAgentMessageRequest carries a message of a person.
+type PostAgentMessageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the thread. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Thread to write into. Required.
+	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Name of the person as the shopper sees it, 1 to 100 characters. Required.
+	Person string `protobuf:"bytes,3,opt,name=person,proto3" json:"person,omitempty"`
+	// The message, 1 to 8,000 characters. Required.
+	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// Idempotency key, of the form of an id. A call with the key of the thread's last post changes nothing. Empty: each call posts.
+	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Also mute the assistant.
+	MuteAssistant bool `protobuf:"varint,6,opt,name=mute_assistant,json=muteAssistant,proto3" json:"mute_assistant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PostAgentMessageRequest) Reset() {
+	*x = PostAgentMessageRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PostAgentMessageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PostAgentMessageRequest) ProtoMessage() {}
+
+func (x *PostAgentMessageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PostAgentMessageRequest.ProtoReflect.Descriptor instead.
+func (*PostAgentMessageRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *PostAgentMessageRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *PostAgentMessageRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *PostAgentMessageRequest) GetPerson() string {
+	if x != nil {
+		return x.Person
+	}
+	return ""
+}
+
+func (x *PostAgentMessageRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *PostAgentMessageRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *PostAgentMessageRequest) GetMuteAssistant() bool {
+	if x != nil {
+		return x.MuteAssistant
+	}
+	return false
+}
+
+// PostAgentMessageResponse has no fields.
+type PostAgentMessageResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PostAgentMessageResponse) Reset() {
+	*x = PostAgentMessageResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PostAgentMessageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PostAgentMessageResponse) ProtoMessage() {}
+
+func (x *PostAgentMessageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PostAgentMessageResponse.ProtoReflect.Descriptor instead.
+func (*PostAgentMessageResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{52}
+}
+
+// MuteAssistantRequest names a thread.
+type MuteAssistantRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store of the thread. Required.
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// The thread. Required.
+	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// True mutes the assistant, false lets it speak.
+	Muted         bool `protobuf:"varint,3,opt,name=muted,proto3" json:"muted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MuteAssistantRequest) Reset() {
+	*x = MuteAssistantRequest{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MuteAssistantRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MuteAssistantRequest) ProtoMessage() {}
+
+func (x *MuteAssistantRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MuteAssistantRequest.ProtoReflect.Descriptor instead.
+func (*MuteAssistantRequest) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *MuteAssistantRequest) GetStoreId() string {
+	if x != nil {
+		return x.StoreId
+	}
+	return ""
+}
+
+func (x *MuteAssistantRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *MuteAssistantRequest) GetMuted() bool {
+	if x != nil {
+		return x.Muted
+	}
+	return false
+}
+
+// MuteAssistantResponse has no fields.
+type MuteAssistantResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MuteAssistantResponse) Reset() {
+	*x = MuteAssistantResponse{}
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MuteAssistantResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MuteAssistantResponse) ProtoMessage() {}
+
+func (x *MuteAssistantResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_gateway_v1_gateway_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MuteAssistantResponse.ProtoReflect.Descriptor instead.
+func (*MuteAssistantResponse) Descriptor() ([]byte, []int) {
+	return file_quartet_gateway_v1_gateway_proto_rawDescGZIP(), []int{54}
+}
+
 var File_quartet_gateway_v1_gateway_proto protoreflect.FileDescriptor
 
 const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\n" +
-	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\xca\x03\n" +
+	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\x9a\a\n" +
 	"\x05Store\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2286,7 +4447,26 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\x12handoff_confidence\x18\n" +
 	" \x01(\x01R\x11handoffConfidence\x12A\n" +
 	"\vclaim_rules\x18\v \x03(\v2 .quartet.specialist.v1.ClaimRuleR\n" +
-	"claimRules\"\xf8\x01\n" +
+	"claimRules\x122\n" +
+	"\x05voice\x18\f \x01(\v2\x1c.quartet.specialist.v1.VoiceR\x05voice\x12:\n" +
+	"\vturn_budget\x18\r \x01(\v2\x19.quartet.common.v1.BudgetR\n" +
+	"turnBudget\x12\x1c\n" +
+	"\tlanguages\x18\x0e \x03(\tR\tlanguages\x12%\n" +
+	"\x0eprompt_variant\x18\x0f \x01(\tR\rpromptVariant\x12=\n" +
+	"\x06models\x18\x10 \x03(\v2%.quartet.gateway.v1.Store.ModelsEntryR\x06models\x12<\n" +
+	"\n" +
+	"day_budget\x18\x11 \x01(\v2\x1d.quartet.gateway.v1.DayBudgetR\tdayBudget\x12'\n" +
+	"\x0fhandoff_webhook\x18\x12 \x01(\tR\x0ehandoffWebhook\x128\n" +
+	"\n" +
+	"thread_ttl\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tthreadTtl\x1a9\n" +
+	"\vModelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbc\x01\n" +
+	"\tDayBudget\x12+\n" +
+	"\x03max\x18\x01 \x01(\v2\x19.quartet.common.v1.BudgetR\x03max\x126\n" +
+	"\x06saving\x18\x02 \x01(\x0e2\x1e.quartet.gateway.v1.BudgetStepR\x06saving\x12%\n" +
+	"\x0esaving_percent\x18\x03 \x01(\x05R\rsavingPercent\x12#\n" +
+	"\rcheaper_model\x18\x04 \x01(\tR\fcheaperModel\"\xf8\x01\n" +
 	"\n" +
 	"AskRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x18\n" +
@@ -2298,7 +4478,8 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x16\n" +
-	"\x06locale\x18\b \x01(\tR\x06locale\"\xb6\t\n" +
+	"\x06locale\x18\b \x01(\tR\x06locale\"\xbe\n" +
+	"\n" +
 	"\vAskResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1b\n" +
@@ -2331,11 +4512,25 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\n" +
 	"unrecorded\x18\x16 \x01(\bR\n" +
 	"unrecorded\x124\n" +
-	"\x06claims\x18\x17 \x03(\v2\x1c.quartet.specialist.v1.ClaimR\x06claims\"]\n" +
+	"\x06claims\x18\x17 \x03(\v2\x1c.quartet.specialist.v1.ClaimR\x06claims\x12/\n" +
+	"\x05merge\x18\x18 \x01(\v2\x19.quartet.gateway.v1.MergeR\x05merge\x12\x14\n" +
+	"\x05muted\x18\x19 \x01(\bR\x05muted\x12?\n" +
+	"\vbudget_step\x18\x1a \x01(\x0e2\x1e.quartet.gateway.v1.BudgetStepR\n" +
+	"budgetStep\"\xd2\x02\n" +
+	"\x05Merge\x129\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12.\n" +
+	"\x05usage\x18\x04 \x01(\v2\x18.quartet.common.v1.UsageR\x05usage\x12+\n" +
+	"\x04cost\x18\x05 \x01(\v2\x17.quartet.common.v1.CostR\x04cost\x12%\n" +
+	"\x0eprompt_version\x18\x06 \x01(\tR\rpromptVersion\x12=\n" +
+	"\vmodel_calls\x18\a \x03(\v2\x1c.quartet.common.v1.ModelCallR\n" +
+	"modelCalls\"]\n" +
 	"\aHandoff\x12 \n" +
 	"\vrecommended\x18\x01 \x01(\bR\vrecommended\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
-	"\asummary\x18\x03 \x01(\tR\asummary\"\xf0\x01\n" +
+	"\asummary\x18\x03 \x01(\tR\asummary\"\xe2\x02\n" +
 	"\x10AssignmentResult\x12=\n" +
 	"\n" +
 	"assignment\x18\x01 \x01(\v2\x1d.quartet.router.v1.AssignmentR\n" +
@@ -2343,7 +4538,10 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\x06answer\x18\x02 \x01(\v2\x1d.quartet.specialist.v1.AnswerH\x00R\x06answer\x127\n" +
 	"\afailure\x18\x03 \x01(\v2\x1b.quartet.gateway.v1.FailureH\x00R\afailure\x12 \n" +
 	"\fpassed_on_by\x18\x04 \x01(\tR\n" +
-	"passedOnByB\t\n" +
+	"passedOnBy\x129\n" +
+	"\n" +
+	"start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bduration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bdurationB\t\n" +
 	"\aoutcome\"o\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x126\n" +
@@ -2386,9 +4584,11 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1f\n" +
 	"\vcustomer_id\x18\x03 \x01(\tR\n" +
 	"customerId\x12\x17\n" +
-	"\acart_id\x18\x04 \x01(\tR\x06cartId\"F\n" +
+	"\acart_id\x18\x04 \x01(\tR\x06cartId\"\x9a\x01\n" +
 	"\x0fGetTurnResponse\x123\n" +
-	"\x04turn\x18\x01 \x01(\v2\x1f.quartet.gateway.v1.AskResponseR\x04turn\"\xad\x02\n" +
+	"\x04turn\x18\x01 \x01(\v2\x1f.quartet.gateway.v1.AskResponseR\x04turn\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x128\n" +
+	"\bfeedback\x18\x03 \x01(\v2\x1c.quartet.gateway.v1.FeedbackR\bfeedback\"\xd6\x02\n" +
 	"\x06Thread\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\tR\n" +
@@ -2400,7 +4600,8 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"updateTime\x12;\n" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x18\n" +
-	"\asummary\x18\a \x01(\tR\asummary\"f\n" +
+	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
+	"\x0fassistant_muted\x18\b \x01(\bR\x0eassistantMuted\"f\n" +
 	"\x12ListThreadsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\tR\n" +
@@ -2441,20 +4642,186 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\"L\n" +
 	"\x13DeleteStoreResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1b\n" +
-	"\tkey_count\x18\x02 \x01(\x03R\bkeyCount*\x9e\x01\n" +
+	"\tkey_count\x18\x02 \x01(\x03R\bkeyCount\"\xbe\x01\n" +
+	"\bFeedback\x122\n" +
+	"\x06rating\x18\x01 \x01(\x0e2\x1a.quartet.gateway.v1.RatingR\x06rating\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12)\n" +
+	"\x10corrected_answer\x18\x03 \x01(\tR\x0fcorrectedAnswer\x12;\n" +
+	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\"\xbf\x01\n" +
+	"\x15RecordFeedbackRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x17\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1f\n" +
+	"\vcustomer_id\x18\x03 \x01(\tR\n" +
+	"customerId\x12\x17\n" +
+	"\acart_id\x18\x04 \x01(\tR\x06cartId\x128\n" +
+	"\bfeedback\x18\x05 \x01(\v2\x1c.quartet.gateway.v1.FeedbackR\bfeedback\"R\n" +
+	"\x16RecordFeedbackResponse\x128\n" +
+	"\bfeedback\x18\x01 \x01(\v2\x1c.quartet.gateway.v1.FeedbackR\bfeedback\"\xb2\x01\n" +
+	"\x04Turn\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
+	"\vcustomer_id\x18\x02 \x01(\tR\n" +
+	"customerId\x125\n" +
+	"\x05reply\x18\x03 \x01(\v2\x1f.quartet.gateway.v1.AskResponseR\x05reply\x128\n" +
+	"\bfeedback\x18\x04 \x01(\v2\x1c.quartet.gateway.v1.FeedbackR\bfeedback\"\x8d\x03\n" +
+	"\n" +
+	"TurnFilter\x129\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1e\n" +
+	"\n" +
+	"specialist\x18\x03 \x01(\tR\n" +
+	"specialist\x12\x18\n" +
+	"\ahandoff\x18\x04 \x01(\bR\ahandoff\x12\x1e\n" +
+	"\n" +
+	"unanswered\x18\x05 \x01(\bR\n" +
+	"unanswered\x12)\n" +
+	"\x10confidence_below\x18\x06 \x01(\x01R\x0fconfidenceBelow\x12-\n" +
+	"\x12unsupported_claims\x18\a \x01(\bR\x11unsupportedClaims\x122\n" +
+	"\x06rating\x18\b \x01(\x0e2\x1a.quartet.gateway.v1.RatingR\x06rating\x12%\n" +
+	"\x0eprompt_version\x18\t \x01(\tR\rpromptVersion\"\x9a\x01\n" +
+	"\x10ListTurnsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x126\n" +
+	"\x06filter\x18\x02 \x01(\v2\x1e.quartet.gateway.v1.TurnFilterR\x06filter\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"k\n" +
+	"\x11ListTurnsResponse\x12.\n" +
+	"\x05turns\x18\x01 \x03(\v2\x18.quartet.gateway.v1.TurnR\x05turns\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"g\n" +
+	"\x12ExportTurnsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x126\n" +
+	"\x06filter\x18\x02 \x01(\v2\x1e.quartet.gateway.v1.TurnFilterR\x06filter\"C\n" +
+	"\x13ExportTurnsResponse\x12,\n" +
+	"\x04turn\x18\x01 \x01(\v2\x18.quartet.gateway.v1.TurnR\x04turn\"\xd8\x01\n" +
+	"\x11QueryUsageRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x126\n" +
+	"\x06groups\x18\x04 \x03(\x0e2\x1e.quartet.gateway.v1.UsageGroupR\x06groups\"F\n" +
+	"\x12QueryUsageResponse\x120\n" +
+	"\x04sums\x18\x01 \x03(\v2\x1c.quartet.gateway.v1.UsageSumR\x04sums\"\xe4\x03\n" +
+	"\bUsageSum\x12\x10\n" +
+	"\x03day\x18\x01 \x01(\tR\x03day\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12%\n" +
+	"\x0eprompt_version\x18\x04 \x01(\tR\rpromptVersion\x12\x1b\n" +
+	"\tthread_id\x18\r \x01(\tR\bthreadId\x12\x17\n" +
+	"\aturn_id\x18\x0e \x01(\tR\x06turnId\x12\x14\n" +
+	"\x05turns\x18\x05 \x01(\x03R\x05turns\x12.\n" +
+	"\x05usage\x18\x06 \x01(\v2\x18.quartet.common.v1.UsageR\x05usage\x12-\n" +
+	"\x05costs\x18\a \x03(\v2\x17.quartet.common.v1.CostR\x05costs\x120\n" +
+	"\x14unpriced_model_calls\x18\b \x01(\x03R\x12unpricedModelCalls\x12\x1a\n" +
+	"\bhandoffs\x18\t \x01(\x03R\bhandoffs\x126\n" +
+	"\x17unsupported_claim_turns\x18\n" +
+	" \x01(\x03R\x15unsupportedClaimTurns\x12!\n" +
+	"\fgood_ratings\x18\v \x01(\x03R\vgoodRatings\x12\x1f\n" +
+	"\vbad_ratings\x18\f \x01(\x03R\n" +
+	"badRatings\"\xa1\x01\n" +
+	"\x12StreamUsageRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\xf7\x02\n" +
+	"\x13StreamUsageResponse\x12\x17\n" +
+	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x1b\n" +
+	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12;\n" +
+	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x14\n" +
+	"\x05agent\x18\x04 \x01(\tR\x05agent\x12\x14\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\x12%\n" +
+	"\x0eprompt_version\x18\x06 \x01(\tR\rpromptVersion\x12.\n" +
+	"\x05usage\x18\a \x01(\v2\x18.quartet.common.v1.UsageR\x05usage\x12+\n" +
+	"\x04cost\x18\b \x01(\v2\x17.quartet.common.v1.CostR\x04cost\x12=\n" +
+	"\vmodel_calls\x18\t \x03(\v2\x1c.quartet.common.v1.ModelCallR\n" +
+	"modelCalls\"0\n" +
+	"\x13GetDayBudgetRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\"\x9d\x02\n" +
+	"\x14GetDayBudgetResponse\x12\x10\n" +
+	"\x03day\x18\x01 \x01(\tR\x03day\x125\n" +
+	"\x06budget\x18\x02 \x01(\v2\x1d.quartet.gateway.v1.DayBudgetR\x06budget\x12\x1f\n" +
+	"\vused_tokens\x18\x03 \x01(\x03R\n" +
+	"usedTokens\x12'\n" +
+	"\x0freserved_tokens\x18\x04 \x01(\x03R\x0ereservedTokens\x124\n" +
+	"\tused_cost\x18\x05 \x01(\v2\x17.quartet.common.v1.CostR\busedCost\x12<\n" +
+	"\rreserved_cost\x18\x06 \x01(\v2\x17.quartet.common.v1.CostR\freservedCost\"\xc3\x01\n" +
+	"\x1eListUnansweredQuestionsRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\"g\n" +
+	"\x1fListUnansweredQuestionsResponse\x12D\n" +
+	"\tquestions\x18\x01 \x03(\v2&.quartet.gateway.v1.UnansweredQuestionR\tquestions\"\xa4\x01\n" +
+	"\x12UnansweredQuestion\x12\x1a\n" +
+	"\bquestion\x18\x01 \x01(\tR\bquestion\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x1e\n" +
+	"\n" +
+	"specialist\x18\x03 \x01(\tR\n" +
+	"specialist\x12!\n" +
+	"\ffailure_code\x18\x04 \x01(\tR\vfailureCode\x12\x19\n" +
+	"\bturn_ids\x18\x05 \x03(\tR\aturnIds\"\xc3\x01\n" +
+	"\x17PostAgentMessageRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1b\n" +
+	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x16\n" +
+	"\x06person\x18\x03 \x01(\tR\x06person\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId\x12%\n" +
+	"\x0emute_assistant\x18\x06 \x01(\bR\rmuteAssistant\"\x1a\n" +
+	"\x18PostAgentMessageResponse\"d\n" +
+	"\x14MuteAssistantRequest\x12\x19\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1b\n" +
+	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x14\n" +
+	"\x05muted\x18\x03 \x01(\bR\x05muted\"\x17\n" +
+	"\x15MuteAssistantResponse*\xa1\x01\n" +
+	"\n" +
+	"BudgetStep\x12\x1b\n" +
+	"\x17BUDGET_STEP_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10BUDGET_STEP_STOP\x10\x01\x12\x1d\n" +
+	"\x19BUDGET_STEP_CHEAPER_MODEL\x10\x02\x12!\n" +
+	"\x1dBUDGET_STEP_FEWER_SPECIALISTS\x10\x03\x12\x1e\n" +
+	"\x1aBUDGET_STEP_PARTIAL_ANSWER\x10\x04*\x9e\x01\n" +
 	"\vMergeMethod\x12\x1c\n" +
 	"\x18MERGE_METHOD_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19MERGE_METHOD_PASS_THROUGH\x10\x01\x12\x16\n" +
 	"\x12MERGE_METHOD_MODEL\x10\x02\x12\x17\n" +
 	"\x13MERGE_METHOD_JOINED\x10\x03\x12!\n" +
-	"\x1dMERGE_METHOD_MODEL_AND_JOINED\x10\x042\xa5\x04\n" +
+	"\x1dMERGE_METHOD_MODEL_AND_JOINED\x10\x04*L\n" +
+	"\x06Rating\x12\x16\n" +
+	"\x12RATING_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eRATING_HELPFUL\x10\x01\x12\x16\n" +
+	"\x12RATING_NOT_HELPFUL\x10\x02*\xba\x01\n" +
+	"\n" +
+	"UsageGroup\x12\x1b\n" +
+	"\x17USAGE_GROUP_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fUSAGE_GROUP_DAY\x10\x01\x12\x15\n" +
+	"\x11USAGE_GROUP_AGENT\x10\x02\x12\x15\n" +
+	"\x11USAGE_GROUP_MODEL\x10\x03\x12\x1e\n" +
+	"\x1aUSAGE_GROUP_PROMPT_VERSION\x10\x04\x12\x16\n" +
+	"\x12USAGE_GROUP_THREAD\x10\x05\x12\x14\n" +
+	"\x10USAGE_GROUP_TURN\x10\x062\x8e\x05\n" +
 	"\x0eGatewayService\x12F\n" +
 	"\x03Ask\x12\x1e.quartet.gateway.v1.AskRequest\x1a\x1f.quartet.gateway.v1.AskResponse\x12Z\n" +
 	"\tAskStream\x12$.quartet.gateway.v1.AskStreamRequest\x1a%.quartet.gateway.v1.AskStreamResponse0\x01\x12R\n" +
 	"\aGetTurn\x12\".quartet.gateway.v1.GetTurnRequest\x1a#.quartet.gateway.v1.GetTurnResponse\x12^\n" +
 	"\vListThreads\x12&.quartet.gateway.v1.ListThreadsRequest\x1a'.quartet.gateway.v1.ListThreadsResponse\x12X\n" +
 	"\tGetThread\x12$.quartet.gateway.v1.GetThreadRequest\x1a%.quartet.gateway.v1.GetThreadResponse\x12a\n" +
-	"\fDeleteThread\x12'.quartet.gateway.v1.DeleteThreadRequest\x1a(.quartet.gateway.v1.DeleteThreadResponse2\xf9\x02\n" +
+	"\fDeleteThread\x12'.quartet.gateway.v1.DeleteThreadRequest\x1a(.quartet.gateway.v1.DeleteThreadResponse\x12g\n" +
+	"\x0eRecordFeedback\x12).quartet.gateway.v1.RecordFeedbackRequest\x1a*.quartet.gateway.v1.RecordFeedbackResponse2\xe3\x01\n" +
+	"\fAgentService\x12m\n" +
+	"\x10PostAgentMessage\x12+.quartet.gateway.v1.PostAgentMessageRequest\x1a,.quartet.gateway.v1.PostAgentMessageResponse\x12d\n" +
+	"\rMuteAssistant\x12(.quartet.gateway.v1.MuteAssistantRequest\x1a).quartet.gateway.v1.MuteAssistantResponse2\xc9\x01\n" +
+	"\vTurnService\x12X\n" +
+	"\tListTurns\x12$.quartet.gateway.v1.ListTurnsRequest\x1a%.quartet.gateway.v1.ListTurnsResponse\x12`\n" +
+	"\vExportTurns\x12&.quartet.gateway.v1.ExportTurnsRequest\x1a'.quartet.gateway.v1.ExportTurnsResponse0\x012\xb5\x03\n" +
+	"\fUsageService\x12[\n" +
+	"\n" +
+	"QueryUsage\x12%.quartet.gateway.v1.QueryUsageRequest\x1a&.quartet.gateway.v1.QueryUsageResponse\x12`\n" +
+	"\vStreamUsage\x12&.quartet.gateway.v1.StreamUsageRequest\x1a'.quartet.gateway.v1.StreamUsageResponse0\x01\x12a\n" +
+	"\fGetDayBudget\x12'.quartet.gateway.v1.GetDayBudgetRequest\x1a(.quartet.gateway.v1.GetDayBudgetResponse\x12\x82\x01\n" +
+	"\x17ListUnansweredQuestions\x122.quartet.gateway.v1.ListUnansweredQuestionsRequest\x1a3.quartet.gateway.v1.ListUnansweredQuestionsResponse2\xf9\x02\n" +
 	"\fStoreService\x12U\n" +
 	"\bPutStore\x12#.quartet.gateway.v1.PutStoreRequest\x1a$.quartet.gateway.v1.PutStoreResponse\x12U\n" +
 	"\bGetStore\x12#.quartet.gateway.v1.GetStoreRequest\x1a$.quartet.gateway.v1.GetStoreResponse\x12[\n" +
@@ -2475,135 +4842,233 @@ func file_quartet_gateway_v1_gateway_proto_rawDescGZIP() []byte {
 	return file_quartet_gateway_v1_gateway_proto_rawDescData
 }
 
-var file_quartet_gateway_v1_gateway_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quartet_gateway_v1_gateway_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_quartet_gateway_v1_gateway_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_quartet_gateway_v1_gateway_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_quartet_gateway_v1_gateway_proto_goTypes = []any{
-	(MergeMethod)(0),               // 0: quartet.gateway.v1.MergeMethod
-	(*Store)(nil),                  // 1: quartet.gateway.v1.Store
-	(*AskRequest)(nil),             // 2: quartet.gateway.v1.AskRequest
-	(*AskResponse)(nil),            // 3: quartet.gateway.v1.AskResponse
-	(*Handoff)(nil),                // 4: quartet.gateway.v1.Handoff
-	(*AssignmentResult)(nil),       // 5: quartet.gateway.v1.AssignmentResult
-	(*Failure)(nil),                // 6: quartet.gateway.v1.Failure
-	(*AskStreamRequest)(nil),       // 7: quartet.gateway.v1.AskStreamRequest
-	(*AskStreamResponse)(nil),      // 8: quartet.gateway.v1.AskStreamResponse
-	(*Routed)(nil),                 // 9: quartet.gateway.v1.Routed
-	(*AgentStarted)(nil),           // 10: quartet.gateway.v1.AgentStarted
-	(*AgentToolCallStarted)(nil),   // 11: quartet.gateway.v1.AgentToolCallStarted
-	(*AgentToolCallFinished)(nil),  // 12: quartet.gateway.v1.AgentToolCallFinished
-	(*AgentFinished)(nil),          // 13: quartet.gateway.v1.AgentFinished
-	(*GetTurnRequest)(nil),         // 14: quartet.gateway.v1.GetTurnRequest
-	(*GetTurnResponse)(nil),        // 15: quartet.gateway.v1.GetTurnResponse
-	(*Thread)(nil),                 // 16: quartet.gateway.v1.Thread
-	(*ListThreadsRequest)(nil),     // 17: quartet.gateway.v1.ListThreadsRequest
-	(*ListThreadsResponse)(nil),    // 18: quartet.gateway.v1.ListThreadsResponse
-	(*GetThreadRequest)(nil),       // 19: quartet.gateway.v1.GetThreadRequest
-	(*GetThreadResponse)(nil),      // 20: quartet.gateway.v1.GetThreadResponse
-	(*DeleteThreadRequest)(nil),    // 21: quartet.gateway.v1.DeleteThreadRequest
-	(*DeleteThreadResponse)(nil),   // 22: quartet.gateway.v1.DeleteThreadResponse
-	(*PutStoreRequest)(nil),        // 23: quartet.gateway.v1.PutStoreRequest
-	(*PutStoreResponse)(nil),       // 24: quartet.gateway.v1.PutStoreResponse
-	(*GetStoreRequest)(nil),        // 25: quartet.gateway.v1.GetStoreRequest
-	(*GetStoreResponse)(nil),       // 26: quartet.gateway.v1.GetStoreResponse
-	(*ListStoresRequest)(nil),      // 27: quartet.gateway.v1.ListStoresRequest
-	(*ListStoresResponse)(nil),     // 28: quartet.gateway.v1.ListStoresResponse
-	(*DeleteStoreRequest)(nil),     // 29: quartet.gateway.v1.DeleteStoreRequest
-	(*DeleteStoreResponse)(nil),    // 30: quartet.gateway.v1.DeleteStoreResponse
-	(*v1.RoutingKeyword)(nil),      // 31: quartet.router.v1.RoutingKeyword
-	(*v11.ClaimRule)(nil),          // 32: quartet.specialist.v1.ClaimRule
-	(*v1.RoutingDecision)(nil),     // 33: quartet.router.v1.RoutingDecision
-	(*v11.ProductChoice)(nil),      // 34: quartet.specialist.v1.ProductChoice
-	(*v11.PromotionChoice)(nil),    // 35: quartet.specialist.v1.PromotionChoice
-	(*v12.Order)(nil),              // 36: quartet.order.v1.Order
-	(*v13.Passage)(nil),            // 37: quartet.policy.v1.Passage
-	(*v11.SuggestedAction)(nil),    // 38: quartet.specialist.v1.SuggestedAction
-	(*v14.Usage)(nil),              // 39: quartet.common.v1.Usage
-	(*v14.Cost)(nil),               // 40: quartet.common.v1.Cost
-	(*durationpb.Duration)(nil),    // 41: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 42: google.protobuf.Timestamp
-	(*v11.ClarifyingQuestion)(nil), // 43: quartet.specialist.v1.ClarifyingQuestion
-	(*v11.Comparison)(nil),         // 44: quartet.specialist.v1.Comparison
-	(*v11.Claim)(nil),              // 45: quartet.specialist.v1.Claim
-	(*v1.Assignment)(nil),          // 46: quartet.router.v1.Assignment
-	(*v11.Answer)(nil),             // 47: quartet.specialist.v1.Answer
-	(v14.ErrorReason)(0),           // 48: quartet.common.v1.ErrorReason
-	(*v11.TextDelta)(nil),          // 49: quartet.specialist.v1.TextDelta
-	(*v11.ToolCallStarted)(nil),    // 50: quartet.specialist.v1.ToolCallStarted
-	(*v11.ToolCall)(nil),           // 51: quartet.specialist.v1.ToolCall
-	(*v14.Message)(nil),            // 52: quartet.common.v1.Message
+	(BudgetStep)(0),                         // 0: quartet.gateway.v1.BudgetStep
+	(MergeMethod)(0),                        // 1: quartet.gateway.v1.MergeMethod
+	(Rating)(0),                             // 2: quartet.gateway.v1.Rating
+	(UsageGroup)(0),                         // 3: quartet.gateway.v1.UsageGroup
+	(*Store)(nil),                           // 4: quartet.gateway.v1.Store
+	(*DayBudget)(nil),                       // 5: quartet.gateway.v1.DayBudget
+	(*AskRequest)(nil),                      // 6: quartet.gateway.v1.AskRequest
+	(*AskResponse)(nil),                     // 7: quartet.gateway.v1.AskResponse
+	(*Merge)(nil),                           // 8: quartet.gateway.v1.Merge
+	(*Handoff)(nil),                         // 9: quartet.gateway.v1.Handoff
+	(*AssignmentResult)(nil),                // 10: quartet.gateway.v1.AssignmentResult
+	(*Failure)(nil),                         // 11: quartet.gateway.v1.Failure
+	(*AskStreamRequest)(nil),                // 12: quartet.gateway.v1.AskStreamRequest
+	(*AskStreamResponse)(nil),               // 13: quartet.gateway.v1.AskStreamResponse
+	(*Routed)(nil),                          // 14: quartet.gateway.v1.Routed
+	(*AgentStarted)(nil),                    // 15: quartet.gateway.v1.AgentStarted
+	(*AgentToolCallStarted)(nil),            // 16: quartet.gateway.v1.AgentToolCallStarted
+	(*AgentToolCallFinished)(nil),           // 17: quartet.gateway.v1.AgentToolCallFinished
+	(*AgentFinished)(nil),                   // 18: quartet.gateway.v1.AgentFinished
+	(*GetTurnRequest)(nil),                  // 19: quartet.gateway.v1.GetTurnRequest
+	(*GetTurnResponse)(nil),                 // 20: quartet.gateway.v1.GetTurnResponse
+	(*Thread)(nil),                          // 21: quartet.gateway.v1.Thread
+	(*ListThreadsRequest)(nil),              // 22: quartet.gateway.v1.ListThreadsRequest
+	(*ListThreadsResponse)(nil),             // 23: quartet.gateway.v1.ListThreadsResponse
+	(*GetThreadRequest)(nil),                // 24: quartet.gateway.v1.GetThreadRequest
+	(*GetThreadResponse)(nil),               // 25: quartet.gateway.v1.GetThreadResponse
+	(*DeleteThreadRequest)(nil),             // 26: quartet.gateway.v1.DeleteThreadRequest
+	(*DeleteThreadResponse)(nil),            // 27: quartet.gateway.v1.DeleteThreadResponse
+	(*PutStoreRequest)(nil),                 // 28: quartet.gateway.v1.PutStoreRequest
+	(*PutStoreResponse)(nil),                // 29: quartet.gateway.v1.PutStoreResponse
+	(*GetStoreRequest)(nil),                 // 30: quartet.gateway.v1.GetStoreRequest
+	(*GetStoreResponse)(nil),                // 31: quartet.gateway.v1.GetStoreResponse
+	(*ListStoresRequest)(nil),               // 32: quartet.gateway.v1.ListStoresRequest
+	(*ListStoresResponse)(nil),              // 33: quartet.gateway.v1.ListStoresResponse
+	(*DeleteStoreRequest)(nil),              // 34: quartet.gateway.v1.DeleteStoreRequest
+	(*DeleteStoreResponse)(nil),             // 35: quartet.gateway.v1.DeleteStoreResponse
+	(*Feedback)(nil),                        // 36: quartet.gateway.v1.Feedback
+	(*RecordFeedbackRequest)(nil),           // 37: quartet.gateway.v1.RecordFeedbackRequest
+	(*RecordFeedbackResponse)(nil),          // 38: quartet.gateway.v1.RecordFeedbackResponse
+	(*Turn)(nil),                            // 39: quartet.gateway.v1.Turn
+	(*TurnFilter)(nil),                      // 40: quartet.gateway.v1.TurnFilter
+	(*ListTurnsRequest)(nil),                // 41: quartet.gateway.v1.ListTurnsRequest
+	(*ListTurnsResponse)(nil),               // 42: quartet.gateway.v1.ListTurnsResponse
+	(*ExportTurnsRequest)(nil),              // 43: quartet.gateway.v1.ExportTurnsRequest
+	(*ExportTurnsResponse)(nil),             // 44: quartet.gateway.v1.ExportTurnsResponse
+	(*QueryUsageRequest)(nil),               // 45: quartet.gateway.v1.QueryUsageRequest
+	(*QueryUsageResponse)(nil),              // 46: quartet.gateway.v1.QueryUsageResponse
+	(*UsageSum)(nil),                        // 47: quartet.gateway.v1.UsageSum
+	(*StreamUsageRequest)(nil),              // 48: quartet.gateway.v1.StreamUsageRequest
+	(*StreamUsageResponse)(nil),             // 49: quartet.gateway.v1.StreamUsageResponse
+	(*GetDayBudgetRequest)(nil),             // 50: quartet.gateway.v1.GetDayBudgetRequest
+	(*GetDayBudgetResponse)(nil),            // 51: quartet.gateway.v1.GetDayBudgetResponse
+	(*ListUnansweredQuestionsRequest)(nil),  // 52: quartet.gateway.v1.ListUnansweredQuestionsRequest
+	(*ListUnansweredQuestionsResponse)(nil), // 53: quartet.gateway.v1.ListUnansweredQuestionsResponse
+	(*UnansweredQuestion)(nil),              // 54: quartet.gateway.v1.UnansweredQuestion
+	(*PostAgentMessageRequest)(nil),         // 55: quartet.gateway.v1.PostAgentMessageRequest
+	(*PostAgentMessageResponse)(nil),        // 56: quartet.gateway.v1.PostAgentMessageResponse
+	(*MuteAssistantRequest)(nil),            // 57: quartet.gateway.v1.MuteAssistantRequest
+	(*MuteAssistantResponse)(nil),           // 58: quartet.gateway.v1.MuteAssistantResponse
+	nil,                                     // 59: quartet.gateway.v1.Store.ModelsEntry
+	(*v1.RoutingKeyword)(nil),               // 60: quartet.router.v1.RoutingKeyword
+	(*v11.ClaimRule)(nil),                   // 61: quartet.specialist.v1.ClaimRule
+	(*v11.Voice)(nil),                       // 62: quartet.specialist.v1.Voice
+	(*v12.Budget)(nil),                      // 63: quartet.common.v1.Budget
+	(*durationpb.Duration)(nil),             // 64: google.protobuf.Duration
+	(*v1.RoutingDecision)(nil),              // 65: quartet.router.v1.RoutingDecision
+	(*v11.ProductChoice)(nil),               // 66: quartet.specialist.v1.ProductChoice
+	(*v11.PromotionChoice)(nil),             // 67: quartet.specialist.v1.PromotionChoice
+	(*v13.Order)(nil),                       // 68: quartet.order.v1.Order
+	(*v14.Passage)(nil),                     // 69: quartet.policy.v1.Passage
+	(*v11.SuggestedAction)(nil),             // 70: quartet.specialist.v1.SuggestedAction
+	(*v12.Usage)(nil),                       // 71: quartet.common.v1.Usage
+	(*v12.Cost)(nil),                        // 72: quartet.common.v1.Cost
+	(*timestamppb.Timestamp)(nil),           // 73: google.protobuf.Timestamp
+	(*v11.ClarifyingQuestion)(nil),          // 74: quartet.specialist.v1.ClarifyingQuestion
+	(*v11.Comparison)(nil),                  // 75: quartet.specialist.v1.Comparison
+	(*v11.Claim)(nil),                       // 76: quartet.specialist.v1.Claim
+	(*v12.ModelCall)(nil),                   // 77: quartet.common.v1.ModelCall
+	(*v1.Assignment)(nil),                   // 78: quartet.router.v1.Assignment
+	(*v11.Answer)(nil),                      // 79: quartet.specialist.v1.Answer
+	(v12.ErrorReason)(0),                    // 80: quartet.common.v1.ErrorReason
+	(*v11.TextDelta)(nil),                   // 81: quartet.specialist.v1.TextDelta
+	(*v11.ToolCallStarted)(nil),             // 82: quartet.specialist.v1.ToolCallStarted
+	(*v11.ToolCall)(nil),                    // 83: quartet.specialist.v1.ToolCall
+	(*v12.Message)(nil),                     // 84: quartet.common.v1.Message
 }
 var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
-	31, // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
-	32, // 1: quartet.gateway.v1.Store.claim_rules:type_name -> quartet.specialist.v1.ClaimRule
-	33, // 2: quartet.gateway.v1.AskResponse.routing:type_name -> quartet.router.v1.RoutingDecision
-	5,  // 3: quartet.gateway.v1.AskResponse.results:type_name -> quartet.gateway.v1.AssignmentResult
-	0,  // 4: quartet.gateway.v1.AskResponse.merge_method:type_name -> quartet.gateway.v1.MergeMethod
-	34, // 5: quartet.gateway.v1.AskResponse.products:type_name -> quartet.specialist.v1.ProductChoice
-	35, // 6: quartet.gateway.v1.AskResponse.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	36, // 7: quartet.gateway.v1.AskResponse.orders:type_name -> quartet.order.v1.Order
-	37, // 8: quartet.gateway.v1.AskResponse.passages:type_name -> quartet.policy.v1.Passage
-	38, // 9: quartet.gateway.v1.AskResponse.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	4,  // 10: quartet.gateway.v1.AskResponse.handoff:type_name -> quartet.gateway.v1.Handoff
-	39, // 11: quartet.gateway.v1.AskResponse.usage:type_name -> quartet.common.v1.Usage
-	40, // 12: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
-	41, // 13: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
-	42, // 14: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
-	43, // 15: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	44, // 16: quartet.gateway.v1.AskResponse.comparison:type_name -> quartet.specialist.v1.Comparison
-	45, // 17: quartet.gateway.v1.AskResponse.claims:type_name -> quartet.specialist.v1.Claim
-	46, // 18: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
-	47, // 19: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
-	6,  // 20: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
-	48, // 21: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
-	2,  // 22: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
-	9,  // 23: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
-	10, // 24: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
-	11, // 25: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
-	12, // 26: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
-	49, // 27: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	13, // 28: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
-	3,  // 29: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
-	33, // 30: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
-	46, // 31: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
-	50, // 32: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
-	51, // 33: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	5,  // 34: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
-	3,  // 35: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
-	42, // 36: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	42, // 37: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	42, // 38: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	16, // 39: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
-	16, // 40: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
-	52, // 41: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
-	1,  // 42: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
-	1,  // 43: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 44: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	1,  // 45: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
-	2,  // 46: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
-	7,  // 47: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
-	14, // 48: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
-	17, // 49: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
-	19, // 50: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
-	21, // 51: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
-	23, // 52: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
-	25, // 53: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
-	27, // 54: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
-	29, // 55: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
-	3,  // 56: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
-	8,  // 57: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
-	15, // 58: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
-	18, // 59: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
-	20, // 60: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
-	22, // 61: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
-	24, // 62: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
-	26, // 63: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
-	28, // 64: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
-	30, // 65: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
-	56, // [56:66] is the sub-list for method output_type
-	46, // [46:56] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	60,  // 0: quartet.gateway.v1.Store.routing_keywords:type_name -> quartet.router.v1.RoutingKeyword
+	61,  // 1: quartet.gateway.v1.Store.claim_rules:type_name -> quartet.specialist.v1.ClaimRule
+	62,  // 2: quartet.gateway.v1.Store.voice:type_name -> quartet.specialist.v1.Voice
+	63,  // 3: quartet.gateway.v1.Store.turn_budget:type_name -> quartet.common.v1.Budget
+	59,  // 4: quartet.gateway.v1.Store.models:type_name -> quartet.gateway.v1.Store.ModelsEntry
+	5,   // 5: quartet.gateway.v1.Store.day_budget:type_name -> quartet.gateway.v1.DayBudget
+	64,  // 6: quartet.gateway.v1.Store.thread_ttl:type_name -> google.protobuf.Duration
+	63,  // 7: quartet.gateway.v1.DayBudget.max:type_name -> quartet.common.v1.Budget
+	0,   // 8: quartet.gateway.v1.DayBudget.saving:type_name -> quartet.gateway.v1.BudgetStep
+	65,  // 9: quartet.gateway.v1.AskResponse.routing:type_name -> quartet.router.v1.RoutingDecision
+	10,  // 10: quartet.gateway.v1.AskResponse.results:type_name -> quartet.gateway.v1.AssignmentResult
+	1,   // 11: quartet.gateway.v1.AskResponse.merge_method:type_name -> quartet.gateway.v1.MergeMethod
+	66,  // 12: quartet.gateway.v1.AskResponse.products:type_name -> quartet.specialist.v1.ProductChoice
+	67,  // 13: quartet.gateway.v1.AskResponse.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	68,  // 14: quartet.gateway.v1.AskResponse.orders:type_name -> quartet.order.v1.Order
+	69,  // 15: quartet.gateway.v1.AskResponse.passages:type_name -> quartet.policy.v1.Passage
+	70,  // 16: quartet.gateway.v1.AskResponse.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	9,   // 17: quartet.gateway.v1.AskResponse.handoff:type_name -> quartet.gateway.v1.Handoff
+	71,  // 18: quartet.gateway.v1.AskResponse.usage:type_name -> quartet.common.v1.Usage
+	72,  // 19: quartet.gateway.v1.AskResponse.cost:type_name -> quartet.common.v1.Cost
+	64,  // 20: quartet.gateway.v1.AskResponse.duration:type_name -> google.protobuf.Duration
+	73,  // 21: quartet.gateway.v1.AskResponse.create_time:type_name -> google.protobuf.Timestamp
+	74,  // 22: quartet.gateway.v1.AskResponse.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	75,  // 23: quartet.gateway.v1.AskResponse.comparison:type_name -> quartet.specialist.v1.Comparison
+	76,  // 24: quartet.gateway.v1.AskResponse.claims:type_name -> quartet.specialist.v1.Claim
+	8,   // 25: quartet.gateway.v1.AskResponse.merge:type_name -> quartet.gateway.v1.Merge
+	0,   // 26: quartet.gateway.v1.AskResponse.budget_step:type_name -> quartet.gateway.v1.BudgetStep
+	73,  // 27: quartet.gateway.v1.Merge.start_time:type_name -> google.protobuf.Timestamp
+	64,  // 28: quartet.gateway.v1.Merge.duration:type_name -> google.protobuf.Duration
+	71,  // 29: quartet.gateway.v1.Merge.usage:type_name -> quartet.common.v1.Usage
+	72,  // 30: quartet.gateway.v1.Merge.cost:type_name -> quartet.common.v1.Cost
+	77,  // 31: quartet.gateway.v1.Merge.model_calls:type_name -> quartet.common.v1.ModelCall
+	78,  // 32: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
+	79,  // 33: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
+	11,  // 34: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
+	73,  // 35: quartet.gateway.v1.AssignmentResult.start_time:type_name -> google.protobuf.Timestamp
+	64,  // 36: quartet.gateway.v1.AssignmentResult.duration:type_name -> google.protobuf.Duration
+	80,  // 37: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
+	6,   // 38: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
+	14,  // 39: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
+	15,  // 40: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
+	16,  // 41: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
+	17,  // 42: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
+	81,  // 43: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	18,  // 44: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
+	7,   // 45: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
+	65,  // 46: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
+	78,  // 47: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
+	82,  // 48: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
+	83,  // 49: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	10,  // 50: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
+	7,   // 51: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
+	36,  // 52: quartet.gateway.v1.GetTurnResponse.feedback:type_name -> quartet.gateway.v1.Feedback
+	73,  // 53: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	73,  // 54: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	73,  // 55: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	21,  // 56: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
+	21,  // 57: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
+	84,  // 58: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
+	4,   // 59: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
+	4,   // 60: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	4,   // 61: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	4,   // 62: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
+	2,   // 63: quartet.gateway.v1.Feedback.rating:type_name -> quartet.gateway.v1.Rating
+	73,  // 64: quartet.gateway.v1.Feedback.create_time:type_name -> google.protobuf.Timestamp
+	36,  // 65: quartet.gateway.v1.RecordFeedbackRequest.feedback:type_name -> quartet.gateway.v1.Feedback
+	36,  // 66: quartet.gateway.v1.RecordFeedbackResponse.feedback:type_name -> quartet.gateway.v1.Feedback
+	7,   // 67: quartet.gateway.v1.Turn.reply:type_name -> quartet.gateway.v1.AskResponse
+	36,  // 68: quartet.gateway.v1.Turn.feedback:type_name -> quartet.gateway.v1.Feedback
+	73,  // 69: quartet.gateway.v1.TurnFilter.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 70: quartet.gateway.v1.TurnFilter.end_time:type_name -> google.protobuf.Timestamp
+	2,   // 71: quartet.gateway.v1.TurnFilter.rating:type_name -> quartet.gateway.v1.Rating
+	40,  // 72: quartet.gateway.v1.ListTurnsRequest.filter:type_name -> quartet.gateway.v1.TurnFilter
+	39,  // 73: quartet.gateway.v1.ListTurnsResponse.turns:type_name -> quartet.gateway.v1.Turn
+	40,  // 74: quartet.gateway.v1.ExportTurnsRequest.filter:type_name -> quartet.gateway.v1.TurnFilter
+	39,  // 75: quartet.gateway.v1.ExportTurnsResponse.turn:type_name -> quartet.gateway.v1.Turn
+	73,  // 76: quartet.gateway.v1.QueryUsageRequest.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 77: quartet.gateway.v1.QueryUsageRequest.end_time:type_name -> google.protobuf.Timestamp
+	3,   // 78: quartet.gateway.v1.QueryUsageRequest.groups:type_name -> quartet.gateway.v1.UsageGroup
+	47,  // 79: quartet.gateway.v1.QueryUsageResponse.sums:type_name -> quartet.gateway.v1.UsageSum
+	71,  // 80: quartet.gateway.v1.UsageSum.usage:type_name -> quartet.common.v1.Usage
+	72,  // 81: quartet.gateway.v1.UsageSum.costs:type_name -> quartet.common.v1.Cost
+	73,  // 82: quartet.gateway.v1.StreamUsageRequest.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 83: quartet.gateway.v1.StreamUsageRequest.end_time:type_name -> google.protobuf.Timestamp
+	73,  // 84: quartet.gateway.v1.StreamUsageResponse.create_time:type_name -> google.protobuf.Timestamp
+	71,  // 85: quartet.gateway.v1.StreamUsageResponse.usage:type_name -> quartet.common.v1.Usage
+	72,  // 86: quartet.gateway.v1.StreamUsageResponse.cost:type_name -> quartet.common.v1.Cost
+	77,  // 87: quartet.gateway.v1.StreamUsageResponse.model_calls:type_name -> quartet.common.v1.ModelCall
+	5,   // 88: quartet.gateway.v1.GetDayBudgetResponse.budget:type_name -> quartet.gateway.v1.DayBudget
+	72,  // 89: quartet.gateway.v1.GetDayBudgetResponse.used_cost:type_name -> quartet.common.v1.Cost
+	72,  // 90: quartet.gateway.v1.GetDayBudgetResponse.reserved_cost:type_name -> quartet.common.v1.Cost
+	73,  // 91: quartet.gateway.v1.ListUnansweredQuestionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 92: quartet.gateway.v1.ListUnansweredQuestionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	54,  // 93: quartet.gateway.v1.ListUnansweredQuestionsResponse.questions:type_name -> quartet.gateway.v1.UnansweredQuestion
+	6,   // 94: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
+	12,  // 95: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
+	19,  // 96: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
+	22,  // 97: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
+	24,  // 98: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
+	26,  // 99: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
+	37,  // 100: quartet.gateway.v1.GatewayService.RecordFeedback:input_type -> quartet.gateway.v1.RecordFeedbackRequest
+	55,  // 101: quartet.gateway.v1.AgentService.PostAgentMessage:input_type -> quartet.gateway.v1.PostAgentMessageRequest
+	57,  // 102: quartet.gateway.v1.AgentService.MuteAssistant:input_type -> quartet.gateway.v1.MuteAssistantRequest
+	41,  // 103: quartet.gateway.v1.TurnService.ListTurns:input_type -> quartet.gateway.v1.ListTurnsRequest
+	43,  // 104: quartet.gateway.v1.TurnService.ExportTurns:input_type -> quartet.gateway.v1.ExportTurnsRequest
+	45,  // 105: quartet.gateway.v1.UsageService.QueryUsage:input_type -> quartet.gateway.v1.QueryUsageRequest
+	48,  // 106: quartet.gateway.v1.UsageService.StreamUsage:input_type -> quartet.gateway.v1.StreamUsageRequest
+	50,  // 107: quartet.gateway.v1.UsageService.GetDayBudget:input_type -> quartet.gateway.v1.GetDayBudgetRequest
+	52,  // 108: quartet.gateway.v1.UsageService.ListUnansweredQuestions:input_type -> quartet.gateway.v1.ListUnansweredQuestionsRequest
+	28,  // 109: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
+	30,  // 110: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
+	32,  // 111: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
+	34,  // 112: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
+	7,   // 113: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
+	13,  // 114: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
+	20,  // 115: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
+	23,  // 116: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
+	25,  // 117: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
+	27,  // 118: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
+	38,  // 119: quartet.gateway.v1.GatewayService.RecordFeedback:output_type -> quartet.gateway.v1.RecordFeedbackResponse
+	56,  // 120: quartet.gateway.v1.AgentService.PostAgentMessage:output_type -> quartet.gateway.v1.PostAgentMessageResponse
+	58,  // 121: quartet.gateway.v1.AgentService.MuteAssistant:output_type -> quartet.gateway.v1.MuteAssistantResponse
+	42,  // 122: quartet.gateway.v1.TurnService.ListTurns:output_type -> quartet.gateway.v1.ListTurnsResponse
+	44,  // 123: quartet.gateway.v1.TurnService.ExportTurns:output_type -> quartet.gateway.v1.ExportTurnsResponse
+	46,  // 124: quartet.gateway.v1.UsageService.QueryUsage:output_type -> quartet.gateway.v1.QueryUsageResponse
+	49,  // 125: quartet.gateway.v1.UsageService.StreamUsage:output_type -> quartet.gateway.v1.StreamUsageResponse
+	51,  // 126: quartet.gateway.v1.UsageService.GetDayBudget:output_type -> quartet.gateway.v1.GetDayBudgetResponse
+	53,  // 127: quartet.gateway.v1.UsageService.ListUnansweredQuestions:output_type -> quartet.gateway.v1.ListUnansweredQuestionsResponse
+	29,  // 128: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
+	31,  // 129: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
+	33,  // 130: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
+	35,  // 131: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
+	113, // [113:132] is the sub-list for method output_type
+	94,  // [94:113] is the sub-list for method input_type
+	94,  // [94:94] is the sub-list for extension type_name
+	94,  // [94:94] is the sub-list for extension extendee
+	0,   // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_quartet_gateway_v1_gateway_proto_init() }
@@ -2611,11 +5076,11 @@ func file_quartet_gateway_v1_gateway_proto_init() {
 	if File_quartet_gateway_v1_gateway_proto != nil {
 		return
 	}
-	file_quartet_gateway_v1_gateway_proto_msgTypes[4].OneofWrappers = []any{
+	file_quartet_gateway_v1_gateway_proto_msgTypes[6].OneofWrappers = []any{
 		(*AssignmentResult_Answer)(nil),
 		(*AssignmentResult_Failure)(nil),
 	}
-	file_quartet_gateway_v1_gateway_proto_msgTypes[7].OneofWrappers = []any{
+	file_quartet_gateway_v1_gateway_proto_msgTypes[9].OneofWrappers = []any{
 		(*AskStreamResponse_Routed)(nil),
 		(*AskStreamResponse_AgentStarted)(nil),
 		(*AskStreamResponse_ToolCallStarted)(nil),
@@ -2629,10 +5094,10 @@ func file_quartet_gateway_v1_gateway_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_gateway_v1_gateway_proto_rawDesc), len(file_quartet_gateway_v1_gateway_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   30,
+			NumEnums:      4,
+			NumMessages:   56,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   5,
 		},
 		GoTypes:           file_quartet_gateway_v1_gateway_proto_goTypes,
 		DependencyIndexes: file_quartet_gateway_v1_gateway_proto_depIdxs,

@@ -21,12 +21,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	GatewayService_Ask_FullMethodName          = "/quartet.gateway.v1.GatewayService/Ask"
-	GatewayService_AskStream_FullMethodName    = "/quartet.gateway.v1.GatewayService/AskStream"
-	GatewayService_GetTurn_FullMethodName      = "/quartet.gateway.v1.GatewayService/GetTurn"
-	GatewayService_ListThreads_FullMethodName  = "/quartet.gateway.v1.GatewayService/ListThreads"
-	GatewayService_GetThread_FullMethodName    = "/quartet.gateway.v1.GatewayService/GetThread"
-	GatewayService_DeleteThread_FullMethodName = "/quartet.gateway.v1.GatewayService/DeleteThread"
+	GatewayService_Ask_FullMethodName            = "/quartet.gateway.v1.GatewayService/Ask"
+	GatewayService_AskStream_FullMethodName      = "/quartet.gateway.v1.GatewayService/AskStream"
+	GatewayService_GetTurn_FullMethodName        = "/quartet.gateway.v1.GatewayService/GetTurn"
+	GatewayService_ListThreads_FullMethodName    = "/quartet.gateway.v1.GatewayService/ListThreads"
+	GatewayService_GetThread_FullMethodName      = "/quartet.gateway.v1.GatewayService/GetThread"
+	GatewayService_DeleteThread_FullMethodName   = "/quartet.gateway.v1.GatewayService/DeleteThread"
+	GatewayService_RecordFeedback_FullMethodName = "/quartet.gateway.v1.GatewayService/RecordFeedback"
 )
 
 // GatewayServiceClient is the client API for GatewayService service.
@@ -59,6 +60,9 @@ type GatewayServiceClient interface {
 	// DeleteThread removes a thread with its turns and request ids, after earlier messages are answered. With the right "erase",
 	// and neither customer_id nor cart_id, deleting a thread that does not exist succeeds.
 	DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*DeleteThreadResponse, error)
+	// RecordFeedback keeps what the shopper, or a person of the store, says of a turn. A later call replaces it. It is kept as long as
+	// the turn. NOT_FOUND as for GetTurn.
+	RecordFeedback(ctx context.Context, in *RecordFeedbackRequest, opts ...grpc.CallOption) (*RecordFeedbackResponse, error)
 }
 
 type gatewayServiceClient struct {
@@ -138,6 +142,16 @@ func (c *gatewayServiceClient) DeleteThread(ctx context.Context, in *DeleteThrea
 	return out, nil
 }
 
+func (c *gatewayServiceClient) RecordFeedback(ctx context.Context, in *RecordFeedbackRequest, opts ...grpc.CallOption) (*RecordFeedbackResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecordFeedbackResponse)
+	err := c.cc.Invoke(ctx, GatewayService_RecordFeedback_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // GatewayServiceServer is the server API for GatewayService service.
 // All implementations must embed UnimplementedGatewayServiceServer
 // for forward compatibility.
@@ -168,6 +182,9 @@ type GatewayServiceServer interface {
 	// DeleteThread removes a thread with its turns and request ids, after earlier messages are answered. With the right "erase",
 	// and neither customer_id nor cart_id, deleting a thread that does not exist succeeds.
 	DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error)
+	// RecordFeedback keeps what the shopper, or a person of the store, says of a turn. A later call replaces it. It is kept as long as
+	// the turn. NOT_FOUND as for GetTurn.
+	RecordFeedback(context.Context, *RecordFeedbackRequest) (*RecordFeedbackResponse, error)
 	mustEmbedUnimplementedGatewayServiceServer()
 }
 
@@ -195,6 +212,9 @@ func (UnimplementedGatewayServiceServer) GetThread(context.Context, *GetThreadRe
 }
 func (UnimplementedGatewayServiceServer) DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteThread not implemented")
+}
+func (UnimplementedGatewayServiceServer) RecordFeedback(context.Context, *RecordFeedbackRequest) (*RecordFeedbackResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RecordFeedback not implemented")
 }
 func (UnimplementedGatewayServiceServer) mustEmbedUnimplementedGatewayServiceServer() {}
 func (UnimplementedGatewayServiceServer) testEmbeddedByValue()                        {}
@@ -318,6 +338,24 @@ func _GatewayService_DeleteThread_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _GatewayService_RecordFeedback_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecordFeedbackRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GatewayServiceServer).RecordFeedback(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: GatewayService_RecordFeedback_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GatewayServiceServer).RecordFeedback(ctx, req.(*RecordFeedbackRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // GatewayService_ServiceDesc is the grpc.ServiceDesc for GatewayService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -345,11 +383,559 @@ var GatewayService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "DeleteThread",
 			Handler:    _GatewayService_DeleteThread_Handler,
 		},
+		{
+			MethodName: "RecordFeedback",
+			Handler:    _GatewayService_RecordFeedback_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "AskStream",
 			Handler:       _GatewayService_AskStream_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "quartet/gateway/v1/gateway.proto",
+}
+
+const (
+	AgentService_PostAgentMessage_FullMethodName = "/quartet.gateway.v1.AgentService/PostAgentMessage"
+	AgentService_MuteAssistant_FullMethodName    = "/quartet.gateway.v1.AgentService/MuteAssistant"
+)
+
+// AgentServiceClient is the client API for AgentService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// AgentService lets a person of the store join a conversation. It needs the right "agents".
+type AgentServiceClient interface {
+	// PostAgentMessage adds a message of a person of the store to a thread. The shopper sees it in GetThread, and the assistant in the
+	// history of the next turn. It does not renew the thread. NOT_FOUND when there is no such thread.
+	PostAgentMessage(ctx context.Context, in *PostAgentMessageRequest, opts ...grpc.CallOption) (*PostAgentMessageResponse, error)
+	// MuteAssistant mutes the assistant in a thread, or lets it speak again. Messages of a muted thread are kept, and no model is asked. A
+	// turn that is under way is still answered. NOT_FOUND when there is no such thread.
+	MuteAssistant(ctx context.Context, in *MuteAssistantRequest, opts ...grpc.CallOption) (*MuteAssistantResponse, error)
+}
+
+type agentServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewAgentServiceClient(cc grpc.ClientConnInterface) AgentServiceClient {
+	return &agentServiceClient{cc}
+}
+
+func (c *agentServiceClient) PostAgentMessage(ctx context.Context, in *PostAgentMessageRequest, opts ...grpc.CallOption) (*PostAgentMessageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PostAgentMessageResponse)
+	err := c.cc.Invoke(ctx, AgentService_PostAgentMessage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *agentServiceClient) MuteAssistant(ctx context.Context, in *MuteAssistantRequest, opts ...grpc.CallOption) (*MuteAssistantResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MuteAssistantResponse)
+	err := c.cc.Invoke(ctx, AgentService_MuteAssistant_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// AgentServiceServer is the server API for AgentService service.
+// All implementations must embed UnimplementedAgentServiceServer
+// for forward compatibility.
+//
+// AgentService lets a person of the store join a conversation. It needs the right "agents".
+type AgentServiceServer interface {
+	// PostAgentMessage adds a message of a person of the store to a thread. The shopper sees it in GetThread, and the assistant in the
+	// history of the next turn. It does not renew the thread. NOT_FOUND when there is no such thread.
+	PostAgentMessage(context.Context, *PostAgentMessageRequest) (*PostAgentMessageResponse, error)
+	// MuteAssistant mutes the assistant in a thread, or lets it speak again. Messages of a muted thread are kept, and no model is asked. A
+	// turn that is under way is still answered. NOT_FOUND when there is no such thread.
+	MuteAssistant(context.Context, *MuteAssistantRequest) (*MuteAssistantResponse, error)
+	mustEmbedUnimplementedAgentServiceServer()
+}
+
+// UnimplementedAgentServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedAgentServiceServer struct{}
+
+func (UnimplementedAgentServiceServer) PostAgentMessage(context.Context, *PostAgentMessageRequest) (*PostAgentMessageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PostAgentMessage not implemented")
+}
+func (UnimplementedAgentServiceServer) MuteAssistant(context.Context, *MuteAssistantRequest) (*MuteAssistantResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MuteAssistant not implemented")
+}
+func (UnimplementedAgentServiceServer) mustEmbedUnimplementedAgentServiceServer() {}
+func (UnimplementedAgentServiceServer) testEmbeddedByValue()                      {}
+
+// UnsafeAgentServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to AgentServiceServer will
+// result in compilation errors.
+type UnsafeAgentServiceServer interface {
+	mustEmbedUnimplementedAgentServiceServer()
+}
+
+func RegisterAgentServiceServer(s grpc.ServiceRegistrar, srv AgentServiceServer) {
+	// If the following call panics, it indicates UnimplementedAgentServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&AgentService_ServiceDesc, srv)
+}
+
+func _AgentService_PostAgentMessage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PostAgentMessageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServiceServer).PostAgentMessage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AgentService_PostAgentMessage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServiceServer).PostAgentMessage(ctx, req.(*PostAgentMessageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AgentService_MuteAssistant_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MuteAssistantRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServiceServer).MuteAssistant(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AgentService_MuteAssistant_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServiceServer).MuteAssistant(ctx, req.(*MuteAssistantRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// AgentService_ServiceDesc is the grpc.ServiceDesc for AgentService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var AgentService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "quartet.gateway.v1.AgentService",
+	HandlerType: (*AgentServiceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "PostAgentMessage",
+			Handler:    _AgentService_PostAgentMessage_Handler,
+		},
+		{
+			MethodName: "MuteAssistant",
+			Handler:    _AgentService_MuteAssistant_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "quartet/gateway/v1/gateway.proto",
+}
+
+const (
+	TurnService_ListTurns_FullMethodName   = "/quartet.gateway.v1.TurnService/ListTurns"
+	TurnService_ExportTurns_FullMethodName = "/quartet.gateway.v1.TurnService/ExportTurns"
+)
+
+// TurnServiceClient is the client API for TurnService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// TurnService shows a store its turns, whoever the shoppers are, guests too. It needs the right "threads". A turn is there from its
+// recording until its thread expires or is deleted.
+type TurnServiceClient interface {
+	// ListTurns returns the turns that pass a filter, the newest first, page by page. It reads at most 1,000 turns a call, so a page can
+	// be short, or empty, and have a token nevertheless.
+	ListTurns(ctx context.Context, in *ListTurnsRequest, opts ...grpc.CallOption) (*ListTurnsResponse, error)
+	// ExportTurns returns all turns that pass a filter, the newest first.
+	ExportTurns(ctx context.Context, in *ExportTurnsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportTurnsResponse], error)
+}
+
+type turnServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewTurnServiceClient(cc grpc.ClientConnInterface) TurnServiceClient {
+	return &turnServiceClient{cc}
+}
+
+func (c *turnServiceClient) ListTurns(ctx context.Context, in *ListTurnsRequest, opts ...grpc.CallOption) (*ListTurnsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListTurnsResponse)
+	err := c.cc.Invoke(ctx, TurnService_ListTurns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *turnServiceClient) ExportTurns(ctx context.Context, in *ExportTurnsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportTurnsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &TurnService_ServiceDesc.Streams[0], TurnService_ExportTurns_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ExportTurnsRequest, ExportTurnsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TurnService_ExportTurnsClient = grpc.ServerStreamingClient[ExportTurnsResponse]
+
+// TurnServiceServer is the server API for TurnService service.
+// All implementations must embed UnimplementedTurnServiceServer
+// for forward compatibility.
+//
+// TurnService shows a store its turns, whoever the shoppers are, guests too. It needs the right "threads". A turn is there from its
+// recording until its thread expires or is deleted.
+type TurnServiceServer interface {
+	// ListTurns returns the turns that pass a filter, the newest first, page by page. It reads at most 1,000 turns a call, so a page can
+	// be short, or empty, and have a token nevertheless.
+	ListTurns(context.Context, *ListTurnsRequest) (*ListTurnsResponse, error)
+	// ExportTurns returns all turns that pass a filter, the newest first.
+	ExportTurns(*ExportTurnsRequest, grpc.ServerStreamingServer[ExportTurnsResponse]) error
+	mustEmbedUnimplementedTurnServiceServer()
+}
+
+// UnimplementedTurnServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedTurnServiceServer struct{}
+
+func (UnimplementedTurnServiceServer) ListTurns(context.Context, *ListTurnsRequest) (*ListTurnsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTurns not implemented")
+}
+func (UnimplementedTurnServiceServer) ExportTurns(*ExportTurnsRequest, grpc.ServerStreamingServer[ExportTurnsResponse]) error {
+	return status.Error(codes.Unimplemented, "method ExportTurns not implemented")
+}
+func (UnimplementedTurnServiceServer) mustEmbedUnimplementedTurnServiceServer() {}
+func (UnimplementedTurnServiceServer) testEmbeddedByValue()                     {}
+
+// UnsafeTurnServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to TurnServiceServer will
+// result in compilation errors.
+type UnsafeTurnServiceServer interface {
+	mustEmbedUnimplementedTurnServiceServer()
+}
+
+func RegisterTurnServiceServer(s grpc.ServiceRegistrar, srv TurnServiceServer) {
+	// If the following call panics, it indicates UnimplementedTurnServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&TurnService_ServiceDesc, srv)
+}
+
+func _TurnService_ListTurns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTurnsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TurnServiceServer).ListTurns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TurnService_ListTurns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TurnServiceServer).ListTurns(ctx, req.(*ListTurnsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TurnService_ExportTurns_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ExportTurnsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(TurnServiceServer).ExportTurns(m, &grpc.GenericServerStream[ExportTurnsRequest, ExportTurnsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TurnService_ExportTurnsServer = grpc.ServerStreamingServer[ExportTurnsResponse]
+
+// TurnService_ServiceDesc is the grpc.ServiceDesc for TurnService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var TurnService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "quartet.gateway.v1.TurnService",
+	HandlerType: (*TurnServiceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "ListTurns",
+			Handler:    _TurnService_ListTurns_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "ExportTurns",
+			Handler:       _TurnService_ExportTurns_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "quartet/gateway/v1/gateway.proto",
+}
+
+const (
+	UsageService_QueryUsage_FullMethodName              = "/quartet.gateway.v1.UsageService/QueryUsage"
+	UsageService_StreamUsage_FullMethodName             = "/quartet.gateway.v1.UsageService/StreamUsage"
+	UsageService_GetDayBudget_FullMethodName            = "/quartet.gateway.v1.UsageService/GetDayBudget"
+	UsageService_ListUnansweredQuestions_FullMethodName = "/quartet.gateway.v1.UsageService/ListUnansweredQuestions"
+)
+
+// UsageServiceClient is the client API for UsageService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// UsageService adds up what the recorded turns of a store used, and what they could not answer. It needs the right "usage". Each turn
+// counts once, however often its request was repeated or resumed. What failed turns and summaries of threads used is not in it.
+type UsageServiceClient interface {
+	// QueryUsage returns sums by the wanted groups, in the order of the groups.
+	QueryUsage(ctx context.Context, in *QueryUsageRequest, opts ...grpc.CallOption) (*QueryUsageResponse, error)
+	// StreamUsage returns what each part of each turn used, the newest turn first.
+	StreamUsage(ctx context.Context, in *StreamUsageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamUsageResponse], error)
+	// GetDayBudget returns what is left of a store's budget of today.
+	GetDayBudget(ctx context.Context, in *GetDayBudgetRequest, opts ...grpc.CallOption) (*GetDayBudgetResponse, error)
+	// ListUnansweredQuestions returns the questions without an answer, those with the same words together, the most frequent first. A
+	// part of a message counts if it failed, or if all look-ups for it found nothing.
+	ListUnansweredQuestions(ctx context.Context, in *ListUnansweredQuestionsRequest, opts ...grpc.CallOption) (*ListUnansweredQuestionsResponse, error)
+}
+
+type usageServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewUsageServiceClient(cc grpc.ClientConnInterface) UsageServiceClient {
+	return &usageServiceClient{cc}
+}
+
+func (c *usageServiceClient) QueryUsage(ctx context.Context, in *QueryUsageRequest, opts ...grpc.CallOption) (*QueryUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(QueryUsageResponse)
+	err := c.cc.Invoke(ctx, UsageService_QueryUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *usageServiceClient) StreamUsage(ctx context.Context, in *StreamUsageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamUsageResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &UsageService_ServiceDesc.Streams[0], UsageService_StreamUsage_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StreamUsageRequest, StreamUsageResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type UsageService_StreamUsageClient = grpc.ServerStreamingClient[StreamUsageResponse]
+
+func (c *usageServiceClient) GetDayBudget(ctx context.Context, in *GetDayBudgetRequest, opts ...grpc.CallOption) (*GetDayBudgetResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetDayBudgetResponse)
+	err := c.cc.Invoke(ctx, UsageService_GetDayBudget_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *usageServiceClient) ListUnansweredQuestions(ctx context.Context, in *ListUnansweredQuestionsRequest, opts ...grpc.CallOption) (*ListUnansweredQuestionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListUnansweredQuestionsResponse)
+	err := c.cc.Invoke(ctx, UsageService_ListUnansweredQuestions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// UsageServiceServer is the server API for UsageService service.
+// All implementations must embed UnimplementedUsageServiceServer
+// for forward compatibility.
+//
+// UsageService adds up what the recorded turns of a store used, and what they could not answer. It needs the right "usage". Each turn
+// counts once, however often its request was repeated or resumed. What failed turns and summaries of threads used is not in it.
+type UsageServiceServer interface {
+	// QueryUsage returns sums by the wanted groups, in the order of the groups.
+	QueryUsage(context.Context, *QueryUsageRequest) (*QueryUsageResponse, error)
+	// StreamUsage returns what each part of each turn used, the newest turn first.
+	StreamUsage(*StreamUsageRequest, grpc.ServerStreamingServer[StreamUsageResponse]) error
+	// GetDayBudget returns what is left of a store's budget of today.
+	GetDayBudget(context.Context, *GetDayBudgetRequest) (*GetDayBudgetResponse, error)
+	// ListUnansweredQuestions returns the questions without an answer, those with the same words together, the most frequent first. A
+	// part of a message counts if it failed, or if all look-ups for it found nothing.
+	ListUnansweredQuestions(context.Context, *ListUnansweredQuestionsRequest) (*ListUnansweredQuestionsResponse, error)
+	mustEmbedUnimplementedUsageServiceServer()
+}
+
+// UnimplementedUsageServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedUsageServiceServer struct{}
+
+func (UnimplementedUsageServiceServer) QueryUsage(context.Context, *QueryUsageRequest) (*QueryUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method QueryUsage not implemented")
+}
+func (UnimplementedUsageServiceServer) StreamUsage(*StreamUsageRequest, grpc.ServerStreamingServer[StreamUsageResponse]) error {
+	return status.Error(codes.Unimplemented, "method StreamUsage not implemented")
+}
+func (UnimplementedUsageServiceServer) GetDayBudget(context.Context, *GetDayBudgetRequest) (*GetDayBudgetResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetDayBudget not implemented")
+}
+func (UnimplementedUsageServiceServer) ListUnansweredQuestions(context.Context, *ListUnansweredQuestionsRequest) (*ListUnansweredQuestionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListUnansweredQuestions not implemented")
+}
+func (UnimplementedUsageServiceServer) mustEmbedUnimplementedUsageServiceServer() {}
+func (UnimplementedUsageServiceServer) testEmbeddedByValue()                      {}
+
+// UnsafeUsageServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to UsageServiceServer will
+// result in compilation errors.
+type UnsafeUsageServiceServer interface {
+	mustEmbedUnimplementedUsageServiceServer()
+}
+
+func RegisterUsageServiceServer(s grpc.ServiceRegistrar, srv UsageServiceServer) {
+	// If the following call panics, it indicates UnimplementedUsageServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&UsageService_ServiceDesc, srv)
+}
+
+func _UsageService_QueryUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UsageServiceServer).QueryUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UsageService_QueryUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UsageServiceServer).QueryUsage(ctx, req.(*QueryUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _UsageService_StreamUsage_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(StreamUsageRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(UsageServiceServer).StreamUsage(m, &grpc.GenericServerStream[StreamUsageRequest, StreamUsageResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type UsageService_StreamUsageServer = grpc.ServerStreamingServer[StreamUsageResponse]
+
+func _UsageService_GetDayBudget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetDayBudgetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UsageServiceServer).GetDayBudget(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UsageService_GetDayBudget_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UsageServiceServer).GetDayBudget(ctx, req.(*GetDayBudgetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _UsageService_ListUnansweredQuestions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListUnansweredQuestionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UsageServiceServer).ListUnansweredQuestions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UsageService_ListUnansweredQuestions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UsageServiceServer).ListUnansweredQuestions(ctx, req.(*ListUnansweredQuestionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// UsageService_ServiceDesc is the grpc.ServiceDesc for UsageService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var UsageService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "quartet.gateway.v1.UsageService",
+	HandlerType: (*UsageServiceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "QueryUsage",
+			Handler:    _UsageService_QueryUsage_Handler,
+		},
+		{
+			MethodName: "GetDayBudget",
+			Handler:    _UsageService_GetDayBudget_Handler,
+		},
+		{
+			MethodName: "ListUnansweredQuestions",
+			Handler:    _UsageService_ListUnansweredQuestions_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "StreamUsage",
+			Handler:       _UsageService_StreamUsage_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -254,7 +254,9 @@ type RouteRequest struct {
 	// Whether the shopper is signed in. Only a signed-in shopper's latest order can be found without its number.
 	SignedIn bool `protobuf:"varint,9,opt,name=signed_in,json=signedIn,proto3" json:"signed_in,omitempty"`
 	// Today's date in the store's time zone, such as "2026-11-22". Empty: unknown.
-	Date          string `protobuf:"bytes,10,opt,name=date,proto3" json:"date,omitempty"`
+	Date string `protobuf:"bytes,10,opt,name=date,proto3" json:"date,omitempty"`
+	// Prompt to use. Absent: the router's own.
+	Prompt        *v11.Prompt `protobuf:"bytes,11,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,6 +359,13 @@ func (x *RouteRequest) GetDate() string {
 		return x.Date
 	}
 	return ""
+}
+
+func (x *RouteRequest) GetPrompt() *v11.Prompt {
+	if x != nil {
+		return x.Prompt
+	}
+	return nil
 }
 
 // RoutingKeyword is a word or phrase of one store, such as the name of its loyalty scheme.
@@ -488,7 +497,9 @@ type RoutingDecision struct {
 	// Time from the request to the decision. The final decision's time includes the provisional one's.
 	Duration *durationpb.Duration `protobuf:"bytes,9,opt,name=duration,proto3" json:"duration,omitempty"`
 	// Cost of the decision. Absent: unknown, or no model was asked.
-	Cost          *v1.Cost `protobuf:"bytes,10,opt,name=cost,proto3" json:"cost,omitempty"`
+	Cost *v1.Cost `protobuf:"bytes,10,opt,name=cost,proto3" json:"cost,omitempty"`
+	// The model calls, in their order. Empty: no model was asked.
+	ModelCalls    []*v1.ModelCall `protobuf:"bytes,11,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -589,6 +600,13 @@ func (x *RoutingDecision) GetDuration() *durationpb.Duration {
 func (x *RoutingDecision) GetCost() *v1.Cost {
 	if x != nil {
 		return x.Cost
+	}
+	return nil
+}
+
+func (x *RoutingDecision) GetModelCalls() []*v1.ModelCall {
+	if x != nil {
+		return x.ModelCalls
 	}
 	return nil
 }
@@ -755,7 +773,7 @@ var File_quartet_router_v1_router_proto protoreflect.FileDescriptor
 
 const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\n" +
-	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xfe\x03\n" +
+	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xb5\x04\n" +
 	"\fRouteRequest\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\ahistory\x18\x02 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12C\n" +
@@ -767,14 +785,15 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\x0eshown_products\x18\b \x03(\v2$.quartet.specialist.v1.ProductChoiceR\rshownProducts\x12\x1b\n" +
 	"\tsigned_in\x18\t \x01(\bR\bsignedIn\x12\x12\n" +
 	"\x04date\x18\n" +
-	" \x01(\tR\x04date\"j\n" +
+	" \x01(\tR\x04date\x125\n" +
+	"\x06prompt\x18\v \x01(\v2\x1d.quartet.specialist.v1.PromptR\x06prompt\"j\n" +
 	"\x0eRoutingKeyword\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
 	"specialist\x128\n" +
 	"\akeyword\x18\x02 \x01(\v2\x1e.quartet.specialist.v1.KeywordR\akeyword\"O\n" +
 	"\rRouteResponse\x12>\n" +
-	"\bdecision\x18\x01 \x01(\v2\".quartet.router.v1.RoutingDecisionR\bdecision\"\xeb\x03\n" +
+	"\bdecision\x18\x01 \x01(\v2\".quartet.router.v1.RoutingDecisionR\bdecision\"\xaa\x04\n" +
 	"\x0fRoutingDecision\x126\n" +
 	"\x05stage\x18\x01 \x01(\x0e2 .quartet.router.v1.DecisionStageR\x05stage\x129\n" +
 	"\x06source\x18\x02 \x01(\x0e2!.quartet.router.v1.DecisionSourceR\x06source\x12?\n" +
@@ -786,7 +805,9 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\x05usage\x18\b \x01(\v2\x18.quartet.common.v1.UsageR\x05usage\x125\n" +
 	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\x12+\n" +
 	"\x04cost\x18\n" +
-	" \x01(\v2\x17.quartet.common.v1.CostR\x04cost\"[\n" +
+	" \x01(\v2\x17.quartet.common.v1.CostR\x04cost\x12=\n" +
+	"\vmodel_calls\x18\v \x03(\v2\x1c.quartet.common.v1.ModelCallR\n" +
+	"modelCalls\"[\n" +
 	"\fDecisionNote\x127\n" +
 	"\x04kind\x18\x01 \x01(\x0e2#.quartet.router.v1.DecisionNoteKindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xe5\x01\n" +
@@ -858,10 +879,12 @@ var file_quartet_router_v1_router_proto_goTypes = []any{
 	(*v11.Specialist)(nil),      // 10: quartet.specialist.v1.Specialist
 	(*v11.PendingQuestion)(nil), // 11: quartet.specialist.v1.PendingQuestion
 	(*v11.ProductChoice)(nil),   // 12: quartet.specialist.v1.ProductChoice
-	(*v11.Keyword)(nil),         // 13: quartet.specialist.v1.Keyword
-	(*v1.Usage)(nil),            // 14: quartet.common.v1.Usage
-	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
-	(*v1.Cost)(nil),             // 16: quartet.common.v1.Cost
+	(*v11.Prompt)(nil),          // 13: quartet.specialist.v1.Prompt
+	(*v11.Keyword)(nil),         // 14: quartet.specialist.v1.Keyword
+	(*v1.Usage)(nil),            // 15: quartet.common.v1.Usage
+	(*durationpb.Duration)(nil), // 16: google.protobuf.Duration
+	(*v1.Cost)(nil),             // 17: quartet.common.v1.Cost
+	(*v1.ModelCall)(nil),        // 18: quartet.common.v1.ModelCall
 }
 var file_quartet_router_v1_router_proto_depIdxs = []int32{
 	9,  // 0: quartet.router.v1.RouteRequest.history:type_name -> quartet.common.v1.Message
@@ -869,23 +892,25 @@ var file_quartet_router_v1_router_proto_depIdxs = []int32{
 	4,  // 2: quartet.router.v1.RouteRequest.keywords:type_name -> quartet.router.v1.RoutingKeyword
 	11, // 3: quartet.router.v1.RouteRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
 	12, // 4: quartet.router.v1.RouteRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	13, // 5: quartet.router.v1.RoutingKeyword.keyword:type_name -> quartet.specialist.v1.Keyword
-	6,  // 6: quartet.router.v1.RouteResponse.decision:type_name -> quartet.router.v1.RoutingDecision
-	0,  // 7: quartet.router.v1.RoutingDecision.stage:type_name -> quartet.router.v1.DecisionStage
-	1,  // 8: quartet.router.v1.RoutingDecision.source:type_name -> quartet.router.v1.DecisionSource
-	8,  // 9: quartet.router.v1.RoutingDecision.assignments:type_name -> quartet.router.v1.Assignment
-	7,  // 10: quartet.router.v1.RoutingDecision.notes:type_name -> quartet.router.v1.DecisionNote
-	14, // 11: quartet.router.v1.RoutingDecision.usage:type_name -> quartet.common.v1.Usage
-	15, // 12: quartet.router.v1.RoutingDecision.duration:type_name -> google.protobuf.Duration
-	16, // 13: quartet.router.v1.RoutingDecision.cost:type_name -> quartet.common.v1.Cost
-	2,  // 14: quartet.router.v1.DecisionNote.kind:type_name -> quartet.router.v1.DecisionNoteKind
-	3,  // 15: quartet.router.v1.RouterService.Route:input_type -> quartet.router.v1.RouteRequest
-	5,  // 16: quartet.router.v1.RouterService.Route:output_type -> quartet.router.v1.RouteResponse
-	16, // [16:17] is the sub-list for method output_type
-	15, // [15:16] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	13, // 5: quartet.router.v1.RouteRequest.prompt:type_name -> quartet.specialist.v1.Prompt
+	14, // 6: quartet.router.v1.RoutingKeyword.keyword:type_name -> quartet.specialist.v1.Keyword
+	6,  // 7: quartet.router.v1.RouteResponse.decision:type_name -> quartet.router.v1.RoutingDecision
+	0,  // 8: quartet.router.v1.RoutingDecision.stage:type_name -> quartet.router.v1.DecisionStage
+	1,  // 9: quartet.router.v1.RoutingDecision.source:type_name -> quartet.router.v1.DecisionSource
+	8,  // 10: quartet.router.v1.RoutingDecision.assignments:type_name -> quartet.router.v1.Assignment
+	7,  // 11: quartet.router.v1.RoutingDecision.notes:type_name -> quartet.router.v1.DecisionNote
+	15, // 12: quartet.router.v1.RoutingDecision.usage:type_name -> quartet.common.v1.Usage
+	16, // 13: quartet.router.v1.RoutingDecision.duration:type_name -> google.protobuf.Duration
+	17, // 14: quartet.router.v1.RoutingDecision.cost:type_name -> quartet.common.v1.Cost
+	18, // 15: quartet.router.v1.RoutingDecision.model_calls:type_name -> quartet.common.v1.ModelCall
+	2,  // 16: quartet.router.v1.DecisionNote.kind:type_name -> quartet.router.v1.DecisionNoteKind
+	3,  // 17: quartet.router.v1.RouterService.Route:input_type -> quartet.router.v1.RouteRequest
+	5,  // 18: quartet.router.v1.RouterService.Route:output_type -> quartet.router.v1.RouteResponse
+	18, // [18:19] is the sub-list for method output_type
+	17, // [17:18] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_quartet_router_v1_router_proto_init() }

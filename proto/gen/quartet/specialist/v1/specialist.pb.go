@@ -17,6 +17,7 @@ import (
 	v13 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	anypb "google.golang.org/protobuf/types/known/anypb"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
@@ -122,7 +123,8 @@ const (
 	ClaimKind_CLAIM_KIND_CODE ClaimKind = 5
 	// A sentence that says that the assistant changed something in the store, or will. No tool does.
 	ClaimKind_CLAIM_KIND_ACTION ClaimKind = 6
-	// That something is so or not: it is in stock, an order has a status, something is possible, free or valid.
+	// That something is so or not: it is in stock, an order has a status, something is possible, free or valid, or less or more than
+	// something else. Also a name that no tool returned, what the assistant promises, and, undecided, a sentence without other claims.
 	ClaimKind_CLAIM_KIND_STATEMENT ClaimKind = 7
 )
 
@@ -407,7 +409,9 @@ type Specialist struct {
 	// Reason, in words for the shopper. Empty when available.
 	UnavailableReason string `protobuf:"bytes,7,opt,name=unavailable_reason,json=unavailableReason,proto3" json:"unavailable_reason,omitempty"`
 	// True when its tools read the shopper's cart. The gateway then sends the cart with each assignment.
-	ReadsCart     bool `protobuf:"varint,8,opt,name=reads_cart,json=readsCart,proto3" json:"reads_cart,omitempty"`
+	ReadsCart bool `protobuf:"varint,8,opt,name=reads_cart,json=readsCart,proto3" json:"reads_cart,omitempty"`
+	// Its own prompt. Absent: unknown.
+	Prompt        *Prompt `protobuf:"bytes,9,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,6 +500,13 @@ func (x *Specialist) GetReadsCart() bool {
 		return x.ReadsCart
 	}
 	return false
+}
+
+func (x *Specialist) GetPrompt() *Prompt {
+	if x != nil {
+		return x.Prompt
+	}
+	return nil
 }
 
 // Keyword is a word or phrase with a weight.
@@ -649,7 +660,11 @@ type AnswerRequest struct {
 	// The question with which the specialist ended its last answer, which the sub-query may answer. Absent: it asked nothing.
 	PendingQuestion *PendingQuestion `protobuf:"bytes,13,opt,name=pending_question,json=pendingQuestion,proto3" json:"pending_question,omitempty"`
 	// What becomes of claims without evidence, at most one rule for each kind. A kind without a rule has that of its default.
-	ClaimRules    []*ClaimRule `protobuf:"bytes,14,rep,name=claim_rules,json=claimRules,proto3" json:"claim_rules,omitempty"`
+	ClaimRules []*ClaimRule `protobuf:"bytes,14,rep,name=claim_rules,json=claimRules,proto3" json:"claim_rules,omitempty"`
+	// How the store speaks. Absent: as the specialist likes.
+	Voice *Voice `protobuf:"bytes,15,opt,name=voice,proto3" json:"voice,omitempty"`
+	// Prompt to use. Absent: the specialist's own.
+	Prompt        *Prompt `protobuf:"bytes,16,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -782,6 +797,230 @@ func (x *AnswerRequest) GetClaimRules() []*ClaimRule {
 	return nil
 }
 
+func (x *AnswerRequest) GetVoice() *Voice {
+	if x != nil {
+		return x.Voice
+	}
+	return nil
+}
+
+func (x *AnswerRequest) GetPrompt() *Prompt {
+	if x != nil {
+		return x.Prompt
+	}
+	return nil
+}
+
+// Prompt is a version of an agent's prompt, with the model to ask.
+type Prompt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version, as answers name it: 1 to 64 of letters, digits, '.', '_' and '-'. Empty: the agent's own prompt.
+	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	// The text, at most 8,000 characters. The agent's rules follow it. Empty: the agent's own.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Model to ask. Empty: the agent's own.
+	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	// Bound of each answer of the model in tokens. Zero: the agent's own.
+	MaxOutputTokens int32 `protobuf:"varint,4,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Prompt) Reset() {
+	*x = Prompt{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Prompt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Prompt) ProtoMessage() {}
+
+func (x *Prompt) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Prompt.ProtoReflect.Descriptor instead.
+func (*Prompt) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Prompt) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Prompt) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Prompt) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Prompt) GetMaxOutputTokens() int32 {
+	if x != nil {
+		return x.MaxOutputTokens
+	}
+	return 0
+}
+
+// Voice is how a store speaks. Languages are BCP 47 tags; "de" also serves "de-AT".
+type Voice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tone and manner, as an instruction for the model, such as "Warm and short. In German say du." At most 500 characters.
+	Tone string `protobuf:"bytes,1,opt,name=tone,proto3" json:"tone,omitempty"`
+	// Terms of the store. At most 50.
+	Glossary []*Term `protobuf:"bytes,2,rep,name=glossary,proto3" json:"glossary,omitempty"`
+	// Answer to a greeting, by language, of 1 to 300 characters each.
+	Greetings map[string]string `protobuf:"bytes,3,rep,name=greetings,proto3" json:"greetings,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What a reply says at its end if the shopper is handed over to a human, by language, of 1 to 300 characters each.
+	HandoffTexts  map[string]string `protobuf:"bytes,4,rep,name=handoff_texts,json=handoffTexts,proto3" json:"handoff_texts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Voice) Reset() {
+	*x = Voice{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Voice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Voice) ProtoMessage() {}
+
+func (x *Voice) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Voice.ProtoReflect.Descriptor instead.
+func (*Voice) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Voice) GetTone() string {
+	if x != nil {
+		return x.Tone
+	}
+	return ""
+}
+
+func (x *Voice) GetGlossary() []*Term {
+	if x != nil {
+		return x.Glossary
+	}
+	return nil
+}
+
+func (x *Voice) GetGreetings() map[string]string {
+	if x != nil {
+		return x.Greetings
+	}
+	return nil
+}
+
+func (x *Voice) GetHandoffTexts() map[string]string {
+	if x != nil {
+		return x.HandoffTexts
+	}
+	return nil
+}
+
+// Term is a word of a store.
+type Term struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The word to use, of 1 to 60 characters. Required.
+	Use string `protobuf:"bytes,1,opt,name=use,proto3" json:"use,omitempty"`
+	// Words to avoid for the same. At most 10, of 1 to 60 characters.
+	Avoid []string `protobuf:"bytes,2,rep,name=avoid,proto3" json:"avoid,omitempty"`
+	// The word in other languages, by language.
+	Translations  map[string]string `protobuf:"bytes,3,rep,name=translations,proto3" json:"translations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Term) Reset() {
+	*x = Term{}
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Term) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Term) ProtoMessage() {}
+
+func (x *Term) ProtoReflect() protoreflect.Message {
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Term.ProtoReflect.Descriptor instead.
+func (*Term) Descriptor() ([]byte, []int) {
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Term) GetUse() string {
+	if x != nil {
+		return x.Use
+	}
+	return ""
+}
+
+func (x *Term) GetAvoid() []string {
+	if x != nil {
+		return x.Avoid
+	}
+	return nil
+}
+
+func (x *Term) GetTranslations() map[string]string {
+	if x != nil {
+		return x.Translations
+	}
+	return nil
+}
+
 // AnswerResponse is one event of the work on an assignment.
 type AnswerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -801,7 +1040,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[6]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +1052,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[6]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -826,7 +1065,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{6}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AnswerResponse) GetEvent() isAnswerResponse_Event {
@@ -931,7 +1170,7 @@ type UsageUpdate struct {
 
 func (x *UsageUpdate) Reset() {
 	*x = UsageUpdate{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -943,7 +1182,7 @@ func (x *UsageUpdate) String() string {
 func (*UsageUpdate) ProtoMessage() {}
 
 func (x *UsageUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[7]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -956,7 +1195,7 @@ func (x *UsageUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdate.ProtoReflect.Descriptor instead.
 func (*UsageUpdate) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{7}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UsageUpdate) GetUsage() *v1.Usage {
@@ -981,7 +1220,7 @@ type ToolCallStarted struct {
 
 func (x *ToolCallStarted) Reset() {
 	*x = ToolCallStarted{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[8]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1232,7 @@ func (x *ToolCallStarted) String() string {
 func (*ToolCallStarted) ProtoMessage() {}
 
 func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[8]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1245,7 @@ func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallStarted.ProtoReflect.Descriptor instead.
 func (*ToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{8}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ToolCallStarted) GetToolCallId() string {
@@ -1041,7 +1280,7 @@ type ToolCallFinished struct {
 
 func (x *ToolCallFinished) Reset() {
 	*x = ToolCallFinished{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[9]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1292,7 @@ func (x *ToolCallFinished) String() string {
 func (*ToolCallFinished) ProtoMessage() {}
 
 func (x *ToolCallFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[9]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1305,7 @@ func (x *ToolCallFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallFinished.ProtoReflect.Descriptor instead.
 func (*ToolCallFinished) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{9}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ToolCallFinished) GetToolCall() *ToolCall {
@@ -1087,7 +1326,7 @@ type TextDelta struct {
 
 func (x *TextDelta) Reset() {
 	*x = TextDelta{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[10]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1338,7 @@ func (x *TextDelta) String() string {
 func (*TextDelta) ProtoMessage() {}
 
 func (x *TextDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[10]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1351,7 @@ func (x *TextDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextDelta.ProtoReflect.Descriptor instead.
 func (*TextDelta) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{10}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TextDelta) GetText() string {
@@ -1147,7 +1386,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[11]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1398,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[11]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1411,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{11}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ToolCall) GetToolCallId() string {
@@ -1269,7 +1508,7 @@ type Answer struct {
 	// Claims of the text without evidence, quoted: amounts, numbers, percentages, dates, codes, ids and addresses. At most 10.
 	// Evidence is the input of the specialist and the results of its tools. Those that the text lost by a claim rule are named, too.
 	UnsupportedClaims []string `protobuf:"bytes,17,rep,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
-	// Number of claims checked. Zero: the text makes no claims, or code wrote it from the tool results.
+	// Number of claims that could be compared with the evidence. Zero: the text makes none, or code wrote it from the tool results.
 	Claims int32 `protobuf:"varint,18,opt,name=claims,proto3" json:"claims,omitempty"`
 	// Other orders that the text names, in the order in which the tools found them. Empty: none.
 	OtherOrders []*v12.Order `protobuf:"bytes,19,rep,name=other_orders,json=otherOrders,proto3" json:"other_orders,omitempty"`
@@ -1289,13 +1528,19 @@ type Answer struct {
 	OrderedProductIds []string `protobuf:"bytes,25,rep,name=ordered_product_ids,json=orderedProductIds,proto3" json:"ordered_product_ids,omitempty"`
 	// The claims of the text with their evidence, in the order of the text. At most 200.
 	CheckedClaims []*Claim `protobuf:"bytes,26,rep,name=checked_claims,json=checkedClaims,proto3" json:"checked_claims,omitempty"`
+	// Typed data of a further specialist that no other field has, for the backend that displays the answer. A message of at most 64 KiB
+	// serialized; a gateway leaves a larger one out. In JSON, a message whose type the server does not have is a
+	// google.protobuf.Struct with type_url, and value in base64. Absent: none.
+	Extension *anypb.Any `protobuf:"bytes,27,opt,name=extension,proto3" json:"extension,omitempty"`
+	// The model calls, in their order. Calls of a specialist that passed the assignment on come first.
+	ModelCalls    []*v1.ModelCall `protobuf:"bytes,28,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[12]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1307,7 +1552,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[12]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1320,7 +1565,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{12}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Answer) GetSpecialist() string {
@@ -1505,6 +1750,20 @@ func (x *Answer) GetCheckedClaims() []*Claim {
 	return nil
 }
 
+func (x *Answer) GetExtension() *anypb.Any {
+	if x != nil {
+		return x.Extension
+	}
+	return nil
+}
+
+func (x *Answer) GetModelCalls() []*v1.ModelCall {
+	if x != nil {
+		return x.ModelCalls
+	}
+	return nil
+}
+
 // Claim is something that a text states and that needs evidence.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1528,7 +1787,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1799,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[13]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1812,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{13}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Claim) GetStart() int32 {
@@ -1619,7 +1878,7 @@ type ClaimRule struct {
 
 func (x *ClaimRule) Reset() {
 	*x = ClaimRule{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1890,7 @@ func (x *ClaimRule) String() string {
 func (*ClaimRule) ProtoMessage() {}
 
 func (x *ClaimRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[14]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1644,7 +1903,7 @@ func (x *ClaimRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRule.ProtoReflect.Descriptor instead.
 func (*ClaimRule) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{14}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ClaimRule) GetKind() ClaimKind {
@@ -1678,7 +1937,7 @@ type ClaimSource struct {
 
 func (x *ClaimSource) Reset() {
 	*x = ClaimSource{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1949,7 @@ func (x *ClaimSource) String() string {
 func (*ClaimSource) ProtoMessage() {}
 
 func (x *ClaimSource) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[15]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1962,7 @@ func (x *ClaimSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSource.ProtoReflect.Descriptor instead.
 func (*ClaimSource) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{15}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ClaimSource) GetToolCallId() string {
@@ -1749,7 +2008,7 @@ type PendingQuestion struct {
 
 func (x *PendingQuestion) Reset() {
 	*x = PendingQuestion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +2020,7 @@ func (x *PendingQuestion) String() string {
 func (*PendingQuestion) ProtoMessage() {}
 
 func (x *PendingQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[16]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +2033,7 @@ func (x *PendingQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingQuestion.ProtoReflect.Descriptor instead.
 func (*PendingQuestion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{16}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PendingQuestion) GetSpecialist() string {
@@ -1819,7 +2078,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +2090,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[17]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +2103,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{17}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Evidence) GetFound() int32 {
@@ -1902,7 +2161,7 @@ type ClarifyingQuestion struct {
 
 func (x *ClarifyingQuestion) Reset() {
 	*x = ClarifyingQuestion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2173,7 @@ func (x *ClarifyingQuestion) String() string {
 func (*ClarifyingQuestion) ProtoMessage() {}
 
 func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[18]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2186,7 @@ func (x *ClarifyingQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClarifyingQuestion.ProtoReflect.Descriptor instead.
 func (*ClarifyingQuestion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{18}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ClarifyingQuestion) GetText() string {
@@ -1957,7 +2216,7 @@ type NotMine struct {
 
 func (x *NotMine) Reset() {
 	*x = NotMine{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2228,7 @@ func (x *NotMine) String() string {
 func (*NotMine) ProtoMessage() {}
 
 func (x *NotMine) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[19]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2241,7 @@ func (x *NotMine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotMine.ProtoReflect.Descriptor instead.
 func (*NotMine) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{19}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NotMine) GetSpecialist() string {
@@ -2038,7 +2297,7 @@ type ProductChoice struct {
 
 func (x *ProductChoice) Reset() {
 	*x = ProductChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2309,7 @@ func (x *ProductChoice) String() string {
 func (*ProductChoice) ProtoMessage() {}
 
 func (x *ProductChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[20]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2322,7 @@ func (x *ProductChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProductChoice.ProtoReflect.Descriptor instead.
 func (*ProductChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{20}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProductChoice) GetProductId() string {
@@ -2184,7 +2443,7 @@ type Comparison struct {
 
 func (x *Comparison) Reset() {
 	*x = Comparison{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2455,7 @@ func (x *Comparison) String() string {
 func (*Comparison) ProtoMessage() {}
 
 func (x *Comparison) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[21]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2468,7 @@ func (x *Comparison) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
 func (*Comparison) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{21}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Comparison) GetProducts() []*ProductChoice {
@@ -2241,7 +2500,7 @@ type ComparedFact struct {
 
 func (x *ComparedFact) Reset() {
 	*x = ComparedFact{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2512,7 @@ func (x *ComparedFact) String() string {
 func (*ComparedFact) ProtoMessage() {}
 
 func (x *ComparedFact) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[22]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2525,7 @@ func (x *ComparedFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedFact.ProtoReflect.Descriptor instead.
 func (*ComparedFact) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{22}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ComparedFact) GetName() string {
@@ -2309,7 +2568,7 @@ type PromotionChoice struct {
 
 func (x *PromotionChoice) Reset() {
 	*x = PromotionChoice{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2580,7 @@ func (x *PromotionChoice) String() string {
 func (*PromotionChoice) ProtoMessage() {}
 
 func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[23]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2593,7 @@ func (x *PromotionChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromotionChoice.ProtoReflect.Descriptor instead.
 func (*PromotionChoice) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{23}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PromotionChoice) GetCode() string {
@@ -2391,7 +2650,7 @@ type SuggestedAction struct {
 
 func (x *SuggestedAction) Reset() {
 	*x = SuggestedAction{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2662,7 @@ func (x *SuggestedAction) String() string {
 func (*SuggestedAction) ProtoMessage() {}
 
 func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[24]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2675,7 @@ func (x *SuggestedAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestedAction.ProtoReflect.Descriptor instead.
 func (*SuggestedAction) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{24}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SuggestedAction) GetAction() isSuggestedAction_Action {
@@ -2523,7 +2782,7 @@ type ApplyPromotion struct {
 
 func (x *ApplyPromotion) Reset() {
 	*x = ApplyPromotion{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +2794,7 @@ func (x *ApplyPromotion) String() string {
 func (*ApplyPromotion) ProtoMessage() {}
 
 func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[25]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +2807,7 @@ func (x *ApplyPromotion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPromotion.ProtoReflect.Descriptor instead.
 func (*ApplyPromotion) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{25}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ApplyPromotion) GetCode() string {
@@ -2580,7 +2839,7 @@ type AddToCart struct {
 
 func (x *AddToCart) Reset() {
 	*x = AddToCart{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2592,7 +2851,7 @@ func (x *AddToCart) String() string {
 func (*AddToCart) ProtoMessage() {}
 
 func (x *AddToCart) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[26]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2605,7 +2864,7 @@ func (x *AddToCart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToCart.ProtoReflect.Descriptor instead.
 func (*AddToCart) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{26}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AddToCart) GetProductId() string {
@@ -2646,7 +2905,7 @@ type StartReturn struct {
 
 func (x *StartReturn) Reset() {
 	*x = StartReturn{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2658,7 +2917,7 @@ func (x *StartReturn) String() string {
 func (*StartReturn) ProtoMessage() {}
 
 func (x *StartReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[27]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2671,7 +2930,7 @@ func (x *StartReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReturn.ProtoReflect.Descriptor instead.
 func (*StartReturn) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{27}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StartReturn) GetOrderId() string {
@@ -2722,7 +2981,7 @@ type ChangeOrder struct {
 
 func (x *ChangeOrder) Reset() {
 	*x = ChangeOrder{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +2993,7 @@ func (x *ChangeOrder) String() string {
 func (*ChangeOrder) ProtoMessage() {}
 
 func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[28]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +3006,7 @@ func (x *ChangeOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeOrder.ProtoReflect.Descriptor instead.
 func (*ChangeOrder) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{28}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChangeOrder) GetOrderId() string {
@@ -2800,7 +3059,7 @@ type ItemChange struct {
 
 func (x *ItemChange) Reset() {
 	*x = ItemChange{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2812,7 +3071,7 @@ func (x *ItemChange) String() string {
 func (*ItemChange) ProtoMessage() {}
 
 func (x *ItemChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[29]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2825,7 +3084,7 @@ func (x *ItemChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemChange.ProtoReflect.Descriptor instead.
 func (*ItemChange) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{29}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ItemChange) GetItemIndex() int32 {
@@ -2862,7 +3121,7 @@ type HandOff struct {
 
 func (x *HandOff) Reset() {
 	*x = HandOff{}
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[30]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2874,7 +3133,7 @@ func (x *HandOff) String() string {
 func (*HandOff) ProtoMessage() {}
 
 func (x *HandOff) ProtoReflect() protoreflect.Message {
-	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[30]
+	mi := &file_quartet_specialist_v1_specialist_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2887,7 +3146,7 @@ func (x *HandOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOff.ProtoReflect.Descriptor instead.
 func (*HandOff) Descriptor() ([]byte, []int) {
-	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{30}
+	return file_quartet_specialist_v1_specialist_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HandOff) GetReason() string {
@@ -2908,12 +3167,12 @@ var File_quartet_specialist_v1_specialist_proto protoreflect.FileDescriptor
 
 const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
-	"&quartet/specialist/v1/specialist.proto\x12\x15quartet.specialist.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1aquartet/cart/v1/cart.proto\x1a quartet/catalog/v1/catalog.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\"\x11\n" +
+	"&quartet/specialist/v1/specialist.proto\x12\x15quartet.specialist.v1\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1aquartet/cart/v1/cart.proto\x1a quartet/catalog/v1/catalog.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\"\x11\n" +
 	"\x0fDescribeRequest\"U\n" +
 	"\x10DescribeResponse\x12A\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\v2!.quartet.specialist.v1.SpecialistR\n" +
-	"specialist\"\xb5\x02\n" +
+	"specialist\"\xec\x02\n" +
 	"\n" +
 	"Specialist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -2924,14 +3183,15 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12-\n" +
 	"\x12unavailable_reason\x18\a \x01(\tR\x11unavailableReason\x12\x1d\n" +
 	"\n" +
-	"reads_cart\x18\b \x01(\bR\treadsCart\"5\n" +
+	"reads_cart\x18\b \x01(\bR\treadsCart\x125\n" +
+	"\x06prompt\x18\t \x01(\v2\x1d.quartet.specialist.v1.PromptR\x06prompt\"5\n" +
 	"\aKeyword\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\tR\x04term\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x01R\x06weight\"i\n" +
 	"\bToolInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
-	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\x87\x05\n" +
+	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\xf2\x05\n" +
 	"\rAnswerRequest\x12#\n" +
 	"\rassignment_id\x18\x01 \x01(\tR\fassignmentId\x12\x1b\n" +
 	"\tsub_query\x18\x02 \x01(\tR\bsubQuery\x12\x18\n" +
@@ -2951,7 +3211,32 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\ttime_zone\x18\f \x01(\tR\btimeZone\x12Q\n" +
 	"\x10pending_question\x18\r \x01(\v2&.quartet.specialist.v1.PendingQuestionR\x0fpendingQuestion\x12A\n" +
 	"\vclaim_rules\x18\x0e \x03(\v2 .quartet.specialist.v1.ClaimRuleR\n" +
-	"claimRules\"\x8d\x03\n" +
+	"claimRules\x122\n" +
+	"\x05voice\x18\x0f \x01(\v2\x1c.quartet.specialist.v1.VoiceR\x05voice\x125\n" +
+	"\x06prompt\x18\x10 \x01(\v2\x1d.quartet.specialist.v1.PromptR\x06prompt\"x\n" +
+	"\x06Prompt\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12*\n" +
+	"\x11max_output_tokens\x18\x04 \x01(\x05R\x0fmaxOutputTokens\"\xf3\x02\n" +
+	"\x05Voice\x12\x12\n" +
+	"\x04tone\x18\x01 \x01(\tR\x04tone\x127\n" +
+	"\bglossary\x18\x02 \x03(\v2\x1b.quartet.specialist.v1.TermR\bglossary\x12I\n" +
+	"\tgreetings\x18\x03 \x03(\v2+.quartet.specialist.v1.Voice.GreetingsEntryR\tgreetings\x12S\n" +
+	"\rhandoff_texts\x18\x04 \x03(\v2..quartet.specialist.v1.Voice.HandoffTextsEntryR\fhandoffTexts\x1a<\n" +
+	"\x0eGreetingsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a?\n" +
+	"\x11HandoffTextsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc2\x01\n" +
+	"\x04Term\x12\x10\n" +
+	"\x03use\x18\x01 \x01(\tR\x03use\x12\x14\n" +
+	"\x05avoid\x18\x02 \x03(\tR\x05avoid\x12Q\n" +
+	"\ftranslations\x18\x03 \x03(\v2-.quartet.specialist.v1.Term.TranslationsEntryR\ftranslations\x1a?\n" +
+	"\x11TranslationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8d\x03\n" +
 	"\x0eAnswerResponse\x12T\n" +
 	"\x11tool_call_started\x18\x01 \x01(\v2&.quartet.specialist.v1.ToolCallStartedH\x00R\x0ftoolCallStarted\x12W\n" +
 	"\x12tool_call_finished\x18\x02 \x01(\v2'.quartet.specialist.v1.ToolCallFinishedH\x00R\x10toolCallFinished\x12A\n" +
@@ -2981,7 +3266,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\x9f\v\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\x92\f\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -3016,7 +3301,10 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"comparison\x18\x18 \x01(\v2!.quartet.specialist.v1.ComparisonR\n" +
 	"comparison\x12.\n" +
 	"\x13ordered_product_ids\x18\x19 \x03(\tR\x11orderedProductIds\x12C\n" +
-	"\x0echecked_claims\x18\x1a \x03(\v2\x1c.quartet.specialist.v1.ClaimR\rcheckedClaims\"\x90\x02\n" +
+	"\x0echecked_claims\x18\x1a \x03(\v2\x1c.quartet.specialist.v1.ClaimR\rcheckedClaims\x122\n" +
+	"\textension\x18\x1b \x01(\v2\x14.google.protobuf.AnyR\textension\x12=\n" +
+	"\vmodel_calls\x18\x1c \x03(\v2\x1c.quartet.common.v1.ModelCallR\n" +
+	"modelCalls\"\x90\x02\n" +
 	"\x05Claim\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x05R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x05R\x03end\x124\n" +
@@ -3184,7 +3472,7 @@ func file_quartet_specialist_v1_specialist_proto_rawDescGZIP() []byte {
 }
 
 var file_quartet_specialist_v1_specialist_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_quartet_specialist_v1_specialist_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(FinishReason)(0),             // 0: quartet.specialist.v1.FinishReason
 	(ClaimKind)(0),                // 1: quartet.specialist.v1.ClaimKind
@@ -3196,119 +3484,136 @@ var file_quartet_specialist_v1_specialist_proto_goTypes = []any{
 	(*Keyword)(nil),               // 7: quartet.specialist.v1.Keyword
 	(*ToolInfo)(nil),              // 8: quartet.specialist.v1.ToolInfo
 	(*AnswerRequest)(nil),         // 9: quartet.specialist.v1.AnswerRequest
-	(*AnswerResponse)(nil),        // 10: quartet.specialist.v1.AnswerResponse
-	(*UsageUpdate)(nil),           // 11: quartet.specialist.v1.UsageUpdate
-	(*ToolCallStarted)(nil),       // 12: quartet.specialist.v1.ToolCallStarted
-	(*ToolCallFinished)(nil),      // 13: quartet.specialist.v1.ToolCallFinished
-	(*TextDelta)(nil),             // 14: quartet.specialist.v1.TextDelta
-	(*ToolCall)(nil),              // 15: quartet.specialist.v1.ToolCall
-	(*Answer)(nil),                // 16: quartet.specialist.v1.Answer
-	(*Claim)(nil),                 // 17: quartet.specialist.v1.Claim
-	(*ClaimRule)(nil),             // 18: quartet.specialist.v1.ClaimRule
-	(*ClaimSource)(nil),           // 19: quartet.specialist.v1.ClaimSource
-	(*PendingQuestion)(nil),       // 20: quartet.specialist.v1.PendingQuestion
-	(*Evidence)(nil),              // 21: quartet.specialist.v1.Evidence
-	(*ClarifyingQuestion)(nil),    // 22: quartet.specialist.v1.ClarifyingQuestion
-	(*NotMine)(nil),               // 23: quartet.specialist.v1.NotMine
-	(*ProductChoice)(nil),         // 24: quartet.specialist.v1.ProductChoice
-	(*Comparison)(nil),            // 25: quartet.specialist.v1.Comparison
-	(*ComparedFact)(nil),          // 26: quartet.specialist.v1.ComparedFact
-	(*PromotionChoice)(nil),       // 27: quartet.specialist.v1.PromotionChoice
-	(*SuggestedAction)(nil),       // 28: quartet.specialist.v1.SuggestedAction
-	(*ApplyPromotion)(nil),        // 29: quartet.specialist.v1.ApplyPromotion
-	(*AddToCart)(nil),             // 30: quartet.specialist.v1.AddToCart
-	(*StartReturn)(nil),           // 31: quartet.specialist.v1.StartReturn
-	(*ChangeOrder)(nil),           // 32: quartet.specialist.v1.ChangeOrder
-	(*ItemChange)(nil),            // 33: quartet.specialist.v1.ItemChange
-	(*HandOff)(nil),               // 34: quartet.specialist.v1.HandOff
-	nil,                           // 35: quartet.specialist.v1.ProductChoice.OptionsEntry
-	nil,                           // 36: quartet.specialist.v1.ItemChange.OptionsEntry
-	(*v1.Message)(nil),            // 37: quartet.common.v1.Message
-	(*v11.Cart)(nil),              // 38: quartet.cart.v1.Cart
-	(*v1.Budget)(nil),             // 39: quartet.common.v1.Budget
-	(*v1.Usage)(nil),              // 40: quartet.common.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
-	(*v1.Cost)(nil),               // 43: quartet.common.v1.Cost
-	(*v12.Order)(nil),             // 44: quartet.order.v1.Order
-	(*v13.Passage)(nil),           // 45: quartet.policy.v1.Passage
-	(*v12.OrderActions)(nil),      // 46: quartet.order.v1.OrderActions
-	(*v1.Money)(nil),              // 47: quartet.common.v1.Money
-	(*v14.Rating)(nil),            // 48: quartet.catalog.v1.Rating
-	(v14.AgeGroup)(0),             // 49: quartet.catalog.v1.AgeGroup
-	(*v12.AllowedAction)(nil),     // 50: quartet.order.v1.AllowedAction
-	(*v12.ItemQuantity)(nil),      // 51: quartet.order.v1.ItemQuantity
+	(*Prompt)(nil),                // 10: quartet.specialist.v1.Prompt
+	(*Voice)(nil),                 // 11: quartet.specialist.v1.Voice
+	(*Term)(nil),                  // 12: quartet.specialist.v1.Term
+	(*AnswerResponse)(nil),        // 13: quartet.specialist.v1.AnswerResponse
+	(*UsageUpdate)(nil),           // 14: quartet.specialist.v1.UsageUpdate
+	(*ToolCallStarted)(nil),       // 15: quartet.specialist.v1.ToolCallStarted
+	(*ToolCallFinished)(nil),      // 16: quartet.specialist.v1.ToolCallFinished
+	(*TextDelta)(nil),             // 17: quartet.specialist.v1.TextDelta
+	(*ToolCall)(nil),              // 18: quartet.specialist.v1.ToolCall
+	(*Answer)(nil),                // 19: quartet.specialist.v1.Answer
+	(*Claim)(nil),                 // 20: quartet.specialist.v1.Claim
+	(*ClaimRule)(nil),             // 21: quartet.specialist.v1.ClaimRule
+	(*ClaimSource)(nil),           // 22: quartet.specialist.v1.ClaimSource
+	(*PendingQuestion)(nil),       // 23: quartet.specialist.v1.PendingQuestion
+	(*Evidence)(nil),              // 24: quartet.specialist.v1.Evidence
+	(*ClarifyingQuestion)(nil),    // 25: quartet.specialist.v1.ClarifyingQuestion
+	(*NotMine)(nil),               // 26: quartet.specialist.v1.NotMine
+	(*ProductChoice)(nil),         // 27: quartet.specialist.v1.ProductChoice
+	(*Comparison)(nil),            // 28: quartet.specialist.v1.Comparison
+	(*ComparedFact)(nil),          // 29: quartet.specialist.v1.ComparedFact
+	(*PromotionChoice)(nil),       // 30: quartet.specialist.v1.PromotionChoice
+	(*SuggestedAction)(nil),       // 31: quartet.specialist.v1.SuggestedAction
+	(*ApplyPromotion)(nil),        // 32: quartet.specialist.v1.ApplyPromotion
+	(*AddToCart)(nil),             // 33: quartet.specialist.v1.AddToCart
+	(*StartReturn)(nil),           // 34: quartet.specialist.v1.StartReturn
+	(*ChangeOrder)(nil),           // 35: quartet.specialist.v1.ChangeOrder
+	(*ItemChange)(nil),            // 36: quartet.specialist.v1.ItemChange
+	(*HandOff)(nil),               // 37: quartet.specialist.v1.HandOff
+	nil,                           // 38: quartet.specialist.v1.Voice.GreetingsEntry
+	nil,                           // 39: quartet.specialist.v1.Voice.HandoffTextsEntry
+	nil,                           // 40: quartet.specialist.v1.Term.TranslationsEntry
+	nil,                           // 41: quartet.specialist.v1.ProductChoice.OptionsEntry
+	nil,                           // 42: quartet.specialist.v1.ItemChange.OptionsEntry
+	(*v1.Message)(nil),            // 43: quartet.common.v1.Message
+	(*v11.Cart)(nil),              // 44: quartet.cart.v1.Cart
+	(*v1.Budget)(nil),             // 45: quartet.common.v1.Budget
+	(*v1.Usage)(nil),              // 46: quartet.common.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*v1.Cost)(nil),               // 49: quartet.common.v1.Cost
+	(*v12.Order)(nil),             // 50: quartet.order.v1.Order
+	(*v13.Passage)(nil),           // 51: quartet.policy.v1.Passage
+	(*v12.OrderActions)(nil),      // 52: quartet.order.v1.OrderActions
+	(*anypb.Any)(nil),             // 53: google.protobuf.Any
+	(*v1.ModelCall)(nil),          // 54: quartet.common.v1.ModelCall
+	(*v1.Money)(nil),              // 55: quartet.common.v1.Money
+	(*v14.Rating)(nil),            // 56: quartet.catalog.v1.Rating
+	(v14.AgeGroup)(0),             // 57: quartet.catalog.v1.AgeGroup
+	(*v12.AllowedAction)(nil),     // 58: quartet.order.v1.AllowedAction
+	(*v12.ItemQuantity)(nil),      // 59: quartet.order.v1.ItemQuantity
 }
 var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	6,  // 0: quartet.specialist.v1.DescribeResponse.specialist:type_name -> quartet.specialist.v1.Specialist
 	7,  // 1: quartet.specialist.v1.Specialist.keywords:type_name -> quartet.specialist.v1.Keyword
 	8,  // 2: quartet.specialist.v1.Specialist.tools:type_name -> quartet.specialist.v1.ToolInfo
-	37, // 3: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
-	38, // 4: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
-	24, // 5: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
-	39, // 6: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
-	20, // 7: quartet.specialist.v1.AnswerRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
-	18, // 8: quartet.specialist.v1.AnswerRequest.claim_rules:type_name -> quartet.specialist.v1.ClaimRule
-	12, // 9: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
-	13, // 10: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
-	14, // 11: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	16, // 12: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
-	11, // 13: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
-	40, // 14: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
-	15, // 15: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	41, // 16: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
-	42, // 17: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
-	0,  // 18: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
-	15, // 19: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
-	40, // 20: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
-	43, // 21: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
-	42, // 22: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
-	24, // 23: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
-	27, // 24: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
-	44, // 25: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
-	45, // 26: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
-	28, // 27: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
-	46, // 28: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
-	44, // 29: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
-	22, // 30: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	23, // 31: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
-	46, // 32: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
-	21, // 33: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
-	25, // 34: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
-	17, // 35: quartet.specialist.v1.Answer.checked_claims:type_name -> quartet.specialist.v1.Claim
-	1,  // 36: quartet.specialist.v1.Claim.kind:type_name -> quartet.specialist.v1.ClaimKind
-	2,  // 37: quartet.specialist.v1.Claim.verdict:type_name -> quartet.specialist.v1.ClaimVerdict
-	19, // 38: quartet.specialist.v1.Claim.sources:type_name -> quartet.specialist.v1.ClaimSource
-	1,  // 39: quartet.specialist.v1.ClaimRule.kind:type_name -> quartet.specialist.v1.ClaimKind
-	3,  // 40: quartet.specialist.v1.ClaimRule.action:type_name -> quartet.specialist.v1.ClaimAction
-	22, // 41: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	35, // 42: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	47, // 43: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	47, // 44: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
-	48, // 45: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
-	49, // 46: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
-	24, // 47: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
-	26, // 48: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
-	47, // 49: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	29, // 50: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	30, // 51: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	31, // 52: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	34, // 53: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	32, // 54: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	50, // 55: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	51, // 56: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
-	50, // 57: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	33, // 58: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
-	36, // 59: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
-	4,  // 60: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	9,  // 61: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	5,  // 62: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	10, // 63: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	62, // [62:64] is the sub-list for method output_type
-	60, // [60:62] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	10, // 3: quartet.specialist.v1.Specialist.prompt:type_name -> quartet.specialist.v1.Prompt
+	43, // 4: quartet.specialist.v1.AnswerRequest.history:type_name -> quartet.common.v1.Message
+	44, // 5: quartet.specialist.v1.AnswerRequest.cart:type_name -> quartet.cart.v1.Cart
+	27, // 6: quartet.specialist.v1.AnswerRequest.shown_products:type_name -> quartet.specialist.v1.ProductChoice
+	45, // 7: quartet.specialist.v1.AnswerRequest.budget:type_name -> quartet.common.v1.Budget
+	23, // 8: quartet.specialist.v1.AnswerRequest.pending_question:type_name -> quartet.specialist.v1.PendingQuestion
+	21, // 9: quartet.specialist.v1.AnswerRequest.claim_rules:type_name -> quartet.specialist.v1.ClaimRule
+	11, // 10: quartet.specialist.v1.AnswerRequest.voice:type_name -> quartet.specialist.v1.Voice
+	10, // 11: quartet.specialist.v1.AnswerRequest.prompt:type_name -> quartet.specialist.v1.Prompt
+	12, // 12: quartet.specialist.v1.Voice.glossary:type_name -> quartet.specialist.v1.Term
+	38, // 13: quartet.specialist.v1.Voice.greetings:type_name -> quartet.specialist.v1.Voice.GreetingsEntry
+	39, // 14: quartet.specialist.v1.Voice.handoff_texts:type_name -> quartet.specialist.v1.Voice.HandoffTextsEntry
+	40, // 15: quartet.specialist.v1.Term.translations:type_name -> quartet.specialist.v1.Term.TranslationsEntry
+	15, // 16: quartet.specialist.v1.AnswerResponse.tool_call_started:type_name -> quartet.specialist.v1.ToolCallStarted
+	16, // 17: quartet.specialist.v1.AnswerResponse.tool_call_finished:type_name -> quartet.specialist.v1.ToolCallFinished
+	17, // 18: quartet.specialist.v1.AnswerResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	19, // 19: quartet.specialist.v1.AnswerResponse.answer:type_name -> quartet.specialist.v1.Answer
+	14, // 20: quartet.specialist.v1.AnswerResponse.usage_update:type_name -> quartet.specialist.v1.UsageUpdate
+	46, // 21: quartet.specialist.v1.UsageUpdate.usage:type_name -> quartet.common.v1.Usage
+	18, // 22: quartet.specialist.v1.ToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	47, // 23: quartet.specialist.v1.ToolCall.start_time:type_name -> google.protobuf.Timestamp
+	48, // 24: quartet.specialist.v1.ToolCall.duration:type_name -> google.protobuf.Duration
+	0,  // 25: quartet.specialist.v1.Answer.finish_reason:type_name -> quartet.specialist.v1.FinishReason
+	18, // 26: quartet.specialist.v1.Answer.tool_calls:type_name -> quartet.specialist.v1.ToolCall
+	46, // 27: quartet.specialist.v1.Answer.usage:type_name -> quartet.common.v1.Usage
+	49, // 28: quartet.specialist.v1.Answer.cost:type_name -> quartet.common.v1.Cost
+	48, // 29: quartet.specialist.v1.Answer.duration:type_name -> google.protobuf.Duration
+	27, // 30: quartet.specialist.v1.Answer.products:type_name -> quartet.specialist.v1.ProductChoice
+	30, // 31: quartet.specialist.v1.Answer.promotion:type_name -> quartet.specialist.v1.PromotionChoice
+	50, // 32: quartet.specialist.v1.Answer.order:type_name -> quartet.order.v1.Order
+	51, // 33: quartet.specialist.v1.Answer.passages:type_name -> quartet.policy.v1.Passage
+	31, // 34: quartet.specialist.v1.Answer.suggested_actions:type_name -> quartet.specialist.v1.SuggestedAction
+	52, // 35: quartet.specialist.v1.Answer.order_actions:type_name -> quartet.order.v1.OrderActions
+	50, // 36: quartet.specialist.v1.Answer.other_orders:type_name -> quartet.order.v1.Order
+	25, // 37: quartet.specialist.v1.Answer.clarifying_question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	26, // 38: quartet.specialist.v1.Answer.not_mine:type_name -> quartet.specialist.v1.NotMine
+	52, // 39: quartet.specialist.v1.Answer.other_order_actions:type_name -> quartet.order.v1.OrderActions
+	24, // 40: quartet.specialist.v1.Answer.evidence:type_name -> quartet.specialist.v1.Evidence
+	28, // 41: quartet.specialist.v1.Answer.comparison:type_name -> quartet.specialist.v1.Comparison
+	20, // 42: quartet.specialist.v1.Answer.checked_claims:type_name -> quartet.specialist.v1.Claim
+	53, // 43: quartet.specialist.v1.Answer.extension:type_name -> google.protobuf.Any
+	54, // 44: quartet.specialist.v1.Answer.model_calls:type_name -> quartet.common.v1.ModelCall
+	1,  // 45: quartet.specialist.v1.Claim.kind:type_name -> quartet.specialist.v1.ClaimKind
+	2,  // 46: quartet.specialist.v1.Claim.verdict:type_name -> quartet.specialist.v1.ClaimVerdict
+	22, // 47: quartet.specialist.v1.Claim.sources:type_name -> quartet.specialist.v1.ClaimSource
+	1,  // 48: quartet.specialist.v1.ClaimRule.kind:type_name -> quartet.specialist.v1.ClaimKind
+	3,  // 49: quartet.specialist.v1.ClaimRule.action:type_name -> quartet.specialist.v1.ClaimAction
+	25, // 50: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	41, // 51: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	55, // 52: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	55, // 53: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
+	56, // 54: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
+	57, // 55: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
+	27, // 56: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
+	29, // 57: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
+	55, // 58: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	32, // 59: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	33, // 60: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	34, // 61: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	37, // 62: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	35, // 63: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	58, // 64: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	59, // 65: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	58, // 66: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	36, // 67: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	42, // 68: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	4,  // 69: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	9,  // 70: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	5,  // 71: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	13, // 72: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	71, // [71:73] is the sub-list for method output_type
+	69, // [69:71] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
@@ -3316,14 +3621,14 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 	if File_quartet_specialist_v1_specialist_proto != nil {
 		return
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[6].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[9].OneofWrappers = []any{
 		(*AnswerResponse_ToolCallStarted)(nil),
 		(*AnswerResponse_ToolCallFinished)(nil),
 		(*AnswerResponse_TextDelta)(nil),
 		(*AnswerResponse_Answer)(nil),
 		(*AnswerResponse_UsageUpdate)(nil),
 	}
-	file_quartet_specialist_v1_specialist_proto_msgTypes[24].OneofWrappers = []any{
+	file_quartet_specialist_v1_specialist_proto_msgTypes[27].OneofWrappers = []any{
 		(*SuggestedAction_ApplyPromotion)(nil),
 		(*SuggestedAction_AddToCart)(nil),
 		(*SuggestedAction_StartReturn)(nil),
@@ -3336,7 +3641,7 @@ func file_quartet_specialist_v1_specialist_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quartet_specialist_v1_specialist_proto_rawDesc), len(file_quartet_specialist_v1_specialist_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   33,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
