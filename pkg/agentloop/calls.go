@@ -119,7 +119,7 @@ func callKey(c ToolCall) string { return c.Name + "\x00" + c.Arguments }
 // refuse answers the call with an error instead of running the tool.
 func (j *job) refuse(reason string) {
 	j.fail(reason)
-	j.answered = true
+	j.answered, j.record.Refused = true, true
 }
 
 // fail answers the call with an error.

@@ -126,7 +126,7 @@ func TestResultIsComplete(t *testing.T) {
 			Calls: []agentloop.CallRecord{
 				{ToolCall: agentloop.ToolCall{ID: "a", Name: "echo", Arguments: `{"text":"x"}`}, Value: x, Preview: `{"echo":"x"}`, Start: at},
 				{ToolCall: agentloop.ToolCall{ID: "b", Name: "echo", Arguments: `{"text":"y"}`}, Value: y, Preview: `{"echo":"y"}`, Start: at},
-				{ToolCall: agentloop.ToolCall{ID: "c", Name: "none"}, Error: `there is no tool "none"; the tools are: [echo]`, Start: at},
+				{ToolCall: agentloop.ToolCall{ID: "c", Name: "none"}, Error: `there is no tool "none"; the tools are: [echo]`, Refused: true, Start: at},
 			},
 			Usage: agentloop.Usage{InputTokens: 300, OutputTokens: 30, CachedInputTokens: 40, ReasoningTokens: 5, ModelCalls: 2},
 			Cost:  &agentloop.Cost{Micros: 260 + 20 + 60, Currency: "EUR"},

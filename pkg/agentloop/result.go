@@ -116,6 +116,8 @@ type CallRecord struct {
 	Error string
 	// Repeated is true if the call got the result of an earlier identical call and the tool did not run.
 	Repeated bool
+	// Refused is true if the call failed before the tool ran: the tool is unknown, the arguments are bad, or the run ended.
+	Refused bool
 	// Start is when the call started.
 	Start time.Time
 	// Duration of the call.

@@ -300,3 +300,25 @@ func TestToolWithoutAFunctionIsLeftForTheLoopToRefuse(t *testing.T) {
 		t.Error("the tool got a function")
 	}
 }
+
+func TestARefusedCallIsASpanThatFailed(t *testing.T) {
+	for name, want := range map[string]any{"no_such_tool": "no_such_tool", "<script>": nil} {
+		for _, capture := range []bool{false, true} {
+			r := newRig()
+			r.cfg.CaptureContent = capture
+			begun := time.Now().Add(-time.Minute)
+			agentotel.Refused(t.Context(), agentloop.CallRecord{
+				ToolCall: agentloop.ToolCall{ID: "c1", Name: name, Arguments: `{"who":"ava"}`}, Error: "there is no such tool, ava", Start: begun, Duration: time.Second,
+			}, r.cfg)
+			s := r.span(t)
+			got := attributes(s.Attributes())
+			if s.Name() != "execute_tool" || got["gen_ai.tool.name"] != want || got["error.type"] != "refused" || s.Status().Code != codes.Error ||
+				s.EndTime().Sub(s.StartTime()) != time.Second {
+				t.Errorf("%s: span %q, %v, %v", name, s.Name(), got, s.Status())
+			}
+			if content := strings.Contains(fmt.Sprint(got, s.Status()), "ava"); content != capture {
+				t.Errorf("%s: capture %v: %v, %v", name, capture, got, s.Status())
+			}
+		}
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
@@ -45,6 +47,28 @@ func Tool(t agentloop.Tool, cfg Config) agentloop.Tool {
 		return value, err
 	}
 	return t
+}
+
+// offeredName is the form of a tool's name. A model may write anything.
+var offeredName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Refused records a span for a call that the loop has refused, so that no tool has run: one of an unknown tool, or with bad arguments.
+// Its name lacks the tool's, which the model may have made up.
+func Refused(ctx context.Context, call agentloop.CallRecord, cfg Config) {
+	attrs := []attribute.KeyValue{
+		keyOperation.String(operationExecuteTool), keyToolType.String("function"), keyToolCallID.String(call.ID), keyErrorType.String("refused"),
+	}
+	if offeredName.MatchString(call.Name) {
+		attrs = append(attrs, keyToolName.String(call.Name))
+	}
+	description := ""
+	if cfg.CaptureContent {
+		attrs = append(attrs, keyToolArguments.String(content(call.Arguments)))
+		description = call.Error
+	}
+	_, span := cfg.tracer().Start(ctx, operationExecuteTool, trace.WithAttributes(attrs...), trace.WithTimestamp(call.Start))
+	span.SetStatus(codes.Error, description)
+	span.End(trace.WithTimestamp(call.Start.Add(call.Duration)))
 }
 
 // errPanicked is the error of a tool that did not return.
