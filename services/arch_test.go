@@ -16,8 +16,8 @@ import (
 
 const root = "github.com/quartet-commerce/quartet/"
 
-// wiring may import the services. Only wiring imports wiring.
-var wiring = []string{root + "services/suite", root + "services/cmd/quartet", root + "services/e2e"}
+// wiring may import the services. Only wiring imports wiring. Tests outside import replaytest.
+var wiring = []string{root + "services/suite", root + "services/cmd/quartet", root + "services/e2e", root + "services/replaytest"}
 
 // Run with -count=1 after moving packages: the test cache does not see what go list reads.
 func TestPackagesKeepTheirBoundaries(t *testing.T) {
@@ -61,6 +61,9 @@ var borrowed = map[string]string{
 	root + "services/internal/eval/grounding": root + "services/gateway/merge",
 }
 
+// public are the packages that programs outside the repository import. Packages of Quartet do not: they have what is inside.
+var public = []string{root + "services/specialist"}
+
 // forbidden says why an import is not allowed, or "".
 func forbidden(pkg, imported string) string {
 	switch {
@@ -77,6 +80,8 @@ func forbidden(pkg, imported string) string {
 		if strings.HasPrefix(imported, root) && !strings.HasPrefix(imported, root+"pkg/agentloop") {
 			return "the loop's adapters know nothing of Quartet"
 		}
+	case slices.Contains(public, imported) && strings.HasPrefix(pkg, root+"services/") && !isWiring(pkg):
+		return "what is public is for programs outside"
 	case service(imported) != "" && service(pkg) == "" && !isWiring(pkg) && borrowed[pkg] != imported:
 		return "only the wiring imports services"
 	case service(imported) != "" && service(imported) != service(pkg) && !isWiring(pkg) && borrowed[pkg] != imported:
@@ -98,7 +103,7 @@ func under(pkg string) string { return strings.TrimPrefix(pkg, root+"services/")
 func service(pkg string) string {
 	rest, ok := strings.CutPrefix(pkg, root+"services/")
 	name, _, _ := strings.Cut(rest, "/")
-	if !ok || name == "internal" || isWiring(root+"services/"+name) || name == "cmd" {
+	if !ok || name == "internal" || name == "specialist" || isWiring(root+"services/"+name) || name == "cmd" {
 		return ""
 	}
 	return name
@@ -135,6 +140,11 @@ func TestForbiddenImports(t *testing.T) {
 		{"services/search/index/memory", "services/search/index", true},
 		{"services/search", "services/search/index/memory", true},
 		{"services/gateway", "services/suite", false},
+		{"services/search", "services/specialist", false},
+		{"services/e2e", "services/specialist", true},
+		{"services/specialist", "services/search", false},
+		{"examples/workshops", "services/specialist", true},
+		{"examples/workshops", "services/search", false},
 		{"services/cmd/quartet", "services/suite", true},
 		{"pkg/agentloop/openai", "services/internal/rpc", false},
 		{"proto/gen/quartet/cart/v1", "services/internal/rpc", false},

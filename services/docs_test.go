@@ -7,18 +7,22 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 )
 
 var (
-	docLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	docPath    = regexp.MustCompile(`(?:^|[\s(])\./((?:services|pkg|examples|deploy)/[\w/-]+)`)
-	docTest    = regexp.MustCompile("`(Test[A-Z]\\w+)`")
-	testFunc   = regexp.MustCompile(`(?m)^func (Test[A-Z]\w+)\(`)
-	docHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
-	slugDrop   = regexp.MustCompile("[^a-z0-9 _-]")
+	docLink     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	docPath     = regexp.MustCompile(`(?:^|[\s(])\./((?:services|pkg|examples|deploy)/[\w/-]+)`)
+	docTest     = regexp.MustCompile("`(Test[A-Z]\\w+)`")
+	testFunc    = regexp.MustCompile(`(?m)^func (Test[A-Z]\w+)\(`)
+	docHeading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	docCommand  = regexp.MustCompile("(?m)^```\n(?:go|quartet|grpcurl|curl|make|kubectl|docker|export|cat|mkdir) .*")
+	errorReason = regexp.MustCompile("`([A-Z_]+)`")
+	slugDrop    = regexp.MustCompile("[^a-z0-9 _-]")
 )
 
-// TestDocsPointToWhatExists checks links between pages, their anchors, the paths in commands, and the names of tests.
+// TestDocsPointToWhatExists checks links between pages, their anchors, the paths in commands, the names of tests, and the marks of blocks.
 func TestDocsPointToWhatExists(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"../*.md", "../docs/*.md", "../examples/*/*.md"} {
@@ -38,6 +42,9 @@ func TestDocsPointToWhatExists(t *testing.T) {
 			if !tests[m[1]] {
 				t.Errorf("%s names %s, which does not exist", page, m[1])
 			}
+		}
+		for _, m := range docCommand.FindAllString(text, -1) {
+			t.Errorf("%s: begin a block of commands with ```sh, which TestCommandsOfThePages runs, or with ```sh no-test: %s", page, m)
 		}
 		for _, m := range docLink.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
@@ -101,4 +108,26 @@ func anchors(text string) map[string]bool {
 		out[strings.ReplaceAll(slugDrop.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
 	}
 	return out
+}
+
+// TestErrorsPageHasEveryReason compares the page with the reasons of the contract.
+func TestErrorsPageHasEveryReason(t *testing.T) {
+	told := make(map[string]int)
+	for line := range strings.Lines(read(t, "../docs/errors.md")) {
+		if names, _, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(line, "- ") {
+			for _, m := range errorReason.FindAllStringSubmatch(names, -1) {
+				told[m[1]]++
+			}
+		}
+	}
+	for number, name := range commonv1.ErrorReason_name {
+		reason := strings.TrimPrefix(name, "ERROR_REASON_")
+		if number != 0 && told[reason] != 1 {
+			t.Errorf("docs/errors.md says %d times what to do about %s", told[reason], reason)
+		}
+		delete(told, reason)
+	}
+	for reason := range told {
+		t.Errorf("docs/errors.md has %s, which no status has", reason)
+	}
 }

@@ -7,41 +7,52 @@ replace github.com/quartet-commerce/quartet/proto => ../proto
 replace github.com/quartet-commerce/quartet/pkg/agentloop => ../pkg/agentloop
 
 require (
-	github.com/alicebob/miniredis/v2 v2.40.0
-	github.com/anthropics/anthropic-sdk-go v1.84.0
-	github.com/blevesearch/bleve/v2 v2.6.1
-	github.com/blevesearch/bleve_index_api v1.4.1
-	github.com/blevesearch/go-porterstemmer v1.0.3
+	github.com/alicebob/miniredis/v2 v2.40.0 // the embedded server of trials and tests
+	github.com/anthropics/anthropic-sdk-go v1.84.0 // Anthropic's API
+	github.com/aymanbagabas/go-udiff v0.4.1 // unified diffs of prompts
+	github.com/blevesearch/bleve/v2 v2.6.1 // the embedded index
+	github.com/blevesearch/bleve_index_api v1.4.1 // its types
+	github.com/blevesearch/go-porterstemmer v1.0.3 // English stems
 	github.com/creack/pty v1.1.24 // a terminal, for tests only
 	github.com/ergochat/readline v0.1.3 // line editing of 'quartet chat'
-	github.com/go-jose/go-jose/v4 v4.1.8
-	github.com/google/go-cmp v0.7.0
-	github.com/google/uuid v1.6.0
+	github.com/go-jose/go-jose/v4 v4.1.8 // signatures of tokens and scopes
+	github.com/google/go-cmp v0.7.0 // differences; for tests only
+	github.com/google/uuid v1.6.0 // ids of processes
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.33.0 // the gateway's RPCs as JSON over HTTP, generated from the protos
 	github.com/jhump/protoreflect/v2 v2.0.0 // prints contracts for 'quartet call describe'
+	github.com/modelcontextprotocol/go-sdk v1.8.0 // the Model Context Protocol of 'quartet serve mcp' and --mcp-server
+	github.com/prometheus/client_golang v1.24.1 // serves metrics to Prometheus
 	github.com/quartet-commerce/quartet/pkg/agentloop v0.0.0
 	github.com/quartet-commerce/quartet/proto v0.0.0
-	github.com/redis/go-redis/extra/redisotel/v9 v9.21.0
-	github.com/redis/go-redis/v9 v9.21.0
-	github.com/rs/cors v1.11.1 // CORS for that
-	github.com/sashabaranov/go-openai v1.42.0
-	github.com/sony/gobreaker/v2 v2.4.0
+	github.com/redis/go-redis/extra/redisotel/v9 v9.21.0 // traces and metrics of Redis
+	github.com/redis/go-redis/v9 v9.21.0 // Redis
+	github.com/rs/cors v1.11.1 // CORS of the JSON API
+	github.com/sashabaranov/go-openai v1.42.0 // OpenAI's API
+	github.com/sony/gobreaker/v2 v2.4.0 // circuit breakers
 	github.com/spf13/pflag v1.0.10 // flags of the command, with --help wrapped to the terminal
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // signatures of webhooks
+	github.com/tidwall/gjson v1.20.1 // reads tool results in the order in which they are written
 	github.com/tiktoken-go/tokenizer v0.10.0 // counts tokens; for tests only
-	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0
+	go.opentelemetry.io/contrib/bridges/otelslog v0.21.0 // logs by OTLP
+	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0 // traces and metrics of gRPC
+	go.opentelemetry.io/contrib/instrumentation/runtime v0.72.0 // metrics of the Go runtime
 	go.opentelemetry.io/otel v1.47.0
+	go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc v0.23.0 // logs by OTLP
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.47.0
+	go.opentelemetry.io/otel/exporters/prometheus v0.69.0 // metrics in the form of Prometheus
 	go.opentelemetry.io/otel/metric v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0
+	go.opentelemetry.io/otel/sdk/log v1.47.0 // logs by OTLP
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
 	go.opentelemetry.io/proto/otlp v1.11.0
-	go.uber.org/goleak v1.3.0
+	go.uber.org/goleak v1.3.0 // leaks of goroutines; for tests only
+	go.yaml.in/yaml/v3 v3.0.6 // scenarios of 'quartet eval turns'
 	golang.org/x/net v0.61.0
-	golang.org/x/sync v0.24.0
-	golang.org/x/term v0.47.0
-	golang.org/x/text v0.43.0
+	golang.org/x/sync v0.24.0 // errgroup, singleflight
+	golang.org/x/term v0.47.0 // the width of a terminal
+	golang.org/x/text v0.43.0 // languages, Unicode
 	golang.org/x/time v0.15.0
 	google.golang.org/genai v1.77.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b
@@ -55,6 +66,7 @@ require (
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
+	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.24.2 // indirect
 	github.com/blevesearch/geo v0.2.6 // indirect
 	github.com/blevesearch/go-faiss v1.1.5 // indirect
@@ -80,7 +92,7 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang/snappy v1.0.0 // indirect
-	github.com/google/jsonschema-go v0.4.2 // indirect
+	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/google/s2a-go v0.1.9 // indirect
 	github.com/googleapis/enterprise-certificate-proxy v0.3.15 // indirect
 	github.com/googleapis/gax-go/v2 v2.22.0 // indirect
@@ -90,13 +102,19 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/mschoch/smat v0.2.0 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/otlptranslator v1.0.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/redis/go-redis/extra/rediscmd/v9 v9.21.0 // indirect
-	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // indirect
-	github.com/tidwall/gjson v1.20.1 // indirect
+	github.com/segmentio/asm v1.1.3 // indirect
+	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.etcd.io/bbolt v1.4.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -106,6 +124,7 @@ require (
 	go.uber.org/atomic v1.11.0 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	google.golang.org/api v0.278.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20261026165753-2ffab32bce7e // indirect

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -251,6 +252,60 @@ func TestATurnOutlivesItsRedis(t *testing.T) {
 				return err
 			})
 			c.wantOnce(reply, nil)
+		})
+	}
+}
+
+var release = flag.String("release", "", "the program of another release, which serves beside this one")
+
+// A roll-out puts gateways of two releases on one Redis. What one has begun, the other finishes; both continue the same thread, and read
+// the turns of the other.
+func TestAGatewayOfAnotherReleaseResumes(t *testing.T) {
+	if *release == "" {
+		t.Skip("-release names no program")
+	}
+	c := startCrashSetup(t, redistest.Single(t))
+	this := c.program
+	const other = "gateway of another release"
+	c.addr[other] = redistest.FreeAddr(t)
+	c.program = *release
+	c.restart(other)
+	for _, pair := range [][2]string{{other, suite.Gateway}, {suite.Gateway, other}} {
+		begins, finishes := pair[0], pair[1]
+		t.Run(begins+" begins", func(t *testing.T) {
+			id := fmt.Sprintf("release-%d", len(begins))
+			held, letGo := c.model.set(func(caller string, _ int) bool { return caller == "merge" })
+			first := make(chan struct{})
+			go func() {
+				defer close(first)
+				_, _ = c.ask(begins, id) // fails with the gateway
+			}()
+			<-held
+			c.awaitAnswers(id, 2)
+			c.kill(begins)
+			letGo()
+			c.model.set(nil)
+			reply, err := c.ask(finishes, id)
+			<-first
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, caller := range []string{"search", "support", "router"} {
+				if n := c.model.count(caller); n != 0 {
+					t.Errorf("%s asked its model %d times again", caller, n)
+				}
+			}
+			c.program = map[bool]string{true: *release, false: this}[begins == other]
+			c.startAs(begins, suite.Gateway)
+			c.awaitServing(begins)
+			got, err := c.client(begins).GetTurn(t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: reply.GetTurnId()})
+			if err != nil || got.GetTurn().GetText() != reply.GetText() {
+				t.Errorf("the turn is %v, %v", got, err)
+			}
+			next, err := c.client(begins).Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", ThreadId: reply.GetThreadId(), Message: "and in blue?"})
+			if err != nil || next.GetThreadId() != reply.GetThreadId() {
+				t.Errorf("the thread goes on with %v, %v", next, err)
+			}
 		})
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
 
-// faultsPage says what becomes of a message while the model endpoint fails, in its second table.
-const faultsPage = "../../docs/faults.md"
+// faultsPage says what becomes of a message while the model endpoint fails, row by row.
+const faultsPage = "testdata/faults.md"
 
 var update = flag.Bool("update", false, "write what was seen into the table of the documentation; read the difference before you keep it")
 

@@ -10,17 +10,17 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
-	"github.com/quartet-commerce/quartet/services/internal/replay"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
 // replayed sends the recorded messages of a class of models to the demo stores, and returns what became of them.
-func replayed(t *testing.T, class string, ahead gateway.RunAhead) []replay.Outcome {
+func replayed(t *testing.T, class string, ahead gateway.RunAhead, tune ...func(*suite.Config)) []bundle.Outcome {
 	t.Helper()
-	recording, err := replay.Read(os.DirFS(filepath.Dir(publicdata.Path(t, "llm/"+class+"/messages.jsonl"))))
+	recording, err := bundle.ReadRecording(os.DirFS(filepath.Dir(publicdata.Path(t, "llm/"+class+"/messages.jsonl"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +33,15 @@ func replayed(t *testing.T, class string, ahead gateway.RunAhead) []replay.Outco
 			t.Error(err)
 		}
 	})
-	m := recording.Model()
+	m := &bundle.RecordedModel{}
 	h := newSystemWith(t, redisServer.URL(), newBrain(t), func(cfg *suite.Config) {
 		cfg.Model, cfg.FastModel, cfg.Now = &model.Traced{Model: m}, &model.Traced{Model: m}, recording.Clock()
 		cfg.Gateway.RunAhead = ahead
+		for _, change := range tune {
+			change(cfg)
+		}
 	})
-	outcomes, err := replay.Run(t.Context(), h.gateway, m)
+	outcomes, err := recording.Run(t.Context(), h.gateway, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +75,34 @@ func TestRecordedMessages(t *testing.T) {
 			t.Logf("%d of %d model calls are not in the recording", missed, calls)
 			if missed*10 > calls {
 				t.Errorf("%d of %d model calls are not in the recording", missed, calls)
+			}
+		})
+	}
+}
+
+// TestRecordedMessagesAsBundles records the turns of the recorded messages, and replays each as it was, without the demo stores.
+func TestRecordedMessagesAsBundles(t *testing.T) {
+	for _, class := range []string{"strong", "weak"} {
+		t.Run(class, func(t *testing.T) {
+			dir, stop := t.TempDir(), func() {}
+			outcomes := replayed(t, class, gateway.RunAheadOff, func(cfg *suite.Config) {
+				folder, err := bundle.NewFolder(dir, bundle.DefaultTTL, cfg.Logger)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := bundle.NewRecorder(bundle.Config{Storage: folder, Keep: bundle.All, Settings: cfg.TapeSettings(), Logger: cfg.Logger})
+				cfg.Tape, stop = r, r.Watch()
+			})
+			stop() // the spans of the replays are not for the folder
+			for _, o := range outcomes {
+				p, err := bundle.OpenFile(filepath.Join(dir, "store-"+o.Ask.GetStoreId(), o.Now.GetTurnId()+".jsonl"), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, differences, err := suite.Compare(t.Context(), p)
+				if err != nil || len(differences) > 0 {
+					t.Errorf("message %s: %v %s", o.ID, err, strings.Join(differences, "\n"))
+				}
 			}
 		})
 	}

@@ -9,16 +9,16 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/gateway"
-	"github.com/quartet-commerce/quartet/services/internal/replay"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 )
 
 // Bounds of what models read, in tokens of the encoding o200k.
 const (
-	maxFixedTokens   = 430 // of a specialist's prompt
+	maxFixedTokens   = 410 // of a specialist's prompt
 	maxResultTokens  = 350 // of a tool result, unless the model asked for more
 	maxProductTokens = 700 // of one that lists products: of five, unless the model asked for more
 
-	maxTurnTokens = 6600 // of all calls of a turn of two parts, on average; the goal is 5000
+	maxTurnTokens = 6000 // of all calls of a turn of two parts, on average; the goal is 5000
 )
 
 // tokenCounter counts tokens.
@@ -69,10 +69,10 @@ func TestTokens(t *testing.T) {
 		t.Run(class, func(t *testing.T) {
 			turns, sum := 0, 0
 			for _, o := range replayed(t, class, gateway.RunAheadOff) {
-				byRole, all := make(map[replay.Role]int), 0
+				byRole, all := make(map[string]int), 0
 				for _, call := range o.Calls {
 					n := c.request(call.Request)
-					byRole[call.Role], all = byRole[call.Role]+n, all+n
+					byRole[call.Service], all = byRole[call.Service]+n, all+n
 					c.checkPrompt(t, call)
 					c.checkResults(t, o.ID, call.Request.Messages)
 				}
@@ -92,10 +92,10 @@ func TestTokens(t *testing.T) {
 }
 
 // checkPrompt checks the fixed part of a specialist's prompt, which ends before the store's name.
-func (c tokenCounter) checkPrompt(t *testing.T, call replay.Call) {
+func (c tokenCounter) checkPrompt(t *testing.T, call bundle.ModelCall) {
 	fixed, _, ok := strings.Cut(call.Request.Messages[0].Text, "\nStore: ")
 	if n := c.text(fixed); ok && n > maxFixedTokens {
-		t.Errorf("the fixed prompt of %s has %d tokens, want at most %d", call.Role, n, maxFixedTokens)
+		t.Errorf("the fixed prompt of %s has %d tokens, want at most %d", call.Service, n, maxFixedTokens)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -59,12 +60,17 @@ func (h *fixture) as(s *Service, caller string) gatewayv1.GatewayServiceClient {
 	if h.stops[name] == nil {
 		h.serveWith(name, rpc.ServerConfig{Authenticator: shops}, s.Register)
 	}
+	return gatewayv1.NewGatewayServiceClient(h.dialAs(name, caller))
+}
+
+func (h *fixture) dialAs(name, caller string) *grpc.ClientConn {
+	h.t.Helper()
 	conn, err := rpc.Dial("inproc:///"+name, rpc.DialConfig{Network: h.network, Token: caller})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { conn.Close() })
-	return gatewayv1.NewGatewayServiceClient(conn)
+	return conn
 }
 
 // shopper is for whom a test calls.
@@ -88,6 +94,15 @@ var operations = []struct {
 	}},
 	{"GetTurn", func(ctx context.Context, c gatewayv1.GatewayServiceClient, s shopper, _, turn string) (proto.Message, error) {
 		return c.GetTurn(ctx, &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: turn, CustomerId: s.customer, CartId: s.cart})
+	}},
+	{"RecordFeedback", func(ctx context.Context, c gatewayv1.GatewayServiceClient, s shopper, _, turn string) (proto.Message, error) {
+		resp, err := c.RecordFeedback(ctx, &gatewayv1.RecordFeedbackRequest{
+			StoreId: "demo", TurnId: turn, CustomerId: s.customer, CartId: s.cart, Feedback: &gatewayv1.Feedback{Rating: gatewayv1.Rating_RATING_HELPFUL},
+		})
+		if err == nil {
+			resp.Feedback.CreateTime = nil
+		}
+		return resp, err
 	}},
 	{"ListThreads", func(ctx context.Context, c gatewayv1.GatewayServiceClient, s shopper, _, _ string) (proto.Message, error) {
 		return c.ListThreads(ctx, &gatewayv1.ListThreadsRequest{StoreId: "demo", CustomerId: s.customer})
@@ -161,7 +176,7 @@ func TestAnothersThreadLooksLikeNone(t *testing.T) {
 					turn = turns[c.thread]
 				}
 				reply, err := op.call(t.Context(), client, c.shopper, c.thread, turn)
-				wantStatus(t, err, codes.NotFound, map[bool]string{true: "TURN_NOT_FOUND", false: "THREAD_NOT_FOUND"}[op.name == "GetTurn"])
+				wantStatus(t, err, codes.NotFound, map[bool]string{true: "TURN_NOT_FOUND", false: "THREAD_NOT_FOUND"}[op.name == "GetTurn" || op.name == "RecordFeedback"])
 				got := strings.ReplaceAll(wire(reply, err), turn, "TURN")
 				if !there {
 					before[key{i, j}] = got
@@ -188,17 +203,17 @@ func TestOwnersAndCallersWithTheRightReachAThread(t *testing.T) {
 		owner   shopper
 		may     []string
 	}{
-		{"web", shopper{customer: "ann"}, shopper{customer: "ann"}, []string{"GetThread", "GetTurn", "ListThreads", "Ask", "AskStream", "DeleteThread"}},
-		{"ann", shopper{customer: "ann"}, shopper{customer: "ann"}, []string{"GetThread", "GetTurn", "ListThreads", "Ask", "AskStream", "DeleteThread"}},
-		{"app", guest, guest, []string{"GetThread", "GetTurn", "Ask", "AskStream", "DeleteThread"}},
-		{"web", shopper{}, shopper{}, []string{"GetThread", "GetTurn", "Ask", "AskStream", "DeleteThread"}},
-		{"web", guest, shopper{}, []string{"GetThread", "GetTurn", "Ask", "AskStream", "DeleteThread"}},
-		{"web", shopper{customer: "ann", cart: "c1"}, guest, []string{"GetThread", "GetTurn", "ListThreads", "Ask", "AskStream", "DeleteThread"}},
+		{"web", shopper{customer: "ann"}, shopper{customer: "ann"}, []string{"GetThread", "GetTurn", "RecordFeedback", "ListThreads", "Ask", "AskStream", "DeleteThread"}},
+		{"ann", shopper{customer: "ann"}, shopper{customer: "ann"}, []string{"GetThread", "GetTurn", "RecordFeedback", "ListThreads", "Ask", "AskStream", "DeleteThread"}},
+		{"app", guest, guest, []string{"GetThread", "GetTurn", "RecordFeedback", "Ask", "AskStream", "DeleteThread"}},
+		{"web", shopper{}, shopper{}, []string{"GetThread", "GetTurn", "RecordFeedback", "Ask", "AskStream", "DeleteThread"}},
+		{"web", guest, shopper{}, []string{"GetThread", "GetTurn", "RecordFeedback", "Ask", "AskStream", "DeleteThread"}},
+		{"web", shopper{customer: "ann", cart: "c1"}, guest, []string{"GetThread", "GetTurn", "RecordFeedback", "ListThreads", "Ask", "AskStream", "DeleteThread"}},
 		{"web", shopper{customer: "ann"}, shopper{}, []string{"ListThreads"}},
-		{"desk", shopper{}, shopper{customer: "ann"}, []string{"GetThread", "GetTurn"}},
-		{"desk", shopper{}, guest, []string{"GetThread", "GetTurn", "Ask", "AskStream"}},
-		{"desk", shopper{customer: "ann"}, shopper{}, []string{"GetThread", "GetTurn", "ListThreads", "Ask", "AskStream"}},
-		{"reader", shopper{}, shopper{customer: "ann"}, []string{"GetThread", "GetTurn"}},
+		{"desk", shopper{}, shopper{customer: "ann"}, []string{"GetThread", "GetTurn", "RecordFeedback"}},
+		{"desk", shopper{}, guest, []string{"GetThread", "GetTurn", "RecordFeedback", "Ask", "AskStream"}},
+		{"desk", shopper{customer: "ann"}, shopper{}, []string{"GetThread", "GetTurn", "RecordFeedback", "ListThreads", "Ask", "AskStream"}},
+		{"reader", shopper{}, shopper{customer: "ann"}, []string{"GetThread", "GetTurn", "RecordFeedback"}},
 		{"reader", shopper{customer: "bob"}, shopper{customer: "ann"}, []string{"ListThreads"}},
 		{"eraser", shopper{}, shopper{customer: "ann"}, []string{"DeleteThread"}},
 		{"eraser", shopper{customer: "bob"}, shopper{customer: "ann"}, nil},

@@ -207,7 +207,7 @@ func TestAReplyCarriesEverythingOnceAndSumsItsCosts(t *testing.T) {
 		Cost:             &commonv1.Cost{AmountMicros: 200, CurrencyCode: "USD"},
 	}
 	opts := []cmp.Option{protocmp.Transform(), protocmp.IgnoreFields(&gatewayv1.AskResponse{},
-		"turn_id", "thread_id", "trace_id", "routing", "results", "duration", "create_time", "claims")}
+		"turn_id", "thread_id", "trace_id", "routing", "results", "duration", "create_time", "claims", "merge")}
 	if diff := cmp.Diff(want, reply, append(opts, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }))...); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
 	}

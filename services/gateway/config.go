@@ -23,10 +23,13 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
@@ -79,6 +82,12 @@ type Settings struct {
 	MaxTurnsPerStore int
 	// Budget bounds the tokens and the cost of all models' work on one turn. Nil: no bound.
 	Budget *commonv1.Budget
+	// WebhookSecrets sign webhooks: see webhook.Config. Empty: stores have no webhooks.
+	WebhookSecrets []string
+	// WebhookInsecure allows webhooks over http, and to addresses that are not public.
+	WebhookInsecure bool
+	// StoreModels are the models that stores and their prompts may name. Empty: none.
+	StoreModels []string
 }
 
 // Config is what the service is made of.
@@ -103,12 +112,18 @@ type Config struct {
 	Model agentloop.Model
 	// Price of the model's tokens. Nil: the cost of a merge is unknown.
 	Price *agentloop.Price
+	// NamedModel returns the model that a store has chosen for merges. Nil: stores choose none.
+	NamedModel prompt.NamedModel
+	// RouterPrompt is the router's built-in prompt, for PromptService. Nil: it is not shown.
+	RouterPrompt *specialistv1.Prompt
 	// FastModel writes the running summaries of threads. Nil: a thread's first message serves as its summary.
 	FastModel agentloop.Model
 	// FastPrice of the fast model's tokens. Nil: the cost of a summary is unknown.
 	FastPrice *agentloop.Price
 	// Now dates turns and threads. Nil: time.Now. Deadlines follow the real clock.
 	Now func() time.Time
+	// Tape records turns or plays one back. Nil: neither.
+	Tape bundle.Tape
 	// MeterProvider makes the metrics of turns. Nil: the global one.
 	MeterProvider metric.MeterProvider
 	// NewID makes the ids of turns and threads, which must be unique and hard to guess: a guest's thread has no other

@@ -47,8 +47,8 @@ type faultRow struct {
 	begin func(h *fixture) (end func())
 }
 
-// faultsPage states what is expected in each cell. It is what people read, and what TestFaults checks.
-const faultsPage = "../../docs/faults.md"
+// faultsPage has what is expected in each cell; docs/faults.md sums it up.
+const faultsPage = "testdata/faults.md"
 
 var update = flag.Bool("update", false, "write what was seen into the tables of the documentation; read the difference before you keep it")
 

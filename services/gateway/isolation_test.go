@@ -135,7 +135,8 @@ func TestATurnIsOneTreeOfSpans(t *testing.T) {
 	want := map[string]string{
 		telemetry.KeyOperation: "invoke_workflow", telemetry.KeyWorkflow: "shopping_turn", telemetry.KeyConversation: "t1",
 		telemetry.KeyStore: "demo", telemetry.KeyRequest: "req-1", telemetry.KeyRoutingSource: "DECISION_SOURCE_RULES",
-		telemetry.KeyMergeMethod: "MERGE_METHOD_JOINED",
+		telemetry.KeyMergeMethod: "MERGE_METHOD_JOINED", telemetry.KeyTurn: reply.GetTurnId(), telemetry.KeyOutcome: "degraded",
+		telemetry.KeyConfidence: "", // a number
 	}
 	if diff := cmp.Diff(want, attributes(root)); diff != "" {
 		t.Errorf("attributes of the turn (-want +got):\n%s", diff)

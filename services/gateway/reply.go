@@ -19,9 +19,12 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
+	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/internal/confidence"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
+	"github.com/quartet-commerce/quartet/services/internal/voice"
 )
 
 // reply composes what the backend gets.
@@ -38,7 +41,9 @@ func (s *Service) reply(
 		Confidence:  confidenceOf(results),
 		CreateTime:  timestamppb.New(t.began),
 		RequestId:   t.req.GetRequestId(),
+		BudgetStep:  t.step,
 		Claims:      m.Claims.Proto(),
+		Merge:       &gatewayv1.Merge{StartTime: timestamppb.New(m.Began), Duration: durationpb.New(m.Took)},
 	}
 	var used usage.Sum
 	used.Add(d.GetUsage(), d.GetCost())
@@ -57,7 +62,10 @@ func (s *Service) reply(
 		}
 	}
 	if m.Model != nil {
-		used.Add(usage.Of(m.Model.Usage), usage.CostOf(m.Model.Cost))
+		r.Merge.PromptVersion = prompt.OrBuiltIn(t.prompts[agentMerge], merge.BuiltIn()).GetVersion()
+		r.Merge.Model, r.Merge.Usage, r.Merge.Cost = m.Model.Model, usage.Of(m.Model.Usage), usage.CostOf(m.Model.Cost)
+		r.Merge.ModelCalls = usage.Calls(m.Model)
+		used.Add(r.GetMerge().GetUsage(), r.GetMerge().GetCost())
 	}
 	places := nameProducts(r)
 	nameOrders(r)
@@ -110,6 +118,17 @@ func confidenceOf(results []fanout.Result) float64 {
 		all[i] = r.Answer.GetConfidence()
 	}
 	return confidence.OfReply(all...)
+}
+
+// sayHandoff ends a reply that hands the shopper over with the store's words for that, if it has any.
+func sayHandoff(t *turn, r *gatewayv1.AskResponse, emit fanout.Emit) {
+	handsOver := func(a *specialistv1.SuggestedAction) bool { return a.GetHandOff() != nil }
+	words := output.Visible(voice.In(t.store.GetVoice().GetHandoffTexts(), cmp.Or(t.languageTag(), t.store.GetDefaultLocale())))
+	if words == "" || !slices.ContainsFunc(r.GetSuggestedActions(), handsOver) || strings.Contains(r.GetText(), words) {
+		return
+	}
+	r.Text += "\n\n" + words
+	emit.Text("\n\n" + words)
 }
 
 // handoff recommends a human if a part is missing, a specialist suggests it, or the confidence is below the store's limit.

@@ -47,6 +47,9 @@ func (s *Service) route(
 		return nil, err
 	}
 	specialists, notes := s.registry.Describe(ctx, t.scope.StoreID)
+	if s.cfg.Tape != nil {
+		s.cfg.Tape.Specialists(ctx, specialists)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("describe specialists: %w", err)
 	}
@@ -97,6 +100,7 @@ func (s *Service) askRouter(
 	if zone, err := time.LoadLocation(t.store.GetTimeZone()); err == nil {
 		req.Date = s.cfg.Now().In(zone).Format(time.DateOnly)
 	}
+	req.Prompt = t.prompts[router]
 	if th := t.lease.Thread; th != nil {
 		req.History, req.PendingQuestion, req.ShownProducts = th.Messages, th.Pending, th.Shown
 		if th.Summarized > 0 {

@@ -4,28 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	customerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/customer/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
+	"github.com/quartet-commerce/quartet/services/gateway/prompts"
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
+	"github.com/quartet-commerce/quartet/services/gateway/webhook"
 	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
-	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 )
 
 // instrumentation names the package in traces and metrics.
 const instrumentation = "github.com/quartet-commerce/quartet/services/gateway"
 
-// Service serves GatewayService and StoreService. It is safe for concurrent use.
+// Service serves GatewayService, TurnService and StoreService. It is safe for concurrent use.
 type Service struct {
 	cfg         Config
 	limiter     *limiter
@@ -36,9 +38,10 @@ type Service struct {
 	classifiers classifiers
 	fanout      *fanout.Fanout
 	merger      *merge.Merger
+	prompts     *prompts.Store
+	webhooks    *webhook.Sender // nil: stores have none
 	tracer      trace.Tracer
-	unrecorded  metric.Int64Counter
-	claims      metric.Int64Counter
+	metrics     *metrics
 }
 
 // New returns a service, or an error that says what is missing in the configuration. It starts nothing and makes no call.
@@ -55,18 +58,22 @@ func New(cfg Config) (*Service, error) {
 	}, store)
 	specialists := registry.New(cfg.Specialists, cfg.Signer, cfg.Logger)
 	fan, err3 := newFanout(cfg, specialists)
-	unrecorded, err4 := meter.Int64Counter(telemetry.MetricTurnsUnrecorded, metric.WithUnit("{turn}"),
-		metric.WithDescription("Turns with a reply that could not be recorded."))
-	claims, err5 := meter.Int64Counter(telemetry.MetricClaims, metric.WithUnit("{claim}"),
-		metric.WithDescription("Claims of replies, by what the evidence says of them."))
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	counts, err4 := newMetrics(meter)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	return &Service{
+	s := &Service{
 		cfg: cfg, limiter: limiter, stores: newStores(cfg.Redis), threads: store, summaries: summaries,
-		registry: specialists, fanout: fan, tracer: otel.Tracer(instrumentation), unrecorded: unrecorded, claims: claims,
-		merger: merge.New(merge.Config{Model: cfg.Model, Price: cfg.Price, Reserve: cfg.MergeReserve, Logger: cfg.Logger}),
-	}, nil
+		registry: specialists, fanout: fan, tracer: otel.Tracer(instrumentation), metrics: counts,
+		merger:  merge.New(merge.Config{Model: cfg.Model, Price: cfg.Price, NamedModel: cfg.NamedModel, Reserve: cfg.MergeReserve, Logger: cfg.Logger}),
+		prompts: prompts.New(cfg.Redis),
+	}
+	if len(cfg.WebhookSecrets) > 0 {
+		if s.webhooks, err1 = s.newWebhooks(meter); err1 != nil {
+			return nil, fmt.Errorf("gateway: %w", err1)
+		}
+	}
+	return s, nil
 }
 
 func newFanout(cfg Config, specialists *registry.Registry) (*fanout.Fanout, error) {
@@ -76,14 +83,27 @@ func newFanout(cfg Config, specialists *registry.Registry) (*fanout.Fanout, erro
 	})
 }
 
+// Run sends webhooks until ctx ends.
+func (s *Service) Run(ctx context.Context) {
+	if s.webhooks != nil {
+		s.webhooks.Run(ctx)
+	}
+}
+
 // Close waits for the summaries that are being written after their turns, and gives up those that are left when ctx ends. Call
 // it after the last turn has ended, and before what Config holds is closed.
 func (s *Service) Close(ctx context.Context) { s.summaries.Close(ctx) }
 
-// Register adds both services to a gRPC server.
+// Register adds the services to a gRPC server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	gatewayv1.RegisterGatewayServiceServer(r, &server{service: s})
-	gatewayv1.RegisterStoreServiceServer(r, &storeServer{stores: s.stores})
+	turns := &turnServer{threads: s.threads, now: s.cfg.Now, ttl: s.cfg.ThreadTTL}
+	gatewayv1.RegisterTurnServiceServer(r, turns)
+	gatewayv1.RegisterUsageServiceServer(r, &usageServer{turns: turns, service: s})
+	customerv1.RegisterCustomerServiceServer(r, &customerServer{server: &server{service: s}})
+	gatewayv1.RegisterAgentServiceServer(r, &agentServer{threads: s.threads})
+	gatewayv1.RegisterStoreServiceServer(r, &storeServer{stores: s.stores, service: s})
+	gatewayv1.RegisterPromptServiceServer(r, &promptServer{service: s})
 }
 
 // server serves GatewayService.
@@ -127,7 +147,7 @@ func (s *server) GetTurn(ctx context.Context, req *gatewayv1.GetTurnRequest) (*g
 	if err != nil {
 		return nil, err
 	}
-	return &gatewayv1.GetTurnResponse{Turn: turn}, nil
+	return &gatewayv1.GetTurnResponse{Turn: turn.GetReply(), Message: turn.GetMessage(), Feedback: turn.GetFeedback()}, nil
 }
 
 // ListThreads implements GatewayService.
@@ -147,9 +167,9 @@ func (s *server) ListThreads(ctx context.Context, req *gatewayv1.ListThreadsRequ
 	if err != nil {
 		return nil, err
 	}
-	resp := &gatewayv1.ListThreadsResponse{}
+	resp, ttl := &gatewayv1.ListThreadsResponse{}, s.service.threadTTL(ctx, req.GetStoreId())
 	for _, t := range found {
-		resp.Threads = append(resp.Threads, s.thread(t))
+		resp.Threads = append(resp.Threads, s.thread(t, ttl))
 	}
 	return resp, nil
 }
@@ -164,7 +184,7 @@ func (s *server) GetThread(ctx context.Context, req *gatewayv1.GetThreadRequest)
 	if err != nil {
 		return nil, err
 	}
-	return &gatewayv1.GetThreadResponse{Thread: s.thread(t), Messages: t.Messages, TurnIds: turns}, nil
+	return &gatewayv1.GetThreadResponse{Thread: s.thread(t, s.service.threadTTL(ctx, req.GetStoreId())), Messages: t.Messages, TurnIds: turns}, nil
 }
 
 // DeleteThread implements GatewayService.
@@ -182,12 +202,21 @@ func (s *server) DeleteThread(ctx context.Context, req *gatewayv1.DeleteThreadRe
 	return &gatewayv1.DeleteThreadResponse{Deleted: deleted}, nil
 }
 
+// threadTTL is how long a store's threads are kept.
+func (s *Service) threadTTL(ctx context.Context, storeID string) time.Duration {
+	store, err := s.stores.cached(ctx, storeID)
+	if err != nil || store.GetThreadTtl() == nil {
+		return s.cfg.ThreadTTL
+	}
+	return min(store.GetThreadTtl().AsDuration(), s.cfg.ThreadTTL)
+}
+
 // thread returns a thread as the contract has it.
-func (s *server) thread(t *threads.Thread) *gatewayv1.Thread {
+func (s *server) thread(t *threads.Thread, ttl time.Duration) *gatewayv1.Thread {
 	return &gatewayv1.Thread{
 		ThreadId: t.ID, CustomerId: t.Customer, Title: t.Title, Summary: t.Summary,
-		CreateTime: timestamppb.New(t.Created), UpdateTime: timestamppb.New(t.Updated),
-		ExpireTime: timestamppb.New(t.Updated.Add(s.service.cfg.ThreadTTL)),
+		CreateTime: timestamppb.New(t.Created), UpdateTime: timestamppb.New(t.Updated), AssistantMuted: t.Muted,
+		ExpireTime: timestamppb.New(t.Updated.Add(ttl)),
 	}
 }
 
@@ -204,6 +233,12 @@ type ofShopper interface {
 // the handlers, by the rules of services/internal/auth.
 func shopperOf(ctx context.Context, req ofShopper, any auth.Right, field, id string) (threads.Shopper, error) {
 	var check fault.Checker
+	who := checkShopper(ctx, &check, req, any, field, id)
+	return who, check.Err()
+}
+
+// checkShopper is shopperOf for a request that has more to check.
+func checkShopper(ctx context.Context, check *fault.Checker, req ofShopper, any auth.Right, field, id string) threads.Shopper {
 	check.ID("store_id", req.GetStoreId())
 	check.ID(field, id)
 	check.OptionalID("customer_id", req.GetCustomerId())
@@ -212,5 +247,5 @@ func shopperOf(ctx context.Context, req ofShopper, any auth.Right, field, id str
 	return threads.Shopper{
 		Customer: req.GetCustomerId(), Cart: req.GetCartId(), AnyGuest: may,
 		All: may && req.GetCustomerId() == "" && req.GetCartId() == "",
-	}, check.Err()
+	}
 }

@@ -169,7 +169,8 @@ type outcome struct {
 func sameReply() []cmp.Option {
 	return []cmp.Option{
 		protocmp.Transform(), cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".took" }, cmp.Ignore()),
-		protocmp.IgnoreFields(&gatewayv1.AskResponse{}, "turn_id", "trace_id", "duration", "create_time"),
+		protocmp.IgnoreFields(&gatewayv1.AskResponse{}, "turn_id", "trace_id", "duration", "create_time", "merge"),
+		protocmp.IgnoreFields(&gatewayv1.AssignmentResult{}, "start_time", "duration"),
 		protocmp.IgnoreFields(&gatewayv1.Failure{}, "message"), // says which side noticed first that time was up
 	}
 }

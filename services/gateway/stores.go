@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,10 +20,12 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/output"
+	"github.com/quartet-commerce/quartet/services/gateway/webhook"
 	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/voice"
 )
 
 // storesKey is the hash of all stores by id. It is the only key that belongs to no store.
@@ -34,7 +37,10 @@ const (
 	// maxKeywords is the largest number of routing keywords of a store, which is also the router's limit.
 	maxKeywords = 200
 	// maxOwn is the largest number of hosts, e-mail addresses or phone numbers of a store.
-	maxOwn = 100
+	maxOwn       = 100
+	maxLanguages = 50
+	// maxAgents is the largest number of agents that a store may choose models for.
+	maxAgents = 32
 	// maxTerm is the longest term of a keyword, in characters.
 	maxTerm = 100
 	// maxWeight bounds the weight of a keyword on both sides of zero, as the router does.
@@ -47,14 +53,15 @@ var specialistName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 // storeServer serves StoreService.
 type storeServer struct {
 	gatewayv1.UnsafeStoreServiceServer
-	stores stores
+	stores  stores
+	service *Service
 }
 
 var _ gatewayv1.StoreServiceServer = (*storeServer)(nil)
 
 // PutStore implements StoreService.
 func (s *storeServer) PutStore(ctx context.Context, req *gatewayv1.PutStoreRequest) (*gatewayv1.PutStoreResponse, error) {
-	if err := checkStore(req.GetStore()); err != nil {
+	if err := s.service.checkStore(req.GetStore()); err != nil {
 		return nil, err
 	}
 	if err := s.stores.put(ctx, req.GetStore()); err != nil {
@@ -107,7 +114,7 @@ func (s *storeServer) DeleteStore(ctx context.Context, req *gatewayv1.DeleteStor
 }
 
 // checkStore reports everything that is wrong with a store.
-func checkStore(store *gatewayv1.Store) error {
+func (s *Service) checkStore(store *gatewayv1.Store) error {
 	var check fault.Checker
 	if store == nil {
 		check.Addf("store", "is required")
@@ -120,15 +127,63 @@ func checkStore(store *gatewayv1.Store) error {
 	if !currencyForm(store.GetCurrencyCode()) {
 		check.Addf("store.currency_code", "must be an ISO 4217 code of three upper-case letters")
 	}
+	if hook := store.GetHandoffWebhook(); hook != "" && s.webhooks == nil {
+		check.Addf("store.handoff_webhook", "must be empty: the gateway sends no webhooks until its operator gives --webhook-secrets")
+	} else if hook != "" {
+		if err := webhook.CheckURL(hook, s.cfg.WebhookInsecure); err != nil {
+			check.Addf("store.handoff_webhook", "%v", err)
+		}
+	}
+	if ttl := store.GetThreadTtl(); ttl != nil && (!ttl.IsValid() || ttl.AsDuration() < time.Minute) {
+		check.Addf("store.thread_ttl", "must be a minute or more")
+	}
 	if c := store.GetHandoffConfidence(); !(c >= 0 && c <= 1) { // NaN too
 		check.Addf("store.handoff_confidence", "is %v, must be from 0 to 1", c)
 	}
 	grounding.CheckRules(&check, "store.claim_rules", store.GetClaimRules())
+	voice.Check(&check, "store.voice", store.GetVoice())
+	checkBudget(&check, "store.turn_budget", store.GetTurnBudget())
+	s.checkDayBudget(&check, store.GetDayBudget())
+	check.OptionalID("store.prompt_variant", store.GetPromptVariant())
+	if check.Count("store.models", len(store.GetModels()), maxAgents) {
+		for _, agent := range slices.Sorted(maps.Keys(store.GetModels())) {
+			if !specialistName.MatchString(agent) {
+				check.Addf("store.models", "has the agent %q, must be 1 to 64 characters of a-z 0-9 -, such as \"search\"", agent)
+			}
+			s.checkModel(&check, "store.models["+agent+"]", store.GetModels()[agent])
+		}
+	}
+	if check.Count("store.languages", len(store.GetLanguages()), maxLanguages) {
+		for i, tag := range store.GetLanguages() {
+			if tag == "" {
+				check.Addf(fault.At("store.languages", i), "is empty")
+			}
+			checkLocale(&check, fault.At("store.languages", i), tag)
+		}
+	}
+	if d := store.GetDefaultLocale(); d != "" && !speaks(store, d) {
+		check.Addf("store.languages", "must have the language of default_locale")
+	}
 	checkKeywords(&check, store.GetRoutingKeywords())
 	checkOwn(&check, "store.web_hosts", store.GetWebHosts(), output.CheckHost)
 	checkOwn(&check, "store.email_addresses", store.GetEmailAddresses(), output.CheckEmail)
 	checkOwn(&check, "store.phone_numbers", store.GetPhoneNumbers(), output.CheckPhone)
 	return check.Err()
+}
+
+// checkBudget checks a budget, which may be nil.
+func checkBudget(check *fault.Checker, field string, b *commonv1.Budget) {
+	if n := b.GetMaxTokens(); n < 0 {
+		check.Addf(field+".max_tokens", "is %d, must be zero or more", n)
+	}
+	if c := b.GetMaxCost(); c != nil {
+		if c.GetAmountMicros() < 0 {
+			check.Addf(field+".max_cost.amount_micros", "is %d, must be zero or more", c.GetAmountMicros())
+		}
+		if !currencyForm(c.GetCurrencyCode()) {
+			check.Addf(field+".max_cost.currency_code", "must be an ISO 4217 code of three upper-case letters")
+		}
+	}
 }
 
 // checkOwn checks a list of what belongs to a store.

@@ -1,26 +1,30 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/text/language"
 	"google.golang.org/protobuf/proto"
 
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway/daybudget"
 	"github.com/quartet-commerce/quartet/services/gateway/fanout"
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
 	"github.com/quartet-commerce/quartet/services/gateway/output"
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
 	"github.com/quartet-commerce/quartet/services/internal/auth"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
@@ -46,9 +50,19 @@ const (
 //	admit → load → route → fan out → merge and check → reply → record
 //
 // It is all of Ask and, with an emit that is not nil, of AskStream.
-func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fanout.Emit) (_ *gatewayv1.AskResponse, err error) {
+func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fanout.Emit) (reply *gatewayv1.AskResponse, err error) {
+	watch := s.metrics.watch()
+	emit = watch.emit(emit)
 	ctx, cancel := s.withDeadline(ctx)
 	defer cancel()
+	again := false // the request was answered before
+	endTape := func() {}
+	defer func() {
+		endTape()
+		if !again {
+			s.end(ctx, watch, reply, err)
+		}
+	}()
 	leave, err := s.limiter.enter(req.GetStoreId())
 	if err != nil {
 		return nil, err
@@ -59,53 +73,92 @@ func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fano
 	if err != nil {
 		return nil, err
 	}
+	watch.admitted(t.scope.StoreID)
 	if err := s.load(ctx, t); err != nil {
 		return nil, err
 	}
-	if reply := t.lease.Reply; reply != nil { // the request was answered before
-		replay(reply, emit)
-		return reply, nil
+	if t.lease.Reply != nil {
+		again = true
+		replay(t.lease.Reply, emit)
+		return t.lease.Reply, nil
 	}
 	ctx, span := s.startSpan(ctx, t)
 	defer func() { endSpan(span, err) }()
+	if t.muted() {
+		return s.keepForPerson(ctx, t)
+	}
+	if s.cfg.Tape != nil {
+		s.beginTape(ctx, t)
+		endTape = func() { s.cfg.Tape.End(context.WithoutCancel(ctx), reply, err) }
+	}
+	enough, err := s.reserveDay(ctx, t)
+	switch {
+	case err != nil:
+		t.lease.Close(ctx, false)
+		return nil, err
+	case !enough:
+		return s.recordAlone(ctx, t, s.outOfBudget(ctx, t, emit))
+	}
+	defer func() { s.settleDay(ctx, t, reply) }()
 	ctx, stop := t.lease.KeepAlive(ctx)
 	run := s.fanout.Start(ctx, t.fanoutTurn(emit))
 	replied := false
 	defer func() { t.release(ctx, stop, run, replied) }()
 
+	watch.lap(ctx, "")
 	decision, err := s.route(ctx, t, run.Speculate)
 	if err != nil {
 		return nil, takenOverOr(ctx, err)
 	}
+	watch.lap(ctx, stageRoute)
 	results, err := run.Collect(decision)
+	if err != nil && t.short && fanout.OutOfBudget(results) {
+		reply = s.outOfBudget(ctx, t, emit)
+		replied = true
+		return reply, s.record(ctx, t, reply)
+	}
 	if err != nil {
 		return nil, takenOverOr(ctx, err)
 	}
+	watch.lap(ctx, stageSpecialists)
 	merged := s.merger.Merge(ctx, t.mergeInput(ctx, results, emit)) // checks each sentence before it goes out
-	reply := s.reply(ctx, t, run, decision, results, merged)
-	s.report(ctx, span, reply.GetClaims())
+	watch.lap(ctx, stageMerge)
+	reply = s.reply(ctx, t, run, decision, results, merged)
+	sayHandoff(t, reply, emit)
+	s.metrics.reportClaims(ctx, span, reply.GetClaims())
 	if err := s.record(ctx, t, reply); err != nil {
 		return nil, err
 	}
+	watch.lap(ctx, stageRecord)
 	replied = true
 	s.summaries.Start(ctx, t.lease, t.output.Text)
 	span.SetAttributes(
 		attribute.String(telemetry.KeyRoutingSource, reply.GetRouting().GetSource().String()),
 		attribute.String(telemetry.KeyMergeMethod, reply.GetMergeMethod().String()),
+		attribute.Float64(telemetry.KeyConfidence, reply.GetConfidence()),
+		attribute.String(telemetry.KeyOutcome, outcomeOf(reply)),
 	)
+	if asked := promptsOf(reply); len(asked) > 0 {
+		span.SetAttributes(attribute.StringSlice(telemetry.KeyPromptVersions, asked))
+	}
 	return reply, nil
 }
 
 // turn is one message on its way to a reply.
 type turn struct {
-	req    *gatewayv1.AskRequest
-	store  *gatewayv1.Store
-	scope  scope.Scope
-	began  time.Time
-	output *output.Policy // what the reply may show
-	lease  *threads.Lease // set by load
-	budget *fanout.Budget // nil: no bound
-	drains fanout.Drains  // streams whose last message has come
+	req      *gatewayv1.AskRequest
+	store    *gatewayv1.Store
+	scope    scope.Scope
+	began    time.Time
+	output   *output.Policy                  // what the reply may show
+	prompts  map[string]*specialistv1.Prompt // by agent, of those that use others than their own
+	lease    *threads.Lease                  // set by load
+	budget   *fanout.Budget                  // nil: no bound
+	day      daybudget.Day                   // if reserved
+	reserved bool                            // a part of the day's budget
+	short    bool                            // it was less than usual
+	step     gatewayv1.BudgetStep            // that was taken because the day's budget runs out
+	drains   fanout.Drains                   // streams whose last message has come
 }
 
 // withDeadline gives a turn a deadline if its caller set none.
@@ -134,9 +187,9 @@ func (s *Service) admit(ctx context.Context, req *gatewayv1.AskRequest) (*turn, 
 	if err != nil {
 		return nil, err
 	}
-	t := &turn{req: req, store: store, scope: s.scopeOf(req, store), began: began, budget: fanout.NewBudget(s.cfg.Budget)}
+	t := &turn{req: req, store: store, scope: s.scopeOf(req, store), began: began, budget: fanout.NewBudget(lower(s.cfg.Budget, store.GetTurnBudget()))}
 	t.output = output.New(store, t.languageTag())
-	return t, nil
+	return t, s.choosePrompts(ctx, t)
 }
 
 // scopeOf says for whom a request is.
@@ -157,7 +210,33 @@ func (s *Service) scopeOf(req *gatewayv1.AskRequest, store *gatewayv1.Store) sco
 	case text.Language(req.GetMessage()) == "":
 		sc.Locale = store.GetDefaultLocale() // the message does not show its language
 	}
+	if !speaks(store, cmp.Or(sc.Locale, text.Language(req.GetMessage()))) {
+		sc.Locale = cmp.Or(store.GetDefaultLocale(), "en")
+	}
 	return sc
+}
+
+// speaks reports whether a store answers in a language.
+func speaks(store *gatewayv1.Store, tag string) bool {
+	base := func(tag string) string { b, _, _ := strings.Cut(tag, "-"); return strings.ToLower(b) }
+	return len(store.GetLanguages()) == 0 || slices.ContainsFunc(store.GetLanguages(), func(l string) bool { return base(l) == base(tag) })
+}
+
+// lower returns the lower of each limit of two budgets, of which each may be nil. Of costs in different currencies, the first counts.
+func lower(a, b *commonv1.Budget) *commonv1.Budget {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	out := proto.CloneOf(a)
+	if n := b.GetMaxTokens(); n > 0 && (out.GetMaxTokens() == 0 || n < out.GetMaxTokens()) {
+		out.MaxTokens = n
+	}
+	c := b.GetMaxCost()
+	if out.GetMaxCost().GetAmountMicros() == 0 ||
+		c.GetAmountMicros() > 0 && c.GetCurrencyCode() == out.GetMaxCost().GetCurrencyCode() && c.GetAmountMicros() < out.GetMaxCost().GetAmountMicros() {
+		out.MaxCost = cmp.Or(c, out.GetMaxCost())
+	}
+	return out
 }
 
 // checkAsk reports everything that is wrong with a request.
@@ -192,12 +271,30 @@ func (s *Service) load(ctx context.Context, t *turn) error {
 	lease, err := s.threads.Begin(ctx, threads.Turn{
 		Scope: t.scope, Cart: t.req.GetCartId(), AnyGuest: caller.May(t.scope.StoreID, auth.RightThreads), Caller: caller.Name,
 		ID: s.cfg.NewID(), RequestID: t.req.GetRequestId(), Hash: threads.Hash(t.req), Known: t.req.GetThreadId() != "",
+		TTL: t.store.GetThreadTtl().AsDuration(),
 	}, s.cfg.Now())
 	if err != nil {
 		return err
 	}
 	t.lease, t.scope = lease, lease.Scope
 	return nil
+}
+
+// beginTape tells the tape how a turn begins, and takes the conversation and the prompts from it.
+func (s *Service) beginTape(ctx context.Context, t *turn) {
+	start := &bundle.Start{Ask: t.req, Store: t.store, Began: t.began, Prompts: t.prompts}
+	if th := t.lease.Thread; th != nil {
+		start.Conversation = &specialistv1.AnswerRequest{
+			History: th.Messages, Summary: th.Summary, ShownProducts: th.Shown, PendingQuestion: th.Pending,
+		}
+	}
+	s.cfg.Tape.Begin(ctx, start)
+	t.prompts = start.Prompts
+	if c := start.Conversation; c != nil && t.lease.Thread == nil {
+		t.lease.Thread = &threads.Thread{
+			Messages: c.GetHistory(), Summary: c.GetSummary(), Shown: c.GetShownProducts(), Pending: c.GetPendingQuestion(),
+		}
+	}
 }
 
 // replay emits the events of a turn that was answered before.
@@ -217,6 +314,7 @@ func (s *Service) startSpan(ctx context.Context, t *turn) (context.Context, trac
 		attribute.String(telemetry.KeyWorkflow, workflow),
 		attribute.String(telemetry.KeyConversation, t.scope.ThreadID),
 		attribute.String(telemetry.KeyStore, t.scope.StoreID),
+		attribute.String(telemetry.KeyTurn, t.scope.TurnID),
 	))
 	if id := t.req.GetRequestId(); id != "" {
 		span.SetAttributes(attribute.String(telemetry.KeyRequest, id))
@@ -253,22 +351,16 @@ func waitFor(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// report counts the claims of a reply, and names those without support in the turn's span: where they stand, not what they say.
-func (s *Service) report(ctx context.Context, span trace.Span, claims []*specialistv1.Claim) {
-	for _, c := range claims {
-		kind := attribute.String(telemetry.KeyClaimKind, label(c.GetKind().String(), "CLAIM_KIND_"))
-		verdict := attribute.String(telemetry.KeyClaimVerdict, label(c.GetVerdict().String(), "CLAIM_VERDICT_"))
-		s.claims.Add(ctx, 1, metric.WithAttributes(kind, verdict))
-		switch c.GetVerdict() {
-		case specialistv1.ClaimVerdict_CLAIM_VERDICT_CONTRADICTED, specialistv1.ClaimVerdict_CLAIM_VERDICT_UNSUPPORTED:
-			place := attribute.IntSlice(telemetry.KeyClaimPlace, []int{int(c.GetStart()), int(c.GetEnd())})
-			span.AddEvent(telemetry.EventClaim, trace.WithAttributes(kind, verdict, place))
-		}
+// notify has the store told of a turn that recommends a human, if it wants that. It comes before the turn is recorded, so that a gateway that
+// dies between the two loses no webhook.
+func (s *Service) notify(ctx context.Context, t *turn, reply *gatewayv1.AskResponse) {
+	if s.webhooks == nil || t.store.GetHandoffWebhook() == "" || !reply.GetHandoff().GetRecommended() {
+		return
+	}
+	if err := s.webhooks.Enqueue(ctx, t.scope.StoreID, t.scope.TurnID); err != nil {
+		s.cfg.Logger.ErrorContext(ctx, "webhook not queued", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
 	}
 }
-
-// label is the name of an enum's value as a metric has it.
-func label(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
 
 // takenOverOr returns threads.ErrTakenOver if the turn has lost its lease, or else err.
 func takenOverOr(ctx context.Context, err error) error {
@@ -281,8 +373,8 @@ func takenOverOr(ctx context.Context, err error) error {
 // fanoutTurn is the turn as its branches see it.
 func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 	ft := &fanout.Turn{
-		Scope: t.scope, Message: t.req.GetMessage(), StoreName: t.store.GetName(), TimeZone: t.store.GetTimeZone(), ClaimRules: t.store.GetClaimRules(),
-		Output: t.output, Budget: t.budget, Journal: t.lease.Journal, Drains: &t.drains, Emit: emit,
+		Scope: t.scope, Message: t.req.GetMessage(), StoreName: t.store.GetName(), TimeZone: t.store.GetTimeZone(), ClaimRules: t.store.GetClaimRules(), Voice: t.store.GetVoice(),
+		Prompts: t.prompts, Output: t.output, Budget: t.budget, Journal: t.lease.Journal, Drains: &t.drains, Emit: emit,
 	}
 	if th := t.lease.Thread; th != nil {
 		ft.History, ft.Summary, ft.Shown, ft.Pending = th.Messages, th.Summary, th.Shown, th.Pending
@@ -293,8 +385,8 @@ func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 // mergeInput is the turn as the merge sees it.
 func (t *turn) mergeInput(ctx context.Context, results []fanout.Result, emit fanout.Emit) merge.Input {
 	in := merge.Input{
-		Message: t.req.GetMessage(), Language: t.languageTag(), CurrencyCode: t.store.GetCurrencyCode(),
-		Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Check: t.output.Reply, Say: emit.Text,
+		Message: t.req.GetMessage(), Language: t.languageTag(), Voice: t.store.GetVoice(), CurrencyCode: t.store.GetCurrencyCode(),
+		Prompt: t.prompts[agentMerge], Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Check: t.output.Reply, Say: emit.Text,
 	}
 	for _, r := range results {
 		in.Parts = append(in.Parts, merge.Part{Query: r.Assignment.GetSubQuery(), Answer: r.Answer})
@@ -318,6 +410,7 @@ func (t *turn) languageTag() string {
 // reply by now, so an error is said in the reply and not returned, unless another gateway has taken the turn over: it gives another
 // reply.
 func (s *Service) record(ctx context.Context, t *turn, reply *gatewayv1.AskResponse) error {
+	s.notify(ctx, t, reply)
 	due, _ := ctx.Deadline()
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(s.cfg.RecordTimeout, time.Until(due)-sendTime))
 	defer cancel()
@@ -335,7 +428,7 @@ func (s *Service) record(ctx context.Context, t *turn, reply *gatewayv1.AskRespo
 		return err
 	}
 	reply.Unrecorded = true
-	s.unrecorded.Add(ctx, 1)
+	s.metrics.unrecorded.Add(ctx, 1)
 	s.cfg.Logger.ErrorContext(ctx, "turn not recorded", "store", t.scope.StoreID, "turn", t.scope.TurnID, "error", err)
 	return nil
 }

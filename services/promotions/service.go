@@ -13,6 +13,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	customerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/customer/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -58,5 +59,6 @@ func New(cfg Config) (*Service, error) {
 // Register adds both services to a gRPC server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	promotionv1.RegisterPromotionServiceServer(r, s.data)
+	customerv1.RegisterCustomerServiceServer(r, &customerServer{repository: s.data.repository})
 	specialistv1.RegisterSpecialistServiceServer(r, s.agent)
 }

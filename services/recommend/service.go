@@ -15,6 +15,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	customerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/customer/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/state"
@@ -88,5 +89,6 @@ func New(cfg Config) (*Service, error) {
 // Register registers CartService and SpecialistService.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	cartv1.RegisterCartServiceServer(r, &server{carts: s.carts})
+	customerv1.RegisterCustomerServiceServer(r, &customerServer{carts: s.carts})
 	s.specialist.Register(r)
 }

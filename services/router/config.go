@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 )
 
 // Defaults of Config.
@@ -28,6 +29,8 @@ type Config struct {
 	AlwaysAskModel bool
 	// Price turns the model's usage into cost. Nil: the cost is unknown.
 	Price *agentloop.Price
+	// NamedModel returns a model that a store has chosen. Nil: stores choose none.
+	NamedModel prompt.NamedModel
 	// MeterProvider makes the metric of decisions. Nil: the global one.
 	MeterProvider metric.MeterProvider
 	// Logger gets a debug line for each decision and a warning for each model failure, never a shopper's words. Nil: nothing

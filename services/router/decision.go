@@ -18,6 +18,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
@@ -30,6 +31,7 @@ type routing struct {
 	set        *specialistSet
 	classifier *classifier.Classifier
 	classified classifier.Result
+	prompt     *specialistv1.Prompt
 	start      time.Time
 	// provisional holds the assignments that were sent before the model was asked. Nil: none were.
 	provisional []*routerv1.Assignment
@@ -37,7 +39,7 @@ type routing struct {
 
 // newRouting classifies the message of a valid request.
 func newRouting(cfg Config, req *routerv1.RouteRequest, set *specialistSet) *routing {
-	r := &routing{cfg: cfg, req: req, set: set, start: time.Now()}
+	r := &routing{cfg: cfg, req: req, set: set, prompt: prompt.OrBuiltIn(req.GetPrompt(), builtIn), start: time.Now()}
 	r.classifier = set.classifier(req.GetKeywords())
 	r.classified = r.classifier.Classify(classifier.Input{
 		Message: req.GetMessage(), History: classifier.ShoppersTexts(req.GetHistory()), Question: req.GetPendingQuestion(),
@@ -215,11 +217,11 @@ func modelFailure(err error) *routerv1.DecisionNote {
 
 // addUsage fills in what the model's calls took. The result may be nil.
 func (r *routing) addUsage(d *routerv1.RoutingDecision, result *agentloop.Result) {
-	d.PromptVersion = promptVersion
+	d.PromptVersion = r.prompt.GetVersion()
 	d.Duration = durationpb.New(time.Since(r.start))
 	if result == nil {
 		return
 	}
 	d.Model = result.Model
-	d.Usage, d.Cost = usage.Of(result.Usage), usage.CostOf(result.Cost)
+	d.Usage, d.Cost, d.ModelCalls = usage.Of(result.Usage), usage.CostOf(result.Cost), usage.Calls(result)
 }

@@ -1,10 +1,9 @@
 package router
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -18,23 +17,28 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 //go:embed prompt.md
-var prompt string
+var promptText string
 
-// ownPrompt is the part of the prompt that no decision may quote.
-var ownPrompt = promptleak.New(prompt)
+var builtIn = prompt.BuiltIn(promptText)
 
-// promptVersion identifies the text of the built-in prompt.
-var promptVersion = versionOf(prompt)
+// BuiltIn returns the built-in prompt.
+func BuiltIn() *specialistv1.Prompt { return builtIn }
 
-func versionOf(prompt string) string {
-	sum := sha256.Sum256([]byte(prompt))
-	return "builtin-" + hex.EncodeToString(sum[:4])
-}
+// answerForm follows every prompt.
+const answerForm = `
+Answer with one JSON object: {"assignments": [{"specialist": "...", "sub_query": "...", "reason": "...", "confidence": 0.9}]}
+
+Specialists:
+`
+
+// builtInQuotes finds quotations of the built-in prompt, which no decision may have.
+var builtInQuotes = promptleak.New(promptText, answerForm)
 
 const (
 	// maxOutputTokens has room for classifier.MaxAssignments long sub-queries.
@@ -112,20 +116,25 @@ func (r *routing) ask(ctx context.Context) (classification, *agentloop.Result, e
 	ctx, cancel := context.WithTimeout(ctx, r.modelTimeout(ctx))
 	defer cancel()
 	temperature := 0.0
+	model, price := prompt.Model(ctx, r.prompt, r.cfg.Model, r.cfg.Price, r.cfg.NamedModel, r.cfg.Logger)
 	answer, result, err := agentloop.Generate[classification](ctx, agentloop.GenerateConfig{
-		Model: structuredModel{r.cfg.Model, r.set.output},
+		Model: structuredModel{model, r.set.output},
 		Name:  outputName, Schema: json.RawMessage(acceptedSchema), System: r.systemPrompt(), Temperature: &temperature,
-		MaxOutputTokens: maxOutputTokens, Price: r.cfg.Price,
+		MaxOutputTokens: cmp.Or(int(r.prompt.GetMaxOutputTokens()), maxOutputTokens), Price: price,
 	}, history(r.req.GetHistory()), r.req.GetMessage())
 	if err != nil {
 		return answer, result, fmt.Errorf("classify message: %w", err)
 	}
+	quotes := builtInQuotes
+	if r.prompt.GetText() != promptText {
+		quotes = promptleak.New(r.prompt.GetText(), answerForm)
+	}
 	for i := range answer.Assignments { // the repair drops what has nothing to answer
 		a := &answer.Assignments[i]
-		if ownPrompt.Repeats(a.Reason) {
+		if quotes.Repeats(a.Reason) {
 			a.Reason = ""
 		}
-		if ownPrompt.Repeats(a.SubQuery) && !ownPrompt.Repeats(r.req.GetMessage()) {
+		if quotes.Repeats(a.SubQuery) && !quotes.Repeats(r.req.GetMessage()) {
 			a.SubQuery = ""
 		}
 	}
@@ -144,7 +153,7 @@ func (r *routing) modelTimeout(ctx context.Context) time.Duration {
 }
 
 // maxExamples is how many examples of each specialist the prompt shows. The classifier learns from all of them.
-const maxExamples = 3
+const maxExamples = 2
 
 // promptLine returns what the prompt says about a specialist, without a store's keywords.
 func promptLine(s *specialistv1.Specialist) string {
@@ -166,11 +175,8 @@ func promptLine(s *specialistv1.Specialist) string {
 // changes with the store, the day and the thread.
 func (r *routing) systemPrompt() string {
 	var b strings.Builder
-	b.WriteString(r.set.prompt)
-	if len(r.req.GetKeywords()) > 0 {
-		b.Reset()
-		b.WriteString(r.set.systemPrompt(r.req.GetKeywords()))
-	}
+	b.WriteString(strings.TrimSpace(r.prompt.GetText()) + "\n" + answerForm)
+	b.WriteString(r.set.lines(r.req.GetKeywords()))
 	who := "The shopper is not signed in."
 	if r.req.GetSignedIn() {
 		who = "The shopper is signed in."
@@ -198,10 +204,9 @@ func (r *routing) systemPrompt() string {
 // quoted writes a text from outside as one line between quotation marks, cut to a length in characters.
 func quoted(s string, limit int) string { return strconv.Quote(text.Cut(text.OneLine(s), limit)) }
 
-// systemPrompt returns the prompt with one line for each specialist, which includes a store's keywords.
-func (s *specialistSet) systemPrompt(keywords []*routerv1.RoutingKeyword) string {
+// lines returns a line of the prompt for each specialist, which includes a store's keywords.
+func (s *specialistSet) lines(keywords []*routerv1.RoutingKeyword) string {
 	var b strings.Builder
-	b.WriteString(prompt)
 	for i, specialist := range s.specialists {
 		b.WriteString(s.promptLines[i])
 		separator := " In this store also: "

@@ -68,14 +68,15 @@ func TestModelDecidesWhatTheClassifierIsNotCertainOf(t *testing.T) {
 		t.Fatalf("got %v, want a provisional and a final decision", got)
 	}
 	want := &routerv1.RoutingDecision{
-		Stage: final, Source: byModel, Certainty: 0.9, PromptVersion: promptVersion, Model: "fake-1",
-		Usage: &commonv1.Usage{InputTokens: 100, OutputTokens: 10, ModelCalls: 1},
-		Cost:  &commonv1.Cost{AmountMicros: 110, CurrencyCode: "USD"},
+		Stage: final, Source: byModel, Certainty: 0.9, PromptVersion: builtIn.GetVersion(), Model: "fake-1",
+		Usage:      &commonv1.Usage{InputTokens: 100, OutputTokens: 10, ModelCalls: 1},
+		Cost:       &commonv1.Cost{AmountMicros: 110, CurrencyCode: "USD"},
+		ModelCalls: []*commonv1.ModelCall{{Usage: &commonv1.Usage{InputTokens: 100, OutputTokens: 10, ModelCalls: 1}}},
 		Assignments: []*routerv1.Assignment{{
 			AssignmentId: "a3", Specialist: "support", SubQuery: unsureMessage, Reason: "about the store", Confidence: 0.9,
 		}},
 	}
-	if diff := cmp.Diff(want, got[1], protocmp.Transform(), protocmp.IgnoreFields(&routerv1.RoutingDecision{}, "duration")); diff != "" {
+	if diff := cmp.Diff(want, got[1], protocmp.Transform(), protocmp.IgnoreFields(&routerv1.RoutingDecision{}, "duration"), protocmp.IgnoreFields(&commonv1.ModelCall{}, "duration")); diff != "" {
 		t.Errorf("final decision (-want +got):\n%s", diff)
 	}
 	system := seen.Messages[0].Text
@@ -119,7 +120,7 @@ func TestModelFailuresFallBackToTheClassifier(t *testing.T) {
 				t.Fatalf("got %d decisions, want 2", len(got))
 			}
 			d := got[1]
-			if d.GetStage() != final || d.GetSource() != byFallback || d.GetPromptVersion() != promptVersion {
+			if d.GetStage() != final || d.GetSource() != byFallback || d.GetPromptVersion() != builtIn.GetVersion() {
 				t.Errorf("got %v", d)
 			}
 			if diff := cmp.Diff([]string{c.note}, notes(d)); diff != "" {
@@ -248,10 +249,30 @@ func TestThePromptTellsTheConversationAfterItsFixedPart(t *testing.T) {
 	req.ShownProducts = []*specialistv1.ProductChoice{{Title: "Boot one"}, {Title: "Boot\ntwo"}}
 	route(t, Config{Model: model}, req)
 	set, _ := newSpecialistCache().build(four)
-	rest, ok := strings.CutPrefix(system, set.prompt)
+	rest, ok := strings.CutPrefix(system, strings.TrimSpace(promptText)+"\n"+answerForm+set.lines(nil))
 	want := "\nToday is Sunday, 22 November 2026. The shopper is signed in.\nSaid before: \"Asked for boots.\"\n" +
 		"Products last shown:\n1. \"Boot one\"\n2. \"Boot two\"\n"
 	if !ok || rest != want {
 		t.Errorf("after the fixed part: %q, want %q", rest, want)
+	}
+}
+
+func TestAPromptOfTheStoreStandsInForTheBuiltInOne(t *testing.T) {
+	var system string
+	model := fakeModel{func(_ context.Context, req *agentloop.Request) (string, error) {
+		system = req.Messages[0].Text
+		return given("support", unsureMessage), nil
+	}}
+	req := request(unsureMessage)
+	req.Prompt = &specialistv1.Prompt{Version: "v7", Text: "Split it boldly.", Model: "large"}
+	none := fakeModel{func(context.Context, *agentloop.Request) (string, error) {
+		return "", errors.New("the own model was asked")
+	}}
+	decisions := route(t, Config{Model: none, NamedModel: func(string) (agentloop.Model, *agentloop.Price, error) { return model, nil, nil }}, req)
+	if d := decisions[len(decisions)-1]; d.GetPromptVersion() != "v7" || d.GetSource() != byModel {
+		t.Errorf("the decision is %v", d)
+	}
+	if !strings.HasPrefix(system, "Split it boldly.\n\nAnswer with one JSON object:") || !strings.Contains(system, "- support: ") {
+		t.Errorf("the model is told %q", system)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
-	"github.com/quartet-commerce/quartet/services/internal/replay"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
@@ -30,13 +30,13 @@ type decision struct {
 func recorded(t *testing.T) (all []decision) {
 	t.Helper()
 	for _, class := range []string{"strong", "weak"} {
-		recording, err := replay.Read(os.DirFS(filepath.Dir(publicdata.Path(t, "llm/"+class+"/messages.jsonl"))))
+		recording, err := bundle.ReadRecording(os.DirFS(filepath.Dir(publicdata.Path(t, "llm/"+class+"/messages.jsonl"))))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, turn := range recording.Turns() {
-			m := recording.Model()
-			m.Choose(turn.ID)
+		for _, turn := range recording.Turns {
+			m := &bundle.RecordedModel{}
+			m.Choose(turn)
 			d := decision{class: class, id: turn.ID, message: turn.Ask.GetMessage()}
 			model := fakeModel{func(ctx context.Context, req *agentloop.Request) (string, error) {
 				said := ""

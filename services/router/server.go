@@ -18,11 +18,13 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
@@ -75,6 +77,9 @@ func (s *Service) Route(req *routerv1.RouteRequest, stream grpc.ServerStreamingS
 	}
 	err = send(stream, decision) // first, so that the caller does not wait for metrics and logs
 	s.count(stream.Context(), decision, r.provisional)
+	if decision.GetPromptVersion() != "" {
+		trace.SpanFromContext(stream.Context()).SetAttributes(attribute.String(telemetry.KeyPromptVersion, decision.GetPromptVersion()))
+	}
 	s.cfg.Logger.DebugContext(stream.Context(), "routed",
 		slog.String("source", decision.GetSource().String()),
 		slog.Int("assignments", len(decision.GetAssignments())),
@@ -149,6 +154,7 @@ func checkRequest(req *routerv1.RouteRequest) error {
 	if len(specialists) == 0 && req.GetSpecialistsVersion() == "" {
 		c.Addf("specialists", "is empty; pass what SpecialistService.Describe returns for each specialist")
 	}
+	prompt.Check(&c, req.GetPrompt())
 	c.Count("keywords", len(req.GetKeywords()), maxKeywords)
 	c.Count("shown_products", len(req.GetShownProducts()), maxShown)
 	if !c.Count("specialists", len(specialists), maxSpecialists) {

@@ -39,7 +39,6 @@ type specialistSet struct {
 	specialists []*specialistv1.Specialist
 	base        *base
 	promptLines []string // for each specialist
-	prompt      string   // of a store without keywords
 	output      *agentloop.OutputSchema
 }
 
@@ -127,7 +126,6 @@ func (c *specialistCache) build(specialists []*specialistv1.Specialist) (set *sp
 		})
 		set.promptLines = append(set.promptLines, promptLine(s))
 	}
-	set.prompt = set.systemPrompt(nil)
 	return set, baseKey
 }
 

@@ -279,7 +279,7 @@ func TestRerankerHasTheLastWord(t *testing.T) {
 
 func (ix backendUnderTest) testSearchToolSaysWhatIsMerelyNear(t *testing.T) {
 	s := ix.hybrid(t, newModelServer(t), index.LegVector, index.LegRerank)
-	await(t, s, "tents", hasLeg(index.LegVector))
+	await(t, s, "bivvy", func(r *catalogv1.SearchProductsResponse) bool { return len(r.GetHits()) >= 2 }) // a batch of vectors may lack some
 	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}}
 	tool := s.tools(turn)[0]
 	value, err := tool.Run(t.Context(), agentloop.ToolCall{Name: tool.Name, Arguments: `{"query":"bivvy","limit":2}`})

@@ -3,6 +3,7 @@ package suite
 import (
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	customerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/customer/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
@@ -18,16 +19,33 @@ const (
 
 // requestBytes are the largest requests of all methods, in bytes on the wire: what the limits of the fields allow, rounded up.
 var requestBytes = map[string]int{
-	gatewayv1.GatewayService_Ask_FullMethodName:          64 * kib,
-	gatewayv1.GatewayService_AskStream_FullMethodName:    64 * kib,
-	gatewayv1.GatewayService_GetTurn_FullMethodName:      4 * kib,
-	gatewayv1.GatewayService_ListThreads_FullMethodName:  4 * kib,
-	gatewayv1.GatewayService_GetThread_FullMethodName:    4 * kib,
-	gatewayv1.GatewayService_DeleteThread_FullMethodName: 4 * kib,
-	gatewayv1.StoreService_PutStore_FullMethodName:       256 * kib,
-	gatewayv1.StoreService_GetStore_FullMethodName:       4 * kib,
-	gatewayv1.StoreService_DeleteStore_FullMethodName:    4 * kib,
-	gatewayv1.StoreService_ListStores_FullMethodName:     4 * kib,
+	gatewayv1.GatewayService_Ask_FullMethodName:                   64 * kib,
+	gatewayv1.GatewayService_AskStream_FullMethodName:             64 * kib,
+	gatewayv1.GatewayService_GetTurn_FullMethodName:               4 * kib,
+	gatewayv1.GatewayService_ListThreads_FullMethodName:           4 * kib,
+	gatewayv1.GatewayService_GetThread_FullMethodName:             4 * kib,
+	gatewayv1.GatewayService_DeleteThread_FullMethodName:          4 * kib,
+	gatewayv1.GatewayService_RecordFeedback_FullMethodName:        64 * kib,
+	gatewayv1.AgentService_PostAgentMessage_FullMethodName:        64 * kib,
+	gatewayv1.AgentService_MuteAssistant_FullMethodName:           4 * kib,
+	gatewayv1.TurnService_ListTurns_FullMethodName:                4 * kib,
+	gatewayv1.TurnService_ExportTurns_FullMethodName:              4 * kib,
+	gatewayv1.UsageService_QueryUsage_FullMethodName:              4 * kib,
+	gatewayv1.UsageService_StreamUsage_FullMethodName:             4 * kib,
+	gatewayv1.UsageService_GetDayBudget_FullMethodName:            4 * kib,
+	gatewayv1.UsageService_ListUnansweredQuestions_FullMethodName: 4 * kib,
+	customerv1.CustomerService_ExportCustomer_FullMethodName:      4 * kib,
+	customerv1.CustomerService_EraseCustomer_FullMethodName:       4 * kib,
+	gatewayv1.PromptService_ListPrompts_FullMethodName:            4 * kib,
+	gatewayv1.PromptService_ListPromptVersions_FullMethodName:     4 * kib,
+	gatewayv1.PromptService_CreatePromptVersion_FullMethodName:    64 * kib,
+	gatewayv1.PromptService_ActivatePrompt_FullMethodName:         4 * kib,
+	gatewayv1.PromptService_RollBackPrompt_FullMethodName:         4 * kib,
+	gatewayv1.PromptService_DiffPromptVersions_FullMethodName:     4 * kib,
+	gatewayv1.StoreService_PutStore_FullMethodName:                256 * kib,
+	gatewayv1.StoreService_GetStore_FullMethodName:                4 * kib,
+	gatewayv1.StoreService_DeleteStore_FullMethodName:             4 * kib,
+	gatewayv1.StoreService_ListStores_FullMethodName:              4 * kib,
 
 	routerv1.RouterService_Route_FullMethodName:              4 * mib,
 	specialistv1.SpecialistService_Describe_FullMethodName:   4 * kib,

@@ -26,8 +26,12 @@ import (
 var limitBases = map[string]string{
 	"Ask":                 `{"message":"hi"}`,
 	"ListThreads":         `{"customer_id":"ava"}`,
-	"PutStore":            `{"store":{"store_id":"demo","name":"Demo","currency_code":"EUR","routing_keywords":[{"specialist":"search","keyword":{"term":"a","weight":1}}]}}`,
+	"PutStore":            `{"store":{"store_id":"demo","name":"Demo","currency_code":"EUR","voice":{"tone":"t","glossary":[{"use":"a","avoid":["b"]}]},"routing_keywords":[{"specialist":"search","keyword":{"term":"a","weight":1}}]}}`,
 	"UpsertProducts":      `{"products":[{"product_id":"P1","title":"t","category_path":["a"],"tags":["a"],"attributes":[{"name":"a","text":"a"}],"variants":[{"variant_id":"v","price":{"amount_minor":1,"currency_code":"EUR"}}],"translations":[{"language":"de","title":"t"}]}]}`,
+	"RecordFeedback":      `{"turn_id":"t","feedback":{"rating":"RATING_HELPFUL"}}`,
+	"PostAgentMessage":    `{"thread_id":"t","person":"Mia","text":"a"}`,
+	"ListTurns":           `{}`,
+	"CreatePromptVersion": `{"agent":"search","version":{"text":"a"}}`,
 	"UpdateVariants":      `{"updates":[{"product_id":"P1","variant_id":"v","stock":1}]}`,
 	"BatchGetProducts":    `{}`,
 	"ListProducts":        `{}`,
@@ -51,10 +55,10 @@ var (
 	pathStep   = regexp.MustCompile(`^(\w+)(\[0\])?$`)
 )
 
-// limitsPage reads the page of limits.
-func limitsPage(t *testing.T) string {
+// limitsTable reads a page with a table of limits.
+func limitsTable(t *testing.T, path string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/limits.md")
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +77,7 @@ func number(t *testing.T, s string) int64 {
 // TestLimitsOfFields sends each field of the table with as much as it takes, and with one more.
 func TestLimitsOfFields(t *testing.T) {
 	f := newFuzzed(t)
-	rows := limitRow.FindAllStringSubmatch(limitsPage(t), -1)
+	rows := limitRow.FindAllStringSubmatch(limitsTable(t, "testdata/limits.md"), -1)
 	if len(rows) < 60 {
 		t.Fatalf("only %d rows", len(rows))
 	}
@@ -215,7 +219,7 @@ func growList(list protoreflect.List, field protoreflect.FieldDescriptor, n int6
 
 func TestLimitsOfMessages(t *testing.T) {
 	documented := make(map[string]int)
-	for _, row := range messageRow.FindAllStringSubmatch(limitsPage(t), -1) {
+	for _, row := range messageRow.FindAllStringSubmatch(limitsTable(t, "../../docs/limits.md"), -1) {
 		for name := range strings.SplitSeq(row[1], ", ") {
 			documented[name] = int(number(t, row[2])) * kib
 		}

@@ -6,14 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc"
+
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/model"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/promotions"
@@ -115,11 +120,18 @@ func roleOf(name string) (role, error) {
 }
 
 func buildGateway(cfg Config, d *dialer) (registrar, error) {
+	dial := func(role string) grpc.ClientConnInterface {
+		conn := d.dial(role)
+		if cfg.Tape == nil || conn == nil {
+			return conn
+		}
+		return cfg.Tape.Conn(role, conn)
+	}
 	var peers []gateway.Peer
 	for _, r := range roles() {
 		if r.specialist {
 			peers = append(peers, gateway.Peer{
-				Name: r.name, Client: specialistv1.NewSpecialistServiceClient(d.dial(r.name)), Reads: r.reads,
+				Name: r.name, Client: specialistv1.NewSpecialistServiceClient(dial(r.name)), Reads: r.reads,
 			})
 		}
 	}
@@ -127,12 +139,14 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 		if _, err := roleOf(name); err == nil || name == Cart {
 			return nil, fmt.Errorf("the name %q of a further specialist is taken", name)
 		}
-		peers = append(peers, gateway.Peer{Name: name, Client: specialistv1.NewSpecialistServiceClient(d.dial(name))})
+		peers = append(peers, gateway.Peer{Name: name, Client: specialistv1.NewSpecialistServiceClient(dial(name))})
 	}
 	c := gateway.Config{
-		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, Specialists: peers,
-		Router: routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(d.dial(Cart)),
-		Orders: orderv1.NewOrderServiceClient(d.dial(Support)), Signer: cfg.ScopeSigner, Settings: cfg.Gateway, Logger: cfg.Logger, Now: cfg.Now,
+		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: cfg.Model.Model, Price: cfg.Model.Price, NamedModel: cfg.namedModel(Gateway), Specialists: peers,
+		RouterPrompt: router.BuiltIn(),
+		Router:       routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(dial(Cart)),
+		Orders: orderv1.NewOrderServiceClient(dial(Support)), Signer: cfg.ScopeSigner, Settings: cfg.Gateway, Logger: cfg.Logger, Now: cfg.Now,
+		Tape: cfg.Tape, NewID: cfg.NewID,
 	}
 	if cfg.FastModel != nil {
 		c.FastModel, c.FastPrice = cfg.FastModel.Model, cfg.FastModel.Price
@@ -146,7 +160,7 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 func buildRouter(cfg Config, _ *dialer) (registrar, error) {
 	c := router.Config{Logger: cfg.Logger, AlwaysAskModel: cfg.AlwaysAskModel}
 	if cfg.FastModel != nil && !cfg.RulesOnly {
-		c.Model, c.Price = cfg.FastModel.Model, cfg.FastModel.Price
+		c.Model, c.Price, c.NamedModel = cfg.FastModel.Model, cfg.FastModel.Price, cfg.namedModel(Router)
 	}
 	return router.New(c)
 }
@@ -159,12 +173,74 @@ func (cfg Config) modelOf(role string) *model.Traced {
 	return cfg.Model
 }
 
+// namedModel returns what gives a role the models that stores choose, or nil.
+func (cfg Config) namedModel(role string) prompt.NamedModel {
+	if cfg.NamedModel == nil {
+		return nil
+	}
+	return func(name string) (agentloop.Model, *agentloop.Price, error) {
+		m, err := cfg.NamedModel(name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case cfg.Tape != nil:
+			return cfg.Tape.Model(role, m.Model), m.Price, nil
+		}
+		return m.Model, m.Price, nil
+	}
+}
+
+// tapeModels puts the tape before the models of a role. Summaries of threads are written after their turn, so they are not on tape.
+func (cfg *Config) tapeModels(role string) {
+	if cfg.Tape == nil {
+		return
+	}
+	taped := func(m *model.Traced) *model.Traced {
+		if m == nil {
+			return nil
+		}
+		t := *m
+		t.Model = cfg.Tape.Model(role, m.Model)
+		return &t
+	}
+	cfg.Model = taped(cfg.Model)
+	if role == Router {
+		cfg.FastModel = taped(cfg.FastModel)
+	}
+	if m := cfg.Models[role]; m != nil {
+		cfg.Models = map[string]*model.Traced{role: taped(m)}
+	}
+}
+
+// TapeSettings returns the settings that a bundle needs so that its turn can be played back.
+func (cfg Config) TapeSettings() bundle.Settings {
+	s := bundle.Settings{
+		RulesOnly: cfg.RulesOnly, AlwaysAskModel: cfg.AlwaysAskModel, NoFastModel: cfg.FastModel == nil, Prices: make(map[string]agentloop.Price),
+	}
+	add := func(name string, m *model.Traced) {
+		if m != nil && m.Price != nil {
+			s.Prices[name] = *m.Price
+		}
+	}
+	for _, name := range cfg.Gateway.StoreModels {
+		if m, err := cfg.NamedModel(name); err == nil {
+			add(name, m)
+		}
+	}
+	add(Gateway, cfg.Model)
+	add(Router, cfg.FastModel)
+	for _, name := range Specialists() {
+		add(name, cfg.modelOf(name))
+	}
+	return s
+}
+
 // deps are what all specialist services get.
 func (cfg Config) deps(role string) specialist.Deps {
 	m := cfg.modelOf(role)
 	return specialist.Deps{
-		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: m.Model, Price: m.Price, CaptureContent: cfg.CaptureContent,
-		Logger: cfg.Logger, Now: cfg.Now,
+		Redis: cfg.Redis, Sealer: cfg.Sealer, Model: m.Model, Price: m.Price, NamedModel: cfg.namedModel(role), CaptureContent: cfg.CaptureContent,
+		Logger: cfg.Logger, Now: cfg.Now, Tape: cfg.Tape, Tools: cfg.Tools[role],
 	}
 }
 

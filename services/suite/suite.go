@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,8 +19,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+
 	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/auth"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
@@ -42,6 +46,8 @@ type Config struct {
 	Model *model.Traced
 	// Models answer in place of Model, by the role of the specialist. Nil: Model answers for all.
 	Models map[string]*model.Traced
+	// NamedModel returns a model that a store has chosen, each name the same one. Nil: stores choose none.
+	NamedModel func(name string) (*model.Traced, error)
 	// FastModel classifies messages and sums up threads. Nil: the router goes by its rules alone, and a thread's first
 	// message serves as its summary.
 	FastModel *model.Traced
@@ -54,6 +60,9 @@ type Config struct {
 	// Further are the targets of further specialists by name, which the gateway asks beside the four. What they are for, it learns
 	// from Describe. They may read no data of the shopper or the store. Nil: none.
 	Further map[string]string
+	// Tools are further tools of the specialists by role, such as those of a Model Context Protocol server. They work in every store
+	// and must change nothing. Nil: none.
+	Tools map[string][]agentloop.Tool
 	// Network connects the services of one process. Required unless Peers names every role.
 	Network *rpc.Network
 	// Gateway is how the gateway runs turns. Its TurnTimeout also bounds calls of the other services whose caller set no
@@ -92,6 +101,10 @@ type Config struct {
 	CartCredentials credentials.TransportCredentials
 	// Search says how products are searched. Its Embedder also serves the support service.
 	Search search.Settings
+	// Tape records turns, or plays one back. Nil: neither.
+	Tape bundle.Tape
+	// NewID makes the ids of turns and threads. Nil: the gateway's own.
+	NewID func() string
 	// Logger gets the services' logs. Nil: slog.Default().
 	Logger *slog.Logger
 	// Now is the clock of the services: which day it is, which promotions run, how old orders are. Deadlines and expiries of keys
@@ -138,6 +151,7 @@ func New(role string, cfg Config) (*Instance, error) {
 		}
 	}
 	cfg.Logger = cfg.Logger.With("service", role)
+	cfg.tapeModels(role)
 	d := &dialer{cfg: cfg, role: role}
 	service, err := r.build(cfg, d)
 	if err != nil {
@@ -150,7 +164,7 @@ func New(role string, cfg Config) (*Instance, error) {
 	}
 	if tls := cfg.TLS[role]; tls != nil {
 		serverConfig.Credentials = tls.Server()
-		serverConfig.Peers = &mtls.Rules{TrustDomain: tls.TrustDomain(), Roles: r.callers, Only: gatewayOnly}
+		serverConfig.Peers = &mtls.Rules{TrustDomain: tls.TrustDomain(), Roles: callersOf(r), Only: gatewayOnly}
 	}
 	server := rpc.NewServer(serverConfig)
 	service.Register(server)
@@ -162,7 +176,15 @@ func New(role string, cfg Config) (*Instance, error) {
 
 // Serve serves on all listeners until ctx ends, then drains and releases what the service holds. It owns the listeners.
 func (i *Instance) Serve(ctx context.Context, listeners ...net.Listener) error {
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	var running sync.WaitGroup
+	if r, ok := i.service.(interface{ Run(context.Context) }); ok {
+		running.Go(func() { r.Run(background) })
+	}
 	err := i.server.Serve(ctx, listeners...)
+	stop()
+	running.Wait()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", i.role, err)
 	}

@@ -384,7 +384,7 @@ func TestAnUpsetShopperGetsTheRemedyOfTheDocuments(t *testing.T) {
 	if told := shown.String(); !strings.Contains(told, "refund the delivery fee") || !strings.Contains(told, "is late") {
 		t.Errorf("the model is told %s", told)
 	}
-	if said := model.Requests()[0].Messages[0].Text; !strings.Contains(said, "once and briefly that you are sorry, then give the remedy that the documents offer") {
+	if said := model.Requests()[0].Messages[0].Text; !strings.Contains(said, "once and briefly that you are sorry, then the remedy of the documents") {
 		t.Error("the prompt does not ask for one apology and the remedy")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	customerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/customer/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 
@@ -72,6 +73,7 @@ func (s *Service) Close() error {
 // Register adds the three services to a gRPC server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	orderv1.RegisterOrderServiceServer(r, &orderServer{orders: s.orders})
+	customerv1.RegisterCustomerServiceServer(r, &customerServer{orders: s.orders})
 	policyv1.RegisterPolicyServiceServer(r, &policyServer{policies: s.policies, now: s.now})
 	s.specialist.Register(r)
 }

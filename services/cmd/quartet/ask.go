@@ -18,6 +18,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/anyjson"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -73,7 +74,7 @@ func runAsk(ctx context.Context, args []string, env environment) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSuite()) }()
-	conn, err := suite.Dial(suite.Gateway, cfg)
+	conn, err := dial(ctx, suite.Gateway, cfg, env)
 	if err != nil {
 		return err
 	}
@@ -96,18 +97,38 @@ func stream(ctx context.Context, client gatewayv1.GatewayServiceClient, req *gat
 	if err != nil {
 		return nil, told(err)
 	}
+	var ended error
+	received := make(chan *gatewayv1.AskStreamResponse)
+	go func() { // ends with the stream, whose events are all taken below
+		defer close(received)
+		for {
+			var ev *gatewayv1.AskStreamResponse
+			if ev, ended = events.Recv(); ended != nil {
+				return
+			}
+			received <- ev
+		}
+	}()
+	l := newLive(p)
+	tick := time.NewTicker(l.every())
+	defer tick.Stop()
 	var reply *gatewayv1.AskResponse
 	for {
-		ev, err := events.Recv()
-		if errors.Is(err, io.EOF) {
-			return reply, nil
-		}
-		if err != nil {
-			return reply, told(err)
-		}
-		p.event(ev)
-		if a := ev.GetAnswer(); a != nil {
-			reply = a
+		select {
+		case <-tick.C:
+			l.show()
+		case ev, ok := <-received:
+			l.event(ev)
+			if !ok && errors.Is(ended, io.EOF) {
+				return reply, nil
+			}
+			if !ok {
+				return reply, told(ended)
+			}
+			p.event(ev)
+			if a := ev.GetAnswer(); a != nil {
+				reply = a
+			}
 		}
 	}
 }
@@ -151,7 +172,7 @@ func printJSON(ctx context.Context, w io.Writer, client gatewayv1.GatewayService
 	if err != nil {
 		return told(err)
 	}
-	text, err := protojson.MarshalOptions{Multiline: true, UseProtoNames: true}.Marshal(reply)
+	text, err := protojson.MarshalOptions{Multiline: true, UseProtoNames: true}.Marshal(anyjson.Readable(reply))
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,9 @@ func runBench(ctx context.Context, args []string, env environment) error {
 	if slices.Equal(args, []string{benchPeers}) {
 		return bench.ServePeers(ctx, env.in, env.out)
 	}
+	if len(args) > 0 && args[0] == "load" {
+		return runBenchLoad(ctx, args[1:], env)
+	}
 	fs := newFlags("bench", "turn", benchAbout, env)
 	f := addBenchFlags(fs)
 	rest, err := parse(fs, args, env)
@@ -91,13 +94,13 @@ func runBench(ctx context.Context, args []string, env environment) error {
 }
 
 func (f *benchFlags) check(rest []string) error {
-	const usage = "such as: quartet bench turn"
+	const usage = "such as: quartet bench turn, or quartet bench load"
 	modes := []string{string(gateway.RunAheadAlways), string(gateway.RunAheadCertain), string(gateway.RunAheadOff)}
 	switch {
 	case len(rest) == 0:
 		return usagef("say what to measure, %s", usage)
 	case rest[0] != "turn" || len(rest) > 1:
-		return usagef("cannot measure %q, only turn, %s", rest, usage)
+		return usagef("cannot measure %q, only turn and load, %s", rest, usage)
 	case !slices.Contains(modes, f.cfg.RunAhead):
 		return usagef("unknown --run-ahead %q; the modes are: always, certain, off", f.cfg.RunAhead)
 	case f.memProfile != "" && f.cfg.InFlight == 0:
@@ -156,19 +159,23 @@ func (f *benchFlags) run(ctx context.Context, env environment) (report *bench.Re
 	return bench.Run(ctx, cfg)
 }
 
+// startBenchSuite starts the services in this process, with the demo stores and the model at a URL.
+func startBenchSuite(ctx context.Context, model, redis string, seal *sealFlags, env environment, tune func(*suite.Config)) (*local, error) {
+	return openLocal(ctx, localConfig{
+		models: &modelFlags{url: model, name: benchModel, idleTimeout: benchSilence},
+		redis:  redis, seal: seal, demo: true, logger: newLogger(env, slog.LevelError), tune: tune,
+	}, env)
+}
+
 // openBench starts the services with the fake model and returns their turn.
 func openBench(
 	ctx context.Context, cfg bench.Config, redis string, seal *sealFlags, runAhead gateway.RunAhead, env environment,
 ) (bench.Turn, func() error, error) {
-	l, err := openLocal(ctx, localConfig{
-		models: &modelFlags{url: cfg.Model.BaseURL(), name: benchModel, idleTimeout: benchSilence},
-		redis:  redis, seal: seal, demo: true, logger: newLogger(env, slog.LevelError),
-		tune: func(s *suite.Config) {
-			s.Gateway.TurnTimeout, s.Gateway.RunAhead, s.AlwaysAskModel = benchTurnTimeout, runAhead, true
-			s.Gateway.MaxTurns = max(cfg.InFlight, cfg.Concurrency)
-			s.Gateway.MaxTurnsPerStore = s.Gateway.MaxTurns
-		},
-	}, env)
+	l, err := startBenchSuite(ctx, cfg.Model.BaseURL(), redis, seal, env, func(s *suite.Config) {
+		s.Gateway.TurnTimeout, s.Gateway.RunAhead, s.AlwaysAskModel = benchTurnTimeout, runAhead, true
+		s.Gateway.MaxTurns = max(cfg.InFlight, cfg.Concurrency)
+		s.Gateway.MaxTurnsPerStore = s.Gateway.MaxTurns
+	})
 	if err != nil {
 		return nil, nil, err
 	}

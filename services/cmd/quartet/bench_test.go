@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quartet-commerce/quartet/services/internal/bench"
 )
 
 func TestBenchMeasuresATurnOfTheWholeSuite(t *testing.T) {
@@ -37,10 +39,32 @@ func TestBenchMeasuresATurnOfTheWholeSuite(t *testing.T) {
 	}
 }
 
+func TestBenchLoadAsksAtARate(t *testing.T) {
+	code, out, stderr := quartet(t.Context(), nil, "bench", "load", "--rate", "20", "--duration", "2s", "--latency", "100ms", "--max-turns", "3", "--json")
+	if code != 0 {
+		t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	var report bench.ArrivalsReport
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	answered, shed := report.Outcomes[bench.Answered], report.Outcomes[bench.Shed]
+	// Three turns of 400 ms at once are at most 7.5 turns a second of 20.
+	if answered.Turns < 3 || shed.Turns < 10 || answered.P50 < 400 || report.ShedShare < .3 || len(report.Outcomes) != 2 {
+		t.Errorf("report: %s", out)
+	}
+	if len(report.Resources) != 11 || report.Resources[10].MiB <= 0 || report.Resources[10].Goroutines < 10 {
+		t.Errorf("resources: %+v", report.Resources)
+	}
+}
+
 func TestMistakesOfBench(t *testing.T) {
 	for says, args := range map[string][]string{
 		"say what to measure":       {},
 		"cannot measure":            {"lunch"},
+		"rate is 0":                 {"load", "--rate", "0"},
+		"duration is 0s":            {"load", "--duration", "0s"},
+		"cannot be given with":      {"load", "--addr", "127.0.0.1:1", "--max-turns", "3"},
 		"turns is 0":                {"turn", "--turns", "0"},
 		"concurrency is -1":         {"turn", "--concurrency", "-1"},
 		"latency is -1s":            {"turn", "--latency", "-1s"},

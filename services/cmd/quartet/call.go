@@ -23,6 +23,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/proto/descriptors"
 
+	"github.com/quartet-commerce/quartet/services/internal/anyjson"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -35,9 +36,9 @@ servers need no reflection.
 
 A request of "-" is read from stdin. A method that takes a stream takes several requests, one after the other.`
 
-// owner is the role that serves each package of the contracts. All specialists serve quartet.specialist.v1.
+// owner is the role that serves each package of the contracts. All specialists serve quartet.specialist.v1, and four services quartet.customer.v1.
 var owner = map[protoreflect.FullName]string{
-	"quartet.gateway.v1": suite.Gateway, "quartet.router.v1": suite.Router, "quartet.catalog.v1": suite.Search,
+	"quartet.gateway.v1": suite.Gateway, "quartet.customer.v1": suite.Gateway, "quartet.router.v1": suite.Router, "quartet.catalog.v1": suite.Search,
 	"quartet.cart.v1": suite.Recommend, "quartet.promotion.v1": suite.Promotions, "quartet.order.v1": suite.Support, "quartet.policy.v1": suite.Support,
 }
 
@@ -88,7 +89,7 @@ func runCall(ctx context.Context, args []string, env environment) error {
 	if err := tls.applyClient(&cfg, env); err != nil {
 		return err
 	}
-	conn, err := suite.Dial(*role, cfg)
+	conn, err := dial(ctx, *role, cfg, env)
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func invoke(ctx context.Context, conn *grpc.ClientConn, method protoreflect.Meth
 
 // printMessage prints a message as JSON. protojson varies its white space on purpose, so that of encoding/json is used.
 func printMessage(w io.Writer, message proto.Message) error {
-	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message)
+	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(anyjson.Readable(message))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ It is kept until --rotate-scope-key.`
 // certsFlags say which certificates to make.
 type certsFlags struct {
 	out, namespace, domain string
-	hosts                  string
+	hosts, specialists     string
 	newCA, dropOldCA       bool
 	rotate                 string
 	scopeOnly              bool
@@ -35,6 +36,7 @@ func runCerts(_ context.Context, args []string, env environment) error {
 	fs.StringVar(&f.out, "out", "", "`folder` to write to")
 	fs.StringVar(&f.namespace, "kubernetes", "", "print Secrets for the `namespace`, and add its names to the certificates")
 	fs.StringVar(&f.hosts, "hosts", "", "comma-separated further `names` and IP addresses of every service")
+	fs.StringVar(&f.specialists, "specialists", "", "comma-separated `names` of further specialists, and mcp for 'quartet serve mcp', which get certificates like the roles")
 	trustDomainFlag(fs, &f.domain)
 	fs.BoolVar(&f.newCA, "new-ca", false, "make a new authority in place of the one in DIR/ca; services go on trusting the old one until a run with --drop-old-ca")
 	fs.BoolVar(&f.dropOldCA, "drop-old-ca", false, "end the trust in all authorities but the newest")
@@ -61,6 +63,11 @@ func runCerts(_ context.Context, args []string, env environment) error {
 	if err := mtls.CheckTrustDomain(f.domain); err != nil {
 		return usageError{err}
 	}
+	for _, name := range list(f.specialists) {
+		if !specialistName.MatchString(name) || suite.Port(name) != 0 || name == suite.Cart || name == mtls.Client {
+			return usagef("--specialists: %q must be a name of its own of lower-case letters, digits and '-'", name)
+		}
+	}
 	folders, err := certs.ScopeFolders(f.out, f.rotate)
 	if err != nil {
 		return err
@@ -77,7 +84,7 @@ func runCerts(_ context.Context, args []string, env environment) error {
 		}
 		folders = append(folders, more...)
 		made = fmt.Sprintf("%s, valid until %s; certificates of %d roles for %d days; keys of scopes",
-			what, ca.NotAfter().Format(time.DateOnly), len(suite.Roles())+1, f.leafDays)
+			what, ca.NotAfter().Format(time.DateOnly), len(suite.Roles())+len(list(f.specialists))+1, f.leafDays)
 	}
 	if f.out != "" {
 		if err := certs.Write(f.out, folders); err != nil {
@@ -122,7 +129,7 @@ func (f *certsFlags) folders(ca *certs.CA) ([]certs.Folder, error) {
 		return nil, err
 	}
 	folders := []certs.Folder{own}
-	for _, role := range append(suite.Roles(), mtls.Client) {
+	for _, role := range slices.Concat(suite.Roles(), list(f.specialists), []string{mtls.Client}) {
 		leaf := certs.Leaf{TrustDomain: f.domain, Role: role, Lifetime: time.Duration(f.leafDays) * 24 * time.Hour}
 		if role != mtls.Client {
 			leaf.Hosts = certs.Hosts(role, f.namespace)

@@ -55,8 +55,8 @@ func scopeKeyFlags(t *testing.T) []string {
 
 func TestCertsServeTheirRoles(t *testing.T) {
 	dir := t.TempDir()
-	makeCerts(t, "--out", dir, "--hosts", "shop.internal, 10.1.2.3", "--kubernetes", "shop")
-	for _, role := range append(suite.Roles(), mtls.Client) {
+	makeCerts(t, "--out", dir, "--hosts", "shop.internal, 10.1.2.3", "--kubernetes", "shop", "--specialists", "workshops")
+	for _, role := range append(suite.Roles(), "workshops", mtls.Client) {
 		folder := filepath.Join(dir, role)
 		if _, err := mtls.Open(mtls.Config{Folder: folder, Role: role}); err != nil {
 			t.Error(err)

@@ -11,18 +11,20 @@ import (
 	"strings"
 
 	"github.com/ergochat/readline"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/show"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-const chatHelp = `/show         the last reply, whole, as JSON
+const chatHelp = `/show         how the last message was answered: stages, tool calls, tokens, claims
 /cart         the cart
+/good, /bad   say whether the last reply helped: /bad it was sold out
 /as CUSTOMER  go on as another customer, in a new conversation; without a customer as a guest
 /help         this list
 /quit         end (also Ctrl-D)
@@ -58,7 +60,7 @@ func runChat(ctx context.Context, args []string, env environment) (err error) {
 	if f.addr != "" {
 		cfg.Peers[suite.Recommend] = *recommend
 	}
-	gateway, err := suite.Dial(suite.Gateway, cfg)
+	gateway, err := dial(ctx, suite.Gateway, cfg, env)
 	if err != nil {
 		return err
 	}
@@ -111,13 +113,17 @@ func (c *chat) take(ctx context.Context, line string) error {
 	case command == "/as":
 		req.CustomerId, req.CartId, req.ThreadId, req.CustomerGroups, c.last = strings.TrimSpace(argument), "", "", nil, nil
 		fmt.Fprintln(c.env.out, c.flags.who())
+	case command == "/good":
+		return c.rate(ctx, gatewayv1.Rating_RATING_HELPFUL, argument)
+	case command == "/bad":
+		return c.rate(ctx, gatewayv1.Rating_RATING_NOT_HELPFUL, argument)
 	case command == "/cart":
 		return c.cart(ctx)
 	case command == "/show":
 		if c.last == nil {
 			return errors.New("nothing was answered yet")
 		}
-		fmt.Fprintln(c.env.out, protojson.MarshalOptions{Multiline: true, UseProtoNames: true}.Format(c.last))
+		return show.Text(c.env.out, &gatewayv1.Turn{Message: req.GetMessage(), Reply: c.last})
 	default:
 		return fmt.Errorf("there is no command %s; /help lists them", command)
 	}
@@ -137,6 +143,48 @@ func (c *chat) ask(ctx context.Context) error {
 	if p := reply.GetPromotion(); p != nil {
 		fmt.Fprintf(c.env.out, "  [%s] %s\n", p.GetCode(), p.GetTitle())
 	}
+	for _, o := range reply.GetOrders() {
+		status := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(o.GetStatus().String(), "ORDER_STATUS_"), "_", " "))
+		fmt.Fprintf(c.env.out, "  [%s] %s · %s · %s\n", o.GetOrderId(), status, text.Count(len(o.GetItems()), "item"), money.Text(o.GetTotal()))
+	}
+	for _, a := range reply.GetSuggestedActions() {
+		fmt.Fprintf(c.env.out, "  → %s\n", actionText(a))
+	}
+	for _, answer := range reply.GetClarifyingQuestion().GetQuickReplies() {
+		fmt.Fprintf(c.env.out, "  ? %s\n", answer)
+	}
+	return nil
+}
+
+// actionText is what the button of a suggested action would say. Here nothing acts.
+func actionText(a *specialistv1.SuggestedAction) string {
+	switch a := a.GetAction().(type) {
+	case *specialistv1.SuggestedAction_AddToCart:
+		return "add to cart: " + strings.TrimSuffix(a.AddToCart.GetProductId()+" "+a.AddToCart.GetVariantId(), " ")
+	case *specialistv1.SuggestedAction_ApplyPromotion:
+		return "apply " + a.ApplyPromotion.GetCode()
+	case *specialistv1.SuggestedAction_StartReturn:
+		return "return from " + a.StartReturn.GetOrderId()
+	case *specialistv1.SuggestedAction_ChangeOrder:
+		return "change " + a.ChangeOrder.GetOrderId()
+	}
+	return "talk to a person"
+}
+
+// rate says whether the last reply helped.
+func (c *chat) rate(ctx context.Context, rating gatewayv1.Rating, reason string) error {
+	if c.last == nil {
+		return errors.New("nothing was answered yet")
+	}
+	req := &c.flags.request
+	_, err := c.gateway.RecordFeedback(ctx, &gatewayv1.RecordFeedbackRequest{
+		StoreId: req.GetStoreId(), TurnId: c.last.GetTurnId(), CustomerId: req.GetCustomerId(), CartId: req.GetCartId(),
+		Feedback: &gatewayv1.Feedback{Rating: rating, Reason: strings.TrimSpace(reason)},
+	})
+	if err != nil {
+		return told(err)
+	}
+	fmt.Fprintln(c.env.out, "thank you")
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if code, stdout, _ := quartet(t.Context(), nil, "completion", shell); code != 0 || !strings.Contains(stdout, "eval state-keys bench") {
+		if code, stdout, _ := quartet(t.Context(), nil, "completion", shell); code != 0 || !strings.Contains(stdout, "eval check state-keys webhook-secret bench") {
 			t.Errorf("%s: code %d, %q", shell, code, stdout)
 		}
 	}

@@ -40,7 +40,8 @@ const evalRoutingAbout = `Routes the messages of a labelled set and compares the
 "-" is stdin. A line is {"id":"m1","text":"where is my order?","gold":["support"]}. Optional fields: "kind" and "language" for
 a breakdown, and "history", the conversation before: a string is the shopper's, else {"role":"assistant","text":"..."}.
 docs/evaluation.md defines each figure. 'quartet eval search --help' is about the search,
-'quartet eval confidence --help' about the confidence of replies, 'quartet eval grounding --help' about the checks of claims.`
+'quartet eval confidence --help' about the confidence of replies, 'quartet eval grounding --help' about the checks of claims,
+'quartet eval turns --help' about whole conversations.`
 
 const evalSearchAbout = `Loads products into a search service of its own, puts judged queries to it, and compares its ranking with the products that
 people judged relevant: by words alone, and then with each further leg that is configured. Products are JSON Lines as for
@@ -76,6 +77,9 @@ func runEval(ctx context.Context, args []string, env environment) error {
 	}
 	if len(args) > 0 && args[0] == "confidence" {
 		return runEvalConfidence(ctx, args[1:], env)
+	}
+	if len(args) > 0 && args[0] == "turns" {
+		return runEvalTurns(ctx, args[1:], env)
 	}
 	if len(args) > 0 && args[0] == "grounding" {
 		return runEvalGrounding(ctx, args[1:], env)
@@ -126,7 +130,7 @@ func (f *routingFlags) check(rest []string) error {
 	case len(rest) == 0:
 		return usagef("say what to measure, %s", usage)
 	case rest[0] != "routing":
-		return usagef("cannot measure %q; routing can be measured, %s, and so can search, confidence and grounding: quartet eval search --help", rest[0], usage)
+		return usagef("cannot measure %q; routing can be measured, %s, and so can search, confidence, grounding and turns: quartet eval search --help", rest[0], usage)
 	case len(rest) != 2:
 		return usagef("give one file or - for stdin, %s", usage)
 	case !slices.Contains([]string{routerRules, routerModel, routerAuto}, f.router):
@@ -260,6 +264,7 @@ type searchFlags struct {
 	index               *indexFlag
 	repeat              int
 	json, misses        bool
+	baselines           bool
 	legs                *legFlags
 	level               *slog.Level
 }
@@ -271,6 +276,7 @@ func addSearchFlags(fs *flag.FlagSet) *searchFlags {
 	fs.IntVar(&f.repeat, "repeat", 1, "`number` of times that each query is timed")
 	fs.BoolVar(&f.json, "json", false, "print only the figures, as one JSON object")
 	fs.BoolVar(&f.misses, "misses", false, "print each query whose first 10 hits are not the best, the worst first")
+	fs.BoolVar(&f.baselines, "baselines", false, "also rank by plain BM25 over words and over character n-grams, and compare")
 	return f
 }
 
@@ -301,7 +307,7 @@ func runEvalSearch(ctx context.Context, args []string, env environment) (err err
 		return err
 	}
 	wrong := new(evalsearch.LinesError) // as a wrong flag is
-	cfg := evalsearch.Config{Repeat: f.repeat, Progress: func(line string) { fmt.Fprintf(env.err, "quartet eval: %s\n", line) }}
+	cfg := evalsearch.Config{Baselines: f.baselines, Repeat: f.repeat, Progress: func(line string) { fmt.Fprintf(env.err, "quartet eval: %s\n", line) }}
 	err = reading(f.judgments, env, func(in io.Reader) error {
 		cfg.Queries, err = evalsearch.Judgments(in)
 		return err
@@ -354,7 +360,7 @@ func (f *searchFlags) measure(ctx context.Context, cfg evalsearch.Config, env en
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeIndex()) }()
-	clients, closeClients, err := dialData(l.cfg)
+	clients, closeClients, err := dialData(ctx, l.cfg, env)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/eval/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/model"
-	"github.com/quartet-commerce/quartet/services/internal/replay"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -39,19 +39,19 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 	var replies, held []confidence.Reply
 	failed, missed := 0, 0
 	for _, folder := range folders {
-		recording, err := replay.Read(os.DirFS(folder))
+		recording, err := bundle.ReadRecording(os.DirFS(folder))
 		if err != nil {
 			return usagef("%s: %w", folder, err)
 		}
-		var outcomes []replay.Outcome
+		var outcomes []bundle.Outcome
 		if recording.HasCalls() || *record != "" {
 			outcomes, err = replayed(ctx, recording, *level, env)
 			if err != nil {
 				return err
 			}
 		} else {
-			for _, turn := range recording.Turns() {
-				outcomes = append(outcomes, replay.Outcome{Turn: turn, Now: turn.Reply})
+			for _, turn := range recording.Turns {
+				outcomes = append(outcomes, bundle.Outcome{RecordedTurn: turn, Now: turn.Reply})
 			}
 		}
 		if *record != "" {
@@ -94,17 +94,17 @@ func runEvalConfidence(ctx context.Context, args []string, env environment) erro
 }
 
 // writeReplies writes the replies of today for people to judge.
-func writeReplies(file string, outcomes []replay.Outcome) error {
+func writeReplies(file string, outcomes []bundle.Outcome) error {
 	var lines bytes.Buffer
-	if err := replay.Write(&lines, outcomes); err != nil {
+	if err := bundle.WriteReplies(&lines, outcomes); err != nil {
 		return err
 	}
 	return os.WriteFile(file, lines.Bytes(), 0o644)
 }
 
 // replayed sends the messages of a recording to services of its own, in this process.
-func replayed(ctx context.Context, recording *replay.Recording, level slog.Level, env environment) (_ []replay.Outcome, err error) {
-	m := recording.Model()
+func replayed(ctx context.Context, recording *bundle.Recording, level slog.Level, env environment) (_ []bundle.Outcome, err error) {
+	m := &bundle.RecordedModel{}
 	env.get = func(string) string { return "" } // no other model answers
 	l, err := openLocal(ctx, localConfig{models: &modelFlags{}, logger: newLogger(env, level), demo: true, tune: func(cfg *suite.Config) {
 		if recording.HasCalls() { // else the offline model answers
@@ -122,7 +122,7 @@ func replayed(ctx context.Context, recording *replay.Recording, level slog.Level
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	outcomes, err := replay.Run(ctx, gatewayv1.NewGatewayServiceClient(conn), m)
+	outcomes, err := recording.Run(ctx, gatewayv1.NewGatewayServiceClient(conn), m)
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,9 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 	fs := newFlags("eval", "grounding [FILE...]", evalGroundingAbout, env)
 	asJSON := fs.Bool("json", false, "print only the figures, as one JSON object")
 	misses := fs.Bool("misses", false, "print each text that the checks decide wrong")
-	generate := fs.Int("generate", 0, "measure this `number` of true replies from the demo stores too, and each with one fact changed")
+	generate := fs.Int("generate", 0, "measure this `number` of true replies from invented stores too, and each with one fact changed")
 	seed := fs.Uint64("seed", 1, "`seed` of the generated replies; equal seeds give equal replies")
+	unseen := fs.Bool("unseen", false, "generate from stores and words that the checks were not written with")
 	files, err := parse(fs, args, env)
 	if err != nil {
 		return err
@@ -31,7 +32,11 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 	case len(files) == 0 && *generate == 0:
 		return usagef("give at least one file, such as: quartet eval grounding honest.jsonl corrupted.jsonl; or --generate 440")
 	}
-	cases, err := grounding.Generate(*generate, *seed)
+	source := grounding.Seen
+	if *unseen {
+		source = grounding.Unseen
+	}
+	cases, err := grounding.Generate(*generate, *seed, source)
 	if err != nil {
 		return err
 	}

@@ -121,8 +121,8 @@ func TestEvalSearchPrintsARowForEachLeg(t *testing.T) {
 	code, out, stderr := quartet(t.Context(), nil, slices.Concat([]string{"eval", "search"}, setOf(t, kites, zeppelins), new(legServer).start(t))...)
 	for _, want := range []string{
 		"\nlexical                  0.315 ", "\nlexical+vector           0.815 ", "\nlexical+vector+rerank    0.750 ",
-		"\nagainst lexical        nDCG@10  better  worse      p  condensed  better  worse      p\n",
-		"\nlexical+vector          +0.500       1      0  1.000     +0.500       1      0  1.000\n", ", all vectors after ",
+		"\nagainst lexical        nDCG@10  better  worse  p (sign)  p (random)  condensed  better  worse  p (sign)  p (random)\n",
+		"\nlexical+vector          +0.500       1      0     1.000       1.000     +0.500       1      0     1.000       1.000\n", ", all vectors after ",
 	} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, the output lacks %q:\n%s\n%s", code, want, out, stderr)

@@ -126,6 +126,15 @@ func TestEvalSearchAsJSON(t *testing.T) {
 	}
 }
 
+func TestEvalSearchComparesWithBaselines(t *testing.T) {
+	_, out, _ := quartet(t.Context(), nil, append([]string{"eval", "search", "--baselines"}, setOf(t, kites, kiteJudgments)...)...)
+	for _, want := range []string{"\nBM25                 0.", "\nBM25 over n-grams    0.", "p (random)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
 func TestEvalSearchKnowsTheStoresSynonyms(t *testing.T) {
 	flags := append(setOf(t, kites, "query,docid,rating\nflyer,K2,1\n"), "--synonyms", write(t, "synonyms.json", `{"eval":[["flyer","stunt kite"]]}`))
 	if got := evalSearch(t, flags...); got.NDCG10 != 1 {

@@ -12,16 +12,17 @@ import (
 	"time"
 
 	"github.com/quartet-commerce/quartet/services/internal/load"
+	"github.com/quartet-commerce/quartet/services/internal/productfeed"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
 // shownRefusals is how many refusals of a file are printed.
 const shownRefusals = 20
 
-const loadAbout = `Loads JSON Lines files into a store through the services of a running Quartet. The kind of a file is its name:
+const loadAbout = `Loads files into a store through the services of a running Quartet. The kind of a file is its name:
 stores.jsonl, products.jsonl, variant_updates.jsonl, promotions.jsonl, cart_settings.jsonl, carts.jsonl, order_settings.jsonl,
-orders.jsonl, policies.jsonl. A folder stands for all of these that it holds. Bad lines are reported with their number, and the
-good ones loaded.`
+orders.jsonl, policies.jsonl. Products may also be products.csv, products.tsv, or the XML of a merchant's product feed in
+products.xml. A folder stands for all of these that it holds. Bad lines are reported with their number, and the good ones loaded.`
 
 // owners are the services that own data: the stores, and what each has.
 var owners = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promotions, suite.Support}
@@ -35,6 +36,8 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	var token string
 	tokenFlag(fs, &token)
 	dryRun := fs.Bool("dry-run", false, "only check: write nothing, not even what is good")
+	sync := fs.Bool("sync", false, "delete the products, promotions and policies that the files lack, of the kinds that they have, if no line is refused")
+	addr := fs.String("addr", "", "`target` of the gateway of 'quartet up'; the other services have the ports after it (default: a flag for each service)")
 	timeout := fs.Duration("timeout", 10*time.Minute, "deadline of the whole load")
 	addrs := make(map[string]*string)
 	for _, role := range owners {
@@ -54,10 +57,15 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	for role, addr := range addrs {
 		cfg.Peers[role] = *addr
 	}
+	if *addr != "" {
+		if cfg.Peers, err = besideGateway(*addr); err != nil {
+			return err
+		}
+	}
 	if err := tls.applyClient(&cfg, env); err != nil {
 		return err
 	}
-	clients, closeClients, err := dialData(cfg)
+	clients, closeClients, err := dialData(ctx, cfg, env)
 	if err != nil {
 		return err
 	}
@@ -85,8 +93,55 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 		}
 		refused += n
 	}
-	if refused > 0 {
+	switch {
+	case refused > 0 && *sync:
+		return fmt.Errorf("%d refused, so nothing was deleted; correct and load them again: a second load replaces the first", refused)
+	case refused > 0:
 		return fmt.Errorf("%d refused; correct and load them again: a second load replaces the first", refused)
+	case *sync:
+		return syncKinds(ctx, l, files, env)
+	}
+	return nil
+}
+
+// besideGateway returns the targets of the services whose gateway is at HOST:PORT, with the ports that 'quartet up' gives them.
+func besideGateway(addr string) (map[string]string, error) {
+	host, text, err := net.SplitHostPort(addr)
+	port, err2 := strconv.Atoi(text)
+	if err != nil || err2 != nil {
+		return nil, usagef("--addr: %q must be HOST:PORT, such as 127.0.0.1:7300", addr)
+	}
+	peers := make(map[string]string)
+	for _, role := range owners {
+		peers[role] = net.JoinHostPort(host, strconv.Itoa(port+suite.Port(role)-suite.Port(suite.Gateway)))
+	}
+	return peers, nil
+}
+
+// shownDeletions is how many deleted ids are printed.
+const shownDeletions = 20
+
+// syncKinds deletes what the files lack, of the kinds that they have, and prints it.
+func syncKinds(ctx context.Context, l *load.Load, files []dataFile, env environment) error {
+	for _, kind := range load.Synced() {
+		if !slices.ContainsFunc(files, func(f dataFile) bool { return f.kind == kind }) {
+			continue
+		}
+		gone, err := l.Sync(ctx, kind)
+		done := "deleted"
+		if l.DryRun {
+			done = "to delete"
+		}
+		if len(gone) > 0 {
+			shown := strings.Join(gone[:min(len(gone), shownDeletions)], ", ")
+			if len(gone) > shownDeletions {
+				shown += ", ..."
+			}
+			fmt.Fprintf(env.out, "%d %s %s: %s\n", len(gone), kind, done, shown)
+		}
+		if err != nil {
+			return told(err)
+		}
 	}
 	return nil
 }
@@ -111,7 +166,10 @@ func filesOf(paths []string, kind string) ([]dataFile, error) {
 		if !info.IsDir() {
 			k := kind
 			if k == "" {
-				k = strings.TrimSuffix(filepath.Base(path), ".jsonl")
+				k = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+			}
+			if isFeed(path) && k != "products" {
+				return nil, usagef("%s: only products have such files; name it products%s or give --kind products", path, filepath.Ext(path))
 			}
 			if !slices.Contains(load.Kinds(), k) {
 				return nil, usagef("%s: its name does not say its kind; give --kind, one of: %s", path, strings.Join(load.Kinds(), ", "))
@@ -120,9 +178,15 @@ func filesOf(paths []string, kind string) ([]dataFile, error) {
 			continue
 		}
 		for _, k := range load.Kinds() {
-			inside := filepath.Join(path, k+".jsonl")
-			if _, err := os.Stat(inside); err == nil {
-				files = append(files, dataFile{inside, k})
+			extensions := []string{".jsonl"}
+			if k == "products" {
+				extensions = append(extensions, productfeed.Extensions()...)
+			}
+			for _, extension := range extensions {
+				inside := filepath.Join(path, k+extension)
+				if _, err := os.Stat(inside); err == nil {
+					files = append(files, dataFile{inside, k})
+				}
 			}
 		}
 	}
@@ -135,6 +199,9 @@ func filesOf(paths []string, kind string) ([]dataFile, error) {
 	return files, nil
 }
 
+// isFeed reports whether a file is a table or a feed of products, by the ending of its name.
+func isFeed(path string) bool { return slices.Contains(productfeed.Extensions(), filepath.Ext(path)) }
+
 // loadFile loads one file, prints what became of it, and returns how many items were refused.
 func loadFile(ctx context.Context, l *load.Load, f dataFile, env environment) (int, error) {
 	in, err := os.Open(f.path)
@@ -143,7 +210,14 @@ func loadFile(ctx context.Context, l *load.Load, f dataFile, env environment) (i
 	}
 	defer in.Close()
 	begun := time.Now()
-	report, err := l.File(ctx, f.kind, in)
+	var report load.Report
+	stop := tellProgress(l, f, env)
+	if isFeed(f.path) {
+		report, err = l.Feed(ctx, filepath.Ext(f.path), in)
+	} else {
+		report, err = l.File(ctx, f.kind, in)
+	}
+	stop()
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", f.path, told(err))
 	}
@@ -160,4 +234,24 @@ func loadFile(ctx context.Context, l *load.Load, f dataFile, env environment) (i
 		fmt.Fprintf(env.out, "  line %d: %s\n", r.Line, r.What)
 	}
 	return report.Refused, nil
+}
+
+// tellProgress prints every few seconds how much of a file was read, until the returned function is called.
+func tellProgress(l *load.Load, f dataFile, env environment) (stop func()) {
+	before, begun := l.Seen(), time.Now()
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(env.err, "%s: %d %s read, %s\n", f.path, l.Seen()-before, f.kind, seconds(begun))
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
 }

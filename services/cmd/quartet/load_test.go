@@ -61,14 +61,23 @@ func TestLoadRefusesWhatDoesNotFitTheStore(t *testing.T) {
 	}
 }
 
-// upWithoutDemo runs 'quartet up' until stop, or the test, ends, and returns the environment that leads to its services.
+// upWithoutDemo runs 'quartet up' without stores, as up does, and returns the environment that leads to its services.
 func upWithoutDemo(t *testing.T, ctx context.Context, stop context.CancelFunc) map[string]string {
+	t.Helper()
+	env := make(map[string]string)
+	for role, a := range up(t, ctx, stop, "--demo=false") {
+		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
+	}
+	return env
+}
+
+// up runs 'quartet up' until stop, or the test, ends, and returns the addresses of its services.
+func up(t *testing.T, ctx context.Context, stop context.CancelFunc, args ...string) map[string]string {
 	t.Helper()
 	var out, errOut output
 	done := make(chan int, 1)
 	go func() {
-		args := []string{"up", "--port", "0", "--demo=false", "--log-level", "ERROR"}
-		done <- run(ctx, args, environment{get: func(string) string { return "" }, out: &out, err: &errOut})
+		done <- run(ctx, append([]string{"up", "--port", "0", "--log-level", "ERROR"}, args...), environment{get: func(string) string { return "" }, out: &out, err: &errOut})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -76,9 +85,5 @@ func upWithoutDemo(t *testing.T, ctx context.Context, stop context.CancelFunc) m
 			t.Errorf("up ended with %d:\n%s", code, errOut.String())
 		}
 	})
-	env := make(map[string]string)
-	for role, a := range addresses(t, &out, &errOut) {
-		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
-	}
-	return env
+	return addresses(t, &out, &errOut)
 }

@@ -45,6 +45,7 @@ type localConfig struct {
 	models    *modelFlags
 	legs      *legFlags  // nil: none
 	index     *indexFlag // nil: embedded
+	mcp       mcpServers // nil: none
 	gateway   gateway.Settings
 	redis     string
 	seal      *sealFlags // nil: plaintext
@@ -53,10 +54,13 @@ type localConfig struct {
 	demo      bool
 	scopeKey  string              // file; "": a key of this process
 	tune      func(*suite.Config) // changes what the flags do not say; may be nil
+	record    *recordFlags        // nil: no turn is kept
 	callers   *callerFlags        // nil: nobody is asked for credentials
 	insecure  bool                // other machines may connect
+	telemetry bool                // is set up already
 	http      *httpFlags          // where the JSON API is served
 	web       net.Listener        // nil: it is not
+	gates     []*gate             // of the listeners, opened when the demo stores are there
 }
 
 // openLocal starts everything and loads the demo stores. The caller closes what it returns.
@@ -69,11 +73,13 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 			err = errors.Join(err, l.close())
 		}
 	}()
-	flush, err := startTelemetry(ctx, env, "quartet", c.logger)
-	if err != nil {
-		return l, err
+	if !c.telemetry {
+		_, flush, err := setUpTelemetry(ctx, env, telemetry.Config{ServiceName: "quartet", Sample: c.record != nil && c.record.wanted(), Logger: c.logger})
+		if err != nil {
+			return l, err
+		}
+		l.closers = append(l.closers, flush)
 	}
-	l.closers = append(l.closers, flush)
 	if err := l.openModels(ctx, c, env); err != nil {
 		return l, err
 	}
@@ -113,11 +119,27 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 		l.closers = append(l.closers, closeIndex)
 		l.notes = append(l.notes, c.index.describe())
 	}
+	closeTools, err := c.mcp.open(ctx, &l.cfg, "")
+	if err != nil {
+		return l, err
+	}
+	l.closers = append(l.closers, closeTools)
 	if err := scopePair(&l.cfg, c.scopeKey); err != nil {
 		return l, err
 	}
 	if c.tune != nil {
 		c.tune(&l.cfg)
+	}
+	if c.record != nil {
+		if c.record.wanted() && c.record.dir == "" && c.redis == "" {
+			return l, usagef("--record needs --record-dir or --redis: the embedded server forgets on exit")
+		}
+		if err := c.record.apply(&l.cfg); err != nil {
+			return l, err
+		}
+		if stop := c.record.stop; stop != nil {
+			l.closers = append(l.closers, func() error { stop(); return nil })
+		}
 	}
 	if c.callers != nil {
 		var own auth.Authenticator
@@ -136,7 +158,12 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 	l.group = &errgroup.Group{}
 	l.group.Go(func() error { return c.http.serve(ctx, l.cfg, c.web, six.Serve) })
 	if c.demo {
-		return l, l.loadDemo(ctx)
+		if err := l.loadDemo(ctx, env); err != nil {
+			return l, err
+		}
+	}
+	for _, g := range c.gates {
+		g.open()
 	}
 	return l, nil
 }
@@ -162,10 +189,10 @@ func (l *local) openModels(ctx context.Context, c localConfig, env environment) 
 }
 
 // loadDemo loads the demo stores through the services' own RPCs.
-func (l *local) loadDemo(ctx context.Context) error {
+func (l *local) loadDemo(ctx context.Context, env environment) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	clients, closeClients, err := dialData(l.cfg)
+	clients, closeClients, err := dialData(ctx, l.cfg, env)
 	if err != nil {
 		return err
 	}
@@ -202,10 +229,17 @@ func (c *localConfig) listen(ctx context.Context, tls *tlsFlags, host string, po
 			}
 			return nil, err
 		}
-		c.listeners[role] = []net.Listener{lis}
+		c.listeners[role] = []net.Listener{c.hold(lis)}
 		addresses = append(addresses, lis.Addr().String())
 	}
 	return addresses, nil
+}
+
+// hold returns a listener that lets nobody in before the services have their data.
+func (c *localConfig) hold(lis net.Listener) net.Listener {
+	g := newGate(lis)
+	c.gates = append(c.gates, g)
+	return g
 }
 
 // flushTimeout bounds the export of the last spans when a command ends.
@@ -253,23 +287,11 @@ func openState(ctx context.Context, cfg *suite.Config, url string, open openRedi
 	if err != nil {
 		return nil, errors.Join(err, closeServer())
 	}
+	if err := state.CheckSchema(ctx, client); err != nil {
+		return nil, errors.Join(err, client.Close(), closeServer())
+	}
 	cfg.Redis = client
 	return func() error { return errors.Join(client.Close(), closeServer()) }, nil
-}
-
-// startTelemetry sets up tracing. The returned function flushes what is left, within flushTimeout.
-func startTelemetry(ctx context.Context, env environment, service string, logger *slog.Logger) (flush func() error, err error) {
-	shutdown, err := telemetry.Setup(ctx, telemetry.Config{
-		ServiceName: service, Version: version(), Endpoint: env.get("OTEL_EXPORTER_OTLP_ENDPOINT"), Logger: logger,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-		defer cancel()
-		return shutdown(ctx)
-	}, nil
 }
 
 // loadDemo loads the demo stores, with the dates of their data around now.
@@ -287,7 +309,7 @@ func loadDemo(ctx context.Context, clients load.Clients, now time.Time) error {
 }
 
 // dialData connects to the owners of data.
-func dialData(cfg suite.Config) (load.Clients, func(), error) {
+func dialData(ctx context.Context, cfg suite.Config, env environment) (load.Clients, func(), error) {
 	var closers []func() error
 	closeAll := func() {
 		for _, c := range closers {
@@ -296,8 +318,10 @@ func dialData(cfg suite.Config) (load.Clients, func(), error) {
 	}
 	var clients load.Clients
 	var failed error
+	ctx, cancel := context.WithTimeout(ctx, startTimeout) // for all together
+	defer cancel()
 	for _, role := range owners {
-		conn, err := suite.Dial(role, cfg)
+		conn, err := dial(ctx, role, cfg, env)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue

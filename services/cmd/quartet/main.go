@@ -52,14 +52,21 @@ func commands() []command {
 		{"ask", "MESSAGE", "ask one message and show how the services answer it", runAsk},
 		{"chat", "", "talk to a store in the terminal", runChat},
 		{"call", "list|describe NAME|METHOD [JSON]", "call a method of a running service, with JSON in and out", runCall},
+		{"show", "TURN|FILE|-", "show when each stage of a recorded turn ran, and each claim with its evidence", runShow},
+		{"replay", "TURN|FILE|FOLDER...", "run recorded turns again without models and data, and compare", runReplay},
+		{"capture", "TURN|FILE", "write a recorded turn as a test case", runCapture},
 		{"up", "", "run all six services in this process", runUp},
 		{"serve", "ROLE", "run one service", runServe},
 		{"certs", "", "make certificates for the services", runCerts},
 		{"token", "", "make a token for a caller", runToken},
-		{"load", "FILE|FOLDER...", "load a store's data from JSON Lines files", runLoad},
-		{"eval", "routing FILE|search", "measure the router on labelled messages, or the search on judged queries", runEval},
+		{"init", "SHOP", "write the files of a small store, to be changed and loaded", runInit},
+		{"load", "FILE|FOLDER...", "load a store's data from JSON Lines, CSV or a product feed", runLoad},
+		{"customer", "export|erase CUSTOMER", "give out or remove what all services keep of a customer", runCustomer},
+		{"eval", "routing|search|turns ...", "measure the router, the search, or whole conversations", runEval},
+		{"check", "model", "try what Quartet needs of a model, and say which flags to set", runCheck},
 		{"state-keys", "FILE", "add a key to the file of keys that encrypt what is kept in Redis", runStateKeys},
-		{"bench", "turn", "measure what a turn costs beside the models' own time", runBench},
+		{"webhook-secret", "STORE", "print the secret with which a store verifies its webhooks", runWebhookSecret},
+		{"bench", "turn | load", "measure what a turn costs beside the models' own time, or how a suite bears a rate of turns", runBench},
 		{"model", "", "run the offline model, an OpenAI-compatible API that follows rules", runModel},
 		{"scope", "", "print a signed scope, to call a service as the gateway does in a turn", runScope},
 		{"completion", "bash|zsh|fish", "print a script that completes commands and flags", runCompletion},
@@ -118,8 +125,14 @@ func runVersion(_ context.Context, _ []string, env environment) error {
 	return err
 }
 
-// version is the module's version, or the commit that it was built from.
+// release is the version that the linker set: images are built without the history of the repository.
+var release string
+
+// version is the release, the module's version, or the commit that it was built from.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

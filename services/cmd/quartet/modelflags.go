@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
@@ -35,6 +37,7 @@ type modelFlags struct {
 	format, reasoningSwitch, tools              string
 	noStream, fastReasoning                     bool
 	idleTimeout                                 time.Duration
+	prices                                      *model.Prices // nil: only what the flags say
 }
 
 func addModelFlags(fs *flag.FlagSet) *modelFlags {
@@ -47,6 +50,7 @@ func addModelFlags(fs *flag.FlagSet) *modelFlags {
 	fs.StringVar(&m.fast, "fast-model", "", "`name` of the model that classifies messages (default: the value of --model)")
 	fs.Func("model-price", "`price` of a million tokens in and out, and optionally of cached tokens in, such as \"2/8/0.5 USD\"; \"search=0.4/1.6 USD\" for the model of a specialist (default: costs are reported as unknown)", perSpecialist(&m.price, &m.ownPrices))
 	fs.StringVar(&m.fastPrice, "fast-model-price", "", "`price` of the fast model's tokens, likewise")
+	fs.Func("model-prices", "JSON `file` with prices of models by name and the day that they are of (docs/running.md); --model-price wins", m.readPrices)
 	fs.StringVar(&m.format, "model-response-format", "", "how to ask an endpoint that speaks OpenAI's API for JSON: json_schema, json_object or none, which leaves it to the prompt (default: by the model's name, json_schema for most)")
 	fs.StringVar(&m.reasoningSwitch, "model-reasoning-switch", "", "how to ask an endpoint that speaks OpenAI's API not to reason: enable_thinking, effort_none, effort_minimal or none (default: by the model's name, none for most)")
 	fs.StringVar(&m.tools, "model-tools", string(model.ToolsAuto), "how a model calls tools: native, by its API alone; text, by a format that the prompt describes; auto, by its API, and in the formats of open models if --model-url is set")
@@ -124,11 +128,36 @@ func (m *modelFlags) models(cfg *suite.Config, env environment) error {
 			err = usagef("--model-price %s=...: the specialist has no model of its own; give --model %[1]s=NAME", role)
 		}
 	}
+	cfg.NamedModel = m.named(*cfg, env)
 	cfg.FastModel, fastErr = m.open(model.Config{Name: fast, NoReasoning: !m.fastReasoning, CaptureContent: cfg.CaptureContent}, m.fastPrice, env)
 	if err != nil && fastErr != nil && err.Error() == fastErr.Error() {
 		return err // said once
 	}
 	return errors.Join(err, fastErr)
+}
+
+// maxNamed bounds the models that stores have chosen in one process. The gateway lets them choose those of --store-models only.
+const maxNamed = 16
+
+// named returns what opens the models that stores choose, each once.
+func (m *modelFlags) named(cfg suite.Config, env environment) func(string) (*model.Traced, error) {
+	var mu sync.Mutex
+	open := make(map[string]*model.Traced)
+	return func(name string) (*model.Traced, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if open[name] != nil {
+			return open[name], nil
+		}
+		if len(open) == maxNamed {
+			return nil, fmt.Errorf("%d models are in use, which is the most", maxNamed)
+		}
+		own, err := m.answering(name, "", &cfg, env)
+		if err == nil {
+			open[name] = own
+		}
+		return own, err
+	}
 }
 
 // answering returns a model that answers shoppers, with its fallback.
@@ -208,7 +237,21 @@ func (m *modelFlags) open(c model.Config, price string, env environment) (*model
 	if c.Price, err = parsePrice(price); err != nil {
 		return nil, err
 	}
+	if c.Price == nil {
+		c.Price = m.prices.Of(c.Name)
+	}
 	return model.New(c)
+}
+
+// readPrices reads the file of --model-prices.
+func (m *modelFlags) readPrices(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	m.prices, err = model.ReadPrices(f)
+	return err
 }
 
 func parsePrice(price string) (*agentloop.Price, error) {
@@ -229,8 +272,11 @@ func (m *modelFlags) describe(env environment) string {
 	if url == "" {
 		url = env.get("OPENAI_BASE_URL")
 	}
-	if url == "" {
-		return name
+	if url != "" {
+		name += " at " + url
 	}
-	return name + " at " + url
+	if m.prices != nil {
+		name += " (prices of " + m.prices.AsOf() + ")"
+	}
+	return name
 }

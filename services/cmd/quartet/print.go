@@ -17,6 +17,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
 
 // nameWidth is the column of the service's name.
@@ -27,9 +28,12 @@ type printer struct {
 	out     io.Writer
 	width   int // 0: plain
 	talking bool
+	reply   *wrapper // of the reply's text
 }
 
-func newPrinter(out io.Writer, width int) *printer { return &printer{out: out, width: width} }
+func newPrinter(out io.Writer, width int) *printer {
+	return &printer{out: out, width: width, reply: &wrapper{out: out, width: width}}
+}
 
 // Styles of a terminal.
 const (
@@ -77,7 +81,7 @@ func (p *printer) event(ev *gatewayv1.AskStreamResponse) {
 			p.talking = true
 			fmt.Fprintln(p.out)
 		}
-		fmt.Fprint(p.out, ev.TextDelta.GetText())
+		fmt.Fprint(p.reply, ev.TextDelta.GetText())
 	case *gatewayv1.AskStreamResponse_Answer:
 		p.answer(ev.Answer)
 	}
@@ -141,8 +145,9 @@ func arguments(c *specialistv1.ToolCall) string {
 // answer prints what the stream of text has not said yet, and the totals.
 func (p *printer) answer(a *gatewayv1.AskResponse) {
 	if !p.talking {
-		fmt.Fprintf(p.out, "\n%s", a.GetText())
+		fmt.Fprintf(p.reply, "\n%s", a.GetText())
 	}
+	_ = p.reply.Close() // of a terminal
 	fmt.Fprintf(p.out, "\n\n%s\n", p.style(dim, totals(a)))
 }
 
@@ -156,12 +161,8 @@ func totals(a *gatewayv1.AskResponse) string {
 	if u.GetEstimated() {
 		tokens += " (estimated)"
 	}
-	cost := "cost unknown"
-	if c := a.GetCost(); c != nil {
-		cost = fmt.Sprintf("%.4f %s", float64(c.GetAmountMicros())/1e6, c.GetCurrencyCode())
-	}
 	parts := []string{
-		text.Count(len(specialists), "specialist"), text.Count(int(u.GetModelCalls()), "model call"), tokens, cost,
+		text.Count(len(specialists), "specialist"), text.Count(int(u.GetModelCalls()), "model call"), tokens, "cost " + usage.CostText(a.GetCost()),
 		milliseconds(a.GetDuration().AsDuration()), "thread " + a.GetThreadId(),
 	}
 	if id := a.GetRequestId(); id != "" {

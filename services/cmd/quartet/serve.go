@@ -23,6 +23,7 @@ import (
 type serveFlags struct {
 	models     *modelFlags
 	legs       *legFlags
+	mcp        mcpServers
 	index      *indexFlag
 	gateway    *gateway.Settings
 	redis      string
@@ -33,7 +34,7 @@ type serveFlags struct {
 	drain      time.Duration
 	drainDelay time.Duration
 	peers      map[string]*string
-	level      *slog.Level
+	telemetry  *telemetryFlags
 	orders     *string
 	carts      *cartFlags
 	tls        *tlsFlags
@@ -43,16 +44,17 @@ type serveFlags struct {
 	seal       *sealFlags
 	callers    *callerFlags
 	scopes     *scopeFlags
+	record     *recordFlags
 }
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
-		models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
-		insecure: insecureFlag(fs), level: logLevel(fs, slog.LevelInfo), orders: orderSystemsFlag(fs),
+		models: addModelFlags(fs), legs: addLegFlags(fs), mcp: addMCPServers(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
+		insecure: insecureFlag(fs), telemetry: addTelemetryFlags(fs), orders: orderSystemsFlag(fs),
 		carts: addCartFlags(fs), tls: addTLSFlags(fs, tlsUsage), callers: addCallerFlags(fs), seal: addSealFlags(fs),
-		scopes: addScopeFlags(fs), http: addHTTPFlags(fs), further: furtherFlag(fs),
+		scopes: addScopeFlags(fs), http: addHTTPFlags(fs), further: furtherFlag(fs), record: addRecordFlags(fs),
 	}
-	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none")
+	fs.StringVar(&f.redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; the router needs none, but to record turns there")
 	fs.StringVar(&f.listen, "listen", "", "`address` to listen on (default 127.0.0.1 and the role's port)")
 	fs.StringVar(&f.health, "health-listen", "", "further `address` that serves nothing but grpc.health.v1, in plaintext, for probes that cannot do TLS (default none)")
 	fs.BoolVar(&f.rulesOnly, "rules-only", false, "router: never ask a model")
@@ -70,19 +72,22 @@ func addServeFlags(fs *flag.FlagSet) *serveFlags {
 }
 
 func runServe(ctx context.Context, args []string, env environment) (err error) {
-	fs := newFlags("serve", "ROLE", "Runs one service until it is told to stop. The roles are: "+strings.Join(suite.Roles(), ", ")+".", env)
+	fs := newFlags("serve", "ROLE", "Runs one service until it is told to stop. The roles are: "+strings.Join(suite.Roles(), ", ")+
+		",\nand mcp, which offers tools that read a store to other agents, at /mcp/STORE (docs/extend.md).", env)
 	f := addServeFlags(fs)
 	rest, err := parse(fs, args, env)
 	if err != nil {
 		return err
 	}
+	if len(rest) == 1 && rest[0] == suite.MCP {
+		return f.serveMCP(ctx, env)
+	}
 	if len(rest) != 1 || suite.Port(rest[0]) == 0 {
-		return usagef("give one role of: %s; got %q", strings.Join(suite.Roles(), ", "), rest)
+		return usagef("give one role of: %s; or %s; got %q", strings.Join(suite.Roles(), ", "), suite.MCP, rest)
 	}
 	role := rest[0]
-	logger := newLogger(env, *f.level)
-	slog.SetDefault(logger) // libraries log through the default
-	flush, err := startTelemetry(ctx, env, "quartet-"+role, logger)
+	f.telemetry.sample = f.record.wanted()
+	logger, flush, err := f.telemetry.start(ctx, env, "quartet-"+role)
 	if err != nil {
 		return err
 	}
@@ -154,7 +159,7 @@ func closeAll(listeners []net.Listener) (err error) {
 func (f *serveFlags) config(ctx context.Context, role string, env environment, logger *slog.Logger) (suite.Config, func() error, error) {
 	cfg := suite.Config{
 		Peers: make(map[string]string), Further: f.further, Gateway: *f.gateway, DrainTimeout: f.drain, DrainDelay: f.drainDelay,
-		CaptureContent: f.capture, Logger: logger,
+		CaptureContent: f.capture, RulesOnly: f.rulesOnly, Logger: logger,
 	}
 	for peer, target := range f.peers {
 		cfg.Peers[peer] = *target
@@ -174,7 +179,10 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if err := f.scopes.apply(&cfg, role, logger); err != nil { // before Redis is asked: flags first
 		return cfg, nothing, err
 	}
-	if role == suite.Router {
+	if err := f.record.check(); err != nil {
+		return cfg, nothing, err
+	}
+	if role == suite.Router && !f.record.wanted() {
 		return cfg, nothing, nil
 	}
 	if role == suite.Support {
@@ -186,6 +194,9 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if err := f.seal.apply(&cfg); err != nil {
 		return cfg, nothing, err
 	}
+	if role == suite.Router && f.record.dir != "" {
+		return cfg, nothing, f.record.apply(&cfg)
+	}
 	whenUp := func(ctx context.Context, url string) (redis.UniversalClient, error) {
 		return state.OpenWhenUp(ctx, url, logger)
 	}
@@ -193,6 +204,15 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if err != nil {
 		return cfg, nothing, err
 	}
+	if err := f.record.apply(&cfg); err != nil {
+		return cfg, nothing, errors.Join(err, closeState())
+	}
+	closeTools, err := f.mcp.open(ctx, &cfg, role)
+	if err != nil {
+		return cfg, nothing, errors.Join(err, closeState())
+	}
+	closeRedis := closeState
+	closeState = func() error { return errors.Join(closeTools(), closeRedis()) }
 	if role != suite.Search {
 		return cfg, closeState, nil
 	}

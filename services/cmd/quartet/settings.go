@@ -52,6 +52,13 @@ func addGatewayFlags(fs *flag.FlagSet) *gateway.Settings {
 		atLeast(&t.MaxTurns, 1, strconv.Atoi))
 	fs.Func("max-turns-per-store", defaulted("gateway: largest `number` of turns in flight of one store", gateway.DefaultMaxTurnsPerStore),
 		atLeast(&t.MaxTurnsPerStore, 1, strconv.Atoi))
+	fs.StringSliceVar(&t.StoreModels, "store-models", nil, "gateway: `names` of further models that stores and prompts may choose, separated by commas, as --model has them (default none)")
+	fs.Func("webhook-secrets", "gateway: `file` with a secret a line, of 32 characters or more, from which those of the stores' webhooks are derived; several while they are changed (default: stores have no webhooks)",
+		func(name string) (err error) {
+			t.WebhookSecrets, err = readSecrets(name)
+			return err
+		})
+	fs.BoolVar(&t.WebhookInsecure, "webhook-insecure", false, "gateway: let stores' webhooks go over http, and to addresses that are not public")
 	budget := func() *commonv1.Budget {
 		if t.Budget == nil {
 			t.Budget = &commonv1.Budget{}
@@ -75,6 +82,19 @@ func addGatewayFlags(fs *flag.FlagSet) *gateway.Settings {
 	return t
 }
 
+// readSecrets reads a file with a secret a line.
+func readSecrets(name string) ([]string, error) {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	secrets := strings.Fields(string(raw))
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("%s: has no secret", name)
+	}
+	return secrets, nil
+}
+
 // checkBudget refuses a budget of money that cannot be enforced, because the price of the model is unknown in its currency.
 func checkBudget(cfg suite.Config) error {
 	most := cfg.Gateway.Budget.GetMaxCost()
@@ -88,6 +108,15 @@ func checkBudget(cfg suite.Config) error {
 	for role, m := range cfg.Models {
 		if !known(m) {
 			return usagef("--turn-budget-cost is in %s, so --model-price %s=... must be given in %[1]s too", most.GetCurrencyCode(), role)
+		}
+	}
+	for _, name := range cfg.Gateway.StoreModels {
+		m, err := cfg.NamedModel(name)
+		if err != nil {
+			return fmt.Errorf("--store-models %s: %w", name, err)
+		}
+		if !known(m) {
+			return usagef("--turn-budget-cost is in %s, so --model-prices must have %s in %[1]s too", most.GetCurrencyCode(), name)
 		}
 	}
 	return nil

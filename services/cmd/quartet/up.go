@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -12,19 +11,19 @@ import (
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-func runUp(ctx context.Context, args []string, env environment) error {
+func runUp(ctx context.Context, args []string, env environment) (err error) {
 	fs := newFlags("up", "", "Runs all six services in this process. Each listens on a TCP port of its own, from --port on.", env)
-	c := localConfig{models: addModelFlags(fs), legs: addLegFlags(fs), index: addIndexFlag(fs), seal: addSealFlags(fs)}
+	c := localConfig{models: addModelFlags(fs), legs: addLegFlags(fs), mcp: addMCPServers(fs), index: addIndexFlag(fs), seal: addSealFlags(fs)}
 	settings := addGatewayFlags(fs)
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")
 	orders, carts, callers, web := orderSystemsFlag(fs), addCartFlags(fs), addCallerFlags(fs), addHTTPFlags(fs)
-	further := furtherFlag(fs)
+	further, recorded := furtherFlag(fs), addRecordFlags(fs)
 	fs.StringVar(&c.scopeKey, "scope-key", "", "`file` with the private key that signs the scopes of turns, so that 'quartet scope' can make others for trials (default: a key that ends with the process)")
 	host := fs.String("host", "127.0.0.1", "`address` to listen on")
 	insecure, tls := insecureFlag(fs), addTLSFlags(fs, tlsUsageUp)
 	port := fs.Int("port", suite.Port(suite.Gateway), "`port` of the gateway; the other services take the ports after it, as in 'quartet serve'; 0 for free ports")
-	level := logLevel(fs, slog.LevelInfo)
+	telemetry := addTelemetryFlags(fs)
 	if rest, err := parse(fs, args, env); err != nil {
 		return err
 	} else if len(rest) > 0 {
@@ -33,7 +32,13 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if c.redis != "" && !given(fs, "demo") {
 		c.demo = false // a Redis of one's own gets a demo only on request
 	}
-	c.gateway, c.logger = *settings, newLogger(env, *level)
+	telemetry.sample = recorded.wanted()
+	logger, flush, err := telemetry.start(ctx, env, "quartet")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush()) }()
+	c.gateway, c.logger, c.telemetry = *settings, logger, true
 	systems, err := readOrderSystems(*orders, env.get)
 	if err != nil {
 		return err
@@ -42,6 +47,7 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	if err := errors.Join(carts.apply(&own), tls.applyAll(&own, c.logger)); err != nil {
 		return err
 	}
+	c.record = recorded
 	c.callers, c.insecure, c.http = callers, *insecure, web
 	c.tune = func(cfg *suite.Config) {
 		cfg.OrderSystems, cfg.Further = systems, further
@@ -54,6 +60,9 @@ func runUp(ctx context.Context, args []string, env environment) error {
 	}
 	if c.web, err = web.open(ctx, tls, *insecure); err != nil {
 		return err
+	}
+	if c.web != nil {
+		c.web = c.hold(c.web)
 	}
 	l, err := openLocal(ctx, c, env)
 	if err != nil {

@@ -68,6 +68,8 @@ type branch struct {
 	heard      bool                     // a listener has heard of the specialist's work
 	answer     *specialistv1.Answer
 	err        error
+	began      time.Time // when the specialist was asked; zero: it was not
+	took       time.Duration
 }
 
 // heldEvent is an event that a branch holds back.
@@ -85,7 +87,7 @@ func newBranch(t *Turn, a *routerv1.Assignment) *branch {
 		turn: t, text: t.Output.NewStream(), assignment: a, specialist: a.GetSpecialist(), remappedFrom: a.GetRemappedFrom(), final: make(chan struct{}),
 		request: &specialistv1.AnswerRequest{
 			AssignmentId: a.GetAssignmentId(), SubQuery: a.GetSubQuery(), Message: t.Message, History: t.History,
-			UnavailableReason: unavailable, StoreName: t.StoreName, TimeZone: t.TimeZone, ClaimRules: t.ClaimRules, Summary: t.Summary, ShownProducts: t.Shown,
+			UnavailableReason: unavailable, StoreName: t.StoreName, TimeZone: t.TimeZone, ClaimRules: t.ClaimRules, Voice: t.Voice, Summary: t.Summary, ShownProducts: t.Shown,
 			PendingQuestion: t.Pending,
 		},
 	}
@@ -121,6 +123,7 @@ func (r *Run) ask(ctx context.Context, b *branch, specialist string, due time.Ti
 	b.colleagues = r.colleagues(b)
 	req.Colleagues = b.colleagues
 	req.Cart = r.cartFor(ctx, specialist)
+	req.Prompt = r.turn.Prompts[specialist]
 	ctx, err := r.fanout.cfg.Signer.Outgoing(ctx, r.turn.Scope.Narrow(peer.Name, peer.Reads))
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", specialist, err)
@@ -278,6 +281,13 @@ func (b *branch) say(text string) {
 	b.turn.Emit.Text(text)
 }
 
+// setTimes sets when the specialist was asked, and how long that took.
+func (b *branch) setTimes(began time.Time, took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.began, b.took = began, took
+}
+
 // finish sets the outcome, after the last event.
 func (b *branch) finish(answer *specialistv1.Answer, err error) {
 	b.mu.Lock()
@@ -333,7 +343,7 @@ func (b *branch) result() Result {
 
 // snapshot is result for callers that hold b.mu.
 func (b *branch) snapshot() Result {
-	r := Result{Assignment: b.assignment, Answer: b.answer, Err: b.err, Streamed: b.streamed.String(), spent: b.spent}
+	r := Result{Assignment: b.assignment, Answer: b.answer, Err: b.err, Streamed: b.streamed.String(), spent: b.spent, began: b.began, took: b.took}
 	if b.next != "" {
 		r.PassedOnBy, r.Assignment = b.specialist, proto.CloneOf(b.assignment)
 		r.Assignment.Specialist = b.next

@@ -34,6 +34,8 @@ type Budget struct {
 
 	mu      sync.Mutex
 	router  wrap.Spend             // kept for the router or, once the routing is final, spent by it
+	single  bool                   // only the first assignment has a share
+	first   string                 // that assignment
 	size    wrap.Spend             // of a share
 	shared  map[string]bool        // assignments that have a share
 	entries map[*branch]wrap.Spend // a branch's share or, once the branch is done, its usage
@@ -50,6 +52,10 @@ func NewBudget(b *commonv1.Budget) *Budget {
 		shared: map[string]bool{}, entries: map[*branch]wrap.Spend{},
 	}
 }
+
+// OnlyFirst keeps the budget for the first assignment of the routing: others are refused by their specialists. Call it before the budget
+// is used.
+func (b *Budget) OnlyFirst() { b.single = true }
 
 // plan sets the size of the shares of a decision's assignments, before they start. Assignments of a provisional decision that
 // have started keep their shares.
@@ -75,6 +81,10 @@ func (b *Budget) plan(d *routerv1.RoutingDecision) {
 		shares++
 	}
 	left := b.left()
+	if b.single {
+		b.first, b.size = d.GetAssignments()[0].GetAssignmentId(), left
+		return
+	}
 	if len(d.GetAssignments()) > 1 {
 		left = minus(left, divided(b.total, mergePart))
 	}
@@ -96,6 +106,9 @@ func (b *Budget) share(of *branch, assignmentID string) *commonv1.Budget {
 		left := b.left() // bounds the share of an assignment that was not planned for
 		size = wrap.Spend{Tokens: min(b.size.Tokens, left.Tokens), CostMicros: min(b.size.CostMicros, left.CostMicros)}
 		size = wrap.Spend{Tokens: max(size.Tokens, 0), CostMicros: max(size.CostMicros, 0)}
+		if b.single && assignmentID != b.first {
+			size = wrap.Spend{}
+		}
 		b.shared[assignmentID], b.entries[of] = true, size
 	}
 	share := &commonv1.Budget{}
@@ -136,6 +149,25 @@ func (b *Budget) Rest() (rest wrap.Spend, currency string) {
 		rest.CostMicros = orNothing(left.CostMicros)
 	}
 	return rest, b.currency
+}
+
+// Spent returns what was spent, with the usage and cost of a merge, which are nil if there was none. What is set aside counts as spent: call it when
+// all work has ended. An unknown cost of a merge counts as all that was left. The Budget must not be nil.
+func (b *Budget) Spent(merge *commonv1.Usage, cost *commonv1.Cost) wrap.Spend {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.left()
+	spent := minus(b.total, left)
+	if merge.GetModelCalls() == 0 {
+		return spent
+	}
+	spent.Tokens += merge.GetInputTokens() + merge.GetOutputTokens()
+	if cost != nil && cost.GetCurrencyCode() == b.currency {
+		spent.CostMicros += cost.GetAmountMicros()
+	} else {
+		spent.CostMicros += max(left.CostMicros, 0)
+	}
+	return spent
 }
 
 // orNothing returns n, or -1 for nothing: zero stands for no bound.

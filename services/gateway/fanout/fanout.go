@@ -94,13 +94,15 @@ type Turn struct {
 	Shown      []*specialistv1.ProductChoice // the products that the shopper saw last
 	Pending    *specialistv1.PendingQuestion // that the last reply ended with; nil: none
 	StoreName  string
-	TimeZone   string                    // of the store
-	ClaimRules []*specialistv1.ClaimRule // of the store
-	Output     *output.Policy            // what may be shown; required
-	Budget     *Budget                   // nil: no bound
-	Journal    Journal                   // required
-	Drains     *Drains                   // of the turn's streams; required
-	Emit       Emit                      // nil: there is no listener
+	TimeZone   string                          // of the store
+	ClaimRules []*specialistv1.ClaimRule       // of the store
+	Voice      *specialistv1.Voice             // of the store; nil: none
+	Prompts    map[string]*specialistv1.Prompt // by specialist; one that is missing uses its own
+	Output     *output.Policy                  // what may be shown; required
+	Budget     *Budget                         // nil: no bound
+	Journal    Journal                         // required
+	Drains     *Drains                         // of the turn's streams; required
+	Emit       Emit                            // nil: there is no listener
 }
 
 // Run is the branches of one turn. Its methods must be called from one goroutine.
@@ -215,6 +217,7 @@ func (r *Run) work(ctx context.Context, b *branch, due time.Time) {
 		b.finish(a, nil)
 		return
 	}
+	began := time.Now()
 	answer, err := r.askTraced(ctx, b, b.specialist, due)
 	if next := r.passOn(b, answer); next != "" {
 		if answer, err = r.askTraced(ctx, b, next, due); err == nil {
@@ -222,6 +225,7 @@ func (r *Run) work(ctx context.Context, b *branch, due time.Time) {
 		}
 	}
 	r.turn.Budget.settle(b, answer, err)
+	b.setTimes(began, time.Since(began))
 	b.finish(answer, err)
 }
 

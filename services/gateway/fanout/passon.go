@@ -47,6 +47,7 @@ func (r *Run) passOn(b *branch, a *specialistv1.Answer) string {
 func (b *branch) addFirst(a *specialistv1.Answer) {
 	a.Specialist = b.next
 	a.ToolCalls = slices.Concat(b.first.GetToolCalls(), a.GetToolCalls())
+	a.ModelCalls = slices.Concat(b.first.GetModelCalls(), a.GetModelCalls())
 	var sum usage.Sum
 	sum.Add(b.first.GetUsage(), b.first.GetCost())
 	sum.Add(a.GetUsage(), a.GetCost())

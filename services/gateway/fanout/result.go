@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/code"
@@ -12,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
@@ -35,11 +38,16 @@ type Result struct {
 	Streamed string
 
 	spent *commonv1.Usage // as reported before a failure
+	began time.Time       // when the specialist was asked; zero: it was not
+	took  time.Duration
 }
 
 // Proto returns the result as it is reported.
 func (r Result) Proto() *gatewayv1.AssignmentResult {
 	result := &gatewayv1.AssignmentResult{Assignment: r.Assignment, PassedOnBy: r.PassedOnBy}
+	if !r.began.IsZero() {
+		result.StartTime, result.Duration = timestamppb.New(r.began), durationpb.New(r.took)
+	}
 	if r.Err != nil {
 		result.Outcome = &gatewayv1.AssignmentResult_Failure{Failure: failure(r.Err)}
 	} else {
@@ -78,6 +86,16 @@ func failure(err error) *gatewayv1.Failure {
 
 // codeName is the canonical name of a code, such as "UNAVAILABLE".
 func codeName(c codes.Code) string { return code.Code(c).String() }
+
+// budgetExhausted is the reason with which a specialist refuses a share that pays for no call of a model.
+var budgetExhausted = strings.TrimPrefix(commonv1.ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED.String(), "ERROR_REASON_")
+
+// OutOfBudget reports whether all assignments failed because their share of the budget pays for no call of a model.
+func OutOfBudget(results []Result) bool {
+	return len(results) > 0 && !slices.ContainsFunc(results, func(r Result) bool {
+		return r.Err == nil || rpc.Reason(rpc.Status(r.Err)) != budgetExhausted
+	})
+}
 
 // nothingAnswered returns the error of a turn in which no assignment was answered, and nil if any was. If the context has
 // ended, its error counts, whatever the results are.

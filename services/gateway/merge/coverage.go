@@ -139,7 +139,7 @@ func (c *coverage) missing(merged string, m *mergedText, finished bool) []int {
 }
 
 // covered reports whether a text holds a section: enough of its facts, which are product titles, codes, dates and
-// numbers; or, if it has none, enough of its words.
+// numbers, and one of those that no other section has; or, if it has none, enough of its words.
 func (c *coverage) covered(i int, merged string, m *mergedText, finished bool) bool {
 	features := c.sections[i].features
 	own, kept, ownKept := 0, 0, 0
@@ -164,7 +164,7 @@ func (c *coverage) covered(i int, merged string, m *mergedText, finished bool) b
 		return true
 	case len(features) == 0:
 		return c.retold(i, merged, m, finished)
-	case own > 0 && float64(ownKept) < share*float64(own):
+	case own > 0 && ownKept == 0:
 		return false
 	}
 	return float64(kept) >= share*float64(len(features))

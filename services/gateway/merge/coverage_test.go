@@ -76,6 +76,7 @@ func TestASectionIsCoveredByItsFactsOrElseByItsWords(t *testing.T) {
 		{"nothing to go by, lost", "Anything.", said("Yes."), false, false},
 		{"what the other says shows nothing", "Tents cost 99 EUR.", said("Shipping takes 99 EUR and 14 days."), false, false},
 		{"what both say is enough where there is no more", "Tents cost 99 EUR.", said("It costs 99 EUR."), true, true},
+		{"half, of which the other says much", "Tents cost 99 EUR and weigh 22 kg.", said("The tents for 99 EUR weigh 22 kg; pegs are 12.50 EUR, ropes 14.50 EUR."), true, false},
 		{"a script without spaces", "未使用の商品は三十日以内に返品いただけます。", said("未使用の商品は返品できます。"), true, true},
 		{"a script without spaces, dropped", "靴があります。", said("未使用の商品は返品できます。"), false, false},
 	}

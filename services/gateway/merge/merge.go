@@ -24,8 +24,10 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/voice"
 	"github.com/quartet-commerce/quartet/services/internal/wording"
 )
 
@@ -38,6 +40,8 @@ type Config struct {
 	Model agentloop.Model
 	// Price of the model's tokens. Nil: the cost of a merge is unknown.
 	Price *agentloop.Price
+	// NamedModel returns the model that Input.Prompt names. Nil: it names none.
+	NamedModel prompt.NamedModel
 	// Reserve is how long the model may be silent. A merge takes at most twice as long. Required.
 	Reserve time.Duration
 	// Logger gets the reasons for which a model's text was cut or shortened, never customer text. Required.
@@ -64,6 +68,10 @@ type Input struct {
 	Message string
 	// Language of the reply, a BCP 47 tag. Empty: the language of the message.
 	Language string
+	// Voice of the store. Nil: none.
+	Voice *specialistv1.Voice
+	// Prompt of the model, with the name of another one. Nil: the built-in prompt and Config.Model.
+	Prompt *specialistv1.Prompt
 	// CurrencyCode of the store, which a price may be given in even if no answer names a currency. Empty: unknown.
 	CurrencyCode string
 	// Parts of the message, at least one, of which at least one is answered.
@@ -92,12 +100,15 @@ type Result struct {
 	Method gatewayv1.MergeMethod
 	Model  *agentloop.Result // also when the model's text was not used; nil: no model was asked
 	Claims grounding.Claims  // of the text
+	Began  time.Time
+	Took   time.Duration
 }
 
 // Merge makes the text of a reply. Every sub-query is then answered in the text, or named in it as not answered. Several
 // answers are worded as one by the model, sentence by sentence as it writes; answers that the model did not get to, or left
 // out, follow as they are.
 func (m *Merger) Merge(ctx context.Context, in Input) Result {
+	began := time.Now()
 	evidence, _ := newEvidence(in)
 	var known grounding.Claims
 	for _, p := range in.Parts {
@@ -105,6 +116,7 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 	}
 	r := m.text(ctx, in)
 	r.Claims = evidence.Check(r.Text, known)
+	r.Began, r.Took = began, time.Since(began)
 	return r
 }
 
@@ -229,7 +241,7 @@ func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Par
 	ctx, cancel := context.WithDeadline(ctx, due)
 	defer cancel()
 	evidence, sections := newEvidence(in)
-	s := &stream{output: out, evidence: evidence, answers: join(answered)}
+	s := &stream{output: out, evidence: evidence, quotes: quotesOf(prompt.OrBuiltIn(in.Prompt, builtIn)), answers: join(answered)}
 	result, err := m.generate(ctx, in, s)
 	sc, _ := scope.FromContext(ctx)
 	if err != nil {
@@ -341,6 +353,7 @@ func (in Input) message() string {
 	} else {
 		b.WriteString("Language: the language of the questions\n")
 	}
+	b.WriteString(voice.Lines(in.Voice, in.Language))
 	n, failed := 0, ""
 	for _, p := range in.Parts {
 		query := text.OneLine(disarm(p.Query))

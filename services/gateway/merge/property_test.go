@@ -137,7 +137,7 @@ func (m randomMerge) answered() []Part {
 
 func TestASentenceMayBeSaidAsOftenAsTheAnswersSayIt(t *testing.T) {
 	const line = "- Fell Fox trail shoe, 89.95 EUR, 4 in stock."
-	w := &stream{output: silent(), answers: "Here:\n" + line + "\n\nGoes with it:\n" + line}
+	w := &stream{output: silent(), quotes: builtInQuotes, answers: "Here:\n" + line + "\n\nGoes with it:\n" + line}
 	for said, want := range []bool{false, false, true} {
 		if got := w.repeated(line); got != want {
 			t.Errorf("said %d times before: repeated is %v", said, got)

@@ -66,7 +66,7 @@ func asIs(s string) string { return s }
 func (c mergeCase) passed(text string, finished bool) (string, []int, error) {
 	in := c.input()
 	evidence, sections := newEvidence(in)
-	s := &stream{output: silent(), evidence: evidence, answers: join(in.Parts)}
+	s := &stream{output: silent(), quotes: builtInQuotes, evidence: evidence, answers: join(in.Parts)}
 	var err error
 	for piece := range slices.Chunk([]byte(text), 5) {
 		if err = s.add(agentloop.TextDelta{Text: string(piece)}); err != nil {

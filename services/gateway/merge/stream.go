@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -10,21 +11,37 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 //go:embed prompt.md
-var prompt string
+var promptText string
 
-// ownPrompt must not be quoted.
-var ownPrompt = promptleak.New(prompt)
+var builtIn = prompt.BuiltIn(promptText)
+
+// BuiltIn returns the built-in prompt.
+func BuiltIn() *specialistv1.Prompt { return builtIn }
+
+// builtInQuotes finds quotations of the built-in prompt.
+var builtInQuotes = promptleak.New(promptText)
+
+// quotesOf returns what finds quotations of a prompt, which must not be quoted.
+func quotesOf(p *specialistv1.Prompt) *promptleak.Prompt {
+	if p.GetText() == builtIn.GetText() {
+		return builtInQuotes
+	}
+	return promptleak.New(p.GetText())
+}
 
 // requestLine is a line of Input.message that no answer has.
-var requestLine = regexp.MustCompile(`(?m)^\s*(?:## (?:Section \d|Not answered)|Language: )`)
+var requestLine = regexp.MustCompile(`(?m)^\s*(?:## (?:Section \d|Not answered)|Language: |How the store speaks: )`)
 
 // temperature keeps the model close to the sections.
 var temperature = 0.2
@@ -53,14 +70,16 @@ var (
 // generate has the model word the answers into a stream. Sentences without support are dropped; any other fault ends the text.
 // The error says why the text may be incomplete. The result is nil if the model could not be asked.
 func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.Result, error) {
-	model, maxOutput := m.cfg.Model, 0
+	p := prompt.OrBuiltIn(in.Prompt, builtIn)
+	model, price := prompt.Model(ctx, p, m.cfg.Model, m.cfg.Price, m.cfg.NamedModel, m.cfg.Logger)
+	maxOutput := int(p.GetMaxOutputTokens())
 	if in.Budget != nil {
-		model, maxOutput = m.limited(*in.Budget)
+		model, maxOutput = limited(model, price, maxOutput, *in.Budget)
 	}
 	loop, err := agentloop.New(agentloop.Config{
-		Model: wrap.IdleTimeout(model, m.cfg.Reserve), System: strings.TrimSpace(prompt), Temperature: &temperature,
+		Model: wrap.IdleTimeout(model, m.cfg.Reserve), System: strings.TrimSpace(p.GetText()), Temperature: &temperature,
 		MaxSteps: 2, // the second is for a model that calls a tool although there is none, and is told so
-		Price:    m.cfg.Price, MaxOutputTokens: maxOutput,
+		Price:    price, MaxOutputTokens: maxOutput,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("merge: %w", err)
@@ -77,7 +96,7 @@ func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.
 			}
 		}
 	}
-	result := m.counted(ctx, run)
+	result := counted(ctx, run, price)
 	switch {
 	case err != nil:
 		return result, err
@@ -89,26 +108,26 @@ func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.
 	return result, s.pass(s.sentences.Rest())
 }
 
-// limited returns the model held to a budget, and how many tokens each of its answers may have: at most half of the budget, so
-// that the other half pays for the input. Money is bounded only if the price of the model is known in the budget's currency.
-func (m *Merger) limited(b Budget) (agentloop.Model, int) {
-	rest, output := b.Spend, int64(agentloop.DefaultMaxOutputTokens)
+// limited returns a model held to a budget, and how many tokens each of its answers may have: at most half of the budget, so that the
+// other half pays for the input, and at most maxOutput if that is not zero. Money is bounded only if the price of the model is known in
+// the budget's currency.
+func limited(model agentloop.Model, price *agentloop.Price, maxOutput int, b Budget) (agentloop.Model, int) {
+	rest, output := b.Spend, int64(cmp.Or(maxOutput, agentloop.DefaultMaxOutputTokens))
 	if rest.Tokens > 0 {
 		output = min(output, rest.Tokens/2)
 	}
-	price := m.cfg.Price
 	if price == nil || price.Currency != b.Currency {
 		rest.CostMicros = 0
 	}
 	if rest.CostMicros > 0 && price.OutputMicros > 0 {
 		output = min(output, int64(float64(rest.CostMicros)/2*1e6/float64(price.OutputMicros)))
 	}
-	return wrap.Limit(m.cfg.Model, wrap.NewBudget(rest), price), int(max(output, 1))
+	return wrap.Limit(model, wrap.NewBudget(rest), price), int(max(output, 1))
 }
 
 // counted returns the result of a run that has ended. If a call was given up before the model answered, the usage includes an
 // estimate of its input: the provider may charge for it.
-func (m *Merger) counted(ctx context.Context, run *agentloop.Conversation) *agentloop.Result {
+func counted(ctx context.Context, run *agentloop.Conversation, price *agentloop.Price) *agentloop.Result {
 	result := run.Result()
 	if last := result.Steps[len(result.Steps)-1].Usage; last.InputTokens > 0 || ctx.Err() == nil && !errors.Is(run.Err(), wrap.ErrIdle) {
 		return result
@@ -119,7 +138,7 @@ func (m *Merger) counted(ctx context.Context, run *agentloop.Conversation) *agen
 	}
 	r := *result
 	r.Usage = r.Usage.Add(agentloop.Usage{InputTokens: int64(sent+bytesPerToken-1) / bytesPerToken, Estimated: true})
-	r.Cost = m.cfg.Price.Of(r.Usage)
+	r.Cost = price.Of(r.Usage)
 	return &r
 }
 
@@ -127,6 +146,7 @@ func (m *Merger) counted(ctx context.Context, run *agentloop.Conversation) *agen
 type stream struct {
 	output    *output
 	evidence  *grounding.MergeEvidence
+	quotes    *promptleak.Prompt
 	answers   string // the texts of all answers
 	merged    mergedText
 	last      grounding.Text // the sentence that went out last
@@ -174,7 +194,7 @@ func (s *stream) pass(sentence string) error {
 		return errMarkup
 	case s.output.Len()+len(sentence) > maxGrowth*len(s.answers)+maxExtra:
 		return errTooLong
-	case (ownPrompt.Repeats(sentence) || requestLine.MatchString(line)) && !strings.Contains(s.answers, strings.TrimSpace(sentence)):
+	case (s.quotes.Repeats(sentence) || requestLine.MatchString(line)) && !strings.Contains(s.answers, strings.TrimSpace(sentence)):
 		return errPrompt
 	case len(sentence) >= minRepeat && s.repeated(strings.TrimSpace(sentence)):
 		return errRepeats

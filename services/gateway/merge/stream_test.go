@@ -11,7 +11,7 @@ import (
 )
 
 func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
-	w := &stream{output: silent(), evidence: &grounding.MergeEvidence{}, answers: strings.Repeat("shoes ", 10_000)}
+	w := &stream{output: silent(), quotes: builtInQuotes, evidence: &grounding.MergeEvidence{}, answers: strings.Repeat("shoes ", 10_000)}
 	for fed := 0; fed <= text.MaxSentence+1000; fed += 100 {
 		if err := w.add(agentloop.TextDelta{Text: strings.Repeat("x", 100)}); err != nil {
 			if !errors.Is(err, errEndless) {
@@ -27,7 +27,7 @@ func TestTheMergersPromptAndRequestAreNotQuoted(t *testing.T) {
 	for _, text := range []string{
 		"You edit an online store's reply to a shopper. Colleagues", "Language: en\n\n## Section 1: what", "## Not answered\n- a tent\n\nSorry.",
 	} {
-		w := &stream{output: silent(), evidence: &grounding.MergeEvidence{}, answers: "We have it."}
+		w := &stream{output: silent(), quotes: builtInQuotes, evidence: &grounding.MergeEvidence{}, answers: "We have it."}
 		if err := w.add(agentloop.TextDelta{Text: text + ". And so on."}); !errors.Is(err, errPrompt) || w.output.Len() > 0 {
 			t.Errorf("%q: error %v, text %q", text, err, w.output.String())
 		}

@@ -11,6 +11,9 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 )
 
+// maxExtension is the largest extension of an answer in bytes: turns are recorded with it.
+const maxExtension = 64 << 10
+
 // Event checks an event of a specialist, in place. The pieces of a text are left alone: a Stream checks them.
 func (p *Policy) Event(ev *specialistv1.AnswerResponse) {
 	if ev.GetTextDelta() != nil {
@@ -42,6 +45,9 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 	}
 	for i, claim := range a.GetUnsupportedClaims() {
 		a.UnsupportedClaims[i] = p.Text(claim)
+	}
+	if proto.Size(a.GetExtension()) > maxExtension {
+		a.Extension = nil
 	}
 	p.claims(a)
 	for _, c := range a.GetProducts() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
@@ -141,6 +142,16 @@ func TestAnAnswersFieldsAreChecked(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, answer, protocmp.Transform()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestALargeExtensionIsLeftOut(t *testing.T) {
+	for size, kept := range map[int]bool{100: true, maxExtension: false} {
+		answer := &specialistv1.Answer{Text: "Yes.", Extension: &anypb.Any{TypeUrl: "type.example/x", Value: make([]byte, size)}}
+		New(store, "en").Event(event(answer))
+		if (answer.GetExtension() != nil) != kept {
+			t.Errorf("%d bytes: kept %v", size, !kept)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ type Registry struct {
 	mu       sync.Mutex
 	entries  map[entryKey]*entry
 	last     map[string]*specialistv1.Specialist // by name, for any store
+	prompts  map[string]*specialistv1.Prompt     // by name
 	versions map[string]version                  // by store
 }
 
@@ -81,6 +82,7 @@ type version struct {
 func New(peers []Peer, signer *scope.Signer, log *slog.Logger) *Registry {
 	return &Registry{
 		peers: peers, signer: signer, log: log, entries: map[entryKey]*entry{}, last: map[string]*specialistv1.Specialist{},
+		prompts:  map[string]*specialistv1.Prompt{},
 		versions: map[string]version{},
 	}
 }
@@ -93,6 +95,22 @@ func (r *Registry) Peer(name string) (Peer, bool) {
 		}
 	}
 	return Peer{}, false
+}
+
+// Names returns the names of all specialists, in the order of the peers.
+func (r *Registry) Names() []string {
+	names := make([]string, len(r.peers))
+	for i, p := range r.peers {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// Prompt returns the built-in prompt of a specialist, as it said when it last described itself. Nil: it has not.
+func (r *Registry) Prompt(name string) *specialistv1.Prompt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.prompts[name]
 }
 
 // ReadsCart reports whether the tools of a specialist read the cart, as the specialist said when it last described itself for
@@ -125,8 +143,8 @@ func (r *Registry) Available(storeID string) []string {
 
 // Describe returns the specialists of a store for the router, in the order of the peers, and a note on each that has never described
 // itself. Of that one only the name is known: a part of a message that is its own must go to it, and be named as not answered, rather
-// than be answered by another specialist that knows nothing of it. Tools are left out: they are large, and the router does not need
-// them. The context has a deadline. Callers must not modify what they get.
+// than be answered by another specialist that knows nothing of it. Tools and prompts are left out: they are large, and the router does not
+// need them. The context has a deadline. Callers must not modify what they get.
 func (r *Registry) Describe(ctx context.Context, storeID string) (found []*specialistv1.Specialist, notes []string) {
 	all := make([]*specialistv1.Specialist, len(r.peers))
 	errs := make([]error, len(r.peers))
@@ -217,7 +235,10 @@ func (r *Registry) ask(ctx context.Context, storeID string, p Peer) (s *speciali
 	}
 	s = &specialistv1.Specialist{}
 	proto.Merge(s, resp.GetSpecialist())
-	s.Name, s.Tools = p.Name, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.prompts[p.Name] = s.GetPrompt()
+	s.Name, s.Tools, s.Prompt = p.Name, nil, nil
 	return s, nil
 }
 

@@ -21,7 +21,7 @@ func boundHistory(messages []*commonv1.Message) []*commonv1.Message {
 	var out []*commonv1.Message
 	for _, m := range slices.Backward(messages) {
 		if len(m.GetText()) > maxMessageTokens*bytesPerToken {
-			m = &commonv1.Message{Role: m.GetRole(), Text: head(m.GetText(), maxMessageTokens*bytesPerToken)}
+			m = &commonv1.Message{Role: m.GetRole(), Person: m.GetPerson(), Text: head(m.GetText(), maxMessageTokens*bytesPerToken)}
 		}
 		if room -= len(m.GetText()); room < 0 {
 			break

@@ -66,7 +66,7 @@ func (s *Store) newJournal(ctx context.Context, t Turn, lock *state.QueueLock, b
 	due, _ := ctx.Deadline()
 	return &Journal{
 		ctx: context.WithoutCancel(ctx), due: due, redis: s.cfg.Redis, key: journalKey(t.Scope.StoreID, t.Scope.ThreadID, t.request()),
-		sealer: s.cfg.Sealer, store: t.Scope.StoreID, lock: lock, ttl: s.cfg.TTL, log: s.cfg.Logger,
+		sealer: s.cfg.Sealer, store: t.Scope.StoreID, lock: lock, ttl: s.ttl(t), log: s.cfg.Logger,
 		before: before,
 	}
 }

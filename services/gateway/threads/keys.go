@@ -17,7 +17,8 @@ import (
 // its requests. A script changes several of them at once. Buckets, of which each store has 1024, spread over the slots.
 //
 // What is looked up without the thread's id finds its bucket otherwise. The id of a turn names the bucket. A request id has a
-// claim in a bucket of its own, which names the thread. A customer's list of threads is an index in a bucket of its own.
+// claim in a bucket of its own, which names the thread. A customer's list of threads and a store's list of the turns of a day are
+// indexes in buckets of their own.
 
 // bucketAlphabet has 32 letters, so two of them name a bucket.
 const bucketAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
@@ -79,6 +80,20 @@ func turnKey(storeID, id string) string {
 	return state.TaggedKey(storeID, bucket[:min(2, len(bucket))], "turn", id)
 }
 
+// aboutKey is what a turn keeps beside its reply: the shopper's message, and whose it is.
+func aboutKey(storeID, id string) string { return turnKey(storeID, id) + ":about" }
+
+// feedbackKey is what was said of a turn.
+func feedbackKey(storeID, id string) string { return turnKey(storeID, id) + ":feedback" }
+
+// turnKeys are the keys of a turn: its reply, its message and its feedback.
+func turnKeys(storeID, id string) []string {
+	return []string{turnKey(storeID, id), aboutKey(storeID, id), feedbackKey(storeID, id)}
+}
+
+// dayKey is the list of a store's turns of one UTC day, by time.
+func dayKey(storeID, day string) string { return state.TaggedKey(storeID, bucketOf(day), "turns", day) }
+
 // claimKey is the claim of a caller's request id: the hash of the request, and the id of its thread.
 func claimKey(storeID, request string) string {
 	return state.TaggedKey(storeID, bucketOf(request), "request", request, "claim")
@@ -111,6 +126,14 @@ func shownPlace(storeID, threadID, customer, cart string) seal.Place {
 
 func replyPlace(storeID, turnID string) seal.Place {
 	return seal.Place{Store: storeID, Key: turnKey(storeID, turnID), Field: "reply"}
+}
+
+func aboutPlace(storeID, turnID string) seal.Place {
+	return seal.Place{Store: storeID, Key: turnKey(storeID, turnID), Field: "about"}
+}
+
+func feedbackPlace(storeID, turnID string) seal.Place {
+	return seal.Place{Store: storeID, Key: turnKey(storeID, turnID), Field: "feedback"}
 }
 
 // Hash returns a hash of all fields of a request but its id. Requests with the same id and another hash are different requests.

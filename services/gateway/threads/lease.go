@@ -69,6 +69,8 @@ type Turn struct {
 	RequestID string
 	// Hash of the request, by which a reused RequestID is noticed. Required with a RequestID.
 	Hash string
+	// TTL is how long the store keeps a thread after the last message, if that is shorter than Config.TTL. Zero: Config.TTL.
+	TTL time.Duration
 	// Known says that the caller named the thread, so it may exist. Otherwise, its id has just been made.
 	Known bool
 }
@@ -155,20 +157,28 @@ func (s *Store) Begin(ctx context.Context, t Turn, now time.Time) (*Lease, error
 	return l, nil
 }
 
+// ttl is how long the thread of a turn is kept.
+func (s *Store) ttl(t Turn) time.Duration {
+	if t.TTL > 0 {
+		return min(t.TTL, s.cfg.TTL)
+	}
+	return s.cfg.TTL
+}
+
 // replyOf returns the recorded reply of a request. It trusts neither the id of the turn nor the owner of the thread that the script has
 // seen: whoever can write to Redis could change both, but not what is sealed.
 func (s *Store) replyOf(ctx context.Context, t Turn, turnID string) (*gatewayv1.AskResponse, error) {
-	reply, err := s.Turn(ctx, t.Scope.StoreID, turnID, Shopper{Customer: t.Scope.CustomerID, Cart: t.Cart, AnyGuest: t.AnyGuest})
-	if err == nil && reply.GetThreadId() != t.Scope.ThreadID {
+	turn, err := s.Turn(ctx, t.Scope.StoreID, turnID, Shopper{Customer: t.Scope.CustomerID, Cart: t.Cart, AnyGuest: t.AnyGuest})
+	if err == nil && turn.GetReply().GetThreadId() != t.Scope.ThreadID {
 		err = turnNotFound(turnID)
 	}
-	return reply, err
+	return turn.GetReply(), err
 }
 
 // claim claims a request id, and returns the thread of the request: that of the first attempt if the turn has no known thread.
 func (s *Store) claim(ctx context.Context, t Turn) (threadID string, err error) {
 	keys := []string{claimKey(t.Scope.StoreID, t.request())}
-	threadID, err = claimScript.Run(ctx, s.cfg.Redis, keys, t.Hash, t.Scope.ThreadID, s.cfg.TTL.Milliseconds()).Text()
+	threadID, err = claimScript.Run(ctx, s.cfg.Redis, keys, t.Hash, t.Scope.ThreadID, s.ttl(t).Milliseconds()).Text()
 	if err == nil && threadID == "" {
 		return "", reused(t.RequestID)
 	}
@@ -190,7 +200,7 @@ func (l *Lease) begin(ctx context.Context, now time.Time) (opening, error) {
 		messagesKey(sc.StoreID, sc.ThreadID), requestsKey(sc.StoreID, sc.ThreadID),
 	)
 	args := l.lock.Args(
-		t.request(), t.Hash, sc.TurnID, t.Known, sc.CustomerID, l.store.cfg.TTL.Milliseconds(), HistoryMessages, score(now),
+		t.request(), t.Hash, sc.TurnID, t.Known, sc.CustomerID, l.store.ttl(t).Milliseconds(), HistoryMessages, score(now),
 		t.Cart, t.AnyGuest,
 	)
 	raw, err := beginScript.Run(ctx, l.store.cfg.Redis, keys, args...).Slice()
@@ -281,7 +291,7 @@ func (l *Lease) Close(ctx context.Context, replied bool) {
 // are ErrTakenOver if the lease is lost, a *fault.NotFound if the thread has become another shopper's since the turn began,
 // and those of Redis. After an error, nothing is written, unless Redis could not say. Record may be repeated.
 func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.AskResponse, now time.Time) error {
-	sc, ttl, sealer := l.Scope, l.store.cfg.TTL, l.store.cfg.Sealer
+	sc, ttl, sealer := l.Scope, l.store.ttl(l.turn), l.store.cfg.Sealer
 	// The script keeps the cart of a thread that exists, and binds a new one to the cart if it is a guest's.
 	title, cart, shownBefore := text.Head(message, maxTitle), l.turn.Cart, []*specialistv1.ProductChoice(nil)
 	switch {
@@ -295,25 +305,30 @@ func (l *Lease) Record(ctx context.Context, message string, reply *gatewayv1.Ask
 	at := messagePlace(sc.StoreID, sc.ThreadID)
 	question, err1 := sealer.Marshal(at, &commonv1.Message{Role: commonv1.Role_ROLE_USER, Text: message})
 	answer, err2 := sealer.Marshal(at, &commonv1.Message{Role: commonv1.Role_ROLE_ASSISTANT, Text: reply.GetText()})
+	if reply.GetMuted() {
+		answer = nil
+	}
 	kept, err3 := sealer.Marshal(replyPlace(sc.StoreID, sc.TurnID), reply)
 	shown, err4 := sealer.Marshal(shownPlace(sc.StoreID, sc.ThreadID, sc.CustomerID, cart),
 		&specialistv1.Answer{
 			Products:   shownAfter(shownBefore, reply.GetProducts()),
 			Specialist: pending.GetSpecialist(), ClarifyingQuestion: pending.GetQuestion(), Text: pending.GetSubQuery(),
 		})
-	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
+	about, err5 := sealer.Marshal(aboutPlace(sc.StoreID, sc.TurnID), &gatewayv1.Turn{Message: message, CustomerId: sc.CustomerID})
+	if err := errors.Join(err, err1, err2, err3, err4, err5); err != nil {
 		return fmt.Errorf("encode turn: %w", err)
 	}
 	keys := l.lock.Keys(
 		threadKey(sc.StoreID, sc.ThreadID), messagesKey(sc.StoreID, sc.ThreadID), turnsKey(sc.StoreID, sc.ThreadID),
 		requestsKey(sc.StoreID, sc.ThreadID), turnKey(sc.StoreID, sc.TurnID), journalKey(sc.StoreID, sc.ThreadID, l.turn.request()),
+		aboutKey(sc.StoreID, sc.TurnID),
 	)
 	args := l.lock.Args(
 		sc.TurnID, l.turn.request(), sc.CustomerID, sealedTitle, question, answer, kept, shown,
 		now.UnixMilli(), score(now), score(now.Add(-ttl)), ttl.Milliseconds(), MaxMessages,
-		l.turn.Hash, l.turn.Cart, l.turn.AnyGuest,
+		l.turn.Hash, l.turn.Cart, l.turn.AnyGuest, about,
 	)
-	if err := l.store.index(ctx, sc, now); err != nil {
+	if err := l.store.index(ctx, sc, reply, now); err != nil {
 		return err
 	}
 	outcome, err := recordScript.Run(ctx, l.store.cfg.Redis, keys, args...).Text()

@@ -45,7 +45,7 @@ var turns = []struct {
 	request, thread string
 	roundTrips      int // of Begin and Record
 }{
-	{"", "", 1}, {"", "t1", 2}, {"r1", "", 3}, {"r2", "t2", 3},
+	{"", "", 2}, {"", "t1", 3}, {"r1", "", 4}, {"r2", "t2", 4},
 }
 
 func turnOf(request, thread, id string) Turn {
@@ -123,7 +123,7 @@ func TestListSkipsEntriesWithoutAThreadOfTheCustomer(t *testing.T) {
 		}
 	}
 	for i, thread := range []string{"gone1", "t2", "gone2"} {
-		if err := store.index(ctx, sc("ann", thread), now.Add(time.Duration(10+i)*time.Second)); err != nil {
+		if err := store.index(ctx, sc("ann", thread), &gatewayv1.AskResponse{}, now.Add(time.Duration(10+i)*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}

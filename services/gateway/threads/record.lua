@@ -3,10 +3,11 @@
 -- twice: after a lost connection, the client does not know whether the script ran.
 -- Begins with queuelock.lua of services/internal/state, and owner.lua.
 local thread, messages, turns, requests, turn_key, journal = key(1), key(2), key(3), key(4), key(5), key(6)
+local about_key = key(7)
 local turn, request, customer, title = arg(1), arg(2), arg(3), arg(4)
 local question, answer, reply, shown = arg(5), arg(6), arg(7), arg(8)
 local millis, score, expired, ttl, most, hash = arg(9), arg(10), arg(11), arg(12), arg(13), arg(14)
-local cart, any = arg(15), arg(16) == '1'
+local cart, any, about = arg(15), arg(16) == '1', arg(17)
 
 -- A turn that is recorded has left its queues. A turn without queues always holds its lock.
 if queues == 0 or not held() then
@@ -31,9 +32,12 @@ end
 redis.call('HSET', thread, 'title', title, 'created', known[3] or millis, 'updated', millis,
   'customer', customer, 'cart', cart, 'shown', shown, 'turns', (known[4] or 0) + 1)
 redis.call('PEXPIRE', thread, ttl)
-if redis.call('RPUSH', messages, question, answer) > tonumber(most) then redis.call('LTRIM', messages, -most, -1) end
+redis.call('RPUSH', messages, question)
+if answer ~= '' then redis.call('RPUSH', messages, answer) end -- else a person answers
+redis.call('LTRIM', messages, -most, -1)
 redis.call('PEXPIRE', messages, ttl)
 redis.call('SET', turn_key, reply, 'PX', ttl)
+redis.call('SET', about_key, about, 'PX', ttl)
 stamp(turns, turn)
 if request ~= '' then
   redis.call('DEL', journal) -- the reply has the routing and the answers

@@ -223,9 +223,9 @@ func TestNobodyReadsAnothersWordsInARace(t *testing.T) {
 						}
 					case 4:
 						turns.Range(func(id, _ any) bool {
-							reply, err := store.Turn(ctx, "demo", id.(string), who)
+							turn, err := store.Turn(ctx, "demo", id.(string), who)
 							if err == nil {
-								mayHave(who, reply.GetText())
+								mayHave(who, turn.GetReply().GetText())
 							}
 							return err == nil || isNotFound(err)
 						})
@@ -338,19 +338,19 @@ func TestADeletionThatWaitedLeavesAnothersThreadAlone(t *testing.T) {
 	})
 }
 
-// afterGet runs f after the next GET.
-type afterGet struct{ f func() }
+// afterRead runs f after the next read of a turn.
+type afterRead struct{ f func() }
 
-func (a *afterGet) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (a *afterRead) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (a *afterGet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (a *afterRead) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-func (a *afterGet) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (a *afterRead) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if f := a.f; f != nil && cmd.Name() == "get" {
+		if f := a.f; f != nil && cmd.Name() == "mget" {
 			a.f = nil
 			f()
 		}
@@ -367,7 +367,7 @@ func TestATurnOfADeletedThreadIsNotThatOfItsSuccessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook := &afterGet{f: func() {
+	hook := &afterRead{f: func() {
 		_, err1 := store.Delete(ctx, "demo", "t1", Shopper{Customer: "ann"})
 		_, err2 := say(ctx, store, Shopper{Customer: "bob"}, "t1")
 		if err := errors.Join(err1, err2); err != nil {

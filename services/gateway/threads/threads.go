@@ -3,15 +3,15 @@
 //
 // # Consistency
 //
-// All keys of a thread share a cluster slot, so a turn is recorded all or nothing. Two keys lie in slots of their own, since they
+// All keys of a thread share a cluster slot, so a turn is recorded all or nothing. Some keys lie in slots of their own, since they
 // are looked up without the thread's id, and are written in an order that a crash in between does not harm:
 //
 //   - The claim of a request id names the thread of the request. It is written first. A claim whose request never started costs
 //     nothing: the next attempt starts it in the same thread.
-//   - The index of a customer's threads is written before the turn is recorded, so every recorded thread is listed. Entries
-//     whose thread does not exist, or belongs to another customer, are skipped.
+//   - The indexes of a customer's threads and of the turns of a day are written before the turn is recorded, so every recorded
+//     thread and turn is listed. Entries whose thread or turn does not exist, or belongs to another customer, are skipped.
 //
-// Deleting a thread removes the thread first, and then its entry in the index and the claims of its requests.
+// Deleting a thread removes the thread first, and then its entries in the indexes and the claims of its requests.
 //
 // The package must not import a service.
 package threads
@@ -33,6 +33,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state"
@@ -70,8 +71,8 @@ type Config struct {
 // Store keeps threads. It is safe for concurrent use.
 //
 // For each thread there are a hash about it, a list of its messages, and sorted sets of its turns and of the ids of its requests
-// by time; for each turn its reply; for each request id a claim and a journal; and for each customer a sorted set of threads by
-// time. A claim expires the TTL after the first attempt of its request, and each other key the TTL after its last write.
+// by time; for each turn its reply, its message and its feedback; for each request id a claim and a journal; for each customer a
+// sorted set of threads by time; and for each day a sorted set of turns by time. A claim expires the TTL after the first attempt of its request, and each other key the TTL after its last write.
 type Store struct{ cfg Config }
 
 // New returns a store. It makes no call.
@@ -82,6 +83,7 @@ type Thread struct {
 	ID, Customer, Title string
 	Cart                string // that binds a guest's thread; empty: none
 	Created, Updated    time.Time
+	Muted               bool                          // a person answers
 	Turns               int                           // number of turns
 	Summary             string                        // of the first turns; until there is one, the title
 	Summarized          int                           // number of turns that the summary covers; 0: it is the title
@@ -158,6 +160,7 @@ func (s *Store) decodeThread(storeID, id string, fields map[string]string, messa
 	if q := shown.GetClarifyingQuestion(); q != nil {
 		t.Pending = &specialistv1.PendingQuestion{Specialist: shown.GetSpecialist(), Question: q, SubQuery: shown.GetText()}
 	}
+	t.Muted = fields["muted"] == "1"
 	t.Turns, _ = strconv.Atoi(fields["turns"]) // absent: 0
 	t.Summary = t.Title
 	if t.Summarized, _ = strconv.Atoi(fields["summary_turns"]); t.Summarized > 0 {
@@ -177,43 +180,43 @@ func (s *Store) decodeThread(storeID, id string, fields map[string]string, messa
 	return t, nil
 }
 
-// Turn returns a recorded reply. One that is not there, or not in a thread of the shopper's, is a *fault.NotFound.
-func (s *Store) Turn(ctx context.Context, storeID, id string, who Shopper) (*gatewayv1.AskResponse, error) {
-	reply, err := s.turn(ctx, storeID, id)
+// Turn returns a recorded turn. One that is not there, or not in a thread of the shopper's, is a *fault.NotFound.
+func (s *Store) Turn(ctx context.Context, storeID, id string, who Shopper) (*gatewayv1.Turn, error) {
+	turn, err := s.turn(ctx, storeID, id)
 	if err != nil || who.All {
-		return reply, err
+		return turn, err
 	}
 	// The thread is read after the turn and together with whether the turn is still there: the thread may have been deleted, and
 	// have come again as another shopper's.
 	var kept *redis.IntCmd
-	t, err := s.load(ctx, storeID, reply.GetThreadId(), 1, func(p redis.Pipeliner) { kept = p.Exists(ctx, turnKey(storeID, id)) })
+	t, err := s.load(ctx, storeID, turn.GetReply().GetThreadId(), 1, func(p redis.Pipeliner) { kept = p.Exists(ctx, turnKey(storeID, id)) })
 	switch {
 	case err != nil:
 		return nil, err
 	case t == nil || t.foreignTo(who) || kept.Val() == 0:
 		return nil, turnNotFound(id)
 	}
-	return reply, nil
+	return turn, nil
 }
 
 func turnNotFound(id string) error {
 	return &fault.NotFound{Reason: commonv1.ErrorReason_ERROR_REASON_TURN_NOT_FOUND, Resource: "turn", Name: id}
 }
 
-// turn returns a recorded reply, whoever's it is.
-func (s *Store) turn(ctx context.Context, storeID, id string) (*gatewayv1.AskResponse, error) {
-	raw, err := s.cfg.Redis.Get(ctx, turnKey(storeID, id)).Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return nil, turnNotFound(id)
-	case err != nil:
+// turn returns a recorded turn, whoever's it is.
+func (s *Store) turn(ctx context.Context, storeID, id string) (*gatewayv1.Turn, error) {
+	values, err := s.cfg.Redis.MGet(ctx, turnKeys(storeID, id)...).Result()
+	if err != nil {
 		return nil, state.Error("read turn", err)
 	}
-	reply := &gatewayv1.AskResponse{}
-	if err := s.cfg.Sealer.Unmarshal(replyPlace(storeID, id), raw, reply); err != nil {
+	turn, err := s.decodeTurn(storeID, id, values)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("decode turn %q: %w", id, err)
+	case turn == nil:
+		return nil, turnNotFound(id)
 	}
-	return reply, nil
+	return turn, nil
 }
 
 // List returns up to limit threads of a customer without their messages, the most recently updated first.
@@ -253,23 +256,24 @@ func (s *Store) List(ctx context.Context, storeID, customerID string, limit int,
 	return found[:min(limit, len(found))], nil
 }
 
-// index adds a thread to its customer's list. A guest has none.
-func (s *Store) index(ctx context.Context, sc scope.Scope, now time.Time) error {
-	if sc.CustomerID == "" {
-		return nil
-	}
+// index adds a turn to the list of its day, and its thread to its customer's list. A guest has none.
+func (s *Store) index(ctx context.Context, sc scope.Scope, reply *gatewayv1.AskResponse, now time.Time) error {
 	key := customerKey(sc.StoreID, sc.CustomerID)
 	_, err := s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		s.listTurn(ctx, p, sc, reply.GetCreateTime().AsTime())
+		if sc.CustomerID == "" {
+			return nil
+		}
 		p.ZAdd(ctx, key, redis.Z{Score: float64(score(now)), Member: sc.ThreadID})
 		p.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(score(now.Add(-s.cfg.TTL)), 10))
 		p.PExpire(ctx, key, s.cfg.TTL)
 		return nil
 	})
-	return state.Error("index thread", err)
+	return state.Error("index turn", err)
 }
 
-// Delete waits until the messages that came before are answered, and removes a thread, its turns, its requests and its entry in
-// the customer's list. A thread that is not there or not the shopper's is a *fault.NotFound. If the shopper is All, Delete also
+// Delete waits until the messages that came before are answered, and removes a thread, its turns, what Redis
+// has recorded of them, its requests and its entry in the customer's list. A thread that is not there or not the shopper's is a *fault.NotFound. If the shopper is All, Delete also
 // removes the requests of a thread that was never recorded, and reports whether there was a thread.
 func (s *Store) Delete(ctx context.Context, storeID, id string, who Shopper) (bool, error) {
 	// A shopper whose thread it is not must not hold up its turns. A thread that is not there may be one whose first turn runs.
@@ -288,10 +292,11 @@ func (s *Store) Delete(ctx context.Context, storeID, id string, who Shopper) (bo
 	}
 	defer func() { _ = lock.Release(ctx) }() // on failure, the lease expires
 	var about *redis.MapStringStringCmd
-	var turns, requests *redis.StringSliceCmd
+	var turns *redis.ZSliceCmd
+	var requests *redis.StringSliceCmd
 	_, err := s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		about = p.HGetAll(ctx, threadKey(storeID, id))
-		turns = p.ZRange(ctx, turnsKey(storeID, id), 0, -1)
+		turns = p.ZRangeWithScores(ctx, turnsKey(storeID, id), 0, -1)
 		requests = p.ZRange(ctx, requestsKey(storeID, id), 0, -1)
 		return nil
 	})
@@ -307,7 +312,8 @@ func (s *Store) Delete(ctx context.Context, storeID, id string, who Shopper) (bo
 	}
 	keys := lock.Keys(threadKey(storeID, id), messagesKey(storeID, id), turnsKey(storeID, id), requestsKey(storeID, id))
 	for _, turn := range turns.Val() {
-		keys = append(keys, turnKey(storeID, turn))
+		turnID, _ := turn.Member.(string)
+		keys = append(keys, turnKeys(storeID, turnID)...)
 	}
 	for _, request := range requests.Val() {
 		keys = append(keys, journalKey(storeID, id, request))
@@ -321,6 +327,11 @@ func (s *Store) Delete(ctx context.Context, storeID, id string, who Shopper) (bo
 	}
 	_, err = s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.ZRem(ctx, customerKey(storeID, about.Val()["customer"]), id)
+		unlistTurns(ctx, p, storeID, turns.Val())
+		for _, turn := range turns.Val() {
+			turnID, _ := turn.Member.(string)
+			p.Unlink(ctx, bundle.Turn{Store: storeID, ID: turnID}.Key())
+		}
 		for _, request := range requests.Val() {
 			p.Del(ctx, claimKey(storeID, request))
 		}

@@ -25,8 +25,10 @@ const (
 	RightAsk Right = "ask"
 	// RightThreads allows reading all threads and turns of the store, and using the threads of guests without naming their carts.
 	RightThreads Right = "threads"
-	// RightErase allows deleting any thread of the store.
+	// RightErase allows deleting any thread of the store, and giving out and removing all data of its customers.
 	RightErase Right = "erase"
+	// RightAgents allows writing into any thread as a person of the store, and muting the assistant there.
+	RightAgents Right = "agents"
 	// RightStores allows writing the settings of the store.
 	RightStores Right = "stores"
 	// RightCatalog allows writing and reading products.
@@ -48,7 +50,7 @@ const (
 
 // Rights returns all rights.
 func Rights() []Right {
-	return []Right{RightAsk, RightThreads, RightErase, RightStores, RightCatalog, RightCarts, RightOrders, RightPromotions,
+	return []Right{RightAsk, RightThreads, RightErase, RightAgents, RightStores, RightCatalog, RightCarts, RightOrders, RightPromotions,
 		RightPolicies, RightPrompts, RightUsage}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	customerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/customer/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
@@ -44,10 +45,30 @@ var rules = map[string]rule{
 	gatewayv1.GatewayService_Ask_FullMethodName:       {rights: []Right{RightAsk}},
 	gatewayv1.GatewayService_AskStream_FullMethodName: {rights: []Right{RightAsk}},
 	// Whose threads a caller may read and delete is for the gateway, which knows the owners.
-	gatewayv1.GatewayService_GetTurn_FullMethodName:      {rights: []Right{RightAsk, RightThreads}},
-	gatewayv1.GatewayService_ListThreads_FullMethodName:  {rights: []Right{RightAsk, RightThreads}},
-	gatewayv1.GatewayService_GetThread_FullMethodName:    {rights: []Right{RightAsk, RightThreads}},
-	gatewayv1.GatewayService_DeleteThread_FullMethodName: {rights: []Right{RightAsk, RightErase}},
+	gatewayv1.GatewayService_GetTurn_FullMethodName:        {rights: []Right{RightAsk, RightThreads}},
+	gatewayv1.GatewayService_ListThreads_FullMethodName:    {rights: []Right{RightAsk, RightThreads}},
+	gatewayv1.GatewayService_GetThread_FullMethodName:      {rights: []Right{RightAsk, RightThreads}},
+	gatewayv1.GatewayService_DeleteThread_FullMethodName:   {rights: []Right{RightAsk, RightErase}},
+	gatewayv1.GatewayService_RecordFeedback_FullMethodName: {rights: []Right{RightAsk, RightThreads}},
+	gatewayv1.AgentService_PostAgentMessage_FullMethodName: {rights: []Right{RightAgents}},
+	gatewayv1.AgentService_MuteAssistant_FullMethodName:    {rights: []Right{RightAgents}},
+	gatewayv1.TurnService_ListTurns_FullMethodName:         {rights: []Right{RightThreads}},
+	gatewayv1.TurnService_ExportTurns_FullMethodName:       {rights: []Right{RightThreads}},
+
+	gatewayv1.UsageService_QueryUsage_FullMethodName:              {rights: []Right{RightUsage}},
+	gatewayv1.UsageService_StreamUsage_FullMethodName:             {rights: []Right{RightUsage}},
+	gatewayv1.UsageService_GetDayBudget_FullMethodName:            {rights: []Right{RightUsage}},
+	gatewayv1.UsageService_ListUnansweredQuestions_FullMethodName: {rights: []Right{RightUsage}},
+
+	gatewayv1.PromptService_ListPrompts_FullMethodName:         {rights: []Right{RightPrompts}},
+	gatewayv1.PromptService_ListPromptVersions_FullMethodName:  {rights: []Right{RightPrompts}},
+	gatewayv1.PromptService_CreatePromptVersion_FullMethodName: {rights: []Right{RightPrompts}},
+	gatewayv1.PromptService_ActivatePrompt_FullMethodName:      {rights: []Right{RightPrompts}},
+	gatewayv1.PromptService_RollBackPrompt_FullMethodName:      {rights: []Right{RightPrompts}},
+	gatewayv1.PromptService_DiffPromptVersions_FullMethodName:  {rights: []Right{RightPrompts}},
+
+	customerv1.CustomerService_ExportCustomer_FullMethodName: {rights: []Right{RightErase}},
+	customerv1.CustomerService_EraseCustomer_FullMethodName:  {rights: []Right{RightErase}},
 
 	gatewayv1.StoreService_PutStore_FullMethodName:    {rights: []Right{RightStores}},
 	gatewayv1.StoreService_DeleteStore_FullMethodName: {rights: []Right{RightStores}},

@@ -55,8 +55,8 @@ func TestEveryMethodOfTheContractsHasARule(t *testing.T) {
 
 // The names that mean a write. A new one that is neither here nor a read fails TestWritesNeedTheirRightAndNoScopeAllowsThem.
 var (
-	writes = []string{"Upsert", "Update", "Put", "Delete", "Set", "Add", "Remove", "Clear", "Record", "Release"}
-	reads  = []string{"Get", "List", "Search", "Find", "BatchGet", "Evaluate", "Ask", "Describe", "Answer", "Route"}
+	writes = []string{"Upsert", "Update", "Put", "Delete", "Set", "Add", "Remove", "Clear", "Record", "Release", "Erase", "Post", "Mute", "Create", "Activate", "RollBack"}
+	reads  = []string{"Get", "List", "Search", "Find", "BatchGet", "Evaluate", "Ask", "Describe", "Answer", "Route", "Export", "Query", "Stream", "Diff"}
 )
 
 func TestWritesNeedTheirRightAndNoScopeAllowsThem(t *testing.T) {

@@ -1,7 +1,8 @@
 // Package bench measures what a turn costs beside the models' own time: the time over the ideal critical path, the processor
-// time against a hand-written loop that makes the same calls, and the memory of turns that wait for a model.
+// time against a hand-written loop that makes the same calls, and the memory of turns that wait for a model. [Arrivals] asks
+// at a given rate instead, here or elsewhere.
 //
-// The turn is always the same: two specialists with one tool call each and a merge, six model calls, four of them one after the
+// The turn that [Run] measures is always the same: two specialists with one tool call each and a merge, six model calls, four of them one after the
 // other. A [Fake] model in another process answers them over HTTP. docs/benchmarks.md defines each figure.
 //
 // The package must not import a service: its caller gives it a [Turn] to run. It reads no flags and no environment.

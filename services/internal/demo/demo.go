@@ -112,7 +112,7 @@ func read[M any, T message[M]](r *reader, name string) []T {
 	}
 	var items []T
 	newItem := func() T { return new(M) }
-	for line, err := range jsonl.Read(bytes.NewReader(absoluteTimes(text, r.now)), newItem, jsonl.Config{}) {
+	for line, err := range jsonl.Read(bytes.NewReader(AbsoluteTimes(text, r.now)), newItem, jsonl.Config{}) {
 		if err != nil {
 			r.err = fmt.Errorf("%s: %w", name, err)
 			return nil

@@ -208,7 +208,7 @@ func TestAbsoluteTimes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := string(absoluteTimes([]byte(tt.in), testNow)); got != tt.want {
+			if got := string(AbsoluteTimes([]byte(tt.in), testNow)); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})

@@ -10,8 +10,8 @@ import (
 // it is, and is then refused as a timestamp.
 var relativeTime = regexp.MustCompile(`(:\s*)"now(?:([+-])(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,5})m)?)?"`)
 
-// absoluteTimes returns text with each relative time replaced by the instant in RFC 3339.
-func absoluteTimes(text []byte, now time.Time) []byte {
+// AbsoluteTimes returns text with each relative time replaced by the instant in RFC 3339.
+func AbsoluteTimes(text []byte, now time.Time) []byte {
 	now = now.UTC().Truncate(time.Second)
 	return relativeTime.ReplaceAllFunc(text, func(found []byte) []byte {
 		part := relativeTime.FindSubmatch(found)

@@ -159,3 +159,14 @@ func validCurrency(s string) bool {
 	}
 	return true
 }
+
+// CheckCustomer returns what is wrong with a request that names a store and a customer and nothing else.
+func CheckCustomer(req interface {
+	GetStoreId() string
+	GetCustomerId() string
+}) error {
+	var c Checker
+	c.ID("store_id", req.GetStoreId())
+	c.ID("customer_id", req.GetCustomerId())
+	return c.Err()
+}

@@ -1,12 +1,6 @@
 package grounding
 
-import (
-	"encoding/json"
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-)
+import "slices"
 
 // Kind is what a claim states.
 type Kind uint8
@@ -121,75 +115,3 @@ func (c claim) kind() Kind {
 	}
 	return Number
 }
-
-// result is what a tool returned.
-type result struct {
-	callID, text string
-	places       []place // of its strings and numbers, in order; read for the first claim that rests on it
-}
-
-// place is a string or number of a JSON text.
-type place struct {
-	end     int64 // where it ends in the text, in bytes
-	pointer string
-	value   string
-}
-
-// at returns the string or number at a byte of the result.
-func (r *result) at(offset int) place {
-	if r.places == nil {
-		r.places = placesOf(r.text)
-	}
-	i, _ := slices.BinarySearchFunc(r.places, int64(offset), func(p place, at int64) int {
-		if p.end > at {
-			return 1
-		}
-		return -1
-	})
-	if i == len(r.places) {
-		return place{}
-	}
-	return r.places[i]
-}
-
-// placesOf returns the strings and numbers of a JSON text. It is empty, and not nil, if the text is no JSON.
-func placesOf(s string) []place {
-	places := []place{}
-	d := json.NewDecoder(strings.NewReader(s))
-	d.UseNumber()
-	var read func(pointer string) bool
-	read = func(pointer string) bool {
-		token, err := d.Token()
-		if err != nil {
-			return false
-		}
-		switch token {
-		case json.Delim('{'):
-			for d.More() {
-				key, err := d.Token()
-				if err != nil || !read(pointer+"/"+pointerEscaper.Replace(key.(string))) { // keys of objects are strings
-					return false
-				}
-			}
-			_, err = d.Token()
-			return err == nil
-		case json.Delim('['):
-			for i := 0; d.More(); i++ {
-				if !read(pointer + "/" + strconv.Itoa(i)) {
-					return false
-				}
-			}
-			_, err = d.Token()
-			return err == nil
-		}
-		places = append(places, place{end: d.InputOffset(), pointer: pointer, value: fmt.Sprint(token)})
-		return true
-	}
-	if !read("") {
-		return []place{}
-	}
-	return places
-}
-
-// pointerEscaper escapes a part of a JSON pointer.
-var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")

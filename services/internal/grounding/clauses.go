@@ -162,7 +162,7 @@ func separates(gap string) bool {
 }
 
 // closers may stand between the last word of a sentence and its dot.
-const closers = ")]*_\"'”“»’"
+const closers = ")]*_\"'”“»’€$£% \u00a0\u202f"
 
 // endsSentence reports whether what stands between two words ends a sentence. The dot of an abbreviation or of a date does not.
 func endsSentence(gap string, before, after text.Word, isCapital bool) bool {

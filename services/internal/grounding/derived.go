@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
@@ -44,26 +42,6 @@ func (d *derivation) learn(c claim) {
 	case c.IsNumber() && c.values[0]%thousand == 0 && c.values[0] <= maxQuantity*thousand && len(d.numbers) < maxLearned:
 		d.numbers = append(d.numbers, c.values[0]/thousand)
 	}
-}
-
-// learnQuantities takes in the whole numbers of a text, also in words.
-func (d *derivation) learnQuantities(s string) {
-	for _, f := range Read(s, text.Language(s)).Facts {
-		if f.currency == "" && f.Unit != Percent && f.IsNumber() {
-			d.learn(claim{Fact: f, values: f.values()})
-		}
-	}
-}
-
-// countItems counts what a text lists: items of lists and amounts.
-func (d *derivation) countItems(s string) {
-	items := int64(0)
-	for line := range strings.Lines(s) {
-		if IsItem(strings.TrimLeft(line, " \t"), ".)") {
-			items++
-		}
-	}
-	d.counts = append(d.counts, items, int64(len(d.amounts)))
 }
 
 // yieldsCount reports whether a claim is how many things the text lists, or all but those of a tool's total.

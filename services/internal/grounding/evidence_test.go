@@ -9,7 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/publicdata"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // answerCase is what tools of the demo's specialists returned, and honest answers that rest on it, each with its language.
@@ -268,8 +273,26 @@ func TestWhatIsNoClaim(t *testing.T) {
 		"", "Hello! How can I help?", "1. A lamp\n2. A tent", "  3) this\n**4.** that", "two pairs, three of them on Friday", "in May, e.g. here",
 		"p.ej. esto", "USB and GPS",
 	} {
-		if got := check("", nil, text); len(got) > 0 {
-			t.Errorf("%q makes %d claims: %q", text, len(got), got.Rejected().Texts(10))
+		if got := check("", nil, text); len(got) > got.Count(grounding.Undecided) {
+			t.Errorf("%q makes %d claims: %q", text, len(got), got.Texts(10))
+		}
+	}
+}
+
+// What a sentence states that cannot be compared is counted, but not what it asks, or what the speaker can or cannot do.
+func TestOtherSentencesAreUndecided(t *testing.T) {
+	for text, want := range map[string]int{
+		"The outer fabric dries quickly after rain.":                                  1,
+		"La toile extérieure sèche rapidement après la pluie. Elle est très durable.": 1,
+		"Der Stoff trocknet nach einem Regen sehr schnell":                            1,
+		"The fabric dries quickly and costs 5.00 EUR.":                                0,
+		"Would you like a tent with a quick drying fabric?":                           0,
+		"I can't say whether the outer fabric dries quickly.":                         0,
+		"If you tell me your budget, the choice gets smaller.":                        0,
+		"Happy to help!": 0,
+	} {
+		if got := check("", nil, text); got.Count(grounding.Undecided) != want {
+			t.Errorf("%q: %+v, want %d undecided", text, got, want)
 		}
 	}
 }
@@ -324,20 +347,88 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// BenchmarkCheck is what the check adds to an assignment: answers of 110 to 330 characters, results of 600 to 2,400 bytes.
+// An answer is checked as it is written: a sentence has the claims that it has in the whole text so far, which is checked at once.
+func TestSentenceBySentenceEqualsWhole(t *testing.T) {
+	checked := 0
+	for _, a := range publicAnswers(t) {
+		k := a.evidence().NewChecker()
+		var sentences text.Sentences
+		for _, sentence := range append(sentences.Add(a.Text), sentences.Rest()) {
+			from := len(k.Text())
+			got := k.Add(sentence)
+			whole := a.evidence().Check(k.Text())
+			want := slices.DeleteFunc(slices.Clone(whole), func(c grounding.Claim) bool { return c.End <= from })
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%q after %q (-whole +sentence):\n%s", sentence, k.Text()[:from], diff)
+			}
+			if diff := cmp.Diff(whole, k.Claims(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%q (-whole +by sentences):\n%s", k.Text(), diff)
+			}
+			checked += len(got)
+		}
+	}
+	if checked < 300 {
+		t.Errorf("%d claims were checked, want 300 or more", checked)
+	}
+}
+
+// A sum may stand before its parts.
+func TestWhatFollowsSupports(t *testing.T) {
+	k := (&answer{Payloads: []payload{{json.RawMessage(`{"items":[{"product_id":"a","title":"Alder","price":"40.00 EUR"},{"product_id":"b","title":"Birch","price":"65.00 EUR"}]}`)}}}).evidence().NewChecker()
+	if got := k.Add("Together they cost 105.00 EUR.").Count(grounding.Unsupported); got != 1 {
+		t.Errorf("%d claims are unsupported before the parts are named, want 1", got)
+	}
+	k.Add(" The Alder is 40.00 EUR, the Birch 65.00 EUR.")
+	if got := k.Claims(); got.Count(grounding.Supported) != 3 {
+		t.Errorf("%+v, want 3 supported", got)
+	}
+}
+
+// answer is one of the public answers.
+type answer struct {
+	Kind, Message, Text, Verdict string
+	Payloads                     []payload
+}
+
+type payload struct{ Result json.RawMessage }
+
+func publicAnswers(t testing.TB) []answer {
+	t.Helper()
+	var all []answer
+	for d := json.NewDecoder(publicdata.Open(t, "grounding/answers.jsonl")); d.More(); {
+		var a answer
+		if err := d.Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func (a *answer) evidence() *grounding.Evidence {
+	var e grounding.Evidence
+	for _, p := range a.Payloads {
+		e.AddResult("", plain(p.Result))
+	}
+	e.AddText(a.Message)
+	return &e
+}
+
+// BenchmarkCheck is what the check adds to an assignment: answers of 110 to 330 characters, results of 600 to 2,400 bytes. The text is
+// checked by its sentences.
 func BenchmarkCheck(b *testing.B) {
 	for _, c := range answerCases(b) {
-		b.Run(c.Name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.check(c.Answers[0][1])
-			}
-		})
-		b.Run(c.Name+", invented", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.check(c.Answers[0][1] + " It costs 77.13 EUR.")
-			}
-		})
+		var results []string
+		for _, raw := range c.Tools {
+			results = append(results, plain(raw))
+		}
+		for name, text := range map[string]string{c.Name: c.Answers[0][1], c.Name + ", invented": c.Answers[0][1] + " It costs 77.13 EUR."} {
+			b.Run(name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					check(c.SubQuery, results, text)
+				}
+			})
+		}
 	}
 }

@@ -24,6 +24,7 @@ type MergeEvidence struct {
 	counts   Set             // how many products, items and prices a section has, which a text may state
 	units    map[string]bool // what the sections give numbers of
 	shopper  []Fact
+	messages []string // of the shopper
 
 	answers  []answer
 	subjects func() *subjects // of the answers, made once
@@ -52,6 +53,7 @@ func (e *MergeEvidence) Read(s string) Text {
 // AddShopper adds what the shopper wrote.
 func (e *MergeEvidence) AddShopper(message string) {
 	e.shopper = append(e.shopper, e.Read(message).Facts...)
+	e.messages = append(e.messages, message)
 }
 
 // AddCurrency adds the currency of the store, by its ISO 4217 code in capitals, and the sign that it shares with others.
@@ -113,16 +115,19 @@ func (e *MergeEvidence) addSubjects(raw string, titles []string) {
 				}
 			}
 		}
+		known := slices.Clone(e.messages)
 		for _, a := range e.answers {
 			s.addAnswer(a.text)
+			known = append(append(known, a.text), a.titles...)
 		}
+		s.known = strings.ToLower(strings.Join(known, "\n"))
 		return &s
 	})
 }
 
 // addAnswer adds what an answer says of subjects that were added before.
 func (s *subjects) addAnswer(raw string) {
-	o := s.outline(raw, false)
+	o := s.outline(raw)
 	for _, f := range Read(raw, "").Facts {
 		_, r := o.at(f.Start)
 		if len(r.named) == 0 {
@@ -148,13 +153,14 @@ func (e *MergeEvidence) checkStatements(raw string) Claims {
 		return nil
 	}
 	s := e.subjects()
-	o := s.outline(raw, true)
+	o := s.outline(raw)
 	out := s.check(o, MaxChecked)
 	var d derivation
 	claims := claimsOf(raw)
 	for _, c := range claims {
 		d.learn(c)
 	}
+	out = append(out, s.unknownName(o, claims, hasCapitalsForNames(text.Language(raw)))...)
 	for _, c := range claims {
 		if about := s.contradicts(o, c); about != nil && !d.without(c).yields(e.amounts, c) {
 			out = append(out, Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Subject: about.id, Verdict: Contradicted})
@@ -227,6 +233,15 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 		}
 	}
 	all = append(all, actionsOf(s, MaxChecked-len(all))...)
+	var sentences text.Sentences
+	end := 0
+	for _, sentence := range append(sentences.Add(s), sentences.Rest()) {
+		start := end
+		end += len(sentence)
+		if len(all) < MaxChecked && !slices.ContainsFunc(all, func(c Claim) bool { return c.Start < end && c.End > start }) {
+			all = append(all, uncompared(sentence, start)...)
+		}
+	}
 	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })
 	return all
 }

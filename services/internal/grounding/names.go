@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -10,58 +11,129 @@ import (
 // minName is the length of the shortest word of a name, in bytes.
 const minName = 3
 
-// unknownNames returns names that the evidence does not have: two words with capitals in a clause with the price of a product that its
-// sentence does not name. known holds all that the evidence says, in lower case.
-func (s *subjects) unknownNames(o outline, claims []claim, known string) Claims {
-	for i, c := range o.clauses {
-		if !s.isPriceOfUnnamed(o, i, claims) {
-			continue
+// unknownName returns the first name in a text that the evidence does not have: a title of which a word is another one, or a name in a
+// clause with the price of a product, if its sentence names no product. facts are those of the text that the evidence has. hasNames
+// reports whether the text is in a language in which only names have capitals.
+func (s *subjects) unknownName(o outline, facts []claim, hasNames bool) Claims {
+	for i := range o.clauses {
+		first, end := s.changedTitle(o, i, facts, hasNames)
+		if end == 0 && s.isPriceOfUnnamed(o, i, facts) {
+			first, end = s.newName(o, i, hasNames)
 		}
-		for k := range c.words[:len(c.words)-1] {
-			if first, next := c.words[k], c.words[k+1]; isUnknownName(o.raw, first, known) && isUnknownName(o.raw, next, known) {
-				return Claims{{Start: first.Start, End: next.End, Text: o.raw[first.Start:next.End], Kind: Statement, Verdict: Unsupported}}
+		if end > 0 {
+			return o.nameAt(i, first, end)
+		}
+	}
+	return nil
+}
+
+// properName returns the first unknown name behind a word in small letters: "a Lorvane sole". It is not that of a place: "in Lorvane".
+func (s *subjects) properName(o outline, language string) Claims {
+	for i := range o.clauses {
+		words := o.clauses[i].words
+		for k := 1; k < len(words); k++ {
+			before := words[k-1]
+			isPlace := isWordOf(before, "PREPOSITION") && !(before.Text == "a" && language == "en") // "à" and "a"
+			if s.isUnknownName(o.raw, words[k]) && !isCapital(o.raw[before.Start:]) && !isPlace {
+				return o.nameAt(i, k, k+1)
 			}
 		}
 	}
 	return nil
 }
 
-// isUnknownName reports whether a word has a capital and is not in the evidence.
-func isUnknownName(raw string, w text.Word, known string) bool {
-	return len(w.Text) >= minName && isCapital(raw[w.Start:]) && !strings.ContainsFunc(w.Text, unicode.IsDigit) &&
-		!isStopWord(w.Text) && !strings.Contains(known, strings.ToLower(raw[w.Start:w.End]))
+// nameAt returns the claim that some words of a clause name something.
+func (o outline) nameAt(clause, first, end int) Claims {
+	words := o.clauses[clause].words
+	c := Claim{Start: words[first].Start, End: words[end-1].End, Kind: Statement, Verdict: Unsupported}
+	c.Text = o.raw[c.Start:c.End]
+	return Claims{c}
 }
 
-// isPriceOfUnnamed reports whether a clause has an amount of one product only, and its sentence names none.
-func (s *subjects) isPriceOfUnnamed(o outline, clause int, claims []claim) bool {
+// hasCapitalsForNames reports whether a language, a BCP 47 tag, is one that is known to write only names with capitals.
+func hasCapitalsForNames(language string) bool {
+	base, _, _ := strings.Cut(language, "-")
+	return base == "en" || base == "fr" || base == "es"
+}
+
+// changedTitle returns the words of a clause that are the title of a product with another word in it, or one more: "Alder Max" for the
+// Alder Two. The sentence must give a fact of the product.
+func (s *subjects) changedTitle(o outline, clause int, facts []claim, hasNames bool) (first, end int) {
+	c := &o.clauses[clause]
+	for k := range c.words[:len(c.words)-1] {
+		if o.raw[c.words[k].End:c.words[k+1].Start] != " " || !s.isUnknownName(o.raw, c.words[k+1]) {
+			continue
+		}
+		for _, of := range s.byWord[nameWord(c.words[k].Text)] {
+			rest := of.words[slices.Index(of.words, nameWord(c.words[k].Text))+1:]
+			isChanged := hasNames && len(rest) == 0
+			if len(rest) > 0 {
+				isChanged = !slices.ContainsFunc(c.words, func(w text.Word) bool { return nameWord(w.Text) == rest[0] })
+			}
+			if of.kind == kindProduct && isChanged && o.hasFactOf(of, c.sentence, facts) {
+				return k, k + 2
+			}
+		}
+	}
+	return 0, 0
+}
+
+// hasFactOf reports whether a sentence has one of the facts that a product has and another thing may lack.
+func (o outline) hasFactOf(of *subject, sentence int, facts []claim) bool {
+	return slices.ContainsFunc(facts, func(f claim) bool {
+		i := o.clauseAt(f.Start)
+		return i >= 0 && o.clauses[i].sentence == sentence && isSpecific(f) && of.facts.Has(f.Fact)
+	})
+}
+
+// newName returns the words of a clause that are a name: two unknown words with capitals; one within the sentence, in a language in which
+// no other noun has one; or what costs something at the beginning of the sentence, without an article.
+func (s *subjects) newName(o outline, clause int, hasNames bool) (first, end int) {
+	words := o.clauses[clause].words
+	startsSentence := clause == 0 || o.clauses[clause-1].sentence != o.clauses[clause].sentence
+	for k, w := range words {
+		if !s.isUnknownName(o.raw, w) {
+			continue
+		}
+		if k > 0 && isWordOf(words[k-1], "PREPOSITION") { // "in Germany"
+			continue
+		}
+		isWithin := (k > 0 || !startsSentence) && !strings.ContainsAny(text.HeadBytes(o.raw[w.End:], 1), ":")
+		switch {
+		case k+1 < len(words) && s.isUnknownName(o.raw, words[k+1]):
+			return k, k + 2
+		case hasNames && isWithin:
+			return k, k + 1
+		case k == 0 && startsSentence:
+			if verb := slices.IndexFunc(words, func(w text.Word) bool { return isWordOf(w, "COST") }); verb > 1 {
+				return 0, verb
+			}
+		}
+	}
+	return 0, 0
+}
+
+// isUnknownName reports whether a word has a capital and is not in the evidence.
+func (s *subjects) isUnknownName(raw string, w text.Word) bool {
+	return len(w.Text) >= minName && isCapital(raw[w.Start:]) && !strings.ContainsFunc(w.Text, unicode.IsDigit) &&
+		!isStopWord(w.Text) && !calendar[w.Text] && !isMonth(w.Text) && strings.ToUpper(raw[w.Start:w.End]) != raw[w.Start:w.End] &&
+		!strings.Contains(s.known, strings.ToLower(raw[w.Start:w.End]))
+}
+
+// isPriceOfUnnamed reports whether a clause has the price of a product, and its sentence names none.
+func (s *subjects) isPriceOfUnnamed(o outline, clause int, facts []claim) bool {
 	c := o.clauses[clause]
 	for i := range o.clauses {
 		if o.clauses[i].sentence == c.sentence && o.refs[i].mentionsKind(kindProduct) {
 			return false
 		}
 	}
-	for _, claim := range claims {
-		if claim.currency == "" || o.clauseAt(claim.Start) != clause || s.common.Has(claim.Fact) {
-			continue
-		}
-		owners := 0
-		for _, of := range s.list {
-			if of.kind == kindProduct && of.facts.Has(claim.Fact) {
-				owners++
-			}
-		}
-		if owners == 1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(facts, func(f claim) bool {
+		return f.currency != "" && o.clauseAt(f.Start) == clause && !s.common.Has(f.Fact) &&
+			slices.ContainsFunc(s.list, func(of *subject) bool { return of.kind == kindProduct && of.facts.Has(f.Fact) })
+	})
 }
 
 func (r reference) mentionsKind(kind string) bool {
-	for _, m := range r.mentioned {
-		if m.kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.mentioned, func(m *subject) bool { return m.kind == kind })
 }

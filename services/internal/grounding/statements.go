@@ -1,7 +1,6 @@
 package grounding
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode"
@@ -40,27 +39,19 @@ var excludes = map[string][]string{
 func assertionsOf(o outline) []assertion {
 	clauses, refs := o.clauses, o.refs
 	var out []assertion
-	wasDenied := false // the clause before denies something
 	for i := range clauses {
 		c := &clauses[i]
-		continues := i > 0 && clauses[i-1].sentence == c.sentence && wasDenied && continuesDenial(c)
 		if c.isQuestion || sentenceHas(clauses, i, "IF") {
-			wasDenied = false
 			continue
 		}
-		wasDenied = continues
 		isShipping := (c.has("SHIPPING") || len(c.words) <= maxAside && sentenceHas(clauses, i, "SHIPPING")) && !sentenceHas(clauses, i, "return")
 		for _, h := range c.hits {
 			topic := topicOf(h, c, refs[i], isShipping)
 			if topic == "" {
 				continue
 			}
-			denied := h.denies
-			if c.denies(h) || continues {
-				denied, wasDenied = !denied, true
-			}
 			out = append(out, assertion{
-				topic: topic, denied: denied, about: refs[i].named, qualifiers: qualifiersOf(o, i),
+				topic: topic, denied: h.denies != c.denies(h), about: refs[i].named, qualifiers: qualifiersOf(o, i),
 				conditional: isConditional(clauses, i), start: c.start, end: c.end,
 			})
 		}
@@ -70,15 +61,6 @@ func assertionsOf(o outline) []assertion {
 
 // maxAside is how many words a clause such as "free of charge" has that is about the thing before it.
 const maxAside = 4
-
-// continuesDenial reports whether a clause continues the one before it, as in "can not be cancelled or changed".
-func continuesDenial(c *clause) bool {
-	switch c.words[0].Text {
-	case "or", "nor", "oder", "noch", "ou", "ni", "o":
-		return !c.has("CAN")
-	}
-	return false
-}
 
 // reach is how many words a negation reaches ahead.
 const reach = 8
@@ -162,6 +144,16 @@ func (c *clause) hasBefore(topic string, at int) bool {
 	return slices.ContainsFunc(c.hits, func(h hit) bool { return h.topic == topic && h.at < at })
 }
 
+// promisesArrival reports whether the clause at a byte of the text says for sure that something arrives.
+func (o outline) promisesArrival(offset int) bool {
+	i := o.clauseAt(offset)
+	if i < 0 {
+		return false
+	}
+	c := &o.clauses[i]
+	return c.has("ARRIVE") && !c.has("HEDGE") && !c.has("NOT") && !c.isQuestion && !sentenceHas(o.clauses, i, "IF")
+}
+
 // isConditional reports whether the sentence of a clause names a condition.
 func isConditional(clauses []clause, i int) bool {
 	return sentenceHas(clauses, i, "LIMIT") || sentenceHas(clauses, i, "IF")
@@ -216,6 +208,27 @@ func qualifiersOf(o outline, i int) []string {
 // maxQualifier is the length of the longest size, in bytes.
 const maxQualifier = 4
 
+// minStated is how many words of content a sentence has that states something.
+const minStated = 3
+
+// uncompared returns a sentence at a byte of its text as an undecided claim if it states something, and not what the speaker does or asks.
+func uncompared(sentence string, start int) Claims {
+	stated := strings.TrimSpace(sentence)
+	words := text.Words(stated)
+	isOther := slices.ContainsFunc(words, func(w text.Word) bool { return isWordOf(w, "ME") || isWordOf(w, "IF") })
+	content := 0
+	for _, w := range words {
+		if isContent(w.Text) {
+			content++
+		}
+	}
+	if isOther || content < minStated || strings.HasSuffix(strings.TrimRight(stated, closers), "?") {
+		return nil
+	}
+	start += strings.Index(sentence, stated)
+	return Claims{{Start: start, End: start + len(stated), Text: stated, Kind: Statement, Verdict: Undecided}}
+}
+
 // judge compares an assertion with those of the evidence. It is undecided if they say nothing of its topic and its subject.
 func (s *subjects) judge(a assertion) Verdict {
 	relevant := slices.DeleteFunc(slices.Clone(s.assertions), func(o assertion) bool { return o.topic != a.topic })
@@ -262,57 +275,6 @@ func judgeFree(a assertion, relevant []assertion) Verdict {
 		return Undecided // a promotion may give it
 	}
 	return Contradicted
-}
-
-// assertObject adds what the fields of a JSON object assert of its subject.
-func (s *subjects) assertObject(v map[string]any, of *subject) {
-	if of == nil {
-		for _, value := range v {
-			s.addTexts(value, nil)
-		}
-		return
-	}
-	about := []*subject{of}
-	if stock, ok := v["stock"].(json.Number); ok {
-		var options []string
-		if o, ok := v["options"].(map[string]any); ok {
-			options = foldedWords(s.walk(o, "", nil))
-		}
-		s.assertions = append(s.assertions, assertion{topic: "stock", denied: stock == "0", about: about, qualifiers: options})
-	}
-	if eligible, ok := v["eligible"].(bool); ok {
-		s.assertions = append(s.assertions, assertion{topic: "apply", denied: !eligible, about: about})
-	}
-	if status, ok := v["status"].(string); ok {
-		s.assertStatus(status, about)
-	}
-	if details, ok := v["details"].(string); ok {
-		s.assertAttributes(details, about)
-	}
-	for key, value := range v {
-		if key != "details" && key != "status" && kindOf[key] == "" {
-			s.addTexts(value, about)
-		}
-	}
-}
-
-// minSpaces is how many spaces a string has that says something.
-const minSpaces = 3
-
-// addTexts adds what the strings of a value say, but not those of objects in it.
-func (s *subjects) addTexts(v any, about []*subject) {
-	switch v := v.(type) {
-	case string:
-		if strings.Count(v, " ") >= minSpaces {
-			s.addStatements(v, about)
-		}
-	case []any:
-		for _, element := range v {
-			if _, isObject := element.(map[string]any); !isObject {
-				s.addTexts(element, about)
-			}
-		}
-	}
 }
 
 // assertStatus adds what an order's status says.
@@ -400,7 +362,7 @@ type statement struct {
 
 // addStatements adds what a text of the evidence says. about is what it is about where it names nothing.
 func (s *subjects) addStatements(raw string, about []*subject) {
-	o := s.outline(raw, false)
+	o := s.outline(raw)
 	for i := range o.clauses {
 		if len(o.refs[i].named) == 0 {
 			o.refs[i].named = about
@@ -506,7 +468,10 @@ func (s *subjects) check(o outline, limit int) Claims {
 		add(a.start, a.end, a.about, v)
 	}
 	for i := range o.clauses {
-		if c := &o.clauses[i]; !decided[c.start] && s.reverses(c) {
+		switch c := &o.clauses[i]; {
+		case c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
+			add(c.start, c.end, nil, Unsupported)
+		case !decided[c.start] && s.reverses(c):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}
 	}

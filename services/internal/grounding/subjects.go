@@ -1,9 +1,6 @@
 package grounding
 
 import (
-	"bytes"
-	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -15,15 +12,13 @@ import (
 // subject is a thing that evidence describes, such as a product, an order, a promotion or a passage, with the facts given of it.
 type subject struct {
 	id    string
-	kind  string          // the JSON key of its id: only subjects of one kind are confused with each other
-	name  string          // its title and id, which identify it
-	words []string        // of the name, as nameWord has them, each once
-	stems map[string]bool // of what a passage says
+	kind  string   // the JSON key of its id: only subjects of one kind are confused with each other
+	name  string   // its title and id, which identify it
+	words []string // of the name, as nameWord has them, each once
 
-	fields    map[string][]string // of the object itself: the texts under each key, each once
-	facts     Set                 // of the object and those in it
-	inherited Set                 // of the objects around it
-	variants  []variant
+	fields   map[string][]string // of the object itself: the texts under each key, each once
+	facts    Set                 // of the object and those in it
+	variants []variant
 }
 
 // variant is one way in which a product comes.
@@ -32,14 +27,13 @@ type variant struct {
 	facts []Fact
 }
 
-// has reports whether a fact is given of the subject.
-func (s *subject) has(f Fact) bool { return s.facts.Has(f) || s.inherited.Has(f) }
-
 // subjects are the things that evidence describes, with what it says of them and of none of them.
 type subjects struct {
 	list       []*subject
 	byWord     map[string][]*subject
-	common     Set // what the evidence says of no subject
+	common     Set      // what the evidence says of no subject
+	known      string   // all that it says, in lower case
+	asked      []string // stems of what people wrote
 	assertions []assertion
 	said       []statement // the clauses of texts
 }
@@ -61,111 +55,6 @@ var kindOf = map[string]string{
 // nameKeys are the same keys, in the order in which they are looked for.
 var nameKeys = []string{"title", "name", "product_id", "order_id", "order_number", "number", "code", "id", "section", "policy"}
 
-// addResult adds the subjects of a tool's result.
-func (s *subjects) addResult(result string) {
-	var v any
-	d := json.NewDecoder(strings.NewReader(result))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
-		s.common.Add(Read(result, ""))
-		s.addStatements(result, nil)
-		return
-	}
-	s.common.Add(Read(s.walk(v, "", nil), ""))
-}
-
-// walk reads a JSON value, and returns its text if it belongs to no subject. What an object says directly holds for the objects in
-// it, too: the date of an order is that of its items.
-func (s *subjects) walk(v any, inherited string, in *subject) string {
-	switch v := v.(type) {
-	case string:
-		return v + "\n"
-	case json.Number:
-		return v.String() + "\n"
-	case []any:
-		var all strings.Builder
-		for _, element := range v {
-			all.WriteString(s.walk(element, inherited, in))
-		}
-		return all.String()
-	case map[string]any:
-		return s.walkObject(v, inherited, in)
-	}
-	return ""
-}
-
-func (s *subjects) walkObject(v map[string]any, inherited string, in *subject) string {
-	kind, id, name := "", "", ""
-	for _, key := range nameKeys {
-		if value, ok := v[key].(string); ok && (key != "policy" || name == "") { // a section names a passage better than its policy
-			name += value + " "
-			if kindOf[key] != "" && kind == "" {
-				kind, id = kindOf[key], value
-			}
-		}
-	}
-	title, _ := v["title"].(string)
-	switch {
-	case kind == kindCode, kind == kindOrder:
-		name = id
-	case kind == kindProduct && title != "":
-		name = title
-	}
-	of := in
-	if kind != "" {
-		of = s.subject(kind, id, strings.TrimSpace(name))
-	}
-	var direct, all bytes.Buffer
-	keys := slices.Sorted(maps.Keys(v)) // so that equal results read alike
-	for _, key := range keys {
-		switch value := v[key].(type) {
-		case string:
-			direct.WriteString(value + "\n")
-		case json.Number:
-			direct.WriteString(value.String() + "\n")
-		}
-	}
-	all.Write(direct.Bytes())
-	for _, key := range keys {
-		switch v[key].(type) {
-		case map[string]any, []any:
-			all.WriteString(s.walk(v[key], inherited+direct.String(), of))
-		}
-	}
-	s.assertObject(v, of)
-	if kind == "" {
-		return all.String()
-	}
-	facts := Read(all.String(), "")
-	of.addFields(v)
-	of.facts.AddFacts(facts.Facts...)
-	if kind == kindPassage {
-		of.addStems(all.String())
-	}
-	if inherited != "" {
-		of.inherited.AddFacts(Read(inherited, "").Facts...)
-	}
-	if options, ok := v["options"].(map[string]any); ok && v["variant_id"] != nil {
-		of.variants = append(of.variants, variant{words: foldedWords(s.walk(options, "", nil)), facts: facts.Facts})
-	}
-	if in != nil {
-		return all.String()
-	}
-	return ""
-}
-
-// addFields adds the texts of an object.
-func (s *subject) addFields(object map[string]any) {
-	if s.fields == nil {
-		s.fields = make(map[string][]string, len(object))
-	}
-	for key, v := range object {
-		if text, ok := v.(string); ok && !slices.Contains(s.fields[key], text) {
-			s.fields[key] = append(s.fields[key], text)
-		}
-	}
-}
-
 // Correction returns what the evidence says in the place of a contradicted claim: what the claim's subject has where the other
 // subject has the claim, such as its own price. ok is false if that is not one value.
 func (e *Evidence) Correction(c Claim) (value string, ok bool) {
@@ -183,18 +72,6 @@ func (e *Evidence) Correction(c Claim) (value string, ok bool) {
 		return "", false
 	}
 	return claims[0].text, true
-}
-
-// addStems adds what a passage says.
-func (s *subject) addStems(passage string) {
-	if s.stems == nil {
-		s.stems = map[string]bool{}
-	}
-	for _, w := range text.Words(passage) {
-		if isContent(w.Text) {
-			s.stems[stemOf(w.Text)] = true
-		}
-	}
 }
 
 // subject returns the subject of a kind with a name, and adds it if there is none.
@@ -393,9 +270,8 @@ func (o outline) subject(offset int) *subject {
 	return nil
 }
 
-// outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence. If
-// inLines, an item of a list, a row of a table and what "it" says are about the subject that their line names, if it is one.
-func (s *subjects) outline(raw string, inLines bool) outline {
+// outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence.
+func (s *subjects) outline(raw string) outline {
 	clauses := clausesOf(raw)
 	own := make([]reference, len(clauses))
 	for i := range clauses {
@@ -411,17 +287,6 @@ func (s *subjects) outline(raw string, inLines bool) outline {
 			out[i].inherit(out[i-1])
 		}
 	}
-	for i := range clauses {
-		c := &clauses[i]
-		if inLines && !c.has("COMPARE") && (isRow(raw, c.start) || c.startsWith("IT")) {
-			out[i].inherit(lineOf(clauses, own, c.line))
-		}
-	}
-	for i := range clauses {
-		if sentenceHas(clauses, i, "BOTH") { // "20 and 30 EUR respectively"
-			out[i].named = nil
-		}
-	}
 	return outline{raw, clauses, own, out}
 }
 
@@ -431,11 +296,6 @@ func isRow(raw string, offset int) bool {
 	return strings.HasPrefix(line, "|") || IsItem(line, ".)")
 }
 
-// startsWith reports whether one of the first words of the clause is of a topic.
-func (c *clause) startsWith(topic string) bool {
-	return slices.ContainsFunc(c.hits, func(h hit) bool { return h.topic == topic && h.at < 2 })
-}
-
 // inherit adds the subjects of kinds that the reference has none of.
 func (p *reference) inherit(from reference) {
 	for _, n := range from.named {
@@ -443,24 +303,6 @@ func (p *reference) inherit(from reference) {
 			p.named, p.mentioned = append(p.named, n), append(p.mentioned, n)
 		}
 	}
-}
-
-// lineOf returns the subjects of a line that are the only ones of their kind in it.
-func lineOf(clauses []clause, own []reference, line int) reference {
-	var all reference
-	for i, c := range clauses {
-		if c.line == line {
-			all.mentioned = append(all.mentioned, own[i].mentioned...)
-		}
-	}
-	var p reference
-	for _, n := range all.mentioned {
-		others := slices.ContainsFunc(all.mentioned, func(o *subject) bool { return o.kind == n.kind && o != n })
-		if !others && !slices.Contains(p.named, n) {
-			p.named, p.mentioned = append(p.named, n), append(p.mentioned, n)
-		}
-	}
-	return p
 }
 
 // contradicts returns the subject of a claim's clause if the evidence has the claim of another subject of its kind only, or of
@@ -473,7 +315,7 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	if p := r.of(kindProduct); p != nil && p.isOfOtherVariant(in, of.sentence, c) {
 		return p
 	}
-	if slices.ContainsFunc(r.mentioned, func(n *subject) bool { return n.has(c.Fact) }) {
+	if slices.ContainsFunc(r.mentioned, func(n *subject) bool { return n.facts.Has(c.Fact) }) {
 		return nil
 	}
 	isMeasure := c.currency == "" && c.Unit != Percent && c.Unit != Date
@@ -486,7 +328,7 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 			continue
 		}
 		named = r.of(o.kind)
-		if named == nil || isMeasure && in.mentions(o, of.sentence) || o.kind == kindPassage && (!isMeasure || of.inCommon(o.stems) > of.inCommon(named.stems)) {
+		if named == nil || isMeasure && in.mentions(o, of.sentence) || o.kind == kindPassage && !isMeasure {
 			return nil
 		}
 	}
@@ -550,17 +392,6 @@ func (s *subject) isNamedVariant(in outline, sentence int, v variant) bool {
 }
 
 func (v variant) has(f Fact) bool { return slices.ContainsFunc(v.facts, f.Matches) }
-
-// inCommon returns how many words of a clause have one of the stems.
-func (c *clause) inCommon(stems map[string]bool) int {
-	n := 0
-	for _, w := range c.words {
-		if stems[stemOf(w.Text)] && !strings.ContainsFunc(w.Text, unicode.IsDigit) {
-			n++
-		}
-	}
-	return n
-}
 
 // isSpecific reports whether a claim tells subjects of a kind apart: an amount, a percentage, a date, a period or a measure. A bare
 // number may count anything.

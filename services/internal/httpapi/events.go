@@ -10,14 +10,32 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/anyjson"
 )
 
 // eventStreamType is the Accept header that asks for server-sent events.
 const eventStreamType = "text/event-stream"
 
+// messages writes messages as JSON, also those with an extension of a type that this program does not have.
+type messages struct{ *runtime.JSONPb }
+
+// Marshal implements runtime.Marshaler. The messages of streams come as maps with the key "result".
+func (m messages) Marshal(v any) ([]byte, error) {
+	switch known := v.(type) {
+	case proto.Message:
+		v = anyjson.Readable(known)
+	case map[string]any:
+		if message, ok := known["result"].(proto.Message); ok {
+			v = map[string]any{"result": anyjson.Readable(message)}
+		}
+	}
+	return m.JSONPb.Marshal(v)
+}
+
 // eventStream writes the messages of a stream as server-sent events, and all else as JSON. An event's name is that of the field that
 // is set in the message's oneof, such as "text_delta", or "error", whose data is a google.rpc.Status. Its data is the message.
-type eventStream struct{ *runtime.JSONPb }
+type eventStream struct{ messages }
 
 var (
 	_ runtime.StreamContentType = eventStream{}
@@ -41,9 +59,9 @@ func (m eventStream) Marshal(v any) ([]byte, error) {
 		name, message = "error", chunk["error"]
 	}
 	if message == nil {
-		return m.JSONPb.Marshal(v)
+		return m.messages.Marshal(v)
 	}
-	data, err := m.JSONPb.Marshal(message)
+	data, err := m.messages.Marshal(message)
 	if err != nil {
 		return nil, err
 	}

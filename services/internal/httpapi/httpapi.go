@@ -73,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	json := &runtime.JSONPb{MarshalOptions: protojson.MarshalOptions{}}
+	json := messages{&runtime.JSONPb{MarshalOptions: protojson.MarshalOptions{}}}
 	mux := runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, json),
 		runtime.WithMarshalerOption(eventStreamType, eventStream{json}),
@@ -111,6 +111,14 @@ func New(cfg Config) (*Server, error) {
 		}).Handler(handler)
 	}
 	return &Server{cfg: cfg, handler: handler}, nil
+}
+
+// NewFor returns a server of another handler, which is drained and bounded like the API. Of cfg it uses neither Conn nor Origins.
+func NewFor(handler http.Handler, cfg Config) *Server {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	return &Server{cfg: cfg, handler: bounded(traced(handler))}
 }
 
 // CheckOrigin returns an error unless origin is a web origin: a scheme and a host, without a path or a wildcard.

@@ -38,6 +38,7 @@ const maxBatchGet = 100
 // lines of the file, and in the sums and dates of orders.
 type checker struct {
 	load     *Load
+	kind     string
 	currency string // of the store; "": unknown, and not checked
 	now      time.Time
 	lineOf   map[string]int // by id of the item
@@ -45,7 +46,7 @@ type checker struct {
 
 // newChecker returns a checker of one file. It fails if the store does not exist.
 func newChecker(ctx context.Context, l *Load, kind string) (*checker, error) {
-	k := &checker{load: l, currency: l.currencies[l.StoreID], now: time.Now(), lineOf: make(map[string]int)}
+	k := &checker{load: l, kind: kind, currency: l.currencies[l.StoreID], now: time.Now(), lineOf: make(map[string]int)}
 	if kind == "stores" || l.Stores == nil || k.currency != "" {
 		return k, nil
 	}
@@ -79,18 +80,18 @@ func checked[T proto.Message](ctx context.Context, k *checker, items lines[T]) l
 
 // check returns what is wrong with an item, each with the field and what it must be.
 func (k *checker) check(ctx context.Context, line int, item proto.Message) ([]string, error) {
+	k.load.seen.Add(1)
 	id, field := identity(item)
 	wrongs := k.otherCurrency(item.ProtoReflect(), "")
 	if first, again := k.lineOf[id]; again && id != "" {
 		wrongs = append(wrongs, fmt.Sprintf("%s: is that of line %d; keep one of the two", field, first))
 	} else {
 		k.lineOf[id] = line
+		k.load.note(k.kind, id)
 	}
 	switch item := item.(type) {
 	case *gatewayv1.Store:
 		k.load.noteStore(item)
-	case *catalogv1.Product:
-		k.load.noteProduct(item.GetProductId())
 	case *orderv1.Order:
 		wrongs = append(wrongs, wrongSums(item)...)
 		wrongs = append(wrongs, k.futureDates(item)...)
@@ -223,7 +224,7 @@ func (k *checker) unknownProducts(ctx context.Context, p *promotionv1.Promotion)
 			return nil, fmt.Errorf("look up the products of promotion %s: %w", p.GetCode(), err)
 		}
 		for _, id := range reply.GetMissingProductIds() {
-			if k.load.products[id] {
+			if k.load.read["products"][id] {
 				continue // a dry run has not written it
 			}
 			wrongs = append(wrongs, fmt.Sprintf("%s: the catalog has no product %q; load it first, or leave it out", fieldOf[id], id))
@@ -232,7 +233,7 @@ func (k *checker) unknownProducts(ctx context.Context, p *promotionv1.Promotion)
 	return wrongs, nil
 }
 
-// noteStore notes a store of this load, and noteProduct a product: a dry run does not write them.
+// noteStore notes a store of this load, which a dry run does not write.
 func (l *Load) noteStore(s *gatewayv1.Store) {
 	if l.currencies == nil {
 		l.currencies = make(map[string]string)
@@ -240,9 +241,13 @@ func (l *Load) noteStore(s *gatewayv1.Store) {
 	l.currencies[s.GetStoreId()] = s.GetCurrencyCode()
 }
 
-func (l *Load) noteProduct(id string) {
-	if l.products == nil {
-		l.products = make(map[string]bool)
+// note notes that a file of a kind has an item.
+func (l *Load) note(kind, id string) {
+	if l.read == nil {
+		l.read = make(map[string]map[string]bool)
 	}
-	l.products[id] = true
+	if l.read[kind] == nil {
+		l.read[kind] = make(map[string]bool)
+	}
+	l.read[kind][id] = true
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -23,6 +24,7 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/jsonl"
+	"github.com/quartet-commerce/quartet/services/internal/productfeed"
 )
 
 const (
@@ -79,7 +81,7 @@ func (r *Report) refuse(line int, what string) {
 	}
 }
 
-// Load is the loading of files into a store. It must not be used by several goroutines at once.
+// Load is the loading of files into a store. Only Seen may be called by several goroutines at once.
 type Load struct {
 	// Clients are the services to load into. Required.
 	Clients
@@ -88,9 +90,13 @@ type Load struct {
 	// DryRun writes nothing. The services check products, promotions, orders and policies; the others are only read.
 	DryRun bool
 
-	currencies map[string]string // of the stores that were loaded, by their ids
-	products   map[string]bool   // that were loaded
+	seen       atomic.Int64
+	currencies map[string]string          // of the stores that were loaded, by their ids
+	read       map[string]map[string]bool // the ids that files have, by kind
 }
+
+// Seen returns how many items were read so far. It may be called while a file is loaded.
+func (l *Load) Seen() int { return int(l.seen.Load()) }
 
 // File loads one file with a Load of its own.
 func File(ctx context.Context, c Clients, storeID, kind string, in io.Reader) (Report, error) {
@@ -133,6 +139,17 @@ func (l *Load) File(ctx context.Context, kind string, in io.Reader) (Report, err
 	default:
 		return policies(ctx, l, checked(ctx, k, read[policyv1.Policy](in)))
 	}
+}
+
+// Feed loads products from a file that package productfeed reads, such as one of CSV, as File does. The extension is one of
+// productfeed.Extensions.
+func (l *Load) Feed(ctx context.Context, extension string, in io.Reader) (Report, error) {
+	k, err := newChecker(ctx, l, "products")
+	if err != nil {
+		return Report{}, err
+	}
+	cfg := productfeed.Config{Extension: extension, Currency: k.currency, Now: k.now}
+	return products(ctx, l, checked(ctx, k, productfeed.Read(in, cfg)))
 }
 
 // unlessDry returns put, or what does nothing in a dry run.

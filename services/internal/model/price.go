@@ -1,11 +1,14 @@
 package model
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 )
@@ -67,3 +70,52 @@ func micros(s string) (int64, error) {
 	}
 	return strconv.ParseInt(m[1]+(m[2] + "000000")[:6], 10, 64)
 }
+
+// Prices are the prices of models by name, as of a day.
+type Prices struct {
+	asOf   string
+	byName map[string]*agentloop.Price
+}
+
+// ReadPrices reads a JSON object: {"as_of": "2026-11-01", "prices": {"gpt-4.1": "2/8/0.5 USD"}}, with prices as ParsePrice has them.
+func ReadPrices(r io.Reader) (*Prices, error) {
+	var file struct {
+		AsOf   string            `json:"as_of"`
+		Prices map[string]string `json:"prices"`
+	}
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return nil, fmt.Errorf("prices of models: %w", err)
+	}
+	if _, err := time.Parse(time.DateOnly, file.AsOf); err != nil {
+		return nil, fmt.Errorf("prices of models: as_of %q: must be a day, such as 2026-11-01", file.AsOf)
+	}
+	p := &Prices{asOf: file.AsOf, byName: make(map[string]*agentloop.Price)}
+	for name, text := range file.Prices {
+		price, err := ParsePrice(text)
+		if err != nil {
+			return nil, fmt.Errorf("prices of models: %s: %w", name, err)
+		}
+		p.byName[name] = price
+	}
+	return p, nil
+}
+
+// Of returns the price of a model, or of the one that it is a dated version of: gpt-4.1-2025-04-14 costs what gpt-4.1 does. Nil: it is
+// unknown. The prices may be nil.
+func (p *Prices) Of(name string) *agentloop.Price {
+	if p == nil {
+		return nil
+	}
+	if price := p.byName[name]; price != nil {
+		return price
+	}
+	return p.byName[dateSuffix.ReplaceAllString(name, "")]
+}
+
+// AsOf is the day of the prices.
+func (p *Prices) AsOf() string { return p.asOf }
+
+// dateSuffix ends the name of a version of a model.
+var dateSuffix = regexp.MustCompile(`-20\d\d-?\d\d-?\d\d$`)

@@ -56,3 +56,29 @@ func TestParseCost(t *testing.T) {
 		}
 	}
 }
+
+func TestReadPrices(t *testing.T) {
+	p, err := model.ReadPrices(strings.NewReader(`{"as_of": "2026-11-01", "prices": {"m": "2/8/0.5 USD", "m-2025-04-14": "1/1 EUR"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"m": "USD", "m-2026-01-02": "USD", "m-20260102": "USD", "m-2025-04-14": "EUR", "m-mini": "", "": ""} {
+		got := ""
+		if price := p.Of(name); price != nil {
+			got = price.Currency
+		}
+		if got != want {
+			t.Errorf("the price of %q is in %q, want %q", name, got, want)
+		}
+	}
+	if (*model.Prices)(nil).Of("m") != nil || p.AsOf() != "2026-11-01" {
+		t.Errorf("prices of nothing, or of %s", p.AsOf())
+	}
+	for _, bad := range []string{
+		``, `{}`, `{"as_of": "yesterday"}`, `{"as_of": "2026-11-01", "prices": {"m": "cheap"}}`, `{"as_of": "2026-11-01", "price": {}}`,
+	} {
+		if _, err := model.ReadPrices(strings.NewReader(bad)); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}

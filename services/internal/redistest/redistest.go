@@ -5,12 +5,14 @@
 package redistest
 
 import (
+	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +99,27 @@ func Single(t testing.TB) (url string) {
 	addr := FreeAddr(t)
 	Start(t, addr, InMemory...)
 	return "redis://" + addr
+}
+
+// Restricted is Single with the users of the file acl, in which PASSWORD stands for a password. It returns the URL for the user quartet,
+// and a client with all rights.
+func Restricted(t testing.TB, acl string, args ...string) (url string, admin *redis.Client) {
+	t.Helper()
+	text, err := os.ReadFile(acl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password := crand.Text()
+	users := strings.ReplaceAll(string(text), "PASSWORD", password) + "user admin on nopass ~* &* +@all\n"
+	file := filepath.Join(t.TempDir(), "users.acl")
+	if err := os.WriteFile(file, []byte(users), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr := FreeAddr(t)
+	Start(t, addr, slices.Concat(InMemory, []string{"--aclfile", file}, args)...)
+	admin = redis.NewClient(&redis.Options{Addr: addr, Username: "admin", Password: "any"})
+	t.Cleanup(func() { _ = admin.Close() })
+	return "redis://quartet:" + password + "@" + addr, admin
 }
 
 // Cluster starts a cluster of one server and returns its URL. It refuses a command whose keys do not lie on one slot.

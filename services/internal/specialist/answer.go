@@ -38,14 +38,15 @@ func compose(turn *Turn, result *agentloop.Result, text string, claims grounding
 		Model:        result.Model,
 		Usage:        usage.Of(result.Usage),
 		Cost:         usage.CostOf(result.Cost),
+		ModelCalls:   usage.Calls(result),
 		Products:     mentioned(f.products, text),
 		Promotion:    proposed(f.promotions, text),
 		Passages:     f.passages,
 		Evidence:     f.evidence(result, len(lost)+len(claims.Rejected())),
 
 		OrderedProductIds: f.ordered,
-		Claims:            int32(len(lost) + len(claims)), UnsupportedClaims: unsupported[:min(len(unsupported), maxUnsupported)],
-		CheckedClaims: claims.Proto(),
+		Claims:            int32(len(lost) + len(claims) - claims.Count(grounding.Undecided)), UnsupportedClaims: unsupported[:min(len(unsupported), maxUnsupported)],
+		CheckedClaims: claims.Proto(), Extension: f.extension,
 	}
 	if len(mentioned(f.compared.GetProducts(), text)) > 1 {
 		a.Comparison = f.compared

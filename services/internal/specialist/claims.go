@@ -32,37 +32,45 @@ type claimChecker struct {
 	run  *agentloop.Conversation
 
 	evidence *grounding.Evidence
-	messages int // of the conversation that the evidence has
+	checker  *grounding.Checker // of the text so far
+	messages int                // of the conversation that the evidence has
 
 	lost     []string // claims whose sentence was dropped or corrected, as they stood
 	revision string   // what the model is to be told; "": nothing
 	revised  bool
 }
 
-// check checks the claims of a text that the answer has, or would have.
-func (c *claimChecker) check(text string) grounding.Claims {
+// after prepares the checker for what follows a text: it has checked the text already if nothing was dropped or corrected, and no tool
+// was called since.
+func (c *claimChecker) after(text string) *grounding.Checker {
 	if messages := c.run.Messages(); c.evidence == nil || len(messages) != c.messages {
-		c.evidence, c.messages = newEvidence(c.turn, c.req, messages), len(messages)
+		c.evidence, c.messages, c.checker = newEvidence(c.turn, c.req, messages), len(messages), nil
 	}
-	return c.evidence.Check(text)
+	if c.checker == nil || c.checker.Text() != text {
+		c.checker = c.evidence.NewChecker()
+		c.checker.Write(text)
+	}
+	return c.checker
 }
+
+// check returns the claims of a text that the answer has, or would have.
+func (c *claimChecker) check(text string) grounding.Claims { return c.after(text).Claims() }
 
 // sentence returns what of a sentence may follow the text before it. stop is true if the model is to write what comes next anew.
 func (c *claimChecker) sentence(before, sentence string) (allowed string, stop bool) {
 	if question, _ := c.turn.ending(); question != nil && strings.Contains(question.GetText(), strings.TrimSpace(sentence)) {
 		return sentence, false
 	}
-	rejected := c.check(before + sentence).Rejected()
-	rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool { // of what was sent already, or may stand
-		return claim.End <= len(before) || c.action(claim.Kind) == specialistv1.ClaimAction_CLAIM_ACTION_PASS
+	rejected := c.after(before).Add(sentence).Rejected()
+	rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool {
+		return c.action(claim.Kind) == specialistv1.ClaimAction_CLAIM_ACTION_PASS
 	})
 	c.lost = append(c.lost, rejected.Texts(maxUnsupported)...)
 	allowed = sentence
 	for _, claim := range slices.Backward(rejected) { // from the end, so that the places of the others stay
-		start, end := claim.Start-len(before), claim.End-len(before)
 		action := c.action(claim.Kind)
-		if value, ok := c.evidence.Correction(claim); ok && action == specialistv1.ClaimAction_CLAIM_ACTION_CORRECT && start >= 0 {
-			allowed = allowed[:start] + value + allowed[end:]
+		if value, ok := c.evidence.Correction(claim); ok && action == specialistv1.ClaimAction_CLAIM_ACTION_CORRECT {
+			allowed = allowed[:claim.Start-len(before)] + value + allowed[claim.End-len(before):]
 			continue
 		}
 		switch action {
@@ -104,7 +112,7 @@ func withoutLastWord(text string) string { return text[:strings.LastIndexAny(tex
 
 // newEvidence returns what the claims of an answer may rest on.
 func newEvidence(turn *Turn, req *specialistv1.AnswerRequest, messages []agentloop.Message) *grounding.Evidence {
-	var e grounding.Evidence
+	e := grounding.Evidence{Language: turn.Language}
 	for _, m := range messages {
 		if m.Role == agentloop.RoleTool {
 			e.AddResult(m.ToolCallID, unfenced(m.Text))

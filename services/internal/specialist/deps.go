@@ -8,6 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
 
@@ -22,8 +24,14 @@ type Deps struct {
 	Model agentloop.Model
 	// Price of the model's tokens. Nil: costs are unknown.
 	Price *agentloop.Price
+	// NamedModel returns a model that a store has chosen. Nil: stores choose none.
+	NamedModel prompt.NamedModel
 	// CaptureContent puts tool arguments and results on spans. They may contain customer text.
 	CaptureContent bool
+	// Tools are offered beside those of the service, in every store. They see nothing of the shopper but their arguments. Nil: none.
+	Tools []agentloop.Tool
+	// Tape records turns or plays one back. Nil: neither.
+	Tape bundle.Tape
 	// Now is the clock that decides what "today" is. Nil: time.Now.
 	Now func() time.Time
 	// Logger gets one line for each answer, and errors; never customer text. Nil: slog.Default().

@@ -13,6 +13,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
@@ -33,6 +34,8 @@ type progress struct {
 
 	findings *Findings     // what a final tool leaves
 	claims   *claimChecker // drops or corrects sentences
+
+	capture bool // spans may hold content
 
 	calls        int                       // of models that are known of
 	pendingUsage *specialistv1.UsageUpdate // what they used; nil: it was sent
@@ -62,7 +65,7 @@ func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agent
 		p.flushUsage()
 		for ev := range run.Step(ctx) {
 			p.noteUsage(run.Result().Usage)
-			p.handle(ev)
+			p.handle(ctx, ev)
 			if p.err != nil {
 				return nil, p.err
 			}
@@ -159,7 +162,7 @@ func (p *progress) flushUsage() {
 }
 
 // handle converts an event of the loop.
-func (p *progress) handle(ev agentloop.Event) {
+func (p *progress) handle(ctx context.Context, ev agentloop.Event) {
 	switch ev := ev.(type) {
 	case agentloop.TextDelta:
 		p.buffer(p.quote.Write(ev.Text))
@@ -173,6 +176,9 @@ func (p *progress) handle(ev agentloop.Event) {
 				ToolCallId: valid(ev.Call.ID), ToolName: valid(ev.Call.Name), ArgumentsJson: valid(ev.Call.Arguments),
 			}}})
 	case agentloop.ToolFinished:
+		if ev.Record.Refused {
+			agentotel.Refused(ctx, ev.Record, agentotel.Config{CaptureContent: p.capture})
+		}
 		if ev.Record.Error != "" {
 			p.dropPreface() // of a question that was refused; other calls have dropped it when they started
 		}

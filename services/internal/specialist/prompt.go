@@ -19,7 +19,9 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/voice"
 )
 
 // rules are the rules for all specialists. They follow the specialist's own prompt.
@@ -37,9 +39,14 @@ const (
 		"say more of it:"
 )
 
-// fixedPrompt is the beginning of a specialist's system prompts: the same bytes in every turn of every shopper.
-func fixedPrompt(def Definition) string {
-	return strings.TrimSpace(def.Prompt) + "\n\n" + strings.TrimSpace(rules) + "\n"
+// fixedPrompt is the beginning of system prompts with a text: the same bytes in every turn of every shopper.
+func fixedPrompt(text string) string {
+	return strings.TrimSpace(text) + "\n\n" + strings.TrimSpace(rules) + "\n"
+}
+
+// quotesOf returns what finds quotations of a prompt, which no answer may have.
+func quotesOf(text string) *promptleak.Prompt {
+	return promptleak.New(fixedPrompt(text), languageLine(""), messageLead, lackLead, summaryLead, shownLead, pendingLead)
 }
 
 // system returns the system prompt of a turn. Providers cache what the prompts of consecutive calls begin with, so the fixed prompt
@@ -47,8 +54,9 @@ func fixedPrompt(def Definition) string {
 // tags.
 func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 	var b strings.Builder
-	b.WriteString(s.prompt)
+	b.WriteString(fixedPrompt(turn.prompt.GetText()))
 	fmt.Fprintf(&b, "\nStore: %s\n", cmp.Or(req.GetStoreName(), turn.Scope.StoreID))
+	b.WriteString(voice.Lines(req.GetVoice(), turn.Language) + voice.GreetingLine(req.GetVoice(), turn.Language))
 	for _, tool := range slices.Sorted(maps.Keys(turn.disabled)) {
 		fmt.Fprintf(&b, "There is no %s in this store. %s\n", tool, turn.disabled[tool])
 	}

@@ -99,3 +99,13 @@ func TestTodayIsEvidence(t *testing.T) {
 		}
 	}
 }
+
+func TestPromptHasTheStoresVoice(t *testing.T) {
+	got := promptOf(t, "de", &specialistv1.AnswerRequest{SubQuery: "hallo", StoreName: "Lamp Hall", Voice: &specialistv1.Voice{
+		Tone: "Say du.", Glossary: []*specialistv1.Term{{Use: "lamp", Avoid: []string{"light"}}}, Greetings: map[string]string{"de": "Servus!"},
+	}})
+	want := "\nStore: Lamp Hall\nHow the store speaks: Say du.\nSay \"lamp\", never \"light\".\nIf the shopper only greets, answer: Servus!\n"
+	if !strings.Contains(got, want) {
+		t.Errorf("the prompt lacks %q:\n%s", want, got)
+	}
+}

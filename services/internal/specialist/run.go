@@ -1,6 +1,7 @@
 package specialist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,10 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/wording"
@@ -45,7 +48,8 @@ func (s *Server) answer(
 	begun := time.Now()
 	ctx, cancel := withSendReserve(ctx)
 	defer cancel()
-	loop, err := s.loop(ctx, turn, req)
+	setup := s.setUp(ctx, turn)
+	loop, err := s.loop(ctx, turn, req, setup)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +60,8 @@ func (s *Server) answer(
 		end()
 	}()
 	claims := &claimChecker{turn: turn, req: req, run: run}
-	p := &progress{send: send, quote: s.ownPrompt.With(dayAndLanguage(turn)).NewFilter(), findings: turn.Findings, claims: claims}
+	p := &progress{send: send, quote: turn.quotes.With(dayAndLanguage(turn)).NewFilter(), findings: turn.Findings, claims: claims,
+		capture: s.deps.CaptureContent}
 	result, err := p.run(ctx, run)
 	if p.err == nil && claims.revision != "" && run.Revise(ctx, p.stepText(), claims.revision) {
 		claims.revision = ""
@@ -107,7 +112,7 @@ func (s *Server) answer(
 	}
 	answer := compose(turn, result, p.text(), made, claims.lost)
 	answer.Specialist = s.def.Name
-	answer.PromptVersion = s.promptVersion
+	answer.PromptVersion = turn.prompt.GetVersion()
 	setDuration(answer, time.Since(begun))
 	return answer, nil
 }
@@ -137,22 +142,23 @@ func withSendReserve(ctx context.Context) (context.Context, context.CancelFunc) 
 }
 
 // loop makes the loop of one assignment.
-func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest) (*agentloop.Loop, error) {
-	tools := slices.Concat(s.tools(ctx, turn), s.traced(finalTools(turn, s.ownPrompt)))
+func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest, own []agentloop.Tool) (*agentloop.Loop, error) {
+	tools := slices.Concat(own, s.traced(turn, finalTools(turn, turn.quotes)))
+	model, price := prompt.Model(ctx, turn.prompt, s.deps.Model, s.deps.Price, s.deps.NamedModel, s.deps.Logger)
 	cfg := agentloop.Config{
-		Model: s.deps.Model, System: s.system(turn, req), Tools: tools, MaxSteps: s.def.MaxSteps,
-		Temperature: &temperature, Price: s.deps.Price, Reserve: reserve(ctx), Logger: s.deps.Logger,
+		Model: model, System: s.system(turn, req), Tools: tools, MaxSteps: s.def.MaxSteps, MaxOutputTokens: int(turn.prompt.GetMaxOutputTokens()),
+		Temperature: &temperature, Price: price, Reserve: reserve(ctx), Logger: s.deps.Logger,
 	}
-	if limit := s.budgetLimit(req.GetBudget()); limit != (wrap.Spend{}) {
-		s.applyBudget(&cfg, limit)
+	if limit := budgetLimit(req.GetBudget(), price); limit != (wrap.Spend{}) {
+		applyBudget(&cfg, limit)
 	}
 	return agentloop.New(cfg)
 }
 
-// budgetLimit converts a budget for this specialist's model. A figure of zero is unlimited; below zero, nothing may be spent.
-func (s *Server) budgetLimit(b *commonv1.Budget) wrap.Spend {
+// budgetLimit converts a budget for a model with a price, which may be nil. A figure of zero is unlimited; below zero, nothing may be spent.
+func budgetLimit(b *commonv1.Budget, p *agentloop.Price) wrap.Spend {
 	limit := wrap.Spend{Tokens: b.GetMaxTokens()}
-	if c, p := b.GetMaxCost(), s.deps.Price; c != nil && p != nil && p.Currency == c.GetCurrencyCode() {
+	if c := b.GetMaxCost(); c != nil && p != nil && p.Currency == c.GetCurrencyCode() {
 		limit.CostMicros = c.GetAmountMicros()
 		if limit.CostMicros == 0 {
 			limit.CostMicros = -1
@@ -163,17 +169,17 @@ func (s *Server) budgetLimit(b *commonv1.Budget) wrap.Spend {
 
 // applyBudget keeps a run within a limit. Tool calls may use the first half. The second half is for the last model call, which
 // reads everything before it. No call is made that may exceed the whole limit.
-func (s *Server) applyBudget(cfg *agentloop.Config, limit wrap.Spend) {
+func applyBudget(cfg *agentloop.Config, limit wrap.Spend) {
 	cfg.Model = wrap.Limit(cfg.Model, wrap.NewBudget(limit), cfg.Price)
 	cfg.MaxTotalTokens, cfg.MaxCostMicros = max(0, limit.Tokens/2), max(0, limit.CostMicros/2)
-	output := float64(agentloop.DefaultMaxOutputTokens)
+	output := float64(cmp.Or(cfg.MaxOutputTokens, agentloop.DefaultMaxOutputTokens))
 	if limit.Tokens > 0 {
 		output = min(output, float64(limit.Tokens)/4)
 	}
 	if limit.CostMicros > 0 && cfg.Price.OutputMicros > 0 {
 		output = min(output, float64(limit.CostMicros)/4*1e6/float64(cfg.Price.OutputMicros))
 	}
-	cfg.MaxOutputTokens = max(minOutputTokens, int(output))
+	cfg.MaxOutputTokens = max(min(minOutputTokens, cmp.Or(cfg.MaxOutputTokens, minOutputTokens)), int(output))
 }
 
 // reserve returns the time that slow tools must leave for the last model call: a quarter of the time left, at most
@@ -195,12 +201,51 @@ func (s *Server) tools(ctx context.Context, turn *Turn) []agentloop.Tool {
 	if s.def.FitTools != nil && turn.Scope.StoreID != "" {
 		s.def.FitTools(ctx, turn.Scope.StoreID, tools)
 	}
-	return s.traced(tools)
+	return s.traced(turn, tools)
 }
 
-// traced adds tracing to tools.
-func (s *Server) traced(tools []agentloop.Tool) []agentloop.Tool {
+// setUp makes the specialist's own tools for an assignment. A tape keeps what the store's data has made of them, or answers it.
+func (s *Server) setUp(ctx context.Context, turn *Turn) []agentloop.Tool {
+	tools := s.tools(ctx, turn)
+	if s.deps.Tape == nil {
+		return tools
+	}
+	live := bundle.Setup{Disabled: turn.disabled}
+	for _, t := range tools {
+		live.Tools = append(live.Tools, t.ToolSpec)
+	}
+	for _, t := range s.deps.Tools {
+		live.Further = append(live.Further, t.Name)
+	}
+	setup := s.deps.Tape.Setup(ctx, s.def.Name, live)
+	if !maps.Equal(turn.disabled, setup.Disabled) {
+		turn.disabled = setup.Disabled
+		tools = s.traced(turn, s.def.Tools(turn))
+	}
+	spec := func(name string) int {
+		return slices.IndexFunc(setup.Tools, func(spec agentloop.ToolSpec) bool { return spec.Name == name })
+	}
+	tools = slices.DeleteFunc(tools, func(t agentloop.Tool) bool { return spec(t.Name) < 0 })
 	for i := range tools {
+		tools[i].ToolSpec = setup.Tools[spec(tools[i].Name)]
+	}
+	for _, name := range setup.Further {
+		if at := spec(name); at >= 0 && !slices.Contains(live.Further, name) { // on tape only
+			absent := func(context.Context, agentloop.ToolCall) (any, error) { return nil, bundle.ErrNotRecorded }
+			tools = append(tools, s.traced(turn, []agentloop.Tool{{ToolSpec: setup.Tools[at], Run: absent}})...)
+		}
+	}
+	return tools
+}
+
+// traced adds tracing to tools. With a tape, their calls are recorded, or answered from a record.
+func (s *Server) traced(turn *Turn, tools []agentloop.Tool) []agentloop.Tool {
+	for i, tool := range tools {
+		if s.deps.Tape != nil {
+			tools[i].Run = func(ctx context.Context, call agentloop.ToolCall) (any, error) {
+				return s.deps.Tape.Call(ctx, s.def.Name, turn.SubQuery, call, turn.Findings, func() (any, error) { return tool.Run(ctx, call) })
+			}
+		}
 		tools[i] = agentotel.Tool(tools[i], agentotel.Config{CaptureContent: s.deps.CaptureContent})
 	}
 	return tools

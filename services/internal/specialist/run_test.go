@@ -60,6 +60,27 @@ func TestWhatIsSpentIsToldUnlessTheAnswerDoes(t *testing.T) {
 	}
 }
 
+// A tool that a deployment adds is offered beside the specialist's own, and what it returns is evidence.
+func TestAFurtherToolIsEvidence(t *testing.T) {
+	waiting := agentloop.NewTool("waiting_time", "How long a repair takes.", func(context.Context, struct{}) (map[string]int, error) {
+		return map[string]int{"days": 17}, nil
+	})
+	model := scripted.New(
+		scripted.Step{ToolCalls: []agentloop.ToolCall{{ID: "c1", Name: "waiting_time"}}},
+		scripted.Step{Text: "A repair takes 17 days. It costs 35.00 EUR."},
+	)
+	r, err := ask(t, serveWith(t, lamps, specialist.Deps{Model: model, Tools: []agentloop.Tool{waiting}}), question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.answer.GetText(); got != "A repair takes 17 days." {
+		t.Errorf("the answer is %q; only the days have evidence", got)
+	}
+	if _, err := specialist.New(lamps, specialist.Deps{Model: model, Tools: []agentloop.Tool{{ToolSpec: agentloop.ToolSpec{Name: "look"}, Run: waiting.Run}}}); err == nil {
+		t.Error("two tools have the same name, and nobody says so")
+	}
+}
+
 // A caller that cuts an assignment off while its tools run knows what the model call before them took.
 func TestWhatIsSpentIsToldBeforeTheToolsRun(t *testing.T) {
 	def := lamps

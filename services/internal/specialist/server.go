@@ -2,13 +2,12 @@ package specialist
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -21,12 +20,16 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
+	"github.com/quartet-commerce/quartet/services/internal/voice"
 )
 
 // defaultMaxSteps suits tools that answer in one or two lookups, with one refinement.
@@ -35,13 +38,12 @@ const defaultMaxSteps = 4
 // Server serves SpecialistService for one definition. It is safe for concurrent use.
 type Server struct {
 	specialistv1.UnsafeSpecialistServiceServer
-	def           Definition
-	deps          Deps
-	prompt        string
-	promptVersion string
-	ownPrompt     *promptleak.Prompt // that no answer may quote
-	keywords      []*specialistv1.Keyword
-	tracer        trace.Tracer
+	def      Definition
+	deps     Deps
+	builtIn  *specialistv1.Prompt
+	quotes   *promptleak.Prompt // of the built-in prompt
+	keywords []*specialistv1.Keyword
+	tracer   trace.Tracer
 }
 
 var _ specialistv1.SpecialistServiceServer = (*Server)(nil)
@@ -57,22 +59,28 @@ func New(def Definition, deps Deps) (*Server, error) {
 	if def.MaxSteps == 0 {
 		def.MaxSteps = defaultMaxSteps
 	}
+	if own := def.Tools; len(deps.Tools) > 0 {
+		def.Tools = func(t *Turn) []agentloop.Tool {
+			if own == nil {
+				return slices.Clone(deps.Tools)
+			}
+			return slices.Concat(own(t), deps.Tools)
+		}
+	}
 	deps.Logger = deps.Log()
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	prompt := fixedPrompt(def)
-	sum := sha256.Sum256([]byte(prompt))
 	s := &Server{
-		def:           def,
-		deps:          deps,
-		prompt:        prompt,
-		ownPrompt:     promptleak.New(prompt, languageLine(""), messageLead, lackLead, summaryLead, shownLead, pendingLead),
-		promptVersion: "builtin-" + hex.EncodeToString(sum[:4]),
-		keywords:      keywords(def.Keywords),
-		tracer:        otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
+		def:      def,
+		deps:     deps,
+		builtIn:  prompt.BuiltIn(strings.TrimSpace(def.Prompt)),
+		quotes:   quotesOf(def.Prompt),
+		keywords: keywords(def.Keywords),
+		tracer:   otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
 	}
-	if _, err := s.loop(context.Background(), &Turn{Findings: &Findings{}}, nil); err != nil {
+	blank := &Turn{Findings: &Findings{}, prompt: s.builtIn, quotes: s.quotes}
+	if _, err := s.loop(context.Background(), blank, nil, s.tools(context.Background(), blank)); err != nil {
 		return nil, fmt.Errorf("specialist %s: %w", def.Name, err)
 	}
 	return s, nil
@@ -103,7 +111,7 @@ func (s *Server) Describe(ctx context.Context, _ *specialistv1.DescribeRequest) 
 	d := s.def
 	out := &specialistv1.Specialist{
 		Name: d.Name, Purpose: d.Purpose, Examples: d.Examples, Keywords: s.keywords, Available: true,
-		ReadsCart: d.ReadsCart,
+		ReadsCart: d.ReadsCart, Prompt: s.builtIn,
 	}
 	if d.Unavailable != nil {
 		if out.UnavailableReason, err = d.Unavailable(ctx, sc); err != nil {
@@ -154,7 +162,16 @@ func (s *Server) newTurn(ctx context.Context, req *specialistv1.AnswerRequest) (
 		Scope: sc, SubQuery: req.GetSubQuery(), Message: req.GetMessage(), Language: languageOf(sc.Locale, req),
 		Now: s.deps.Now().In(zone), Cart: req.GetCart(), Findings: &Findings{}, disabled: s.disabledTools(ctx, sc),
 		colleagues: sortedColleagues(req.GetColleagues(), s.def.Name),
+		prompt:     prompt.OrBuiltIn(req.GetPrompt(), s.builtIn), quotes: s.quotesOf(req.GetPrompt()),
 	}, nil
+}
+
+// quotesOf returns what finds quotations of the prompt of an assignment.
+func (s *Server) quotesOf(p *specialistv1.Prompt) *promptleak.Prompt {
+	if p.GetText() == "" {
+		return s.quotes
+	}
+	return quotesOf(p.GetText())
 }
 
 // startSpan begins the span of an answer.
@@ -165,7 +182,7 @@ func (s *Server) startSpan(ctx context.Context, turn *Turn, req *specialistv1.An
 		attribute.String(telemetry.KeyConversation, turn.Scope.ThreadID),
 		attribute.String(telemetry.KeyStore, turn.Scope.StoreID),
 		attribute.String(telemetry.KeyAssignment, req.GetAssignmentId()),
-		attribute.String(telemetry.KeyPromptVersion, s.promptVersion),
+		attribute.String(telemetry.KeyPromptVersion, turn.prompt.GetVersion()),
 	))
 }
 
@@ -175,7 +192,7 @@ func (s *Server) logAnswer(ctx context.Context, a *specialistv1.Answer) {
 	if a.GetCost() != nil {
 		cost = slog.Int64("cost_micros", a.GetCost().GetAmountMicros())
 	}
-	s.deps.Logger.InfoContext(ctx, "answered", "agent", a.GetSpecialist(), "model", a.GetModel(),
+	s.deps.Logger.InfoContext(ctx, "answered", "agent", a.GetSpecialist(), "model", a.GetModel(), "prompt_version", a.GetPromptVersion(),
 		"duration", a.GetDuration().AsDuration(), "input_tokens", a.GetUsage().GetInputTokens(),
 		"output_tokens", a.GetUsage().GetOutputTokens(), cost, "tool_calls", len(a.GetToolCalls()),
 		"finish_reason", a.GetFinishReason().String(), "confidence", a.GetConfidence(),
@@ -214,6 +231,8 @@ func checkRequest(req *specialistv1.AnswerRequest, sc scope.Scope) error {
 	check.Text("unavailable_reason", req.GetUnavailableReason(), 0, maxReason)
 	check.TimeZone("time_zone", req.GetTimeZone())
 	grounding.CheckRules(&check, "claim_rules", req.GetClaimRules())
+	voice.Check(&check, "voice", req.GetVoice())
+	prompt.Check(&check, req.GetPrompt())
 	if check.Count("history", len(req.GetHistory()), maxHistory) {
 		for i, m := range req.GetHistory() {
 			check.Text(fault.At("history", i)+".text", m.GetText(), 0, maxSubQuery)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -183,6 +184,9 @@ func TestAnswerCarriesWhatTheToolsFoundBesideTheText(t *testing.T) {
 	call := a.GetToolCalls()[0]
 	if call.GetArgumentsJson() != `{"what":"lamp"}` || !strings.Contains(call.GetResultPreview(), "store demo") {
 		t.Errorf("call is %v", call)
+	}
+	if n := len(a.GetModelCalls()); n != 2 || a.GetModelCalls()[0].GetUsage().GetInputTokens()+a.GetModelCalls()[1].GetUsage().GetInputTokens() != a.GetUsage().GetInputTokens() {
+		t.Errorf("%d model calls, %v, of %v", n, a.GetModelCalls(), a.GetUsage())
 	}
 	if a.GetUsage().GetModelCalls() != 2 || a.GetCost() != nil || !strings.HasPrefix(a.GetPromptVersion(), "builtin-") {
 		t.Errorf("usage %v, cost %v, prompt version %q", a.GetUsage(), a.GetCost(), a.GetPromptVersion())
@@ -461,7 +465,7 @@ func TestAnAnswerIsOneLineOfTheLogWithoutWhatWasSaid(t *testing.T) {
 		"level": "INFO", "msg": "answered", "agent": "lamps", "cost": "unknown", "tool_calls": 1.0, "finish_reason": "FINISH_REASON_STOP",
 		"claims": 1.0, "unsupported_claims": 1.0,
 	}
-	for _, measured := range []string{"time", "model", "duration", "input_tokens", "output_tokens", "confidence"} {
+	for _, measured := range []string{"time", "model", "prompt_version", "duration", "input_tokens", "output_tokens", "confidence"} {
 		if _, ok := got[measured]; !ok {
 			t.Errorf("the line lacks %q", measured)
 		}
@@ -470,9 +474,50 @@ func TestAnAnswerIsOneLineOfTheLogWithoutWhatWasSaid(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, said := range []string{"Dune", "Walburga", "39.00"} {
+	for _, said := range []string{"Dune", "Walburga", "39.00 EUR"} {
 		if strings.Contains(log.String(), said) {
 			t.Errorf("the line quotes %q", said)
 		}
+	}
+}
+
+func TestAPromptOfTheStoreStandsInForTheBuiltInOne(t *testing.T) {
+	own, named := scripted.New(scripted.Step{Text: "Yes."}, scripted.Step{Text: "Own."}), scripted.New(scripted.Step{
+		Text: "Gentle reader, speak of lamps as a lighthouse keeper would. The Dune Lamp it is.",
+	})
+	client := serveWith(t, lamps, specialist.Deps{
+		Model: own,
+		NamedModel: func(name string) (agentloop.Model, *agentloop.Price, error) {
+			if name != "large" {
+				return nil, nil, fmt.Errorf("there is no model %q", name)
+			}
+			return named, &agentloop.Price{Currency: "USD", OutputMicros: 1e6, InputMicros: 1e6}, nil
+		},
+	})
+	p := &specialistv1.Prompt{Version: "v7", Text: "Gentle reader, speak of lamps as a lighthouse keeper would.", Model: "large", MaxOutputTokens: 300}
+	got, err := ask(t, client, &specialistv1.AnswerRequest{AssignmentId: "a1", SubQuery: "Which lamp?", Prompt: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := named.Requests()[0]
+	system := req.Messages[0].Text
+	if !strings.HasPrefix(system, p.GetText()+"\n\n") || strings.Contains(system, lamps.Prompt) || req.MaxOutputTokens != 300 {
+		t.Errorf("the model is told %q, with %d tokens", system, req.MaxOutputTokens)
+	}
+	if a := got.answer; a.GetPromptVersion() != "v7" || a.GetCost().GetCurrencyCode() != "USD" || strings.Contains(a.GetText(), "lighthouse") {
+		t.Errorf("the answer is %v, and must not quote its prompt", a)
+	}
+
+	// A model that cannot be had does not cost the answer.
+	got, err = ask(t, client, &specialistv1.AnswerRequest{AssignmentId: "a2", SubQuery: "Which lamp?", Prompt: &specialistv1.Prompt{Model: "huge"}})
+	if err != nil || got.answer.GetText() != "Yes." || !strings.HasPrefix(got.answer.GetPromptVersion(), "builtin-") {
+		t.Errorf("the answer is %v, error %v", got.answer, err)
+	}
+	if !strings.HasPrefix(own.Requests()[0].Messages[0].Text, lamps.Prompt) {
+		t.Errorf("without a text, the model is told %q", own.Requests()[0].Messages[0].Text)
+	}
+	_, err = ask(t, client, &specialistv1.AnswerRequest{AssignmentId: "a3", SubQuery: "Which lamp?", Prompt: &specialistv1.Prompt{Text: "A text without a version."}})
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "prompt.version") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -6,11 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/anypb"
+
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -34,6 +37,9 @@ type Turn struct {
 
 	// colleagues are the specialists that the assignment may be passed on to, sorted.
 	colleagues []string
+	// prompt to use, and what finds quotations of it.
+	prompt *specialistv1.Prompt
+	quotes *promptleak.Prompt
 	// disabled maps tools that are switched off for the store to the reason.
 	disabled map[string]string
 	// prefetch reads while the model runs. Nil: nothing to read. See Prefetch.
@@ -55,6 +61,7 @@ type Findings struct {
 	compared   *specialistv1.Comparison
 	question   *specialistv1.ClarifyingQuestion
 	notMine    *specialistv1.NotMine
+	extension  *anypb.Any
 	ordered    []string // products
 	found      int
 	empty      int
@@ -133,6 +140,13 @@ func (f *Findings) SetComparison(c *specialistv1.Comparison) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.compared = c
+}
+
+// SetExtension sets typed data that no other field of an answer has; the last call counts.
+func (f *Findings) SetExtension(extension *anypb.Any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.extension = extension
 }
 
 // Near notes that a lookup found something, but nothing that has all that was asked for.

@@ -26,6 +26,7 @@ type address struct {
 	user, password string
 	db             int
 	master         string
+	pool           int // connections to one server; 0: poolSize
 }
 
 var errForm = errors.New("must be of the form redis://HOST:PORT/DB, redis+sentinel://HOST,HOST/DB?master=NAME or redis+cluster://HOST,HOST")
@@ -98,6 +99,14 @@ func (a *address) options(u *url.URL) error {
 	query := u.Query()
 	a.master = query.Get("master")
 	query.Del("master")
+	if pool := query.Get("pool"); pool != "" {
+		n, err := strconv.Atoi(pool)
+		if err != nil || n < 1 || n > 10_000 {
+			return fmt.Errorf("the option pool is %q, want 1 to 10000 connections", pool)
+		}
+		a.pool = n
+	}
+	query.Del("pool")
 	for name := range query {
 		return fmt.Errorf("unknown option %q", name)
 	}

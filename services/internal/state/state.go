@@ -6,6 +6,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ const (
 	// pingTimeout is how long Open waits for an answer.
 	pingTimeout = 3 * time.Second
 	// poolSize is the most connections to one server. Commands take well under a millisecond, so this is enough for
-	// thousands of turns in flight, and few enough for many replicas on one server.
+	// thousands of turns in flight. Hundreds of replicas on one server need a smaller one, by the option pool of the URL.
 	poolSize = 64
 	// poolTimeout is how long a command whose context has no deadline waits for a connection. A crowd waits; that is no
 	// sign of a server that is down.
@@ -38,7 +39,7 @@ const (
 //	redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME
 //	redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT
 //
-// and the same with rediss for TLS. User, password, port (6379, or 26379 for sentinels) and DB (0) may be left out.
+// and the same with rediss for TLS. The option pool=N bounds the connections to one server, 64 by default. User, password, port (6379, or 26379 for sentinels) and DB (0) may be left out.
 // Commands honour the deadline of their context and are traced, without their arguments.
 //
 // The error is one line that names the hosts, never the password. The caller closes the client.
@@ -74,6 +75,9 @@ func open(ctx context.Context, url string) (_ redis.UniversalClient, mayCome boo
 	if err := redisotel.InstrumentTracing(client, redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false)); err != nil {
 		return nil, false, errors.Join(fmt.Errorf("trace redis: %w", err), client.Close())
 	}
+	if err := redisotel.InstrumentMetrics(client); err != nil {
+		return nil, false, errors.Join(fmt.Errorf("measure redis: %w", err), client.Close())
+	}
 	client.AddHook(replyHook{}) // within the tracing, which records errors
 	pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -96,11 +100,13 @@ func (a address) client() redis.UniversalClient {
 		MasterName: a.master,
 		TLSConfig:  a.tls(),
 
-		PoolSize:              poolSize,
+		PoolSize:              cmp.Or(a.pool, poolSize),
 		PoolTimeout:           poolTimeout,
 		DialTimeout:           2 * time.Second,
 		DialerRetries:         1, // the client retries whole commands
 		ContextTimeoutEnabled: true,
+		// The Redis user needs no right to the commands of clients, and Redis before 7.2 cannot grant the one that names the library.
+		DisableIdentity: true,
 		// Announcements of maintenance are a feature of one hosted product.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

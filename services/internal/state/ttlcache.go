@@ -64,3 +64,11 @@ func (c *TTLCache[V]) Forget(key string) {
 	c.forgets++
 	delete(c.entries, key)
 }
+
+// Clear forgets all keys.
+func (c *TTLCache[V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgets++
+	clear(c.entries)
+}

@@ -48,6 +48,28 @@ func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{next: h.next.WithGroup(name)}
 }
 
+// AtLeast returns a handler that passes on records of a level or above.
+func AtLeast(level slog.Level, h slog.Handler) slog.Handler { return leveled{level: level, next: h} }
+
+type leveled struct {
+	level slog.Level
+	next  slog.Handler
+}
+
+func (h leveled) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= h.level && h.next.Enabled(ctx, level)
+}
+
+func (h leveled) Handle(ctx context.Context, r slog.Record) error { return h.next.Handle(ctx, r) }
+
+func (h leveled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return leveled{level: h.level, next: h.next.WithAttrs(attrs)}
+}
+
+func (h leveled) WithGroup(name string) slog.Handler {
+	return leveled{level: h.level, next: h.next.WithGroup(name)}
+}
+
 // PanicText says what a log may tell of a panic: the text of an error of the Go runtime, which holds no data, and the type of
 // anything else. The stack says where it happened.
 func PanicText(p any) string {

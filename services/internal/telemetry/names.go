@@ -35,11 +35,17 @@ const (
 
 // Attributes of our own.
 const (
-	KeyService          = "quartet.service"
-	KeyStore            = "quartet.store"
-	KeyRequest          = "quartet.request.id"
-	KeyAssignment       = "quartet.assignment.id"
-	KeyPromptVersion    = "quartet.prompt.version"
+	KeyService       = "quartet.service"
+	KeyStore         = "quartet.store"
+	KeyTurn          = "quartet.turn.id"
+	KeyStage         = "quartet.stage" // of a turn: route, specialists, merge or record
+	KeyConfidence    = "quartet.confidence"
+	KeyCurrency      = "quartet.currency"
+	KeyRequest       = "quartet.request.id"
+	KeyAssignment    = "quartet.assignment.id"
+	KeyPromptVersion = "quartet.prompt.version"
+	// KeyPromptVersions are, on the span of a turn, the agents that asked a model with the versions of their prompts.
+	KeyPromptVersions   = "quartet.prompt.versions"
 	KeyRoutingSource    = "quartet.routing.source"
 	KeyRoutingAgreement = "quartet.routing.agreement"
 	KeyMergeMethod      = "quartet.merge.method"
@@ -50,8 +56,10 @@ const (
 	KeyLimit          = "quartet.limit"
 	KeyOutcome        = "quartet.outcome"
 	KeyRecordKind     = "quartet.record.kind"
-	KeyClaimKind      = "quartet.claim.kind"    // number, amount, percentage, date, code, statement or action
-	KeyClaimVerdict   = "quartet.claim.verdict" // supported, contradicted, unsupported or undecided
+	KeyBudgetStep     = "quartet.budget.step"     // stop, cheaper_model, fewer_specialists or partial_answer
+	KeyRating         = "quartet.feedback.rating" // helpful or not_helpful
+	KeyClaimKind      = "quartet.claim.kind"      // number, amount, percentage, date, code, statement or action
+	KeyClaimVerdict   = "quartet.claim.verdict"   // supported, contradicted, unsupported or undecided
 	// KeyClaimPlace is where a claim stands in the reply: its first byte and the byte after its last.
 	KeyClaimPlace = "quartet.claim.place"
 )
@@ -79,6 +87,25 @@ const (
 	MetricRunAheadWasted = "quartet.run_ahead.wasted_tokens"
 	// MetricRunAheadActive is 1 while turns run ahead and 0 while they rest because too much was wasted.
 	MetricRunAheadActive = "quartet.run_ahead.active"
+	// MetricTurnDuration is the time of turns by KeyStore, KeyOutcome (answered, degraded or failed) and, of those that failed,
+	// KeyErrorType. Replies to repeated requests are not in it.
+	MetricTurnDuration = "quartet.turn.duration"
+	// MetricTurnFirstText is the time until the first text of a streamed reply by KeyStore.
+	MetricTurnFirstText = "quartet.turn.first_text"
+	// MetricTurnTokens counts the tokens of turns by KeyStore and KeyTokenType.
+	MetricTurnTokens = "quartet.turn.tokens"
+	// MetricTurnCost is the cost of turns by KeyStore and KeyCurrency, in units of the currency. Turns of unknown cost are not in it.
+	MetricTurnCost = "quartet.turn.cost"
+	// MetricStageDuration is the time of stages of turns by KeyStage.
+	MetricStageDuration = "quartet.stage.duration"
+	// MetricAssignments counts parts of messages by KeyAgent and KeyOutcome: answered, or the code of the failure.
+	MetricAssignments = "quartet.assignments"
+	// MetricHandoffs counts turns that recommend a human by KeyStore.
+	MetricHandoffs = "quartet.handoffs"
+	// MetricBudgetSteps counts turns that save because a budget of the day runs out, by KeyStore and KeyBudgetStep.
+	MetricBudgetSteps = "quartet.budget.steps"
+	// MetricWebhooks counts attempts to tell a store of a turn by KeyOutcome: "delivered", "failed" or "dropped".
+	MetricWebhooks = "quartet.webhooks"
 	// MetricTurnsInFlight is the number of turns that are being worked on.
 	MetricTurnsInFlight = "quartet.turns.in_flight"
 	// MetricTurnsRefused counts turns that a limit kept out, by KeyLimit: process or store.
@@ -89,6 +116,8 @@ const (
 	MetricRecordsSkipped = "quartet.records.skipped"
 	// MetricClaims counts the claims of replies by KeyClaimKind and KeyClaimVerdict.
 	MetricClaims = "quartet.claims"
+	// MetricFeedback counts feedback on turns by KeyRating.
+	MetricFeedback = "quartet.feedback"
 	// MetricRefusals counts calls that were refused because of who made them, by KeyErrorType, the reason of their status.
 	MetricRefusals = "quartet.calls.refused"
 	// MetricSummaries counts summaries of threads by KeyOutcome: written, failed or dropped.

@@ -3,17 +3,24 @@ package telemetry
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	logsv1 "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	metricsv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"go.uber.org/goleak"
@@ -25,11 +32,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // setup runs Setup and returns its shutdown, which runs once at the latest when the test ends.
 func setup(t *testing.T, cfg Config) func() error {
 	t.Helper()
-	shutdown, err := Setup(t.Context(), cfg)
+	p, err := Setup(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	once := sync.OnceValue(func() error { return shutdown(context.Background()) })
+	once := sync.OnceValue(func() error { return p.Shutdown(context.Background()) })
 	t.Cleanup(func() { _ = once() })
 	return once
 }
@@ -115,6 +122,17 @@ func (m *metricSink) Export(context.Context, *metricsv1.ExportMetricsServiceRequ
 	return &metricsv1.ExportMetricsServiceResponse{}, nil
 }
 
+// logSink takes log records.
+type logSink struct {
+	logsv1.UnimplementedLogsServiceServer
+	got chan *logsv1.ExportLogsServiceRequest
+}
+
+func (l *logSink) Export(_ context.Context, req *logsv1.ExportLogsServiceRequest) (*logsv1.ExportLogsServiceResponse, error) {
+	l.got <- req
+	return &logsv1.ExportLogsServiceResponse{}, nil
+}
+
 func TestShutdownExportsWhatIsLeft(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -124,12 +142,21 @@ func TestShutdownExportsWhatIsLeft(t *testing.T) {
 	spans, metrics := &collector{spans: make(chan *tracev1.ExportTraceServiceRequest, 8)}, &metricSink{got: make(chan struct{}, 8)}
 	tracev1.RegisterTraceServiceServer(server, spans)
 	metricsv1.RegisterMetricsServiceServer(server, metrics)
+	logs := &logSink{got: make(chan *logsv1.ExportLogsServiceRequest, 8)}
+	logsv1.RegisterLogsServiceServer(server, logs)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(lis) }()
 	defer func() { server.Stop(); <-served }()
 
-	shutdown := setup(t, Config{ServiceName: "quartet-test", Version: "v9", Endpoint: "http://" + lis.Addr().String()})
-	_, span := otel.Tracer("t").Start(t.Context(), "work")
+	p, err := Setup(t.Context(), Config{ServiceName: "quartet-test", Version: "v9", Endpoint: "http://" + lis.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shutdown := func() error { return p.Shutdown(context.Background()) }
+	ctx, span := otel.Tracer("t").Start(t.Context(), "work")
+	log := slog.New(AtLeast(slog.LevelInfo, p.Logs))
+	log.DebugContext(ctx, "not this")
+	log.InfoContext(ctx, "this")
 	span.End()
 	counter, err := otel.Meter("t").Int64Counter("things")
 	if err != nil {
@@ -142,6 +169,10 @@ func TestShutdownExportsWhatIsLeft(t *testing.T) {
 	if len(spans.spans) != 1 || len(metrics.got) != 1 {
 		t.Fatalf("%d batches of spans, %d of metrics, want one each", len(spans.spans), len(metrics.got))
 	}
+	records := (<-logs.got).GetResourceLogs()[0].GetScopeLogs()[0].GetLogRecords()
+	if len(records) != 1 || records[0].GetBody().GetStringValue() != "this" || hex.EncodeToString(records[0].GetTraceId()) != TraceID(ctx) {
+		t.Errorf("log records %v, want one of trace %s", records, TraceID(ctx))
+	}
 	rs := (<-spans.spans).GetResourceSpans()[0]
 	got := map[string]string{}
 	for _, kv := range rs.GetResource().GetAttributes() {
@@ -152,6 +183,46 @@ func TestShutdownExportsWhatIsLeft(t *testing.T) {
 	}
 	if name := rs.GetScopeSpans()[0].GetSpans()[0].GetName(); name != "work" {
 		t.Errorf("span %q", name)
+	}
+}
+
+func TestPrometheusReadsMetrics(t *testing.T) {
+	p, err := Setup(t.Context(), Config{Prometheus: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter, err := otel.Meter("t").Int64Counter("quartet.things", metric.WithUnit("{thing}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxSeries + 100 { // more stores than are told apart
+		counter.Add(t.Context(), 1, metric.WithAttributes(attribute.Int(KeyStore, i)))
+	}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- ServeMetrics(ctx, lis, p.Metrics) }()
+	resp, err := http.Get("http://" + lis.Addr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(page), "\nquartet_things_total{"); n != maxSeries || !strings.Contains(string(page), "otel_metric_overflow") {
+		t.Errorf("%d series, want %d and one for the others", n, maxSeries)
+	}
+	if !strings.Contains(string(page), "go_goroutine_count") {
+		t.Error("no metrics of the runtime")
+	}
+	stop()
+	http.DefaultClient.CloseIdleConnections()
+	if err := errors.Join(<-served, p.Shutdown(context.Background())); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -165,7 +165,7 @@ func endAtDot(t string, i, end int) (int, int) {
 		next := behind[c:]
 		n := strings.IndexFunc(next, func(r rune) bool { return !IsLetter(r) })
 		switch {
-		case n < 0 && len(next) < maxLookahead:
+		case n < 0 && len(next) < maxLookahead, n >= 0 && !utf8.FullRuneInString(next[n:]):
 			return 0, i // the next word may grow
 		case n > 0:
 			next = next[:n]

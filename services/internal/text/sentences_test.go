@@ -99,8 +99,10 @@ func FuzzSentences(f *testing.F) {
 	for _, seed := range []string{
 		"It costs 129.95 EUR. On 3. Mai we go to https://a.example/b?c. Yes!\n- 1 299,00 €\n", "あり。9。9 ！", "\xff. A\x00? B",
 		strings.Repeat("long sentences with 42 numbers ", 40), strings.Repeat("word ", 300), "1.\n2! 3? 4… 5.  6",
+		" costs 129.95 EUR. On 3. MƕNܢ", // a piece may end within a letter
 	} {
 		f.Add(seed, uint8(1))
+		f.Add(seed, uint8(8))
 		f.Add(seed, uint8(50))
 	}
 	f.Fuzz(func(t *testing.T, text string, size uint8) {

@@ -70,11 +70,14 @@ type Word struct {
 	Start, End int
 }
 
+// bytesPerWord is about how many bytes of a text have one word.
+const bytesPerWord = 6
+
 // Words splits a text into words, which are runs of letters and digits, and folds them. A decimal number is one word
 // ("42.5"), and so is a contraction ("don't"); an elided article is a word of its own ("l'article"); a possessive 's is
 // dropped. In scripts without spaces between words, each character is a word.
 func Words(s string) []Word {
-	var out []Word
+	out := make([]Word, 0, len(s)/bytesPerWord+1) // grown by doubling, they were 18 % of what grounding's BenchmarkCheck allocates
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if !IsLetter(r) && !IsDigit(r) && !IsUnspaced(r) {

@@ -5,6 +5,9 @@ package usage
 
 import (
 	"cmp"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
@@ -17,6 +20,25 @@ func Of(u agentloop.Usage) *commonv1.Usage {
 		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedInputTokens: u.CachedInputTokens,
 		ReasoningOutputTokens: u.ReasoningTokens, ModelCalls: int32(u.ModelCalls), Estimated: u.Estimated,
 	}
+}
+
+// Calls converts the model calls of a run.
+func Calls(r *agentloop.Result) []*commonv1.ModelCall {
+	var calls []*commonv1.ModelCall
+	for _, step := range r.Steps {
+		if step.Usage.ModelCalls > 0 {
+			calls = append(calls, &commonv1.ModelCall{Usage: Of(step.Usage), Duration: durationpb.New(step.Duration)})
+		}
+	}
+	return calls
+}
+
+// CostText is a cost as logs and people have it, such as "0.0015 USD". Nil is "unknown".
+func CostText(c *commonv1.Cost) string {
+	if c == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.4f %s", float64(c.GetAmountMicros())/1e6, c.GetCurrencyCode())
 }
 
 // CostOf converts the cost of a run. Nil: it is unknown.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -186,17 +187,23 @@ func attributeTexts(p *catalogv1.Product) []string {
 	return all
 }
 
-// optionTexts are the options, each once. Sizes are left out: they would match every number in a query.
+// optionTexts are the options, each once. Sizes that are a bare number or letter are left out: they would match every number in a query,
+// and the unit of "30 l". A size with a unit or in words is what it says: "65 inch", "queen".
 func optionTexts(p *catalogv1.Product) []string {
 	options := make(map[string]bool)
 	for _, v := range p.GetVariants() {
 		for name, value := range v.GetOptions() {
-			if catalog.NameKey(name) != "size" {
+			if catalog.NameKey(name) != "size" || !isBareSize(value) {
 				options[value] = true
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(options))
+}
+
+func isBareSize(value string) bool {
+	ws := catalog.Words(value)
+	return len(ws) == 0 || len(ws) == 1 && (isNumber(ws[0]) || utf8.RuneCountInString(ws[0]) == 1)
 }
 
 // wordsOf are the words of each text.

@@ -51,53 +51,80 @@ func (g *GramCounts) Add(p *catalogv1.Product) {
 	}
 }
 
-// The weights of a linear model over three features, each from 0 to 1: the score by words (BM25F) and by character n-grams (BM25 over
-// what names the candidates), in parts of the highest, and the place among the products that meet the query. They were fitted to judged
-// queries, as docs/search.md says.
+// Features are what a linear model orders products by.
+type Features [numFeatures]float64
+
 const (
-	wordsWeight   = 2.5
-	gramsWeight   = 2
-	readingWeight = 2.5
-	// readingRank is how slowly places lose worth, as in reciprocal rank fusion.
+	// wordsFeature is the score by words (BM25F), in parts of the highest.
+	wordsFeature = iota
+	// gramsFeature is BM25 over character n-grams of what names the product, in parts of the highest.
+	gramsFeature
+	// readingFeature is the place among the products that meet the query, as in reciprocal rank fusion: 1 for the first, 0 for those that
+	// do not meet it.
+	readingFeature
+	numFeatures
+)
+
+const (
+	// readingRank is how slowly places lose worth.
 	readingRank = 60
 	// gramsLength is b of BM25.
 	gramsLength = 0.75
 )
 
+// Score is the sum of the features by their weights.
+func (f Features) Score(weights Features) float64 {
+	var sum float64
+	for i, w := range weights {
+		sum += w * f[i]
+	}
+	return sum
+}
+
 // Rerank orders the hits that meet the query, which are in order, together with the best products by words. Those of the latter that do
 // not meet it are marked as loose.
 func Rerank(q Query, strict []Hit, best []Candidate, f Filter, counts *GramCounts) []Hit {
-	hits := slices.Clone(strict)
+	// Those that meet the query and come late in that order stay behind.
+	behind := strict[min(bestSize, len(strict)):]
+	ranked, features := candidates(q, strict, best, f, counts)
+	for i := range ranked {
+		ranked[i].Score = features[i].Score(Weights)
+	}
+	slices.SortStableFunc(ranked, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), ByTitle(a.Entry, b.Entry))
+	})
+	return append(ranked, behind...)
+}
+
+// candidates are the products that [Rerank] orders, with their features.
+func candidates(q Query, strict []Hit, best []Candidate, f Filter, counts *GramCounts) ([]Hit, []Features) {
+	ranked := slices.Clone(strict[:min(bestSize, len(strict))])
 	met := make(map[string]bool, len(strict))
-	for i := range hits {
-		met[hits[i].ID()] = true
-		hits[i].Score = readingWeight * readingRank / float64(readingRank+i)
+	for _, h := range strict {
+		met[h.ID()] = true
 	}
 	for _, c := range best {
 		if met[c.ID()] {
 			continue
 		}
 		if variants := f.Admit(c.Entry); len(variants) > 0 {
-			c.Score = 0
-			hits = append(hits, Hit{Candidate: c, Variants: variants, Loose: true})
+			ranked = append(ranked, Hit{Candidate: c, Variants: variants, Loose: true})
 		}
 	}
-	// Those that meet the query and come late in that order stay behind.
-	ranked := slices.Concat(hits[:min(bestSize, len(strict))], hits[len(strict):])
-	behind := hits[min(bestSize, len(strict)):len(strict)]
 	words, grams := make([]float64, len(ranked)), q.gramScores(ranked, counts)
 	for i, h := range ranked {
 		words[i] = h.Match.Score
 	}
 	scale(words)
 	scale(grams)
-	for i := range ranked {
-		ranked[i].Score += wordsWeight*words[i] + gramsWeight*grams[i]
+	features := make([]Features, len(ranked))
+	for i, h := range ranked {
+		features[i][wordsFeature], features[i][gramsFeature] = words[i], grams[i]
+		if !h.Loose {
+			features[i][readingFeature] = readingRank / float64(readingRank+i)
+		}
 	}
-	slices.SortStableFunc(ranked, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), ByTitle(a.Entry, b.Entry))
-	})
-	return append(ranked, behind...)
+	return ranked, features
 }
 
 // scale divides by the highest, if there is one above zero.

@@ -27,28 +27,48 @@ type Result struct {
 // Search ranks the products that meet the text and pass the filter. What it returns stays valid after the view was
 // released: entries never change.
 func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort) (Result, error) {
+	out, err := v.strict(ctx, q, f, by)
+	if err != nil || ByValue(by) || len(q.Terms) == 0 {
+		return out, err
+	}
+	best, err := out.matches.Best(ctx, f, bestSize)
+	if err != nil {
+		return Result{}, err
+	}
+	out.Hits = Rerank(q, out.Hits, best, f, v.Grams)
+	return out, nil
+}
+
+// strict ranks the products that meet the query and pass the filter.
+func (v *View) strict(ctx context.Context, q Query, f Filter, by catalogv1.Sort) (Result, error) {
 	p, err := v.Index.Match(ctx, q)
 	if err != nil {
 		return Result{}, err
 	}
 	out := Result{Query: q, matches: p}
 	if out.Selection, err = v.rank(ctx, q, p); err != nil {
-		return out, err
+		return Result{}, err
 	}
 	if out.matched {
 		if err := out.selectHits(ctx, f, by); err != nil {
 			return Result{}, err
 		}
 	}
-	if ByValue(by) || len(q.Terms) == 0 {
-		return out, nil
-	}
-	best, err := p.Best(ctx, f, bestSize)
-	if err != nil {
-		return Result{}, err
-	}
-	out.Hits = Rerank(q, out.Hits, best, f, v.Grams)
 	return out, nil
+}
+
+// Candidates are the products that a search by relevance orders, and their features: what the weights are fitted on.
+func (v *View) Candidates(ctx context.Context, q Query, f Filter) ([]Hit, []Features, error) {
+	out, err := v.strict(ctx, q, f, catalogv1.Sort_SORT_UNSPECIFIED)
+	if err != nil {
+		return nil, nil, err
+	}
+	best, err := out.matches.Best(ctx, f, bestSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	hits, features := candidates(q, out.Hits, best, f, v.Grams)
+	return hits, features, nil
 }
 
 // selectHits finds the products that meet the words and pass the filter.

@@ -130,11 +130,13 @@ func (x *lexicon) isKnown(stem string) bool {
 	return x.known[stem] || x.base != nil && x.base.isKnown(stem)
 }
 
-// Parse reads a query to a store whose products are in these languages, the most frequent first. None: English.
+// Parse reads a query to a store whose products are in these languages, the most frequent first. None: English. To English products,
+// words of other languages are translated.
 func (v *Vocabulary) Parse(query string, spoken ...*Language) Query {
 	if len(spoken) == 0 {
 		spoken = Languages[:1]
 	}
+	query = v.toEnglish(query, spoken)
 	ws := catalog.Words(query)
 	best, most := spoken[0], 0
 	for _, l := range spoken {

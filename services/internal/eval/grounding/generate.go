@@ -24,7 +24,7 @@ var generatedAt = time.Date(2026, time.June, 15, 10, 0, 0, 0, time.UTC)
 // kinds are the changes that make a true reply wrong. Generate takes them in turn.
 var kinds = []string{
 	"digit", "neighbour_price", "currency", "absent_product", "stock_inverted", "swapped_subject",
-	"other_order_status", "off_by_one_day", "negation", "action_claimed", "expired_code",
+	"other_order_status", "off_by_one_day", "negation", "action_claimed", "expired_code", "comparison", "superlative",
 }
 
 // phrases are the sentences of generated replies in one language.
@@ -32,6 +32,7 @@ type phrases struct {
 	language, message       string
 	price                   string // product, price
 	inStock, outOfStock     string // product
+	cheaper, cheapest       string // cheaper product, the other; cheapest product
 	order                   string // order, status
 	arrives, notCancel      string // date; nothing
 	cancel, cancelled       string // what is wrong: that it can be cancelled; that the assistant did it, order
@@ -45,28 +46,28 @@ type phrases struct {
 
 var languages = []phrases{
 	{
-		"en", "Can you help me?", "The %s costs %s.", "The %s is in stock.", "The %s is out of stock.", "Your order %s %s.",
+		"en", "Can you help me?", "The %s costs %s.", "The %s is in stock.", "The %s is out of stock.", "The %s is cheaper than the %s.", "The cheapest is the %s.", "Your order %s %s.",
 		"The delivery date is %s.", "It can not be cancelled any more.", "It can still be cancelled.", "I have cancelled order %s for you.",
 		"With the code %s you get %d%% off until %s.", false, "%d %s %d",
 		"January February March April May June July August September October November December",
 		"has been shipped", "has been delivered", "is being processed", "was cancelled",
 	},
 	{
-		"de", "Können Sie mir helfen?", "%s kostet %s.", "%s ist auf Lager.", "%s ist ausverkauft.", "Ihre Bestellung %s %s.",
+		"de", "Können Sie mir helfen?", "%s kostet %s.", "%s ist auf Lager.", "%s ist ausverkauft.", "%s ist günstiger als %s.", "Am günstigsten ist %s.", "Ihre Bestellung %s %s.",
 		"Der Liefertermin ist der %s.", "Sie kann nicht mehr storniert werden.", "Sie kann noch storniert werden.", "Ich habe die Bestellung %s für Sie storniert.",
 		"Mit dem Code %s erhalten Sie %d %% Rabatt bis zum %s.", true, "%d. %s %d",
 		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
 		"wurde verschickt", "wurde zugestellt", "ist in Bearbeitung", "wurde storniert",
 	},
 	{
-		"fr", "Pouvez-vous m'aider ?", "%s coûte %s.", "%s est en stock.", "%s est en rupture de stock.", "Votre commande %s %s.",
+		"fr", "Pouvez-vous m'aider ?", "%s coûte %s.", "%s est en stock.", "%s est en rupture de stock.", "%s est moins cher que %s.", "Le moins cher est %s.", "Votre commande %s %s.",
 		"La date de livraison est le %s.", "Elle ne peut plus être annulée.", "Elle peut encore être annulée.", "J'ai annulé la commande %s pour vous.",
 		"Avec le code %s vous avez %d %% de remise jusqu'au %s.", true, "%d %s %d",
 		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
 		"a été expédiée", "a été livrée", "est en préparation", "a été annulée",
 	},
 	{
-		"es", "¿Me puedes ayudar?", "%s cuesta %s.", "%s está disponible.", "%s está agotado.", "Tu pedido %s %s.",
+		"es", "¿Me puedes ayudar?", "%s cuesta %s.", "%s está disponible.", "%s está agotado.", "%s es más barato que %s.", "El más barato es %s.", "Tu pedido %s %s.",
 		"La fecha de entrega es el %s.", "Ya no se puede cancelar.", "Todavía se puede cancelar.", "He cancelado el pedido %s por ti.",
 		"Con el código %s tienes un %d %% de descuento hasta el %s.", true, "%d de %s de %d",
 		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
@@ -74,32 +75,87 @@ var languages = []phrases{
 	},
 }
 
-// files hold a store whose titles are in German and whose currency is neither of the demo stores'.
+// unseenLanguages say the same in other words.
+var unseenLanguages = []phrases{
+	{
+		"en", "Hi, a quick question.", "You can get the %s for %s.", "We currently have the %s available.", "Sadly, the %s is sold out right now.",
+		"The %s costs less than the %s.", "Of these, the %s has the lowest price.", "Order %s %s.",
+		"You should have it by %s.", "Cancelling it is no longer possible.", "Cancelling it is still possible.", "I've just cancelled order %s.",
+		"Enter %s at checkout to take %d%% off; it runs until %s.", false, "%d %s %d",
+		"January February March April May June July August September October November December",
+		"is on its way", "has arrived", "is still being prepared", "has been cancelled",
+	},
+	{
+		"de", "Hallo, eine kurze Frage.", "Sie bekommen %s für %s.", "Wir haben %s derzeit vorrätig.", "Leider ist %s gerade vergriffen.",
+		"%s kostet weniger als %s.", "Den niedrigsten Preis hat %s.", "Die Bestellung mit der Nummer %s %s.",
+		"Rechnen Sie am %s mit dem Paket.", "Eine Stornierung ist leider nicht mehr möglich.", "Eine Stornierung ist weiterhin möglich.", "Die Bestellung %s habe ich soeben storniert.",
+		"Geben Sie an der Kasse %s ein und sparen Sie %d %%, gültig bis zum %s.", true, "%d. %s %d",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"ist unterwegs", "ist bereits angekommen", "wird gerade vorbereitet", "ist storniert worden",
+	},
+	{
+		"fr", "Bonjour, une petite question.", "Vous pouvez avoir %s pour %s.", "Nous avons %s en stock.", "Malheureusement, %s est épuisé pour le moment.",
+		"%s coûte moins que %s.", "Le prix le plus bas est celui de %s.", "La commande %s %s.",
+		"Vous devriez la recevoir le %s.", "L'annulation n'est plus possible.", "L'annulation reste possible.", "Je viens d'annuler la commande %s.",
+		"Saisissez %s au moment de payer pour avoir %d %% de moins, jusqu'au %s.", true, "%d %s %d",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"est en route", "est bien arrivée", "est en cours de préparation", "a bien été annulée",
+	},
+	{
+		"es", "Hola, una pregunta rápida.", "Puedes llevarte %s por %s.", "Tenemos %s en existencias.", "Por desgracia, %s no está disponible ahora.",
+		"%s cuesta menos que %s.", "El precio más bajo es el de %s.", "El pedido %s %s.",
+		"Deberías recibirlo el %s.", "Ya no es posible anularlo.", "Aún es posible anularlo.", "Acabo de anular el pedido %s.",
+		"Usa %s al pagar y ahorra un %d %%, hasta el %s.", true, "%d de %s de %d",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"está en camino", "ya ha llegado", "sigue en preparación", "ha sido anulado",
+	},
+}
+
+// files hold a store whose titles are in German and whose currency is neither of the demo stores', and in unseen two stores whose
+// titles are in Italian and Swedish.
 //
-//go:embed store
+//go:embed store unseen
 var files embed.FS
 
-// Generate returns n true replies from the demo stores and one more, each followed by the same reply with one fact changed. Languages, stores and
-// kinds of changes come in turn; equal seeds give equal cases.
-func Generate(n int, seed uint64) ([]Case, error) {
-	stores, err := demo.Load(generatedAt)
+// Source is what replies are generated from: stores and the words of replies.
+type Source struct {
+	folder    string // of files
+	isDemo    bool   // the demo stores, too
+	languages []phrases
+}
+
+// Seen has the stores and words that the checks were written with, Unseen others. Whoever changes a check because of a reply of Unseen
+// must write new stores and words.
+var (
+	Seen   = Source{"store", true, languages}
+	Unseen = Source{"unseen", false, unseenLanguages}
+)
+
+func (s Source) stores() ([]demo.Dataset, error) {
+	folder, err := fs.Sub(files, s.folder)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := fs.Sub(files, "store")
+	stores, err := demo.Read(folder, generatedAt)
+	if err != nil || !s.isDemo {
+		return stores, err
+	}
+	more, err := demo.Load(generatedAt)
+	return append(more, stores...), err
+}
+
+// Generate returns n true replies, each followed by the same reply with one fact changed. Languages, stores and kinds of changes come
+// in turn; equal seeds give equal cases.
+func Generate(n int, seed uint64, from Source) ([]Case, error) {
+	stores, err := from.stores()
 	if err != nil {
 		return nil, err
 	}
-	own, err := demo.Read(folder, generatedAt)
-	if err != nil {
-		return nil, err
-	}
-	stores = append(stores, own...)
 	g := generator{rand.New(rand.NewPCG(seed, 0))}
 	var cases []Case
 	for i := range n {
-		kind, p := kinds[i%len(kinds)], languages[i/len(kinds)%len(languages)]
-		store := stores[i/len(kinds)/len(languages)%len(stores)]
+		kind, p := kinds[i%len(kinds)], from.languages[i/len(kinds)%len(from.languages)]
+		store := stores[i/len(kinds)/len(from.languages)%len(stores)]
 		var r reply
 		switch kind {
 		case "other_order_status", "off_by_one_day", "negation", "action_claimed":
@@ -169,7 +225,20 @@ func (g generator) products(all []*catalogv1.Product, p phrases, kind string) re
 	first, second := fmt.Sprintf(p.price, names[0], amounts[0]), fmt.Sprintf(p.price, names[1], amounts[1])
 	stocked := fmt.Sprintf(stock, names[0])
 	r := reply{tool: "search_catalog", result: map[string]any{"products": rows}, honest: first + " " + stocked + " " + second}
+	byPrice := []int{0, 1, 2} // the numbers of the products
+	slices.SortFunc(byPrice, func(i, j int) int {
+		return int(found[i].GetVariants()[0].GetPrice().GetAmountMinor() - found[j].GetVariants()[0].GetPrice().GetAmountMinor())
+	})
+	cheapest, dearest := names[byPrice[0]], names[byPrice[2]]
 	switch kind {
+	case "comparison":
+		r.honest = first + " " + second + " " + fmt.Sprintf(p.cheaper, cheapest, dearest)
+		wrong := fmt.Sprintf(p.cheaper, dearest, cheapest)
+		r.change(fmt.Sprintf(p.cheaper, cheapest, dearest), wrong, wrong)
+	case "superlative":
+		r.honest = first + " " + second + " " + fmt.Sprintf(p.cheapest, cheapest)
+		wrong := fmt.Sprintf(p.cheapest, dearest)
+		r.change(fmt.Sprintf(p.cheapest, cheapest), wrong, wrong)
 	case "digit":
 		at := len(amounts[0]) - len(" EUR") - 1
 		changed := amounts[0][:at] + string('0'+(amounts[0][at]-'0'+3)%10) + amounts[0][at+1:]
@@ -257,8 +326,8 @@ func (g generator) code(all []*promotionv1.Promotion, p phrases) reply {
 	r := reply{
 		tool: "list_active_promotions",
 		result: map[string]any{"promotions": []any{
-			map[string]any{"code": good.GetCode(), "offer": good.GetTitle(), "saving_percent": percent, "eligible": true, "ends": end.Format("2 January 2006")},
-			map[string]any{"code": old.GetCode(), "offer": old.GetTitle(), "eligible": false, "refused": "expired", "explanation": old.GetCode() + " has ended."},
+			map[string]any{"code": good.GetCode(), "title": good.GetTitle(), "offer": fmt.Sprintf("%d%% off all products", percent), "eligible": true, "ends": end.Format("2 January 2006")},
+			map[string]any{"code": old.GetCode(), "title": old.GetTitle(), "eligible": false, "refused": "expired", "explanation": old.GetCode() + " has ended."},
 		}},
 		honest: fmt.Sprintf(p.code, good.GetCode(), percent, p.day(end)),
 	}

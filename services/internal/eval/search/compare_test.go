@@ -5,6 +5,10 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
 
 // The first query gains a place, the second loses one, the third puts what nobody judged first, the fourth is as it was, and
@@ -27,7 +31,7 @@ func TestPipelinesAreComparedQueryByQuery(t *testing.T) {
 	}
 	text, err := json.Marshal(r)
 	if err != nil || !strings.Contains(string(text), `"against_lexical":{"ndcg_at_10":{"mean_change":-0.09`) ||
-		!strings.Contains(string(text), `"improved_queries":1,"worsened_queries":2,"sign_test_p":1}`) {
+		!strings.Contains(string(text), `"improved_queries":1,"worsened_queries":2,"sign_test_p":1,"randomization_test_p":1}`) {
 		t.Errorf("as JSON, error %v:\n%s", err, text)
 	}
 }
@@ -40,5 +44,45 @@ func TestSignTest(t *testing.T) {
 		if got := signTest(c.a, c.b); math.Abs(got-c.want) > 1e-4 {
 			t.Errorf("%d to %d: p is %v, want %v", c.a, c.b, got, c.want)
 		}
+	}
+}
+
+// Five differences of one sign: two of the 32 assignments are as extreme.
+func TestRandomizationTest(t *testing.T) {
+	for _, c := range []struct {
+		differences []float64
+		want        float64
+	}{{nil, 1}, {[]float64{0, 0}, 1}, {[]float64{0.1, 0.1, 0.1, 0.1, 0.1}, 2. / 32}, {[]float64{-1, -1, -1, -1, 1}, 12. / 32}, {[]float64{1, 0.1}, 0.5}} {
+		if got := randomizationTest(c.differences); math.Abs(got-c.want) > 0.02 {
+			t.Errorf("%v: p is %v, want %v", c.differences, got, c.want)
+		}
+	}
+}
+
+// The kite is named in one word and described in another; only n-grams find it by a part of a word. A tent ends
+// like a stunt.
+func TestBaselinesRankTheProducts(t *testing.T) {
+	all := baselines()
+	for _, p := range []*catalogv1.Product{
+		{ProductId: "a", Title: "Stunt kites"}, {ProductId: "b", Title: "Winder", Description: "for a stunt"}, {ProductId: "c", Title: "Tent"},
+	} {
+		for _, b := range all {
+			b.add(p)
+		}
+	}
+	queries := []Query{{Text: "kite"}, {Text: "Stunt"}}
+	got := make(map[string][]string)
+	for _, b := range all {
+		for _, o := range b.rank(queries) {
+			var ids []string
+			for _, h := range o.Hits {
+				ids = append(ids, h.ProductID)
+			}
+			got[b.name] = append(got[b.name], strings.Join(ids, " "))
+		}
+	}
+	want := map[string][]string{"BM25": {"", "a b"}, "BM25 over n-grams": {"a", "a b c"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,8 @@ type Figures struct {
 	Unjudged10 Mean `json:"unjudged_share_at_10"`
 	// NoAnswer is how many queries found nothing.
 	NoAnswer int `json:"no_answer_queries"`
+	// Missed is how many queries have a relevant product and none among the first 10 hits.
+	Missed int `json:"queries_without_relevant_hit"`
 	// Incomplete is how many queries were answered without a leg that should have taken part.
 	Incomplete int `json:"incomplete_queries"`
 	// P50 and P99 are the shortest times, in milliseconds, that 50 % and 99 % of the timed calls did not exceed.
@@ -94,6 +97,8 @@ type Report struct {
 	EmbedMillis float64 `json:"embed_ms,omitzero"`
 	// Legs are the figures of each pipeline by its name.
 	Legs map[string]PipelineFigures `json:"legs"`
+	// Baselines are the figures of plain methods by name, without times. Nil: they were not asked for.
+	Baselines map[string]PipelineFigures `json:"baselines,omitempty"`
 	// Misses are the queries that a better order would have served better, the worst first. Nil: they are left out.
 	Misses []Miss `json:"misses,omitzero"`
 }
@@ -117,8 +122,8 @@ type JudgedHit struct {
 	Grade     *int   `json:"grade"`
 }
 
-// Measure computes the figures of the pipelines, of which there is at least one.
-func Measure(pipelines []Ranked) *Report {
+// Measure computes the figures of the pipelines, of which there is at least one, and of the baselines.
+func Measure(pipelines []Ranked, baselines ...Ranked) *Report {
 	first, last := pipelines[0], pipelines[len(pipelines)-1]
 	r := &Report{Pipeline: last.Name, Legs: make(map[string]PipelineFigures), Misses: []Miss{}}
 	for _, o := range last.Outcomes {
@@ -137,6 +142,12 @@ func Measure(pipelines []Ranked) *Report {
 		r.Legs[p.Name] = f
 	}
 	r.Figures = r.Legs[last.Name].Figures
+	for _, b := range baselines {
+		if r.Baselines == nil {
+			r.Baselines = make(map[string]PipelineFigures)
+		}
+		r.Baselines[b.Name] = PipelineFigures{Figures: figures(b.Outcomes), AgainstFirst: compare(first.Outcomes, b.Outcomes)}
+	}
 	slices.SortStableFunc(r.Misses, func(a, b Miss) int { return cmp.Compare(a.NDCG10, b.NDCG10) })
 	return r
 }
@@ -155,11 +166,15 @@ func figures(outcomes []Outcome) Figures {
 		if ideal(o.Grades, 10) == 0 {
 			continue
 		}
-		f.NDCG10.add(ndcg(o.Hits, o.Grades, 10))
-		f.NDCG5.add(ndcg(o.Hits, o.Grades, 5))
+		f.NDCG10.add(NDCG(o.Hits, o.Grades, 10))
+		f.NDCG5.add(NDCG(o.Hits, o.Grades, 5))
 		f.CondensedNDCG10.add(condensed(o))
 		f.Recall100.add(recall(o))
-		if top := o.Hits[:min(10, len(o.Hits))]; len(top) > 0 {
+		top := o.Hits[:min(10, len(o.Hits))]
+		if !slices.ContainsFunc(top, func(h Hit) bool { return o.Grades[h.ProductID] > 0 }) {
+			f.Missed++
+		}
+		if len(top) > 0 {
 			f.Unjudged10.add(1 - float64(len(judged(top, o.Grades)))/float64(len(top)))
 		}
 	}
@@ -168,8 +183,9 @@ func figures(outcomes []Outcome) Figures {
 	return f
 }
 
-// ndcg is the discounted gain of the first k hits, divided by the gain of the best order of all judged products.
-func ndcg(hits []Hit, grades map[string]int, k int) float64 {
+// NDCG is the discounted gain of the first k hits, divided by the gain of the best order of all judged products. It is NaN if no product
+// is relevant.
+func NDCG(hits []Hit, grades map[string]int, k int) float64 {
 	var sum float64
 	for i, h := range hits[:min(k, len(hits))] {
 		sum += gain(grades[h.ProductID], i)
@@ -205,7 +221,7 @@ func judged(hits []Hit, grades map[string]int) []Hit {
 }
 
 // condensed is the NDCG10 of the ranking without the hits that have no judgment.
-func condensed(o Outcome) float64 { return ndcg(judged(o.Hits, o.Grades), o.Grades, 10) }
+func condensed(o Outcome) float64 { return NDCG(judged(o.Hits, o.Grades), o.Grades, 10) }
 
 // recall is the share of the relevant products that are on the first page.
 func recall(o Outcome) float64 {
@@ -225,7 +241,7 @@ func recall(o Outcome) float64 {
 
 func miss(o Outcome) Miss {
 	m := Miss{
-		Query: o.Text, NDCG10: ndcg(o.Hits, o.Grades, 10), CondensedNDCG10: condensed(o), Recall100: recall(o),
+		Query: o.Text, NDCG10: NDCG(o.Hits, o.Grades, 10), CondensedNDCG10: condensed(o), Recall100: recall(o),
 		Hits: []JudgedHit{}, Missing: []string{},
 	}
 	for _, h := range o.Hits[:min(10, len(o.Hits))] {
@@ -260,6 +276,9 @@ type Change struct {
 	Worsened int `json:"worsened_queries"`
 	// SignTest is the p-value of the two-sided sign test on Improved and Worsened.
 	SignTest float64 `json:"sign_test_p"`
+	// RandomizationTest is the p-value of the two-sided paired randomization test on the mean difference.
+	RandomizationTest float64 `json:"randomization_test_p"`
+	differences       []float64
 }
 
 // noChange is what rounding makes of two equal figures at most.
@@ -272,16 +291,19 @@ func compare(base, other []Outcome) *Comparison {
 		if ideal(o.Grades, 10) == 0 {
 			continue
 		}
-		c.NDCG10.add(ndcg(o.Hits, o.Grades, 10) - ndcg(base[i].Hits, o.Grades, 10))
+		c.NDCG10.add(NDCG(o.Hits, o.Grades, 10) - NDCG(base[i].Hits, o.Grades, 10))
 		c.CondensedNDCG10.add(condensed(o) - condensed(base[i]))
 	}
 	c.NDCG10.SignTest = signTest(c.NDCG10.Improved, c.NDCG10.Worsened)
 	c.CondensedNDCG10.SignTest = signTest(c.CondensedNDCG10.Improved, c.CondensedNDCG10.Worsened)
+	c.NDCG10.RandomizationTest = randomizationTest(c.NDCG10.differences)
+	c.CondensedNDCG10.RandomizationTest = randomizationTest(c.CondensedNDCG10.differences)
 	return c
 }
 
 func (c *Change) add(difference float64) {
 	c.Mean.add(difference)
+	c.differences = append(c.differences, difference)
 	switch {
 	case difference > noChange:
 		c.Improved++
@@ -298,6 +320,33 @@ func signTest(a, b int) float64 {
 		tail += math.Exp(logFactorial(n) - logFactorial(k) - logFactorial(n-k) - float64(n)*math.Ln2)
 	}
 	return min(1, 2*tail)
+}
+
+// randomizations is how many assignments of signs are drawn.
+const randomizations = 10_000
+
+// randomizationTest is the share of random assignments of signs to the differences whose sum is at least as far from zero as theirs. The
+// draws are the same in every run.
+func randomizationTest(differences []float64) float64 {
+	var sum float64
+	for _, d := range differences {
+		sum += d
+	}
+	draw := rand.New(rand.NewPCG(1, 2))
+	extreme := 1 // as drawn
+	for range randomizations {
+		var s float64
+		for _, d := range differences {
+			if draw.Uint64()&1 == 0 {
+				d = -d
+			}
+			s += d
+		}
+		if math.Abs(s) >= math.Abs(sum)-noChange {
+			extreme++
+		}
+	}
+	return float64(extreme) / (randomizations + 1)
 }
 
 func logFactorial(n int) float64 {

@@ -15,14 +15,20 @@ import (
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d · judgments: %d\n",
 		r.Products, r.Queries, r.WithoutRelevant, r.Judgments)
-	rows := [][]string{{"legs", "nDCG@10", "nDCG@5", "condensed", "recall@100", "unjudged", "no answer", "median", "p99"}}
-	changes := [][]string{{"against lexical", "nDCG@10", "better", "worse", "p", "condensed", "better", "worse", "p"}}
+	rows := [][]string{{"legs", "nDCG@10", "nDCG@5", "condensed", "recall@100", "unjudged", "no answer", "missed", "median", "p99"}}
+	changes := [][]string{{"against lexical", "nDCG@10", "better", "worse", "p (sign)", "p (random)", "condensed", "better", "worse", "p (sign)", "p (random)"}}
 	pipelines := slices.Sorted(maps.Keys(r.Legs)) // each goes on with the name of the one before
 	for _, name := range pipelines {
 		rows = append(rows, figuresRow(name, r.Legs[name].Figures))
 		if c := r.Legs[name].AgainstFirst; c != nil {
 			changes = append(changes, slices.Concat([]string{name}, changeCells(c.NDCG10), changeCells(c.CondensedNDCG10)))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Baselines)) {
+		b := r.Baselines[name]
+		row := figuresRow(name, b.Figures)
+		rows = append(rows, append(row[:len(row)-2], "-", "-"))
+		changes = append(changes, slices.Concat([]string{name}, changeCells(b.AgainstFirst.NDCG10), changeCells(b.AgainstFirst.CondensedNDCG10)))
 	}
 	eval.Table(w, rows)
 	if len(changes) > 1 {
@@ -65,7 +71,7 @@ func figuresRow(name string, f Figures) []string {
 	}
 	return []string{
 		name, mean(f.NDCG10), mean(f.NDCG5), mean(f.CondensedNDCG10), mean(f.Recall100), unjudged,
-		strconv.Itoa(f.NoAnswer), fmt.Sprintf("%.1f ms", f.P50), fmt.Sprintf("%.1f ms", f.P99),
+		strconv.Itoa(f.NoAnswer), strconv.Itoa(f.Missed), fmt.Sprintf("%.1f ms", f.P50), fmt.Sprintf("%.1f ms", f.P99),
 	}
 }
 
@@ -75,7 +81,7 @@ func changeCells(c Change) []string {
 	if v, ok := c.Mean.Value(); ok {
 		by = fmt.Sprintf("%+.3f", v)
 	}
-	return []string{by, strconv.Itoa(c.Improved), strconv.Itoa(c.Worsened), fmt.Sprintf("%.3f", c.SignTest)}
+	return []string{by, strconv.Itoa(c.Improved), strconv.Itoa(c.Worsened), fmt.Sprintf("%.3f", c.SignTest), fmt.Sprintf("%.3f", c.RandomizationTest)}
 }
 
 // mean returns a mean with three digits, or a dash when there is none.

@@ -36,6 +36,8 @@ type Config struct {
 	Catalog catalogv1.CatalogServiceClient
 	// Pipelines are measured one after the other, at least one. The others are compared with the first.
 	Pipelines []Pipeline
+	// Baselines adds plain BM25 over words and over character n-grams to the report.
+	Baselines bool
 	// Repeat is how often each query is timed. Zero: once.
 	Repeat int
 	// Progress gets a line every few seconds. Nil: not called.
@@ -65,6 +67,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, fmt.Errorf("eval search: Repeat is %d, must not be negative", cfg.Repeat)
 	}
 	e := &evaluation{Config: cfg, report: &Report{}}
+	if cfg.Baselines {
+		e.baselines = baselines()
+	}
 	if err := e.load(ctx); err != nil {
 		return nil, err
 	}
@@ -76,7 +81,11 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		}
 		all = append(all, Ranked{Name: p.Name, Outcomes: outcomes})
 	}
-	report := Measure(all)
+	var plain []Ranked
+	for _, b := range e.baselines {
+		plain = append(plain, Ranked{Name: b.name, Outcomes: b.rank(cfg.Queries)})
+	}
+	report := Measure(all, plain...)
 	report.Products, report.LoadMillis = e.report.Products, e.report.LoadMillis
 	report.IndexMillis, report.EmbedMillis = e.report.IndexMillis, e.report.EmbedMillis
 	return report, nil
@@ -85,14 +94,15 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // evaluation is one run.
 type evaluation struct {
 	Config
-	report *Report   // the figures of loading
-	told   time.Time // when the last line of progress was told
+	baselines []*baseline
+	report    *Report   // the figures of loading
+	told      time.Time // when the last line of progress was told
 }
 
 // load writes the products. Nothing is measured when one is refused.
 func (e *evaluation) load(ctx context.Context) error {
 	begun := time.Now()
-	loaded, err := load.Products(ctx, e.Catalog, StoreID, Products(e.Products))
+	loaded, err := load.Products(ctx, e.Catalog, StoreID, watch(Products(e.Products), e.baselines))
 	if err != nil {
 		return err
 	}

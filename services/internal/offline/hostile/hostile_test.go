@@ -41,7 +41,7 @@ func parsed(t *testing.T, list string) []hostile.Mode {
 
 // The table of the documentation has each mode once, in the row of its outcome.
 func TestDocumentationHasEveryMode(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/hostile.md")
+	page, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestDocumentationHasEveryMode(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Errorf("the table of docs/hostile.md differs from the modes (-want +got):\n%s", diff)
+		t.Errorf("the table of README.md differs from the modes (-want +got):\n%s", diff)
 	}
 }
 

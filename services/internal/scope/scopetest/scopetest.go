@@ -5,24 +5,34 @@ package scopetest
 
 import (
 	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
 type pair struct {
+	key      jose.JSONWebKey
 	signer   *scope.Signer
 	verifier *scope.Verifier
 }
 
 var keys = sync.OnceValue(func() pair {
-	signer, verifier, err := scope.NewPair()
+	key, err := scope.NewKey()
 	if err != nil {
 		panic(err)
 	}
-	return pair{signer, verifier}
+	signer, err := scope.NewSigner(key)
+	if err != nil {
+		panic(err)
+	}
+	return pair{key, signer, scope.NewVerifier(key)}
 })
 
 // Signer signs with the key of the process's tests.
@@ -30,6 +40,21 @@ func Signer() *scope.Signer { return keys().signer }
 
 // Verifier knows the key of the process's tests.
 func Verifier() *scope.Verifier { return keys().verifier }
+
+// KeysFile writes the public key that Verifier knows into a file, as a JSON Web Key Set, and returns its path.
+func KeysFile(t testing.TB) string {
+	t.Helper()
+	key := keys().key
+	content, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{key.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "keys.jwks")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 // Context returns a context whose outgoing calls carry sc, signed. Without reads, sc gets all of them, and without an expiry, an
 // hour.

@@ -39,6 +39,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 		test func(*testing.T)
 	}{
 		{"search", x.testSearch},
+		{"sizes", x.testSizes},
 		{"modifiers", x.testModifiers},
 		{"marked gifts come first", x.testMarkedGiftsComeFirst},
 		{"typos are near in length and name", x.testTyposAreNearInLengthAndName},

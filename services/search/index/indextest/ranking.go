@@ -144,6 +144,22 @@ func (x suite) testSearch(t *testing.T) {
 	}
 }
 
+// A size with a unit is what a product is, wherever it stands in the query. A bare size is a condition and no word.
+func (x suite) testSizes(t *testing.T) {
+	small, large := catalogtest.Thing("TV-1", "Vista television"), catalogtest.Thing("TV-2", "Vista television")
+	shoe := catalogtest.Thing("SHOE-1", "Trail shoe")
+	small.Variants[0].Options = map[string]string{"size": "55 inch"}
+	large.Variants[0].Options = map[string]string{"size": "65 inch"}
+	shoe.Variants[0].Options = map[string]string{"size": "65"}
+	v := x.view(t, []*catalogv1.Product{small, large, shoe})
+	for _, query := range []string{"television 65 inch", "65 inch television"} {
+		got := HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED)
+		if diff := cmp.Diff([]string{"TV-2"}, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", query, diff)
+		}
+	}
+}
+
 func (x suite) testModifiers(t *testing.T) {
 	v := x.view(t, catalogtest.Wardrobe())
 	for name, c := range map[string]struct {

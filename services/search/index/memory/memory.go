@@ -285,6 +285,7 @@ func (b *Backend) catchUp(ctx context.Context, storeID string, r *replica, versi
 // take takes a change into the replica. The caller holds the token.
 func (b *Backend) take(ctx context.Context, storeID string, r *replica, c catalog.Change) error {
 	if r.position().Version == 0 {
+		defer b.tellBuild(storeID, len(c.Put))()
 		s, err := b.build(ctx, c)
 		if err != nil {
 			return err
@@ -304,6 +305,19 @@ func (b *Backend) take(ctx context.Context, storeID string, r *replica, c catalo
 		b.startRebuild(storeID, r)
 	}
 	return err
+}
+
+// largeCatalog is the number of products from which the first build of an index takes seconds.
+const largeCatalog = 10_000
+
+// tellBuild logs that the first searches wait for the index of a large catalog. The returned function logs its end.
+func (b *Backend) tellBuild(storeID string, products int) func() {
+	if products < largeCatalog {
+		return func() {}
+	}
+	begun, logger := time.Now(), b.logger.With(slog.String("store", storeID), slog.Int("products", products))
+	logger.Info("builds the index of a catalog; its first searches wait")
+	return func() { logger.Info("the index of a catalog is built", slog.Duration("duration", time.Since(begun))) }
 }
 
 // build returns a snapshot of all products.

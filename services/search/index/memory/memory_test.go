@@ -1,12 +1,14 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +37,19 @@ func newTest(t *testing.T, rdb redis.UniversalClient, newIndex func() (lexicalIn
 func testCatalog(t *testing.T, rdb redis.UniversalClient) *Backend {
 	t.Helper()
 	return newTest(t, rdb, newWordIndex)
+}
+
+func TestTheFirstBuildOfALargeCatalogIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	b := &Backend{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	b.tellBuild("s1", largeCatalog-1)()
+	if log.Len() > 0 {
+		t.Errorf("a small catalog is logged: %s", &log)
+	}
+	b.tellBuild("s1", largeCatalog)()
+	if got := log.String(); strings.Count(got, "store=s1 products=10000") != 2 || !strings.Contains(got, "duration=") {
+		t.Errorf("logged %s", got)
+	}
 }
 
 func TestReplicasSeeEachOthersWrites(t *testing.T) {

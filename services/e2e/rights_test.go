@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/redistest"
+)
+
+// usersFile has the Redis user that operators are told to create.
+const usersFile = "../../deploy/redis/users.acl"
+
+// The services need no more of Redis than the user of deploy/redis/users.acl has.
+func TestTheRedisUserHasRightsForAllThatServicesDo(t *testing.T) {
+	url, admin := redistest.Restricted(t, usersFile)
+	h := newSystemOn(t, url)
+	turn := h.talk(t)[0].GetTurnId()
+	h.ask(t, "Do you have trail running shoes, a discount, and what goes with my cart?")
+	if _, err := h.gateway.RecordFeedback(t.Context(), &gatewayv1.RecordFeedbackRequest{
+		StoreId: "demo", CustomerId: "ava", TurnId: turn, Feedback: &gatewayv1.Feedback{Rating: gatewayv1.Rating_RATING_HELPFUL},
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.gateway.DeleteThread(t.Context(), &gatewayv1.DeleteThreadRequest{StoreId: "demo", CustomerId: "ava", ThreadId: "t1"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.data.Stores.DeleteStore(t.Context(), &gatewayv1.DeleteStoreRequest{StoreId: "demo"}); err != nil {
+		t.Error(err)
+	}
+	if refused, err := admin.ACLLog(t.Context(), 100).Result(); err != nil || len(refused) > 0 {
+		t.Errorf("Redis refused %d commands, %v:", len(refused), err)
+		for _, r := range refused {
+			t.Errorf("%s: %s", r.Reason, r.Object)
+		}
+	}
+	for _, command := range []string{
+		"FLUSHALL", "KEYS *", "CONFIG GET *", "GET other", "SET other 1", "ACL LIST", "SHUTDOWN", "MONITOR", "PUBLISH quartet:x y",
+		"FUNCTION LIST", "SCRIPT FLUSH", "REPLICAOF NO ONE", "MIGRATE h 1 quartet:{x} 0 1",
+	} {
+		var args []any
+		for word := range strings.FieldsSeq(command) {
+			args = append(args, word)
+		}
+		if err := h.cfg.Redis.Do(t.Context(), args...).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+			t.Errorf("%s: %v, want a refusal", command, err)
+		}
+	}
+}
+
+// A snapshot of Redis that another server starts with has all: stores, products, threads, turns, and the answers to repeated requests.
+func TestASnapshotOfRedisRestores(t *testing.T) {
+	from := t.TempDir()
+	addr := redistest.FreeAddr(t)
+	stop := redistest.Start(t, addr, append(redistest.InMemory, "--dir", from)...)
+	before := newSystemOn(t, "redis://"+addr)
+	replies := before.talk(t)
+	if err := before.cfg.Redis.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	restored := redistest.FreeAddr(t)
+	redistest.Start(t, restored, append(redistest.InMemory, "--dir", from)...)
+	h := startSystem(t, "redis://"+restored, newBrain(t))
+	for i, want := range replies {
+		resp, err := h.gateway.GetTurn(t.Context(), &gatewayv1.GetTurnRequest{StoreId: "demo", TurnId: want.GetTurnId(), CustomerId: "ava"})
+		if got := resp.GetTurn(); err != nil || got.GetText() != want.GetText() {
+			t.Errorf("turn %d: %v, %v; want %q", i, got, err, want.GetText())
+		}
+	}
+	thread, err := h.gateway.GetThread(t.Context(), &gatewayv1.GetThreadRequest{StoreId: "demo", ThreadId: "t1", CustomerId: "ava"})
+	if err != nil || len(thread.GetMessages()) != 2*len(replies) {
+		t.Errorf("the thread has %d messages, %v", len(thread.GetMessages()), err)
+	}
+	if reply := h.ask(t, "Do you have trail running shoes?"); len(reply.GetProducts()) == 0 {
+		t.Errorf("no products in %q", reply.GetText())
+	}
+}

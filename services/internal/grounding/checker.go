@@ -1,0 +1,167 @@
+package grounding
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// Checker checks the claims of a text sentence by sentence, as it is written. A claim is a number with its currency or percent sign, a
+// date, a time, a code, an id or an address, a clause that asserts or denies something of the table of topics, and a sentence that claims
+// an action. Numbers in words, and months and weekdays without a day are none. A claim is supported if it stands in the evidence, in
+// whatever wording, or if it is a derived amount. It is contradicted if it stands there of another subject than its clause is about, or if
+// the evidence says the opposite.
+type Checker struct {
+	evidence *Evidence
+	text     strings.Builder
+	stated   []stated
+	others   Claims     // that are no facts
+	named    []*subject // that the text names
+
+	derivation derivation
+	items      int64 // of the lists of the text
+	quantities int   // the bytes of the text from which quantities were learned
+}
+
+// stated is a fact that the text states.
+type stated struct {
+	claim
+	made  Claim
+	other *subject // that the evidence has the claim of, and not of the subject that the text has it of
+}
+
+// NewChecker returns a checker of a text that rests on the evidence, to which nothing is added from then on.
+func (e *Evidence) NewChecker() *Checker {
+	e.read()
+	return &Checker{evidence: e}
+}
+
+// Text returns the text so far.
+func (k *Checker) Text() string { return k.text.String() }
+
+// Write adds a text by its sentences.
+func (k *Checker) Write(s string) {
+	var sentences text.Sentences
+	for _, sentence := range append(sentences.Add(s), sentences.Rest()) {
+		k.Add(sentence)
+	}
+}
+
+// Add adds the next sentence with the space before it, and returns the claims in it, as the text so far supports them.
+func (k *Checker) Add(sentence string) Claims {
+	const start = "\n" // where a number may count the items of a list
+	s, offset := sentence, k.text.Len()
+	if offset == 0 {
+		s, offset = start+s, -len(start)
+	}
+	k.text.WriteString(sentence)
+	e := k.evidence
+	outline := e.subjects.outline(s)
+	first := len(k.stated)
+	for _, c := range claimsOf(s) {
+		if k.left() == 0 {
+			break
+		}
+		f := stated{claim: c, made: Claim{Start: c.Start + offset, End: c.end() + offset, Text: c.text, Kind: c.kind(), Verdict: Unsupported}}
+		if about := outline.subject(c.Start); about != nil {
+			f.made.Subject = about.id
+		}
+		if e.has(c) && !e.hasOtherUnit(c) && !(c.Unit == Time && outline.promisesArrival(c.Start) && !e.isInResults(c)) {
+			f.made.Verdict, f.made.Sources = Supported, e.sources(c)
+			f.other = e.subjects.contradicts(outline, c)
+			k.derivation.learn(c)
+		}
+		k.stated = append(k.stated, f)
+	}
+	_, lines, _ := strings.Cut(s, "\n")
+	for l := range strings.Lines(lines) {
+		if IsItem(strings.TrimLeft(l, " \t"), ".)") {
+			k.items++
+		}
+	}
+	shown := text.Language(k.text.String()) // a first sentence of titles may show another language than the answer's
+	hasNames := hasCapitalsForNames(cmp.Or(shown, e.Language)) && hasCapitalsForNames(cmp.Or(e.Language, shown))
+	others := e.subjects.unknownName(outline, k.found(first), hasNames)
+	if len(others) == 0 && hasNames {
+		others = e.subjects.properName(outline, shown)
+	}
+	others = append(others, e.subjects.check(outline, k.left())...)
+	others = append(others, e.subjects.compare(outline, k.named)...)
+	for _, r := range outline.own {
+		k.named = append(k.named, r.mentioned...)
+	}
+	others = append(others, actionsOf(s, k.left()-len(others))...)
+	for i := range others {
+		others[i].Start, others[i].End = others[i].Start+offset, others[i].End+offset
+	}
+	made := inOrder(k.judge(first), others)
+	if len(made) == 0 && k.left() > 0 {
+		others = uncompared(sentence, k.text.Len()-len(sentence))
+		made = others
+	}
+	k.others = append(k.others, others...)
+	return made
+}
+
+// Claims returns the claims of the text. Amounts that follow from others that come later, such as a sum before its parts, are supported.
+func (k *Checker) Claims() Claims { return inOrder(k.judge(0), k.others) }
+
+// found returns the facts from the first one on that stand in the evidence.
+func (k *Checker) found(first int) []claim {
+	var out []claim
+	for _, f := range k.stated[first:] {
+		if f.made.Verdict == Supported {
+			out = append(out, f.claim)
+		}
+	}
+	return out
+}
+
+// left returns how many claims are still looked at.
+func (k *Checker) left() int { return max(0, MaxChecked-len(k.stated)-len(k.others)) }
+
+func inOrder(a, b Claims) Claims {
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })
+	return all
+}
+
+// judge returns the claims of the facts from the first one on. It decides those anew that more text may support.
+func (k *Checker) judge(first int) Claims {
+	var out Claims
+	for i := range k.stated[first:] {
+		f := &k.stated[first+i]
+		switch {
+		case f.other != nil && !k.derivation.without(f.claim).yields(k.evidence.amounts, f.claim):
+			contradicted := f.made
+			contradicted.Verdict, contradicted.Subject = Contradicted, f.other.id
+			out = append(out, contradicted)
+			continue
+		case f.made.Verdict == Unsupported:
+			k.learnQuantities()
+			if rule := k.derivation.ruleOf(k.evidence, f.claim); rule != "" {
+				f.made.Verdict, f.made.Sources = Supported, []Source{{Rule: rule}}
+				k.derivation.learn(f.claim)
+			}
+		}
+		out = append(out, f.made)
+	}
+	return out
+}
+
+// learnQuantities takes in the whole numbers of the text, also in words, and counts what it lists: items and amounts.
+func (k *Checker) learnQuantities() {
+	d, s := &k.derivation, k.text.String()
+	d.counts = append(d.counts[:0], k.items, int64(len(d.amounts)))
+	if k.quantities == len(s) {
+		return
+	}
+	for _, f := range Read(s[k.quantities:], text.Language(s)).Facts {
+		if f.currency == "" && f.Unit != Percent && f.IsNumber() {
+			d.learn(claim{Fact: f, values: f.values()})
+		}
+	}
+	k.quantities = len(s)
+}

@@ -1,0 +1,271 @@
+package grounding
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// adjective is a word that compares products.
+type adjective struct {
+	stem     string // the beginning of the folded word
+	property property
+	sign     int64 // of those that have more of it: 1 if the larger value has
+}
+
+// adjectives are the known ones. Another one that begins like the name of a property is about that: intense, intensity.
+var adjectives = slices.Concat(
+	adjectivesOf("price", -1, "cheap inexpensive affordabl gunstig billig preiswert barat economic"),
+	adjectivesOf("price", 1, "expensive pricey teuer cher caro cara"),
+	adjectivesOf("weight", -1, "light leicht leger ligero ligera"), adjectivesOf("weight", 1, "heav schwer lourd pesad"),
+	adjectivesOf("time", 1, "long lang largo larga"), adjectivesOf("time", -1, "short kurz court corto corta"))
+
+func adjectivesOf(p property, sign int64, stems string) []adjective {
+	var out []adjective
+	for stem := range strings.FieldsSeq(stems) {
+		out = append(out, adjective{stem, p, sign})
+	}
+	return out
+}
+
+// property is what is compared: price, weight, time, or the stem of its name.
+type property string
+
+// comparison is how a word compares products.
+type comparison struct {
+	property property
+	sign     int64
+	isMost   bool // of all; else of two
+	at       int  // number of the word
+}
+
+// comparisonsOf returns how the words of a clause compare, in English, German, French and Spanish.
+func comparisonsOf(words []text.Word) []comparison {
+	var out []comparison
+	for i, w := range words {
+		before := ""
+		if i > 0 {
+			before = words[i-1].Text
+		}
+		a := adjective{property: property(stemOf(w.Text)), sign: 1}
+		for _, known := range adjectives {
+			if strings.HasPrefix(w.Text, known.stem) {
+				a = known
+			}
+		}
+		how := comparison{property: a.property, sign: a.sign, at: i}
+		ending := strings.TrimPrefix(w.Text, a.stem)
+		isKnown := a.stem != ""
+		switch before {
+		case "least", "less", "moins", "menos":
+			how.sign = -how.sign
+		}
+		switch before {
+		case "most", "least":
+			how.isMost = true
+		case "more", "less":
+		case "plus", "moins", "mas", "menos":
+			how.isMost = hasArticle(words[:i-1])
+		case "ein", "der", "kein": // "ein leichter Rucksack"
+			if !isKnown || !isSuperlative(ending) {
+				continue
+			}
+			how.isMost = true
+		default:
+			how.isMost = isSuperlative(ending)
+			if !isKnown || !how.isMost && ending != "er" && ending != "ier" && ending != "r" {
+				continue
+			}
+		}
+		out = append(out, how)
+	}
+	return out
+}
+
+// isSuperlative reports whether an adjective with an ending is one of English or German.
+func isSuperlative(ending string) bool {
+	for _, suffix := range []string{"", "e", "en", "er", "es", "em"} {
+		if stem, ok := strings.CutSuffix(ending, "st"+suffix); ok && len(stem) <= 2 {
+			return true
+		}
+	}
+	return false
+}
+
+// hasArticle reports whether the last article of some words is definite, in French or Spanish.
+func hasArticle(words []text.Word) bool {
+	for _, w := range slices.Backward(words) {
+		switch w.Text {
+		case "le", "la", "les", "el", "los", "las":
+			return true
+		case "un", "une", "una", "es", "est":
+			return false
+		}
+	}
+	return false
+}
+
+// span is the least and the largest value of a property, which has several if a product has variants.
+type span struct{ least, largest int64 }
+
+// isBetter reports whether a value has more of what a sign asks for than another one.
+func (s span) isBetter(other span, sign int64) bool {
+	if sign > 0 {
+		return s.least > other.largest
+	}
+	return s.largest < other.least
+}
+
+// valueOf returns the value of a property of a product that is typed: a price, or a measure with its name in the details, as in
+// "weight 254 g; battery life 30 h". ok is false if it has none, or several.
+func (s *subject) valueOf(p property) (value span, unit string, ok bool) {
+	add := func(f Fact, u string) bool {
+		values := f.values()
+		if len(values) == 0 || unit != "" && unit != u {
+			return false
+		}
+		if !ok {
+			value = span{values[0], values[0]}
+		}
+		value, unit, ok = span{min(value.least, values[0]), max(value.largest, values[0])}, u, true
+		return true
+	}
+	if p == "price" {
+		for _, t := range s.fields["price"] {
+			for _, f := range Read(t, "").Facts {
+				if f.currency != "" && !add(f, f.currency) {
+					return span{}, "", false
+				}
+			}
+		}
+		return value, unit, ok
+	}
+	for _, details := range s.fields["details"] {
+		names := 0
+		for part := range strings.SplitSeq(details, ";") {
+			facts := Read(part, "").Facts
+			if len(facts) != 1 || !facts[0].IsNumber() || !p.isOf(part[:facts[0].Start], facts[0]) {
+				continue
+			}
+			if names++; names > 1 || !add(facts[0], unitOf(facts[0])) {
+				return span{}, "", false
+			}
+		}
+	}
+	return value, unit, ok
+}
+
+// isOf reports whether a fact with a name is of the property.
+func (p property) isOf(name string, f Fact) bool {
+	switch p {
+	case "weight":
+		return measures[f.Unit] == "g" || measures[f.Unit] == "kg"
+	case "time":
+		_, isPeriod := periods[f.Unit]
+		return isPeriod || measures[f.Unit] == "minute60"
+	}
+	return slices.ContainsFunc(text.Words(name), func(w text.Word) bool { return len(w.Text) >= stemLength && stemOf(w.Text) == string(p) })
+}
+
+// compare returns the claims that compare products by a property that is typed. before are the products that the text has named.
+func (s *subjects) compare(o outline, before []*subject) Claims {
+	var out Claims
+	for i := range o.clauses {
+		c := &o.clauses[i]
+		if !c.isQuestion && !c.has("NOT") && !sentenceHas(o.clauses, i, "IF") && !sentenceHas(o.clauses, i, "SOME") {
+			for _, how := range comparisonsOf(c.words) {
+				if v, of := s.judgeComparison(o, i, how, before); v != Undecided {
+					out = append(out, Claim{Start: c.start, End: c.end, Text: o.raw[c.start:c.end], Kind: Statement, Subject: of.id, Verdict: v})
+				}
+			}
+		}
+		before = append(before, o.own[i].mentioned...)
+	}
+	return out
+}
+
+// reachOfThan is how many words behind an adjective "than" may stand.
+const reachOfThan = 2
+
+func (s *subjects) judgeComparison(o outline, number int, how comparison, before []*subject) (Verdict, *subject) {
+	c := &o.clauses[number]
+	product := o.refs[number].of(kindProduct)
+	if product == nil && number > 0 && isRow(o.raw, c.start) && o.clauses[number-1].line == c.line && !o.own[number].mentionsKind(kindProduct) {
+		product = o.refs[number-1].of(kindProduct) // "- Alder: lighter at 254 g"
+	}
+	others := before
+	than := slices.IndexFunc(c.words, isThan)
+	switch {
+	case !how.isMost && than > how.at:
+		left, right := s.naming(o.raw, &clause{words: c.words[:than]}), s.naming(o.raw, &clause{words: c.words[than:]})
+		if left.of(kindProduct) != nil {
+			product = left.of(kindProduct)
+		}
+		others = right.named
+		if product == nil || than > how.at+reachOfThan {
+			return Undecided, nil
+		}
+	case product == nil:
+		return Undecided, nil
+	case how.isMost:
+		others = slices.DeleteFunc(slices.Clone(s.list), func(of *subject) bool { return !slices.Contains(before, of) && !s.isRival(of, product, c) })
+	}
+	value, unit, ok := product.valueOf(how.property)
+	better, worse := 0, 0 // than the product, and than which it is better
+	for _, of := range others {
+		if other, u, has := of.valueOf(how.property); of != product && of.kind == kindProduct && has && ok && u == unit {
+			if other.isBetter(value, how.sign) {
+				better++
+			} else if value.isBetter(other, how.sign) {
+				worse++
+			}
+		}
+	}
+	switch {
+	case better > 0 && (how.isMost || worse == 0):
+		return Contradicted, product
+	case worse > 0 && (!how.isMost || better == 0):
+		return Supported, product
+	}
+	return Undecided, nil
+}
+
+func isThan(w text.Word) bool { return w.Text == "than" || w.Text == "als" || w.Text == "que" }
+
+// isRival reports whether a product is one of those of which a superlative says that another has most: of the same category and in
+// stock, with all that the other has of what the clause says and the shopper asks for.
+func (s *subjects) isRival(of, product *subject, c *clause) bool {
+	if of.kind != kindProduct || !slices.Equal(of.fields["category"], product.fields["category"]) {
+		return false
+	}
+	asked := slices.Clone(s.asked)
+	for _, w := range c.words {
+		if isContent(w.Text) && !text.IsDigit(rune(w.Text[0])) { // a number is the value itself
+			asked = append(asked, stemOf(w.Text))
+		}
+	}
+	for _, a := range s.assertions {
+		name, isAttribute := strings.CutPrefix(a.topic, topicAttribute)
+		isAsked := isAttribute && !slices.ContainsFunc(strings.Fields(name), func(stem string) bool { return !slices.Contains(asked, stem) })
+		if slices.Contains(a.about, of) && a.denied && (isAsked || a.topic == "stock") {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(asked, func(stem string) bool {
+		isName := slices.ContainsFunc(product.words, func(w string) bool { return stemOf(w) == stem })
+		return !isName && product.says(stem) && !of.says(stem)
+	})
+}
+
+// says reports whether the texts of a subject have a word with a stem.
+func (s *subject) says(stem string) bool {
+	for _, texts := range s.fields {
+		for _, t := range texts {
+			if slices.ContainsFunc(text.Words(t), func(w text.Word) bool { return stemOf(w.Text) == stem }) {
+				return true
+			}
+		}
+	}
+	return false
+}
