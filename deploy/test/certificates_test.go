@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -224,5 +226,56 @@ func TestTheHTTPComponentOpensAPortOfTheGateway(t *testing.T) {
 		if want := strings.HasSuffix(name, "quartet-gateway"); is != want {
 			t.Errorf("%s: port open %v, want %v", name, is, want)
 		}
+	}
+}
+
+// The component brings a server of tools that the program accepts, and that the owners of data let in.
+func TestTheMCPComponentReachesTheOwnersOfData(t *testing.T) {
+	objects := rendered(t, "resources: [%[1]s/overlays/production]\ncomponents: [%[1]s/components/mcp]\n")
+	var server *appsv1.Deployment
+	var env []string
+	letIn := map[string]bool{}
+	pods := make(map[string]map[string]string)
+	for _, o := range objects {
+		if d, ok := o.(*appsv1.Deployment); ok {
+			pods[d.Spec.Template.Labels[component]] = d.Spec.Template.Labels
+		}
+	}
+	for _, o := range objects {
+		switch v := o.(type) {
+		case *appsv1.Deployment:
+			if v.Name == "quartet-mcp" {
+				server = v
+			}
+		case *corev1.ConfigMap:
+			for name, value := range v.Data {
+				env = append(env, name+"="+value)
+			}
+		case *networkingv1.NetworkPolicy:
+			for _, rule := range v.Spec.Ingress {
+				if slices.Contains(podsOf(t, rule.From, pods), "mcp") {
+					letIn[v.Name] = true
+				}
+			}
+		}
+	}
+	if want := map[string]bool{"quartet-search": true, "quartet-recommend": true, "quartet-promotions": true, "quartet-support": true}; !maps.Equal(letIn, want) {
+		t.Errorf("the pods are let in by %v, want %v", letIn, want)
+	}
+	if server == nil {
+		t.Fatal("there is no Deployment quartet-mcp")
+	}
+	pod := server.Spec.Template
+	checkPod(t, server.Name, pod)
+	checkSelector(t, "the Deployment", server.Spec.Selector.MatchLabels, pod.Labels)
+	for folder, want := range map[string]string{"/tls": "quartet-mcp-tls", "/tokens": "quartet-tokens", "/scope-key": "quartet-scope-key"} {
+		if got := secretAt(pod.Spec, folder); got != want {
+			t.Errorf("the Secret at %s is %q, want %q", folder, got, want)
+		}
+	}
+	cmd := exec.Command(quartet(t), append(slices.Clone(pod.Spec.Containers[0].Args), "--help")...)
+	cmd.Env = env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the program refuses its arguments: %v\n%s", err, out)
 	}
 }

@@ -63,6 +63,9 @@ func TestDockerfileBuildsTheProgram(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "Usage: quartet") {
 		t.Errorf("quartet help: %v\n%s", err, out)
 	}
+	if out, err := exec.Command(quartet(t), "--version").CombinedOutput(); err != nil || string(out) != "devel\n" {
+		t.Errorf("quartet --version: %v, %s; want the image's VERSION", err, out)
+	}
 }
 
 func TestReplayNoticesWhatIsNotCopied(t *testing.T) {
@@ -94,14 +97,15 @@ func replay(text, root string) (program string, err error) {
 		instruction, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		fields := strings.Fields(rest)
 		switch {
-		case instruction == "" || instruction == "#" || strings.HasPrefix(instruction, "#"):
+		case instruction == "" || strings.HasPrefix(instruction, "#"):
+		case stages == 2 && (instruction == "ARG" || instruction == "LABEL" || strings.HasPrefix(instruction, "org.opencontainers.")):
 		case instruction == "FROM":
 			stages++
 		case stages == 2 && instruction == "COPY" && len(fields) == 3 && fields[0] == "--from=build":
 			program = inside(fields[1])
 			_, err := os.Stat(program)
 			return program, err
-		case stages == 1 && instruction == "ENV":
+		case stages == 1 && (instruction == "ENV" || instruction == "ARG"):
 			env = append(env, fields...)
 		case stages == 1 && instruction == "WORKDIR":
 			workdir = path.Join(workdir, rest)

@@ -9,8 +9,13 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -68,6 +73,16 @@ func typeOf(kind string) (any, error) {
 		return &corev1.ConfigMap{}, nil
 	case "Namespace":
 		return &corev1.Namespace{}, nil
+	case "PodDisruptionBudget":
+		return &policyv1.PodDisruptionBudget{}, nil
+	case "HorizontalPodAutoscaler":
+		return &autoscalingv2.HorizontalPodAutoscaler{}, nil
+	case "NetworkPolicy":
+		return &networkingv1.NetworkPolicy{}, nil
+	case "PriorityClass":
+		return &schedulingv1.PriorityClass{}, nil
+	case "PodMonitor":
+		return &podMonitor{}, nil
 	case "Certificate":
 		return &certificate{}, nil
 	case "Issuer":
@@ -76,8 +91,20 @@ func typeOf(kind string) (any, error) {
 	return nil, fmt.Errorf("no type is known for kind %q", kind)
 }
 
+// podMonitor is what the manifests use of a PodMonitor, whose types have a module that is not worth its weight.
+type podMonitor struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Selector            metav1.LabelSelector `json:"selector"`
+		PodMetricsEndpoints []struct {
+			Port string `json:"port"`
+		} `json:"podMetricsEndpoints"`
+	} `json:"spec"`
+}
+
 func TestManifestsDecodeAndAreHardened(t *testing.T) {
-	for _, folder := range []string{"base", "overlays/dev"} {
+	for _, folder := range []string{"base", "overlays/dev", "overlays/production"} {
 		t.Run(folder, func(t *testing.T) {
 			for _, o := range render(t, folder) {
 				switch v := o.value.(type) {
@@ -184,17 +211,32 @@ func TestBaseServesEveryRole(t *testing.T) {
 		if got := secretAt(d.Spec.Template.Spec, path.Dir(settings["QUARTET_SCOPE_KEY"])); (got == "quartet-scope-key") != (role == "gateway") || got != "" && role != "gateway" {
 			t.Errorf("%s: the Secret with the private key of scopes is %q", role, got)
 		}
-		for key, value := range s.Spec.Selector {
-			if d.Spec.Template.Labels[key] != value {
-				t.Errorf("%s: the Service selects %s=%s, which its pods do not have", role, key, value)
-			}
+		checkSelector(t, role+": the Service", s.Spec.Selector, d.Spec.Template.Labels)
+		checkSelector(t, role+": the Deployment", d.Spec.Selector.MatchLabels, d.Spec.Template.Labels)
+		for _, c := range d.Spec.Template.Spec.TopologySpreadConstraints {
+			checkSelector(t, role+": a spread constraint", c.LabelSelector.MatchLabels, d.Spec.Template.Labels)
+		}
+	}
+}
+
+// checkSelector checks that a selector finds the pods with these labels, and no pods of another program or installation.
+func checkSelector(t *testing.T, what string, selector, labels map[string]string) {
+	t.Helper()
+	for _, key := range []string{"component", "name", "instance"} {
+		if _, ok := selector["app.kubernetes.io/"+key]; !ok {
+			t.Errorf("%s selects whatever the %s of a pod is", what, key)
+		}
+	}
+	for key, value := range selector {
+		if labels[key] != value {
+			t.Errorf("%s selects %s=%s, which its pods do not have", what, key, value)
 		}
 	}
 }
 
 // The program reads the flags of a pod, from its arguments and its ConfigMap, before it shows their help.
 func TestProgramTakesTheArgumentsOfItsPods(t *testing.T) {
-	for _, folder := range []string{"base", "overlays/dev"} {
+	for _, folder := range []string{"base", "overlays/dev", "overlays/production"} {
 		var env []string
 		containers := make(map[string]corev1.Container)
 		for _, o := range render(t, folder) {
@@ -210,7 +252,7 @@ func TestProgramTakesTheArgumentsOfItsPods(t *testing.T) {
 			}
 		}
 		for name, c := range containers {
-			if image, _, _ := strings.Cut(c.Image, ":"); image != "quartet" {
+			if image, _, _ := strings.Cut(path.Base(c.Image), ":"); image != "quartet" {
 				continue
 			}
 			cmd := exec.Command(quartet(t), append(slices.Clone(c.Args), "--help")...)
