@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 BIN := $(CURDIR)/.tmp/bin
 export PATH := $(BIN):$(PATH)
-MODULES := proto pkg/agentloop services examples deploy/test
+MODULES := proto pkg/agentloop services examples examples/workshops deploy/test
 
 .PHONY: help
 help: ## Show the verbs
@@ -22,11 +22,38 @@ weaviate: $(BIN)/weaviate-server ## Install the search cluster's server into .tm
 $(BIN)/weaviate-server:
 	GOWORK=off GOBIN=$(BIN) go install github.com/weaviate/weaviate/cmd/weaviate-server@$(WEAVIATE)
 
-GENERATED := proto/gen proto/descriptors proto/openapi services/internal/httpapi/gen
+# A test of traces sends spans through this: QUARTET_OTELCOL=$PWD/.tmp/collector/otelcol go test ./services/e2e -run TestABackend
+.PHONY: collector
+collector: ## Build an OpenTelemetry Collector into .tmp/collector (takes minutes)
+	mkdir -p .tmp
+	GOWORK=off go run go.opentelemetry.io/collector/cmd/builder@v0.162.0 --config=deploy/collector.yaml --skip-strict-versioning
+
+# Tests of the manifests start this control plane, with the types of cert-manager and Prometheus' operator, and nodes that run nothing:
+# QUARTET_CLUSTER=$PWD/.tmp/cluster go test ./deploy/test -run TestAnAPIServer
+CLUSTER := $(CURDIR)/.tmp/cluster
+KWOK := sigs.k8s.io/kwok@v0.8.0
+CERT_MANAGER := github.com/cert-manager/cert-manager@v1.18.2
+PROMETHEUS := github.com/prometheus-operator/prometheus-operator@v0.84.0
+.PHONY: cluster
+cluster: ## Install a Kubernetes control plane into .tmp/cluster (takes minutes)
+	mkdir -p $(CLUSTER)/types
+	GOWORK=off GOBIN=$(CLUSTER) go -C deploy/cluster install tool
+	mv $(CLUSTER)/server $(CLUSTER)/etcd
+	GOWORK=off GOBIN=$(CLUSTER) go install $(subst @,/cmd/kwok@,$(KWOK))
+	cd / && go mod download $(KWOK) $(CERT_MANAGER) $(PROMETHEUS)
+	mod="$$(go env GOMODCACHE)"; cat "$$mod/$(CERT_MANAGER)"/deploy/crds/crd-certificates.yaml > $(CLUSTER)/types/certificates.yaml; \
+	cat "$$mod/$(CERT_MANAGER)"/deploy/crds/crd-issuers.yaml > $(CLUSTER)/types/issuers.yaml; \
+	cat "$$mod/$(PROMETHEUS)"/example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml > $(CLUSTER)/types/podmonitors.yaml; \
+	stages="$$mod/$(KWOK)/kustomize/stage"; : > $(CLUSTER)/stages.yaml; \
+	for f in "$$stages"/node/fast/node-*.yaml "$$stages"/node/heartbeat-with-lease/node-*.yaml "$$stages"/pod/fast/pod-*.yaml; do \
+		cat "$$f"; printf '\n---\n'; done >> $(CLUSTER)/stages.yaml
+
+GENERATED := proto/gen proto/descriptors proto/reference.md proto/openapi services/internal/httpapi/gen
 .PHONY: generate
-generate: tools ## Generate Go and OpenAPI from the protos
+generate: tools ## Generate Go, OpenAPI and the reference from the protos
 	buf generate
 	buf build -o proto/descriptors/quartet.binpb
+	go run ./proto/descriptors/reference > proto/reference.md
 
 .PHONY: test
 test: ## Run all tests

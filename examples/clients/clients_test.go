@@ -2,6 +2,8 @@
 package clients
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -9,6 +11,29 @@ import (
 
 	"github.com/quartet-commerce/quartet/examples/internal/quartettest"
 )
+
+// TestNodeUploads needs the packages of node/package.json.
+func TestNodeUploads(t *testing.T) {
+	if _, err := os.Stat("node/node_modules"); err != nil {
+		t.Skip("npm install --prefix examples/clients/node")
+	}
+	at := quartettest.Start(t)
+	for range 2 { // a product that is there is replaced
+		out, err := exec.Command("node", "node/upload.mjs", at["search"]).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "1 product written, 0 refused") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	reply, err := http.Post("http://"+at["http"]+"/v1/stores/demo/ask", "application/json", strings.NewReader(`{"message":"Do you have a folding sled?"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil || !strings.Contains(string(text), "SLED-001") {
+		t.Errorf("the product is not found: %v\n%s", err, text)
+	}
+}
 
 func TestClients(t *testing.T) {
 	at := quartettest.Start(t)

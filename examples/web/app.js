@@ -57,7 +57,7 @@ async function ask(message) {
           text.textContent += data.textDelta.text;
           break;
         case 'answer':
-          text.textContent = data.answer.text;
+          text.textContent = data.answer.muted ? 'A person of the shop answers here.' : data.answer.text;
           threadId = data.answer.threadId;
           showResults(reply, data.answer);
       }
@@ -92,6 +92,18 @@ function showResults(reply, answer) {
     const [kind, details] = Object.entries(action)[0];
     button(buttons, label(kind, details, answer), () => document.dispatchEvent(new CustomEvent('quartet-action', { detail: action })));
   }
+  const ratings = element(reply, 'div', 'row ratings');
+  button(ratings, 'Helpful', () => rate(ratings, answer.turnId, 'RATING_HELPFUL'));
+  button(ratings, 'Not helpful', () => rate(ratings, answer.turnId, 'RATING_NOT_HELPFUL'));
+}
+
+// rate tells the store whether a reply helped.
+async function rate(ratings, turnId, rating) {
+  const response = await fetch(`${api}/v1/stores/${encodeURIComponent(store)}/turns/${turnId}/feedback`, {
+    method: 'POST',
+    body: JSON.stringify({ ...shopper, feedback: { rating } }),
+  });
+  ratings.textContent = response.ok ? 'Thank you.' : (await response.json()).message;
 }
 
 function label(kind, details, answer) {

@@ -78,7 +78,7 @@ func TestPage(t *testing.T) {
 	}
 	if *screenshot {
 		var image []byte
-		if err := chromedp.Run(ctx, chromedp.FullScreenshot(&image, 100)); err != nil {
+		if err := chromedp.Run(ctx, chromedp.EmulateViewport(760, 1100), chromedp.FullScreenshot(&image, 100)); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile("screenshot.png", image, 0o644); err != nil {
@@ -87,16 +87,22 @@ func TestPage(t *testing.T) {
 	}
 
 	// A button tells the page which action it stands for; a second message goes on with the conversation.
-	var action string
+	var action, thanks string
 	if err := chromedp.Run(ctx,
 		chromedp.Evaluate(`document.addEventListener('quartet-action', e => { document.title = JSON.stringify(e.detail); })`, nil),
 		chromedp.Click(`.reply button`, chromedp.ByQuery),
 		chromedp.Title(&action),
+		chromedp.Click(`.ratings button`, chromedp.ByQuery),
+		chromedp.WaitNotPresent(`.ratings button`, chromedp.ByQuery),
+		chromedp.Text(".ratings", &thanks, chromedp.ByQuery),
 		chromedp.SendKeys("#message", "Is the second one waterproof?\r", chromedp.ByQuery),
 		chromedp.WaitReady(`.message:nth-child(4)[data-done]`, chromedp.ByQuery),
 		chromedp.Text(".message:nth-child(4) .text", &text, chromedp.ByQuery),
 	); err != nil {
 		t.Fatal(err)
+	}
+	if thanks != "Thank you." {
+		t.Errorf("after a rating the page shows %q", thanks)
 	}
 	if !strings.HasPrefix(action, "{") || text == "" {
 		t.Errorf("the action is %q, the second reply %q", action, text)
