@@ -254,6 +254,7 @@ func FuzzParser(f *testing.F) {
 	for _, c := range append(parserCases, recognizedCases...) {
 		f.Add(c.in, 3, 9)
 	}
+	f.Add(`</tool_call>{"name&:7,"arguments":{}}</too`, 3, 9)
 	f.Fuzz(func(t *testing.T, in string, i, j int) {
 		i = min(max(0, i), len(in))
 		j = min(max(i, j), len(in))
@@ -261,7 +262,8 @@ func FuzzParser(f *testing.F) {
 		if diff := cmp.Diff(whole, parse(withTools, in[:i], in[i:j], in[j:])); diff != "" {
 			t.Fatalf("%q cut at %d and %d (-whole +cut):\n%s", in, i, j, diff)
 		}
-		if !strings.Contains(in, "<tool") && (len(whole.Calls) > 0 || whole.Text != strings.ReplaceAll(in, closeTag, "") && !strings.HasPrefix(in, whole.Text)) {
+		rest, ok := strings.CutPrefix(strings.ReplaceAll(in, closeTag, ""), whole.Text)
+		if !strings.Contains(in, "<tool") && (len(whole.Calls) > 0 || !ok || rest != "" && !isPrefixOf(rest, openTag, closeTag)) {
 			t.Fatalf("%q has no calls, got %+v", in, whole)
 		}
 		recognized := parseWith(newParser(offering, true), in)
