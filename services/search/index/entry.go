@@ -188,6 +188,14 @@ func (v *View) Query(vocabulary *Vocabulary, text string) Query {
 	return vocabulary.Parse(text, v.Statistics.QueryLanguages()...)
 }
 
+// Compare orders by score, the higher first, and then by title.
+func Compare(a *Entry, scoreA float64, b *Entry, scoreB float64) int {
+	if scoreA != scoreB { // in most cases, so that titles need not be compared
+		return cmp.Compare(scoreB, scoreA)
+	}
+	return ByTitle(a, b)
+}
+
 func ByTitle(a, b *Entry) int {
 	return cmp.Or(
 		strings.Compare(a.Product.GetTitle(), b.Product.GetTitle()),

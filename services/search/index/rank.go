@@ -49,7 +49,7 @@ const (
 // sortByScore orders candidates by score and then by title.
 func sortByScore(candidates []Candidate) {
 	slices.SortFunc(candidates, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), ByTitle(a.Entry, b.Entry))
+		return Compare(a.Entry, a.Score, b.Entry, b.Score)
 	})
 }
 

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -91,7 +90,7 @@ func Rerank(q Query, strict []Hit, best []Candidate, f Filter, counts *GramCount
 		ranked[i].Score = features[i].Score(Weights)
 	}
 	slices.SortStableFunc(ranked, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), ByTitle(a.Entry, b.Entry))
+		return Compare(a.Entry, a.Score, b.Entry, b.Score)
 	})
 	return append(ranked, behind...)
 }
@@ -99,12 +98,15 @@ func Rerank(q Query, strict []Hit, best []Candidate, f Filter, counts *GramCount
 // candidates are the products that [Rerank] orders, with their features.
 func candidates(q Query, strict []Hit, best []Candidate, f Filter, counts *GramCounts) ([]Hit, []Features) {
 	ranked := slices.Clone(strict[:min(bestSize, len(strict))])
-	met := make(map[string]bool, len(strict))
-	for _, h := range strict {
-		met[h.ID()] = true
+	loose := make(map[string]bool, len(best))
+	for _, c := range best {
+		loose[c.ID()] = true
+	}
+	for _, h := range strict { // of a large catalog far more than the best
+		delete(loose, h.ID())
 	}
 	for _, c := range best {
-		if met[c.ID()] {
+		if !loose[c.ID()] {
 			continue
 		}
 		if variants := f.Admit(c.Entry); len(variants) > 0 {

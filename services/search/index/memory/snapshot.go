@@ -267,7 +267,7 @@ func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filt
 // Best implements index.Matches.
 func (p *matches) Best(_ context.Context, f index.Filter, n int) ([]index.Candidate, error) {
 	byScore := func(a, b index.Candidate) int {
-		return cmp.Or(cmp.Compare(b.Match.Score, a.Match.Score), index.ByTitle(a.Entry, b.Entry))
+		return index.Compare(a.Entry, a.Match.Score, b.Entry, b.Match.Score)
 	}
 	var out []index.Candidate
 	var floor float64 // a lower score is not among the best

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"math"
@@ -35,7 +34,7 @@ func (e example) ndcg(weights index.Features) float64 {
 		scores[i], at[i] = f.Score(weights), i
 	}
 	slices.SortStableFunc(at, func(a, b int) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), index.ByTitle(e.hits[a].Entry, e.hits[b].Entry))
+		return index.Compare(e.hits[a].Entry, scores[a], e.hits[b].Entry, scores[b])
 	})
 	var top []evalsearch.Hit
 	for _, i := range at[:min(10, len(at))] {
